@@ -1,0 +1,3 @@
+module github.com/strata-run/strata
+
+go 1.26.0
