@@ -1,0 +1,110 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Condition types of Revision and Package.
+const (
+	// ConditionProgressing is True while a rollout changes the cluster and False
+	// when it is done or cannot go on; the reason tells which.
+	ConditionProgressing = "Progressing"
+
+	// ConditionAvailable is True when every probe of the content says True. On a
+	// Package it is True while any of its active revisions serves.
+	ConditionAvailable = "Available"
+
+	// ConditionSucceeded is True once a revision was rolled out with all probes
+	// passing. It is latched: it never goes back.
+	ConditionSucceeded = "Succeeded"
+
+	// ConditionReady is the summary on a Package: the target revision is rolled
+	// out and available.
+	ConditionReady = "Ready"
+)
+
+// Reasons of Progressing.
+const (
+	// ReasonRollingOut (True): objects are being applied, or a phase waits for
+	// its probes. The message names the phase and what it waits for.
+	ReasonRollingOut = "RollingOut"
+
+	// ReasonRolledOut (False): every phase is complete.
+	ReasonRolledOut = "RolledOut"
+
+	// ReasonObjectCollisions (False): an object exists that someone else
+	// controls. It is left as it is; the message names its owner.
+	ReasonObjectCollisions = "ObjectCollisions"
+
+	// ReasonRolloutError (False): the API server refused an object, or a read
+	// failed. It is tried again with growing delays.
+	ReasonRolloutError = "RolloutError"
+
+	// ReasonInvalidSpec (False): the revision's content cannot be rolled out
+	// whatever the cluster does, such as an object that stands in it twice.
+	ReasonInvalidSpec = "InvalidSpec"
+
+	// ReasonContentUnavailable (False): an ObjectSlice is missing, or does not
+	// match its digest. It goes on by itself when the slice is restored.
+	ReasonContentUnavailable = "ContentUnavailable"
+
+	// ReasonProgressDeadlineExceeded (False): nothing moved for the Package's
+	// progressDeadline. The rollout can still recover.
+	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+
+	// ReasonPaused (False): the Package or the Revision is paused; nothing is
+	// written, status is still observed.
+	ReasonPaused = "Paused"
+
+	// ReasonArchiving (True): an older revision's own objects are being deleted.
+	ReasonArchiving = "Archiving"
+
+	// ReasonArchived (False): the revision is torn down and costs nothing more.
+	ReasonArchived = "Archived"
+
+	// ReasonTearingDown (True): the Package is being deleted, in reverse phase
+	// order. The message names what is waited for.
+	ReasonTearingDown = "TearingDown"
+
+	// ReasonNoRevision (False): the Package has no revision yet.
+	ReasonNoRevision = "NoRevision"
+
+	// ReasonRollbackRefused (False): spec.rollback names a revision that cannot
+	// be rolled back to. The message says why.
+	ReasonRollbackRefused = "RollbackRefused"
+)
+
+// Reasons of Available.
+const (
+	// ReasonProbesSucceeded (True): every probe of every phase says True.
+	ReasonProbesSucceeded = "ProbesSucceeded"
+
+	// ReasonProbeFailed (False): the revision had been available and a probe no
+	// longer says True. The message names the object.
+	ReasonProbeFailed = "ProbeFailed"
+
+	// ReasonServing (True, on a Package): the revision before the target still
+	// serves while the target rolls out.
+	ReasonServing = "Serving"
+
+	// ReasonUnknown (Unknown): the state could not be observed.
+	ReasonUnknown = "Unknown"
+)
+
+// Reasons of Succeeded.
+const (
+	// ReasonRolloutSuccess (True): the revision was rolled out completely once.
+	ReasonRolloutSuccess = "RolloutSuccess"
+)
+
+// Reasons of Ready.
+const (
+	// ReasonReady (True): the target revision is rolled out and available.
+	ReasonReady = "Ready"
+
+	// ReasonNotReady (False): see Progressing and Available.
+	ReasonNotReady = "NotReady"
+
+	// ReasonRolledBack (True): the content that runs is that of an earlier
+	// revision, and the newer content was rejected by a rollback.
+	ReasonRolledBack = "RolledBack"
+)

@@ -1,0 +1,30 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+const (
+	// LabelPackage stands on every managed object, Revision and ObjectSlice and
+	// names the Package it belongs to. Informers select by it; ownership is never
+	// proven by it alone.
+	LabelPackage = "strata.run/package"
+
+	// LabelFront stands on a Package that a front made and names the front.
+	LabelFront = "strata.run/front"
+
+	// AnnotationResourcePolicy is Helm's annotation for objects that an
+	// uninstall leaves in place. With the value [ResourcePolicyKeep] an object is
+	// retained, whatever its kind.
+	AnnotationResourcePolicy = "helm.sh/resource-policy"
+
+	// ResourcePolicyKeep is the value of [AnnotationResourcePolicy] that retains.
+	ResourcePolicyKeep = "keep"
+
+	// FinalizerTeardown holds a Package until its objects are torn down in
+	// reverse phase order, or released.
+	FinalizerTeardown = "strata.run/teardown"
+
+	// FieldOwner is the field manager of every server-side apply of a managed
+	// object. Drift is read from its managedFields entry.
+	FieldOwner = "strata"
+)

@@ -1,0 +1,212 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// DeletionPolicy says what becomes of managed objects when their Package goes.
+// +kubebuilder:validation:Enum=Delete;Orphan
+type DeletionPolicy string
+
+const (
+	// DeletionPolicyDelete tears the objects down in reverse phase order.
+	DeletionPolicyDelete DeletionPolicy = "Delete"
+	// DeletionPolicyOrphan leaves the objects and takes our label and owner
+	// reference off them.
+	DeletionPolicyOrphan DeletionPolicy = "Orphan"
+)
+
+// PackageSpec is what an admin or a front wants of a line of revisions.
+type PackageSpec struct {
+	// Paused stops every write of the rollout. Observation goes on. Unset means
+	// not paused.
+	// +optional
+	Paused *Pause `json:"paused,omitempty"`
+
+	// RevisionHistoryLimit is how many archived revisions are kept, besides the
+	// current one and the newest that has succeeded. Default 5.
+	// +optional
+	// +kubebuilder:default=5
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+
+	// ProgressDeadline is how long a rollout may go without progress, counted from
+	// the last progress, before Progressing turns to
+	// False/ProgressDeadlineExceeded. The rollout can still recover. Default 10m.
+	// +optional
+	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="progressDeadline must be longer than 0s, such as 10m"
+	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
+
+	// Soak is how long all probes must hold before a revision has succeeded.
+	// Default 0s.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="soak must not be negative"
+	Soak *metav1.Duration `json:"soak,omitempty"`
+
+	// DeletionPolicy says what becomes of the managed objects when the Package is
+	// deleted. Delete tears them down in reverse phase order, Orphan releases
+	// them. Retained objects stay in both cases. Default Delete.
+	// +optional
+	// +kubebuilder:default=Delete
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// Rollback asks for a new revision with the content of an earlier one. It is
+	// handled once; status.rollback says with what result.
+	// +optional
+	Rollback *Rollback `json:"rollback,omitempty"`
+}
+
+// Pause says who stopped the rollout, why, and until when.
+type Pause struct {
+	// By is who paused it, as a person or a tool would be named.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	By string `json:"by,omitempty"`
+
+	// Reason is why, in words for whoever finds it paused.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason"`
+
+	// Until is when the pause ends by itself. Unset means that it stays.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+}
+
+// Rollback is a request for a new revision with an earlier one's content.
+type Rollback struct {
+	// ToRevision is the number of the revision whose content is wanted. 0, the
+	// default, means the newest that has succeeded before the target.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ToRevision int64 `json:"toRevision,omitempty"`
+
+	// Reason is why, for the history.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+
+	// RequestedAt tells requests apart: a request with another time is handled
+	// anew, even with the same toRevision.
+	// +required
+	RequestedAt metav1.Time `json:"requestedAt"`
+
+	// Pin keeps a front from creating any further revision until it is taken
+	// away. Without it, only the rejected content is kept out. Default false.
+	// +optional
+	Pin bool `json:"pin,omitempty"`
+}
+
+// PackageStatus is what was observed of a Package.
+type PackageStatus struct {
+	// ObservedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions are Ready, Progressing and Available.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// CurrentRevision is the newest revision that has succeeded, 0 when none has.
+	// +optional
+	CurrentRevision int64 `json:"currentRevision,omitempty"`
+
+	// TargetRevision is the newest active revision, the one that rolls out.
+	// +optional
+	TargetRevision int64 `json:"targetRevision,omitempty"`
+
+	// HighestRevision is the highest number ever given. Numbers are never reused.
+	// +optional
+	HighestRevision int64 `json:"highestRevision,omitempty"`
+
+	// Version is the application version of the current revision, as its origin
+	// gives it.
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// Phase is how many phases of the target are complete, of how many: "3/5".
+	// +optional
+	Phase string `json:"phase,omitempty"`
+
+	// Probes is how many objects of the target pass their probes, of how many:
+	// "11/12".
+	// +optional
+	Probes string `json:"probes,omitempty"`
+
+	// Rollback is the last rollback that was handled.
+	// +optional
+	Rollback *RollbackStatus `json:"rollback,omitempty"`
+}
+
+// RollbackStatus is the outcome of a rollback request.
+type RollbackStatus struct {
+	// RequestedAt is the time of the request that was handled.
+	// +required
+	RequestedAt metav1.Time `json:"requestedAt"`
+
+	// FromRevision is the revision that was the target then.
+	// +optional
+	FromRevision int64 `json:"fromRevision,omitempty"`
+
+	// ToRevision is the revision whose content was asked for.
+	// +optional
+	ToRevision int64 `json:"toRevision,omitempty"`
+
+	// Revision is the revision made for it, 0 when the request was refused.
+	// +optional
+	Revision int64 `json:"revision,omitempty"`
+
+	// RejectedDigest is the content that the rollback rejects. A front does not
+	// create it again.
+	// +optional
+	RejectedDigest string `json:"rejectedDigest,omitempty"`
+
+	// Message says why a request was refused.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// Package is a line of revisions of one operand. It owns every object that they
+// manage.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=pkg,categories=strata
+// +kubebuilder:printcolumn:name="Current",type=integer,JSONPath=`.status.currentRevision`,description="Newest revision that has succeeded"
+// +kubebuilder:printcolumn:name="Target",type=integer,JSONPath=`.status.targetRevision`,description="Revision that rolls out"
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`,description="Application version of the current revision"
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[?(@.type=="Progressing")].reason`,description="What the rollout does"
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`,description="Complete phases of the target"
+// +kubebuilder:printcolumn:name="Probes",type=string,JSONPath=`.status.probes`,description="Objects of the target that pass their probes"
+// +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`,description="Whether the operand serves"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Ready",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Progressing")].message`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="metadata.name must have at most 52 characters, so that the names of its revisions fit a label"
+type Package struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what is wanted.
+	// +optional
+	Spec PackageSpec `json:"spec,omitempty"`
+
+	// Status is what was observed.
+	// +optional
+	Status PackageStatus `json:"status,omitempty"`
+}
+
+// PackageList is a list of Packages.
+//
+// +kubebuilder:object:root=true
+type PackageList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Package `json:"items"`
+}

@@ -1,0 +1,533 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// LifecycleState says whether a revision takes part in the rollout.
+// +kubebuilder:validation:Enum=Active;Paused;Archived
+type LifecycleState string
+
+const (
+	// LifecycleActive revisions are rolled out and kept.
+	LifecycleActive LifecycleState = "Active"
+	// LifecyclePaused revisions are observed, and nothing is written for them.
+	LifecyclePaused LifecycleState = "Paused"
+	// LifecycleArchived revisions are history. The state is final.
+	LifecycleArchived LifecycleState = "Archived"
+)
+
+// CollisionProtection says what to do with an object that exists already and is
+// not the Package's.
+// +kubebuilder:validation:Enum=Prevent;IfNoController;None
+type CollisionProtection string
+
+const (
+	// CollisionPrevent refuses every object that the Package did not create.
+	CollisionPrevent CollisionProtection = "Prevent"
+	// CollisionIfNoController adopts an object that no controller owns.
+	CollisionIfNoController CollisionProtection = "IfNoController"
+	// CollisionNone adopts the object from whoever controls it.
+	CollisionNone CollisionProtection = "None"
+)
+
+// ObjectDeletion says whether an object goes with its revision or Package.
+// +kubebuilder:validation:Enum=Delete;Retain
+type ObjectDeletion string
+
+const (
+	// ObjectDelete deletes the object when no revision contains it any more.
+	ObjectDelete ObjectDeletion = "Delete"
+	// ObjectRetain leaves the object in place, without an owner reference.
+	ObjectRetain ObjectDeletion = "Retain"
+)
+
+// RevisionSpec is the immutable content of a revision, and its lifecycleState.
+//
+// +kubebuilder:validation:XValidation:rule="self.package == oldSelf.package",message="spec.package is immutable: create a new Revision"
+// +kubebuilder:validation:XValidation:rule="self.revision == oldSelf.revision",message="spec.revision is immutable: create a new Revision"
+// +kubebuilder:validation:XValidation:rule="self.phases == oldSelf.phases",message="spec.phases is immutable: create a new Revision with the next number"
+// +kubebuilder:validation:XValidation:rule="has(self.probes) == has(oldSelf.probes) && (!has(self.probes) || self.probes == oldSelf.probes)",message="spec.probes is immutable: create a new Revision with the next number"
+// +kubebuilder:validation:XValidation:rule="has(self.previous) == has(oldSelf.previous) && (!has(self.previous) || self.previous == oldSelf.previous)",message="spec.previous is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.contentDigest) == has(oldSelf.contentDigest) && (!has(self.contentDigest) || self.contentDigest == oldSelf.contentDigest)",message="spec.contentDigest is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.origin) == has(oldSelf.origin) && (!has(self.origin) || self.origin == oldSelf.origin)",message="spec.origin is immutable"
+// +kubebuilder:validation:XValidation:rule="oldSelf.lifecycleState != 'Archived' || self.lifecycleState == 'Archived'",message="spec.lifecycleState Archived is final: roll back to the revision instead"
+type RevisionSpec struct {
+	// Package is the name of the Package that this revision belongs to. Immutable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=52
+	Package string `json:"package"`
+
+	// Revision is the number in the line, from 1. It is unique, and never reused.
+	// Immutable.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Revision int64 `json:"revision"`
+
+	// LifecycleState is Active, Paused or Archived. It is the only field of the
+	// spec that may change; Archived is final. Default Active.
+	// +optional
+	// +kubebuilder:default=Active
+	LifecycleState LifecycleState `json:"lifecycleState,omitempty"`
+
+	// Previous is the number of the revision that was the newest when this one
+	// was made, 0 for the first. Immutable.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Previous int64 `json:"previous,omitempty"`
+
+	// Phases are rolled out in order: a phase starts when every object of the one
+	// before is in place and its probes say True. Immutable.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Phases []Phase `json:"phases"`
+
+	// Probes decide when an object is ready. An object that no probe selects is
+	// judged by the default of its kind. Immutable.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Probes []Probe `json:"probes,omitempty"`
+
+	// ContentDigest is "sha256:" and the digest of phases and probes, whether
+	// their objects stand inline or in slices. Two revisions with the same digest
+	// have the same content. Checked before a rollout when set. Immutable.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	ContentDigest string `json:"contentDigest,omitempty"`
+
+	// Origin is where the content comes from: who made it, from what, why.
+	// Immutable.
+	// +optional
+	Origin *Origin `json:"origin,omitempty"`
+}
+
+// Phase is a group of objects that are applied together.
+type Phase struct {
+	// Name is unique in the revision, a DNS label.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// CollisionProtection is for the objects of this phase that set none of their
+	// own. Default Prevent.
+	// +optional
+	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
+
+	// Objects are applied concurrently.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2048
+	Objects []Object `json:"objects,omitempty"`
+}
+
+// Object is one manifest, inline or in an ObjectSlice.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.object) != has(self.slice)",message="exactly one of object and slice must be set"
+type Object struct {
+	// Object is the manifest. Secrets must not stand here.
+	// +optional
+	// +kubebuilder:validation:EmbeddedResource
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Object *runtime.RawExtension `json:"object,omitempty"`
+
+	// Slice says where the manifest is when it is too large to stand inline.
+	// +optional
+	Slice *SliceReference `json:"slice,omitempty"`
+
+	// CollisionProtection is what to do when the object exists and is not ours.
+	// It wins over that of the phase. Default: the phase's.
+	// +optional
+	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
+
+	// Deletion says whether the object goes with its revision or Package. The
+	// default is Retain for CustomResourceDefinition, Namespace,
+	// PersistentVolumeClaim and PersistentVolume and for objects with the
+	// annotation helm.sh/resource-policy: keep, and Delete for all others.
+	// +optional
+	Deletion ObjectDeletion `json:"deletion,omitempty"`
+}
+
+// SliceReference names one manifest in an ObjectSlice.
+type SliceReference struct {
+	// Name is that of the ObjectSlice.
+	// +required
+	// +kubebuilder:validation:Pattern=`^sha256-[0-9a-f]{64}$`
+	Name string `json:"name"`
+
+	// Index is the manifest's place in the slice, from 0, the default.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Index int32 `json:"index,omitempty"`
+}
+
+// Probe says when the objects that it selects are ready.
+type Probe struct {
+	// Name is shown in status and events.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// Selector says which objects it is for.
+	// +required
+	Selector ProbeSelector `json:"selector"`
+
+	// Assertions must all hold.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Assertions []Assertion `json:"assertions"`
+}
+
+// ProbeSelector selects objects of a revision. Every part that is set must match.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.kind) || has(self.labels)",message="set kind, labels or both"
+type ProbeSelector struct {
+	// Group is the API group of kind. Empty, the default, is the core group.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+
+	// Kind is the objects' kind.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+
+	// Labels select by the labels of the object.
+	// +optional
+	Labels *metav1.LabelSelector `json:"labels,omitempty"`
+}
+
+// Assertion is one thing that must hold.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.condition), has(self.fieldsEqual), has(self.cel)].filter(x, x).size() == 1",message="exactly one of condition, fieldsEqual and cel must be set"
+type Assertion struct {
+	// Condition requires a condition of the object's status.
+	// +optional
+	Condition *ConditionAssertion `json:"condition,omitempty"`
+
+	// FieldsEqual requires two fields to be set and equal.
+	// +optional
+	FieldsEqual *FieldsEqualAssertion `json:"fieldsEqual,omitempty"`
+
+	// CEL requires an expression to be true.
+	// +optional
+	CEL *CELAssertion `json:"cel,omitempty"`
+}
+
+// ConditionAssertion requires a condition to have a status. A condition that is
+// missing, or about an older generation, is Unknown and holds the gate.
+type ConditionAssertion struct {
+	// Type is the condition's type.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	Type string `json:"type"`
+
+	// Status is what it must be. Default True.
+	// +optional
+	// +kubebuilder:default="True"
+	// +kubebuilder:validation:Enum="True";"False";"Unknown"
+	Status metav1.ConditionStatus `json:"status,omitempty"`
+}
+
+// FieldsEqualAssertion requires two fields to be set and equal.
+type FieldsEqualAssertion struct {
+	// A is the path of a field, such as .status.replicas.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=200
+	A string `json:"a"`
+
+	// B is the path of the other.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=200
+	B string `json:"b"`
+}
+
+// CELAssertion requires an expression to be true.
+type CELAssertion struct {
+	// Expression sees the object as self and must be of type bool.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	Expression string `json:"expression"`
+
+	// Message is what to say when it is false.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// OriginKind says by what way a revision came to be.
+// +kubebuilder:validation:Enum=Front;CLI;Rollback;HelmImport
+type OriginKind string
+
+const (
+	// OriginFront revisions are rendered by a front from a custom resource.
+	OriginFront OriginKind = "Front"
+	// OriginCLI revisions are made by the command line.
+	OriginCLI OriginKind = "CLI"
+	// OriginRollback revisions repeat the content of an earlier one.
+	OriginRollback OriginKind = "Rollback"
+	// OriginHelmImport revisions take over a Helm release.
+	OriginHelmImport OriginKind = "HelmImport"
+)
+
+// Origin is where a revision's content comes from.
+type Origin struct {
+	// Kind says by what way the revision came to be.
+	// +required
+	Kind OriginKind `json:"kind"`
+
+	// Reference is what it was made from, as KIND/NAME: the custom resource, or
+	// the revision that is repeated.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Reference string `json:"reference,omitempty"`
+
+	// Generation is that of the referenced object.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// Chart is the chart's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Chart string `json:"chart,omitempty"`
+
+	// AppVersion is the version of what runs, such as 1.29.1.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	AppVersion string `json:"appVersion,omitempty"`
+
+	// Images are the image references of the content, sorted.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Images []string `json:"images,omitempty"`
+
+	// Reason is why the revision was made, for the history.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+
+	// CreatedBy is who made it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	CreatedBy string `json:"createdBy,omitempty"`
+}
+
+// PhaseState is where a phase stands.
+// +kubebuilder:validation:Enum=Pending;Progressing;Complete
+type PhaseState string
+
+const (
+	// PhasePending phases wait for the ones before.
+	PhasePending PhaseState = "Pending"
+	// PhaseProgressing phases are applied, or wait for probes.
+	PhaseProgressing PhaseState = "Progressing"
+	// PhaseComplete phases have every object in place and every probe True.
+	PhaseComplete PhaseState = "Complete"
+)
+
+// RevisionStatus is what was observed of a revision.
+type RevisionStatus struct {
+	// ObservedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions are Progressing, Available and Succeeded.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Phase is how many phases are complete, of how many: "3/5".
+	// +optional
+	Phase string `json:"phase,omitempty"`
+
+	// Probes is how many objects pass their probes, of how many: "11/12".
+	// +optional
+	Probes string `json:"probes,omitempty"`
+
+	// Phases are the phases of the spec, in order.
+	// +optional
+	// +listType=atomic
+	Phases []PhaseStatus `json:"phases,omitempty"`
+
+	// Objects are those that are not ready: the first 16 of them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Objects []ObjectStatus `json:"objects,omitempty"`
+
+	// Inventory is what the revision has put in place, one entry an object.
+	// Comparing with it tells a change of content from drift without reading the
+	// object's body.
+	// +optional
+	// +listType=atomic
+	Inventory []InventoryEntry `json:"inventory,omitempty"`
+
+	// LastProgressTime is when the rollout moved last.
+	// +optional
+	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
+
+	// SucceededAt is when the revision had been rolled out.
+	// +optional
+	SucceededAt *metav1.Time `json:"succeededAt,omitempty"`
+
+	// ArchivedAt is when the revision's own objects were gone. A revision with
+	// this mark is not looked at again.
+	// +optional
+	ArchivedAt *metav1.Time `json:"archivedAt,omitempty"`
+}
+
+// PhaseStatus is where one phase stands.
+type PhaseStatus struct {
+	// Name is that of the phase.
+	// +required
+	Name string `json:"name"`
+
+	// State is Pending, Progressing or Complete.
+	// +required
+	State PhaseState `json:"state"`
+
+	// Objects is how many objects the phase has.
+	// +required
+	Objects int32 `json:"objects"`
+
+	// Ready is how many of them are in place with their probes True.
+	// +required
+	Ready int32 `json:"ready"`
+
+	// CompletedAt is when the phase was complete first.
+	// +optional
+	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
+}
+
+// ObjectReference names a managed object.
+type ObjectReference struct {
+	// Group is the API group, empty for the core group.
+	// +optional
+	Group string `json:"group,omitempty"`
+	// Version is the API version of the manifest.
+	// +required
+	Version string `json:"version"`
+	// Kind is the object's kind.
+	// +required
+	Kind string `json:"kind"`
+	// Namespace is empty for cluster-scoped objects.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// Name is the object's name.
+	// +required
+	Name string `json:"name"`
+}
+
+// ObjectStatus is one object that is not ready.
+type ObjectStatus struct {
+	ObjectReference `json:",inline"`
+
+	// Phase is the phase that it stands in.
+	// +required
+	Phase string `json:"phase"`
+
+	// Reason is Collision, ApplyError, ProbeFailed, ProbeUnknown or Deleting.
+	// +required
+	Reason string `json:"reason"`
+
+	// Message says what is expected and what was found. At most 1,024 bytes.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// Since is when the reason was seen first.
+	// +required
+	Since metav1.Time `json:"since"`
+
+	// Hint is what to do about it.
+	// +optional
+	Hint string `json:"hint,omitempty"`
+}
+
+// InventoryEntry is what a revision knows of an object that it has put in place.
+type InventoryEntry struct {
+	ObjectReference `json:",inline"`
+
+	// UID is that of the object.
+	// +required
+	UID string `json:"uid"`
+
+	// Action is what the revision did to it: Created, Updated, Unchanged or
+	// Adopted.
+	// +required
+	Action string `json:"action"`
+
+	// Content is a short digest of the manifest that was applied last.
+	// +optional
+	Content string `json:"content,omitempty"`
+
+	// Fields is a short digest of our managedFields entry after that.
+	// +optional
+	Fields string `json:"fields,omitempty"`
+}
+
+// Revision is one immutable, phased content of a Package.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=rev,categories=strata
+// +kubebuilder:selectablefield:JSONPath=`.spec.package`
+// +kubebuilder:printcolumn:name="Package",type=string,JSONPath=`.spec.package`
+// +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.spec.revision`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.origin.appVersion`
+// +kubebuilder:printcolumn:name="Lifecycle",type=string,JSONPath=`.spec.lifecycleState`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[?(@.type=="Progressing")].reason`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Probes",type=string,JSONPath=`.status.probes`
+// +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`
+// +kubebuilder:printcolumn:name="Succeeded",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Origin",type=string,priority=1,JSONPath=`.spec.origin.reference`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.spec.origin.reason`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Progressing")].message`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == self.spec.package + '-' + string(self.spec.revision)",message="metadata.name must be spec.package, a hyphen and spec.revision"
+type Revision struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is the content, immutable except for lifecycleState.
+	// +required
+	Spec RevisionSpec `json:"spec"`
+
+	// Status is what was observed.
+	// +optional
+	Status RevisionStatus `json:"status,omitempty"`
+}
+
+// RevisionList is a list of Revisions.
+//
+// +kubebuilder:object:root=true
+type RevisionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Revision `json:"items"`
+}
+
+// RevisionName is the name of a package's revision: the package, a hyphen and
+// the number.
+func RevisionName(pkg string, revision int64) string {
+	return pkg + "-" + strconv.FormatInt(revision, 10)
+}

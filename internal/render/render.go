@@ -1,0 +1,55 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+// Package is one package that a front wants to run.
+type Package struct {
+	// Name is the name of the Package object.
+	Name string
+
+	// Phases are rolled out in order.
+	Phases []Phase
+
+	// Probes decide when an object is ready; objects that none selects have the
+	// default of their kind.
+	Probes []v1alpha1.Probe
+
+	// Origin is recorded in every revision made from this.
+	Origin v1alpha1.Origin
+
+	// After names packages that must have rolled out their newest content before
+	// this one gets a new revision.
+	After []string
+}
+
+// Phase is a group of objects that are applied together.
+type Phase struct {
+	// Name is unique in the package, a DNS label.
+	Name string
+
+	// CollisionProtection is for objects that set none. Default Prevent.
+	CollisionProtection v1alpha1.CollisionProtection
+
+	// Objects are applied concurrently. Their order has no meaning; it is kept, so
+	// that the content's digest is stable.
+	Objects []Object
+}
+
+// Object is one manifest and how to treat it.
+type Object struct {
+	// Manifest is the desired state: no status, no fields that others rightly own.
+	Manifest *unstructured.Unstructured
+
+	// CollisionProtection wins over the phase's.
+	CollisionProtection v1alpha1.CollisionProtection
+
+	// Deletion is empty for the default of the object's kind.
+	Deletion v1alpha1.ObjectDeletion
+}
