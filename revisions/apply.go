@@ -1,0 +1,99 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revisions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// neverCurrent is a resourceVersion that no object has. An apply that carries it
+// is answered 201 where the object is absent, and 409 where it exists: a create
+// in one request, with a managedFields entry of ours from the start. Every
+// supported Kubernetes minor is tested for it.
+const neverCurrent = "1"
+
+// create applies an object, provided that it does not exist; a conflict says that
+// it does.
+func (e *Engine) create(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	request := desired.DeepCopy()
+	request.SetResourceVersion(neverCurrent)
+	return e.send(ctx, request)
+}
+
+// apply applies an object over the state given. The UID keeps it from bringing
+// back an object that was deleted meanwhile; an adoption is bound to the very
+// state that was decided on.
+func (e *Engine) apply(ctx context.Context, operation Operation, desired, current *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	request := desired.DeepCopy()
+	request.SetUID(current.GetUID())
+	if operation == OperationAdopt {
+		request.SetResourceVersion(current.GetResourceVersion())
+		if err := e.retireController(ctx, request, current); err != nil {
+			return nil, err
+		}
+	}
+	return e.send(ctx, request)
+}
+
+// retireController turns off the controller flag of a foreign owner, as an object
+// may have one controller only. The owner reference itself stays.
+func (e *Engine) retireController(ctx context.Context, request, current *unstructured.Unstructured) error {
+	references := current.GetOwnerReferences()
+	retired := false
+	for i := range references {
+		if references[i].Controller != nil && *references[i].Controller {
+			*references[i].Controller = false
+			retired = true
+		}
+	}
+	if !retired {
+		return nil
+	}
+	patch := map[string]any{"metadata": map[string]any{
+		"uid": current.GetUID(), "resourceVersion": current.GetResourceVersion(), "ownerReferences": references,
+	}}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("encoding owner references: %w", err)
+	}
+	state := current.DeepCopy()
+	if err := e.config.Writer.Patch(ctx, state, client.RawPatch(types.MergePatchType, data), client.FieldOwner(FieldOwner)); err != nil {
+		return fmt.Errorf("taking over from the controller: %w", err)
+	}
+	request.SetResourceVersion(state.GetResourceVersion())
+	return nil
+}
+
+func (e *Engine) send(ctx context.Context, request *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	data, err := json.Marshal(request.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding: %w", err)
+	}
+	answer := &unstructured.Unstructured{}
+	answer.SetGroupVersionKind(request.GroupVersionKind())
+	answer.SetNamespace(request.GetNamespace())
+	answer.SetName(request.GetName())
+	if err := e.config.Writer.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
+		return nil, fmt.Errorf("applying: %w", err)
+	}
+	Trim(answer)
+	e.config.Cache.Observe(answer)
+	return answer, nil
+}
+
+// live reads an object from the API server.
+func (e *Engine) live(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	answer := &unstructured.Unstructured{}
+	answer.SetGroupVersionKind(desired.GroupVersionKind())
+	if err := e.config.Live.Get(ctx, keyOf(desired), answer); err != nil {
+		return nil, fmt.Errorf("reading live: %w", err)
+	}
+	return answer, nil
+}

@@ -1,0 +1,33 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package revisions rolls out immutable, phased revisions of objects.
+//
+// A [Revision] is a list of phases of manifests. An [Engine] makes passes over a
+// line of revisions: [Engine.Reconcile] applies the newest one phase by phase and
+// keeps what the older ones still hold, [Engine.Teardown] takes a revision's
+// objects away in reverse. A pass never waits; it is made again when something
+// changes, and a pass over a line at rest sends no request.
+//
+// Read engine.go first, then phase.go, object.go and decide.go. decide is the
+// heart: a pure function from what is known of an object to what to do about it;
+// testdata/decide.txt holds its whole table. Only apply.go and delete.go write.
+//
+// # Invariants
+//
+//  1. A line that does not change is not written to.
+//  2. A phase is touched only when every object of the one before is in place
+//     with its probe True. A target that has succeeded is kept in all its phases.
+//  3. An object has one controller: the [Owner], which all revisions of the line
+//     share, so handing an unchanged object over to the next revision writes
+//     nothing. Ownership is proven by UID, never by a label alone.
+//  4. An object that is not ours is left byte for byte as it is, unless its
+//     collision protection says otherwise.
+//  5. Fields that others set are kept: every write is a server-side apply of just
+//     the fields of the manifest.
+//  6. An object is deleted only after a live read, and on condition that it is
+//     still what was read. An object whose absence is not proven is not gone.
+//
+// The package knows no custom resources and no controllers. It needs a client, a
+// cache of the managed objects and a REST mapper, see [Config].
+package revisions

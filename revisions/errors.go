@@ -1,0 +1,71 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revisions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ValidationError says what is wrong with a revision's content. It cannot be
+// rolled out, whatever the cluster does; nothing of it has been written.
+type ValidationError struct {
+	// Revision is the number of the revision.
+	Revision int64
+	// Violations name the phase, the object and the remedy, in order.
+	Violations []string
+}
+
+func (e *ValidationError) addf(phase, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if phase != "" {
+		text = "phase " + phase + ": " + text
+	}
+	e.Violations = append(e.Violations, text)
+}
+
+func (e *ValidationError) orNil() error {
+	if len(e.Violations) == 0 {
+		return nil
+	}
+	slices.Sort(e.Violations)
+	e.Violations = slices.Compact(e.Violations)
+	return e
+}
+
+// Error lists the first violations and counts the rest.
+func (e *ValidationError) Error() string {
+	const most = 5
+	shown := e.Violations[:min(most, len(e.Violations))]
+	text := strings.Join(shown, "; ")
+	if more := len(e.Violations) - len(shown); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// UnknownKindError says that the API server serves no such kind, and that no
+// CustomResourceDefinition of the revision brings it. It is tried again, as the
+// kind may come from elsewhere.
+type UnknownKindError struct {
+	// Phase and Object are where the kind stands.
+	Phase  string
+	Object ObjectID
+	// Version is the API version that was asked for.
+	Version string
+}
+
+// Error names the object and the remedy.
+func (e *UnknownKindError) Error() string {
+	return fmt.Sprintf("phase %s: %s: the API server knows no kind %s in version %s: install its CustomResourceDefinition, put that into an earlier phase, or correct apiVersion and kind",
+		e.Phase, e.Object, e.Object.Kind, e.groupVersion())
+}
+
+func (e *UnknownKindError) groupVersion() string {
+	if e.Object.Group == "" {
+		return e.Version
+	}
+	return e.Object.Group + "/" + e.Version
+}

@@ -1,0 +1,64 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revisions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// reconcilePhase applies the objects of a phase, several at once. Those that
+// others of the same phase may live in go first. One object's failure holds up no
+// other.
+func (e *Engine) reconcilePhase(ctx context.Context, l *line, phase Phase) ([]ObjectResult, error) {
+	results := make([]ObjectResult, len(phase.Objects))
+	var first, rest []int
+	for i, object := range phase.Objects {
+		if isContainer(object.Manifest.GroupVersionKind().GroupKind()) {
+			first = append(first, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	for _, wave := range [][]int{first, rest} {
+		e.each(wave, func(i int) {
+			results[i] = e.reconcileObject(ctx, l, phase.Objects[i])
+			e.config.Listener.object(l.owner, phase.Name, results[i])
+		})
+	}
+	var errs []error
+	for _, result := range results {
+		if result.Err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", result.ID, result.Err))
+		}
+	}
+	return results, errors.Join(errs...)
+}
+
+// isContainer says whether objects of other kinds need one of this kind to exist.
+func isContainer(gk schema.GroupKind) bool {
+	return slices.Contains([]schema.GroupKind{
+		{Kind: "Namespace"},
+		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+	}, gk)
+}
+
+// each calls do for every item, at most Concurrency of them at once.
+func (e *Engine) each(items []int, do func(i int)) {
+	var group sync.WaitGroup
+	slots := make(chan struct{}, e.config.Concurrency)
+	for _, item := range items {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			do(item)
+		})
+	}
+	group.Wait()
+}

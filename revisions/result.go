@@ -1,0 +1,141 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revisions
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/strata-run/strata/probes"
+)
+
+// Result is what one pass has found and done.
+type Result struct {
+	// Target is about the newest revision.
+	Target RevisionResult
+	// Serving are about the older ones, in the order given.
+	Serving []RevisionResult
+	// Serves says whether the operand serves, from whichever revision each of its
+	// objects is now, and if not, which object does not.
+	Serves probes.Result
+}
+
+// RevisionResult is about one revision.
+type RevisionResult struct {
+	// Number is that of the revision.
+	Number int64
+	// Phases are all phases of the revision, in order.
+	Phases []PhaseResult
+	// Records are what is known now of the objects that it has put in place.
+	Records map[ObjectID]Record
+}
+
+// Complete says that every phase is complete.
+func (r RevisionResult) Complete() bool {
+	for _, phase := range r.Phases {
+		if !phase.Complete() {
+			return false
+		}
+	}
+	return true
+}
+
+// PhaseResult is about one phase.
+type PhaseResult struct {
+	// Name is that of the phase.
+	Name string
+	// Size is how many objects the phase has.
+	Size int
+	// Reached says that the objects of the phase were looked at.
+	Reached bool
+	// Objects are the results, in the order of the phase; empty when not reached.
+	// For a serving revision they are those that no newer revision has reached.
+	Objects []ObjectResult
+}
+
+// Complete says that every object is in place with its probe True.
+func (p PhaseResult) Complete() bool {
+	return p.Reached && p.Ready() == p.Size
+}
+
+// Ready is how many objects are in place with their probe True.
+func (p PhaseResult) Ready() int {
+	ready := 0
+	for _, object := range p.Objects {
+		if object.Ready() {
+			ready++
+		}
+	}
+	return ready
+}
+
+// ObjectResult is about one object.
+type ObjectResult struct {
+	// ID and Version say which object.
+	ID      ObjectID
+	Version string
+	// Action is what became of it; empty when it is not in place.
+	Action Action
+	// Reason is why, in words.
+	Reason string
+	// Remedy is what to do about a collision.
+	Remedy string
+	// Waiting says what has to happen before it can be applied.
+	Waiting string
+	// Record is what is known of it now, nil when it is not in place.
+	Record *Record
+	// Probe says whether it is ready, Serves whether it serves.
+	Probe, Serves probes.Result
+	// Err is what kept it from being applied.
+	Err error
+}
+
+// InPlace says that the object is on the cluster as it should be.
+func (o ObjectResult) InPlace() bool { return o.Record != nil && o.Err == nil }
+
+// Ready says that the object is in place with its probe True.
+func (o ObjectResult) Ready() bool { return o.InPlace() && o.Probe.Status == probes.True }
+
+// Wrote says that the object was written in this pass.
+func (o ObjectResult) Wrote() bool {
+	return o.Action == ActionCreated || o.Action == ActionUpdated || o.Action == ActionAdopted
+}
+
+// String is the result on one line, for logs and transcripts.
+func (o ObjectResult) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: ", o.ID)
+	switch {
+	case o.Err != nil:
+		fmt.Fprintf(&b, "error: %v", o.Err)
+	case o.Waiting != "":
+		fmt.Fprintf(&b, "waits: %s", o.Waiting)
+	default:
+		fmt.Fprintf(&b, "%s: %s", o.Action, o.Reason)
+	}
+	if o.InPlace() && o.Probe.Status != probes.True {
+		fmt.Fprintf(&b, "; probe %s: %s", o.Probe.Status, o.Probe.Message)
+	}
+	return b.String()
+}
+
+// pendingResult is a result in which nothing was looked at yet.
+func pendingResult(in Rollout) Result {
+	result := Result{Target: pendingRevision(in.Target), Serves: probes.Result{Status: probes.Unknown, Message: "not looked at"}}
+	for _, serving := range in.Serving {
+		result.Serving = append(result.Serving, pendingRevision(serving))
+	}
+	return result
+}
+
+func pendingRevision(r Revision) RevisionResult {
+	result := RevisionResult{Number: r.Number, Records: map[ObjectID]Record{}}
+	for id, record := range r.Records {
+		result.Records[id] = record
+	}
+	for _, phase := range r.Phases {
+		result.Phases = append(result.Phases, PhaseResult{Name: phase.Name, Size: len(phase.Objects)})
+	}
+	return result
+}

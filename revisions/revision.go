@@ -1,0 +1,195 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revisions
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/strata-run/strata/probes"
+)
+
+// CollisionProtection says what to do with an object that exists already and is
+// not the owner's.
+type CollisionProtection string
+
+const (
+	// CollisionPrevent refuses every object that the owner did not create. It is
+	// the default.
+	CollisionPrevent CollisionProtection = "Prevent"
+	// CollisionIfNoController adopts an object that no controller owns.
+	CollisionIfNoController CollisionProtection = "IfNoController"
+	// CollisionNone adopts the object from whoever controls it.
+	CollisionNone CollisionProtection = "None"
+)
+
+// Owner is the one that all revisions of a line share, and the controller of
+// every object that is not retained. It is proven by UID.
+type Owner struct {
+	// APIVersion, Kind and Name make up the owner reference.
+	APIVersion, Kind, Name string
+	// UID is that of the owner object. Required.
+	UID types.UID
+	// Label is put on every object, with the owner's name as its value. Required.
+	Label string
+}
+
+// Reference is the owner reference that managed objects carry.
+func (o Owner) Reference() metav1.OwnerReference {
+	yes := true
+	return metav1.OwnerReference{
+		APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID,
+		Controller: &yes, BlockOwnerDeletion: &yes,
+	}
+}
+
+// ObjectID names an object, whatever API version it is written in: the same
+// object in two versions is one object.
+type ObjectID struct {
+	schema.GroupKind
+	Namespace, Name string
+}
+
+// IDOf is the identity of an object.
+func IDOf(obj *unstructured.Unstructured) ObjectID {
+	return ObjectID{
+		GroupKind: obj.GroupVersionKind().GroupKind(),
+		Namespace: obj.GetNamespace(), Name: obj.GetName(),
+	}
+}
+
+// String is the identity as people write it: "Deployment.apps ns/name".
+func (id ObjectID) String() string {
+	if id.Namespace == "" {
+		return id.GroupKind.String() + " " + id.Name
+	}
+	return id.GroupKind.String() + " " + id.Namespace + "/" + id.Name
+}
+
+func (id ObjectID) compare(other ObjectID) int {
+	return cmp.Or(
+		strings.Compare(id.Group, other.Group), strings.Compare(id.Kind, other.Kind),
+		strings.Compare(id.Namespace, other.Namespace), strings.Compare(id.Name, other.Name),
+	)
+}
+
+// Object is one manifest and how to treat it.
+type Object struct {
+	// Manifest is what to apply. The engine never changes it.
+	Manifest *unstructured.Unstructured
+	// CollisionProtection is [CollisionPrevent] when empty.
+	CollisionProtection CollisionProtection
+	// Retain leaves the object in place when it is no longer wanted, and puts no
+	// owner reference on it.
+	Retain bool
+	// Probe says when the object is ready and lets the next phase start. Nil means
+	// that it is as soon as it is in place.
+	Probe probes.Probe
+	// Serving says whether the object still serves, which is less than ready: a
+	// Deployment in the middle of a rolling update is not ready and serves. Nil
+	// means that it does as soon as it is in place.
+	Serving probes.Probe
+}
+
+// Phase is a group of objects that are applied together.
+type Phase struct {
+	// Name is unique in the revision.
+	Name string
+	// Objects are applied concurrently.
+	Objects []Object
+}
+
+// Revision is one immutable content of a line.
+type Revision struct {
+	// Number orders the revisions of a line, from 1.
+	Number int64
+	// Phases are rolled out in order.
+	Phases []Phase
+	// Succeeded says that it had been rolled out completely. All its phases are
+	// then kept, whatever the probes of the earlier ones say.
+	Succeeded bool
+	// Records are what is known of the objects that it has put in place.
+	Records map[ObjectID]Record
+}
+
+// Record is what is known of an object since it was applied.
+type Record struct {
+	// UID is that of the object.
+	UID types.UID
+	// Action is what the revision did to it.
+	Action Action
+	// Content is a digest of the manifest that was applied, with label and owner.
+	Content string
+	// Fields is a digest of our managedFields entry after that, see [FieldsDigest].
+	Fields string
+}
+
+// forbidden lists metadata that only the API server or the engine may set.
+var forbidden = []string{"uid", "resourceVersion", "generation", "generateName", "managedFields", "ownerReferences", "finalizers", "deletionTimestamp"}
+
+// Validate checks what can be known without a cluster: names, required fields,
+// metadata that a manifest must not carry, and that no object stands in the
+// revision twice. The error is a *ValidationError that lists every violation.
+func (r Revision) Validate() error {
+	v := &ValidationError{Revision: r.Number}
+	if r.Number < 1 {
+		v.addf("", "the revision's number is %d and must be at least 1", r.Number)
+	}
+	phases := map[string]bool{}
+	seen := map[ObjectID]string{}
+	for i, phase := range r.Phases {
+		if phase.Name == "" {
+			v.addf("", "phase %d has no name", i+1)
+		} else if phases[phase.Name] {
+			v.addf(phase.Name, "stands in the revision twice: give each phase a name of its own")
+		}
+		phases[phase.Name] = true
+		for j, obj := range phase.Objects {
+			validateObject(v, phase.Name, j, obj)
+			if obj.Manifest == nil {
+				continue
+			}
+			id := IDOf(obj.Manifest)
+			if first, twice := seen[id]; twice {
+				v.addf(phase.Name, "%s stands in the revision twice, first in phase %s: remove one", id, first)
+				continue
+			}
+			seen[id] = phase.Name
+		}
+	}
+	return v.orNil()
+}
+
+func validateObject(v *ValidationError, phase string, index int, obj Object) {
+	if obj.Manifest == nil {
+		v.addf(phase, "object %d has no manifest", index)
+		return
+	}
+	m := obj.Manifest
+	for field, value := range map[string]string{"apiVersion": m.GetAPIVersion(), "kind": m.GetKind(), "metadata.name": m.GetName()} {
+		if value == "" {
+			v.addf(phase, "object %d (%s) has no %s", index, describe(m), field)
+		}
+	}
+	for _, field := range forbidden {
+		if _, set, _ := unstructured.NestedFieldNoCopy(m.Object, "metadata", field); set {
+			v.addf(phase, "%s sets metadata.%s, which a manifest must not: remove it", describe(m), field)
+		}
+	}
+	switch obj.CollisionProtection {
+	case "", CollisionPrevent, CollisionIfNoController, CollisionNone:
+	default:
+		v.addf(phase, "%s has the unknown collision protection %q: use Prevent, IfNoController or None", describe(m), obj.CollisionProtection)
+	}
+}
+
+func describe(obj *unstructured.Unstructured) string {
+	return fmt.Sprintf("%s %s", cmp.Or(obj.GetKind(), "object"), cmp.Or(obj.GetName(), "without a name"))
+}

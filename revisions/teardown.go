@@ -1,0 +1,112 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revisions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Teardown says what to take away.
+type Teardown struct {
+	// Owner owns the objects.
+	Owner Owner
+	// Revision is the one whose objects go.
+	Revision Revision
+	// Keep are objects that other revisions still want.
+	Keep map[ObjectID]bool
+	// Orphan leaves every object and takes our label and owner reference off it.
+	Orphan bool
+}
+
+// Removal is where an object stands that is to go.
+type Removal string
+
+const (
+	// RemovalGone: a live read did not find it.
+	RemovalGone Removal = "Gone"
+	// RemovalWaiting: it is being deleted, or its state could not be proven.
+	RemovalWaiting Removal = "Waiting"
+	// RemovalRetained: it stays on purpose.
+	RemovalRetained Removal = "Retained"
+	// RemovalReleased: it stays, and no longer carries our label and owner reference.
+	RemovalReleased Removal = "Released"
+	// RemovalForeign: it is someone else's, and was left alone.
+	RemovalForeign Removal = "Foreign"
+)
+
+// RemovedObject is where one object stands.
+type RemovedObject struct {
+	// ID says which object, Phase in which phase it stands.
+	ID    ObjectID
+	Phase string
+	// State is where it stands.
+	State Removal
+	// Deleted says that a delete was sent in this pass.
+	Deleted bool
+	// Message says what is waited for.
+	Message string
+	// Err is what kept it from being removed.
+	Err error
+}
+
+// TeardownResult is what one pass has found and done.
+type TeardownResult struct {
+	// Objects are those that were looked at, of the last phases first.
+	Objects []RemovedObject
+	// Complete says that nothing is left to do.
+	Complete bool
+}
+
+// Waiting are the objects that are still there and ought to go.
+func (r TeardownResult) Waiting() []RemovedObject {
+	return slices.DeleteFunc(slices.Clone(r.Objects), func(o RemovedObject) bool {
+		return o.State != RemovalWaiting
+	})
+}
+
+// Teardown makes one pass at taking away a revision's objects: the last phase
+// first, and the next only when the one after it is gone. Each object is read
+// live first, and deleted on condition that it is still in that state.
+func (e *Engine) Teardown(ctx context.Context, in Teardown) (TeardownResult, error) {
+	result := TeardownResult{}
+	var errs []error
+	for i := len(in.Revision.Phases) - 1; i >= 0; i-- {
+		phase := in.Revision.Phases[i]
+		var going []Object
+		for _, object := range phase.Objects {
+			if !in.Keep[IDOf(object.Manifest)] {
+				going = append(going, object)
+			}
+		}
+		removed := make([]RemovedObject, len(going))
+		e.each(indices(len(going)), func(j int) {
+			removed[j] = e.remove(ctx, in, phase.Name, going[j])
+			e.config.Listener.removed(in.Owner, phase.Name, removed[j])
+		})
+		waiting := false
+		for _, object := range removed {
+			result.Objects = append(result.Objects, object)
+			waiting = waiting || object.State == RemovalWaiting
+			if object.Err != nil {
+				errs = append(errs, fmt.Errorf("phase %s: %s: %w", phase.Name, object.ID, object.Err))
+			}
+		}
+		if waiting {
+			return result, errors.Join(errs...)
+		}
+	}
+	result.Complete = true
+	return result, errors.Join(errs...)
+}
+
+func indices(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
