@@ -1,0 +1,64 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package content
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+// Canonical is a manifest as JSON with sorted keys and no white space: equal
+// manifests give equal bytes.
+func Canonical(manifest *unstructured.Unstructured) ([]byte, error) {
+	data, err := json.Marshal(manifest.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s %s: %w", manifest.GetKind(), manifest.GetName(), err)
+	}
+	return data, nil
+}
+
+// ObjectDigest is the hexadecimal SHA-256 of a manifest's canonical JSON.
+func ObjectDigest(canonical []byte) string {
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:])
+}
+
+// Digest is that of a revision's content: the phases, given with the digest of
+// each of their objects in order, and the probes. Origin, numbers and the split
+// into slices have no part in it.
+func Digest(phases []v1alpha1.Phase, objects [][]string, probes []v1alpha1.Probe) (string, error) {
+	type object struct {
+		Digest              string
+		CollisionProtection v1alpha1.CollisionProtection
+		Deletion            v1alpha1.ObjectDeletion
+	}
+	type phase struct {
+		Name                string
+		CollisionProtection v1alpha1.CollisionProtection
+		Objects             []object
+	}
+	var document struct {
+		Phases []phase
+		Probes []v1alpha1.Probe
+	}
+	for i, p := range phases {
+		entry := phase{Name: p.Name, CollisionProtection: p.CollisionProtection}
+		for j, o := range p.Objects {
+			entry.Objects = append(entry.Objects, object{objects[i][j], o.CollisionProtection, o.Deletion})
+		}
+		document.Phases = append(document.Phases, entry)
+	}
+	document.Probes = probes
+	data, err := json.Marshal(document)
+	if err != nil {
+		return "", fmt.Errorf("encoding content: %w", err)
+	}
+	return "sha256:" + ObjectDigest(data), nil
+}

@@ -1,0 +1,114 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+// Line is a package's revisions, sorted by what is to be done with them.
+type Line struct {
+	// Target is the newest revision that is not archived, nil without one.
+	Target *v1alpha1.Revision
+	// Serving are the older ones that are not archived, newest first.
+	Serving []*v1alpha1.Revision
+	// Archiving are archived, and not yet torn down; newest first.
+	Archiving []*v1alpha1.Revision
+	// Archived are torn down, newest first.
+	Archived []*v1alpha1.Revision
+	// Current is the newest that has succeeded and is not archived, or else the
+	// newest that has succeeded at all; nil when none has.
+	Current *v1alpha1.Revision
+	// Highest is the highest number ever given.
+	Highest int64
+}
+
+// Sort sorts the revisions of a package. The package's status keeps the highest
+// number, also of revisions that are gone.
+func Sort(pkg *v1alpha1.Package, all []v1alpha1.Revision) Line {
+	line := Line{Highest: pkg.Status.HighestRevision}
+	newestFirst := make([]*v1alpha1.Revision, 0, len(all))
+	for i := range all {
+		newestFirst = append(newestFirst, &all[i])
+	}
+	slices.SortFunc(newestFirst, func(a, b *v1alpha1.Revision) int {
+		return cmp.Compare(b.Spec.Revision, a.Spec.Revision)
+	})
+	var lastGood *v1alpha1.Revision
+	for _, revision := range newestFirst {
+		line.Highest = max(line.Highest, revision.Spec.Revision)
+		if Succeeded(revision) && lastGood == nil {
+			lastGood = revision
+		}
+		switch {
+		case revision.Spec.LifecycleState == v1alpha1.LifecycleArchived && revision.Status.ArchivedAt != nil:
+			line.Archived = append(line.Archived, revision)
+			continue
+		case revision.Spec.LifecycleState == v1alpha1.LifecycleArchived:
+			line.Archiving = append(line.Archiving, revision)
+			continue
+		case line.Target == nil:
+			line.Target = revision
+		default:
+			line.Serving = append(line.Serving, revision)
+		}
+		if Succeeded(revision) && line.Current == nil {
+			line.Current = revision
+		}
+	}
+	if line.Current == nil {
+		line.Current = lastGood
+	}
+	return line
+}
+
+// Find is the revision of a number, nil when it is gone.
+func (l Line) Find(number int64) *v1alpha1.Revision {
+	for _, revision := range l.all() {
+		if revision.Spec.Revision == number {
+			return revision
+		}
+	}
+	return nil
+}
+
+func (l Line) all() []*v1alpha1.Revision {
+	var all []*v1alpha1.Revision
+	if l.Target != nil {
+		all = append(all, l.Target)
+	}
+	return slices.Concat(all, l.Serving, l.Archiving, l.Archived)
+}
+
+// Succeeded says that a revision had been rolled out completely once.
+func Succeeded(revision *v1alpha1.Revision) bool {
+	return meta.IsStatusConditionTrue(revision.Status.Conditions, v1alpha1.ConditionSucceeded)
+}
+
+// Prune are the archived revisions beyond the package's history limit, oldest
+// first. The current one and the newest that has succeeded are never among them.
+func (l Line) Prune(pkg *v1alpha1.Package) []*v1alpha1.Revision {
+	limit := 5
+	if pkg.Spec.RevisionHistoryLimit != nil {
+		limit = int(*pkg.Spec.RevisionHistoryLimit)
+	}
+	var beyond []*v1alpha1.Revision
+	kept := 0
+	for _, revision := range l.Archived {
+		if revision == l.Current {
+			continue
+		}
+		kept++
+		if kept > limit {
+			beyond = append(beyond, revision)
+		}
+	}
+	slices.Reverse(beyond)
+	return beyond
+}

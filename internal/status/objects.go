@@ -1,0 +1,176 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions"
+)
+
+// Reasons of an object that is not ready.
+const (
+	ReasonCollision    = "Collision"
+	ReasonApplyError   = "ApplyError"
+	ReasonWaiting      = "Waiting"
+	ReasonProbeFailed  = "ProbeFailed"
+	ReasonProbeUnknown = "ProbeUnknown"
+	ReasonDeleting     = "Deleting"
+)
+
+// mostObjects bounds the list of objects that are not ready.
+const mostObjects = 16
+
+// phases are the states of a revision's phases. Before it has succeeded, the time
+// of completion is that of the present stretch, as the soak counts from it.
+func phases(before []v1alpha1.PhaseStatus, o Observation, succeeded bool) []v1alpha1.PhaseStatus {
+	completedAt := map[string]*metav1.Time{}
+	for _, phase := range before {
+		completedAt[phase.Name] = phase.CompletedAt
+	}
+	var states []v1alpha1.PhaseStatus
+	for _, phase := range o.Result.Phases {
+		state := v1alpha1.PhaseStatus{Name: phase.Name, State: v1alpha1.PhasePending, Objects: int32(phase.Size), Ready: int32(phase.Ready())}
+		switch {
+		case phase.Complete():
+			state.State, state.CompletedAt = v1alpha1.PhaseComplete, completedAt[phase.Name]
+			if state.CompletedAt == nil {
+				state.CompletedAt = &o.Now
+			}
+		case phase.Reached:
+			state.State = v1alpha1.PhaseProgressing
+			if succeeded {
+				state.CompletedAt = completedAt[phase.Name]
+			}
+		}
+		states = append(states, state)
+	}
+	return states
+}
+
+// counts are the complete phases and the passing objects, of how many.
+func counts(result revisions.RevisionResult) (phase, probed string) {
+	complete, ready, all := 0, 0, 0
+	for _, p := range result.Phases {
+		if p.Complete() {
+			complete++
+		}
+		ready += p.Ready()
+		all += p.Size
+	}
+	return fmt.Sprintf("%d/%d", complete, len(result.Phases)), fmt.Sprintf("%d/%d", ready, all)
+}
+
+// notReady lists the first objects that hold up the rollout. An object keeps the
+// time since when it does while the reason stays.
+func notReady(before []v1alpha1.ObjectStatus, o Observation) []v1alpha1.ObjectStatus {
+	var list []v1alpha1.ObjectStatus
+	for _, phase := range o.Result.Phases {
+		for _, object := range phase.Objects {
+			if object.Ready() || len(list) == mostObjects {
+				continue
+			}
+			entry := explain(object)
+			entry.Phase = phase.Name
+			list = append(list, since(before, entry, o.Now))
+		}
+	}
+	return list
+}
+
+// explain says why an object is not ready.
+func explain(object revisions.ObjectResult) v1alpha1.ObjectStatus {
+	entry := v1alpha1.ObjectStatus{ObjectReference: reference(object.ID, object.Version)}
+	switch {
+	case object.Err != nil:
+		entry.Reason, entry.Message = ReasonApplyError, object.Err.Error()
+	case object.Action == revisions.ActionCollision:
+		entry.Reason, entry.Message, entry.Hint = ReasonCollision, object.Reason, object.Remedy
+	case object.Waiting != "":
+		entry.Reason, entry.Message = ReasonWaiting, object.Waiting
+	case object.Probe.Status == probes.False:
+		entry.Reason, entry.Message = ReasonProbeFailed, object.Probe.Message
+	default:
+		entry.Reason, entry.Message = ReasonProbeUnknown, object.Probe.Message
+	}
+	entry.Message = bound(entry.Message, objectMessageLimit)
+	return entry
+}
+
+// removing lists the objects that a teardown waits for.
+func removing(before []v1alpha1.ObjectStatus, result revisions.TeardownResult, now metav1.Time) []v1alpha1.ObjectStatus {
+	var list []v1alpha1.ObjectStatus
+	for _, object := range result.Waiting() {
+		if len(list) == mostObjects {
+			break
+		}
+		entry := v1alpha1.ObjectStatus{ObjectReference: reference(object.ID, "-"), Phase: object.Phase, Reason: ReasonDeleting, Message: object.Message}
+		if object.Err != nil {
+			entry.Message = object.Err.Error()
+		}
+		entry.Message = bound(entry.Message, objectMessageLimit)
+		list = append(list, since(before, entry, now))
+	}
+	return list
+}
+
+func since(before []v1alpha1.ObjectStatus, entry v1alpha1.ObjectStatus, now metav1.Time) v1alpha1.ObjectStatus {
+	entry.Since = now
+	for _, old := range before {
+		if old.ObjectReference == entry.ObjectReference && old.Reason == entry.Reason {
+			entry.Since = old.Since
+		}
+	}
+	return entry
+}
+
+// inventory lists what a revision has put in place, in the order of its phases.
+// A revision that could not be loaded keeps the inventory that it had.
+func inventory(loaded revisions.Revision, records map[revisions.ObjectID]revisions.Record, before []v1alpha1.InventoryEntry) []v1alpha1.InventoryEntry {
+	if loaded.Phases == nil {
+		return before
+	}
+	actions := map[revisions.ObjectID]string{}
+	for _, entry := range before {
+		actions[load.ID(entry.ObjectReference)] = entry.Action
+	}
+	var list []v1alpha1.InventoryEntry
+	for _, phase := range loaded.Phases {
+		for _, object := range phase.Objects {
+			id := revisions.IDOf(object.Manifest)
+			record, placed := records[id]
+			if !placed {
+				continue
+			}
+			entry := v1alpha1.InventoryEntry{
+				ObjectReference: reference(id, object.Manifest.GroupVersionKind().Version),
+				UID:             string(record.UID), Action: string(record.Action), Content: record.Content, Fields: record.Fields,
+			}
+			// What the revision did to the object first is what its history tells.
+			if first, known := actions[id]; known {
+				entry.Action = first
+			}
+			list = append(list, entry)
+		}
+	}
+	return list
+}
+
+func reference(id revisions.ObjectID, version string) v1alpha1.ObjectReference {
+	return v1alpha1.ObjectReference{Group: id.Group, Version: version, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+}
+
+func firstWith(objects []v1alpha1.ObjectStatus, reason string) *v1alpha1.ObjectStatus {
+	for i := range objects {
+		if objects[i].Reason == reason {
+			return &objects[i]
+		}
+	}
+	return nil
+}

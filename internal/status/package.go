@@ -1,0 +1,107 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions"
+)
+
+// ForPackage is the status of a package, from its line of revisions with their
+// new statuses and from whether the operand serves.
+func ForPackage(pkg *v1alpha1.Package, line history.Line, serves probes.Result, err error, now metav1.Time) v1alpha1.PackageStatus {
+	next := *pkg.Status.DeepCopy()
+	next.ObservedGeneration = pkg.Generation
+	next.HighestRevision = max(next.HighestRevision, line.Highest)
+	next.CurrentRevision, next.TargetRevision, next.Version = 0, 0, ""
+	if line.Current != nil {
+		next.CurrentRevision = line.Current.Spec.Revision
+		next.Version = versionOf(line.Current)
+	}
+	if line.Target == nil {
+		next.Phase, next.Probes = "", ""
+		setAll(pkg.Generation, now, &next.Conditions, without(err)...)
+		return next
+	}
+	next.TargetRevision = line.Target.Spec.Revision
+	next.Phase, next.Probes = line.Target.Status.Phase, line.Target.Status.Probes
+	progressing := fromTarget(line.Target)
+	setAll(pkg.Generation, now, &next.Conditions, progressing, lineAvailable(line, serves))
+	setAll(pkg.Generation, now, &next.Conditions, ready(next, line))
+	return next
+}
+
+func without(err error) []metav1.Condition {
+	message := "the package has no active revision: create a Revision, or wait for the front that makes them"
+	if err != nil {
+		message = err.Error()
+	}
+	return []metav1.Condition{
+		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonNoRevision, message),
+		condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonNoRevision, message),
+		condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNoRevision, message),
+	}
+}
+
+func fromTarget(target *v1alpha1.Revision) metav1.Condition {
+	c := meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionProgressing)
+	if c == nil {
+		return condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRollingOut, "revision "+describe(target)+" is looked at")
+	}
+	message := c.Message
+	if c.Reason != v1alpha1.ReasonRolledOut {
+		message = "revision " + describe(target) + ": " + message
+	}
+	return condition(v1alpha1.ConditionProgressing, c.Status, c.Reason, message)
+}
+
+// lineAvailable says whether the operand serves, from whichever revision.
+func lineAvailable(line history.Line, serves probes.Result) metav1.Condition {
+	c := available(serves, v1alpha1.ReasonProbeFailed)
+	rolling := !history.Succeeded(line.Target)
+	switch {
+	case rolling && c.Status == metav1.ConditionTrue && line.Current != nil && line.Current != line.Target:
+		c.Reason = v1alpha1.ReasonServing
+		c.Message = fmt.Sprintf("revision %d serves while revision %d is rolled out", line.Current.Spec.Revision, line.Target.Spec.Revision)
+	case rolling && c.Status != metav1.ConditionTrue && line.Current == nil:
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonRollingOut
+		c.Message = "the first revision has not been rolled out yet"
+	}
+	return c
+}
+
+func ready(next v1alpha1.PackageStatus, line history.Line) metav1.Condition {
+	progressing := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing)
+	availability := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionAvailable)
+	switch {
+	case progressing.Reason != v1alpha1.ReasonRolledOut:
+		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, progressing.Message)
+	case availability.Status != metav1.ConditionTrue:
+		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, availability.Message)
+	}
+	if back := next.Rollback; back != nil && back.Revision != 0 && back.Revision == line.Target.Spec.Revision {
+		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRolledBack,
+			fmt.Sprintf("the content of revision %d runs; that of revision %d was rejected", back.ToRevision, back.FromRevision))
+	}
+	return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "revision "+describe(line.Target)+" is rolled out and serves")
+}
+
+// ForTeardown is the status of a package that is being deleted.
+func ForTeardown(pkg *v1alpha1.Package, result revisions.TeardownResult, err error, now metav1.Time) v1alpha1.PackageStatus {
+	next := *pkg.Status.DeepCopy()
+	next.ObservedGeneration = pkg.Generation
+	message := teardownMessage(result, err)
+	setAll(pkg.Generation, now, &next.Conditions,
+		condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonTearingDown, message),
+		condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonTearingDown, message),
+		condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTearingDown, message))
+	return next
+}

@@ -1,0 +1,216 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions"
+)
+
+// Observation is what a pass has found about the target of a line.
+type Observation struct {
+	// Loaded is the revision as the engine had it; empty when it could not be loaded.
+	Loaded revisions.Revision
+	// Result is what the engine found.
+	Result revisions.RevisionResult
+	// Serves says whether the line serves.
+	Serves probes.Result
+	// Err is what kept the pass from being complete.
+	Err error
+	// Pause is why nothing was written, nil when it was not paused.
+	Pause *v1alpha1.Pause
+	// Now is the time of the pass.
+	Now metav1.Time
+	// Deadline is how long a rollout may go without progress. 0 means for ever.
+	Deadline time.Duration
+	// Soak is how long all probes must hold before the revision has succeeded.
+	Soak time.Duration
+}
+
+// ForTarget is the status of the newest active revision.
+func ForTarget(revision *v1alpha1.Revision, o Observation) v1alpha1.RevisionStatus {
+	next := *revision.Status.DeepCopy()
+	next.ObservedGeneration = revision.Generation
+	succeeded := meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSucceeded)
+	next.Phases = phases(revision.Status.Phases, o, succeeded)
+	next.Objects = notReady(revision.Status.Objects, o)
+	next.Inventory = inventory(o.Loaded, o.Result.Records, revision.Status.Inventory)
+	next.Phase, next.Probes = counts(o.Result)
+	if next.LastProgressTime == nil || progressed(revision.Status, next) {
+		next.LastProgressTime = &o.Now
+	}
+	setAll(revision.Generation, o.Now, &next.Conditions, targetConditions(revision, next, o, succeeded)...)
+	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSucceeded) && next.SucceededAt == nil {
+		next.SucceededAt = &o.Now
+	}
+	return next
+}
+
+// ForServing is the status of an older active revision: its own rollout is over,
+// and what it still holds is kept.
+func ForServing(revision *v1alpha1.Revision, loaded revisions.Revision, result revisions.RevisionResult, serves probes.Result, now metav1.Time) v1alpha1.RevisionStatus {
+	next := *revision.Status.DeepCopy()
+	next.ObservedGeneration = revision.Generation
+	next.Inventory = inventory(loaded, result.Records, revision.Status.Inventory)
+	if loaded.Succeeded {
+		setAll(revision.Generation, now, &next.Conditions, available(serves, v1alpha1.ReasonProbeFailed))
+		return next
+	}
+	next.Objects = nil
+	setAll(revision.Generation, now, &next.Conditions,
+		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRollingOut, "a newer revision is rolled out instead; this one is archived when that has succeeded"),
+		condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonRollingOut, "the revision has not been rolled out completely"))
+	return next
+}
+
+// ForArchiving is the status of a revision whose own objects are being deleted.
+func ForArchiving(revision *v1alpha1.Revision, result revisions.TeardownResult, err error, now metav1.Time) v1alpha1.RevisionStatus {
+	next := *revision.Status.DeepCopy()
+	next.ObservedGeneration = revision.Generation
+	next.Objects = nil
+	if result.Complete && err == nil {
+		next.ArchivedAt = &now
+		next.Inventory = nil
+		setAll(revision.Generation, now, &next.Conditions,
+			condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonArchived, "the revision is history"),
+			condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonArchived, "the revision is history"))
+		return next
+	}
+	next.Objects = removing(revision.Status.Objects, result, now)
+	setAll(revision.Generation, now, &next.Conditions,
+		condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonArchiving, teardownMessage(result, err)))
+	return next
+}
+
+func targetConditions(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Observation, succeeded bool) []metav1.Condition {
+	complete := o.Err == nil && o.Result.Complete() && len(o.Result.Phases) == len(revision.Spec.Phases)
+	soaked := complete && SoakLeft(next, o.Soak, o.Now.Time) <= 0
+	conditions := []metav1.Condition{progressing(revision, next, o, succeeded, soaked)}
+	if soaked && !succeeded {
+		conditions = append(conditions, condition(v1alpha1.ConditionSucceeded, metav1.ConditionTrue, v1alpha1.ReasonRolloutSuccess, "the revision was rolled out"))
+	}
+	switch {
+	case complete:
+		return append(conditions, condition(v1alpha1.ConditionAvailable, metav1.ConditionTrue, v1alpha1.ReasonProbesSucceeded, "every object is in place and every probe holds"))
+	case succeeded:
+		return append(conditions, available(o.Serves, v1alpha1.ReasonProbeFailed))
+	default:
+		return append(conditions, condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonRollingOut, "the revision has not been rolled out completely"))
+	}
+}
+
+func progressing(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Observation, succeeded, soaked bool) metav1.Condition {
+	no := func(reason, message string) metav1.Condition {
+		return condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, reason, message)
+	}
+	if reason := errorReason(o.Err); o.Err != nil && reason != v1alpha1.ReasonRolloutError {
+		return no(reason, o.Err.Error())
+	}
+	if o.Pause != nil {
+		return no(v1alpha1.ReasonPaused, pauseMessage(o.Pause))
+	}
+	if collision := firstWith(next.Objects, ReasonCollision); collision != nil {
+		return no(v1alpha1.ReasonObjectCollisions, sentence(*collision))
+	}
+	if o.Err != nil {
+		return no(v1alpha1.ReasonRolloutError, o.Err.Error())
+	}
+	if succeeded || soaked {
+		return no(v1alpha1.ReasonRolledOut, "revision "+describe(revision)+" is rolled out")
+	}
+	message := waitingFor(next, o)
+	if o.Deadline > 0 && next.LastProgressTime != nil && o.Now.Sub(next.LastProgressTime.Time) >= o.Deadline {
+		return no(v1alpha1.ReasonProgressDeadlineExceeded, fmt.Sprintf("nothing moved for %s: %s", o.Deadline, message))
+	}
+	return condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRollingOut, message)
+}
+
+// errorReason is the reason that an error stands for.
+func errorReason(err error) string {
+	var invalid *revisions.ValidationError
+	var unusable *load.InvalidError
+	var unavailable *content.UnavailableError
+	switch {
+	case errors.As(err, &invalid), errors.As(err, &unusable):
+		return v1alpha1.ReasonInvalidSpec
+	case errors.As(err, &unavailable):
+		return v1alpha1.ReasonContentUnavailable
+	default:
+		return v1alpha1.ReasonRolloutError
+	}
+}
+
+// waitingFor says which phase is being rolled out and what it waits for.
+func waitingFor(next v1alpha1.RevisionStatus, o Observation) string {
+	for i, phase := range next.Phases {
+		if phase.State == v1alpha1.PhaseComplete {
+			continue
+		}
+		where := fmt.Sprintf("phase %d/%d %s", i+1, len(next.Phases), phase.Name)
+		for _, object := range next.Objects {
+			if object.Phase == phase.Name {
+				return where + " waits for " + sentence(object)
+			}
+		}
+		return where
+	}
+	if left := SoakLeft(next, o.Soak, o.Now.Time); left > 0 {
+		return fmt.Sprintf("every phase is complete and has to hold for another %s", left.Round(time.Second))
+	}
+	return "every phase is complete"
+}
+
+// SoakLeft is how long the probes still have to hold before the revision has
+// succeeded; 0 or less when they have.
+func SoakLeft(next v1alpha1.RevisionStatus, soak time.Duration, now time.Time) time.Duration {
+	latest := time.Time{}
+	for _, phase := range next.Phases {
+		if phase.CompletedAt == nil {
+			return soak
+		}
+		if phase.CompletedAt.After(latest) {
+			latest = phase.CompletedAt.Time
+		}
+	}
+	if latest.IsZero() {
+		return 0
+	}
+	return soak - now.Sub(latest)
+}
+
+// DeadlineLeft is how long the rollout may still go without progress.
+func DeadlineLeft(status v1alpha1.RevisionStatus, deadline time.Duration, now time.Time) time.Duration {
+	if status.LastProgressTime == nil {
+		return deadline
+	}
+	return deadline - now.Sub(status.LastProgressTime.Time)
+}
+
+// progressed says whether the rollout has moved from one status to the next.
+func progressed(before, after v1alpha1.RevisionStatus) bool {
+	return before.Phase != after.Phase || before.Probes != after.Probes ||
+		!equality.Semantic.DeepEqual(before.Inventory, after.Inventory)
+}
+
+func available(serves probes.Result, reason string) metav1.Condition {
+	switch serves.Status {
+	case probes.True:
+		return condition(v1alpha1.ConditionAvailable, metav1.ConditionTrue, v1alpha1.ReasonProbesSucceeded, "the operand serves")
+	case probes.False:
+		return condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, reason, serves.Message)
+	default:
+		return condition(v1alpha1.ConditionAvailable, metav1.ConditionUnknown, v1alpha1.ReasonUnknown, serves.Message)
+	}
+}

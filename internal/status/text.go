@@ -1,0 +1,112 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"cmp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/revisions"
+)
+
+const (
+	// objectMessageLimit bounds what is said of one object, in bytes.
+	objectMessageLimit = 1024
+	// conditionMessageLimit bounds a condition's message, in bytes; the API server
+	// takes 32,768.
+	conditionMessageLimit = 16 << 10
+)
+
+func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
+}
+
+// setAll sets conditions; the time of a transition moves only when the status does.
+func setAll(generation int64, now metav1.Time, conditions *[]metav1.Condition, wanted ...metav1.Condition) {
+	for _, c := range wanted {
+		c.ObservedGeneration = generation
+		c.Message = bound(c.Message, conditionMessageLimit)
+		c.LastTransitionTime = now
+		meta.SetStatusCondition(conditions, c)
+	}
+}
+
+// bound cuts a text to a number of bytes, between characters, and says so.
+func bound(text string, limit int) string {
+	const more = " (cut)"
+	if len(text) <= limit {
+		return strings.ToValidUTF8(text, "?")
+	}
+	text = text[:limit-len(more)]
+	for !utf8.ValidString(text) && text != "" {
+		text = text[:len(text)-1]
+	}
+	return text + more
+}
+
+// sentence names an object and says why it is not ready, and what to do.
+func sentence(object v1alpha1.ObjectStatus) string {
+	text := objectText(object.ObjectReference) + ": " + object.Message
+	if object.Hint != "" {
+		text += ": " + object.Hint
+	}
+	return text
+}
+
+func objectText(ref v1alpha1.ObjectReference) string {
+	if ref.Namespace != "" {
+		return ref.Kind + " " + ref.Namespace + "/" + ref.Name
+	}
+	return ref.Kind + " " + ref.Name
+}
+
+func describe(revision *v1alpha1.Revision) string {
+	text := v1alpha1.RevisionName("", revision.Spec.Revision)[1:]
+	if version := versionOf(revision); version != "" {
+		text += " (" + version + ")"
+	}
+	return text
+}
+
+func versionOf(revision *v1alpha1.Revision) string {
+	if revision == nil || revision.Spec.Origin == nil {
+		return ""
+	}
+	return revision.Spec.Origin.AppVersion
+}
+
+func pauseMessage(pause *v1alpha1.Pause) string {
+	text := "paused by " + cmp.Or(pause.By, "someone") + ": " + pause.Reason
+	if pause.Until != nil {
+		text += ", until " + pause.Until.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+func teardownMessage(result revisions.TeardownResult, err error) string {
+	if waiting := result.Waiting(); len(waiting) > 0 {
+		text := "waits for " + waiting[0].ID.String() + " of phase " + waiting[0].Phase
+		if message := cmp.Or(waiting[0].Message, errorText(waiting[0].Err)); message != "" {
+			text += ": " + message
+		}
+		return text
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return "objects that no newer revision contains are deleted, in reverse phase order"
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

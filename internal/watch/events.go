@@ -1,0 +1,95 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/strata-run/strata/revisions"
+)
+
+// handler tells the user of an object that it has changed. An update notifies
+// both the old and the new value of the label.
+func (i *Informers) handler(k revisions.Kind) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) {
+			if !i.isOurs(k, object) {
+				i.notify(object)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			if i.isOurs(k, after) {
+				return
+			}
+			i.notify(after)
+			if i.label(before) != i.label(after) {
+				i.notify(before)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = last.Obj
+			}
+			i.forget(k, object)
+			i.notify(object)
+		},
+	}
+}
+
+// isOurs says whether an event brings nothing but the state that our own write
+// has returned already.
+func (i *Informers) isOurs(k revisions.Kind, object any) bool {
+	seen, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return false
+	}
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	own, wrote := i.written[writtenKey{k.GroupVersionKind, types.NamespacedName{Namespace: seen.GetNamespace(), Name: seen.GetName()}}]
+	return wrote && own.GetUID() == seen.GetUID() && own.GetResourceVersion() == seen.GetResourceVersion()
+}
+
+func (i *Informers) notify(object any) {
+	if value := i.label(object); value != "" {
+		i.config.Notify(value)
+	}
+}
+
+func (i *Informers) label(object any) string {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return ""
+	}
+	return accessor.GetLabels()[i.config.Label]
+}
+
+// forget drops what our own write had returned for an object that is gone.
+func (i *Informers) forget(k revisions.Kind, object any) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return
+	}
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	at := writtenKey{k.GroupVersionKind, types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}}
+	if own, wrote := i.written[at]; wrote && own.GetUID() == accessor.GetUID() {
+		delete(i.written, at)
+	}
+}
+
+// version is a resourceVersion as a number, which Kubernetes lets clients compare
+// since 1.35. 0 when it is none.
+func version(object metav1.Object) uint64 {
+	number, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return number
+}
