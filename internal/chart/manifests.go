@@ -1,0 +1,258 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// annotationHook marks a Helm hook; its value lists when it runs.
+const annotationHook = "helm.sh/hook"
+
+// located is an object and the template that it is from.
+type located struct {
+	template string
+	object   *unstructured.Unstructured
+}
+
+// document is one YAML document of a file.
+type document struct {
+	text []byte
+	// lines is how many lines of the file stand before it.
+	lines int
+}
+
+// Manifests parses a file of YAML documents into objects, as [Chart.Render] does
+// with the output of a template: without status, null values and what only an
+// API server sets, sorted. Name is what errors call the file.
+func Manifests(name string, data []byte) ([]*unstructured.Unstructured, error) {
+	if len(data) > MaxOutputBytes {
+		return nil, fmt.Errorf("parsing manifests: %s has more than %d bytes", name, MaxOutputBytes)
+	}
+	all, err := parse(name, data)
+	if err != nil {
+		return nil, fmt.Errorf("parsing manifests: %w", err)
+	}
+	objects, err := finish(all)
+	if err != nil {
+		return nil, fmt.Errorf("parsing manifests: %w", err)
+	}
+	return objects, nil
+}
+
+// split cuts a file at its document markers. A marker is "---" or "..." at the
+// start of a line, alone or before white space; what follows it on the line
+// belongs to the next document. Inside of a block scalar it cannot stand there,
+// as the text of one is indented.
+func split(data []byte) []document {
+	var docs []document
+	current := document{}
+	lines := 0
+	for line := range bytes.Lines(data) {
+		if rest, ok := cutMarker(line); ok {
+			docs = append(docs, current)
+			current = document{lines: lines}
+			line = rest
+		}
+		current.text = append(current.text, line...)
+		lines++
+	}
+	return append(docs, current)
+}
+
+// cutMarker returns what follows the document marker that the line starts with.
+func cutMarker(line []byte) ([]byte, bool) {
+	for _, marker := range []string{"---", "..."} {
+		rest, ok := bytes.CutPrefix(line, []byte(marker))
+		if ok && (len(rest) == 0 || bytes.ContainsAny(rest[:1], " \t\r\n")) {
+			return rest, true
+		}
+	}
+	return nil, false
+}
+
+// parse returns the objects of a file, as they stand.
+func parse(name string, data []byte) ([]located, error) {
+	var all []located
+	for _, doc := range split(data) {
+		content, err := doc.parse()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		items, err := expand(content)
+		if err != nil {
+			return nil, fmt.Errorf("%s: the document at line %d: %w", name, doc.lines+1, err)
+		}
+		for _, item := range items {
+			object, err := sanitise(item)
+			if err != nil {
+				return nil, fmt.Errorf("%s: the document at line %d: %w", name, doc.lines+1, err)
+			}
+			if object != nil {
+				all = append(all, located{template: name, object: object})
+			}
+		}
+		if len(all) > MaxObjects {
+			return nil, fmt.Errorf("%s: more than %d objects", name, MaxObjects)
+		}
+	}
+	return all, nil
+}
+
+// parse returns the document's content, nil when it holds nothing but comments.
+// Numbers are int64 or float64. A key that stands twice is an error.
+func (d document) parse() (any, error) {
+	if len(bytes.TrimSpace(d.text)) == 0 {
+		return nil, nil
+	}
+	raw, err := yaml.YAMLToJSONStrict(d.text)
+	if err != nil {
+		// The parser counts lines from the document's start: put it where it
+		// stands in the file.
+		if _, padded := yaml.YAMLToJSONStrict(append(bytes.Repeat([]byte("\n"), d.lines), d.text...)); padded != nil {
+			err = padded
+		}
+		return nil, fmt.Errorf("invalid YAML: %w", oneLine(err))
+	}
+	// Aliases let a small text stand for a large content.
+	if len(raw) > MaxOutputBytes {
+		return nil, fmt.Errorf("the document at line %d has more than %d bytes as JSON", d.lines+1, MaxOutputBytes)
+	}
+	var content any
+	if err := json.Unmarshal(raw, &content); err != nil {
+		return nil, err
+	}
+	return content, nil
+}
+
+// expand returns the objects of a document: none, one, or the items of a List.
+func expand(content any) ([]map[string]any, error) {
+	if content == nil {
+		return nil, nil
+	}
+	object, ok := content.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("it is not an object but %.40q", fmt.Sprint(content))
+	}
+	if object["kind"] != "List" || object["apiVersion"] != "v1" {
+		return []map[string]any{object}, nil
+	}
+	items, _ := object["items"].([]any)
+	var all []map[string]any
+	for _, item := range items {
+		found, err := expand(item)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// sanitise checks that it is an object and drops what must not be applied. It
+// returns nil for what a chart has only for its tests.
+func sanitise(content map[string]any) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{Object: content}
+	metadata, _ := content["metadata"].(map[string]any)
+	for _, field := range []string{"apiVersion", "kind"} {
+		if s, _ := content[field].(string); s == "" {
+			return nil, fmt.Errorf("%s is missing", field)
+		}
+	}
+	if s, _ := metadata["name"].(string); s == "" {
+		return nil, fmt.Errorf("%s: metadata.name is missing or not a string; a generated name is not supported", object.GetKind())
+	}
+	if namespace, ok := metadata["namespace"]; ok && namespace != nil && object.GetNamespace() == "" {
+		return nil, fmt.Errorf("%s %s: metadata.namespace is %v, not a namespace", object.GetKind(), object.GetName(), namespace)
+	}
+	if hook := object.GetAnnotations()[annotationHook]; hook != "" {
+		for event := range strings.SplitSeq(hook, ",") {
+			if !strings.HasPrefix(strings.TrimSpace(event), "test") {
+				return nil, fmt.Errorf("%s %s is a hook (%s), which is not supported", object.GetKind(), object.GetName(), hook)
+			}
+		}
+		return nil, nil
+	}
+	dropNulls(content)
+	delete(content, "status")
+	for _, field := range []string{"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"} {
+		delete(metadata, field)
+	}
+	return object, checkStrings(metadata)
+}
+
+// checkStrings refuses a label or annotation that is no string, such as an
+// unquoted true, which an API server would refuse less clearly.
+func checkStrings(metadata map[string]any) error {
+	for _, field := range []string{"labels", "annotations"} {
+		values, _ := metadata[field].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			if _, ok := values[key].(string); !ok {
+				return fmt.Errorf("%s: metadata.%s[%s] is %v, not a string: quote it", metadata["name"], field, key, values[key])
+			}
+		}
+	}
+	return nil
+}
+
+// dropNulls takes out the keys of maps whose value is null, which says the same
+// as no key. In a CRD's schema it does not, so that is left as it is.
+func dropNulls(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, child := range v {
+			switch {
+			case child == nil:
+				delete(v, key)
+			case key != "openAPIV3Schema":
+				dropNulls(child)
+			}
+		}
+	case []any:
+		for _, child := range v {
+			dropNulls(child)
+		}
+	}
+}
+
+// finish sorts the objects and refuses one that stands there twice.
+func finish(all []located) ([]*unstructured.Unstructured, error) {
+	if len(all) > MaxObjects {
+		return nil, fmt.Errorf("more than %d objects", MaxObjects)
+	}
+	slices.SortStableFunc(all, func(a, b located) int { return compareObjects(a.object, b.object) })
+	objects := make([]*unstructured.Unstructured, 0, len(all))
+	seen := make(map[string]string, len(all))
+	for _, l := range all {
+		o := l.object
+		key := strings.Join([]string{o.GroupVersionKind().GroupKind().String(), o.GetNamespace(), o.GetName()}, " ")
+		if first, ok := seen[key]; ok {
+			return nil, fmt.Errorf("%s: %s %s is also in %s", l.template, o.GetKind(), o.GetName(), first)
+		}
+		seen[key] = l.template
+		objects = append(objects, o)
+	}
+	return objects, nil
+}
+
+// compareObjects orders by group, version, kind, namespace and name.
+func compareObjects(a, b *unstructured.Unstructured) int {
+	ga, gb := a.GroupVersionKind(), b.GroupVersionKind()
+	return cmp.Or(
+		cmp.Compare(ga.Group, gb.Group),
+		cmp.Compare(ga.Version, gb.Version),
+		cmp.Compare(ga.Kind, gb.Kind),
+		cmp.Compare(a.GetNamespace(), b.GetNamespace()),
+		cmp.Compare(a.GetName(), b.GetName()),
+	)
+}
