@@ -3,7 +3,13 @@
 
 package controller
 
-import "github.com/spf13/pflag"
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/strata-run/strata/internal/render/gatewayclass"
+)
 
 // Options are the manager's settings. The zero value is not usable: start from
 // DefaultOptions.
@@ -43,4 +49,15 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let only one of several managers act")
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "address to serve metrics on; 0 serves none")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "address to serve /healthz and /readyz on; 0 serves none")
+}
+
+// Validate says which setting cannot work, and what would.
+func (o Options) Validate() error {
+	if _, err := gatewayclass.AppVersion(o.IstioVersion); err != nil {
+		return fmt.Errorf("--istio-version: %w", err)
+	}
+	if o.LeaderElect && o.Namespace == "" {
+		return fmt.Errorf("--namespace is required with --leader-elect: the lease lives there")
+	}
+	return nil
 }

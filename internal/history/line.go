@@ -112,3 +112,11 @@ func (l Line) Prune(pkg *v1alpha1.Package) []*v1alpha1.Revision {
 	slices.Reverse(beyond)
 	return beyond
 }
+
+// Standing are the revisions whose objects may still be on the cluster, newest
+// first.
+func (l Line) Standing() []*v1alpha1.Revision {
+	return slices.DeleteFunc(l.all(), func(revision *v1alpha1.Revision) bool {
+		return revision.Status.ArchivedAt != nil
+	})
+}

@@ -34,6 +34,9 @@ func ForPackage(pkg *v1alpha1.Package, line history.Line, serves probes.Result, 
 	next.TargetRevision = line.Target.Spec.Revision
 	next.Phase, next.Probes = line.Target.Status.Phase, line.Target.Status.Probes
 	progressing := fromTarget(line.Target)
+	if serves.Status == "" {
+		serves = probes.Result{Status: probes.Unknown, Message: "the objects could not be looked at: " + progressing.Message}
+	}
 	setAll(pkg.Generation, now, &next.Conditions, progressing, lineAvailable(line, serves))
 	setAll(pkg.Generation, now, &next.Conditions, ready(next, line))
 	return next

@@ -44,10 +44,13 @@ func ForTarget(revision *v1alpha1.Revision, o Observation) v1alpha1.RevisionStat
 	next := *revision.Status.DeepCopy()
 	next.ObservedGeneration = revision.Generation
 	succeeded := meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSucceeded)
-	next.Phases = phases(revision.Status.Phases, o, succeeded)
-	next.Objects = notReady(revision.Status.Objects, o)
-	next.Inventory = inventory(o.Loaded, o.Result.Records, revision.Status.Inventory)
-	next.Phase, next.Probes = counts(o.Result)
+	// What could not be loaded could not be looked at: what was known stays.
+	if o.Loaded.Phases != nil {
+		next.Phases = phases(revision.Status.Phases, o, succeeded)
+		next.Objects = notReady(revision.Status.Objects, o)
+		next.Inventory = inventory(o.Loaded, o.Result.Records, revision.Status.Inventory)
+		next.Phase, next.Probes = counts(o.Result)
+	}
 	if next.LastProgressTime == nil || progressed(revision.Status, next) {
 		next.LastProgressTime = &o.Now
 	}

@@ -1,0 +1,155 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/controller/packages"
+	"github.com/strata-run/strata/internal/watch"
+	"github.com/strata-run/strata/revisions"
+)
+
+// Run runs every controller until the context ends. It refuses settings that
+// cannot work before it starts anything.
+func Run(ctx context.Context, config *rest.Config, o Options) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	config = rest.CopyConfig(config)
+	config.UserAgent = "strata-manager"
+	// The API server's own priority and fairness spaces requests; a limit on top of
+	// it only makes rollouts slow.
+	config.QPS, config.Burst = -1, 0
+	mgr, err := newManager(config, o)
+	if err != nil {
+		return err
+	}
+	if err := setup(ctx, mgr, o); err != nil {
+		return err
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the manager: %w", err)
+	}
+	return nil
+}
+
+func newManager(config *rest.Config, o Options) (manager.Manager, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, gatewayv1.Install} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	shutdown := 5 * time.Second
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        scheme,
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              "strata-manager",
+		LeaderElectionNamespace:       o.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &shutdown,
+		HealthProbeBindAddress:        o.HealthAddress,
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         map[client.Object]cache.ByObject{&v1alpha1.Revision{}: {Transform: dropHistory}},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("adding the health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return mgr, nil
+}
+
+// dropHistory keeps the content of torn-down revisions out of the cache: nobody
+// reads it but a rollback, which reads it live.
+func dropHistory(object any) (any, error) {
+	if revision, ok := object.(*v1alpha1.Revision); ok {
+		revision.ManagedFields = nil
+		if revision.Status.ArchivedAt != nil {
+			revision.Spec.Phases, revision.Spec.Probes = nil, nil
+		}
+	}
+	return object, nil
+}
+
+// setup is the list: every controller that the manager runs.
+func setup(ctx context.Context, mgr manager.Manager, o Options) error {
+	worker, changes, err := packageWorker(ctx, mgr)
+	if err != nil {
+		return err
+	}
+	if err := packages.Setup(ctx, mgr, worker, changes); err != nil {
+		return err
+	}
+	publisher := &front.Publisher{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now}
+	return whenServed(mgr, gatewayv1.SchemeGroupVersion.WithKind("GatewayClass"), func() error {
+		return front.Setup(mgr, &gatewayv1.GatewayClass{}, &front.Reconciler[*gatewayv1.GatewayClass]{
+			Front: gatewayClassFront(o), Client: mgr.GetClient(), Publisher: publisher,
+		})
+	})
+}
+
+// packageWorker wires the engine to the cluster.
+func packageWorker(ctx context.Context, mgr manager.Manager) (*packages.Worker, <-chan event.TypedGenericEvent[string], error) {
+	dynamicClient, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, nil, fmt.Errorf("creating the dynamic client: %w", err)
+	}
+	metadataClient, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, nil, fmt.Errorf("creating the metadata client: %w", err)
+	}
+	changes := make(chan event.TypedGenericEvent[string], 1024)
+	informers := watch.New(ctx, watch.Config{
+		Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mgr.GetRESTMapper(), Label: v1alpha1.LabelPackage,
+		Notify: func(name string) { changes <- event.TypedGenericEvent[string]{Object: name} },
+	})
+	engine, err := revisions.New(revisions.Config{
+		Writer: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: informers, Mapper: mgr.GetRESTMapper(),
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("creating the engine: %w", err)
+	}
+	return &packages.Worker{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Engine: engine, Watches: informers, Now: time.Now,
+	}, changes, nil
+}
+
+// isServed says whether the API server serves a kind.
+func isServed(mapper meta.RESTMapper, kind runtimeKind) (bool, error) {
+	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking up %s: %w", kind, err)
+	}
+	return true, nil
+}

@@ -1,0 +1,175 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package front
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/internal/status"
+)
+
+// runtimeObject shortens a signature of apimachinery.
+type runtimeObject = runtime.Object
+
+// Publisher makes the Packages and Revisions that fronts want.
+type Publisher struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Now is the clock.
+	Now func() time.Time
+}
+
+func (p *Publisher) now() metav1.Time { return metav1.NewTime(p.Now()).Rfc3339Copy() }
+
+// Publish makes what is missing of the packages, and says where each stands. It
+// returns at once: a package that has to wait for another gets its revision in a
+// later pass.
+func (p *Publisher) Publish(ctx context.Context, front string, wanted []render.Package) ([]status.FrontPackage, error) {
+	var states []status.FrontPackage
+	var errs []error
+	done := map[string]bool{}
+	for _, want := range wanted {
+		state, err := p.publish(ctx, front, want, done)
+		errs = append(errs, err)
+		states = append(states, state)
+		done[want.Name] = err == nil && state.Need == history.NeedNone && isOver(state.Package, state.Target.Spec.Revision)
+	}
+	return states, errors.Join(errs...)
+}
+
+// isOver says whether a rollout has come to an end that others need not wait for:
+// it has succeeded, or what it was to create exists and is somebody else's. Both
+// are read from the Package, whose event brings us here.
+func isOver(pkg *v1alpha1.Package, target int64) bool {
+	progressing := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionProgressing)
+	return pkg.Status.CurrentRevision == target ||
+		pkg.Status.TargetRevision == target && progressing != nil && progressing.Reason == v1alpha1.ReasonObjectCollisions
+}
+
+func (p *Publisher) publish(ctx context.Context, front string, want render.Package, done map[string]bool) (status.FrontPackage, error) {
+	state := status.FrontPackage{Name: want.Name, Version: want.Origin.AppVersion}
+	packed, err := content.Pack(want.Phases, want.Probes)
+	if err != nil {
+		return state, fmt.Errorf("package %s: %w", want.Name, err)
+	}
+	if state.Package, err = p.ensurePackage(ctx, front, want.Name); err != nil {
+		return state, err
+	}
+	line, err := p.line(ctx, state.Package)
+	if err != nil {
+		return state, err
+	}
+	state.Target, state.Need = line.Target, line.NeedFor(state.Package, packed.Digest)
+	if state.Need != history.NeedRevision {
+		return state, nil
+	}
+	for _, other := range want.After {
+		if !done[other] {
+			state.Waiting = other
+			return state, nil
+		}
+	}
+	state.Target, err = p.create(ctx, state.Package, line, packed, want)
+	if err == nil {
+		state.Need = history.NeedNone
+	}
+	return state, err
+}
+
+// ensurePackage makes the Package if it is missing, with its finalizer from the
+// start.
+func (p *Publisher) ensurePackage(ctx context.Context, front, name string) (*v1alpha1.Package, error) {
+	pkg := &v1alpha1.Package{}
+	err := p.Client.Get(ctx, types.NamespacedName{Name: name}, pkg)
+	if !apierrors.IsNotFound(err) {
+		if err != nil {
+			return nil, fmt.Errorf("reading package %s: %w", name, err)
+		}
+		if owner := pkg.Labels[v1alpha1.LabelFront]; owner != front {
+			return pkg, fmt.Errorf("package %s exists and is not of front %s (its label %s is %q): delete or rename it", name, front, v1alpha1.LabelFront, owner)
+		}
+		if !pkg.DeletionTimestamp.IsZero() {
+			return pkg, fmt.Errorf("package %s is being deleted, and is made again when it is gone", name)
+		}
+		return pkg, nil
+	}
+	pkg = &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{v1alpha1.LabelFront: front}, Finalizers: []string{v1alpha1.FinalizerTeardown},
+	}}
+	if err := p.Client.Create(ctx, pkg); err != nil {
+		return nil, fmt.Errorf("creating package %s: %w", name, err)
+	}
+	return pkg, nil
+}
+
+// line is read from the cache, and from the API server when that knows of no
+// revision: the number that it gives decides who wins.
+func (p *Publisher) line(ctx context.Context, pkg *v1alpha1.Package) (history.Line, error) {
+	list := &v1alpha1.RevisionList{}
+	if err := p.Client.List(ctx, list, client.MatchingLabels{v1alpha1.LabelPackage: pkg.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return history.Line{}, fmt.Errorf("listing the revisions of %s: %w", pkg.Name, err)
+	}
+	return history.Sort(pkg, list.Items), nil
+}
+
+// create makes the slices first and the revision then, so that a revision never
+// refers to a slice that was not there.
+func (p *Publisher) create(ctx context.Context, pkg *v1alpha1.Package, line history.Line, packed content.Packed, want render.Package) (*v1alpha1.Revision, error) {
+	for i := range packed.Slices {
+		slice := &packed.Slices[i]
+		slice.Labels = map[string]string{v1alpha1.LabelPackage: pkg.Name}
+		if err := p.Client.Create(ctx, slice); err != nil && !apierrors.IsAlreadyExists(err) {
+			return nil, fmt.Errorf("creating ObjectSlice %s: %w", slice.Name, err)
+		}
+	}
+	next := line.Next(pkg, history.Content{Phases: packed.Phases, Probes: want.Probes, Digest: packed.Digest, Origin: want.Origin})
+	if err := p.Client.Create(ctx, next); err != nil {
+		return nil, fmt.Errorf("creating revision %d of package %s: %w", next.Spec.Revision, pkg.Name, err)
+	}
+	return next, nil
+}
+
+// Withdraw deletes the front's packages, and says whether all of them are gone.
+func (p *Publisher) Withdraw(ctx context.Context, front string) (bool, error) {
+	existing, err := p.packages(ctx, front)
+	if err != nil {
+		return false, err
+	}
+	var errs []error
+	for i := range existing {
+		pkg := &existing[i]
+		if !pkg.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if err := p.Client.Delete(ctx, pkg, client.Preconditions{UID: &pkg.UID}); client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("deleting package %s: %w", pkg.Name, err))
+		}
+	}
+	return len(existing) == 0, errors.Join(errs...)
+}
+
+// packages are those that the front has made.
+func (p *Publisher) packages(ctx context.Context, front string) ([]v1alpha1.Package, error) {
+	list := &v1alpha1.PackageList{}
+	if err := p.Client.List(ctx, list, client.MatchingLabels{v1alpha1.LabelFront: front}); err != nil {
+		return nil, fmt.Errorf("listing the packages of front %s: %w", front, err)
+	}
+	return list.Items, nil
+}

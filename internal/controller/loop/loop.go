@@ -1,0 +1,129 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Object is a pointer to an API type.
+type Object[T any] interface {
+	*T
+	client.Object
+}
+
+// Outcome is what a controller's work asks for next.
+type Outcome struct {
+	// After asks for another pass after that time. 0 asks for none.
+	After time.Duration
+	// Hold leaves the status unwritten for now; After says when to look again.
+	Hold bool
+	// Gone says that the object's last finalizer was taken away, so that there is no
+	// status to write.
+	Gone bool
+}
+
+// Worker is a controller's own work on one object. It changes the object's
+// status in memory, and leaves it to the loop to write it.
+type Worker[P client.Object] interface {
+	Work(ctx context.Context, object P) (Outcome, error)
+}
+
+// Loop reconciles objects of one type with a worker.
+type Loop[T any, P Object[T]] struct {
+	// Client reads the object from the cache and writes its status.
+	Client client.Client
+	// Worker does the work.
+	Worker Worker[P]
+
+	own OwnWrites[P]
+}
+
+// Reconcile reads the object, does the work, and writes the status if it differs.
+func (l *Loop[T, P]) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	cached := P(new(T))
+	if err := l.Client.Get(ctx, request.NamespacedName, cached); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	before := l.own.Newest(cached)
+	object, ok := before.DeepCopyObject().(P)
+	if !ok {
+		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("copying %T gave another type", before))
+	}
+	outcome, err := l.Worker.Work(ctx, object)
+	if !outcome.Hold && !outcome.Gone {
+		wrote, patchErr := PatchStatus(ctx, l.Client, before, object)
+		if wrote {
+			l.own.Wrote(object)
+		}
+		err = errors.Join(err, patchErr)
+	}
+	return Decide(ctx, outcome, err)
+}
+
+// PatchStatus writes an object's status if it differs from before, on condition
+// that the object is still what it was, and says whether it did.
+func PatchStatus(ctx context.Context, c client.Client, before, after client.Object) (bool, error) {
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	data, err := patch.Data(after)
+	if err != nil {
+		return false, fmt.Errorf("comparing the status of %s: %w", after.GetName(), err)
+	}
+	empty, err := changesNothing(data)
+	if err != nil || empty {
+		return false, err
+	}
+	if err := c.Status().Patch(ctx, after, patch); err != nil {
+		return false, fmt.Errorf("writing the status of %s: %w", after.GetName(), err)
+	}
+	return true, nil
+}
+
+// Decide turns the class of an error into what comes next: a conflict is tried
+// again at once and silently, a terminal error waits for a change, any other is
+// tried again with growing delays.
+func Decide(ctx context.Context, outcome Outcome, err error) (reconcile.Result, error) {
+	switch {
+	case err == nil:
+		return reconcile.Result{RequeueAfter: outcome.After}, nil
+	case IsConflict(err):
+		log.FromContext(ctx).V(1).Info("Object has changed meanwhile, looking again", "cause", err.Error())
+		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+	default:
+		return reconcile.Result{}, err
+	}
+}
+
+// conflictDelay gives the cache time to see the change.
+const conflictDelay = 50 * time.Millisecond
+
+// RateLimiter spaces the tries of an object that fails: from 200 ms on, doubled
+// each time, up to two minutes.
+func RateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 2*time.Minute)
+}
+
+// IsConflict says whether every part of an error is a conflict: the object has
+// changed since it was read, and nothing is wrong.
+func IsConflict(err error) bool {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		for _, part := range joined.Unwrap() {
+			if !IsConflict(part) {
+				return false
+			}
+		}
+		return true
+	}
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+}

@@ -1,0 +1,62 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package loop
+
+import (
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// OwnWrites remembers what our own writes have returned until the cache has seen
+// it, so that a pass never works on a state older than its own writes. The zero
+// value is ready for use, by several goroutines.
+type OwnWrites[P client.Object] struct {
+	lock    sync.Mutex
+	objects map[types.UID]P
+}
+
+// Wrote takes in what a write has returned. The object must not be changed after.
+func (o *OwnWrites[P]) Wrote(object P) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	if o.objects == nil {
+		o.objects = map[types.UID]P{}
+	}
+	o.objects[object.GetUID()] = object
+}
+
+// Newest is the newer of what the cache has and what our own write has returned.
+func (o *OwnWrites[P]) Newest(cached P) P {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	own, wrote := o.objects[cached.GetUID()]
+	if !wrote {
+		return cached
+	}
+	if version(own) > version(cached) {
+		return own
+	}
+	delete(o.objects, cached.GetUID())
+	return cached
+}
+
+// Forget drops what is remembered of an object.
+func (o *OwnWrites[P]) Forget(uid types.UID) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	delete(o.objects, uid)
+}
+
+// version is a resourceVersion as a number, which Kubernetes lets clients compare
+// since 1.35. 0 when it is none.
+func version(object client.Object) uint64 {
+	number, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return number
+}

@@ -1,0 +1,73 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
+)
+
+// indexPackage is the cache index of Revisions by their package.
+const indexPackage = "spec.package"
+
+// line sorts the package's revisions, as the cache has them or newer. They are
+// shared with the cache and must not be changed.
+func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory) (history.Line, error) {
+	list := &v1alpha1.RevisionList{}
+	if err := w.Client.List(ctx, list, client.MatchingFields{indexPackage: pkg.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return history.Line{}, fmt.Errorf("listing the revisions of %s: %w", pkg.Name, err)
+	}
+	all := make([]v1alpha1.Revision, 0, len(list.Items))
+	for i := range list.Items {
+		revision := known.own.Newest(&list.Items[i])
+		if err := w.claim(ctx, pkg, revision); err != nil {
+			return history.Line{}, err
+		}
+		all = append(all, *revision)
+	}
+	known.forgetOthers(all)
+	return history.Sort(pkg, all), nil
+}
+
+// claim puts the package's owner reference and label on a revision that somebody
+// has made by hand, so that it goes with the package.
+func (w *Worker) claim(ctx context.Context, pkg *v1alpha1.Package, revision *v1alpha1.Revision) error {
+	if metav1.IsControlledBy(revision, pkg) {
+		return nil
+	}
+	before := &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta}
+	claimed := before.DeepCopy()
+	if err := controllerutil.SetControllerReference(pkg, claimed, w.Client.Scheme()); err != nil {
+		return fmt.Errorf("claiming revision %s: %w", revision.Name, err)
+	}
+	if claimed.Labels == nil {
+		claimed.Labels = map[string]string{}
+	}
+	claimed.Labels[v1alpha1.LabelPackage] = pkg.Name
+	if err := w.Client.Patch(ctx, claimed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("claiming revision %s: %w", revision.Name, err)
+	}
+	revision.ObjectMeta = claimed.ObjectMeta
+	return nil
+}
+
+// ensureFinalizer holds a package that somebody has made by hand.
+func (w *Worker) ensureFinalizer(ctx context.Context, pkg *v1alpha1.Package) error {
+	if controllerutil.ContainsFinalizer(pkg, v1alpha1.FinalizerTeardown) {
+		return nil
+	}
+	before := pkg.DeepCopy()
+	controllerutil.AddFinalizer(pkg, v1alpha1.FinalizerTeardown)
+	if err := w.Client.Patch(ctx, pkg, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("adding the finalizer to package %s: %w", pkg.Name, err)
+	}
+	return nil
+}

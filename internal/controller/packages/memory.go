@@ -1,0 +1,79 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/loop"
+	"github.com/strata-run/strata/revisions"
+)
+
+// memories is what the loop remembers between passes. Nothing of it is needed to
+// be right, as everything is found again after a restart; it saves requests.
+type memories struct {
+	lock     sync.Mutex
+	packages map[types.UID]*memory
+}
+
+// memory is about one package. Passes over one package never overlap.
+type memory struct {
+	// own are the states of revisions that our own writes have returned.
+	own loop.OwnWrites[*v1alpha1.Revision]
+	// loaded are the contents of active revisions, which never change.
+	loaded map[types.UID]revisions.Revision
+	// records are newer than what the status holds.
+	records map[types.UID]map[revisions.ObjectID]revisions.Record
+	// firstSeen and wrote space the writes of a status that only tells of progress.
+	firstSeen map[types.UID]time.Time
+	wrote     map[types.UID]time.Time
+	// held counts the passes in a row that were held up by what no event will tell.
+	held int
+}
+
+func (m *memories) of(pkg *v1alpha1.Package) *memory {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	known, ok := m.packages[pkg.UID]
+	if !ok {
+		known = &memory{
+			loaded: map[types.UID]revisions.Revision{}, records: map[types.UID]map[revisions.ObjectID]revisions.Record{},
+			firstSeen: map[types.UID]time.Time{}, wrote: map[types.UID]time.Time{},
+		}
+		if m.packages == nil {
+			m.packages = map[types.UID]*memory{}
+		}
+		m.packages[pkg.UID] = known
+	}
+	return known
+}
+
+func (m *memories) forget(uid types.UID) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	delete(m.packages, uid)
+}
+
+// forgetOthers drops what is known of revisions that are gone or archived.
+func (m *memory) forgetOthers(all []v1alpha1.Revision) {
+	active := map[types.UID]bool{}
+	for i := range all {
+		if all[i].Status.ArchivedAt == nil {
+			active[all[i].UID] = true
+		}
+	}
+	for uid := range m.loaded {
+		if !active[uid] {
+			m.own.Forget(uid)
+			delete(m.loaded, uid)
+			delete(m.records, uid)
+			delete(m.firstSeen, uid)
+			delete(m.wrote, uid)
+		}
+	}
+}

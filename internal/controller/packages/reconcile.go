@@ -1,0 +1,87 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/loop"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/revisions"
+)
+
+// Watches are the informers of a package's objects.
+type Watches interface {
+	// Release gives up everything that the user watches.
+	Release(user string)
+}
+
+// Worker rolls out packages. Every field is required.
+type Worker struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Engine rolls out and tears down.
+	Engine *revisions.Engine
+	// Watches are given up when a package is gone.
+	Watches Watches
+	// Now is the clock.
+	Now func() time.Time
+
+	memory memories
+}
+
+var _ loop.Worker[*v1alpha1.Package] = (*Worker)(nil)
+
+// Work makes one pass over a package.
+func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome, error) {
+	known := w.memory.of(pkg)
+	line, err := w.line(ctx, pkg, known)
+	if err != nil {
+		return loop.Outcome{Hold: true}, err
+	}
+	if !pkg.DeletionTimestamp.IsZero() {
+		return w.teardown(ctx, pkg, line, known)
+	}
+	if err := w.ensureFinalizer(ctx, pkg); err != nil {
+		return loop.Outcome{Hold: true}, err
+	}
+	if !history.IsHandled(pkg) {
+		return loop.Outcome{}, w.rollback(ctx, pkg, line, known)
+	}
+	pass := w.rollOut(ctx, pkg, line, known)
+	if pass.err != nil && loop.IsConflict(pass.err) {
+		return loop.Outcome{Hold: true}, pass.err
+	}
+	outcome, err := w.persist(ctx, &pass, known)
+	if err == nil && !outcome.Hold {
+		err = w.retire(ctx, &pass, known)
+	}
+	line = history.Sort(pkg, pass.revisions())
+	pkg.Status = status.ForPackage(pkg, line, pass.result.Serves, pass.err, pass.now)
+	outcome.After = soonest(outcome.After, pass.after(known))
+	return outcome, errors.Join(err, pass.retryable())
+}
+
+// soonest is the shorter of two waits, of which 0 means none.
+func soonest(a, b time.Duration) time.Duration {
+	switch {
+	case a <= 0:
+		return max(b, 0)
+	case b <= 0:
+		return a
+	default:
+		return min(a, b)
+	}
+}
+
+func (w *Worker) now() metav1.Time { return metav1.NewTime(w.Now()).Rfc3339Copy() }

@@ -1,0 +1,99 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/revisions"
+)
+
+// retire archives what the target has replaced, takes away what only archived
+// revisions contained, and prunes history. The target's success is on record
+// before the first of these writes.
+func (w *Worker) retire(ctx context.Context, p *pass, known *memory) error {
+	if p.pause != nil || p.err != nil {
+		return nil
+	}
+	for i, revision := range p.line.Superseded() {
+		archived, err := w.archive(ctx, revision, known)
+		if err != nil {
+			return err
+		}
+		p.line.Serving[i] = archived
+	}
+	p.line = history.Sort(p.pkg, p.revisions())
+	var errs []error
+	keep := p.wanted()
+	for i, revision := range p.line.Archiving {
+		written, err := w.takeDown(ctx, p, revision, keep, known)
+		p.line.Archiving[i] = written
+		errs = append(errs, err)
+	}
+	p.line = history.Sort(p.pkg, p.revisions())
+	return errors.Join(append(errs, w.prune(ctx, p))...)
+}
+
+// archive sets the final lifecycle state.
+func (w *Worker) archive(ctx context.Context, revision *v1alpha1.Revision, known *memory) (*v1alpha1.Revision, error) {
+	before := &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta}
+	before.Spec.LifecycleState = revision.Spec.LifecycleState
+	after := before.DeepCopy()
+	after.Spec.LifecycleState = v1alpha1.LifecycleArchived
+	if err := w.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return nil, fmt.Errorf("archiving revision %d: %w", revision.Spec.Revision, err)
+	}
+	return known.remember(revision, after), nil
+}
+
+// wanted are the objects of all active revisions.
+func (p *pass) wanted() map[revisions.ObjectID]bool {
+	active := map[int64]bool{}
+	for _, revision := range p.line.Serving {
+		active[revision.Spec.Revision] = true
+	}
+	keep := map[revisions.ObjectID]bool{}
+	for _, revision := range append([]revisions.Revision{p.target}, p.serving...) {
+		if revision.Number != p.target.Number && !active[revision.Number] {
+			continue
+		}
+		for _, phase := range revision.Phases {
+			for _, object := range phase.Objects {
+				keep[revisions.IDOf(object.Manifest)] = true
+			}
+		}
+	}
+	return keep
+}
+
+// takeDown deletes what only an archived revision contained.
+func (w *Worker) takeDown(ctx context.Context, p *pass, revision *v1alpha1.Revision, keep map[revisions.ObjectID]bool, known *memory) (*v1alpha1.Revision, error) {
+	loaded, err := w.load(ctx, revision, known)
+	var result revisions.TeardownResult
+	if err == nil {
+		result, err = w.Engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: loaded, Keep: keep})
+	}
+	written, writeErr := w.writeStatus(ctx, revision, status.ForArchiving(revision, result, err, p.now), known)
+	return written, errors.Join(err, writeErr)
+}
+
+// prune deletes archived revisions beyond the history limit.
+func (w *Worker) prune(ctx context.Context, p *pass) error {
+	for _, revision := range p.line.Prune(p.pkg) {
+		uid := revision.UID
+		err := w.Client.Delete(ctx, &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta}, client.Preconditions{UID: &uid})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("pruning revision %d: %w", revision.Spec.Revision, err)
+		}
+	}
+	return nil
+}

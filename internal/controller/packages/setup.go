@@ -1,0 +1,75 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/loop"
+)
+
+// workers is how many packages are looked at side by side.
+const workers = 4
+
+// Setup adds the loop to a manager. Changes of managed objects come in through
+// the channel, as the names of packages.
+func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes <-chan event.TypedGenericEvent[string]) error {
+	index := func(object client.Object) []string {
+		revision, ok := object.(*v1alpha1.Revision)
+		if !ok {
+			return nil
+		}
+		return []string{revision.Spec.Package}
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Revision{}, indexPackage, index); err != nil {
+		return fmt.Errorf("indexing revisions: %w", err)
+	}
+	byPackage := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		revision, ok := object.(*v1alpha1.Revision)
+		if !ok {
+			return nil
+		}
+		return []reconcile.Request{requestFor(revision.Spec.Package)}
+	})
+	byObject := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, name string) []reconcile.Request {
+		return []reconcile.Request{requestFor(name)}
+	})
+	err := builder.ControllerManagedBy(mgr).
+		Named("package").
+		For(&v1alpha1.Package{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizing))).
+		Watches(&v1alpha1.Revision{}, byPackage, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.TypedChannel(changes, byObject)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: loop.RateLimiter()}).
+		Complete(&loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: mgr.GetClient(), Worker: worker})
+	if err != nil {
+		return fmt.Errorf("setting up the package loop: %w", err)
+	}
+	return nil
+}
+
+// finalizing lets through the deletion of a package, and changes of its
+// finalizers, which leave the generation alone.
+var finalizing = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return len(e.ObjectOld.GetFinalizers()) != len(e.ObjectNew.GetFinalizers()) ||
+			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+	},
+}
+
+func requestFor(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
+}

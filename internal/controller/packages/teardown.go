@@ -1,0 +1,57 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/loop"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/revisions"
+)
+
+// teardown takes away the objects of a package that is being deleted, those of
+// the newest revision first and each in reverse phase order, and then lets the
+// package go.
+func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (loop.Outcome, error) {
+	if !controllerutil.ContainsFinalizer(pkg, v1alpha1.FinalizerTeardown) {
+		return loop.Outcome{Gone: true}, nil
+	}
+	var all revisions.TeardownResult
+	for _, revision := range line.Standing() {
+		loaded, err := w.load(ctx, revision, known)
+		var result revisions.TeardownResult
+		if err == nil {
+			result, err = w.Engine.Teardown(ctx, revisions.Teardown{
+				Owner: ownerOf(pkg), Revision: loaded, Orphan: pkg.Spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan,
+			})
+		}
+		all.Objects = append(all.Objects, result.Objects...)
+		if err != nil || !result.Complete {
+			known.held++
+			pkg.Status = status.ForTeardown(pkg, all, err, w.now())
+			return loop.Outcome{After: heldDelay(known.held)}, err
+		}
+	}
+	return loop.Outcome{Gone: true}, w.letGo(ctx, pkg)
+}
+
+// letGo takes the finalizer away and forgets the package.
+func (w *Worker) letGo(ctx context.Context, pkg *v1alpha1.Package) error {
+	before := pkg.DeepCopy()
+	controllerutil.RemoveFinalizer(pkg, v1alpha1.FinalizerTeardown)
+	err := w.Client.Patch(ctx, pkg, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err != nil && client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("taking the finalizer off package %s: %w", pkg.Name, err)
+	}
+	w.Watches.Release(string(pkg.UID))
+	w.memory.forget(pkg.UID)
+	return nil
+}

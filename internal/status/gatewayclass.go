@@ -1,0 +1,105 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
+)
+
+// FrontPackage is where one of a front's packages stands.
+type FrontPackage struct {
+	// Name is the package's.
+	Name string
+	// Version is what the front has rendered.
+	Version string
+	// Package and Target are as they are on the cluster, nil when there is none.
+	Package *v1alpha1.Package
+	Target  *v1alpha1.Revision
+	// Need says what becomes of the rendered content.
+	Need history.Need
+	// Waiting is the package that has to be rolled out first, empty when none has.
+	Waiting string
+}
+
+// The condition that the gatewayclass front writes, and its reasons.
+const (
+	ConditionControllerInstalled = "ControllerInstalled"
+	ReasonInstalled              = "Installed"
+	ReasonInstallFailed          = "InstallFailed"
+	ReasonPending                = "Pending"
+)
+
+// SetControllerInstalled sets the condition ControllerInstalled: True only while
+// the control plane is available, False with the cause when it cannot be
+// installed, Unknown while it is being installed. Other conditions stay.
+func SetControllerInstalled(conditions *[]metav1.Condition, generation int64, packages []FrontPackage, cause error, now metav1.Time) {
+	c := controllerInstalled(packages, cause)
+	c.Type = ConditionControllerInstalled
+	setAll(generation, now, conditions, c)
+}
+
+func controllerInstalled(packages []FrontPackage, cause error) metav1.Condition {
+	switch {
+	case cause != nil:
+		return condition("", metav1.ConditionFalse, ReasonInstallFailed, cause.Error())
+	case len(packages) == 0:
+		return condition("", metav1.ConditionUnknown, ReasonPending, "waiting for first reconciliation")
+	}
+	// The control plane is the last of the front's packages; the others serve it.
+	plane := packages[len(packages)-1]
+	if plane.Package == nil || plane.Target == nil {
+		return condition("", metav1.ConditionUnknown, ReasonPending, pendingMessage(packages))
+	}
+	available := meta.FindStatusCondition(plane.Package.Status.Conditions, v1alpha1.ConditionAvailable)
+	progressing := meta.FindStatusCondition(plane.Package.Status.Conditions, v1alpha1.ConditionProgressing)
+	switch {
+	case available == nil || progressing == nil:
+		return condition("", metav1.ConditionUnknown, ReasonPending, pendingMessage(packages))
+	case available.Status == metav1.ConditionTrue:
+		return condition("", metav1.ConditionTrue, ReasonInstalled, installedMessage(plane, progressing))
+	case plane.Package.Status.CurrentRevision == 0 && progressing.Status == metav1.ConditionTrue:
+		return condition("", metav1.ConditionUnknown, ReasonPending, fmt.Sprintf("istiod %s is being installed: %s", plane.Version, progressing.Message))
+	case plane.Package.Status.CurrentRevision == 0:
+		return condition("", metav1.ConditionFalse, ReasonInstallFailed, progressing.Message)
+	default:
+		return condition("", metav1.ConditionFalse, ReasonInstallFailed, "istiod does not serve: "+available.Message)
+	}
+}
+
+// pendingMessage says which package is waited for, and why it is not done.
+func pendingMessage(packages []FrontPackage) string {
+	plane := packages[len(packages)-1]
+	for _, p := range packages {
+		if p.Name != plane.Waiting || p.Package == nil {
+			continue
+		}
+		message := "istiod waits for package " + p.Name
+		if c := meta.FindStatusCondition(p.Package.Status.Conditions, v1alpha1.ConditionProgressing); c != nil {
+			message += ": " + c.Message
+		}
+		return message
+	}
+	return fmt.Sprintf("istiod %s is being installed", plane.Version)
+}
+
+// installedMessage names what runs, and anything else that is wanted and does not.
+func installedMessage(plane FrontPackage, progressing *metav1.Condition) string {
+	message := fmt.Sprintf("istiod %s installed", plane.Package.Status.Version)
+	switch {
+	case plane.Need == history.NeedRejected || plane.Need == history.NeedPinned:
+		return message + " (with warning: a rollback keeps out the newest content)"
+	case plane.Need == history.NeedRevision && plane.Waiting != "":
+		return message + fmt.Sprintf(" (with warning: %s waits for package %s)", plane.Version, plane.Waiting)
+	case progressing.Reason != v1alpha1.ReasonRolledOut:
+		return message + " (with warning: " + progressing.Message + ")"
+	default:
+		return message
+	}
+}
