@@ -50,7 +50,7 @@ const (
 
 // RevisionSpec is the immutable content of a revision, and its lifecycleState.
 //
-// +kubebuilder:validation:XValidation:rule="self.package == oldSelf.package",message="spec.package is immutable: create a new Revision"
+// +kubebuilder:validation:XValidation:rule="self.__package__ == oldSelf.__package__",message="spec.package is immutable: create a new Revision"
 // +kubebuilder:validation:XValidation:rule="self.revision == oldSelf.revision",message="spec.revision is immutable: create a new Revision"
 // +kubebuilder:validation:XValidation:rule="self.phases == oldSelf.phases",message="spec.phases is immutable: create a new Revision with the next number"
 // +kubebuilder:validation:XValidation:rule="has(self.probes) == has(oldSelf.probes) && (!has(self.probes) || self.probes == oldSelf.probes)",message="spec.probes is immutable: create a new Revision with the next number"
@@ -503,7 +503,7 @@ type InventoryEntry struct {
 // +kubebuilder:printcolumn:name="Origin",type=string,priority=1,JSONPath=`.spec.origin.reference`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.spec.origin.reason`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Progressing")].message`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name == self.spec.package + '-' + string(self.spec.revision)",message="metadata.name must be spec.package, a hyphen and spec.revision"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == '%s-%d'.format([self.spec.__package__, self.spec.revision])",message="metadata.name must be spec.package, a hyphen and spec.revision"
 type Revision struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
