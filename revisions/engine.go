@@ -142,10 +142,8 @@ func (e *Engine) rollTarget(ctx context.Context, l *line, target Revision, resul
 		result.Phases[i].Objects = objects
 		for _, object := range objects {
 			taken[object.ID] = true
-			if object.Record != nil {
-				result.Records[object.ID] = *object.Record
-			}
 		}
+		result.record(objects)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("phase %s: %w", phase.Name, err))
 		}
@@ -172,11 +170,7 @@ func (e *Engine) keepServing(ctx context.Context, l *line, serving Revision, res
 		objects, err := e.reconcilePhase(ctx, l, kept)
 		result.Phases[i].Reached = true
 		result.Phases[i].Objects = objects
-		for _, object := range objects {
-			if object.Record != nil {
-				result.Records[object.ID] = *object.Record
-			}
-		}
+		result.record(objects)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("keeping revision %d, phase %s: %w", serving.Number, phase.Name, err))
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -24,11 +23,9 @@ func (e *Engine) reconcileObject(ctx context.Context, l *line, object Object) Ob
 		result.Err = err
 		return result
 	}
-	if _, err := e.mapping(l, desired); err != nil {
-		if !meta.IsNoMatchError(err) {
-			result.Err = err
-			return result
-		}
+	// Preflight has looked up every kind. One that was not served then is not
+	// watched either, and is left to the next pass.
+	if _, served := l.mappings[desired.GroupVersionKind()]; !served {
 		result.Waiting = "its CustomResourceDefinition is not served yet"
 		return result
 	}

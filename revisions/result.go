@@ -41,6 +41,21 @@ func (r RevisionResult) Complete() bool {
 	return true
 }
 
+// record takes in what became of objects. What the revision did to an object
+// first is what its history tells.
+func (r RevisionResult) record(objects []ObjectResult) {
+	for _, object := range objects {
+		if object.Record == nil {
+			continue
+		}
+		record := *object.Record
+		if first, known := r.Records[object.ID]; known && first.UID == record.UID {
+			record.Action = first.Action
+		}
+		r.Records[object.ID] = record
+	}
+}
+
 // PhaseResult is about one phase.
 type PhaseResult struct {
 	// Name is that of the phase.

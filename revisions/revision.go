@@ -123,7 +123,7 @@ type Revision struct {
 type Record struct {
 	// UID is that of the object.
 	UID types.UID
-	// Action is what the revision did to it.
+	// Action is what the revision did to it first.
 	Action Action
 	// Content is a digest of the manifest that was applied, with label and owner.
 	Content string

@@ -470,7 +470,7 @@ type InventoryEntry struct {
 	// +required
 	UID string `json:"uid"`
 
-	// Action is what the revision did to it: Created, Updated, Unchanged or
+	// Action is what the revision did to it first: Created, Updated, Unchanged or
 	// Adopted.
 	// +required
 	Action string `json:"action"`

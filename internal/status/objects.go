@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
 )
@@ -136,10 +135,6 @@ func inventory(loaded revisions.Revision, records map[revisions.ObjectID]revisio
 	if loaded.Phases == nil {
 		return before
 	}
-	actions := map[revisions.ObjectID]string{}
-	for _, entry := range before {
-		actions[load.ID(entry.ObjectReference)] = entry.Action
-	}
 	var list []v1alpha1.InventoryEntry
 	for _, phase := range loaded.Phases {
 		for _, object := range phase.Objects {
@@ -148,15 +143,10 @@ func inventory(loaded revisions.Revision, records map[revisions.ObjectID]revisio
 			if !placed {
 				continue
 			}
-			entry := v1alpha1.InventoryEntry{
+			list = append(list, v1alpha1.InventoryEntry{
 				ObjectReference: reference(id, object.Manifest.GroupVersionKind().Version),
 				UID:             string(record.UID), Action: string(record.Action), Content: record.Content, Fields: record.Fields,
-			}
-			// What the revision did to the object first is what its history tells.
-			if first, known := actions[id]; known {
-				entry.Action = first
-			}
-			list = append(list, entry)
+			})
 		}
 	}
 	return list

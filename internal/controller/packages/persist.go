@@ -31,7 +31,9 @@ const (
 func (w *Worker) persist(ctx context.Context, p *pass, known *memory) (loop.Outcome, error) {
 	target := p.line.Target
 	if target == nil {
-		return loop.Outcome{}, nil
+		// Whoever has just made the package is about to make a revision.
+		wait := max(2*settle-w.Now().Sub(p.pkg.CreationTimestamp.Time), 0)
+		return loop.Outcome{Hold: wait > 0, After: wait}, nil
 	}
 	next := status.ForTarget(target, p.observation())
 	if wait := w.hold(target, next, known); wait > 0 {
