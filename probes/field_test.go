@@ -129,6 +129,7 @@ func TestFieldsEqual_Numbers(t *testing.T) {
 	}{
 		"IntAndFloat":     {int64(3), 3.0, True},
 		"IntAndInt32":     {int64(3), int32(3), True},
+		"Fraction":        {3.5, int64(3), False},
 		"LargeAndFloat":   {int64(exact), float64(exact), False},
 		"LargeAndItself":  {int64(exact), int64(exact), True},
 		"BeyondInt64":     {uint64(math.MaxUint64), float64(math.MaxUint64), True},
@@ -161,6 +162,8 @@ func TestParseQuantity(t *testing.T) {
 		"Exa":          {"1E", "1E"},
 		"Exponent":     {"1e3", "1e3"},
 		"LongExponent": {"1e1000000000", ""},
+		"FourDigits":   {"1e+1000", ""},
+		"ThreeDigits":  {"1e-999", "1e-9"},
 		"Negative":     {"1e-1000000000", ""},
 		"LongText":     {"1" + string(make([]byte, 100)), ""},
 		"NoQuantity":   {"web", ""},
