@@ -1,0 +1,91 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatewayclass
+
+// Names that users, istiod and operators before this one rely on.
+const (
+	// ControllerName is the spec.controllerName of the GatewayClasses that are
+	// ours. istiod answers for it.
+	ControllerName = "openshift.io/gateway-controller/v1"
+
+	// DefaultClassName is the GatewayClass that istiod takes for its default.
+	// Other names with our controller name count as well.
+	DefaultClassName = "openshift-default"
+
+	// IstioRevision is the revision of the control plane: the value of the label
+	// istio.io/rev on what it serves, and a part of the names of its objects.
+	IstioRevision = "openshift-gateway"
+
+	// Namespace is where the control plane runs. It must exist.
+	Namespace = "openshift-ingress"
+
+	// ReleaseName is the Helm release that operators before this one install the
+	// control plane as.
+	ReleaseName = "openshift-gateway-istiod"
+
+	// CAConfigMap is the ConfigMap that istiod publishes its CA certificate in.
+	CAConfigMap = "openshift-gw-ca-root-cert"
+
+	// NetworkPolicyName is the NetworkPolicy that lets istiod be reached.
+	NetworkPolicyName = "istiod-allow"
+
+	// Finalizer holds a GatewayClass until its control plane is torn down.
+	Finalizer = "openshift.io/ingress-operator-sail-finalizer"
+
+	// LabelOwned on an Istio CRD says that this front manages it, whatever the
+	// label's value.
+	LabelOwned = "ingress.operator.openshift.io/owned"
+
+	// AnnotationIstioVersion on a GatewayClass asks for another Istio version
+	// than the default. For development only.
+	AnnotationIstioVersion = "unsupported.do-not-use.openshift.io/istio-version"
+
+	// AnnotationIstiodImage on a GatewayClass is a full image reference that
+	// istiod runs instead of the version's own. For development only.
+	AnnotationIstiodImage = "unsupported.do-not-use.openshift.io/istiod-image"
+
+	// AnnotationAppVersion on an Istio CRD is the Istio version it is from.
+	AnnotationAppVersion = "app.kubernetes.io/version"
+)
+
+// Names of the CRDs that turn on the inference extension, see
+// [Input.InferencePools].
+const (
+	InferencePoolCRD             = "inferencepools.inference.networking.k8s.io"
+	ExperimentalInferencePoolCRD = "inferencepools.inference.networking.x-k8s.io"
+)
+
+// Names of the packages and their phases.
+const (
+	// PackageCRDs is the package of the Istio CRDs.
+	PackageCRDs = "istio-crds"
+	// PackageControlPlane is the package of istiod.
+	PackageControlPlane = "istiod-openshift-gateway"
+
+	// PhaseCRDs is the only phase of [PackageCRDs].
+	PhaseCRDs = "crds"
+	// PhaseConfig is the first phase of [PackageControlPlane]: what istiod needs
+	// to start, and who may reach it.
+	PhaseConfig = "rbac-and-config"
+	// PhaseControlPlane holds istiod itself.
+	PhaseControlPlane = "control-plane"
+	// PhaseWebhooks holds what the API server asks istiod.
+	PhaseWebhooks = "webhooks"
+)
+
+const (
+	// imageHub is where the images of Istio's releases are. The charts in the Go
+	// module name the one for test builds.
+	imageHub = "registry.istio.io/release"
+
+	// Helm adopts an object that carries these two annotations and the label
+	// app.kubernetes.io/managed-by: Helm, so an older operator can take over
+	// after a downgrade.
+	annotationReleaseName      = "meta.helm.sh/release-name"
+	annotationReleaseNamespace = "meta.helm.sh/release-namespace"
+
+	// maxClassName is how long a label's value may be: istiod finds the defaults
+	// of a class by a label with its name.
+	maxClassName = 63
+)

@@ -1,0 +1,166 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatewayclass
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/chart"
+	"github.com/strata-run/strata/internal/render"
+)
+
+// placement says where the objects of a kind go.
+type placement struct {
+	kind       schema.GroupKind
+	phase      string
+	namespaced bool
+}
+
+// placements are the kinds that the control plane may consist of, in the order in
+// which they are written within their phase: a binding after its role, the
+// Deployment after its Service. A kind that is missing here is an error, so a new
+// version of the chart cannot bring one in unnoticed.
+var placements = []placement{
+	{schema.GroupKind{Kind: "ServiceAccount"}, PhaseConfig, true},
+	{schema.GroupKind{Kind: "ConfigMap"}, PhaseConfig, true},
+	{schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"}, PhaseConfig, true},
+	{schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, PhaseConfig, false},
+	{schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, PhaseConfig, true},
+	{schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}, PhaseConfig, false},
+	{schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}, PhaseConfig, true},
+	{schema.GroupKind{Kind: "Service"}, PhaseControlPlane, true},
+	{schema.GroupKind{Group: "apps", Kind: "Deployment"}, PhaseControlPlane, true},
+	{schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, PhaseControlPlane, true},
+	{schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}, PhaseControlPlane, true},
+	{schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}, PhaseWebhooks, false},
+	{schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, PhaseWebhooks, false},
+}
+
+// renderControlPlane gives the package with istiod.
+func renderControlPlane(in Input, d *decision) (render.Package, error) {
+	c, err := d.release.content()
+	if err != nil {
+		return render.Package{}, err
+	}
+	objects, err := c.istiod.Render(chart.Release{Name: ReleaseName, Namespace: Namespace, Values: values(in, d)})
+	if err != nil {
+		return render.Package{}, err
+	}
+	objects = append(objects, networkPolicy())
+	phases, err := toPhases(objects)
+	if err != nil {
+		return render.Package{}, err
+	}
+	origin := d.origin(c.istiod.Name(), d.release)
+	origin.Images = images(objects, d)
+	return render.Package{Name: PackageControlPlane, Phases: phases, Origin: origin}, nil
+}
+
+// toPhases prepares the objects and sorts them into the phases.
+func toPhases(objects []*unstructured.Unstructured) ([]render.Phase, error) {
+	// Objects of an older operator's Helm release have no controller. They must
+	// be taken over as they stand, or the control plane would be down meanwhile.
+	phases := []render.Phase{
+		{Name: PhaseConfig, CollisionProtection: v1alpha1.CollisionIfNoController},
+		{Name: PhaseControlPlane, CollisionProtection: v1alpha1.CollisionIfNoController},
+		{Name: PhaseWebhooks, CollisionProtection: v1alpha1.CollisionIfNoController},
+	}
+	for _, o := range objects {
+		i := place(o)
+		if i < 0 {
+			return nil, fmt.Errorf("%s %s has no place: objects of kind %s are not expected of the control plane", o.GetKind(), o.GetName(), o.GroupVersionKind().GroupKind())
+		}
+		if err := prepare(o, placements[i].namespaced); err != nil {
+			return nil, err
+		}
+		p := slices.IndexFunc(phases, func(p render.Phase) bool { return p.Name == placements[i].phase })
+		phases[p].Objects = append(phases[p].Objects, render.Object{Manifest: o})
+	}
+	for _, p := range phases {
+		slices.SortStableFunc(p.Objects, func(a, b render.Object) int {
+			return cmp.Compare(place(a.Manifest), place(b.Manifest))
+		})
+	}
+	return phases, nil
+}
+
+// place is the index in [placements] of the object's kind, -1 if there is none.
+func place(o *unstructured.Unstructured) int {
+	kind := o.GroupVersionKind().GroupKind()
+	return slices.IndexFunc(placements, func(p placement) bool { return p.kind == kind })
+}
+
+// prepare makes an object as it must stand in a revision: with its namespace,
+// what Helm needs to adopt it, and without what istiod writes itself.
+func prepare(o *unstructured.Unstructured, namespaced bool) error {
+	switch {
+	case namespaced && o.GetNamespace() == "":
+		o.SetNamespace(Namespace)
+	case !namespaced && o.GetNamespace() != "":
+		return fmt.Errorf("%s %s has the namespace %s, but is not namespaced", o.GetKind(), o.GetName(), o.GetNamespace())
+	}
+	if len(o.GetOwnerReferences()) > 0 {
+		return fmt.Errorf("%s %s has an owner already", o.GetKind(), o.GetName())
+	}
+	setAnnotation(o, annotationReleaseName, ReleaseName)
+	setAnnotation(o, annotationReleaseNamespace, Namespace)
+	return releaseWebhooks(o)
+}
+
+// releaseWebhooks takes out what istiod fills in at run time. Applied with every
+// revision, these would be a fight that blocks or opens admission each time. The
+// failurePolicy of a mutating webhook stays: istiod does not touch it.
+func releaseWebhooks(o *unstructured.Unstructured) error {
+	validating := o.GetKind() == "ValidatingWebhookConfiguration"
+	if !validating && o.GetKind() != "MutatingWebhookConfiguration" {
+		return nil
+	}
+	webhooks, _, err := unstructured.NestedFieldNoCopy(o.Object, "webhooks")
+	if err != nil {
+		return err
+	}
+	list, _ := webhooks.([]any)
+	for i, item := range list {
+		webhook, ok := item.(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s %s: webhooks[%d] is not an object", o.GetKind(), o.GetName(), i)
+		}
+		unstructured.RemoveNestedField(webhook, "clientConfig", "caBundle")
+		if validating {
+			delete(webhook, "failurePolicy")
+		}
+	}
+	return nil
+}
+
+// images are the references of what runs: of istiod as its Deployment has them,
+// and of the Envoy that istiod starts for each Gateway. Sorted.
+func images(objects []*unstructured.Unstructured, d *decision) []string {
+	all := []string{d.proxyImage}
+	if d.proxyImage == "" {
+		all[0] = imageHub + "/proxyv2:" + d.release.app
+	}
+	for _, o := range objects {
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		for _, field := range []string{"initContainers", "containers"} {
+			containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", field)
+			for _, c := range containers {
+				container, _ := c.(map[string]any)
+				if image, _ := container["image"].(string); image != "" {
+					all = append(all, image)
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
