@@ -20,6 +20,11 @@ const (
 	// ResourcePolicyKeep is the value of [AnnotationResourcePolicy] that retains.
 	ResourcePolicyKeep = "keep"
 
+	// AnnotationRequestedAt stands on a Revision that a rollback has made. It is the
+	// requestedAt of the request, in RFC 3339, so that a request is answered once
+	// even if its outcome could not be recorded at first.
+	AnnotationRequestedAt = "strata.run/rollback-requested-at"
+
 	// FinalizerTeardown holds a Package until its objects are torn down in
 	// reverse phase order, or released.
 	FinalizerTeardown = "strata.run/teardown"

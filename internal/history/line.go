@@ -27,6 +27,9 @@ type Line struct {
 	Current *v1alpha1.Revision
 	// Highest is the highest number ever given.
 	Highest int64
+
+	// lastGood is the newest that has succeeded, archived or not.
+	lastGood *v1alpha1.Revision
 }
 
 // Sort sorts the revisions of a package. The package's status keeps the highest
@@ -40,11 +43,10 @@ func Sort(pkg *v1alpha1.Package, all []v1alpha1.Revision) Line {
 	slices.SortFunc(newestFirst, func(a, b *v1alpha1.Revision) int {
 		return cmp.Compare(b.Spec.Revision, a.Spec.Revision)
 	})
-	var lastGood *v1alpha1.Revision
 	for _, revision := range newestFirst {
 		line.Highest = max(line.Highest, revision.Spec.Revision)
-		if Succeeded(revision) && lastGood == nil {
-			lastGood = revision
+		if Succeeded(revision) && line.lastGood == nil {
+			line.lastGood = revision
 		}
 		switch {
 		case revision.Spec.LifecycleState == v1alpha1.LifecycleArchived && revision.Status.ArchivedAt != nil:
@@ -63,7 +65,7 @@ func Sort(pkg *v1alpha1.Package, all []v1alpha1.Revision) Line {
 		}
 	}
 	if line.Current == nil {
-		line.Current = lastGood
+		line.Current = line.lastGood
 	}
 	return line
 }
@@ -92,7 +94,9 @@ func Succeeded(revision *v1alpha1.Revision) bool {
 }
 
 // Prune are the archived revisions beyond the package's history limit, oldest
-// first. The current one and the newest that has succeeded are never among them.
+// first. The current one and the newest that has succeeded are never among them,
+// and neither is one whose number the package's status does not cover yet: the
+// number could be given again.
 func (l Line) Prune(pkg *v1alpha1.Package) []*v1alpha1.Revision {
 	limit := 5
 	if pkg.Spec.RevisionHistoryLimit != nil {
@@ -101,7 +105,7 @@ func (l Line) Prune(pkg *v1alpha1.Package) []*v1alpha1.Revision {
 	var beyond []*v1alpha1.Revision
 	kept := 0
 	for _, revision := range l.Archived {
-		if revision == l.Current {
+		if revision == l.Current || revision == l.lastGood || revision.Spec.Revision > pkg.Status.HighestRevision {
 			continue
 		}
 		kept++

@@ -5,12 +5,18 @@ package history
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 )
+
+// reasonLimit is how many characters spec.origin.reason takes.
+const reasonLimit = 1024
 
 // Content is what a new revision is to hold.
 type Content struct {
@@ -84,8 +90,9 @@ func IsHandled(pkg *v1alpha1.Package) bool {
 }
 
 // Rollback answers the package's rollback request: the revision to create, and
-// the status that records it. The revision is nil when the request is refused;
-// the status' message says why.
+// the status that records it. The revision is nil when the request is refused,
+// and the status' message then says why; or when the target was made for this
+// very request already, and only the record of it got lost.
 func (l Line) Rollback(pkg *v1alpha1.Package) (*v1alpha1.Revision, *v1alpha1.RollbackStatus) {
 	request := pkg.Spec.Rollback
 	outcome := &v1alpha1.RollbackStatus{RequestedAt: request.RequestedAt, ToRevision: request.ToRevision}
@@ -96,6 +103,9 @@ func (l Line) Rollback(pkg *v1alpha1.Package) (*v1alpha1.Revision, *v1alpha1.Rol
 	if l.Target == nil {
 		return refuse("the package has no active revision to roll back from")
 	}
+	if number, made := madeFor(pkg, l.Target); made {
+		return nil, l.made(outcome, number)
+	}
 	outcome.FromRevision = l.Target.Spec.Revision
 	source := l.rollbackSource(request.ToRevision)
 	switch {
@@ -103,6 +113,8 @@ func (l Line) Rollback(pkg *v1alpha1.Package) (*v1alpha1.Revision, *v1alpha1.Rol
 		return refuse("no earlier revision has succeeded: name one with spec.rollback.toRevision")
 	case source == nil:
 		return refuse("revision %d does not exist: it was pruned or never made; strata history %s lists those that do", request.ToRevision, pkg.Name)
+	case source == l.Target:
+		return refuse("revision %d is the target already", source.Spec.Revision)
 	case source.Spec.ContentDigest != "" && source.Spec.ContentDigest == l.Target.Spec.ContentDigest:
 		return refuse("revision %d has the content that the target, revision %d, has already", source.Spec.Revision, l.Target.Spec.Revision)
 	}
@@ -112,8 +124,37 @@ func (l Line) Rollback(pkg *v1alpha1.Package) (*v1alpha1.Revision, *v1alpha1.Rol
 		Phases: source.Spec.Phases, Probes: source.Spec.Probes, Digest: source.Spec.ContentDigest,
 		Origin: rollbackOrigin(source, l.Target, request),
 	})
+	next.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: stamp(request)}
 	outcome.Revision = next.Spec.Revision
 	return next, outcome
+}
+
+// madeFor says whether a revision was made for the package's rollback request,
+// and of which revision it has the content. The request's time is compared as it
+// was noted, not with a time of the API server's clock.
+func madeFor(pkg *v1alpha1.Package, revision *v1alpha1.Revision) (source int64, made bool) {
+	origin, request := revision.Spec.Origin, pkg.Spec.Rollback
+	if origin == nil || origin.Kind != v1alpha1.OriginRollback || revision.Annotations[v1alpha1.AnnotationRequestedAt] != stamp(request) {
+		return 0, false
+	}
+	digits, ok := strings.CutPrefix(origin.Reference, "Revision/"+pkg.Name+"-")
+	if !ok {
+		return 0, false
+	}
+	source, err := strconv.ParseInt(digits, 10, 64)
+	return source, err == nil && (request.ToRevision == 0 || request.ToRevision == source)
+}
+
+func stamp(request *v1alpha1.Rollback) string { return request.RequestedAt.UTC().Format(time.RFC3339) }
+
+// made records that the target was made for the request, with the content of the
+// revision of the number given.
+func (l Line) made(outcome *v1alpha1.RollbackStatus, source int64) *v1alpha1.RollbackStatus {
+	outcome.Revision, outcome.ToRevision, outcome.FromRevision = l.Target.Spec.Revision, source, l.Target.Spec.Previous
+	if from := l.Find(outcome.FromRevision); from != nil {
+		outcome.RejectedDigest = from.Spec.ContentDigest
+	}
+	return outcome
 }
 
 func (l Line) rollbackSource(number int64) *v1alpha1.Revision {
@@ -141,6 +182,9 @@ func rollbackOrigin(source, target *v1alpha1.Revision, request *v1alpha1.Rollbac
 	origin.Reason = fmt.Sprintf("rollback from revision %d to %d", target.Spec.Revision, source.Spec.Revision)
 	if request.Reason != "" {
 		origin.Reason += ": " + request.Reason
+	}
+	if characters := []rune(origin.Reason); len(characters) > reasonLimit {
+		origin.Reason = string(characters[:reasonLimit])
 	}
 	return origin
 }

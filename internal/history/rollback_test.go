@@ -1,0 +1,228 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+// made is what matters of the revision that a rollback makes.
+type made struct {
+	Number, Previous int64
+	Phase, Probe     string
+	Digest, Stamp    string
+	Origin           v1alpha1.Origin
+}
+
+func madeOf(r *v1alpha1.Revision) *made {
+	if r == nil {
+		return nil
+	}
+	return &made{
+		Number: r.Spec.Revision, Previous: r.Spec.Previous, Phase: r.Spec.Phases[0].Name, Probe: r.Spec.Probes[0].Name,
+		Digest: r.Spec.ContentDigest, Stamp: r.Annotations[v1alpha1.AnnotationRequestedAt], Origin: *r.Spec.Origin,
+	}
+}
+
+func TestLine_Rollback(t *testing.T) {
+	const stamp100 = "1970-01-01T00:01:40Z"
+	fromFront := &v1alpha1.Origin{
+		Kind: v1alpha1.OriginFront, Reference: "GatewayClass/a", Generation: 4, AppVersion: "1.28.3", Images: []string{"pilot"}, Reason: "first",
+	}
+	good := state{number: 1, lifecycle: archived, tornDown: true, succeeded: true, digest: "good", origin: fromFront}
+	bad := state{number: 2, lifecycle: active, previous: 1, digest: "bad"}
+	back := func(reason string) v1alpha1.Origin {
+		return v1alpha1.Origin{
+			Kind: v1alpha1.OriginRollback, Reference: "Revision/istiod-1", AppVersion: "1.28.3", Images: []string{"pilot"}, Reason: reason,
+		}
+	}
+	backOrigin := back("rollback from revision 2 to 1")
+	answered := state{number: 3, lifecycle: active, previous: 2, digest: "good", origin: &backOrigin, stamp: stamp100}
+
+	tests := map[string]struct {
+		reason      string
+		request     v1alpha1.Rollback
+		states      []state
+		highest     int64
+		want        *made
+		wantStatus  v1alpha1.RollbackStatus
+		wantMessage string
+	}{
+		"ToANumber": {
+			reason:  "the content of the named revision comes again as the next one, with what it is kept of its origin",
+			request: v1alpha1.Rollback{ToRevision: 1, Reason: "gateways lose connections", RequestedAt: at(100)},
+			states:  []state{good, bad},
+			want: &made{
+				Number: 3, Previous: 2, Phase: "content-good", Probe: "probe-good", Digest: "good", Stamp: stamp100,
+				Origin: back("rollback from revision 2 to 1: gateways lose connections"),
+			},
+			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
+		},
+		"NumbersAreNotReused": {
+			reason:  "a rollback takes the next number of all that were ever given",
+			request: v1alpha1.Rollback{ToRevision: 1, RequestedAt: at(100)},
+			states:  []state{good, bad},
+			highest: 8,
+			want: &made{
+				Number: 9, Previous: 2, Phase: "content-good", Probe: "probe-good", Digest: "good", Stamp: stamp100,
+				Origin: back("rollback from revision 2 to 1"),
+			},
+			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 9, RejectedDigest: "bad"},
+		},
+		"DefaultIsTheNewestOtherSuccess": {
+			reason:  "without a number, what failed and what has the target's own content is passed over",
+			request: v1alpha1.Rollback{RequestedAt: at(100)},
+			states: []state{
+				good,
+				{number: 2, lifecycle: archived, tornDown: true, digest: "worse"},
+				{number: 3, lifecycle: archived, tornDown: true, succeeded: true, digest: "bad"},
+				{number: 4, lifecycle: active, digest: "bad"},
+			},
+			want: &made{
+				Number: 5, Previous: 4, Phase: "content-good", Probe: "probe-good", Digest: "good", Stamp: stamp100,
+				Origin: back("rollback from revision 4 to 1"),
+			},
+			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 4, ToRevision: 1, Revision: 5, RejectedDigest: "bad"},
+		},
+		"DefaultMayStillServe": {
+			reason:  "the newest success may be a revision that still serves",
+			request: v1alpha1.Rollback{RequestedAt: at(100)},
+			states:  []state{{number: 1, lifecycle: active, succeeded: true, digest: "good", origin: fromFront}, bad},
+			want: &made{
+				Number: 3, Previous: 2, Phase: "content-good", Probe: "probe-good", Digest: "good", Stamp: stamp100,
+				Origin: back("rollback from revision 2 to 1"),
+			},
+			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
+		},
+		"NoEarlierSuccess": {
+			reason:      "there is nothing to go back to by default",
+			request:     v1alpha1.Rollback{RequestedAt: at(100)},
+			states:      []state{{number: 1, lifecycle: archived, tornDown: true, digest: "worse"}, bad},
+			wantStatus:  v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2},
+			wantMessage: "spec.rollback.toRevision",
+		},
+		"MissingRevision": {
+			reason:      "a revision that was pruned cannot come again",
+			request:     v1alpha1.Rollback{ToRevision: 7, RequestedAt: at(100)},
+			states:      []state{good, bad},
+			wantStatus:  v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 7},
+			wantMessage: "revision 7 does not exist",
+		},
+		"SameContent": {
+			reason:      "a rollback that changes nothing makes no revision",
+			request:     v1alpha1.Rollback{ToRevision: 1, RequestedAt: at(100)},
+			states:      []state{good, {number: 2, lifecycle: active, digest: "good"}},
+			wantStatus:  v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1},
+			wantMessage: "revision 1 has the content that the target, revision 2, has already",
+		},
+		"TargetItselfWithoutDigest": {
+			reason:      "going back to where the line is makes no revision, digest or not",
+			request:     v1alpha1.Rollback{ToRevision: 2, RequestedAt: at(100)},
+			states:      []state{good, {number: 2, lifecycle: active}},
+			wantStatus:  v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 2},
+			wantMessage: "revision 2 is the target already",
+		},
+		"NoTarget": {
+			reason:      "without an active revision there is nothing to roll back",
+			request:     v1alpha1.Rollback{ToRevision: 1, RequestedAt: at(100)},
+			states:      []state{good},
+			wantStatus:  v1alpha1.RollbackStatus{RequestedAt: at(100), ToRevision: 1},
+			wantMessage: "no active revision",
+		},
+		"MadeAlready": {
+			reason:     "a revision that was made for this request before its record was lost is recorded, not refused as having the same content",
+			request:    v1alpha1.Rollback{ToRevision: 1, RequestedAt: at(100)},
+			states:     []state{good, bad, answered},
+			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
+		},
+		"MadeAlreadyByDefault": {
+			reason:  "without a number, the rollback is not itself rolled back to what it rejects",
+			request: v1alpha1.Rollback{RequestedAt: at(100)},
+			states: []state{
+				good, {number: 2, lifecycle: active, previous: 1, succeeded: true, digest: "bad"}, answered,
+			},
+			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
+		},
+		"MadeAlreadyAndRejectedIsGone": {
+			reason:     "the record is made of what is still known",
+			request:    v1alpha1.Rollback{RequestedAt: at(100)},
+			states:     []state{answered},
+			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3},
+		},
+		"MadeForAnEarlierRequest": {
+			reason:  "a new request is not answered by the revision of an earlier one",
+			request: v1alpha1.Rollback{ToRevision: 2, RequestedAt: at(200)},
+			states:  []state{good, {number: 2, lifecycle: archived, tornDown: true, digest: "bad", origin: fromFront}, answered},
+			want: &made{
+				Number: 4, Previous: 3, Phase: "content-bad", Probe: "probe-bad", Digest: "bad", Stamp: "1970-01-01T00:03:20Z",
+				Origin: v1alpha1.Origin{
+					Kind: v1alpha1.OriginRollback, Reference: "Revision/istiod-2", AppVersion: "1.28.3", Images: []string{"pilot"},
+					Reason: "rollback from revision 3 to 2",
+				},
+			},
+			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(200), FromRevision: 3, ToRevision: 2, Revision: 4, RejectedDigest: "good"},
+		},
+		"MadeForTheSameTimeToAnotherNumber": {
+			reason:  "the same time with another number is another request",
+			request: v1alpha1.Rollback{ToRevision: 2, RequestedAt: at(100)},
+			states:  []state{good, {number: 2, lifecycle: archived, tornDown: true, digest: "bad", origin: fromFront}, answered},
+			want: &made{
+				Number: 4, Previous: 3, Phase: "content-bad", Probe: "probe-bad", Digest: "bad", Stamp: stamp100,
+				Origin: v1alpha1.Origin{
+					Kind: v1alpha1.OriginRollback, Reference: "Revision/istiod-2", AppVersion: "1.28.3", Images: []string{"pilot"},
+					Reason: "rollback from revision 3 to 2",
+				},
+			},
+			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 3, ToRevision: 2, Revision: 4, RejectedDigest: "good"},
+		},
+		"StampOnAnotherKindOfRevision": {
+			reason:     "a note that somebody has copied to a revision of another origin is not believed",
+			request:    v1alpha1.Rollback{RequestedAt: at(100)},
+			states:     []state{good, {number: 2, lifecycle: active, digest: "bad", origin: fromFront, stamp: stamp100}},
+			want:       &made{Number: 3, Previous: 2, Phase: "content-good", Probe: "probe-good", Digest: "good", Stamp: stamp100, Origin: back("rollback from revision 2 to 1")},
+			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pkg := packageOf(v1alpha1.PackageSpec{Rollback: &tc.request}, v1alpha1.PackageStatus{HighestRevision: tc.highest})
+			revisions := revisionsOf(tc.states)
+			next, status := Sort(pkg, revisions).Rollback(pkg)
+			if diff := cmp.Diff(tc.want, madeOf(next)); diff != "" {
+				t.Errorf("%s: revision (-want +got):\n%s", tc.reason, diff)
+			}
+			if !strings.Contains(status.Message, tc.wantMessage) || (status.Message == "") != (tc.wantMessage == "") {
+				t.Errorf("%s: message %q, want one with %q", tc.reason, status.Message, tc.wantMessage)
+			}
+			status.Message = ""
+			if diff := cmp.Diff(tc.wantStatus, *status); diff != "" {
+				t.Errorf("%s: status (-want +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(revisionsOf(tc.states), revisions); diff != "" {
+				t.Errorf("%s: the line's revisions were changed (-before +after):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestLine_Rollback_LongReason(t *testing.T) {
+	request := &v1alpha1.Rollback{ToRevision: 1, Reason: strings.Repeat("ü", 1024), RequestedAt: at(100)}
+	pkg := packageOf(v1alpha1.PackageSpec{Rollback: request}, v1alpha1.PackageStatus{})
+	next, _ := Sort(pkg, revisionsOf([]state{
+		{number: 1, lifecycle: archived, tornDown: true, succeeded: true, digest: "good"}, {number: 2, lifecycle: active, digest: "bad"},
+	})).Rollback(pkg)
+	got := next.Spec.Origin.Reason
+	if utf8.RuneCountInString(got) > 1024 || !utf8.ValidString(got) {
+		t.Errorf("the reason has %d characters: the API takes 1024, and would refuse the revision for ever", utf8.RuneCountInString(got))
+	}
+	if !strings.HasPrefix(got, "rollback from revision 2 to 1: üü") {
+		t.Errorf("the reason does not start with what happened: %.60q", got)
+	}
+}
