@@ -9,5 +9,5 @@ import "embed"
 
 // Files holds one YAML file per CustomResourceDefinition.
 //
-//go:embed *.yaml
+//go:embed strata.run_*.yaml
 var Files embed.FS

@@ -66,6 +66,17 @@ func counts(result revisions.RevisionResult) (phase, probed string) {
 	return fmt.Sprintf("%d/%d", complete, len(result.Phases)), fmt.Sprintf("%d/%d", ready, all)
 }
 
+// achieved are the phases of a revision that has succeeded, as they were then.
+func achieved(phases []v1alpha1.PhaseStatus) (complete []v1alpha1.PhaseStatus, phase, probed string) {
+	all := int32(0)
+	for _, state := range phases {
+		state.State, state.Ready = v1alpha1.PhaseComplete, state.Objects
+		complete = append(complete, state)
+		all += state.Objects
+	}
+	return complete, fmt.Sprintf("%d/%d", len(phases), len(phases)), fmt.Sprintf("%d/%d", all, all)
+}
+
 // notReady lists the first objects that hold up the rollout. An object keeps the
 // time since when it does while the reason stays.
 func notReady(before []v1alpha1.ObjectStatus, o Observation) []v1alpha1.ObjectStatus {

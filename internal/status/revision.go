@@ -14,6 +14,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
@@ -83,6 +84,10 @@ func ForArchiving(revision *v1alpha1.Revision, result revisions.TeardownResult, 
 	next := *revision.Status.DeepCopy()
 	next.ObservedGeneration = revision.Generation
 	next.Objects = nil
+	if history.Succeeded(revision) {
+		// Its probes are those of its time, not of what came after it.
+		next.Phases, next.Phase, next.Probes = achieved(revision.Status.Phases)
+	}
 	if result.Complete && err == nil {
 		next.ArchivedAt = &now
 		next.Inventory = nil

@@ -1,0 +1,57 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The manager runs Strata's controllers against the cluster that its kubeconfig,
+// or the pod that it runs in, gives.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+
+	"github.com/strata-run/strata/internal/controller"
+	"github.com/strata-run/strata/internal/version"
+)
+
+func main() {
+	if err := command().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "strata-manager:", err)
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	options := controller.DefaultOptions()
+	verbosity := 0
+	cmd := &cobra.Command{
+		Use:   "strata-manager",
+		Short: "Run Strata's controllers",
+		Example: `  # Against the current context, installing Istio 1.29 where a GatewayClass asks for no other
+  KUBECONFIG=kubeconfig strata-manager --istio-version 1.29`,
+		Args:          cobra.NoArgs,
+		Version:       version.Get().String(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(verbosity)))
+			ctrl.SetLogger(logger)
+			klog.SetLogger(logger)
+			logger.Info("Starting the manager", "version", version.Get().String())
+			cluster, err := config.GetConfig()
+			if err != nil {
+				return fmt.Errorf("finding a cluster: %w: set KUBECONFIG, or run in a pod", err)
+			}
+			return controller.Run(logr.NewContext(cmd.Context(), logger), cluster, options)
+		},
+	}
+	options.AddFlags(cmd.Flags())
+	cmd.Flags().IntVarP(&verbosity, "verbosity", "v", verbosity, "how much to log: 0 is changes of state, 1 is their reasons")
+	return cmd
+}
