@@ -48,7 +48,7 @@ type Chart struct {
 func Load(s Source) (*Chart, error) {
 	files, err := readFiles(s.FS, s.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("loading chart %s: %w", s.Dir, err)
+		return nil, err
 	}
 	parsed, err := loader.LoadFiles(files)
 	if err != nil {
@@ -101,7 +101,7 @@ func readFiles(fsys fs.FS, dir string) ([]*archive.BufferedFile, error) {
 		}
 		data, err := fs.ReadFile(fsys, name)
 		if err != nil {
-			return err
+			return fmt.Errorf("reading %s: %w", name, err)
 		}
 		if size += len(data); size > MaxChartBytes {
 			return fmt.Errorf("reading %s: the chart has more than %d bytes", name, MaxChartBytes)
@@ -112,5 +112,8 @@ func readFiles(fsys fs.FS, dir string) ([]*archive.BufferedFile, error) {
 		})
 		return nil
 	})
-	return files, err
+	if err != nil {
+		return nil, fmt.Errorf("loading chart %s: %w", dir, err)
+	}
+	return files, nil
 }

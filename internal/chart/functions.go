@@ -38,7 +38,7 @@ func functions() template.FuncMap {
 
 // sortedKeys are the keys of each map, in order.
 func sortedKeys(dicts ...map[string]any) []string {
-	var keys []string
+	keys := make([]string, 0, len(dicts))
 	for _, d := range dicts {
 		keys = append(keys, slices.Sorted(maps.Keys(d))...)
 	}

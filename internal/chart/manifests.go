@@ -94,13 +94,16 @@ func parse(name string, data []byte) ([]located, error) {
 			return nil, fmt.Errorf("%s: the document at line %d: %w", name, doc.lines+1, err)
 		}
 		for _, item := range items {
-			object, err := sanitise(item)
-			if err != nil {
+			object := &unstructured.Unstructured{Object: item}
+			if err := check(object); err != nil {
 				return nil, fmt.Errorf("%s: the document at line %d: %w", name, doc.lines+1, err)
 			}
-			if object != nil {
-				all = append(all, located{template: name, object: object})
+			// No other hooks than those for tests of the chart pass the check.
+			if hookOf(object) != "" {
+				continue
 			}
+			sanitise(object)
+			all = append(all, located{template: name, object: object})
 		}
 		if len(all) > MaxObjects {
 			return nil, fmt.Errorf("%s: more than %d objects", name, MaxObjects)
@@ -112,8 +115,9 @@ func parse(name string, data []byte) ([]located, error) {
 // parse returns the document's content, nil when it holds nothing but comments.
 // Numbers are int64 or float64. A key that stands twice is an error.
 func (d document) parse() (any, error) {
+	var content any
 	if len(bytes.TrimSpace(d.text)) == 0 {
-		return nil, nil
+		return content, nil
 	}
 	raw, err := yaml.YAMLToJSONStrict(d.text)
 	if err != nil {
@@ -128,9 +132,8 @@ func (d document) parse() (any, error) {
 	if len(raw) > MaxOutputBytes {
 		return nil, fmt.Errorf("the document at line %d has more than %d bytes as JSON", d.lines+1, MaxOutputBytes)
 	}
-	var content any
 	if err := json.Unmarshal(raw, &content); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("decoding the document at line %d: %w", d.lines+1, err)
 	}
 	return content, nil
 }
@@ -159,36 +162,47 @@ func expand(content any) ([]map[string]any, error) {
 	return all, nil
 }
 
-// sanitise checks that it is an object and drops what must not be applied. It
-// returns nil for what a chart has only for its tests.
-func sanitise(content map[string]any) (*unstructured.Unstructured, error) {
-	object := &unstructured.Unstructured{Object: content}
-	metadata, _ := content["metadata"].(map[string]any)
+// check refuses what is no object, or one that cannot be treated as its chart
+// means it.
+func check(o *unstructured.Unstructured) error {
+	metadata, _ := o.Object["metadata"].(map[string]any)
 	for _, field := range []string{"apiVersion", "kind"} {
-		if s, _ := content[field].(string); s == "" {
-			return nil, fmt.Errorf("%s is missing", field)
+		if s, _ := o.Object[field].(string); s == "" {
+			return fmt.Errorf("%s is missing", field)
 		}
 	}
 	if s, _ := metadata["name"].(string); s == "" {
-		return nil, fmt.Errorf("%s: metadata.name is missing or not a string; a generated name is not supported", object.GetKind())
+		return fmt.Errorf("%s: metadata.name is missing or not a string; a generated name is not supported", o.GetKind())
 	}
-	if namespace, ok := metadata["namespace"]; ok && namespace != nil && object.GetNamespace() == "" {
-		return nil, fmt.Errorf("%s %s: metadata.namespace is %v, not a namespace", object.GetKind(), object.GetName(), namespace)
+	if namespace := metadata["namespace"]; namespace != nil && o.GetNamespace() == "" {
+		return fmt.Errorf("%s %s: metadata.namespace is %v, not a namespace", o.GetKind(), o.GetName(), namespace)
 	}
-	if hook := object.GetAnnotations()[annotationHook]; hook != "" {
-		for event := range strings.SplitSeq(hook, ",") {
-			if !strings.HasPrefix(strings.TrimSpace(event), "test") {
-				return nil, fmt.Errorf("%s %s is a hook (%s), which is not supported", object.GetKind(), object.GetName(), hook)
-			}
+	hook := hookOf(o)
+	for event := range strings.SplitSeq(hook, ",") {
+		if hook != "" && !strings.HasPrefix(strings.TrimSpace(event), "test") {
+			return fmt.Errorf("%s %s is a hook (%s), which is not supported", o.GetKind(), o.GetName(), hook)
 		}
-		return nil, nil
 	}
-	dropNulls(content)
-	delete(content, "status")
+	return checkStrings(metadata)
+}
+
+// hookOf is when an object is applied as a hook, empty if it is none. It is read
+// past GetAnnotations, which sees nothing when one annotation is null.
+func hookOf(o *unstructured.Unstructured) string {
+	metadata, _ := o.Object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	hook, _ := annotations[annotationHook].(string)
+	return hook
+}
+
+// sanitise drops what must not be applied.
+func sanitise(o *unstructured.Unstructured) {
+	dropNulls(o.Object)
+	delete(o.Object, "status")
+	metadata, _ := o.Object["metadata"].(map[string]any)
 	for _, field := range []string{"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"} {
 		delete(metadata, field)
 	}
-	return object, checkStrings(metadata)
 }
 
 // checkStrings refuses a label or annotation that is no string, such as an
@@ -197,7 +211,7 @@ func checkStrings(metadata map[string]any) error {
 	for _, field := range []string{"labels", "annotations"} {
 		values, _ := metadata[field].(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if _, ok := values[key].(string); !ok {
+			if _, ok := values[key].(string); !ok && values[key] != nil {
 				return fmt.Errorf("%s: metadata.%s[%s] is %v, not a string: quote it", metadata["name"], field, key, values[key])
 			}
 		}

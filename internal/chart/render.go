@@ -90,22 +90,25 @@ func (r Release) Validate() error {
 	if r.Namespace == "" {
 		return errors.New("release namespace is empty")
 	}
-	if _, err := common.ParseKubeVersion(r.kubeVersion()); err != nil {
-		return fmt.Errorf("parsing Kubernetes version %q: %w", r.KubeVersion, err)
-	}
-	return nil
+	_, err := r.kubeVersion()
+	return err
 }
 
-func (r Release) kubeVersion() string {
-	if r.KubeVersion == "" {
-		return DefaultKubeVersion
+func (r Release) kubeVersion() (*common.KubeVersion, error) {
+	version := r.KubeVersion
+	if version == "" {
+		version = DefaultKubeVersion
 	}
-	return r.KubeVersion
+	parsed, err := common.ParseKubeVersion(version)
+	if err != nil {
+		return nil, fmt.Errorf("parsing Kubernetes version %q: %w", version, err)
+	}
+	return parsed, nil
 }
 
 // capabilities are what a template sees of the cluster and of Helm.
 func (r Release) capabilities() (*common.Capabilities, error) {
-	version, err := common.ParseKubeVersion(r.kubeVersion())
+	version, err := r.kubeVersion()
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +148,7 @@ func (c *Chart) render(r Release) ([]*unstructured.Unstructured, error) {
 	// Checking a schema could follow its references over the network.
 	values, err := util.ToRenderValuesWithSchemaValidation(c.parsed, r.Values, options, caps, true)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("merging values: %w", oneLine(err))
 	}
 	e := engine.Engine{CustomTemplateFuncs: functions()}
 	texts, err := e.RenderWithContext(context.Background(), c.parsed, values)

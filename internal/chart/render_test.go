@@ -25,7 +25,7 @@ func release() Release {
 
 // names are the objects as kind and name.
 func names(objects []*unstructured.Unstructured) []string {
-	var all []string
+	all := make([]string, 0, len(objects))
 	for _, o := range objects {
 		all = append(all, o.GetKind()+" "+o.GetName())
 	}
@@ -118,6 +118,7 @@ func TestChart_RenderErrors(t *testing.T) {
 		"Generated":   {reason: "a generated name is another object each time", template: "apiVersion: v1\nkind: Pod\nmetadata: {generateName: a}\n", want: []string{"templates/a.yaml", "metadata.name"}},
 		"Namespace":   {reason: "a namespace that is none", template: "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: 5}\n", want: []string{"templates/a.yaml", "Pod p", "metadata.namespace"}},
 		"Hook":        {reason: "a hook would run at another time than a phase does", template: "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {helm.sh/hook: 'test,pre-install'}}\n", want: []string{"templates/a.yaml", "Pod p", "pre-install"}},
+		"HookAndNull": {reason: "a null annotation beside it hides no hook", template: "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {helm.sh/hook: pre-install, x: }}\n", want: []string{"templates/a.yaml", "Pod p", "pre-install"}},
 		"Label":       {reason: "a label that is no string", template: "apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {on: true}}\n", want: []string{"templates/a.yaml", "labels", "quote"}},
 		"Twice":       {reason: "one object twice would be a fight with oneself", template: configMap("a", "x: y") + "---\n" + configMap("a", "x: z"), want: []string{"templates/a.yaml", "ConfigMap a"}},
 		"TooMany":     {reason: "more objects than a revision can hold", template: "{{ range until 3000 }}\n---\n" + configMap("a{{ . }}", "x: y") + "{{ end }}", want: []string{"2048 objects"}},

@@ -122,12 +122,8 @@ func releaseWebhooks(o *unstructured.Unstructured) error {
 	if !validating && o.GetKind() != "MutatingWebhookConfiguration" {
 		return nil
 	}
-	webhooks, _, err := unstructured.NestedFieldNoCopy(o.Object, "webhooks")
-	if err != nil {
-		return err
-	}
-	list, _ := webhooks.([]any)
-	for i, item := range list {
+	webhooks, _ := o.Object["webhooks"].([]any)
+	for i, item := range webhooks {
 		webhook, ok := item.(map[string]any)
 		if !ok {
 			return fmt.Errorf("%s %s: webhooks[%d] is not an object", o.GetKind(), o.GetName(), i)

@@ -32,12 +32,9 @@ type decision struct {
 	reason string
 }
 
-// decide finds what to install. It returns nil when no class counts.
-func decide(in Input) (*decision, error) {
-	classes := counting(in.Classes)
-	if len(classes) == 0 {
-		return nil, nil
-	}
+// decide finds what to install for the classes that count, of which there must be
+// one.
+func decide(in Input, classes []*gatewayv1.GatewayClass) (*decision, error) {
 	d := &decision{class: classes[0], istiodImage: in.Images.Istiod, proxyImage: in.Images.Proxy}
 	for _, c := range classes {
 		if len(c.Name) > maxClassName {
@@ -48,7 +45,10 @@ func decide(in Input) (*decision, error) {
 	if err := d.decideVersion(classes, in.DefaultVersion); err != nil {
 		return nil, err
 	}
-	return d, d.decideImages(classes, in.Images)
+	if err := d.decideImages(classes, in.Images); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // counting are the classes that are ours and not being deleted, oldest first.

@@ -75,7 +75,7 @@ func TestDecide(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d, err := decide(Input{Classes: tc.classes, DefaultVersion: "1.31", Images: tc.images})
+			d, err := decide(Input{DefaultVersion: "1.31", Images: tc.images}, counting(tc.classes))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -67,8 +67,12 @@ type Images struct {
 // When several classes ask for a version or an image, the oldest that does so
 // decides. A version that is not in this binary is an [UnknownVersionError].
 func Render(in Input) ([]render.Package, error) {
-	d, err := decide(in)
-	if err != nil || d == nil {
+	classes := counting(in.Classes)
+	if len(classes) == 0 {
+		return nil, nil
+	}
+	d, err := decide(in, classes)
+	if err != nil {
 		return nil, err
 	}
 	controlPlane, err := renderControlPlane(in, d)

@@ -43,11 +43,11 @@ func input(version string) Input {
 	return Input{DefaultVersion: version, Classes: []gatewayv1.GatewayClass{class(DefaultClassName, 1, nil)}}
 }
 
-func mustRender(t testing.TB, in Input) []render.Package {
-	t.Helper()
+func mustRender(tb testing.TB, in Input) []render.Package {
+	tb.Helper()
 	packages, err := Render(in)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return packages
 }
@@ -69,25 +69,25 @@ func find(t *testing.T, packages []render.Package, kind, name string) *unstructu
 }
 
 // canonical is an object as JSON, with its keys sorted.
-func canonical(t testing.TB, o *unstructured.Unstructured) []byte {
-	t.Helper()
+func canonical(tb testing.TB, o *unstructured.Unstructured) []byte {
+	tb.Helper()
 	raw, err := json.Marshal(o.Object)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return raw
 }
 
 // contentOf is all that a revision would hold, on one line an object.
-func contentOf(t testing.TB, packages []render.Package) []byte {
-	t.Helper()
+func contentOf(tb testing.TB, packages []render.Package) []byte {
+	tb.Helper()
 	var b bytes.Buffer
 	for _, p := range packages {
 		fmt.Fprintln(&b, p.Name, p.After, p.Probes)
 		for _, phase := range p.Phases {
 			fmt.Fprintln(&b, phase.Name, phase.CollisionProtection)
 			for _, o := range phase.Objects {
-				fmt.Fprintf(&b, "%s %s %s\n", o.CollisionProtection, o.Deletion, canonical(t, o.Manifest))
+				fmt.Fprintf(&b, "%s %s %s\n", o.CollisionProtection, o.Deletion, canonical(tb, o.Manifest))
 			}
 		}
 	}

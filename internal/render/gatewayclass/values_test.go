@@ -156,9 +156,15 @@ func TestValues_Deployment(t *testing.T) {
 			}
 			merged, _, _ := unstructured.NestedString(find(t, packages, "ConfigMap", "values-openshift-gateway").Object, "data", "merged-values")
 			var values struct {
-				CNI                    struct{ Enabled bool }
-				SidecarInjectorWebhook struct{ EnableNamespacesByDefault bool }
-				Global                 struct{ Platform string }
+				CNI struct {
+					Enabled bool `json:"enabled"`
+				} `json:"cni"`
+				SidecarInjectorWebhook struct {
+					EnableNamespacesByDefault bool `json:"enableNamespacesByDefault"`
+				} `json:"sidecarInjectorWebhook"`
+				Global struct {
+					Platform string `json:"platform"`
+				} `json:"global"`
 			}
 			if err := json.Unmarshal([]byte(merged), &values); err != nil {
 				t.Fatal(err)
@@ -172,16 +178,23 @@ func TestValues_Deployment(t *testing.T) {
 
 // gatewayImages are what istiod makes the image references of proxies from.
 type gatewayImages struct {
-	Hub, Tag  string
-	Proxy     struct{ Image string }
-	ProxyInit struct{ Image string } `json:"proxy_init"`
+	Hub       string       `json:"hub"`
+	Tag       string       `json:"tag"`
+	Proxy     gatewayImage `json:"proxy"`
+	ProxyInit gatewayImage `json:"proxy_init"`
+}
+
+type gatewayImage struct {
+	Image string `json:"image"`
 }
 
 func imagesOfGateways(t *testing.T, packages []render.Package) gatewayImages {
 	t.Helper()
 	injector := find(t, packages, "ConfigMap", "istio-sidecar-injector-openshift-gateway")
 	text, _, _ := unstructured.NestedString(injector.Object, "data", "values")
-	var values struct{ Global gatewayImages }
+	var values struct {
+		Global gatewayImages `json:"global"`
+	}
 	if err := json.Unmarshal([]byte(text), &values); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,7 @@ import (
 	manifests128 "alias.strata.run/istio-1-28/manifests"
 	manifests129 "alias.strata.run/istio-1-29/manifests"
 	manifests131 "istio.io/istio/manifests"
-
-	"k8s.io/apimachinery/pkg/util/version"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/strata-run/strata/internal/chart"
 )
@@ -159,18 +158,18 @@ func resolve(version string) (*release, bool) {
 // crdRelease is the release whose CRDs go with wanted when those of the version
 // in place must not be downgraded: the oldest that is as new as both. It is not
 // ok when the ones in place are newer than all of this binary.
-func crdRelease(wanted *release, inPlace string) (r *release, ok bool, err error) {
+func crdRelease(wanted *release, inPlace string) (*release, bool, error) {
 	if inPlace == "" {
 		return wanted, true, nil
 	}
-	least, err := version.ParseGeneric(inPlace)
+	least, err := utilversion.ParseGeneric(inPlace)
 	if err != nil {
 		return nil, false, fmt.Errorf("reading the version of the CRDs in place: %w", err)
 	}
 	for _, r := range releases[slices.Index(releases, wanted):] {
-		v, err := version.ParseGeneric(r.app)
+		v, err := utilversion.ParseGeneric(r.app)
 		if err != nil {
-			return nil, false, err
+			return nil, false, fmt.Errorf("reading a version in this binary: %w", err)
 		}
 		if v.AtLeast(least) {
 			return r, true, nil
