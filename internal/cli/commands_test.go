@@ -1,0 +1,305 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/yaml"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+func TestExitCodes(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		fixture string
+		args    []string
+		code    Code
+		out     string
+		err     string
+	}{
+		"Help":            {reason: "Help is no error.", args: []string{"--help"}, code: CodeOK, out: "Usage:"},
+		"UnknownCommand":  {reason: "A wrong command is a usage error.", args: []string{"gte"}, code: CodeUsage, err: "See `strata --help`."},
+		"UnknownFlag":     {reason: "So is a wrong flag.", args: []string{"get", "--nope"}, code: CodeUsage, err: "See `strata get --help`."},
+		"WrongOutput":     {reason: "So is an unknown format.", args: []string{"get", "-o", "xml"}, code: CodeUsage, err: "wide, json, yaml, name"},
+		"WrongSelector":   {reason: "So is a broken selector.", args: []string{"get", "-l", "a in"}, code: CodeUsage, err: "--selector"},
+		"NoPackageNamed":  {reason: "The name is required.", args: []string{"history"}, code: CodeUsage, err: "`strata get` lists them"},
+		"TwoPackages":     {reason: "One at a time.", args: []string{"tree", "a", "b"}, code: CodeUsage, err: "b is one too many"},
+		"AllAndRevision":  {reason: "Flags that exclude each other.", args: []string{"tree", "a", "--all", "--revision", "1"}, code: CodeUsage},
+		"TimeoutNoWatch":  {reason: "A timeout without --watch would be ignored.", fixture: "done", args: []string{"status", fixturePackage, "--timeout", "1s"}, code: CodeUsage, err: "--watch"},
+		"NotFound":        {reason: "What exists is named.", fixture: "done", args: []string{"status", "istio"}, code: CodeNotFound, err: "package istio: not in the cluster at https://cluster.example:6443; there are: " + fixturePackage},
+		"NotFoundAtAll":   {reason: "An empty cluster is told from a wrong name.", args: []string{"history", "istio"}, code: CodeNotFound, err: "which has no packages"},
+		"GetNotFound":     {reason: "What is found is printed all the same.", fixture: "done", args: []string{"get", fixturePackage, "istio"}, code: CodeNotFound, out: "RolledOut", err: "istio"},
+		"TreeNoRevision":  {reason: "The revisions that exist are named.", fixture: "done", args: []string{"tree", fixturePackage, "--revision", "9"}, code: CodeNotFound, err: "has no revision 9; there are: 1, 2, 3"},
+		"TypeSlashName":   {reason: "kubectl's way to name an object works.", fixture: "done", args: []string{"history", "packages.strata.run/" + fixturePackage}, code: CodeOK, out: "3 current"},
+		"StatusDone":      {reason: "0 is rolled out.", fixture: "done", args: []string{"status", fixturePackage}, code: CodeOK, out: "RolledOut"},
+		"StatusBack":      {reason: "A rollback that is rolled out is rolled out.", fixture: "rolled_back", args: []string{"status", fixturePackage}, code: CodeOK, out: "RolledBack"},
+		"StatusRolling":   {reason: "1 is not yet.", fixture: "rolling_out", args: []string{"status", fixturePackage}, code: CodeFalse, out: "RollingOut"},
+		"StatusPaused":    {reason: "A pause can end.", fixture: "paused", args: []string{"status", fixturePackage}, code: CodeFalse, out: "change freeze"},
+		"StatusNothing":   {reason: "No revision is not yet.", fixture: "no_revision", args: []string{"status", fixturePackage}, code: CodeFalse},
+		"StatusCollision": {reason: "3 is that waiting does not help.", fixture: "collision", args: []string{"status", fixturePackage}, code: CodeTerminal, out: "held by"},
+		"StatusDeadline":  {reason: "So is a deadline that has passed.", fixture: "deadline", args: []string{"status", fixturePackage}, code: CodeTerminal},
+		"StatusDeleting":  {reason: "And a package that goes.", fixture: "deleting", args: []string{"status", fixturePackage}, code: CodeTerminal},
+		"StatusJSON":      {reason: "The code does not depend on the format.", fixture: "collision", args: []string{"status", fixturePackage, "-o", "json"}, code: CodeTerminal, out: `"verdict": "Failed"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var f *fixture
+			if tc.fixture != "" {
+				f = fixtureNamed(t, tc.fixture)
+			}
+			r := newTerminal(t, f).run(tc.args...)
+			r.wants(t, tc.code, tc.out, tc.err)
+			if t.Failed() {
+				t.Log(tc.reason)
+			}
+		})
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	run := func(args ...string) result {
+		var out, err buffer
+		a := newApp(Config{Args: append([]string{"strata"}, args...), In: strings.NewReader(""), Out: &out, Err: &err, Getenv: func(string) string { return "" }})
+		return result{code: a.execute(t.Context()), out: out.String(), err: err.String()}
+	}
+	t.Run("ConnectionRefused", func(t *testing.T) {
+		run("get", "--server", "https://127.0.0.1:1", "--kubeconfig", "").wants(t, CodeUnreachable, "",
+			"no cluster answers at https://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused; start a local one with `strata up`, or name another with --kubeconfig or --context")
+	})
+	t.Run("NoKubeconfig", func(t *testing.T) {
+		t.Setenv("KUBECONFIG", t.TempDir()+"/none")
+		t.Setenv("KUBERNETES_SERVICE_HOST", "")
+		run("get").wants(t, CodeUnreachable, "", "no kubeconfig at ")
+	})
+	t.Run("VersionIsQuiet", func(t *testing.T) {
+		r := run("version", "--server", "https://127.0.0.1:1", "-o", "json")
+		r.wants(t, CodeOK, `"kind": "Version"`, "")
+		if r.err != "" || strings.Contains(r.out, "server") {
+			t.Errorf("got %q, %q: the cluster's version is left out quietly", r.out, r.err)
+		}
+	})
+}
+
+// failing is a cluster that answers every read with an error.
+func failing(t *testing.T, err error) *terminal {
+	tm := newTerminal(t, nil)
+	tm.client = interceptor.NewClient(tm.client, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return err
+		},
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return err
+		},
+	})
+	return tm
+}
+
+func TestAPIErrors(t *testing.T) {
+	resource := schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "packages"}
+	cases := map[string]struct {
+		reason string
+		err    error
+		code   Code
+		text   string
+	}{
+		"NotInstalled": {
+			reason: "A cluster without the CRDs answers 404 with a text that is no API status.",
+			err:    apierrors.NewGenericServerResponse(404, "get", resource, "", "404 page not found", 0, true),
+			code:   CodeNotFound, text: "has no Strata: its CustomResourceDefinitions are not installed",
+		},
+		"Unauthorized": {reason: "CI tries again with new credentials.", err: apierrors.NewUnauthorized("expired"), code: CodeUnreachable, text: "does not accept these credentials"},
+		"Unavailable":  {reason: "CI tries again later.", err: apierrors.NewServiceUnavailable("starting"), code: CodeUnreachable, text: "cannot answer at present"},
+		"Forbidden":    {reason: "Trying again does not help.", err: apierrors.NewForbidden(resource, "", nil), code: CodeFalse, text: "forbidden"},
+		"Interrupted":  {reason: "A signal is no error of the cluster.", err: context.Canceled, code: CodeInterrupted},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, args := range [][]string{{"get"}, {"get", "x"}, {"history", "x"}, {"status", "x", "-w"}} {
+				failing(t, tc.err).run(args...).wants(t, tc.code, "", tc.text)
+				if t.Failed() {
+					t.Fatal(args, tc.reason)
+				}
+			}
+		})
+	}
+}
+
+func TestGet_Documents(t *testing.T) {
+	f := fixtureNamed(t, "done")
+	f.view.pkg.ManagedFields = nil
+	for _, format := range []string{"json", "yaml"} {
+		t.Run(format, func(t *testing.T) {
+			tm := newTerminal(t, f)
+			var list struct {
+				APIVersion, Kind string
+				Items            []v1alpha1.Package
+			}
+			r := tm.run("get", "-o", format)
+			r.wants(t, CodeOK, "", "")
+			if err := yaml.UnmarshalStrict([]byte(r.out), &list); err != nil && !strings.Contains(err.Error(), `"metadata"`) {
+				t.Fatal(err)
+			}
+			if list.APIVersion != "v1" || list.Kind != "List" || len(list.Items) != 1 {
+				t.Fatalf("got %s %s of %d, want v1 List of 1", list.APIVersion, list.Kind, len(list.Items))
+			}
+			var single v1alpha1.Package
+			if err := yaml.Unmarshal([]byte(tm.run("get", fixturePackage, "-o", format).out), &single); err != nil {
+				t.Fatal(err)
+			}
+			if single.Kind != "Package" || single.APIVersion != "strata.run/v1alpha1" {
+				t.Errorf("one name gives %s %s, want the object itself", single.APIVersion, single.Kind)
+			}
+			if diff := cmp.Diff(list.Items[0], single); diff != "" {
+				t.Errorf("-list, +single:\n%s", diff)
+			}
+			if diff := cmp.Diff(f.view.pkg.Status, single.Status); diff != "" {
+				t.Errorf("status: -want, +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDocuments_ParseBack(t *testing.T) {
+	tm := newTerminal(t, fixtureNamed(t, "rolled_back"))
+	t.Run("History", func(t *testing.T) {
+		var h History
+		parse(t, tm.run("history", fixturePackage, "-o", "json"), &h)
+		if h.APIVersion != DocumentVersion || h.Kind != "History" || len(h.Revisions) != 4 {
+			t.Fatalf("got %s %s of %d revisions", h.APIVersion, h.Kind, len(h.Revisions))
+		}
+		last := h.Revisions[3]
+		if last.RollbackFrom != 3 || last.RollbackTo != 2 || !last.Succeeded || *last.DurationSeconds != 2 {
+			t.Errorf("revision 4: got rollback from %d to %d, succeeded %t", last.RollbackFrom, last.RollbackTo, last.Succeeded)
+		}
+		if diff := cmp.Diff([]string{"current", "target"}, last.Roles); diff != "" {
+			t.Errorf("roles: -want, +got:\n%s", diff)
+		}
+		if h.Revisions[2].Outcome != "RolledBack" || h.Revisions[2].Succeeded {
+			t.Errorf("revision 3: got outcome %s", h.Revisions[2].Outcome)
+		}
+	})
+	t.Run("Tree", func(t *testing.T) {
+		var tree Tree
+		parse(t, tm.run("tree", fixturePackage, "-o", "json", "--all"), &tree)
+		if tree.Kind != "Tree" || len(tree.Revisions) != 4 || tree.Revisions[0].Revision != 4 {
+			t.Fatalf("got %s of %d revisions", tree.Kind, len(tree.Revisions))
+		}
+		objects := 0
+		for _, phase := range tree.Revisions[0].Phases {
+			objects += len(phase.Items)
+		}
+		if objects != 19 {
+			t.Errorf("revision 4 has %d objects, want 19", objects)
+		}
+	})
+	t.Run("Status", func(t *testing.T) {
+		var s Status
+		parse(t, tm.run("status", fixturePackage, "-o", "yaml"), &s)
+		if s.Kind != "Status" || s.Verdict != VerdictRolledOut || s.Target.Revision != 4 {
+			t.Errorf("got %s %s of revision %d", s.Kind, s.Verdict, s.Target.Revision)
+		}
+	})
+	t.Run("Version", func(t *testing.T) {
+		var v Version
+		parse(t, tm.run("version", "--client", "-o", "json"), &v)
+		if v.Kind != "Version" || v.Client.GoVersion == "" {
+			t.Errorf("got %+v", v)
+		}
+	})
+}
+
+func parse(t *testing.T, r result, into any) {
+	t.Helper()
+	var err error
+	if strings.HasPrefix(r.out, "{") {
+		d := json.NewDecoder(strings.NewReader(r.out))
+		d.DisallowUnknownFields()
+		err = d.Decode(into)
+	} else {
+		err = yaml.UnmarshalStrict([]byte(r.out), into)
+	}
+	if err != nil {
+		t.Fatalf("%v in:\n%s", err, r.out)
+	}
+}
+
+// TestCommands_NeutraliseClusterData has escape sequences in every field that
+// someone in the cluster can write, and looks for them in all output.
+func TestCommands_NeutraliseClusterData(t *testing.T) {
+	const hostile = "x\x1b]0;owned\x07\u009b2J\u202e"
+	f := fixtureNamed(t, "bad_image")
+	f.view.pkg.Labels[v1alpha1.LabelFront] = hostile
+	for i := range f.view.pkg.Status.Conditions {
+		f.view.pkg.Status.Conditions[i].Message = hostile
+	}
+	f.view.pkg.Status.Version = hostile
+	for i := range f.view.revisions {
+		r := &f.view.revisions[i]
+		*r.Spec.Origin = v1alpha1.Origin{Kind: hostile, Reference: hostile, AppVersion: hostile, Reason: hostile, CreatedBy: hostile, Images: []string{hostile}}
+		for j := range r.Status.Conditions {
+			r.Status.Conditions[j].Message = hostile
+		}
+		for j := range r.Status.Objects {
+			r.Status.Objects[j].Message, r.Status.Objects[j].Hint, r.Status.Objects[j].Reason = hostile, hostile, hostile
+		}
+	}
+	tm := newTerminal(t, f)
+	for _, args := range [][]string{
+		{"get"}, {"get", "-o", "wide"}, {"get", "-o", "json"}, {"get", "-o", "yaml"}, {"get", "-o", "name"},
+		{"history", fixturePackage}, {"history", fixturePackage, "-o", "wide"}, {"history", fixturePackage, "-o", "json"}, {"history", fixturePackage, "-o", "yaml"},
+		{"tree", fixturePackage}, {"tree", fixturePackage, "-o", "wide", "--all"}, {"tree", fixturePackage, "-o", "json"},
+		{"status", fixturePackage}, {"status", fixturePackage, "-o", "yaml"}, {"status", fixturePackage, "-w", "--timeout", "50ms"},
+		{"rollback", fixturePackage, "--dry-run=client"}, {"rollback", fixturePackage, "--dry-run=client", "-o", "json"},
+		{"__complete", "get", ""}, {"__complete", "rollback", fixturePackage, "--to", ""},
+	} {
+		r := tm.run(args...)
+		if r.out == "" {
+			t.Errorf("%v wrote nothing; stderr: %s", args, r.err)
+		}
+		for _, c := range r.out + r.err {
+			if unicode.Is(unicode.Cf, c) || unicode.IsControl(c) && c != '\n' && c != '\t' {
+				t.Errorf("%v lets %U reach the terminal:\n%s%s", args, c, r.out, r.err)
+				break
+			}
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	tm := newTerminal(t, fixtureNamed(t, "rolled_back"))
+	cases := map[string]struct {
+		args []string
+		want string
+	}{
+		"Packages":  {args: []string{"__complete", "history", ""}, want: fixturePackage + "\t1.29.1, RolledBack\n"},
+		"NoSecond":  {args: []string{"__complete", "history", fixturePackage, ""}, want: ""},
+		"Revisions": {args: []string{"__complete", "rollback", fixturePackage, "--to", ""}, want: "4\t1.29.1, Succeeded, 20s ago\n3\t1.31.0, RolledBack, 24s ago\n"},
+		"Formats":   {args: []string{"__complete", "get", "-o", ""}, want: "wide\njson\nyaml\nname\n"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := tm.run(tc.args...)
+			if !strings.HasPrefix(r.out, tc.want) {
+				t.Errorf("got:\n%s\nwant first:\n%s", r.out, tc.want)
+			}
+			if tc.want == "" && !strings.HasPrefix(r.out, ":") {
+				t.Errorf("got:\n%s\nwant nothing", r.out)
+			}
+		})
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell", "kubectl"} {
+		tm.run("completion", shell).wants(t, CodeOK, "__complete", "")
+	}
+}

@@ -1,0 +1,31 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cli is the command line: strata, also installed as kubectl-strata.
+//
+// [Run] is all that cmd/strata calls. Each subcommand has a file of its name:
+// flags, reading, printing. What a command shows is a document, a plain struct
+// ([History], [Tree], [Status], [Rollback], [Version]) that a pure function
+// builds from API objects, in the file NAME_document.go; another turns it into
+// text, in NAME_text.go, through the package print, which makes cluster data safe
+// for a terminal. -o json and -o yaml write the document itself; `get` alone
+// writes the API objects.
+//
+//	package + revisions ──► document ──► print: text, or JSON and YAML
+//	   (load.go, follow.go)   (pure)
+//
+// What every command keeps to:
+//
+//   - stdout is data, stderr is progress and notes.
+//   - The exit codes are those of exit.go, whatever the output format.
+//   - Words say everything; marks and colour repeat it.
+//   - Tables fit 80 columns for ordinary names; -o wide has no limit.
+//   - Times are ages for people, RFC 3339 for programs.
+//   - Which revision is the target, what a rollback takes and whether an object
+//     is retained is asked of internal/history and internal/load, which the
+//     controllers ask too.
+//
+// `up` and `down` start and stop a local Kubernetes (internal/localplane) with
+// the manager beside it, in a process of its own that holds a lock: see
+// supervisor.go.
+package cli

@@ -1,0 +1,194 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+// snapshot is a package and its revisions as the cluster has them at a moment.
+type snapshot struct {
+	// pkg is nil while the package does not exist.
+	pkg *v1alpha1.Package
+	// revisions are in ascending order.
+	revisions []v1alpha1.Revision
+	// packageRead and revisionsRead are set once each has been listed.
+	packageRead, revisionsRead bool
+}
+
+// complete is true once the snapshot holds all that the cluster has.
+func (s *snapshot) complete() bool { return s.packageRead && s.revisionsRead }
+
+// change is what a watch has to tell.
+type change struct {
+	// apply brings the snapshot up to date.
+	apply func(*snapshot)
+	// err ends the watch: it could not begin, or is not allowed.
+	err error
+	// lost is why the watch is interrupted; it goes on by itself.
+	lost error
+}
+
+// feed watches one kind of object for a snapshot.
+type feed struct {
+	newList func() client.ObjectList
+	options []client.ListOption
+	// listed takes over a list, changed a single event.
+	listed  func(*snapshot, client.ObjectList)
+	changed func(*snapshot, watch.EventType, runtime.Object)
+}
+
+// follow watches a package and its revisions until the context ends. Every
+// change is sent; nothing is missed when a watch is interrupted, as it begins
+// anew with a list.
+func (c *cluster) follow(ctx context.Context, name string) <-chan change {
+	out := make(chan change)
+	for _, f := range []feed{packageFeed(name), revisionFeed(name)} {
+		go c.run(ctx, f, out)
+	}
+	return out
+}
+
+func packageFeed(name string) feed {
+	return feed{
+		newList: func() client.ObjectList { return &v1alpha1.PackageList{} },
+		options: []client.ListOption{client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", name)}},
+		listed: func(s *snapshot, list client.ObjectList) {
+			s.packageRead, s.pkg = true, nil
+			for _, p := range list.(*v1alpha1.PackageList).Items {
+				if p.Name == name {
+					s.pkg = &p
+				}
+			}
+		},
+		changed: func(s *snapshot, event watch.EventType, o runtime.Object) {
+			p, ok := o.(*v1alpha1.Package)
+			if !ok || p.Name != name {
+				return
+			}
+			s.pkg = p
+			if event == watch.Deleted {
+				s.pkg = nil
+			}
+		},
+	}
+}
+
+func revisionFeed(pkg string) feed {
+	isOurs := func(r v1alpha1.Revision) bool { return r.Spec.Package == pkg }
+	return feed{
+		newList: func() client.ObjectList { return &v1alpha1.RevisionList{} },
+		options: []client.ListOption{client.MatchingFields{packageField: pkg}},
+		listed: func(s *snapshot, list client.ObjectList) {
+			s.revisionsRead = true
+			s.revisions = slices.DeleteFunc(list.(*v1alpha1.RevisionList).Items, func(r v1alpha1.Revision) bool { return !isOurs(r) })
+			sortRevisions(s.revisions)
+		},
+		changed: func(s *snapshot, event watch.EventType, o runtime.Object) {
+			r, ok := o.(*v1alpha1.Revision)
+			if !ok || !isOurs(*r) {
+				return
+			}
+			s.revisions = slices.DeleteFunc(slices.Clone(s.revisions), func(old v1alpha1.Revision) bool { return old.Name == r.Name })
+			if event != watch.Deleted {
+				s.revisions = append(s.revisions, *r)
+			}
+			sortRevisions(s.revisions)
+		},
+	}
+}
+
+// How long to wait before a watch that was interrupted begins anew.
+const (
+	shortestPause = 100 * time.Millisecond
+	longestPause  = 5 * time.Second
+)
+
+func (c *cluster) run(ctx context.Context, f feed, out chan<- change) {
+	send := func(ch change) bool {
+		select {
+		case out <- ch:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	pause, begun := shortestPause, false
+	for ctx.Err() == nil {
+		err := c.listAndWatch(ctx, f, func(ch change) bool {
+			begun, pause = true, shortestPause
+			return send(ch)
+		})
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && (!begun || apierrors.IsForbidden(err)):
+			send(change{err: c.explain("watching", err)})
+			return
+		case err != nil:
+			if !send(change{lost: err}) {
+				return
+			}
+			pause = min(2*pause, longestPause)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// listAndWatch sends a list and then each change, until the watch ends.
+func (c *cluster) listAndWatch(ctx context.Context, f feed, send func(change) bool) error {
+	list := f.newList()
+	if err := c.client.List(ctx, list, f.options...); err != nil {
+		return err
+	}
+	version := list.GetResourceVersion()
+	if !send(change{apply: func(s *snapshot) { f.listed(s, list) }}) {
+		return nil
+	}
+	options := append(slices.Clone(f.options), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
+	w, err := c.client.Watch(ctx, f.newList(), options...)
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case event, open := <-w.ResultChan():
+			switch {
+			case !open:
+				return nil
+			case event.Type == watch.Error:
+				// Mostly the version has become too old: the list begins anew.
+				return nil
+			case event.Type == watch.Bookmark:
+				continue
+			}
+			if !send(change{apply: func(s *snapshot) { f.changed(s, event.Type, event.Object) }}) {
+				return nil
+			}
+		}
+	}
+}
+
+// lostText says that a watch is interrupted.
+func lostText(host string, err error) string {
+	return fmt.Sprintf("Note: the connection to %s is interrupted (%s); trying again.", host, err)
+}

@@ -1,0 +1,184 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/print"
+)
+
+type getOptions struct {
+	output   outputFlag
+	selector string
+}
+
+func (a *app) getCommand() *cobra.Command {
+	var o getOptions
+	cmd := &cobra.Command{
+		Use:   "get [NAME...]",
+		Short: "List packages: what runs, what rolls out, how far it is",
+		Long: `List packages: what runs, what rolls out, how far it is.
+
+CURRENT is the newest revision that has succeeded, TARGET the one that rolls
+out. STATE is what the rollout does; PHASE and PROBES count what is complete of
+it. AVAILABLE tells whether the package serves. -o json and -o yaml write the
+Package objects: a List, or the object itself when one name is given.`,
+		Example: `  strata get
+  strata get istiod-openshift-gateway -o wide
+  strata get -o json`,
+		ValidArgsFunction: a.completePackages(-1),
+		RunE:              a.run(func(ctx context.Context, args []string) error { return a.get(ctx, o, args) }),
+	}
+	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputName)
+	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "only packages with these labels, such as strata.run/front=kyma")
+	return cmd
+}
+
+func (a *app) get(ctx context.Context, o getOptions, args []string) error {
+	selector, err := labels.Parse(o.selector)
+	if err != nil {
+		return exitf(CodeUsage, "flag --selector: %w", err)
+	}
+	if o.selector != "" && len(args) > 0 {
+		return exitf(CodeUsage, "give names or --selector, not both")
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	packages, missing, err := c.selectPackages(ctx, selector, args)
+	if err != nil {
+		return err
+	}
+	if err := a.printPackages(o.output, packages, len(args) == 1); err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return c.notFound(ctx, missing...)
+	}
+	return nil
+}
+
+// selectPackages reads the packages of some names in their order, or all that a
+// selector takes. Names that do not exist are returned.
+func (c *cluster) selectPackages(ctx context.Context, s labels.Selector, names []string) (found []v1alpha1.Package, missing []string, err error) {
+	if len(names) == 0 {
+		found, err = c.packages(ctx, s)
+		return found, nil, err
+	}
+	for _, arg := range names {
+		p := &v1alpha1.Package{}
+		err := c.client.Get(ctx, client.ObjectKey{Name: packageName(arg)}, p)
+		switch {
+		case apierrors.IsNotFound(err) && !isMissingKind(err):
+			missing = append(missing, packageName(arg))
+		case err != nil:
+			return nil, nil, c.explain("reading package "+packageName(arg), err)
+		default:
+			found = append(found, *p)
+		}
+	}
+	return found, missing, nil
+}
+
+func (a *app) printPackages(o outputFlag, packages []v1alpha1.Package, single bool) error {
+	p := a.stdout(o.value)
+	switch {
+	case single && len(packages) == 0:
+		return nil
+	case o.isDocument():
+		return printDocument(p, o.value, packageDocument(packages, single))
+	case o.value == outputName:
+		for i := range packages {
+			p.Line(print.Span{Text: "package." + v1alpha1.GroupVersion.Group + "/" + packages[i].Name})
+		}
+	case len(packages) == 0:
+		a.note("No packages found.")
+	default:
+		writePackages(p, packages, o.value == outputWide, a.now())
+	}
+	return p.Err()
+}
+
+// packageDocument is a List of the objects, or the object when one was asked for.
+func packageDocument(packages []v1alpha1.Package, single bool) any {
+	items := make([]v1alpha1.Package, len(packages))
+	for i := range packages {
+		packages[i].DeepCopyInto(&items[i])
+		items[i].TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package"}
+		items[i].ManagedFields = nil
+	}
+	if single {
+		return items[0]
+	}
+	return v1alpha1.PackageList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: items}
+}
+
+// writePackages writes the table of packages.
+func writePackages(p *print.Printer, packages []v1alpha1.Package, wide bool, now time.Time) {
+	columns := []print.Column{
+		{Head: "NAME"}, {Head: "CURRENT", Short: "CUR"}, {Head: "TARGET", Short: "TGT"}, {Head: "VERSION"}, {Head: "STATE"},
+		{Head: "PHASE"}, {Head: "PROBES"}, {Head: "AVAILABLE", Short: "AVAIL"}, {Head: "AGE"},
+	}
+	if wide {
+		columns = append(columns, print.Column{Head: "READY"}, print.Column{Head: "FRONT"}, print.Column{Head: "MESSAGE"})
+	}
+	rows := make([][]print.Cell, len(packages))
+	for i := range packages {
+		rows[i] = packageRow(&packages[i], wide, now)
+	}
+	p.Table(columns, rows)
+}
+
+func packageRow(pkg *v1alpha1.Package, wide bool, now time.Time) []print.Cell {
+	s := summarisePackage(pkg, nil)
+	row := []print.Cell{
+		{Text: s.Name},
+		{Text: number(s.CurrentRevision)},
+		{Text: number(s.TargetRevision)},
+		{Text: s.Version},
+		{Text: s.State, Short: shortState(s.State), Style: stateStyle(s.State)},
+		{Text: pkg.Status.Phase},
+		{Text: pkg.Status.Probes},
+		{Text: s.Available, Style: truthStyle(s.Available)},
+		{Text: age(now, pkg.CreationTimestamp)},
+	}
+	if wide {
+		row = append(row, print.Cell{Text: s.Ready, Style: truthStyle(s.Ready)}, print.Cell{Text: s.Front}, print.Cell{Text: s.Message})
+	}
+	return row
+}
+
+// stateStyle is the style of a package's state or a revision's outcome.
+func stateStyle(state string) print.Style {
+	switch state {
+	case v1alpha1.ReasonRolledOut, v1alpha1.ReasonRolledBack, outcomeSucceeded:
+		return print.Good
+	case v1alpha1.ReasonRollingOut, v1alpha1.ReasonPaused, v1alpha1.ReasonTearingDown, v1alpha1.ReasonArchiving, statePending:
+		return print.Busy
+	case v1alpha1.ReasonArchived, v1alpha1.ReasonNoRevision, outcomeSuperseded:
+		return print.Plain
+	}
+	return print.Bad
+}
+
+// truthStyle is the style of a condition's status.
+func truthStyle(status string) print.Style {
+	switch metav1.ConditionStatus(status) {
+	case metav1.ConditionTrue:
+		return print.Good
+	case metav1.ConditionFalse:
+		return print.Bad
+	}
+	return print.Busy
+}

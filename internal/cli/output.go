@@ -1,0 +1,92 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/internal/cli/print"
+)
+
+// DocumentVersion is the apiVersion of the documents that commands write with
+// -o json and -o yaml: [History], [Tree], [Status], [Rollback] and [Version].
+// Within a version, fields are added, never renamed or removed.
+const DocumentVersion = "cli.strata.run/v1alpha1"
+
+// documentType is the head of a document.
+func documentType(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: DocumentVersion, Kind: kind}
+}
+
+// outputFormat is a value of -o. The empty one is for people.
+type outputFormat string
+
+const (
+	outputText outputFormat = ""
+	outputWide outputFormat = "wide"
+	outputJSON outputFormat = "json"
+	outputYAML outputFormat = "yaml"
+	outputName outputFormat = "name"
+)
+
+// outputFlag is the flag -o, which takes some of the formats.
+type outputFlag struct {
+	value   outputFormat
+	allowed []outputFormat
+}
+
+// addOutput adds -o to a command.
+func addOutput(cmd *cobra.Command, o *outputFlag, allowed ...outputFormat) {
+	o.allowed = allowed
+	cmd.Flags().VarP(o, "output", "o", "output format: "+o.list())
+	complete := make([]string, len(allowed))
+	for i, f := range allowed {
+		complete[i] = string(f)
+	}
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(complete, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (o *outputFlag) list() string {
+	words := make([]string, len(o.allowed))
+	for i, f := range o.allowed {
+		words[i] = string(f)
+	}
+	return strings.Join(words, ", ")
+}
+
+// Set is called for the flag's value.
+func (o *outputFlag) Set(s string) error {
+	if !slices.Contains(o.allowed, outputFormat(s)) {
+		return fmt.Errorf("must be one of %s", o.list())
+	}
+	o.value = outputFormat(s)
+	return nil
+}
+
+// String is the flag's value.
+func (o *outputFlag) String() string { return string(o.value) }
+
+// Type is shown in the help.
+func (o *outputFlag) Type() string { return "FORMAT" }
+
+// isDocument is true for the formats that programs read.
+func (o *outputFlag) isDocument() bool {
+	return o.value == outputJSON || o.value == outputYAML
+}
+
+// printDocument writes a value in one of the formats that programs read.
+func printDocument(p *print.Printer, format outputFormat, v any) error {
+	if format == outputYAML {
+		p.YAML(v)
+	} else {
+		p.JSON(v)
+	}
+	return p.Err()
+}

@@ -1,0 +1,148 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package print
+
+import (
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// DefaultWidth is how many columns are used where there is no terminal to ask.
+const DefaultWidth = 80
+
+// Style is what a text means to its reader. Colour follows from it, and never
+// carries a meaning alone: the words say the same.
+type Style int
+
+// The styles.
+const (
+	Plain Style = iota
+	Bold
+	Faint
+	// Good is for what is done and works.
+	Good
+	// Busy is for what is under way.
+	Busy
+	// Bad is for what has failed, or holds the rest.
+	Bad
+)
+
+// sgr holds the terminal's code for each style.
+var sgr = map[Style]string{Bold: "1", Faint: "2", Good: "32", Busy: "33", Bad: "31"}
+
+// Span is a piece of text with one style.
+type Span struct {
+	Text  string
+	Style Style
+}
+
+// Line is what stands on one line.
+type Line []Span
+
+// Text is a line of plain text.
+func Text(s string) Line { return Line{{Text: s}} }
+
+// Printer writes to one stream. The first error of a write is kept; what comes
+// after it is dropped.
+type Printer struct {
+	out   io.Writer
+	width int
+	color bool
+	err   error
+}
+
+// New is a Printer that keeps within width columns where it can, 0 for no
+// limit, and uses colour if asked to.
+func New(out io.Writer, width int, color bool) *Printer {
+	return &Printer{out: out, width: width, color: color}
+}
+
+// Err is the first error of a write or an encoding.
+func (p *Printer) Err() error { return p.err }
+
+// Width is the number of columns to keep within, 0 for no limit.
+func (p *Printer) Width() int { return p.width }
+
+// Line writes spans as one line.
+func (p *Printer) Line(spans ...Span) {
+	p.write(strings.TrimRight(p.render(spans), " ") + "\n")
+}
+
+// Wrapped writes a text with the same prefix before each of its lines, breaking
+// it between words to keep within the width.
+func (p *Printer) Wrapped(prefix string, style Style, text string) {
+	for _, line := range p.wrap(utf8.RuneCountInString(prefix), text) {
+		p.Line(Span{Text: prefix}, Span{Text: line, Style: style})
+	}
+}
+
+// Labelled writes a label and a text beside it, wrapped so that the text keeps
+// its own column.
+func (p *Printer) Labelled(label Span, column int, text Span) {
+	for i, line := range p.wrap(column, text.Text) {
+		if i > 0 {
+			label.Text = ""
+		}
+		gap := strings.Repeat(" ", max(1, column-utf8.RuneCountInString(label.Text)))
+		p.Line(label, Span{Text: gap}, Span{Text: line, Style: text.Style})
+	}
+}
+
+// wrap breaks a text into lines that leave room for an indentation.
+func (p *Printer) wrap(indent int, text string) []string {
+	if p.width == 0 {
+		return []string{Clean(text)}
+	}
+	return wrapWords(text, max(p.width-indent, 20))
+}
+
+// wrapWords breaks a text between words. A word that is longer than the width
+// stands on a line of its own, whole, so that it can be searched and copied.
+func wrapWords(text string, width int) []string {
+	var lines []string
+	line, size := "", 0
+	for _, word := range strings.Fields(Clean(text)) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case size == 0:
+			line, size = word, n
+		case size+1+n <= width:
+			line, size = line+" "+word, size+1+n
+		default:
+			lines, line, size = append(lines, line), word, n
+		}
+	}
+	return append(lines, line)
+}
+
+func (p *Printer) render(spans []Span) string {
+	var b strings.Builder
+	for _, s := range spans {
+		b.WriteString(p.paint(Clean(s.Text), s.Style))
+	}
+	return b.String()
+}
+
+// paint adds colour to a text that is clean already.
+func (p *Printer) paint(clean string, style Style) string {
+	code := sgr[style]
+	if !p.color || code == "" || clean == "" {
+		return clean
+	}
+	return "\x1b[" + code + "m" + clean + "\x1b[0m"
+}
+
+func (p *Printer) write(s string) {
+	if p.err != nil {
+		return
+	}
+	_, p.err = io.WriteString(p.out, s)
+}
+
+func (p *Printer) fail(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+}

@@ -1,0 +1,121 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package print
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Column is one column of a table.
+type Column struct {
+	// Head is the heading.
+	Head string
+	// Short is the heading when the table would be too wide, empty for Head.
+	Short string
+	// Flexible columns are cut when the table would be too wide.
+	Flexible bool
+}
+
+// Cell is one field of a table.
+type Cell struct {
+	// Text is what it says; nothing is shown as "-".
+	Text string
+	// Short says it when the table would be too wide, empty for Text.
+	Short string
+	// Style is how it is coloured.
+	Style Style
+}
+
+// minFlexible is how far a flexible column is cut.
+const minFlexible = 18
+
+// Table writes rows under their headings. A table that is wider than the
+// printer's width is narrowed in steps: less space between the columns, short
+// headings and cells, flexible columns cut. What is too wide then stays so: a
+// name is never cut.
+func (p *Printer) Table(columns []Column, rows [][]Cell) {
+	layouts := []layout{{gap: 3}, {gap: 2}, {gap: 2, short: true}, {gap: 1, short: true}}
+	var l layout
+	for _, l = range layouts {
+		l.measure(columns, rows, p.width)
+		if l.fits {
+			break
+		}
+	}
+	heads := make([]Cell, len(columns))
+	for i, c := range columns {
+		heads[i] = Cell{Text: c.Head, Short: c.Short, Style: Bold}
+	}
+	p.row(l, heads)
+	for _, row := range rows {
+		p.row(l, row)
+	}
+}
+
+func (p *Printer) row(l layout, cells []Cell) {
+	var b strings.Builder
+	for i, c := range cells {
+		text := cut(l.text(c), l.widths[i])
+		b.WriteString(p.paint(text, c.Style))
+		b.WriteString(strings.Repeat(" ", l.widths[i]-utf8.RuneCountInString(text)+l.gap))
+	}
+	p.write(strings.TrimRight(b.String(), " ") + "\n")
+}
+
+// layout is one way to set a table.
+type layout struct {
+	gap    int
+	short  bool
+	widths []int
+	fits   bool
+}
+
+// measure finds the width of each column, and whether the table keeps within the
+// limit.
+func (l *layout) measure(columns []Column, rows [][]Cell, limit int) {
+	l.widths = make([]int, len(columns))
+	total, least := l.gap*(len(columns)-1), 0
+	for i, c := range columns {
+		w := utf8.RuneCountInString(l.text(Cell{Text: c.Head, Short: c.Short}))
+		for _, row := range rows {
+			w = max(w, utf8.RuneCountInString(l.text(row[i])))
+		}
+		l.widths[i] = w
+		total += w
+		if c.Flexible {
+			least += w - min(w, minFlexible)
+		}
+	}
+	l.fits = limit == 0 || total-least <= limit
+	if limit == 0 {
+		return
+	}
+	for i := len(columns) - 1; i >= 0 && total > limit; i-- {
+		if columns[i].Flexible {
+			w := max(min(l.widths[i], minFlexible), l.widths[i]-(total-limit))
+			total -= l.widths[i] - w
+			l.widths[i] = w
+		}
+	}
+}
+
+func (l *layout) text(c Cell) string {
+	s := c.Text
+	if l.short && c.Short != "" {
+		s = c.Short
+	}
+	if s = Clean(s); s == "" {
+		return "-"
+	}
+	return s
+}
+
+// cut shortens a text to a width, with an ellipsis for what is left out.
+func cut(s string, width int) string {
+	if utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	return strings.TrimRight(string([]rune(s)[:width-1]), " ") + "…"
+}

@@ -1,0 +1,125 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/print"
+)
+
+// Rollback is the document of `strata rollback`: what was asked for, what it
+// changes, and what came of it.
+type Rollback struct {
+	metav1.TypeMeta `json:",inline"`
+	// Package is the package's name.
+	Package string `json:"package"`
+	// FromRevision is the target that is rolled back.
+	FromRevision int64 `json:"fromRevision"`
+	// ToRevision is the revision whose content is wanted.
+	ToRevision int64 `json:"toRevision"`
+	// Revision is the revision that was made for it, 0 when none was.
+	Revision int64 `json:"revision,omitempty"`
+	// Reason is why, for the history.
+	Reason string `json:"reason,omitempty"`
+	// Pin is true when the front makes no further revision until it is unpinned.
+	Pin bool `json:"pin,omitempty"`
+	// RequestedAt tells the request from others; unset for a client-side dry run.
+	RequestedAt *metav1.Time `json:"requestedAt,omitempty"`
+	// DryRun is none, client or server.
+	DryRun string `json:"dryRun"`
+	// Changes are the objects whose content differs, phase by phase. Drift has no
+	// part in it.
+	Changes []Change `json:"changes"`
+}
+
+// Change is what a rollback does to one object.
+type Change struct {
+	// ObjectReference names the object.
+	v1alpha1.ObjectReference `json:",inline"`
+	// Phase is the phase that it stands in.
+	Phase string `json:"phase"`
+	// Action is Create, Update, Delete or Keep. Keep is for an object that the
+	// earlier revision does not contain and that is retained, and for a
+	// CustomResourceDefinition, which never goes back.
+	Action string `json:"action"`
+}
+
+// Actions of a Change.
+const (
+	changeCreate = "Create"
+	changeUpdate = "Update"
+	changeDelete = "Delete"
+	changeKeep   = "Keep"
+)
+
+var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+// changesBetween are the objects that differ between the target and the content
+// that is to come back: first what that content brings, in its phases' order, then
+// what it does not contain. It also counts the objects that stay as they are.
+func changesBetween(from, to *v1alpha1.Revision, slices sliceCache) (changes []Change, same int) {
+	present := map[identity]item{}
+	for _, items := range itemsOf(from, slices) {
+		for _, it := range items {
+			present[identityOf(it.ref)] = it
+		}
+	}
+	wanted := map[identity]bool{}
+	for i, items := range itemsOf(to, slices) {
+		for _, it := range items {
+			id := identityOf(it.ref)
+			wanted[id] = true
+			before, found := present[id]
+			change := Change{ObjectReference: it.ref, Phase: to.Spec.Phases[i].Name}
+			switch {
+			case found && before.digest == it.digest:
+				same++
+				continue
+			case !found:
+				change.Action = changeCreate
+			case id.GroupKind == crdKind:
+				change.Action = changeKeep
+			default:
+				change.Action = changeUpdate
+			}
+			changes = append(changes, change)
+		}
+	}
+	for i, items := range itemsOf(from, slices) {
+		for _, it := range items {
+			if wanted[identityOf(it.ref)] {
+				continue
+			}
+			change := Change{ObjectReference: it.ref, Phase: from.Spec.Phases[i].Name, Action: changeDelete}
+			if it.retained {
+				change.Action = changeKeep
+			}
+			changes = append(changes, change)
+		}
+	}
+	return changes, same
+}
+
+// writeChanges writes what a rollback would do, one object a line, under its phase.
+func writeChanges(p *print.Printer, changes []Change, same int) {
+	styles := map[string]print.Style{changeCreate: print.Good, changeUpdate: print.Busy, changeDelete: print.Bad, changeKeep: print.Faint}
+	signs := map[string]string{changeCreate: "+", changeUpdate: "~", changeDelete: "-", changeKeep: "="}
+	words := map[string]string{changeCreate: "create", changeUpdate: "update", changeDelete: "delete", changeKeep: "keep as it is"}
+	phase := ""
+	for _, c := range changes {
+		if c.Phase != phase {
+			phase = c.Phase
+			p.Line(print.Span{Text: "  phase " + phase})
+		}
+		p.Line(print.Span{Text: "    " + signs[c.Action] + " " + words[c.Action], Style: styles[c.Action]}, print.Span{Text: "  " + objectName(c.ObjectReference)})
+	}
+	if same > 0 {
+		p.Line(print.Span{Text: fmt.Sprintf("  %s unchanged", countObjects(same)), Style: print.Faint})
+	}
+}

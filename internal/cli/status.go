@@ -1,0 +1,322 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/strata-run/strata/internal/cli/print"
+	"github.com/strata-run/strata/internal/history"
+)
+
+type statusOptions struct {
+	output      outputFlag
+	watch       bool
+	timeout     time.Duration
+	holdTimeout time.Duration
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	var o statusOptions
+	cmd := &cobra.Command{
+		Use:   "status PACKAGE",
+		Short: "Show how a rollout stands and what holds it; -w follows it",
+		Long: `Show what runs, what rolls out, how far each phase is, and the object that holds
+the rollout.
+
+With --watch the rollout is followed until it is done or cannot succeed: in place
+on a terminal, else with one line for each change. A package that does not exist
+yet is waited for, and when a newer revision becomes the target, that is
+followed. With -o json each change is one JSON document on one line.
+
+Exit codes: 0 rolled out; 1 not rolled out (without --watch); 3 it cannot succeed
+by waiting (a collision, an invalid revision, a deadline exceeded); 4 the time
+was over; 6 there is no such package; 7 no cluster answers.`,
+		Example: `  strata status istiod-openshift-gateway
+  strata status istiod-openshift-gateway -w --timeout 5m`,
+		Args:              onePackage,
+		ValidArgsFunction: a.completePackages(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.running = true
+			if !o.watch && (cmd.Flags().Changed("timeout") || cmd.Flags().Changed("hold-timeout")) {
+				return exitf(CodeUsage, "--timeout and --hold-timeout are for --watch")
+			}
+			return a.status(cmd.Context(), o, packageName(args[0]))
+		},
+	}
+	addOutput(cmd, &o.output, outputJSON, outputYAML)
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "follow the rollout until it is done or cannot succeed")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --watch: how long to follow, 0 without limit")
+	cmd.Flags().DurationVar(&o.holdTimeout, "hold-timeout", 0, "with --watch: end when nothing has moved for this long, 0 never")
+	return cmd
+}
+
+func (a *app) status(ctx context.Context, o statusOptions, name string) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	if o.watch {
+		return a.watch(ctx, c, watchOptions{name: name, output: o.output, timeout: o.timeout, holdTimeout: o.holdTimeout})
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	if err != nil {
+		return err
+	}
+	v := view{pkg: pkg, revisions: revisions, slices: sliceCache{}}
+	a.readDetails(ctx, c, &v, v.shownRevisions(false))
+	s := buildStatus(v)
+	p := a.stdout(o.output.value)
+	if o.output.isDocument() {
+		err = printDocument(p, o.output.value, s)
+	} else {
+		writeStatus(p, s, a.now())
+		err = p.Err()
+	}
+	if err != nil {
+		return err
+	}
+	return verdictError(s)
+}
+
+// verdictError is the exit code for a verdict. It has no text: the output has
+// said it.
+func verdictError(s Status) error {
+	switch s.Verdict {
+	case VerdictRolledOut:
+		return nil
+	case VerdictFailed:
+		return &ExitError{Code: CodeTerminal}
+	}
+	return &ExitError{Code: CodeFalse}
+}
+
+// watchOptions say what to follow and for how long.
+type watchOptions struct {
+	name   string
+	output outputFlag
+	// timeout is how long to follow, 0 without limit.
+	timeout time.Duration
+	// holdTimeout ends it when nothing has moved for this long, 0 never.
+	holdTimeout time.Duration
+	// revision is the one that is to be rolled out; when a newer one replaces it,
+	// that is the end. 0 takes whichever is the target.
+	revision int64
+}
+
+// watch follows a rollout until it is done, cannot succeed, or the time is over.
+func (a *app) watch(ctx context.Context, c *cluster, o watchOptions) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w := &watcher{app: a, cluster: c, options: o, slices: sliceCache{}, moved: a.now(), out: a.stdout(o.output.value)}
+	if print.IsTerminal(a.Out) && !o.output.isDocument() {
+		w.screen = print.NewScreen(a.Out)
+	}
+	var over <-chan time.Time
+	if o.timeout > 0 {
+		over = time.After(o.timeout)
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	changes := c.follow(ctx, o.name)
+	for {
+		var done bool
+		var err error
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-over:
+			return exitf(CodeTimeout, "not rolled out after %s: %s", o.timeout, w.where())
+		case ch := <-changes:
+			done, err = w.take(ctx, ch)
+		case <-tick.C:
+			done, err = w.tick(ctx)
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// watcher follows one rollout.
+type watcher struct {
+	app     *app
+	cluster *cluster
+	options watchOptions
+	out     *print.Printer
+	// screen is set on a terminal.
+	screen *print.Screen
+
+	snapshot snapshot
+	slices   sliceCache
+	// last is the status that was shown last, nil before the first.
+	last *Status
+	// moved is when the rollout was seen to move last; progress is what it had
+	// reached then.
+	moved    time.Time
+	progress string
+	// lost is set while the connection is interrupted, absent and podsDenied once
+	// they have been noted.
+	lost, absent, podsDenied bool
+}
+
+// take brings the snapshot up to date and shows what is new.
+func (w *watcher) take(ctx context.Context, ch change) (done bool, err error) {
+	switch {
+	case ch.err != nil:
+		return false, ch.err
+	case ch.lost != nil:
+		if !w.lost {
+			w.app.note("%s", lostText(w.cluster.host, ch.lost))
+		}
+		w.lost = true
+		return false, nil
+	}
+	w.lost = false
+	existed := w.snapshot.pkg != nil
+	ch.apply(&w.snapshot)
+	switch {
+	case !w.snapshot.complete():
+		return false, nil
+	case w.snapshot.pkg == nil && existed:
+		return false, exitf(CodeNotFound, "package %s was deleted", w.options.name)
+	case w.snapshot.pkg == nil:
+		if !w.absent {
+			w.app.note("Package %s does not exist yet; waiting for it.", w.options.name)
+		}
+		w.absent = true
+		return false, nil
+	}
+	return w.show(ctx)
+}
+
+// tick is called each second: a terminal's times move on, pods are asked again,
+// and a rollout may have been held for too long.
+func (w *watcher) tick(ctx context.Context) (done bool, err error) {
+	if w.snapshot.pkg != nil && w.snapshot.complete() {
+		if done, err = w.show(ctx); done || err != nil {
+			return done, err
+		}
+	}
+	hold := w.options.holdTimeout
+	if hold > 0 && w.app.now().Sub(w.moved) >= hold {
+		return false, exitf(CodeTimeout, "nothing has moved for %s: %s", hold, w.where())
+	}
+	return false, nil
+}
+
+// show writes the present status, and says whether it is the last.
+func (w *watcher) show(ctx context.Context) (done bool, err error) {
+	s := w.status(ctx)
+	if err := w.checkTarget(s); err != nil {
+		return false, err
+	}
+	w.noteProgress(s)
+	if err := w.write(s); err != nil {
+		return false, err
+	}
+	w.last = &s
+	switch {
+	case s.Package.TargetRevision < w.options.revision:
+		return false, nil
+	case s.Verdict == VerdictRolledOut:
+		return true, nil
+	case s.Verdict == VerdictFailed:
+		return false, exitf(CodeTerminal, "package %s: %s", w.options.name, s.Message)
+	}
+	return false, nil
+}
+
+// status builds the present status.
+func (w *watcher) status(ctx context.Context) Status {
+	v := view{pkg: w.snapshot.pkg, revisions: w.snapshot.revisions, slices: w.slices, pods: map[string][]PodTrouble{}}
+	line := history.Sort(v.pkg, v.revisions)
+	if err := w.cluster.readSlices(ctx, w.slices, v.shownRevisions(false)...); err != nil && ctx.Err() == nil {
+		w.app.note("Note: some objects cannot be named: %s", err)
+	}
+	if line.Target != nil && !w.podsDenied {
+		if err := w.cluster.readPods(ctx, &v, line.Target); err != nil && ctx.Err() == nil {
+			w.podsDenied = true
+			w.app.note("Note: why pods do not run is not shown: %s", err)
+		}
+	}
+	return buildStatus(v)
+}
+
+// checkTarget notes that a newer revision has become the target, or ends the
+// watch of one revision for that.
+func (w *watcher) checkTarget(s Status) error {
+	target := s.Package.TargetRevision
+	switch {
+	case w.options.revision != 0 && target > w.options.revision:
+		return exitf(CodeSuperseded, "revision %d was superseded: revision %d is the target now", w.options.revision, target)
+	case w.last != nil && w.last.Package.TargetRevision != 0 && w.last.Package.TargetRevision != target && target != 0:
+		w.app.note("Revision %d is the target now; following it instead of revision %d.", target, w.last.Package.TargetRevision)
+	}
+	return nil
+}
+
+func (w *watcher) noteProgress(s Status) {
+	if now := progressOf(s); now != w.progress {
+		w.progress, w.moved = now, w.app.now()
+	}
+}
+
+func (w *watcher) write(s Status) error {
+	now := w.app.now()
+	switch {
+	case w.options.output.isDocument():
+		return w.writeDocument(s)
+	case w.screen != nil:
+		return w.draw(s, now)
+	}
+	for _, line := range transitions(w.last, s) {
+		w.out.Line(print.Span{Text: stamp(now) + "  " + line})
+	}
+	return w.out.Err()
+}
+
+// writeDocument writes a status that differs from the one before.
+func (w *watcher) writeDocument(s Status) error {
+	if w.last != nil && equality.Semantic.DeepEqual(*w.last, s) {
+		return nil
+	}
+	if w.options.output.value == outputJSON {
+		w.out.JSONLine(s)
+		return w.out.Err()
+	}
+	if w.last != nil {
+		w.out.Line(print.Span{Text: "---"})
+	}
+	w.out.YAML(s)
+	return w.out.Err()
+}
+
+// draw replaces what stands on the terminal.
+func (w *watcher) draw(s Status, now time.Time) error {
+	columns, lines := print.Size(w.app.Out)
+	var text strings.Builder
+	p := print.New(&text, columns, w.app.color.Enabled(w.app.Out, w.app.Getenv))
+	writeStatus(p, s, now)
+	return w.screen.Draw(text.String(), columns, lines)
+}
+
+// where says how far the rollout was when the time was over.
+func (w *watcher) where() string {
+	switch {
+	case w.last == nil && w.absent:
+		return "package " + w.options.name + " does not exist"
+	case w.last == nil:
+		return "nothing was read of package " + w.options.name
+	}
+	if held := heldText(*w.last); held != "" {
+		return "package " + w.options.name + " " + held
+	}
+	return "package " + w.options.name + ": " + w.last.Message
+}

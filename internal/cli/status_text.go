@@ -1,0 +1,278 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/print"
+)
+
+// barWidth is how many columns a phase's bar has.
+const barWidth = 10
+
+// writeStatus writes a status as one screen.
+func writeStatus(p *print.Printer, s Status, now time.Time) {
+	p.Line(statusHead(s)...)
+	writeRevisionLines(p, s, now)
+	width := 0
+	for _, phase := range s.Phases {
+		width = max(width, utf8.RuneCountInString(phase.Name))
+	}
+	for _, phase := range s.Phases {
+		p.Line(phaseLine(phase, width)...)
+	}
+	if s.Blocking != nil {
+		word := "held by"
+		if s.Verdict == VerdictRolledOut {
+			word = "not ready"
+		}
+		p.Line(print.Span{Text: "  " + word + " ", Style: print.Bad}, print.Span{Text: objectName(s.Blocking.ObjectReference), Style: print.Bold})
+		for _, line := range reasonLines(*s.Blocking, now) {
+			p.Wrapped("    ", line.Style, line.Text)
+		}
+	}
+	if h := s.Serving; h != nil {
+		p.Wrapped("  ", print.Plain, fmt.Sprintf("revision %d is still active: %d of its %d objects handed over to revision %d, %d remaining",
+			h.Revision, h.HandedOver, h.Objects, s.Package.TargetRevision, h.Objects-h.HandedOver))
+	}
+	if s.RollbackRefused != "" {
+		p.Wrapped("  ", print.Bad, "the rollback was refused: "+s.RollbackRefused)
+	}
+}
+
+// statusHead is the line that says it all: "name  2 → 3  RollingOut  phase 1/3".
+func statusHead(s Status) print.Line {
+	line := print.Line{{Text: s.Package.Name, Style: print.Bold}}
+	add := func(style print.Style, text string) {
+		if text != "" {
+			line = append(line, print.Span{Text: "   "}, print.Span{Text: text, Style: style})
+		}
+	}
+	switch p := s.Package; {
+	case p.TargetRevision == 0:
+		add(print.Plain, "no revision")
+	case p.CurrentRevision == 0 || p.CurrentRevision == p.TargetRevision:
+		add(print.Plain, fmt.Sprintf("revision %d", p.TargetRevision))
+	default:
+		add(print.Plain, fmt.Sprintf("revision %d → %d", p.CurrentRevision, p.TargetRevision))
+	}
+	add(stateStyle(s.Package.State), s.Package.State)
+	if s.Target == nil {
+		return line
+	}
+	add(print.Plain, prefixed("phase ", s.Target.Phase))
+	if s.Verdict == VerdictRolledOut {
+		add(print.Plain, prefixed("took ", tookText(*s.Target)))
+	}
+	return line
+}
+
+// labelColumn is where the text beside a label begins.
+const labelColumn = 12
+
+// writeRevisionLines writes what runs, what rolls out, and how that stands.
+func writeRevisionLines(p *print.Printer, s Status, now time.Time) {
+	line := func(label string, style print.Style, text string) {
+		p.Labelled(print.Span{Text: "  " + label, Style: print.Faint}, labelColumn, print.Span{Text: text, Style: style})
+	}
+	runs := "nothing yet"
+	if n := s.Package.CurrentRevision; n != 0 {
+		runs = "revision " + withVersion(n, s.Package.Version)
+	}
+	line("runs", print.Plain, runs+", "+servingText(s.Package))
+	if t := s.Target; t != nil && t.Revision != s.Package.CurrentRevision {
+		text := fmt.Sprintf("revision %s, made %s ago", withVersion(t.Revision, t.Version), age(now, t.CreatedAt))
+		if t.Origin != nil {
+			text += prefixed(" from ", t.Origin.Reference) + prefixed(": ", t.Origin.Reason)
+		}
+		line("target", print.Plain, text)
+	}
+	if text := stateText(s); text != "" {
+		style := stateStyle(s.Package.State)
+		if s.Verdict == VerdictFailed {
+			style = print.Bad
+		}
+		line("state", style, text)
+	}
+	if s.Package.State == v1alpha1.ReasonRollingOut && s.LastProgressAt != nil {
+		text := age(now, *s.LastProgressAt) + " ago"
+		if s.DeadlineSeconds > 0 {
+			text += ", deadline " + duration.HumanDuration(time.Duration(s.DeadlineSeconds)*time.Second)
+		}
+		line("progress", print.Plain, text)
+	}
+}
+
+// servingText says whether the package serves, and if not, why.
+func servingText(p PackageSummary) string {
+	switch {
+	case p.Available == "True":
+		return "available"
+	case p.CurrentRevision == 0 || p.AvailableMessage == p.Message:
+		return strings.ToLower(availability(p))
+	}
+	return strings.ToLower(availability(p)) + prefixed(": ", p.AvailableMessage)
+}
+
+// stateText is the verdict's message unless the rest of the screen says it: what
+// a phase waits for, which object collides, that all is well.
+func stateText(s Status) string {
+	switch {
+	case s.Verdict == VerdictRolledOut && s.Package.State != v1alpha1.ReasonRolledBack:
+		return ""
+	case s.Package.State == v1alpha1.ReasonObjectCollisions && s.Blocking != nil:
+		return ""
+	case strings.HasPrefix(s.Message, v1alpha1.ReasonRollingOut+": ") && hasIncompletePhase(s):
+		return ""
+	}
+	return s.Message
+}
+
+func hasIncompletePhase(s Status) bool {
+	return slices.ContainsFunc(s.Phases, func(p PhaseProgress) bool { return p.State != string(v1alpha1.PhaseComplete) })
+}
+
+func withVersion(n int64, version string) string {
+	if version == "" {
+		return number(n)
+	}
+	return fmt.Sprintf("%d (%s)", n, version)
+}
+
+// phaseLine is a phase with its bar.
+func phaseLine(p PhaseProgress, width int) print.Line {
+	mark, style := phaseMark(p)
+	filled := 0
+	if p.Objects > 0 {
+		filled = barWidth * p.Ready / p.Objects
+	} else if p.State == string(v1alpha1.PhaseComplete) {
+		filled = barWidth
+	}
+	return print.Line{
+		{Text: "  "},
+		{Text: mark + " ", Style: style},
+		{Text: p.Name + strings.Repeat(" ", width-utf8.RuneCountInString(p.Name)) + "  "},
+		{Text: strings.Repeat("█", filled), Style: style},
+		{Text: strings.Repeat("░", barWidth-filled), Style: print.Faint},
+		{Text: fmt.Sprintf("  %5s  ", fmt.Sprintf("%d/%d", p.Ready, p.Objects))},
+		{Text: phaseWords(p), Style: style},
+	}
+}
+
+// transitions are the lines for what has changed from one status to the next;
+// the first status is compared with none.
+func transitions(before *Status, after Status) []string {
+	var lines []string
+	if before == nil || before.Package.TargetRevision != after.Package.TargetRevision {
+		before = nil
+		lines = append(lines, targetLine(after))
+	}
+	if after.Target == nil {
+		return changedOnly(before, lines, prefixed(after.Package.State+": ", after.Message))
+	}
+	lines = append(lines, phaseTransitions(before, after)...)
+	held, heldBefore := heldText(after), ""
+	if before != nil {
+		heldBefore = heldText(*before)
+	}
+	if held != "" && held != heldBefore {
+		lines = append(lines, held)
+	}
+	stateChanged := before == nil || before.Verdict != after.Verdict || before.Package.State != after.Package.State
+	switch {
+	case after.Verdict == VerdictRolledOut && stateChanged:
+		lines = append(lines, doneText(after))
+	case after.Package.State == v1alpha1.ReasonObjectCollisions && held != "":
+	case after.Package.State != v1alpha1.ReasonRollingOut && after.Package.State != statePending && stateChanged:
+		lines = append(lines, after.Message)
+	}
+	if after.RollbackRefused != "" && (before == nil || before.RollbackRefused == "") {
+		lines = append(lines, "the rollback was refused: "+after.RollbackRefused)
+	}
+	return lines
+}
+
+func changedOnly(before *Status, lines []string, text string) []string {
+	if before != nil {
+		return nil
+	}
+	return append(lines, text)
+}
+
+func targetLine(s Status) string {
+	t := s.Target
+	if t == nil {
+		return "no revision yet"
+	}
+	text := "revision " + withVersion(t.Revision, t.Version) + " is the target"
+	if s.Package.CurrentRevision != 0 && s.Package.CurrentRevision != t.Revision {
+		text += fmt.Sprintf("; revision %s runs", withVersion(s.Package.CurrentRevision, s.Package.Version))
+	}
+	return text
+}
+
+func phaseTransitions(before *Status, after Status) []string {
+	var lines []string
+	for i, phase := range after.Phases {
+		was := ""
+		if before != nil && i < len(before.Phases) {
+			was = before.Phases[i].State
+		}
+		if phase.State == was {
+			continue
+		}
+		where := fmt.Sprintf("phase %d/%d %s ", i+1, len(after.Phases), phase.Name)
+		switch v1alpha1.PhaseState(phase.State) {
+		case v1alpha1.PhaseComplete:
+			lines = append(lines, where+phaseWords(phase))
+		case v1alpha1.PhaseProgressing:
+			lines = append(lines, fmt.Sprintf("%sin progress: %d/%d ready%s", where, phase.Ready, phase.Objects, prefixed(", ", actionWords(phase))))
+		}
+	}
+	return lines
+}
+
+// heldText is what the rollout waits for. It holds no times, so that it changes
+// only when what it says does.
+func heldText(s Status) string {
+	b := s.Blocking
+	if b == nil {
+		return ""
+	}
+	text := "waits for " + objectName(b.ObjectReference) + ": " + b.Reason + prefixed(": ", b.Message)
+	if len(b.Pods) > 0 {
+		text += "; " + b.Pods[0].String()
+	}
+	return text + prefixed("; hint: ", b.Hint)
+}
+
+func doneText(s Status) string {
+	var all PhaseProgress
+	for _, phase := range s.Phases {
+		all.Created += phase.Created
+		all.Updated += phase.Updated
+		all.Adopted += phase.Adopted
+		all.Unchanged += phase.Unchanged
+	}
+	text := fmt.Sprintf("revision %d is rolled out", s.Target.Revision)
+	if took := tookText(*s.Target); took != "" {
+		text += " in " + took
+	}
+	text += prefixed(": ", actionWords(all))
+	if s.Package.State == v1alpha1.ReasonRolledBack {
+		text += "; " + s.Message
+	}
+	return text
+}
+
+// stamp is a time for a line of a log.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,232 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+// watching is a `status -w` that is under way.
+type watching struct {
+	t        *testing.T
+	tm       *terminal
+	out, err buffer
+	done     chan Code
+}
+
+func (tm *terminal) watch(args ...string) *watching {
+	tm.t.Helper()
+	w := &watching{t: tm.t, tm: tm, done: make(chan Code, 1)}
+	tm.now = time.Now
+	go func() {
+		w.done <- tm.start(tm.t.Context(), &w.out, &w.err, append([]string{"status", fixturePackage, "-w"}, args...)...)
+	}()
+	return w
+}
+
+// sees waits until a text stands in the output or the notes.
+func (w *watching) sees(text string) {
+	w.t.Helper()
+	for range 500 {
+		if strings.Contains(w.out.String()+w.err.String(), text) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	w.t.Fatalf("never saw %q\nstdout:\n%s\nstderr:\n%s", text, w.out.String(), w.err.String())
+}
+
+// ends waits for the end and checks the code.
+func (w *watching) ends(code Code) {
+	w.t.Helper()
+	select {
+	case got := <-w.done:
+		if got != code {
+			w.t.Errorf("exit code %d, want %d\nstdout:\n%s\nstderr:\n%s", got, code, w.out.String(), w.err.String())
+		}
+	case <-time.After(10 * time.Second):
+		w.t.Fatalf("does not end\nstdout:\n%s\nstderr:\n%s", w.out.String(), w.err.String())
+	}
+}
+
+// becomes brings the cluster to the state of a fixture. It writes what differs
+// until a watch can have seen it: a fake watch misses what was written between
+// its list and its beginning.
+func (w *watching) becomes(name string) {
+	w.t.Helper()
+	f := fixtureNamed(w.t, name)
+	ctx := context.Background()
+	for i := range f.view.revisions {
+		put(ctx, w.t, w.tm.client, &f.view.revisions[i], &v1alpha1.Revision{}, func(current client.Object) {
+			r := current.(*v1alpha1.Revision)
+			r.Spec, r.Status = f.view.revisions[i].Spec, f.view.revisions[i].Status
+		})
+	}
+	put(ctx, w.t, w.tm.client, f.view.pkg, &v1alpha1.Package{}, func(current client.Object) {
+		p := current.(*v1alpha1.Package)
+		p.Spec, p.Status = f.view.pkg.Spec, f.view.pkg.Status
+	})
+}
+
+func put(ctx context.Context, t *testing.T, c client.Client, want, current client.Object, change func(client.Object)) {
+	t.Helper()
+	if err := c.Get(ctx, client.ObjectKeyFromObject(want), current); err != nil {
+		fresh := want.DeepCopyObject().(client.Object)
+		fresh.SetResourceVersion("")
+		if err := c.Create(ctx, fresh); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(want), current); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(current)
+	if err := c.Update(ctx, current); err != nil {
+		t.Fatal(err)
+	}
+	change(current)
+	if err := c.Status().Update(ctx, current); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStatusWatch_FollowsToTheEnd(t *testing.T) {
+	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "20s")
+	w.sees("phase 2/3 control-plane in progress")
+	time.Sleep(100 * time.Millisecond)
+	w.becomes("bad_image")
+	w.sees("waits for Deployment openshift-ingress/istiod-openshift-gateway: ProbeFailed: 0 of 1")
+	w.becomes("done")
+	w.sees("phase 3/3 webhooks complete: 2 unchanged")
+	w.sees("revision 3 is rolled out in 15s: 3 updated, 15 unchanged")
+	w.ends(CodeOK)
+	for line := range strings.Lines(w.out.String()) {
+		if _, err := time.Parse(time.RFC3339, strings.Fields(line)[0]); err != nil {
+			t.Errorf("a line without a time: %s", line)
+		}
+	}
+	if n := strings.Count(w.out.String(), "phase 1/3 rbac-and-config complete"); n != 1 {
+		t.Errorf("a transition is told %d times", n)
+	}
+}
+
+func TestStatusWatch_WaitsForThePackage(t *testing.T) {
+	w := newTerminal(t, nil).watch("--timeout", "20s")
+	w.sees("does not exist yet")
+	time.Sleep(100 * time.Millisecond)
+	w.becomes("done")
+	w.ends(CodeOK)
+}
+
+func TestStatusWatch_FollowsANewerTarget(t *testing.T) {
+	w := newTerminal(t, fixtureNamed(t, "bad_image")).watch("--timeout", "20s")
+	w.sees("revision 3 (1.31.0) is the target")
+	time.Sleep(100 * time.Millisecond)
+	w.becomes("rolled_back")
+	w.sees("Revision 4 is the target now; following it instead of revision 3.")
+	w.sees("revision 4 is rolled out")
+	w.ends(CodeOK)
+}
+
+func TestStatusWatch_Ends(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		fixture string
+		args    []string
+		code    Code
+		err     string
+	}{
+		"Done":      {reason: "There is nothing to wait for.", fixture: "done", code: CodeOK},
+		"Collision": {reason: "Waiting does not help.", fixture: "collision", code: CodeTerminal, err: "ObjectCollisions"},
+		"Deadline":  {reason: "Nor does it here.", fixture: "deadline", code: CodeTerminal, err: "nothing moved for 10m0s"},
+		"Deleting":  {reason: "Nor here.", fixture: "deleting", code: CodeTerminal, err: "being deleted"},
+		"Timeout":   {reason: "The object that holds it is named.", fixture: "bad_image", args: []string{"--timeout", "200ms"}, code: CodeTimeout, err: "not rolled out after 200ms: package istiod-openshift-gateway waits for Deployment"},
+		"Held":      {reason: "Nothing has moved for long enough.", fixture: "bad_image", args: []string{"--hold-timeout", "1s"}, code: CodeTimeout, err: "nothing has moved for 1s: package istiod-openshift-gateway waits for Deployment"},
+		"Absent":    {reason: "A package that never comes.", args: []string{"--timeout", "200ms"}, code: CodeTimeout, err: "does not exist"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var f *fixture
+			if tc.fixture != "" {
+				f = fixtureNamed(t, tc.fixture)
+			}
+			w := newTerminal(t, f).watch(tc.args...)
+			w.ends(tc.code)
+			if !strings.Contains(w.err.String(), tc.err) {
+				t.Errorf("%s stderr has no %q:\n%s", tc.reason, tc.err, w.err.String())
+			}
+		})
+	}
+}
+
+func TestStatusWatch_JSONLines(t *testing.T) {
+	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "20s", "-o", "json")
+	w.sees(`"verdict":"InProgress"`)
+	time.Sleep(100 * time.Millisecond)
+	w.becomes("done")
+	w.ends(CodeOK)
+	var verdicts []Verdict
+	for line := range strings.Lines(w.out.String()) {
+		var s Status
+		if err := json.Unmarshal([]byte(line), &s); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		verdicts = append(verdicts, s.Verdict)
+	}
+	if len(verdicts) < 2 || verdicts[0] != VerdictInProgress || verdicts[len(verdicts)-1] != VerdictRolledOut {
+		t.Errorf("got %v", verdicts)
+	}
+}
+
+func TestStatusWatch_Interrupted(t *testing.T) {
+	tm := newTerminal(t, fixtureNamed(t, "rolling_out"))
+	ctx, cancel := context.WithCancel(t.Context())
+	var out, err buffer
+	done := make(chan Code, 1)
+	go func() { done <- tm.start(ctx, &out, &err, "status", fixturePackage, "-w") }()
+	for !strings.Contains(out.String(), "is the target") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	cancel()
+	if got := <-done; got != CodeInterrupted {
+		t.Errorf("exit code %d, want %d", got, CodeInterrupted)
+	}
+}
+
+func TestRollback_Wait(t *testing.T) {
+	start := func(t *testing.T) *watching {
+		tm := newTerminal(t, fixtureNamed(t, "bad_image"))
+		tm.answer(makes(4))
+		w := &watching{t: t, tm: tm, done: make(chan Code, 1)}
+		go func() {
+			w.done <- tm.start(t.Context(), &w.out, &w.err, "rollback", fixturePackage, "--yes", "--wait", "--timeout", "20s")
+		}()
+		w.sees("is the target")
+		time.Sleep(100 * time.Millisecond)
+		return w
+	}
+	t.Run("Done", func(t *testing.T) {
+		w := start(t)
+		w.becomes("rolled_back")
+		w.ends(CodeOK)
+	})
+	t.Run("Superseded", func(t *testing.T) {
+		w := start(t)
+		f := fixtureNamed(t, "rolled_back")
+		next := f.revision(5, "1.31.1", 0)
+		if err := w.tm.client.Create(t.Context(), next); err != nil {
+			t.Fatal(err)
+		}
+		w.sees("revision 4 was superseded: revision 5 is the target now")
+		w.ends(CodeSuperseded)
+	})
+}

@@ -1,0 +1,293 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
+)
+
+// PackageSummary is what the documents say about a package.
+type PackageSummary struct {
+	// Name is the Package's name.
+	Name string `json:"name"`
+	// Front is the front that made it, empty when none did.
+	Front string `json:"front,omitempty"`
+	// CurrentRevision is the newest revision that has succeeded, 0 when none has.
+	CurrentRevision int64 `json:"currentRevision"`
+	// TargetRevision is the revision that rolls out or has rolled out last, 0
+	// when there is none.
+	TargetRevision int64 `json:"targetRevision"`
+	// Version is the application version of the current revision.
+	Version string `json:"version,omitempty"`
+	// State is the reason of the condition Progressing, with three additions:
+	// RolledBack once a rollback has rolled out, TearingDown as soon as the
+	// Package is deleted, Pending while the controller has not looked at it.
+	State string `json:"state"`
+	// Message is that of the condition Progressing.
+	Message string `json:"message,omitempty"`
+	// Ready is the status of the condition Ready: True, False or Unknown.
+	Ready string `json:"ready"`
+	// Available is the status of the condition Available: True, False or Unknown.
+	Available string `json:"available"`
+	// AvailableMessage is the message of the condition Available.
+	AvailableMessage string `json:"availableMessage,omitempty"`
+	// Paused is who paused the package and why; unset when nobody did.
+	Paused *v1alpha1.Pause `json:"paused,omitempty"`
+}
+
+// RevisionSummary is what the documents say about a revision.
+type RevisionSummary struct {
+	// Revision is the number.
+	Revision int64 `json:"revision"`
+	// Name is the name of the Revision object.
+	Name string `json:"name"`
+	// Roles are the words current (the newest that has succeeded), target (the
+	// one that rolls out) and serving (older than the target, and still active),
+	// as far as they apply.
+	Roles []string `json:"roles,omitempty"`
+	// Version is the application version.
+	Version string `json:"version,omitempty"`
+	// Lifecycle is Active, Paused or Archived.
+	Lifecycle string `json:"lifecycle"`
+	// Outcome is Succeeded, RolledBack (a rollback rejected it), Superseded
+	// (archived before it had succeeded), Pending, or the reason of Progressing
+	// while it is under way.
+	Outcome string `json:"outcome"`
+	// Succeeded is true once it was rolled out completely. It stays true.
+	Succeeded bool `json:"succeeded"`
+	// Message is that of the condition Progressing.
+	Message string `json:"message,omitempty"`
+	// Available is the status of the condition Available: True, False or Unknown.
+	Available string `json:"available"`
+	// Phase is how many phases are complete, of how many: "3/5".
+	Phase string `json:"phase,omitempty"`
+	// Probes is how many objects pass their probes, of how many: "11/12".
+	Probes string `json:"probes,omitempty"`
+	// CreatedAt is when the revision was made.
+	CreatedAt metav1.Time `json:"createdAt"`
+	// SucceededAt is when it had been rolled out.
+	SucceededAt *metav1.Time `json:"succeededAt,omitempty"`
+	// ArchivedAt is when its own objects were gone.
+	ArchivedAt *metav1.Time `json:"archivedAt,omitempty"`
+	// DurationSeconds is from createdAt to succeededAt; unset until then.
+	DurationSeconds *int64 `json:"durationSeconds,omitempty"`
+	// Origin is where the content comes from.
+	Origin *v1alpha1.Origin `json:"origin,omitempty"`
+	// RollbackFrom is the revision that was rolled back, for a revision that a
+	// rollback made; else 0.
+	RollbackFrom int64 `json:"rollbackFrom,omitempty"`
+	// RollbackTo is the revision whose content is repeated, for a revision that a
+	// rollback made; else 0.
+	RollbackTo int64 `json:"rollbackTo,omitempty"`
+	// ContentDigest is the digest of the content.
+	ContentDigest string `json:"contentDigest,omitempty"`
+}
+
+// Words that are not reasons of the API.
+const (
+	statePending       = "Pending"
+	outcomeSucceeded   = "Succeeded"
+	outcomeRolledBack  = "RolledBack"
+	outcomeSuperseded  = "Superseded"
+	roleCurrent        = "current"
+	roleTarget         = "target"
+	roleServing        = "serving"
+	notObservedMessage = "the controller has not looked at it yet"
+)
+
+// summarisePackage says what a Package is and does. Without its revisions, its
+// status alone tells.
+func summarisePackage(p *v1alpha1.Package, revisions []v1alpha1.Revision) PackageSummary {
+	s := PackageSummary{
+		Name:            p.Name,
+		Front:           p.Labels[v1alpha1.LabelFront],
+		CurrentRevision: p.Status.CurrentRevision,
+		TargetRevision:  p.Status.TargetRevision,
+		Version:         p.Status.Version,
+		Ready:           statusOf(p.Status.Conditions, v1alpha1.ConditionReady),
+		Available:       statusOf(p.Status.Conditions, v1alpha1.ConditionAvailable),
+		Paused:          p.Spec.Paused,
+	}
+	// The revisions themselves are never behind; the Package's status may be.
+	line := history.Sort(p, revisions)
+	if line.Target != nil {
+		s.TargetRevision = line.Target.Spec.Revision
+	}
+	if line.Current != nil {
+		s.CurrentRevision = line.Current.Spec.Revision
+		s.Version = versionOf(line.Current)
+	}
+	if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionAvailable); c != nil {
+		s.AvailableMessage = c.Message
+	}
+	s.State, s.Message = packageState(p)
+	return s
+}
+
+// packageState is a word for what the Package does, and its message.
+func packageState(p *v1alpha1.Package) (state, message string) {
+	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionProgressing)
+	switch {
+	case !p.DeletionTimestamp.IsZero():
+		if c != nil && c.Reason == v1alpha1.ReasonTearingDown {
+			return c.Reason, c.Message
+		}
+		return v1alpha1.ReasonTearingDown, "the package is being deleted"
+	case c == nil:
+		return statePending, notObservedMessage
+	case c.Reason == v1alpha1.ReasonRolledOut:
+		ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
+		if ready != nil && ready.Reason == v1alpha1.ReasonRolledBack {
+			return v1alpha1.ReasonRolledBack, ready.Message
+		}
+	}
+	return c.Reason, c.Message
+}
+
+// statusOf is the status of a condition, Unknown when it is not there.
+func statusOf(conditions []metav1.Condition, kind string) string {
+	if c := meta.FindStatusCondition(conditions, kind); c != nil {
+		return string(c.Status)
+	}
+	return string(metav1.ConditionUnknown)
+}
+
+// summariseRevision says what a revision is and how it went. All revisions of
+// the package are needed to see which were rolled back.
+func summariseRevision(r *v1alpha1.Revision, all []v1alpha1.Revision, p PackageSummary) RevisionSummary {
+	s := RevisionSummary{
+		Revision:      r.Spec.Revision,
+		Name:          r.Name,
+		Lifecycle:     string(lifecycleOf(r)),
+		Outcome:       outcomeOf(r, all),
+		Succeeded:     history.Succeeded(r),
+		Available:     statusOf(r.Status.Conditions, v1alpha1.ConditionAvailable),
+		Phase:         r.Status.Phase,
+		Probes:        r.Status.Probes,
+		CreatedAt:     r.CreationTimestamp,
+		SucceededAt:   r.Status.SucceededAt,
+		ArchivedAt:    r.Status.ArchivedAt,
+		Origin:        r.Spec.Origin,
+		ContentDigest: r.Spec.ContentDigest,
+	}
+	if c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionProgressing); c != nil {
+		s.Message = c.Message
+	}
+	s.Version = versionOf(r)
+	if r.Status.SucceededAt != nil {
+		seconds := int64(r.Status.SucceededAt.Sub(r.CreationTimestamp.Time).Round(time.Second) / time.Second)
+		s.DurationSeconds = &seconds
+	}
+	if isRollback(r) {
+		s.RollbackFrom, s.RollbackTo = r.Spec.Previous, repeatedBy(r, all)
+	}
+	s.Roles = rolesOf(s, p)
+	return s
+}
+
+func rolesOf(s RevisionSummary, p PackageSummary) []string {
+	var roles []string
+	if s.Revision == p.CurrentRevision {
+		roles = append(roles, roleCurrent)
+	}
+	switch {
+	case s.Revision == p.TargetRevision:
+		roles = append(roles, roleTarget)
+	case s.Revision < p.TargetRevision && s.Lifecycle != string(v1alpha1.LifecycleArchived):
+		roles = append(roles, roleServing)
+	}
+	return roles
+}
+
+// versionOf is the application version of a revision's content.
+func versionOf(r *v1alpha1.Revision) string {
+	if r.Spec.Origin == nil {
+		return ""
+	}
+	return r.Spec.Origin.AppVersion
+}
+
+func lifecycleOf(r *v1alpha1.Revision) v1alpha1.LifecycleState {
+	if r.Spec.LifecycleState == "" {
+		return v1alpha1.LifecycleActive
+	}
+	return r.Spec.LifecycleState
+}
+
+func isRollback(r *v1alpha1.Revision) bool {
+	return r.Spec.Origin != nil && r.Spec.Origin.Kind == v1alpha1.OriginRollback
+}
+
+// outcomeOf is one word for how a revision went.
+func outcomeOf(r *v1alpha1.Revision, all []v1alpha1.Revision) string {
+	for i := range all {
+		if isRollback(&all[i]) && all[i].Spec.Previous == r.Spec.Revision {
+			return outcomeRolledBack
+		}
+	}
+	c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionProgressing)
+	switch {
+	case lifecycleOf(r) == v1alpha1.LifecycleArchived && !history.Succeeded(r):
+		return outcomeSuperseded
+	case history.Succeeded(r):
+		return outcomeSucceeded
+	case lifecycleOf(r) == v1alpha1.LifecyclePaused:
+		return v1alpha1.ReasonPaused
+	case c == nil:
+		return statePending
+	}
+	return c.Reason
+}
+
+// repeatedBy is the number of the revision whose content a rollback repeats: the
+// one that its origin names, else the newest older one with the same content, 0
+// when neither is known.
+func repeatedBy(r *v1alpha1.Revision, all []v1alpha1.Revision) int64 {
+	name := r.Spec.Origin.Reference[strings.LastIndex(r.Spec.Origin.Reference, "/")+1:]
+	if number, ok := strings.CutPrefix(name, r.Spec.Package+"-"); ok {
+		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
+			return n
+		}
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		older := &all[i]
+		if older.Spec.Revision < r.Spec.Revision && r.Spec.ContentDigest != "" && older.Spec.ContentDigest == r.Spec.ContentDigest {
+			return older.Spec.Revision
+		}
+	}
+	return 0
+}
+
+// number is a revision's number for people, nothing for 0.
+func number(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// age is how long ago a time was, nothing for no time.
+func age(now time.Time, t metav1.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(max(now.Sub(t.Time), 0))
+}
+
+// shortState is a state for a column that has little room.
+func shortState(state string) string {
+	if state == v1alpha1.ReasonProgressDeadlineExceeded {
+		return "DeadlineExceeded"
+	}
+	return state
+}

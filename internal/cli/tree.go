@@ -1,0 +1,139 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+type treeOptions struct {
+	output   outputFlag
+	revision int64
+	all      bool
+	expand   bool
+}
+
+func (a *app) treeCommand() *cobra.Command {
+	var o treeOptions
+	cmd := &cobra.Command{
+		Use:   "tree PACKAGE",
+		Short: "Show a package's revisions, phases and objects with their state",
+		Long: `Show what a package consists of: its active revisions, the target first, their
+phases, and the objects with what was done to each and what it waits for.
+
+Objects that a revision found unchanged, and phases that the rollout has not
+reached, are counted on one line; --expand and -o wide list each of them. For a
+workload that is not ready, the pods that do not run are listed with their
+reasons, as far as you may read pods.`,
+		Example: `  strata tree istiod-openshift-gateway
+  strata tree istiod-openshift-gateway --revision 2 --expand`,
+		Args:              onePackage,
+		ValidArgsFunction: a.completePackages(1),
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			return a.tree(ctx, o, packageName(args[0]))
+		}),
+	}
+	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML)
+	cmd.Flags().Int64Var(&o.revision, "revision", 0, "show this revision only, which may be archived")
+	cmd.Flags().BoolVar(&o.all, "all", false, "show archived revisions too")
+	cmd.Flags().BoolVar(&o.expand, "expand", false, "list every object")
+	cmd.MarkFlagsMutuallyExclusive("all", "revision")
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("revision", a.completeRevisions)
+	return cmd
+}
+
+func (a *app) tree(ctx context.Context, o treeOptions, name string) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	if err != nil {
+		return err
+	}
+	v := view{pkg: pkg, revisions: revisions, slices: sliceCache{}}
+	shown := v.shownRevisions(o.all)
+	if o.revision != 0 {
+		one, err := revisionNumbered(name, revisions, o.revision)
+		if err != nil {
+			return err
+		}
+		shown = []*v1alpha1.Revision{one}
+	}
+	a.readDetails(ctx, c, &v, shown)
+	t := buildTree(v, shown)
+	p := a.stdout(o.output.value)
+	if o.output.isDocument() {
+		return printDocument(p, o.output.value, t)
+	}
+	writer := treeWriter{now: a.now(), wide: o.output.value == outputWide, single: o.revision != 0}
+	writer.expand = o.expand || writer.wide
+	p.Tree(writer.root(t))
+	if len(t.Revisions) == 0 {
+		a.note("Package %s has no active revision. `strata tree %s --all` shows archived ones.", name, name)
+	}
+	return p.Err()
+}
+
+// readDetails reads what a view needs besides the package and its revisions:
+// slices, and the pods of workloads that are not ready. What cannot be read is
+// noted, and the view does without it.
+func (a *app) readDetails(ctx context.Context, c *cluster, v *view, shown []*v1alpha1.Revision) {
+	// A serving revision is compared with the target, so that is needed too.
+	needed := append(v.shownRevisions(false), shown...)
+	if err := c.readSlices(ctx, v.slices, needed...); err != nil {
+		a.note("Note: some objects cannot be named: %s", err)
+	}
+	v.pods = map[string][]PodTrouble{}
+	for _, r := range shown {
+		if err := c.readPods(ctx, v, r); err != nil {
+			a.note("Note: why pods do not run is not shown: %s", err)
+			return
+		}
+	}
+}
+
+// mostWorkloads bounds for how many workloads of a revision pods are listed.
+const mostWorkloads = 4
+
+// readPods reads the failing pods of the workloads of a revision that are not
+// ready.
+func (c *cluster) readPods(ctx context.Context, v *view, r *v1alpha1.Revision) error {
+	uids := map[identity]string{}
+	for _, entry := range r.Status.Inventory {
+		uids[identityOf(entry.ObjectReference)] = entry.UID
+	}
+	asked := 0
+	for _, object := range r.Status.Objects {
+		uid := uids[identityOf(object.ObjectReference)]
+		if !isWorkload(object.ObjectReference) || uid == "" || asked == mostWorkloads {
+			continue
+		}
+		asked++
+		pods, err := c.failingPods(ctx, object.ObjectReference, uid, v.manifestOf(r, object.ObjectReference))
+		if err != nil {
+			return err
+		}
+		v.pods[uid] = pods
+	}
+	return nil
+}
+
+// manifestOf is the manifest of an object of a revision, nil if it is not known.
+func (v view) manifestOf(r *v1alpha1.Revision, ref v1alpha1.ObjectReference) *unstructured.Unstructured {
+	for _, items := range itemsOf(r, v.slices) {
+		for _, it := range items {
+			if identityOf(it.ref) == identityOf(ref) {
+				return it.manifest
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,286 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
+)
+
+// Tree is the document of `strata tree`: a package, its revisions, their phases
+// and objects.
+type Tree struct {
+	metav1.TypeMeta `json:",inline"`
+	// Package is the package.
+	Package PackageSummary `json:"package"`
+	// Revisions are the target first, then older ones, newest first.
+	Revisions []TreeRevision `json:"revisions"`
+}
+
+// TreeRevision is a revision and its phases.
+type TreeRevision struct {
+	RevisionSummary `json:",inline"`
+	// Phases are in the order in which they are rolled out.
+	Phases []TreePhase `json:"phases"`
+}
+
+// TreePhase is a phase and its objects.
+type TreePhase struct {
+	PhaseProgress `json:",inline"`
+	// Items are the objects, in the order of the revision.
+	Items []TreeObject `json:"items"`
+}
+
+// PhaseProgress says how far a phase is, and what was done for it.
+type PhaseProgress struct {
+	// Name is the phase's.
+	Name string `json:"name"`
+	// State is Pending, Progressing or Complete. It is empty for a revision that
+	// was never looked at.
+	State string `json:"state,omitempty"`
+	// Objects is how many objects the phase has.
+	Objects int `json:"objects"`
+	// Ready is how many of them are in place with their probes passing.
+	Ready int `json:"ready"`
+	// CompletedAt is when the phase was complete first.
+	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
+	// Created, Updated, Unchanged and Adopted count what the revision did to the
+	// objects that it has in place.
+	Created   int `json:"created"`
+	Updated   int `json:"updated"`
+	Unchanged int `json:"unchanged"`
+	Adopted   int `json:"adopted"`
+}
+
+// written is how many objects of the phase the revision has in place.
+func (p PhaseProgress) written() int { return p.Created + p.Updated + p.Unchanged + p.Adopted }
+
+// States of an object in a tree.
+const (
+	// objectReady: in place, and its probes pass.
+	objectReady = "Ready"
+	// objectInPlace: in place; whether its probes pass is not known.
+	objectInPlace = "InPlace"
+	// objectNotReady: reason and message say why.
+	objectNotReady = "NotReady"
+	// objectPending: the rollout has not reached it.
+	objectPending = "Pending"
+	// objectHandedOver: the target has it now.
+	objectHandedOver = "HandedOver"
+	// objectServing: an older revision's, until the target reaches it.
+	objectServing = "Serving"
+	// objectLeaving: an older revision's that the target does not contain. It goes
+	// once the target has succeeded, unless it is retained.
+	objectLeaving = "Leaving"
+	// objectArchived: content of a revision that is history.
+	objectArchived = "Archived"
+)
+
+// TreeObject is one object of a phase.
+type TreeObject struct {
+	// ObjectReference names the object. It is empty, and slice is set, when the
+	// slice that holds the manifest could not be read.
+	v1alpha1.ObjectReference `json:",inline"`
+	// Slice is the ObjectSlice that holds the manifest, empty for an inline one.
+	Slice string `json:"slice,omitempty"`
+	// State is Ready, InPlace, NotReady, Pending, HandedOver, Serving, Leaving or
+	// Archived.
+	State string `json:"state"`
+	// Retained objects stay when no revision contains them any more.
+	Retained bool `json:"retained,omitempty"`
+	// Action is what the revision did to it: Created, Updated, Unchanged or
+	// Adopted; empty while it has done nothing.
+	Action string `json:"action,omitempty"`
+	// UID is that of the object.
+	UID string `json:"uid,omitempty"`
+	// Content is a short digest of the manifest that was applied last.
+	Content string `json:"content,omitempty"`
+	// Reason is why it is not ready.
+	Reason string `json:"reason,omitempty"`
+	// Message says what is expected and what was found.
+	Message string `json:"message,omitempty"`
+	// Since is when the reason was seen first.
+	Since *metav1.Time `json:"since,omitempty"`
+	// Hint is what to do about it.
+	Hint string `json:"hint,omitempty"`
+	// Pods are the pods that keep a workload from being ready.
+	Pods []PodTrouble `json:"pods,omitempty"`
+}
+
+// view is what trees and statuses are built from.
+type view struct {
+	pkg *v1alpha1.Package
+	// revisions are all of the package, in ascending order.
+	revisions []v1alpha1.Revision
+	// slices are the manifests that do not stand in the revisions.
+	slices sliceCache
+	// pods are the failing pods of workloads, by the workload's UID.
+	pods map[string][]PodTrouble
+}
+
+// buildTree is the document of a package with the given revisions of it.
+func buildTree(v view, shown []*v1alpha1.Revision) Tree {
+	t := Tree{TypeMeta: documentType("Tree"), Package: summarisePackage(v.pkg, v.revisions), Revisions: []TreeRevision{}}
+	for _, r := range shown {
+		t.Revisions = append(t.Revisions, v.treeRevision(r, t.Package))
+	}
+	return t
+}
+
+// shownRevisions are the revisions that a tree shows: the target, older ones that
+// are not torn down, and history if asked for.
+func (v view) shownRevisions(all bool) []*v1alpha1.Revision {
+	line := history.Sort(v.pkg, v.revisions)
+	var shown []*v1alpha1.Revision
+	if line.Target != nil {
+		shown = append(shown, line.Target)
+	}
+	shown = append(append(shown, line.Serving...), line.Archiving...)
+	if all {
+		shown = append(shown, line.Archived...)
+	}
+	return shown
+}
+
+func (v view) treeRevision(r *v1alpha1.Revision, p PackageSummary) TreeRevision {
+	out := TreeRevision{RevisionSummary: summariseRevision(r, v.revisions, p), Phases: []TreePhase{}}
+	states := v.statesOf(r, p)
+	for i, items := range itemsOf(r, v.slices) {
+		phase := TreePhase{
+			PhaseProgress: PhaseProgress{Name: r.Spec.Phases[i].Name, Objects: len(items)},
+			Items:         []TreeObject{},
+		}
+		for _, s := range r.Status.Phases {
+			if s.Name == phase.Name {
+				phase.State, phase.Ready, phase.CompletedAt = string(s.State), int(s.Ready), s.CompletedAt
+			}
+		}
+		for _, it := range items {
+			object := states.object(it, phase.PhaseProgress)
+			phase.count(object.Action)
+			phase.Items = append(phase.Items, object)
+		}
+		out.Phases = append(out.Phases, phase)
+	}
+	return out
+}
+
+func (p *PhaseProgress) count(action string) {
+	switch action {
+	case "Created":
+		p.Created++
+	case "Updated":
+		p.Updated++
+	case "Unchanged":
+		p.Unchanged++
+	case "Adopted":
+		p.Adopted++
+	}
+}
+
+// states finds the state of each object of one revision.
+type states struct {
+	role     string
+	placed   map[identity]v1alpha1.InventoryEntry
+	notReady map[identity]v1alpha1.ObjectStatus
+	// cut is true when there may be more that are not ready than the status lists.
+	cut bool
+	// target holds what the target contains, and whether it has it in place. It
+	// is nil for the target itself.
+	target map[identity]bool
+	pods   map[string][]PodTrouble
+}
+
+// mostNotReady is how many objects that are not ready a status lists.
+const mostNotReady = 16
+
+func (v view) statesOf(r *v1alpha1.Revision, p PackageSummary) states {
+	s := states{
+		placed:   map[identity]v1alpha1.InventoryEntry{},
+		notReady: map[identity]v1alpha1.ObjectStatus{},
+		cut:      len(r.Status.Objects) >= mostNotReady,
+		pods:     v.pods,
+	}
+	for _, entry := range r.Status.Inventory {
+		s.placed[identityOf(entry.ObjectReference)] = entry
+	}
+	for _, object := range r.Status.Objects {
+		s.notReady[identityOf(object.ObjectReference)] = object
+	}
+	switch {
+	case lifecycleOf(r) == v1alpha1.LifecycleArchived:
+		s.role = objectArchived
+	case r.Spec.Revision != p.TargetRevision:
+		s.role = roleServing
+		s.target = v.targetContents(p)
+	}
+	return s
+}
+
+// targetContents are the objects of the target, and whether they are in place.
+func (v view) targetContents(p PackageSummary) map[identity]bool {
+	contents := map[identity]bool{}
+	for i := range v.revisions {
+		r := &v.revisions[i]
+		if r.Spec.Revision != p.TargetRevision {
+			continue
+		}
+		for _, items := range itemsOf(r, v.slices) {
+			for _, it := range items {
+				contents[identityOf(it.ref)] = false
+			}
+		}
+		for _, entry := range r.Status.Inventory {
+			contents[identityOf(entry.ObjectReference)] = true
+		}
+	}
+	return contents
+}
+
+func (s states) object(it item, phase PhaseProgress) TreeObject {
+	out := TreeObject{ObjectReference: it.ref, Slice: it.slice, Retained: it.retained}
+	if !it.isNamed() {
+		out.State = objectPending
+		if phase.State == string(v1alpha1.PhaseComplete) {
+			out.State = objectReady
+		}
+		return out
+	}
+	id := identityOf(it.ref)
+	entry, placed := s.placed[id]
+	if placed {
+		out.Action, out.UID, out.Content = entry.Action, entry.UID, entry.Content
+	}
+	if trouble, found := s.notReady[id]; found {
+		out.State = objectNotReady
+		out.Reason, out.Message, out.Hint = trouble.Reason, trouble.Message, trouble.Hint
+		out.Since = &trouble.Since
+		out.Pods = s.pods[out.UID]
+		return out
+	}
+	out.State = s.state(id, placed, phase)
+	return out
+}
+
+// state is that of an object about which nothing bad is known.
+func (s states) state(id identity, placed bool, phase PhaseProgress) string {
+	reached, contained := s.target[id]
+	switch {
+	case s.role == objectArchived:
+		return objectArchived
+	case s.role == roleServing && reached:
+		return objectHandedOver
+	case !placed:
+		return objectPending
+	case s.role == roleServing && contained:
+		return objectServing
+	case s.role == roleServing:
+		return objectLeaving
+	case phase.State == string(v1alpha1.PhaseComplete) || !s.cut:
+		return objectReady
+	}
+	return objectInPlace
+}

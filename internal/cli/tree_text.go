@@ -1,0 +1,334 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/print"
+)
+
+// Marks, each always beside a word that says the same.
+const (
+	markDone    = "✔"
+	markBusy    = "◌"
+	markFailed  = "✘"
+	markPending = "·"
+)
+
+// treeWriter turns a Tree into lines.
+type treeWriter struct {
+	now time.Time
+	// wide adds UIDs and digests.
+	wide bool
+	// expand lists every object instead of counting those of no interest.
+	expand bool
+	// single shows the content of one revision, also of an archived one.
+	single bool
+}
+
+func (w treeWriter) root(t Tree) print.Node {
+	node := print.Node{Line: headline(t.Package)}
+	if text := trouble(t.Package); text != "" {
+		node.Below = append(node.Below, print.Span{Text: text, Style: stateStyle(t.Package.State)})
+	}
+	for _, r := range t.Revisions {
+		node.Children = append(node.Children, w.revision(r, t.Package))
+	}
+	return node
+}
+
+// headline says in one line whether a package serves and what rolls out.
+func headline(p PackageSummary) print.Line {
+	serves := availability(p)
+	if p.CurrentRevision != 0 && p.CurrentRevision != p.TargetRevision && p.Available == "True" {
+		serves += fmt.Sprintf(" (revision %d serves)", p.CurrentRevision)
+	}
+	line := print.Line{{Text: p.Name, Style: print.Bold}, {Text: "   "}, {Text: serves, Style: truthStyle(p.Available)}, {Text: "   "}}
+	switch {
+	case p.TargetRevision == 0:
+	case p.TargetRevision == p.CurrentRevision:
+		line = append(line, print.Span{Text: fmt.Sprintf("revision %d ", p.TargetRevision)})
+	default:
+		line = append(line, print.Span{Text: fmt.Sprintf("target %d ", p.TargetRevision)})
+	}
+	return append(line, print.Span{Text: p.State, Style: stateStyle(p.State)})
+}
+
+// availability is the condition Available in a word or two.
+func availability(p PackageSummary) string {
+	switch p.Available {
+	case "True":
+		return "Available"
+	case "False":
+		return "Unavailable"
+	}
+	return "Availability unknown"
+}
+
+// trouble is the package's message unless the tree says it better: about a
+// rollout that goes on or is done, and about the object that collides.
+func trouble(p PackageSummary) string {
+	switch p.State {
+	case v1alpha1.ReasonRollingOut, v1alpha1.ReasonRolledOut, v1alpha1.ReasonObjectCollisions:
+		return ""
+	}
+	return p.Message
+}
+
+func (w treeWriter) revision(r TreeRevision, p PackageSummary) print.Node {
+	title := fmt.Sprintf("revision %d", r.Revision)
+	if len(r.Roles) > 0 {
+		title += " (" + strings.Join(r.Roles, ", ") + ")"
+	}
+	line := print.Line{{Text: title, Style: print.Bold}}
+	add := func(style print.Style, text string) {
+		if text != "" {
+			line = append(line, print.Span{Text: "  "}, print.Span{Text: text, Style: style})
+		}
+	}
+	add(print.Plain, r.Version)
+	add(stateStyle(r.Outcome), r.Outcome)
+	archived := r.Lifecycle == string(v1alpha1.LifecycleArchived)
+	switch {
+	case archived && r.ArchivedAt != nil:
+		add(print.Plain, "archived "+age(w.now, *r.ArchivedAt)+" ago")
+	case archived:
+		add(print.Busy, "archiving")
+	case r.Revision == p.TargetRevision:
+		add(print.Plain, prefixed("phase ", r.Phase))
+		add(print.Plain, prefixed("probes ", r.Probes))
+	}
+	node := print.Node{Line: line}
+	if r.Revision < p.TargetRevision && !(archived && w.single) {
+		node.Children = w.older(r, p)
+		return node
+	}
+	width := 0
+	for _, phase := range r.Phases {
+		width = max(width, utf8.RuneCountInString(phase.Name))
+	}
+	for _, phase := range r.Phases {
+		node.Children = append(node.Children, w.phase(phase, width))
+	}
+	return node
+}
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+func (w treeWriter) phase(p TreePhase, width int) print.Node {
+	mark, style := phaseMark(p.PhaseProgress)
+	name := p.Name + strings.Repeat(" ", width-utf8.RuneCountInString(p.Name))
+	node := print.Node{Line: print.Line{
+		{Text: mark + " ", Style: style}, {Text: name},
+		{Text: fmt.Sprintf("  %d/%d  ", p.Ready, p.Objects)}, {Text: phaseWords(p.PhaseProgress), Style: style},
+	}}
+	var unchanged, waiting []TreeObject
+	for _, object := range p.Items {
+		switch {
+		case object.State == objectPending && !w.expand:
+			waiting = append(waiting, object)
+		case object.State == objectReady && object.Action == "Unchanged" && !w.expand:
+			unchanged = append(unchanged, object)
+		default:
+			node.Children = append(node.Children, w.object(object))
+		}
+	}
+	if len(waiting) < len(p.Items) {
+		node.Children = append(node.Children, w.group(waiting, markPending, print.Faint, "not applied yet")...)
+	}
+	node.Children = append(node.Children, w.group(unchanged, markDone, print.Good, "unchanged")...)
+	return node
+}
+
+// group is one line for several objects, or a line for each of one or two.
+func (w treeWriter) group(objects []TreeObject, mark string, style print.Style, words string) []print.Node {
+	var nodes []print.Node
+	if len(objects) > 2 {
+		return []print.Node{{Line: print.Line{{Text: mark + " ", Style: style}, {Text: fmt.Sprintf("%d objects %s", len(objects), words)}}}}
+	}
+	for _, object := range objects {
+		nodes = append(nodes, w.object(object))
+	}
+	return nodes
+}
+
+func phaseMark(p PhaseProgress) (string, print.Style) {
+	switch v1alpha1.PhaseState(p.State) {
+	case v1alpha1.PhaseComplete:
+		return markDone, print.Good
+	case v1alpha1.PhaseProgressing:
+		return markBusy, print.Busy
+	}
+	return markPending, print.Faint
+}
+
+// phaseWords say what a phase's mark says, and what was done.
+func phaseWords(p PhaseProgress) string {
+	words := map[v1alpha1.PhaseState]string{
+		v1alpha1.PhaseComplete: "complete", v1alpha1.PhaseProgressing: "in progress", v1alpha1.PhasePending: "pending",
+	}[v1alpha1.PhaseState(p.State)]
+	if words == "" {
+		words = "not looked at"
+	}
+	if done := actionWords(p); done != "" {
+		words += ": " + done
+	}
+	return words
+}
+
+// actionWords counts what was done: "2 updated, 11 unchanged".
+func actionWords(p PhaseProgress) string {
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{p.Created, "created"}, {p.Updated, "updated"}, {p.Adopted, "adopted"}, {p.Unchanged, "unchanged"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.word))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// object is the line of one object, with what is wrong with it below.
+func (w treeWriter) object(o TreeObject) print.Node {
+	mark, style := objectMark(o)
+	line := print.Line{{Text: mark + " ", Style: style}, {Text: treeObjectName(o)}, {Text: "  "}, {Text: objectWords(o), Style: style}}
+	if w.wide {
+		for _, extra := range []string{prefixed("uid ", o.UID), prefixed("content ", o.Content), prefixed("slice ", shortDigest(strings.TrimPrefix(o.Slice, "sha256-")))} {
+			if extra != "" {
+				line = append(line, print.Span{Text: "  " + extra, Style: print.Faint})
+			}
+		}
+	}
+	return print.Node{Line: line, Below: reasonLines(o, w.now)}
+}
+
+func treeObjectName(o TreeObject) string {
+	if o.Kind == "" {
+		return "an object of slice " + shortDigest(strings.TrimPrefix(o.Slice, "sha256-"))
+	}
+	return objectName(o.ObjectReference)
+}
+
+func objectMark(o TreeObject) (string, print.Style) {
+	switch {
+	case o.State == objectReady || o.State == objectHandedOver:
+		return markDone, print.Good
+	case o.State == objectNotReady && (o.Reason == "Collision" || o.Reason == "ApplyError" || o.Reason == "ProbeFailed"):
+		return markFailed, print.Bad
+	case o.State == objectNotReady:
+		return markBusy, print.Busy
+	}
+	return markPending, print.Faint
+}
+
+// objectWords say what an object's mark says, and what was done to it.
+func objectWords(o TreeObject) string {
+	done := strings.ToLower(o.Action)
+	switch o.State {
+	case objectPending:
+		return "not applied yet"
+	case objectNotReady:
+		if done == "" {
+			return "not applied"
+		}
+		return done + ", not ready"
+	case objectInPlace, objectReady:
+		if done == "" {
+			return "in place"
+		}
+		return done
+	case objectArchived:
+		return "archived"
+	}
+	// What an older revision once did to it says nothing about the rollout.
+	return ""
+}
+
+// reasonLines say why an object is not ready and what to do about it.
+func reasonLines(o TreeObject, now time.Time) []print.Span {
+	if o.State != objectNotReady {
+		return nil
+	}
+	text := o.Reason
+	if o.Since != nil {
+		text += " for " + age(now, *o.Since)
+	}
+	if o.Message != "" {
+		text += ": " + o.Message
+	}
+	lines := []print.Span{{Text: text, Style: print.Bad}}
+	for i, pod := range o.Pods {
+		if i == mostPods {
+			lines = append(lines, print.Span{Text: fmt.Sprintf("and %d more pods", len(o.Pods)-i)})
+			break
+		}
+		lines = append(lines, print.Span{Text: pod.String(), Style: print.Bad})
+	}
+	if o.Hint != "" {
+		lines = append(lines, print.Span{Text: "Hint: " + o.Hint})
+	}
+	return lines
+}
+
+// mostPods is how many pods of a workload are shown.
+const mostPods = 3
+
+// older are the lines below a revision that is not the target: what became of
+// its objects.
+func (w treeWriter) older(r TreeRevision, p PackageSummary) []print.Node {
+	groups := map[string][]TreeObject{}
+	for _, phase := range r.Phases {
+		for _, object := range phase.Items {
+			groups[object.State] = append(groups[object.State], object)
+		}
+	}
+	var nodes []print.Node
+	add := func(objects []TreeObject, mark string, style print.Style, words string, list bool) {
+		if len(objects) == 0 {
+			return
+		}
+		node := print.Node{Line: print.Line{{Text: mark + " ", Style: style}, {Text: countObjects(len(objects)) + " " + words}}}
+		if list || w.expand {
+			for _, object := range objects {
+				node.Children = append(node.Children, w.object(object))
+			}
+		}
+		nodes = append(nodes, node)
+	}
+	target := fmt.Sprintf("revision %d", p.TargetRevision)
+	add(groups[objectHandedOver], markDone, print.Good, "handed over to "+target, false)
+	add(groups[objectServing], markBusy, print.Busy, "still of this revision, until "+target+" reaches them", true)
+	var leaving, staying []TreeObject
+	for _, object := range groups[objectLeaving] {
+		if object.Retained {
+			staying = append(staying, object)
+			continue
+		}
+		leaving = append(leaving, object)
+	}
+	add(leaving, markBusy, print.Busy, "not in "+target+": deleted when that has succeeded", true)
+	add(staying, markDone, print.Good, "not in "+target+": retained", true)
+	add(groups[objectNotReady], markFailed, print.Bad, "not ready", true)
+	add(groups[objectPending], markPending, print.Faint, "never applied by this revision", false)
+	return nodes
+}
+
+func countObjects(n int) string {
+	if n == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", n)
+}

@@ -1,0 +1,127 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/print"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares a text with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; run the test with -update to write it", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s: -want, +got:\n%s", path, diff)
+	}
+}
+
+// text is what a function writes at a width.
+func text(t *testing.T, width int, write func(p *print.Printer)) string {
+	t.Helper()
+	var out bytes.Buffer
+	p := print.New(&out, width, false)
+	write(p)
+	if p.Err() != nil {
+		t.Fatal(p.Err())
+	}
+	return out.String()
+}
+
+// views are the texts that are compared for each fixture.
+var views = map[string]func(t *testing.T, f *fixture) string{
+	"history": func(t *testing.T, f *fixture) string {
+		return text(t, 80, func(p *print.Printer) {
+			writeHistory(p, buildHistory(f.view.pkg, f.view.revisions), false, fixtureNow)
+		})
+	},
+	"tree": func(t *testing.T, f *fixture) string {
+		return text(t, 80, func(p *print.Printer) {
+			p.Tree(treeWriter{now: fixtureNow}.root(buildTree(f.view, f.view.shownRevisions(false))))
+		})
+	},
+	"status": func(t *testing.T, f *fixture) string {
+		return text(t, 80, func(p *print.Printer) { writeStatus(p, buildStatus(f.view), fixtureNow) })
+	},
+	"log": func(t *testing.T, f *fixture) string {
+		return strings.Join(transitions(nil, buildStatus(f.view)), "\n") + "\n"
+	},
+}
+
+func TestViews(t *testing.T) {
+	for name := range fixtures() {
+		for command, render := range views {
+			t.Run(name+"/"+command, func(t *testing.T) {
+				golden(t, name+"."+command, render(t, fixtureNamed(t, name)))
+			})
+		}
+	}
+}
+
+func TestViews_Get(t *testing.T) {
+	var packages []v1alpha1.Package
+	for _, name := range slices.Sorted(maps.Keys(fixtures())) {
+		packages = append(packages, *fixtureNamed(t, name).view.pkg)
+	}
+	golden(t, "get", text(t, 80, func(p *print.Printer) { writePackages(p, packages, false, fixtureNow) }))
+	golden(t, "get_wide", text(t, 0, func(p *print.Printer) { writePackages(p, packages, true, fixtureNow) }))
+}
+
+func TestViews_Wide(t *testing.T) {
+	f := fixtureNamed(t, "bad_image")
+	golden(t, "history_wide", text(t, 0, func(p *print.Printer) {
+		writeHistory(p, buildHistory(f.view.pkg, f.view.revisions), true, fixtureNow)
+	}))
+	golden(t, "tree_wide", text(t, 0, func(p *print.Printer) {
+		p.Tree(treeWriter{now: fixtureNow, wide: true, expand: true}.root(buildTree(f.view, f.view.shownRevisions(true))))
+	}))
+}
+
+func TestViews_ArchivedRevision(t *testing.T) {
+	f := fixtureNamed(t, "rolled_back")
+	golden(t, "tree_archived", text(t, 80, func(p *print.Printer) {
+		p.Tree(treeWriter{now: fixtureNow, single: true}.root(buildTree(f.view, []*v1alpha1.Revision{&f.view.revisions[1]})))
+	}))
+}
+
+// TestViews_Width holds tables and screens to 80 columns. A word that is longer
+// than the rest of a line, such as an image, may stand out.
+func TestViews_Width(t *testing.T) {
+	for name := range fixtures() {
+		for _, command := range []string{"history", "status"} {
+			for line := range strings.Lines(views[command](t, fixtureNamed(t, name))) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+					t.Errorf("%s of %s has a line of %d columns: %s", command, name, n, line)
+				}
+			}
+		}
+	}
+}
