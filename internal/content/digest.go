@@ -8,8 +8,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 )
@@ -17,17 +21,59 @@ import (
 // Canonical is a manifest as JSON with sorted keys and no white space: equal
 // manifests give equal bytes.
 func Canonical(manifest *unstructured.Unstructured) ([]byte, error) {
-	data, err := json.Marshal(manifest.Object)
+	data, err := json.Marshal(withStoredMetadata(manifest.Object))
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s %s: %w", manifest.GetKind(), manifest.GetName(), err)
 	}
 	return data, nil
 }
 
+// withStoredMetadata is the object with its metadata as the API server stores that
+// of a manifest in a Revision: without empty maps, null times and unknown fields.
+// The digest would change on the way otherwise. The object given is not changed.
+func withStoredMetadata(object map[string]any) map[string]any {
+	data, err := json.Marshal(object["metadata"])
+	if err != nil {
+		return object
+	}
+	known := &metav1.ObjectMeta{}
+	if err := utiljson.Unmarshal(data, known); err != nil {
+		return object
+	}
+	metadata, err := runtime.DefaultUnstructuredConverter.ToUnstructured(known)
+	if err != nil {
+		return object
+	}
+	if known.CreationTimestamp.IsZero() {
+		delete(metadata, "creationTimestamp")
+	}
+	stored := maps.Clone(object)
+	if _, set := object["metadata"]; set {
+		stored["metadata"] = metadata
+	}
+	return stored
+}
+
 // ObjectDigest is the hexadecimal SHA-256 of a manifest's canonical JSON.
 func ObjectDigest(canonical []byte) string {
 	sum := sha256.Sum256(canonical)
 	return hex.EncodeToString(sum[:])
+}
+
+// asStored is the probes with the API's defaults set, as they come back from the
+// API server. No probes are nil.
+func asStored(probes []v1alpha1.Probe) []v1alpha1.Probe {
+	var stored []v1alpha1.Probe
+	for _, probe := range probes {
+		probe = *probe.DeepCopy()
+		for i := range probe.Assertions {
+			if c := probe.Assertions[i].Condition; c != nil && c.Status == "" {
+				c.Status = metav1.ConditionTrue
+			}
+		}
+		stored = append(stored, probe)
+	}
+	return stored
 }
 
 // Digest is that of a revision's content: the phases, given with the digest of
@@ -55,7 +101,7 @@ func Digest(phases []v1alpha1.Phase, objects [][]string, probes []v1alpha1.Probe
 		}
 		document.Phases = append(document.Phases, entry)
 	}
-	document.Probes = probes
+	document.Probes = asStored(probes)
 	data, err := json.Marshal(document)
 	if err != nil {
 		return "", fmt.Errorf("encoding content: %w", err)

@@ -26,6 +26,10 @@ const (
 
 	// sliceLimit is how large the content of a slice of many small manifests gets.
 	sliceLimit = 512 << 10
+
+	// dataLimit is how large the data of an ObjectSlice may be, in bytes: the API
+	// takes 1,400,000 characters of base64.
+	dataLimit = 1_400_000 / 4 * 3
 )
 
 // Packed is content as it is stored.
@@ -140,6 +144,10 @@ func (p *packer) slice(objects []v1alpha1.Object, texts [][]byte, indices []int)
 	data, err := compress(raw)
 	if err != nil {
 		return err
+	}
+	if len(raw) > inflateLimit || len(data) > dataLimit {
+		return fmt.Errorf("object %d has %d bytes, %d when compressed, and at most %d and %d can be stored: make it smaller, or split it",
+			indices[0], len(raw), len(data), inflateLimit, dataLimit)
 	}
 	p.packed.Slices = append(p.packed.Slices, v1alpha1.ObjectSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

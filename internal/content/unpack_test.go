@@ -1,0 +1,129 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package content
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/render"
+)
+
+func TestUnpack_Altered(t *testing.T) {
+	sliceOf := func(raw string) *v1alpha1.ObjectSlice {
+		data, err := compress([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &v1alpha1.ObjectSlice{ObjectMeta: metav1.ObjectMeta{Name: SliceName([]byte(raw))}, Data: data}
+	}
+	good := func() *v1alpha1.ObjectSlice {
+		packed, err := Pack([]render.Phase{{Name: "a", Objects: objectsOf(configMap("a", strings.Repeat("x", InlineLimit)))}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &packed.Slices[0]
+	}
+	tests := map[string]struct {
+		reason string
+		slice  func() *v1alpha1.ObjectSlice
+		want   string
+	}{
+		"NoData": {
+			reason: "a slice that has lost its data",
+			slice:  func() *v1alpha1.ObjectSlice { s := good(); s.Data = nil; return s },
+			want:   "does not hold gzip'd data",
+		},
+		"NotCompressed": {
+			reason: "data of another form",
+			slice:  func() *v1alpha1.ObjectSlice { s := good(); s.Data = []byte(`{"kind":"A"}`); return s },
+			want:   "does not hold gzip'd data",
+		},
+		"CutOff": {
+			reason: "data that ends too early",
+			slice:  func() *v1alpha1.ObjectSlice { s := good(); s.Data = s.Data[:len(s.Data)-9]; return s },
+			want:   "cannot be inflated",
+		},
+		"TrailingBytes": {
+			reason: "data that goes on after its end",
+			slice:  func() *v1alpha1.ObjectSlice { s := good(); s.Data = append(s.Data, "tail"...); return s },
+			want:   "cannot be inflated",
+		},
+		"OtherContent": {
+			reason: "content under a name that is not its digest: somebody has exchanged it",
+			slice: func() *v1alpha1.ObjectSlice {
+				s := sliceOf(`{"apiVersion":"v1","kind":"A"}`)
+				s.Name = good().Name
+				return s
+			},
+			want: "holds other content than its name says",
+		},
+		"AppendedContent": {
+			reason: "a second gzip stream after the first is content, too",
+			slice: func() *v1alpha1.ObjectSlice {
+				s := good()
+				s.Data = append(s.Data, sliceOf("\n{}").Data...)
+				return s
+			},
+			want: "holds other content than its name says",
+		},
+		"NoManifest": {
+			reason: "content of the right digest that is no manifest",
+			slice:  func() *v1alpha1.ObjectSlice { return sliceOf("{\"apiVersion\":\"v1\",\"kind\":\"A\"}\n") },
+			want:   "holds a manifest that cannot be read",
+		},
+		"NoKind": {
+			reason: "an object without a kind",
+			slice:  func() *v1alpha1.ObjectSlice { return sliceOf(`{"apiVersion":"v1"}`) },
+			want:   "holds a manifest that cannot be read",
+		},
+		"Bomb": {
+			reason: "a few kilobytes that inflate to more memory than a manager has",
+			slice: func() *v1alpha1.ObjectSlice {
+				var out bytes.Buffer
+				w := gzip.NewWriter(&out)
+				zeros := make([]byte, 1<<20)
+				for range 128 {
+					if _, err := w.Write(zeros); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+				return &v1alpha1.ObjectSlice{ObjectMeta: metav1.ObjectMeta{Name: "sha256-bomb"}, Data: out.Bytes()}
+			},
+			want: "inflates to more than 33554432 bytes",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			slice := tc.slice()
+			manifests, err := Unpack(slice)
+			var unavailable *UnavailableError
+			if !errors.As(err, &unavailable) {
+				t.Fatalf("%s: Unpack = %d manifests and error %v, want an *UnavailableError", tc.reason, len(manifests), err)
+			}
+			if unavailable.Slice != slice.Name || !strings.Contains(unavailable.Reason, tc.want) {
+				t.Errorf("%s: error %q, want one that names %s and says %q", tc.reason, err, slice.Name, tc.want)
+			}
+		})
+	}
+}
+
+func TestUnavailableError(t *testing.T) {
+	if got := (&UnavailableError{Reason: "the content is altered"}).Error(); got != "the content is altered" {
+		t.Errorf("without a slice the reason stands alone, got %q", got)
+	}
+	got := (&UnavailableError{Slice: "sha256-1", Reason: "does not exist"}).Error()
+	if want := "ObjectSlice sha256-1 does not exist: restore it, or create a new revision"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
