@@ -107,7 +107,7 @@ func manifestOf(ctx context.Context, reader client.Reader, slices map[string][]*
 		}
 		slices[object.Slice.Name] = held
 	}
-	if int(object.Slice.Index) >= len(held) {
+	if object.Slice.Index < 0 || int(object.Slice.Index) >= len(held) {
 		return nil, &InvalidError{Err: fmt.Errorf("ObjectSlice %s holds %d manifests, and number %d is asked for", object.Slice.Name, len(held), object.Slice.Index)}
 	}
 	return held[object.Slice.Index], nil

@@ -1,0 +1,311 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/revisions"
+)
+
+// fakeSlices is a reader of ObjectSlices that counts what it is asked.
+type fakeSlices struct {
+	slices map[string]v1alpha1.ObjectSlice
+	err    error
+	reads  int
+}
+
+func (f *fakeSlices) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	f.reads++
+	if f.err != nil {
+		return f.err
+	}
+	slice, ok := f.slices[key.Name]
+	target, isSlice := object.(*v1alpha1.ObjectSlice)
+	if !ok || !isSlice {
+		return apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "objectslices"}, key.Name)
+	}
+	slice.DeepCopyInto(target)
+	return nil
+}
+
+func (f *fakeSlices) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("nothing here is to be listed")
+}
+
+func configMap(name, value string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": name, "namespace": "istio-system"},
+		"data":     map[string]any{"value": value},
+	}}
+}
+
+func raw(text string) v1alpha1.Object {
+	return v1alpha1.Object{Object: &runtime.RawExtension{Raw: []byte(text)}}
+}
+
+// packed stores manifests, the ones after the first in slices, as a front does.
+func packed(t *testing.T, manifests ...*unstructured.Unstructured) (*v1alpha1.Revision, *fakeSlices) {
+	t.Helper()
+	phase := render.Phase{Name: "plane"}
+	for _, m := range manifests {
+		phase.Objects = append(phase.Objects, render.Object{Manifest: m})
+	}
+	p, err := content.Pack([]render.Phase{phase}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := &fakeSlices{slices: map[string]v1alpha1.ObjectSlice{}}
+	for _, slice := range p.Slices {
+		reader.slices[slice.Name] = slice
+	}
+	return &v1alpha1.Revision{
+		ObjectMeta: metav1.ObjectMeta{Name: "istiod-3"},
+		Spec:       v1alpha1.RevisionSpec{Package: "istiod", Revision: 3, Phases: p.Phases, ContentDigest: p.Digest},
+	}, reader
+}
+
+func manifestsOf(r revisions.Revision) []map[string]any {
+	var all []map[string]any
+	for _, phase := range r.Phases {
+		for _, object := range phase.Objects {
+			all = append(all, object.Manifest.Object)
+		}
+	}
+	return all
+}
+
+func TestRevision(t *testing.T) {
+	small, large, other := configMap("small", "x"), configMap("large", strings.Repeat("x", content.InlineLimit)), configMap("other", strings.Repeat("y", content.InlineLimit))
+	revision, reader := packed(t, small, large, other, configMap("last", "z"))
+	revision.Status = v1alpha1.RevisionStatus{
+		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue}},
+		Inventory: []v1alpha1.InventoryEntry{{
+			ObjectReference: v1alpha1.ObjectReference{Version: "v1", Kind: "ConfigMap", Namespace: "istio-system", Name: "small"},
+			UID:             "u1", Action: "Adopted", Content: "c1", Fields: "f1",
+		}},
+	}
+	before := revision.DeepCopy()
+	loaded, err := Revision(t.Context(), reader, revision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []map[string]any{small.Object, large.Object, other.Object, configMap("last", "z").Object}
+	if diff := cmp.Diff(want, manifestsOf(loaded)); diff != "" {
+		t.Errorf("manifests (-stored +loaded):\n%s", diff)
+	}
+	if loaded.Number != 3 || !loaded.Succeeded || len(loaded.Phases) != 1 || loaded.Phases[0].Name != "plane" {
+		t.Errorf("loaded revision %d, succeeded %t, phases %d; want 3, true and plane", loaded.Number, loaded.Succeeded, len(loaded.Phases))
+	}
+	id := revisions.ObjectID{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "istio-system", Name: "small"}
+	wantRecords := map[revisions.ObjectID]revisions.Record{id: {UID: "u1", Action: revisions.ActionAdopted, Content: "c1", Fields: "f1"}}
+	if diff := cmp.Diff(wantRecords, loaded.Records); diff != "" {
+		t.Errorf("records (-inventory +loaded):\n%s", diff)
+	}
+	if reader.reads != 2 {
+		t.Errorf("%d reads of 2 slices", reader.reads)
+	}
+	if diff := cmp.Diff(before, revision); diff != "" {
+		t.Errorf("the revision was changed (-before +after):\n%s", diff)
+	}
+	if err := loaded.Validate(); err != nil {
+		t.Errorf("the engine refuses what was loaded: %v", err)
+	}
+}
+
+// A slice that several objects refer to is read once.
+func TestManifests_ReadsASliceOnce(t *testing.T) {
+	text := "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{\"name\":\"a\"}}\n{\"apiVersion\":\"v1\",\"kind\":\"B\",\"metadata\":{\"name\":\"b\"}}"
+	slice := sliceOf(t, text)
+	reader := &fakeSlices{slices: map[string]v1alpha1.ObjectSlice{slice.Name: slice}}
+	refer := func(index int32) v1alpha1.Object {
+		return v1alpha1.Object{Slice: &v1alpha1.SliceReference{Name: slice.Name, Index: index}}
+	}
+	all, err := Manifests(t.Context(), reader, &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Phases: []v1alpha1.Phase{
+		{Name: "one", Objects: []v1alpha1.Object{refer(1)}}, {Name: "two", Objects: []v1alpha1.Object{refer(0)}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := all[0][0].GetKind() + all[1][0].GetKind(); got != "BA" {
+		t.Errorf("got the kinds %s, want BA", got)
+	}
+	if reader.reads != 1 {
+		t.Errorf("the slice was read %d times", reader.reads)
+	}
+}
+
+func TestRevision_Errors(t *testing.T) {
+	const (
+		invalid     = "invalid"
+		unavailable = "unavailable"
+		another     = "another"
+	)
+	const secret = "cGFzc3dvcmQ="
+	inline := func(objects ...v1alpha1.Object) func(*testing.T) (*v1alpha1.Revision, *fakeSlices) {
+		return func(*testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			return &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{Name: "plane", Objects: objects}}}}, &fakeSlices{}
+		}
+	}
+	withLarge := func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+		return packed(t, configMap("small", "x"), configMap("large", strings.Repeat("x", content.InlineLimit)))
+	}
+	tests := map[string]struct {
+		reason  string
+		content func(*testing.T) (*v1alpha1.Revision, *fakeSlices)
+		class   string
+		want    string
+	}{
+		"MissingSlice": {
+			reason:  "a slice that is gone may be restored",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) { r, _ := withLarge(t); return r, &fakeSlices{} },
+			class:   unavailable, want: "phase plane, object 1: ObjectSlice sha256-",
+		},
+		"AlteredSlice": {
+			reason: "what a slice holds is proven, not believed",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+				r, f := withLarge(t)
+				for name, slice := range f.slices {
+					slice.Data = sliceOf(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"}}`).Data
+					f.slices[name] = slice
+				}
+				return r, f
+			},
+			class: unavailable, want: "holds other content than its name says",
+		},
+		"UnreadableSlice": {
+			reason: "an API server that does not answer says nothing about the content",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+				r, f := withLarge(t)
+				f.err = errors.New("timeout")
+				return r, f
+			},
+			class: another, want: "timeout",
+		},
+		"AlteredInlineManifest": {
+			reason: "inline content is proven by the revision's digest",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+				r, f := withLarge(t)
+				r.Spec.Phases[0].Objects[0].Object.Raw = []byte(strings.ReplaceAll(string(r.Spec.Phases[0].Objects[0].Object.Raw), `"x"`, `"y"`))
+				return r, f
+			},
+			class: unavailable, want: "spec.contentDigest says sha256:",
+		},
+		"AlteredPolicy": {
+			reason: "how objects are treated is content, too",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+				r, f := withLarge(t)
+				r.Spec.Phases[0].Objects[0].CollisionProtection = v1alpha1.CollisionNone
+				return r, f
+			},
+			class: unavailable, want: "spec.contentDigest says sha256:",
+		},
+		"IndexBeyondTheSlice": {
+			reason: "a reference to nothing can never be used",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+				r, f := withLarge(t)
+				r.Spec.Phases[0].Objects[1].Slice.Index = 1
+				return r, f
+			},
+			class: invalid, want: "holds 1 manifests, and number 1 is asked for",
+		},
+		"NegativeIndex": {
+			reason: "data does not make a manager panic",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+				r, f := withLarge(t)
+				r.Spec.Phases[0].Objects[1].Slice.Index = -1
+				return r, f
+			},
+			class: invalid, want: "number -1 is asked for",
+		},
+		"NeitherObjectNorSlice": {
+			reason: "an object needs a manifest", content: inline(v1alpha1.Object{}),
+			class: invalid, want: "phase plane, object 0: neither object nor slice is set",
+		},
+		"NoJSON": {
+			reason: "a manifest must be readable", content: inline(raw(`{"kind":`)),
+			class: invalid, want: "phase plane, object 0: reading the manifest",
+		},
+		"NoKind": {
+			reason: "a manifest must say what it is", content: inline(raw(`{"apiVersion":"v1"}`)),
+			class: invalid, want: "phase plane, object 0: reading the manifest",
+		},
+		"InlineSecret": {
+			reason:  "everybody who reads revisions would read its values",
+			content: inline(raw(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"ca","namespace":"istio-system"},"data":{"key":"` + secret + `"}}`)),
+			class:   invalid, want: "phase plane: Secret istio-system/ca stands in the revision",
+		},
+		"SecretInASlice": {
+			reason: "a slice can be read as well",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+				slice := sliceOf(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"ca"},"data":{"key":"`+secret+`"}}`)
+				return &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{
+					Name: "plane", Objects: []v1alpha1.Object{{Slice: &v1alpha1.SliceReference{Name: slice.Name}}},
+				}}}}, &fakeSlices{slices: map[string]v1alpha1.ObjectSlice{slice.Name: slice}}
+			},
+			class: invalid, want: "phase plane: Secret /ca stands in the revision",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			revision, reader := tc.content(t)
+			loaded, err := Revision(t.Context(), reader, revision)
+			if err == nil {
+				t.Fatalf("%s: it was loaded", tc.reason)
+			}
+			var i *InvalidError
+			var u *content.UnavailableError
+			class := another
+			switch {
+			case errors.As(err, &i):
+				class = invalid
+			case errors.As(err, &u):
+				class = unavailable
+			}
+			if class != tc.class || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: error of class %s: %v; want class %s and %q", tc.reason, class, err, tc.class, tc.want)
+			}
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%s: the error tells a secret: %v", tc.reason, err)
+			}
+			if loaded.Phases != nil {
+				t.Errorf("%s: phases came with the error", tc.reason)
+			}
+		})
+	}
+}
+
+// A Secret of another API group than the core one holds no values of ours.
+func TestRevision_KindSecretOfAnotherGroup(t *testing.T) {
+	_, err := Revision(t.Context(), &fakeSlices{}, &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{
+		Name: "plane", Objects: []v1alpha1.Object{raw(`{"apiVersion":"example.com/v1","kind":"Secret","metadata":{"name":"a"}}`)},
+	}}}})
+	if err != nil {
+		t.Errorf("a custom kind Secret was refused: %v", err)
+	}
+}
+
+func TestInvalidError(t *testing.T) {
+	cause := errors.New("it cannot be used")
+	err := fmt.Errorf("loading: %w", &InvalidError{Err: cause})
+	if !errors.Is(err, cause) || err.Error() != "loading: it cannot be used" {
+		t.Errorf("got %q, which does not stand for its cause", err)
+	}
+}
