@@ -4,17 +4,17 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -38,7 +38,7 @@ func TestExitCodes(t *testing.T) {
 		"TwoPackages":     {reason: "One at a time.", args: []string{"tree", "a", "b"}, code: CodeUsage, err: "b is one too many"},
 		"AllAndRevision":  {reason: "Flags that exclude each other.", args: []string{"tree", "a", "--all", "--revision", "1"}, code: CodeUsage},
 		"TimeoutNoWatch":  {reason: "A timeout without --watch would be ignored.", fixture: "done", args: []string{"status", fixturePackage, "--timeout", "1s"}, code: CodeUsage, err: "--watch"},
-		"NotFound":        {reason: "What exists is named.", fixture: "done", args: []string{"status", "istio"}, code: CodeNotFound, err: "package istio: not in the cluster at https://cluster.example:6443; there are: " + fixturePackage},
+		"NotFound":        {reason: "What exists is named.", fixture: "done", args: []string{"status", "istio"}, code: CodeNotFound, err: "package istio: not in the cluster at https://cluster.example; there are: " + fixturePackage},
 		"NotFoundAtAll":   {reason: "An empty cluster is told from a wrong name.", args: []string{"history", "istio"}, code: CodeNotFound, err: "which has no packages"},
 		"GetNotFound":     {reason: "What is found is printed all the same.", fixture: "done", args: []string{"get", fixturePackage, "istio"}, code: CodeNotFound, out: "RolledOut", err: "istio"},
 		"TreeNoRevision":  {reason: "The revisions that exist are named.", fixture: "done", args: []string{"tree", fixturePackage, "--revision", "9"}, code: CodeNotFound, err: "has no revision 9; there are: 1, 2, 3"},
@@ -69,18 +69,18 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
+	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	run := func(args ...string) result {
 		var out, err buffer
 		a := newApp(Config{Args: append([]string{"strata"}, args...), In: strings.NewReader(""), Out: &out, Err: &err, Getenv: func(string) string { return "" }})
 		return result{code: a.execute(t.Context()), out: out.String(), err: err.String()}
 	}
 	t.Run("ConnectionRefused", func(t *testing.T) {
-		run("get", "--server", "https://127.0.0.1:1", "--kubeconfig", "").wants(t, CodeUnreachable, "",
+		run("get", "--server", "https://127.0.0.1:1").wants(t, CodeUnreachable, "",
 			"no cluster answers at https://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused; start a local one with `strata up`, or name another with --kubeconfig or --context")
 	})
 	t.Run("NoKubeconfig", func(t *testing.T) {
-		t.Setenv("KUBECONFIG", t.TempDir()+"/none")
-		t.Setenv("KUBERNETES_SERVICE_HOST", "")
 		run("get").wants(t, CodeUnreachable, "", "no kubeconfig at ")
 	})
 	t.Run("VersionIsQuiet", func(t *testing.T) {
@@ -92,42 +92,31 @@ func TestUnreachable(t *testing.T) {
 	})
 }
 
-// failing is a cluster that answers every read with an error.
-func failing(t *testing.T, err error) *terminal {
-	tm := newTerminal(t, nil)
-	tm.client = interceptor.NewClient(tm.client, interceptor.Funcs{
-		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-			return err
-		},
-		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-			return err
-		},
-	})
-	return tm
-}
-
+// TestAPIErrors has the API server answer each request with an error.
 func TestAPIErrors(t *testing.T) {
+	status := func(err *apierrors.StatusError) func(*http.Request) *metav1.Status {
+		return func(*http.Request) *metav1.Status {
+			err.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+			return &err.ErrStatus
+		}
+	}
 	resource := schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "packages"}
 	cases := map[string]struct {
 		reason string
-		err    error
+		fail   func(*http.Request) *metav1.Status
 		code   Code
 		text   string
 	}{
-		"NotInstalled": {
-			reason: "A cluster without the CRDs answers 404 with a text that is no API status.",
-			err:    apierrors.NewGenericServerResponse(404, "get", resource, "", "404 page not found", 0, true),
-			code:   CodeNotFound, text: "has no Strata: its CustomResourceDefinitions are not installed",
-		},
-		"Unauthorized": {reason: "CI tries again with new credentials.", err: apierrors.NewUnauthorized("expired"), code: CodeUnreachable, text: "does not accept these credentials"},
-		"Unavailable":  {reason: "CI tries again later.", err: apierrors.NewServiceUnavailable("starting"), code: CodeUnreachable, text: "cannot answer at present"},
-		"Forbidden":    {reason: "Trying again does not help.", err: apierrors.NewForbidden(resource, "", nil), code: CodeFalse, text: "forbidden"},
-		"Interrupted":  {reason: "A signal is no error of the cluster.", err: context.Canceled, code: CodeInterrupted},
+		"Unauthorized": {reason: "CI tries again with new credentials.", fail: status(apierrors.NewUnauthorized("expired")), code: CodeUnreachable, text: "does not accept these credentials"},
+		"Unavailable":  {reason: "CI tries again later.", fail: status(apierrors.NewServiceUnavailable("starting")), code: CodeUnreachable, text: "cannot answer at present"},
+		"Forbidden":    {reason: "Trying again does not help.", fail: status(apierrors.NewForbidden(resource, "", nil)), code: CodeFalse, text: "forbidden"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for _, args := range [][]string{{"get"}, {"get", "x"}, {"history", "x"}, {"status", "x", "-w"}} {
-				failing(t, tc.err).run(args...).wants(t, tc.code, "", tc.text)
+				tm := newTerminal(t, nil)
+				tm.server.fail = tc.fail
+				tm.run(args...).wants(t, tc.code, "", tc.text)
 				if t.Failed() {
 					t.Fatal(args, tc.reason)
 				}
@@ -136,9 +125,49 @@ func TestAPIErrors(t *testing.T) {
 	}
 }
 
+// TestNotInstalled has a server that knows none of our kinds: it answers 404 with
+// a text that is no API status.
+func TestNotInstalled(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	tm := newTerminal(t, nil)
+	for _, args := range [][]string{{"get"}, {"get", "x"}, {"tree", "x"}, {"status", "x"}, {"status", "x", "-w"}} {
+		tm.run(append(args, "--server", server.URL)...).wants(t, CodeNotFound, "", "has no Strata: its CustomResourceDefinitions are not installed")
+	}
+}
+
+// TestForbiddenDetails has a user who may read packages and revisions, and
+// neither pods nor slices: the view does without.
+func TestForbiddenDetails(t *testing.T) {
+	tm := newTerminal(t, fixtureNamed(t, "bad_image"))
+	tm.server.fail = func(r *http.Request) *metav1.Status {
+		for _, resource := range []string{"objectslices", "replicasets", "pods"} {
+			if strings.Contains(r.URL.Path, "/"+resource) {
+				err := apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", nil).ErrStatus
+				err.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+				return &err
+			}
+		}
+		return nil
+	}
+	r := tm.run("tree", fixturePackage)
+	r.wants(t, CodeOK, "an object of slice ", "some objects cannot be named")
+	r.wants(t, CodeOK, "ProbeFailed for 12s", "why pods do not run is not shown")
+}
+
+// TestFailingPods goes from the Deployment over its ReplicaSets to the pods.
+func TestFailingPods(t *testing.T) {
+	tm := newTerminal(t, fixtureNamed(t, "bad_image"))
+	for _, command := range []string{"tree", "status"} {
+		r := tm.run(command, fixturePackage)
+		if n := strings.Count(r.out, "Pod istiod"); n != 1 || !strings.Contains(r.out, "x2x7p: ErrImagePull:") {
+			t.Errorf("%s names %d pods, want the one that fails:\n%s", command, n, r.out)
+		}
+	}
+}
+
 func TestGet_Documents(t *testing.T) {
 	f := fixtureNamed(t, "done")
-	f.view.pkg.ManagedFields = nil
 	for _, format := range []string{"json", "yaml"} {
 		t.Run(format, func(t *testing.T) {
 			tm := newTerminal(t, f)

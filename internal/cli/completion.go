@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/strata-run/strata/internal/cli/print"
+	"github.com/strata-run/strata/internal/cli/output"
 )
 
 // completionTimeout bounds how long a shell waits for the cluster.
@@ -51,8 +51,10 @@ make it executable.`,
 }
 
 func kubectlCompletion(_ *cobra.Command, w io.Writer) error {
-	_, err := io.WriteString(w, "#!/bin/sh\nexec kubectl strata __complete \"$@\"\n")
-	return err
+	if _, err := io.WriteString(w, "#!/bin/sh\nexec kubectl strata __complete \"$@\"\n"); err != nil {
+		return fmt.Errorf("writing the script: %w", err)
+	}
+	return nil
 }
 
 // completePackages completes names of packages, as many as limit allows, -1 for
@@ -112,15 +114,11 @@ func (a *app) completeRevisions(cmd *cobra.Command, args []string, prefix string
 }
 
 func completionContext(cmd *cobra.Command) (context.Context, context.CancelFunc) {
-	ctx := cmd.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	return context.WithTimeout(ctx, completionTimeout)
+	return context.WithTimeout(cmd.Context(), completionTimeout)
 }
 
 // describe is a completion with words that the shell shows beside it.
 func describe(what string, words ...string) cobra.Completion {
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
-	return fmt.Sprintf("%s\t%s", print.Clean(what), print.Clean(strings.Join(words, ", ")))
+	return fmt.Sprintf("%s\t%s", output.Clean(what), output.Clean(strings.Join(words, ", ")))
 }

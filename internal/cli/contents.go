@@ -20,6 +20,7 @@ import (
 // identity names an object whatever the version of its API.
 type identity struct {
 	schema.GroupKind
+
 	namespace, name string
 }
 

@@ -7,11 +7,11 @@
 // flags, reading, printing. What a command shows is a document, a plain struct
 // ([History], [Tree], [Status], [Rollback], [Version]) that a pure function
 // builds from API objects, in the file NAME_document.go; another turns it into
-// text, in NAME_text.go, through the package print, which makes cluster data safe
+// text, in NAME_text.go, through the package output, which makes cluster data safe
 // for a terminal. -o json and -o yaml write the document itself; `get` alone
 // writes the API objects.
 //
-//	package + revisions ──► document ──► print: text, or JSON and YAML
+//	package + revisions ──► document ──► output: text, or JSON and YAML
 //	   (load.go, follow.go)   (pure)
 //
 // What every command keeps to:

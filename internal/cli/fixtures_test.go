@@ -5,13 +5,16 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
@@ -35,6 +38,14 @@ type fixture struct {
 	t    *testing.T
 	view view
 	objs []v1alpha1.ObjectSlice
+	// cluster are further objects, such as pods.
+	cluster []clusterObject
+}
+
+// clusterObject is an object and where it stands.
+type clusterObject struct {
+	collection string
+	object     any
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -55,9 +66,7 @@ func newFixture(t *testing.T) *fixture {
 
 func manifest(apiVersion, kind, namespace, name string, more map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
-	for k, v := range more {
-		u.Object[k] = v
-	}
+	maps.Copy(u.Object, more)
 	u.SetAPIVersion(apiVersion)
 	u.SetKind(kind)
 	u.SetNamespace(namespace)
@@ -169,7 +178,7 @@ func (f *fixture) reached(r *v1alpha1.Revision, objects int, action func(kind, n
 func created(string, string) string { return "Created" }
 
 // upgraded is what an upgrade does: two config maps and the deployment differ.
-func upgraded(kind, name string) string {
+func upgraded(kind, _ string) string {
 	if kind == "Deployment" || kind == "ConfigMap" {
 		return "Updated"
 	}
@@ -310,10 +319,7 @@ func fixtureBadImage(f *fixture) {
 	notReady(r, "control-plane", istiod, "ProbeFailed", "0 of 1 updated replicas are available", "")
 	r.Status.Phase, r.Status.Probes = "1/3", "15/18"
 	f.progressing(r, "True", v1alpha1.ReasonRollingOut, "phase 2/3 control-plane waits for Deployment openshift-ingress/istiod-openshift-gateway: 0 of 1 updated replicas are available")
-	f.view.pods["uid-15"] = []PodTrouble{{
-		Namespace: "openshift-ingress", Name: "istiod-openshift-gateway-5c9d8f7b6d-x2x7p", Container: "discovery",
-		Reason: "ErrImagePull", Message: `image "docker.io/istio/pilot:1.31.0-does-not-exist" cannot be pulled`,
-	}}
+	f.failingPod("uid-15")
 }
 
 func (f *fixture) done() {
@@ -348,3 +354,28 @@ func fixtureNamed(t *testing.T, name string) *fixture {
 
 // raw is a manifest as it stands inline.
 func raw(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }
+
+// failingPod adds a pod of a deployment whose image cannot be pulled, and its
+// ReplicaSet; another one runs.
+func (f *fixture) failingPod(deployment string) {
+	f.t.Helper()
+	isController := true
+	owned := func(name, uid, kind string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{
+			Name: name, Namespace: "openshift-ingress", UID: types.UID("uid of " + name), Labels: map[string]string{"app": "istiod"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: kind, UID: types.UID(uid), Controller: &isController}},
+		}
+	}
+	const set, other = "istiod-openshift-gateway-5c9d8f7b6d", "istiod-openshift-gateway-7f6c5d4b3a"
+	for _, name := range []string{set, other} {
+		f.cluster = append(f.cluster, clusterObject{replicaSetsPath, metav1.PartialObjectMetadata{ObjectMeta: owned(name, deployment, "Deployment")}})
+	}
+	failing := corev1.Pod{ObjectMeta: owned(set+"-x2x7p", "uid of "+set, "ReplicaSet")}
+	failing.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "discovery", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
+		Reason: "ErrImagePull", Message: `image "docker.io/istio/pilot:1.31.0-does-not-exist" cannot be pulled`,
+	}}}}
+	running := corev1.Pod{ObjectMeta: owned(other+"-k4k4k", "uid of "+other, "ReplicaSet")}
+	running.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "discovery", Ready: true}}
+	f.cluster = append(f.cluster, clusterObject{podsPath, failing}, clusterObject{podsPath, running})
+	f.view.pods[deployment] = troubleOf([]corev1.Pod{failing, running}, map[types.UID]bool{types.UID("uid of " + set): true, types.UID("uid of " + other): true})
+}

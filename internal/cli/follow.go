@@ -68,9 +68,13 @@ func packageFeed(name string) feed {
 		options: []client.ListOption{client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", name)}},
 		listed: func(s *snapshot, list client.ObjectList) {
 			s.packageRead, s.pkg = true, nil
-			for _, p := range list.(*v1alpha1.PackageList).Items {
-				if p.Name == name {
-					s.pkg = &p
+			packages, ok := list.(*v1alpha1.PackageList)
+			if !ok {
+				return
+			}
+			for i := range packages.Items {
+				if packages.Items[i].Name == name {
+					s.pkg = &packages.Items[i]
 				}
 			}
 		},
@@ -94,7 +98,11 @@ func revisionFeed(pkg string) feed {
 		options: []client.ListOption{client.MatchingFields{packageField: pkg}},
 		listed: func(s *snapshot, list client.ObjectList) {
 			s.revisionsRead = true
-			s.revisions = slices.DeleteFunc(list.(*v1alpha1.RevisionList).Items, func(r v1alpha1.Revision) bool { return !isOurs(r) })
+			revisions, ok := list.(*v1alpha1.RevisionList)
+			if !ok {
+				return
+			}
+			s.revisions = slices.DeleteFunc(revisions.Items, func(r v1alpha1.Revision) bool { return !isOurs(r) })
 			sortRevisions(s.revisions)
 		},
 		changed: func(s *snapshot, event watch.EventType, o runtime.Object) {
@@ -155,7 +163,7 @@ func (c *cluster) run(ctx context.Context, f feed, out chan<- change) {
 func (c *cluster) listAndWatch(ctx context.Context, f feed, send func(change) bool) error {
 	list := f.newList()
 	if err := c.client.List(ctx, list, f.options...); err != nil {
-		return err
+		return fmt.Errorf("listing %T: %w", list, err)
 	}
 	version := list.GetResourceVersion()
 	if !send(change{apply: func(s *snapshot) { f.listed(s, list) }}) {
@@ -164,7 +172,7 @@ func (c *cluster) listAndWatch(ctx context.Context, f feed, send func(change) bo
 	options := append(slices.Clone(f.options), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
 	w, err := c.client.Watch(ctx, f.newList(), options...)
 	if err != nil {
-		return err
+		return fmt.Errorf("watching %T: %w", list, err)
 	}
 	defer w.Stop()
 	for {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli/print"
+	"github.com/strata-run/strata/internal/cli/output"
 )
 
 type getOptions struct {
@@ -71,11 +71,13 @@ func (a *app) get(ctx context.Context, o getOptions, args []string) error {
 
 // selectPackages reads the packages of some names in their order, or all that a
 // selector takes. Names that do not exist are returned.
-func (c *cluster) selectPackages(ctx context.Context, s labels.Selector, names []string) (found []v1alpha1.Package, missing []string, err error) {
+func (c *cluster) selectPackages(ctx context.Context, s labels.Selector, names []string) ([]v1alpha1.Package, []string, error) {
 	if len(names) == 0 {
-		found, err = c.packages(ctx, s)
-		return found, nil, err
+		all, err := c.packages(ctx, s)
+		return all, nil, err
 	}
+	var found []v1alpha1.Package
+	var missing []string
 	for _, arg := range names {
 		p := &v1alpha1.Package{}
 		err := c.client.Get(ctx, client.ObjectKey{Name: packageName(arg)}, p)
@@ -100,7 +102,7 @@ func (a *app) printPackages(o outputFlag, packages []v1alpha1.Package, single bo
 		return printDocument(p, o.value, packageDocument(packages, single))
 	case o.value == outputName:
 		for i := range packages {
-			p.Line(print.Span{Text: "package." + v1alpha1.GroupVersion.Group + "/" + packages[i].Name})
+			p.Line(output.Span{Text: "package." + v1alpha1.GroupVersion.Group + "/" + packages[i].Name})
 		}
 	case len(packages) == 0:
 		a.note("No packages found.")
@@ -125,24 +127,24 @@ func packageDocument(packages []v1alpha1.Package, single bool) any {
 }
 
 // writePackages writes the table of packages.
-func writePackages(p *print.Printer, packages []v1alpha1.Package, wide bool, now time.Time) {
-	columns := []print.Column{
+func writePackages(p *output.Printer, packages []v1alpha1.Package, wide bool, now time.Time) {
+	columns := []output.Column{
 		{Head: "NAME"}, {Head: "CURRENT", Short: "CUR"}, {Head: "TARGET", Short: "TGT"}, {Head: "VERSION"}, {Head: "STATE"},
 		{Head: "PHASE"}, {Head: "PROBES"}, {Head: "AVAILABLE", Short: "AVAIL"}, {Head: "AGE"},
 	}
 	if wide {
-		columns = append(columns, print.Column{Head: "READY"}, print.Column{Head: "FRONT"}, print.Column{Head: "MESSAGE"})
+		columns = append(columns, output.Column{Head: "READY"}, output.Column{Head: "FRONT"}, output.Column{Head: "MESSAGE"})
 	}
-	rows := make([][]print.Cell, len(packages))
+	rows := make([][]output.Cell, len(packages))
 	for i := range packages {
 		rows[i] = packageRow(&packages[i], wide, now)
 	}
 	p.Table(columns, rows)
 }
 
-func packageRow(pkg *v1alpha1.Package, wide bool, now time.Time) []print.Cell {
+func packageRow(pkg *v1alpha1.Package, wide bool, now time.Time) []output.Cell {
 	s := summarisePackage(pkg, nil)
-	row := []print.Cell{
+	row := []output.Cell{
 		{Text: s.Name},
 		{Text: number(s.CurrentRevision)},
 		{Text: number(s.TargetRevision)},
@@ -154,31 +156,33 @@ func packageRow(pkg *v1alpha1.Package, wide bool, now time.Time) []print.Cell {
 		{Text: age(now, pkg.CreationTimestamp)},
 	}
 	if wide {
-		row = append(row, print.Cell{Text: s.Ready, Style: truthStyle(s.Ready)}, print.Cell{Text: s.Front}, print.Cell{Text: s.Message})
+		row = append(row, output.Cell{Text: s.Ready, Style: truthStyle(s.Ready)}, output.Cell{Text: s.Front}, output.Cell{Text: s.Message})
 	}
 	return row
 }
 
 // stateStyle is the style of a package's state or a revision's outcome.
-func stateStyle(state string) print.Style {
+func stateStyle(state string) output.Style {
 	switch state {
 	case v1alpha1.ReasonRolledOut, v1alpha1.ReasonRolledBack, outcomeSucceeded:
-		return print.Good
+		return output.Good
 	case v1alpha1.ReasonRollingOut, v1alpha1.ReasonPaused, v1alpha1.ReasonTearingDown, v1alpha1.ReasonArchiving, statePending:
-		return print.Busy
+		return output.Busy
 	case v1alpha1.ReasonArchived, v1alpha1.ReasonNoRevision, outcomeSuperseded:
-		return print.Plain
+		return output.Plain
+	default:
+		return output.Bad
 	}
-	return print.Bad
 }
 
 // truthStyle is the style of a condition's status.
-func truthStyle(status string) print.Style {
-	switch metav1.ConditionStatus(status) {
-	case metav1.ConditionTrue:
-		return print.Good
-	case metav1.ConditionFalse:
-		return print.Bad
+func truthStyle(status string) output.Style {
+	switch status {
+	case string(metav1.ConditionTrue):
+		return output.Good
+	case string(metav1.ConditionFalse):
+		return output.Bad
+	default:
+		return output.Busy
 	}
-	return print.Busy
 }

@@ -7,15 +7,11 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-
-	"github.com/strata-run/strata/api/v1alpha1"
 )
 
 // buffer is an output that can be read while a command still writes it.
@@ -38,56 +34,49 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// terminal runs command lines against a cluster.
+// terminal runs command lines against a cluster of its own.
 type terminal struct {
-	t        *testing.T
-	client   client.WithWatch
-	in       io.Reader
-	terminal bool
-	now      func() time.Time
+	t          *testing.T
+	server     *apiServer
+	in         io.Reader
+	isTerminal bool
+	now        func() time.Time
 }
 
-// result is what a command line left behind.
+// newTerminal is a terminal whose cluster holds the objects of a fixture; nil is
+// an empty cluster.
+func newTerminal(t *testing.T, f *fixture) *terminal {
+	t.Helper()
+	// Nothing of whoever runs the test may be read.
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	tm := &terminal{t: t, server: newAPIServer(t), in: strings.NewReader(""), now: func() time.Time { return fixtureNow }}
+	if f != nil {
+		tm.holds(f)
+	}
+	return tm
+}
+
+// holds brings the cluster to the state of a fixture.
+func (tm *terminal) holds(f *fixture) {
+	tm.t.Helper()
+	for i := range f.objs {
+		tm.server.put(slicesPath, f.objs[i])
+	}
+	for i := range f.view.revisions {
+		tm.server.put(revisionsPath, f.view.revisions[i])
+	}
+	for i := range f.cluster {
+		tm.server.put(f.cluster[i].collection, f.cluster[i].object)
+	}
+	tm.server.put(packagesPath, f.view.pkg)
+}
+
+// result is what a command line left behind. The cluster's address, which is
+// another one each time, stands in it as https://cluster.example.
 type result struct {
 	code     Code
 	out, err string
-}
-
-// fakeCluster is a client of a cluster that holds the objects of a fixture.
-func fakeCluster(t *testing.T, f *fixture) client.WithWatch {
-	t.Helper()
-	scheme, err := newScheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := fake.NewClientBuilder().WithScheme(scheme).
-		WithStatusSubresource(&v1alpha1.Package{}, &v1alpha1.Revision{}).
-		WithIndex(&v1alpha1.Package{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
-		WithIndex(&v1alpha1.Revision{}, packageField, func(o client.Object) []string { return []string{o.(*v1alpha1.Revision).Spec.Package} })
-	if f == nil {
-		return b.Build()
-	}
-	pkg := f.view.pkg.DeepCopy()
-	if pkg.DeletionTimestamp != nil {
-		pkg.Finalizers = []string{v1alpha1.FinalizerTeardown}
-	}
-	b = b.WithObjects(pkg)
-	for i := range f.view.revisions {
-		b = b.WithObjects(f.view.revisions[i].DeepCopy())
-	}
-	seen := map[string]bool{}
-	for i := range f.objs {
-		if !seen[f.objs[i].Name] {
-			b = b.WithObjects(f.objs[i].DeepCopy())
-		}
-		seen[f.objs[i].Name] = true
-	}
-	return b.Build()
-}
-
-func newTerminal(t *testing.T, f *fixture) *terminal {
-	t.Helper()
-	return &terminal{t: t, client: fakeCluster(t, f), in: strings.NewReader(""), now: func() time.Time { return fixtureNow }}
 }
 
 // run runs a command line to its end.
@@ -95,19 +84,21 @@ func (tm *terminal) run(args ...string) result {
 	tm.t.Helper()
 	var out, err buffer
 	code := tm.start(tm.t.Context(), &out, &err, args...)
-	return result{code: code, out: out.String(), err: err.String()}
+	named := strings.NewReplacer(tm.server.URL, "https://cluster.example")
+	return result{code: code, out: named.Replace(out.String()), err: named.Replace(err.String())}
 }
 
 func (tm *terminal) start(ctx context.Context, out, err io.Writer, args ...string) Code {
 	a := newApp(Config{
-		Args: append([]string{"strata"}, args...), In: tm.in, Out: out, Err: err,
+		Args: append([]string{"strata", "--server", tm.server.URL}, args...), In: tm.in, Out: out, Err: err,
 		Getenv: func(string) string { return "" },
 	})
-	a.now = tm.now
-	a.isTerminal = func(any) bool { return tm.terminal }
-	a.connect = func() (*cluster, error) {
-		return &cluster{client: tm.client, host: "https://cluster.example:6443"}, nil
+	if args[0] == "__complete" {
+		a.Args = append([]string{"strata"}, args...)
+		*a.flags.APIServer = tm.server.URL
 	}
+	a.now = tm.now
+	a.isTerminal = func(any) bool { return tm.isTerminal }
 	return a.execute(ctx)
 }
 

@@ -14,13 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli/print"
+	"github.com/strata-run/strata/internal/cli/output"
 )
 
 // History is the document of `strata history`: every revision of a package that
 // is kept.
 type History struct {
 	metav1.TypeMeta `json:",inline"`
+
 	// Package is the package.
 	Package PackageSummary `json:"package"`
 	// Revisions are in ascending order of their numbers. Numbers are never used
@@ -89,29 +90,29 @@ func buildHistory(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) History 
 }
 
 // writeHistory writes the table of revisions.
-func writeHistory(p *print.Printer, h History, wide bool, now time.Time) {
-	columns := []print.Column{
+func writeHistory(p *output.Printer, h History, wide bool, now time.Time) {
+	columns := []output.Column{
 		{Head: "REVISION", Short: "REV"}, {Head: "VERSION"}, {Head: "STATE"}, {Head: "OUTCOME"}, {Head: "ORIGIN"},
 		{Head: "WHEN"}, {Head: "DURATION", Short: "TOOK"}, {Head: "REASON", Flexible: true},
 	}
 	if wide {
 		for _, head := range []string{"REFERENCE", "CREATED-BY", "DIGEST", "IMAGES", "MESSAGE"} {
-			columns = append(columns, print.Column{Head: head})
+			columns = append(columns, output.Column{Head: head})
 		}
 	}
-	rows := make([][]print.Cell, len(h.Revisions))
+	rows := make([][]output.Cell, len(h.Revisions))
 	for i, r := range h.Revisions {
 		rows[i] = historyRow(r, wide, now)
 	}
 	p.Table(columns, rows)
 }
 
-func historyRow(r RevisionSummary, wide bool, now time.Time) []print.Cell {
+func historyRow(r RevisionSummary, wide bool, now time.Time) []output.Cell {
 	var origin v1alpha1.Origin
 	if r.Origin != nil {
 		origin = *r.Origin
 	}
-	row := []print.Cell{
+	row := []output.Cell{
 		{Text: markedNumber(r)},
 		{Text: r.Version},
 		{Text: r.Lifecycle},
@@ -122,8 +123,8 @@ func historyRow(r RevisionSummary, wide bool, now time.Time) []print.Cell {
 		{Text: reasonText(r, origin, wide)},
 	}
 	if wide {
-		row = append(row, print.Cell{Text: origin.Reference}, print.Cell{Text: origin.CreatedBy},
-			print.Cell{Text: shortDigest(r.ContentDigest)}, print.Cell{Text: strings.Join(origin.Images, ",")}, print.Cell{Text: r.Message})
+		row = append(row, output.Cell{Text: origin.Reference}, output.Cell{Text: origin.CreatedBy},
+			output.Cell{Text: shortDigest(r.ContentDigest)}, output.Cell{Text: strings.Join(origin.Images, ",")}, output.Cell{Text: r.Message})
 	}
 	return row
 }

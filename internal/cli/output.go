@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/strata-run/strata/internal/cli/print"
+	"github.com/strata-run/strata/internal/cli/output"
 )
 
 // DocumentVersion is the apiVersion of the documents that commands write with
@@ -82,7 +82,7 @@ func (o *outputFlag) isDocument() bool {
 }
 
 // printDocument writes a value in one of the formats that programs read.
-func printDocument(p *print.Printer, format outputFormat, v any) error {
+func printDocument(p *output.Printer, format outputFormat, v any) error {
 	if format == outputYAML {
 		p.YAML(v)
 	} else {

@@ -130,12 +130,13 @@ func podTrouble(pod *corev1.Pod) (PodTrouble, bool) {
 	return trouble, false
 }
 
-func containerTrouble(status corev1.ContainerStatus) (reason, message string) {
+// containerTrouble is the reason why a container does not run, and the message.
+func containerTrouble(status corev1.ContainerStatus) (string, string) {
 	waiting := status.State.Waiting
 	ended := status.State.Terminated
 	switch {
 	case waiting != nil && waiting.Reason != "" && waiting.Reason != "ContainerCreating" && waiting.Reason != "PodInitializing":
-		message = waiting.Message
+		message := waiting.Message
 		if last := status.LastTerminationState.Terminated; last != nil {
 			message = fmt.Sprintf("%s (it ended with exit code %d, %s)", message, last.ExitCode, last.Reason)
 		}

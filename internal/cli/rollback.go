@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli/print"
+	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/history"
 )
 
@@ -125,7 +125,7 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 	}
 	p := a.stdout(o.output.value)
 	if !o.output.isDocument() {
-		p.Wrapped("", print.Plain, fmt.Sprintf("Rolling back %s from revision %s to the content of revision %s:",
+		p.Wrapped("", output.Plain, fmt.Sprintf("Rolling back %s from revision %s to the content of revision %s:",
 			name, withVersion(from.Spec.Revision, versionOf(from)), withVersion(to.Spec.Revision, versionOf(to))))
 		writeChanges(p, changes, same)
 	}
@@ -142,8 +142,8 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 }
 
 // chooseRollback is the target and the revision to go back to, or why not.
-func chooseRollback(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, o rollbackOptions) (from, to *v1alpha1.Revision, err error) {
-	from = history.Sort(pkg, revisions).Target
+func chooseRollback(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, o rollbackOptions) (*v1alpha1.Revision, *v1alpha1.Revision, error) {
+	from := history.Sort(pkg, revisions).Target
 	switch {
 	case !pkg.DeletionTimestamp.IsZero():
 		return nil, nil, exitf(CodeTerminal, "package %s is being deleted", pkg.Name)
@@ -151,13 +151,14 @@ func chooseRollback(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, o roll
 		return nil, nil, exitf(CodeTerminal, "package %s has no active revision to roll back from", pkg.Name)
 	}
 	if o.to == 0 {
-		to = newestEarlierSuccess(from, revisions)
+		to := newestEarlierSuccess(from, revisions)
 		if to == nil {
 			return nil, nil, exitf(CodeNotFound, "package %s has no earlier revision that has succeeded with other content than revision %d has; `strata history %s` lists what there is", pkg.Name, from.Spec.Revision, pkg.Name)
 		}
 		return from, to, nil
 	}
-	if to, err = revisionNumbered(pkg.Name, revisions, o.to); err != nil {
+	to, err := revisionNumbered(pkg.Name, revisions, o.to)
+	if err != nil {
 		return nil, nil, err
 	}
 	switch {
@@ -303,7 +304,7 @@ func (c *cluster) awaitRollback(ctx context.Context, name string, at metav1.Time
 	for {
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, fmt.Errorf("waiting for the controller: %w", ctx.Err())
 		case <-over:
 			return nil, exitf(CodeTimeout, "the rollback is requested, and the controller has not answered within %s: `strata status %s` tells when it has", handledWithin, name)
 		case ch := <-changes:
@@ -325,16 +326,16 @@ func (c *cluster) awaitRollback(ctx context.Context, name string, at metav1.Time
 }
 
 // finishRollback says what came of it, and follows the rollout if asked to.
-func (a *app) finishRollback(ctx context.Context, c *cluster, p *print.Printer, o rollbackOptions, doc Rollback) error {
+func (a *app) finishRollback(ctx context.Context, c *cluster, p *output.Printer, o rollbackOptions, doc Rollback) error {
 	switch {
 	case o.output.isDocument():
 		if err := printDocument(p, o.output.value, doc); err != nil {
 			return err
 		}
 	case o.dryRun != dryRunNone:
-		p.Line(print.Span{Text: fmt.Sprintf("Nothing was changed (--dry-run=%s).", o.dryRun)})
+		p.Line(output.Span{Text: fmt.Sprintf("Nothing was changed (--dry-run=%s).", o.dryRun)})
 	default:
-		p.Line(print.Span{Text: fmt.Sprintf("Revision %d has the content of revision %d and rolls out.", doc.Revision, doc.ToRevision)})
+		p.Line(output.Span{Text: fmt.Sprintf("Revision %d has the content of revision %d and rolls out.", doc.Revision, doc.ToRevision)})
 	}
 	if err := p.Err(); err != nil || !o.wait {
 		return err

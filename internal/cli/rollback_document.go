@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli/print"
+	"github.com/strata-run/strata/internal/cli/output"
 )
 
 // Rollback is the document of `strata rollback`: what was asked for, what it
 // changes, and what came of it.
 type Rollback struct {
 	metav1.TypeMeta `json:",inline"`
+
 	// Package is the package's name.
 	Package string `json:"package"`
 	// FromRevision is the target that is rolled back.
@@ -42,6 +43,7 @@ type Rollback struct {
 type Change struct {
 	// ObjectReference names the object.
 	v1alpha1.ObjectReference `json:",inline"`
+
 	// Phase is the phase that it stands in.
 	Phase string `json:"phase"`
 	// Action is Create, Update, Delete or Keep. Keep is for an object that the
@@ -63,7 +65,9 @@ var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResou
 // changesBetween are the objects that differ between the target and the content
 // that is to come back: first what that content brings, in its phases' order, then
 // what it does not contain. It also counts the objects that stay as they are.
-func changesBetween(from, to *v1alpha1.Revision, slices sliceCache) (changes []Change, same int) {
+func changesBetween(from, to *v1alpha1.Revision, slices sliceCache) ([]Change, int) {
+	var changes []Change
+	same := 0
 	present := map[identity]item{}
 	for _, items := range itemsOf(from, slices) {
 		for _, it := range items {
@@ -107,19 +111,19 @@ func changesBetween(from, to *v1alpha1.Revision, slices sliceCache) (changes []C
 }
 
 // writeChanges writes what a rollback would do, one object a line, under its phase.
-func writeChanges(p *print.Printer, changes []Change, same int) {
-	styles := map[string]print.Style{changeCreate: print.Good, changeUpdate: print.Busy, changeDelete: print.Bad, changeKeep: print.Faint}
+func writeChanges(p *output.Printer, changes []Change, same int) {
+	styles := map[string]output.Style{changeCreate: output.Good, changeUpdate: output.Busy, changeDelete: output.Bad, changeKeep: output.Faint}
 	signs := map[string]string{changeCreate: "+", changeUpdate: "~", changeDelete: "-", changeKeep: "="}
 	words := map[string]string{changeCreate: "create", changeUpdate: "update", changeDelete: "delete", changeKeep: "keep as it is"}
 	phase := ""
 	for _, c := range changes {
 		if c.Phase != phase {
 			phase = c.Phase
-			p.Line(print.Span{Text: "  phase " + phase})
+			p.Line(output.Span{Text: "  phase " + phase})
 		}
-		p.Line(print.Span{Text: "    " + signs[c.Action] + " " + words[c.Action], Style: styles[c.Action]}, print.Span{Text: "  " + objectName(c.ObjectReference)})
+		p.Line(output.Span{Text: "    " + signs[c.Action] + " " + words[c.Action], Style: styles[c.Action]}, output.Span{Text: "  " + objectName(c.ObjectReference)})
 	}
 	if same > 0 {
-		p.Line(print.Span{Text: fmt.Sprintf("  %s unchanged", countObjects(same)), Style: print.Faint})
+		p.Line(output.Span{Text: fmt.Sprintf("  %s unchanged", countObjects(same)), Style: output.Faint})
 	}
 }

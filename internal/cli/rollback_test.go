@@ -4,53 +4,36 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli/print"
+	"github.com/strata-run/strata/internal/cli/output"
 )
 
 // answer makes the cluster answer rollback requests as the controller would:
 // with what a function returns for the Package that asks.
 func (tm *terminal) answer(handle func(pkg *v1alpha1.Package) *v1alpha1.RollbackStatus) {
-	tm.client = interceptor.NewClient(tm.client, interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-			if err := c.Patch(ctx, o, p, opts...); err != nil {
-				return err
-			}
-			var applied client.PatchOptions
-			applied.ApplyOptions(opts)
-			if len(applied.DryRun) > 0 {
-				return nil
-			}
-			pkg := &v1alpha1.Package{}
-			if err := c.Get(ctx, client.ObjectKeyFromObject(o), pkg); err != nil {
-				return err
-			}
-			pkg.Status.Rollback = handle(pkg)
-			pkg.Status.ObservedGeneration = pkg.Generation
-			return c.Status().Update(ctx, pkg)
-		},
-	})
+	tm.server.afterPatch = func() {
+		pkg := tm.pkg()
+		if pkg.Spec.Rollback == nil {
+			return
+		}
+		pkg.Status.Rollback = handle(pkg)
+		pkg.Status.ObservedGeneration = pkg.Generation
+		tm.server.put(packagesPath, pkg)
+	}
 }
 
 func (tm *terminal) pkg() *v1alpha1.Package {
 	tm.t.Helper()
 	pkg := &v1alpha1.Package{}
-	if err := tm.client.Get(context.Background(), client.ObjectKey{Name: fixturePackage}, pkg); err != nil {
-		tm.t.Fatal(err)
-	}
+	tm.server.read(packagesPath, fixturePackage, pkg)
 	return pkg
 }
 
@@ -68,7 +51,7 @@ func TestRollback(t *testing.T) {
 	r := tm.run("rollback", fixturePackage, "--yes", "--reason", "cannot be pulled", "--pin")
 	r.wants(t, CodeOK, "Revision 4 has the content of revision 2 and rolls out.", "")
 	golden(t, "rollback", r.out)
-	want := &v1alpha1.Rollback{ToRevision: 2, Reason: "cannot be pulled", Pin: true, RequestedAt: metav1.NewTime(fixtureNow)}
+	want := &v1alpha1.Rollback{ToRevision: 2, Reason: "cannot be pulled", Pin: true, RequestedAt: metav1.NewTime(fixtureNow.Local())}
 	if diff := cmp.Diff(want, tm.pkg().Spec.Rollback); diff != "" {
 		t.Errorf("spec.rollback: -want, +got:\n%s", diff)
 	}
@@ -140,7 +123,7 @@ func TestRollback_Asks(t *testing.T) {
 		t.Run(fmt.Sprintf("%q", answer), func(t *testing.T) {
 			tm := newTerminal(t, fixtureNamed(t, "bad_image"))
 			tm.answer(makes(4))
-			tm.in, tm.terminal = strings.NewReader(answer), true
+			tm.in, tm.isTerminal = strings.NewReader(answer), true
 			tm.run("rollback", fixturePackage).wants(t, code, "update", "Go on? [y/N]")
 			if asked := tm.pkg().Spec.Rollback != nil; asked != (code == CodeOK) {
 				t.Errorf("the request was sent: %t", asked)
@@ -172,23 +155,11 @@ func TestRollback_DryRun(t *testing.T) {
 
 func TestRollback_Conflicts(t *testing.T) {
 	conflict := func(tm *terminal, meanwhile func(pkg *v1alpha1.Package)) {
-		inner, calls := tm.client, 0
-		tm.client = interceptor.NewClient(inner, interceptor.Funcs{
-			Patch: func(ctx context.Context, _ client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-				if calls++; calls > 1 {
-					return inner.Patch(ctx, o, p, opts...)
-				}
-				pkg := &v1alpha1.Package{}
-				if err := inner.Get(ctx, client.ObjectKeyFromObject(o), pkg); err != nil {
-					return err
-				}
-				meanwhile(pkg)
-				if err := inner.Update(ctx, pkg); err != nil {
-					return err
-				}
-				return apierrors.NewConflict(schema.GroupResource{Resource: "packages"}, o.GetName(), nil)
-			},
-		})
+		tm.server.beforePatch = func() {
+			pkg := tm.pkg()
+			meanwhile(pkg)
+			tm.server.put(packagesPath, pkg)
+		}
 	}
 	t.Run("StatusWritten", func(t *testing.T) {
 		tm := newTerminal(t, fixtureNamed(t, "bad_image"))
@@ -256,5 +227,5 @@ func TestChangesBetween_KeepsWhatNeverGoesBack(t *testing.T) {
 	if len(changes) != 2 {
 		t.Errorf("got %d changes, want 2", len(changes))
 	}
-	golden(t, "rollback_keep", text(t, 80, func(p *print.Printer) { writeChanges(p, changes, 0) }))
+	golden(t, "rollback_keep", text(t, 80, func(p *output.Printer) { writeChanges(p, changes, 0) }))
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/strata-run/strata/internal/cli/print"
+	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/controller"
 )
 
@@ -46,8 +46,9 @@ type Config struct {
 // app is one run of the command line.
 type app struct {
 	Config
+
 	flags *genericclioptions.ConfigFlags
-	color print.ColorMode
+	color output.ColorMode
 	now   func() time.Time
 	// connect is connectTo, replaced by tests.
 	connect func() (*cluster, error)
@@ -62,7 +63,7 @@ func newApp(c Config) *app {
 	flags := genericclioptions.NewConfigFlags(true)
 	// Packages and their revisions are cluster-scoped.
 	flags.Namespace = nil
-	a := &app{Config: c, flags: flags, color: print.ColorAuto, now: time.Now, isTerminal: print.IsTerminal}
+	a := &app{Config: c, flags: flags, color: output.ColorAuto, now: time.Now, isTerminal: output.IsTerminal}
 	a.connect = a.connectTo
 	return a
 }
@@ -146,17 +147,17 @@ func (a *app) run(f func(ctx context.Context, args []string) error) func(*cobra.
 }
 
 // stdout is a printer for data.
-func (a *app) stdout(o outputFormat) *print.Printer {
-	width, _ := print.Size(a.Out)
+func (a *app) stdout(o outputFormat) *output.Printer {
+	width, _ := output.Size(a.Out)
 	if o == outputWide {
 		width = 0
 	}
-	return print.New(a.Out, width, a.color.Enabled(a.Out, a.Getenv))
+	return output.New(a.Out, width, a.color.Enabled(a.Out, a.Getenv))
 }
 
 // note writes a line to stderr.
 func (a *app) note(format string, args ...any) {
-	fmt.Fprintln(a.Err, print.CleanLines(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(a.Err, output.CleanLines(fmt.Sprintf(format, args...)))
 }
 
 // optionsCommand lists the flags that every command has.
@@ -167,8 +168,8 @@ func (a *app) optionsCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.running = true
-			_, err := fmt.Fprintf(a.Out, "These flags can be given to every command:\n\n%s", cmd.InheritedFlags().FlagUsagesWrapped(print.DefaultWidth))
-			return err
+			fmt.Fprintf(a.Out, "These flags can be given to every command:\n\n%s", cmd.InheritedFlags().FlagUsagesWrapped(output.DefaultWidth))
+			return nil
 		},
 	}
 }

@@ -5,13 +5,14 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/strata-run/strata/internal/cli/print"
+	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/history"
 )
 
@@ -93,6 +94,7 @@ func verdictError(s Status) error {
 		return nil
 	case VerdictFailed:
 		return &ExitError{Code: CodeTerminal}
+	case VerdictInProgress:
 	}
 	return &ExitError{Code: CodeFalse}
 }
@@ -115,8 +117,8 @@ func (a *app) watch(ctx context.Context, c *cluster, o watchOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := &watcher{app: a, cluster: c, options: o, slices: sliceCache{}, moved: a.now(), out: a.stdout(o.output.value)}
-	if print.IsTerminal(a.Out) && !o.output.isDocument() {
-		w.screen = print.NewScreen(a.Out)
+	if output.IsTerminal(a.Out) && !o.output.isDocument() {
+		w.screen = output.NewScreen(a.Out)
 	}
 	var over <-chan time.Time
 	if o.timeout > 0 {
@@ -130,7 +132,7 @@ func (a *app) watch(ctx context.Context, c *cluster, o watchOptions) error {
 		var err error
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("following %s: %w", o.name, ctx.Err())
 		case <-over:
 			return exitf(CodeTimeout, "not rolled out after %s: %s", o.timeout, w.where())
 		case ch := <-changes:
@@ -149,9 +151,9 @@ type watcher struct {
 	app     *app
 	cluster *cluster
 	options watchOptions
-	out     *print.Printer
+	out     *output.Printer
 	// screen is set on a terminal.
-	screen *print.Screen
+	screen *output.Screen
 
 	snapshot snapshot
 	slices   sliceCache
@@ -166,8 +168,9 @@ type watcher struct {
 	lost, absent, podsDenied bool
 }
 
-// take brings the snapshot up to date and shows what is new.
-func (w *watcher) take(ctx context.Context, ch change) (done bool, err error) {
+// take brings the snapshot up to date and shows what is new. It says whether
+// that was the last.
+func (w *watcher) take(ctx context.Context, ch change) (bool, error) {
 	switch {
 	case ch.err != nil:
 		return false, ch.err
@@ -198,9 +201,9 @@ func (w *watcher) take(ctx context.Context, ch change) (done bool, err error) {
 
 // tick is called each second: a terminal's times move on, pods are asked again,
 // and a rollout may have been held for too long.
-func (w *watcher) tick(ctx context.Context) (done bool, err error) {
+func (w *watcher) tick(ctx context.Context) (bool, error) {
 	if w.snapshot.pkg != nil && w.snapshot.complete() {
-		if done, err = w.show(ctx); done || err != nil {
+		if done, err := w.show(ctx); done || err != nil {
 			return done, err
 		}
 	}
@@ -212,7 +215,7 @@ func (w *watcher) tick(ctx context.Context) (done bool, err error) {
 }
 
 // show writes the present status, and says whether it is the last.
-func (w *watcher) show(ctx context.Context) (done bool, err error) {
+func (w *watcher) show(ctx context.Context) (bool, error) {
 	s := w.status(ctx)
 	if err := w.checkTarget(s); err != nil {
 		return false, err
@@ -277,7 +280,7 @@ func (w *watcher) write(s Status) error {
 		return w.draw(s, now)
 	}
 	for _, line := range transitions(w.last, s) {
-		w.out.Line(print.Span{Text: stamp(now) + "  " + line})
+		w.out.Line(output.Span{Text: stamp(now) + "  " + line})
 	}
 	return w.out.Err()
 }
@@ -292,7 +295,7 @@ func (w *watcher) writeDocument(s Status) error {
 		return w.out.Err()
 	}
 	if w.last != nil {
-		w.out.Line(print.Span{Text: "---"})
+		w.out.Line(output.Span{Text: "---"})
 	}
 	w.out.YAML(s)
 	return w.out.Err()
@@ -300,9 +303,9 @@ func (w *watcher) writeDocument(s Status) error {
 
 // draw replaces what stands on the terminal.
 func (w *watcher) draw(s Status, now time.Time) error {
-	columns, lines := print.Size(w.app.Out)
+	columns, lines := output.Size(w.app.Out)
 	var text strings.Builder
-	p := print.New(&text, columns, w.app.color.Enabled(w.app.Out, w.app.Getenv))
+	p := output.New(&text, columns, w.app.color.Enabled(w.app.Out, w.app.Getenv))
 	writeStatus(p, s, now)
 	return w.screen.Draw(text.String(), columns, lines)
 }

@@ -5,6 +5,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,6 +33,7 @@ const (
 // target stands and what holds it.
 type Status struct {
 	metav1.TypeMeta `json:",inline"`
+
 	// Package is the package.
 	Package PackageSummary `json:"package"`
 	// Verdict is RolledOut, InProgress or Failed.
@@ -170,9 +172,10 @@ func (v view) handover(line history.Line, p PackageSummary) *Handover {
 
 // progressOf is how far a rollout is, as a text that changes whenever it moves.
 func progressOf(s Status) string {
-	text := fmt.Sprintf("%d", s.Package.TargetRevision)
+	var text strings.Builder
+	fmt.Fprint(&text, s.Package.TargetRevision)
 	for _, phase := range s.Phases {
-		text += fmt.Sprintf(" %s:%d:%d", phase.State, phase.Ready, phase.written())
+		fmt.Fprintf(&text, " %s:%d:%d", phase.State, phase.Ready, phase.written())
 	}
-	return text
+	return text.String()
 }

@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli/print"
+	"github.com/strata-run/strata/internal/cli/output"
 )
 
 // barWidth is how many columns a phase's bar has.
 const barWidth = 10
 
 // writeStatus writes a status as one screen.
-func writeStatus(p *print.Printer, s Status, now time.Time) {
+func writeStatus(p *output.Printer, s Status, now time.Time) {
 	p.Line(statusHead(s)...)
 	writeRevisionLines(p, s, now)
 	width := 0
@@ -35,43 +35,43 @@ func writeStatus(p *print.Printer, s Status, now time.Time) {
 		if s.Verdict == VerdictRolledOut {
 			word = "not ready"
 		}
-		p.Line(print.Span{Text: "  " + word + " ", Style: print.Bad}, print.Span{Text: objectName(s.Blocking.ObjectReference), Style: print.Bold})
+		p.Line(output.Span{Text: "  " + word + " ", Style: output.Bad}, output.Span{Text: objectName(s.Blocking.ObjectReference), Style: output.Bold})
 		for _, line := range reasonLines(*s.Blocking, now) {
 			p.Wrapped("    ", line.Style, line.Text)
 		}
 	}
 	if h := s.Serving; h != nil {
-		p.Wrapped("  ", print.Plain, fmt.Sprintf("revision %d is still active: %d of its %d objects handed over to revision %d, %d remaining",
+		p.Wrapped("  ", output.Plain, fmt.Sprintf("revision %d is still active: %d of its %d objects handed over to revision %d, %d remaining",
 			h.Revision, h.HandedOver, h.Objects, s.Package.TargetRevision, h.Objects-h.HandedOver))
 	}
 	if s.RollbackRefused != "" {
-		p.Wrapped("  ", print.Bad, "the rollback was refused: "+s.RollbackRefused)
+		p.Wrapped("  ", output.Bad, "the rollback was refused: "+s.RollbackRefused)
 	}
 }
 
 // statusHead is the line that says it all: "name  2 → 3  RollingOut  phase 1/3".
-func statusHead(s Status) print.Line {
-	line := print.Line{{Text: s.Package.Name, Style: print.Bold}}
-	add := func(style print.Style, text string) {
+func statusHead(s Status) output.Line {
+	line := output.Line{{Text: s.Package.Name, Style: output.Bold}}
+	add := func(style output.Style, text string) {
 		if text != "" {
-			line = append(line, print.Span{Text: "   "}, print.Span{Text: text, Style: style})
+			line = append(line, output.Span{Text: "   "}, output.Span{Text: text, Style: style})
 		}
 	}
 	switch p := s.Package; {
 	case p.TargetRevision == 0:
-		add(print.Plain, "no revision")
+		add(output.Plain, "no revision")
 	case p.CurrentRevision == 0 || p.CurrentRevision == p.TargetRevision:
-		add(print.Plain, fmt.Sprintf("revision %d", p.TargetRevision))
+		add(output.Plain, fmt.Sprintf("revision %d", p.TargetRevision))
 	default:
-		add(print.Plain, fmt.Sprintf("revision %d → %d", p.CurrentRevision, p.TargetRevision))
+		add(output.Plain, fmt.Sprintf("revision %d → %d", p.CurrentRevision, p.TargetRevision))
 	}
 	add(stateStyle(s.Package.State), s.Package.State)
 	if s.Target == nil {
 		return line
 	}
-	add(print.Plain, prefixed("phase ", s.Target.Phase))
+	add(output.Plain, prefixed("phase ", s.Target.Phase))
 	if s.Verdict == VerdictRolledOut {
-		add(print.Plain, prefixed("took ", tookText(*s.Target)))
+		add(output.Plain, prefixed("took ", tookText(*s.Target)))
 	}
 	return line
 }
@@ -80,26 +80,26 @@ func statusHead(s Status) print.Line {
 const labelColumn = 12
 
 // writeRevisionLines writes what runs, what rolls out, and how that stands.
-func writeRevisionLines(p *print.Printer, s Status, now time.Time) {
-	line := func(label string, style print.Style, text string) {
-		p.Labelled(print.Span{Text: "  " + label, Style: print.Faint}, labelColumn, print.Span{Text: text, Style: style})
+func writeRevisionLines(p *output.Printer, s Status, now time.Time) {
+	line := func(label string, style output.Style, text string) {
+		p.Labelled(output.Span{Text: "  " + label, Style: output.Faint}, labelColumn, output.Span{Text: text, Style: style})
 	}
 	runs := "nothing yet"
 	if n := s.Package.CurrentRevision; n != 0 {
 		runs = "revision " + withVersion(n, s.Package.Version)
 	}
-	line("runs", print.Plain, runs+", "+servingText(s.Package))
+	line("runs", output.Plain, runs+", "+servingText(s.Package))
 	if t := s.Target; t != nil && t.Revision != s.Package.CurrentRevision {
 		text := fmt.Sprintf("revision %s, made %s ago", withVersion(t.Revision, t.Version), age(now, t.CreatedAt))
 		if t.Origin != nil {
 			text += prefixed(" from ", t.Origin.Reference) + prefixed(": ", t.Origin.Reason)
 		}
-		line("target", print.Plain, text)
+		line("target", output.Plain, text)
 	}
 	if text := stateText(s); text != "" {
 		style := stateStyle(s.Package.State)
 		if s.Verdict == VerdictFailed {
-			style = print.Bad
+			style = output.Bad
 		}
 		line("state", style, text)
 	}
@@ -108,7 +108,7 @@ func writeRevisionLines(p *print.Printer, s Status, now time.Time) {
 		if s.DeadlineSeconds > 0 {
 			text += ", deadline " + duration.HumanDuration(time.Duration(s.DeadlineSeconds)*time.Second)
 		}
-		line("progress", print.Plain, text)
+		line("progress", output.Plain, text)
 	}
 }
 
@@ -149,7 +149,7 @@ func withVersion(n int64, version string) string {
 }
 
 // phaseLine is a phase with its bar.
-func phaseLine(p PhaseProgress, width int) print.Line {
+func phaseLine(p PhaseProgress, width int) output.Line {
 	mark, style := phaseMark(p)
 	filled := 0
 	if p.Objects > 0 {
@@ -157,12 +157,12 @@ func phaseLine(p PhaseProgress, width int) print.Line {
 	} else if p.State == string(v1alpha1.PhaseComplete) {
 		filled = barWidth
 	}
-	return print.Line{
+	return output.Line{
 		{Text: "  "},
 		{Text: mark + " ", Style: style},
 		{Text: p.Name + strings.Repeat(" ", width-utf8.RuneCountInString(p.Name)) + "  "},
 		{Text: strings.Repeat("█", filled), Style: style},
-		{Text: strings.Repeat("░", barWidth-filled), Style: print.Faint},
+		{Text: strings.Repeat("░", barWidth-filled), Style: output.Faint},
 		{Text: fmt.Sprintf("  %5s  ", fmt.Sprintf("%d/%d", p.Ready, p.Objects))},
 		{Text: phaseWords(p), Style: style},
 	}
@@ -236,6 +236,7 @@ func phaseTransitions(before *Status, after Status) []string {
 			lines = append(lines, where+phaseWords(phase))
 		case v1alpha1.PhaseProgressing:
 			lines = append(lines, fmt.Sprintf("%sin progress: %d/%d ready%s", where, phase.Ready, phase.Objects, prefixed(", ", actionWords(phase))))
+		case v1alpha1.PhasePending:
 		}
 	}
 	return lines

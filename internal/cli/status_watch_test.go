@@ -9,10 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/strata-run/strata/api/v1alpha1"
 )
 
 // watching is a `status -w` that is under way.
@@ -36,13 +32,14 @@ func (tm *terminal) watch(args ...string) *watching {
 // sees waits until a text stands in the output or the notes.
 func (w *watching) sees(text string) {
 	w.t.Helper()
-	for range 500 {
-		if strings.Contains(w.out.String()+w.err.String(), text) {
-			return
+	over := time.After(10 * time.Second)
+	for !strings.Contains(w.out.String()+w.err.String(), text) {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-over:
+			w.t.Fatalf("never saw %q\nstdout:\n%s\nstderr:\n%s", text, w.out.String(), w.err.String())
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
-	w.t.Fatalf("never saw %q\nstdout:\n%s\nstderr:\n%s", text, w.out.String(), w.err.String())
 }
 
 // ends waits for the end and checks the code.
@@ -58,51 +55,15 @@ func (w *watching) ends(code Code) {
 	}
 }
 
-// becomes brings the cluster to the state of a fixture. It writes what differs
-// until a watch can have seen it: a fake watch misses what was written between
-// its list and its beginning.
+// becomes brings the cluster to the state of a fixture.
 func (w *watching) becomes(name string) {
 	w.t.Helper()
-	f := fixtureNamed(w.t, name)
-	ctx := context.Background()
-	for i := range f.view.revisions {
-		put(ctx, w.t, w.tm.client, &f.view.revisions[i], &v1alpha1.Revision{}, func(current client.Object) {
-			r := current.(*v1alpha1.Revision)
-			r.Spec, r.Status = f.view.revisions[i].Spec, f.view.revisions[i].Status
-		})
-	}
-	put(ctx, w.t, w.tm.client, f.view.pkg, &v1alpha1.Package{}, func(current client.Object) {
-		p := current.(*v1alpha1.Package)
-		p.Spec, p.Status = f.view.pkg.Spec, f.view.pkg.Status
-	})
-}
-
-func put(ctx context.Context, t *testing.T, c client.Client, want, current client.Object, change func(client.Object)) {
-	t.Helper()
-	if err := c.Get(ctx, client.ObjectKeyFromObject(want), current); err != nil {
-		fresh := want.DeepCopyObject().(client.Object)
-		fresh.SetResourceVersion("")
-		if err := c.Create(ctx, fresh); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Get(ctx, client.ObjectKeyFromObject(want), current); err != nil {
-			t.Fatal(err)
-		}
-	}
-	change(current)
-	if err := c.Update(ctx, current); err != nil {
-		t.Fatal(err)
-	}
-	change(current)
-	if err := c.Status().Update(ctx, current); err != nil {
-		t.Fatal(err)
-	}
+	w.tm.holds(fixtureNamed(w.t, name))
 }
 
 func TestStatusWatch_FollowsToTheEnd(t *testing.T) {
 	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "20s")
 	w.sees("phase 2/3 control-plane in progress")
-	time.Sleep(100 * time.Millisecond)
 	w.becomes("bad_image")
 	w.sees("waits for Deployment openshift-ingress/istiod-openshift-gateway: ProbeFailed: 0 of 1")
 	w.becomes("done")
@@ -122,7 +83,6 @@ func TestStatusWatch_FollowsToTheEnd(t *testing.T) {
 func TestStatusWatch_WaitsForThePackage(t *testing.T) {
 	w := newTerminal(t, nil).watch("--timeout", "20s")
 	w.sees("does not exist yet")
-	time.Sleep(100 * time.Millisecond)
 	w.becomes("done")
 	w.ends(CodeOK)
 }
@@ -130,7 +90,6 @@ func TestStatusWatch_WaitsForThePackage(t *testing.T) {
 func TestStatusWatch_FollowsANewerTarget(t *testing.T) {
 	w := newTerminal(t, fixtureNamed(t, "bad_image")).watch("--timeout", "20s")
 	w.sees("revision 3 (1.31.0) is the target")
-	time.Sleep(100 * time.Millisecond)
 	w.becomes("rolled_back")
 	w.sees("Revision 4 is the target now; following it instead of revision 3.")
 	w.sees("revision 4 is rolled out")
@@ -171,7 +130,6 @@ func TestStatusWatch_Ends(t *testing.T) {
 func TestStatusWatch_JSONLines(t *testing.T) {
 	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "20s", "-o", "json")
 	w.sees(`"verdict":"InProgress"`)
-	time.Sleep(100 * time.Millisecond)
 	w.becomes("done")
 	w.ends(CodeOK)
 	var verdicts []Verdict
@@ -187,23 +145,37 @@ func TestStatusWatch_JSONLines(t *testing.T) {
 	}
 }
 
+func TestStatusWatch_PackageDeleted(t *testing.T) {
+	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "20s")
+	w.sees("is the target")
+	w.tm.server.remove(packagesPath, fixturePackage)
+	w.sees("package istiod-openshift-gateway was deleted")
+	w.ends(CodeNotFound)
+}
+
+// TestStatusWatch_Reconnects has the server drop every connection: what happens
+// meanwhile is seen all the same.
+func TestStatusWatch_Reconnects(t *testing.T) {
+	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "20s")
+	w.sees("is the target")
+	w.tm.server.CloseClientConnections()
+	w.becomes("done")
+	w.ends(CodeOK)
+}
+
 func TestStatusWatch_Interrupted(t *testing.T) {
 	tm := newTerminal(t, fixtureNamed(t, "rolling_out"))
 	ctx, cancel := context.WithCancel(t.Context())
-	var out, err buffer
-	done := make(chan Code, 1)
-	go func() { done <- tm.start(ctx, &out, &err, "status", fixturePackage, "-w") }()
-	for !strings.Contains(out.String(), "is the target") {
-		time.Sleep(10 * time.Millisecond)
-	}
+	w := &watching{t: t, tm: tm, done: make(chan Code, 1)}
+	go func() { w.done <- tm.start(ctx, &w.out, &w.err, "status", fixturePackage, "-w") }()
+	w.sees("is the target")
 	cancel()
-	if got := <-done; got != CodeInterrupted {
-		t.Errorf("exit code %d, want %d", got, CodeInterrupted)
-	}
+	w.ends(CodeInterrupted)
 }
 
 func TestRollback_Wait(t *testing.T) {
 	start := func(t *testing.T) *watching {
+		t.Helper()
 		tm := newTerminal(t, fixtureNamed(t, "bad_image"))
 		tm.answer(makes(4))
 		w := &watching{t: t, tm: tm, done: make(chan Code, 1)}
@@ -211,7 +183,6 @@ func TestRollback_Wait(t *testing.T) {
 			w.done <- tm.start(t.Context(), &w.out, &w.err, "rollback", fixturePackage, "--yes", "--wait", "--timeout", "20s")
 		}()
 		w.sees("is the target")
-		time.Sleep(100 * time.Millisecond)
 		return w
 	}
 	t.Run("Done", func(t *testing.T) {
@@ -223,9 +194,7 @@ func TestRollback_Wait(t *testing.T) {
 		w := start(t)
 		f := fixtureNamed(t, "rolled_back")
 		next := f.revision(5, "1.31.1", 0)
-		if err := w.tm.client.Create(t.Context(), next); err != nil {
-			t.Fatal(err)
-		}
+		w.tm.server.put(revisionsPath, next)
 		w.sees("revision 4 was superseded: revision 5 is the target now")
 		w.ends(CodeSuperseded)
 	})

@@ -135,7 +135,7 @@ func summarisePackage(p *v1alpha1.Package, revisions []v1alpha1.Revision) Packag
 }
 
 // packageState is a word for what the Package does, and its message.
-func packageState(p *v1alpha1.Package) (state, message string) {
+func packageState(p *v1alpha1.Package) (string, string) {
 	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionProgressing)
 	switch {
 	case !p.DeletionTimestamp.IsZero():

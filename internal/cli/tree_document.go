@@ -14,6 +14,7 @@ import (
 // and objects.
 type Tree struct {
 	metav1.TypeMeta `json:",inline"`
+
 	// Package is the package.
 	Package PackageSummary `json:"package"`
 	// Revisions are the target first, then older ones, newest first.
@@ -23,6 +24,7 @@ type Tree struct {
 // TreeRevision is a revision and its phases.
 type TreeRevision struct {
 	RevisionSummary `json:",inline"`
+
 	// Phases are in the order in which they are rolled out.
 	Phases []TreePhase `json:"phases"`
 }
@@ -30,6 +32,7 @@ type TreeRevision struct {
 // TreePhase is a phase and its objects.
 type TreePhase struct {
 	PhaseProgress `json:",inline"`
+
 	// Items are the objects, in the order of the revision.
 	Items []TreeObject `json:"items"`
 }
@@ -56,7 +59,7 @@ type PhaseProgress struct {
 }
 
 // written is how many objects of the phase the revision has in place.
-func (p PhaseProgress) written() int { return p.Created + p.Updated + p.Unchanged + p.Adopted }
+func (p *PhaseProgress) written() int { return p.Created + p.Updated + p.Unchanged + p.Adopted }
 
 // States of an object in a tree.
 const (
@@ -84,6 +87,7 @@ type TreeObject struct {
 	// ObjectReference names the object. It is empty, and slice is set, when the
 	// slice that holds the manifest could not be read.
 	v1alpha1.ObjectReference `json:",inline"`
+
 	// Slice is the ObjectSlice that holds the manifest, empty for an inline one.
 	Slice string `json:"slice,omitempty"`
 	// State is Ready, InPlace, NotReady, Pending, HandedOver, Serving, Leaving or

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli/print"
+	"github.com/strata-run/strata/internal/cli/output"
 )
 
 // Marks, each always beside a word that says the same.
@@ -32,10 +32,10 @@ type treeWriter struct {
 	single bool
 }
 
-func (w treeWriter) root(t Tree) print.Node {
-	node := print.Node{Line: headline(t.Package)}
+func (w treeWriter) root(t Tree) output.Node {
+	node := output.Node{Line: headline(t.Package)}
 	if text := trouble(t.Package); text != "" {
-		node.Below = append(node.Below, print.Span{Text: text, Style: stateStyle(t.Package.State)})
+		node.Below = append(node.Below, output.Span{Text: text, Style: stateStyle(t.Package.State)})
 	}
 	for _, r := range t.Revisions {
 		node.Children = append(node.Children, w.revision(r, t.Package))
@@ -44,20 +44,20 @@ func (w treeWriter) root(t Tree) print.Node {
 }
 
 // headline says in one line whether a package serves and what rolls out.
-func headline(p PackageSummary) print.Line {
+func headline(p PackageSummary) output.Line {
 	serves := availability(p)
 	if p.CurrentRevision != 0 && p.CurrentRevision != p.TargetRevision && p.Available == "True" {
 		serves += fmt.Sprintf(" (revision %d serves)", p.CurrentRevision)
 	}
-	line := print.Line{{Text: p.Name, Style: print.Bold}, {Text: "   "}, {Text: serves, Style: truthStyle(p.Available)}, {Text: "   "}}
-	switch {
-	case p.TargetRevision == 0:
-	case p.TargetRevision == p.CurrentRevision:
-		line = append(line, print.Span{Text: fmt.Sprintf("revision %d ", p.TargetRevision)})
+	line := output.Line{{Text: p.Name, Style: output.Bold}, {Text: "   "}, {Text: serves, Style: truthStyle(p.Available)}, {Text: "   "}}
+	switch p.TargetRevision {
+	case 0:
+	case p.CurrentRevision:
+		line = append(line, output.Span{Text: fmt.Sprintf("revision %d ", p.TargetRevision)})
 	default:
-		line = append(line, print.Span{Text: fmt.Sprintf("target %d ", p.TargetRevision)})
+		line = append(line, output.Span{Text: fmt.Sprintf("target %d ", p.TargetRevision)})
 	}
-	return append(line, print.Span{Text: p.State, Style: stateStyle(p.State)})
+	return append(line, output.Span{Text: p.State, Style: stateStyle(p.State)})
 }
 
 // availability is the condition Available in a word or two.
@@ -81,31 +81,31 @@ func trouble(p PackageSummary) string {
 	return p.Message
 }
 
-func (w treeWriter) revision(r TreeRevision, p PackageSummary) print.Node {
+func (w treeWriter) revision(r TreeRevision, p PackageSummary) output.Node {
 	title := fmt.Sprintf("revision %d", r.Revision)
 	if len(r.Roles) > 0 {
 		title += " (" + strings.Join(r.Roles, ", ") + ")"
 	}
-	line := print.Line{{Text: title, Style: print.Bold}}
-	add := func(style print.Style, text string) {
+	line := output.Line{{Text: title, Style: output.Bold}}
+	add := func(style output.Style, text string) {
 		if text != "" {
-			line = append(line, print.Span{Text: "  "}, print.Span{Text: text, Style: style})
+			line = append(line, output.Span{Text: "  "}, output.Span{Text: text, Style: style})
 		}
 	}
-	add(print.Plain, r.Version)
+	add(output.Plain, r.Version)
 	add(stateStyle(r.Outcome), r.Outcome)
 	archived := r.Lifecycle == string(v1alpha1.LifecycleArchived)
 	switch {
 	case archived && r.ArchivedAt != nil:
-		add(print.Plain, "archived "+age(w.now, *r.ArchivedAt)+" ago")
+		add(output.Plain, "archived "+age(w.now, *r.ArchivedAt)+" ago")
 	case archived:
-		add(print.Busy, "archiving")
+		add(output.Busy, "archiving")
 	case r.Revision == p.TargetRevision:
-		add(print.Plain, prefixed("phase ", r.Phase))
-		add(print.Plain, prefixed("probes ", r.Probes))
+		add(output.Plain, prefixed("phase ", r.Phase))
+		add(output.Plain, prefixed("probes ", r.Probes))
 	}
-	node := print.Node{Line: line}
-	if r.Revision < p.TargetRevision && !(archived && w.single) {
+	node := output.Node{Line: line}
+	if r.Revision < p.TargetRevision && (!archived || !w.single) {
 		node.Children = w.older(r, p)
 		return node
 	}
@@ -126,10 +126,10 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-func (w treeWriter) phase(p TreePhase, width int) print.Node {
+func (w treeWriter) phase(p TreePhase, width int) output.Node {
 	mark, style := phaseMark(p.PhaseProgress)
 	name := p.Name + strings.Repeat(" ", width-utf8.RuneCountInString(p.Name))
-	node := print.Node{Line: print.Line{
+	node := output.Node{Line: output.Line{
 		{Text: mark + " ", Style: style}, {Text: name},
 		{Text: fmt.Sprintf("  %d/%d  ", p.Ready, p.Objects)}, {Text: phaseWords(p.PhaseProgress), Style: style},
 	}}
@@ -145,17 +145,17 @@ func (w treeWriter) phase(p TreePhase, width int) print.Node {
 		}
 	}
 	if len(waiting) < len(p.Items) {
-		node.Children = append(node.Children, w.group(waiting, markPending, print.Faint, "not applied yet")...)
+		node.Children = append(node.Children, w.group(waiting, markPending, output.Faint, "not applied yet")...)
 	}
-	node.Children = append(node.Children, w.group(unchanged, markDone, print.Good, "unchanged")...)
+	node.Children = append(node.Children, w.group(unchanged, markDone, output.Good, "unchanged")...)
 	return node
 }
 
 // group is one line for several objects, or a line for each of one or two.
-func (w treeWriter) group(objects []TreeObject, mark string, style print.Style, words string) []print.Node {
-	var nodes []print.Node
+func (w treeWriter) group(objects []TreeObject, mark string, style output.Style, words string) []output.Node {
+	var nodes []output.Node
 	if len(objects) > 2 {
-		return []print.Node{{Line: print.Line{{Text: mark + " ", Style: style}, {Text: fmt.Sprintf("%d objects %s", len(objects), words)}}}}
+		return []output.Node{{Line: output.Line{{Text: mark + " ", Style: style}, {Text: fmt.Sprintf("%d objects %s", len(objects), words)}}}}
 	}
 	for _, object := range objects {
 		nodes = append(nodes, w.object(object))
@@ -163,14 +163,15 @@ func (w treeWriter) group(objects []TreeObject, mark string, style print.Style, 
 	return nodes
 }
 
-func phaseMark(p PhaseProgress) (string, print.Style) {
+func phaseMark(p PhaseProgress) (string, output.Style) {
 	switch v1alpha1.PhaseState(p.State) {
 	case v1alpha1.PhaseComplete:
-		return markDone, print.Good
+		return markDone, output.Good
 	case v1alpha1.PhaseProgressing:
-		return markBusy, print.Busy
+		return markBusy, output.Busy
+	case v1alpha1.PhasePending:
 	}
-	return markPending, print.Faint
+	return markPending, output.Faint
 }
 
 // phaseWords say what a phase's mark says, and what was done.
@@ -202,17 +203,17 @@ func actionWords(p PhaseProgress) string {
 }
 
 // object is the line of one object, with what is wrong with it below.
-func (w treeWriter) object(o TreeObject) print.Node {
+func (w treeWriter) object(o TreeObject) output.Node {
 	mark, style := objectMark(o)
-	line := print.Line{{Text: mark + " ", Style: style}, {Text: treeObjectName(o)}, {Text: "  "}, {Text: objectWords(o), Style: style}}
+	line := output.Line{{Text: mark + " ", Style: style}, {Text: treeObjectName(o)}, {Text: "  "}, {Text: objectWords(o), Style: style}}
 	if w.wide {
 		for _, extra := range []string{prefixed("uid ", o.UID), prefixed("content ", o.Content), prefixed("slice ", shortDigest(strings.TrimPrefix(o.Slice, "sha256-")))} {
 			if extra != "" {
-				line = append(line, print.Span{Text: "  " + extra, Style: print.Faint})
+				line = append(line, output.Span{Text: "  " + extra, Style: output.Faint})
 			}
 		}
 	}
-	return print.Node{Line: line, Below: reasonLines(o, w.now)}
+	return output.Node{Line: line, Below: reasonLines(o, w.now)}
 }
 
 func treeObjectName(o TreeObject) string {
@@ -222,16 +223,16 @@ func treeObjectName(o TreeObject) string {
 	return objectName(o.ObjectReference)
 }
 
-func objectMark(o TreeObject) (string, print.Style) {
+func objectMark(o TreeObject) (string, output.Style) {
 	switch {
 	case o.State == objectReady || o.State == objectHandedOver:
-		return markDone, print.Good
+		return markDone, output.Good
 	case o.State == objectNotReady && (o.Reason == "Collision" || o.Reason == "ApplyError" || o.Reason == "ProbeFailed"):
-		return markFailed, print.Bad
+		return markFailed, output.Bad
 	case o.State == objectNotReady:
-		return markBusy, print.Busy
+		return markBusy, output.Busy
 	}
-	return markPending, print.Faint
+	return markPending, output.Faint
 }
 
 // objectWords say what an object's mark says, and what was done to it.
@@ -258,7 +259,7 @@ func objectWords(o TreeObject) string {
 }
 
 // reasonLines say why an object is not ready and what to do about it.
-func reasonLines(o TreeObject, now time.Time) []print.Span {
+func reasonLines(o TreeObject, now time.Time) []output.Span {
 	if o.State != objectNotReady {
 		return nil
 	}
@@ -269,16 +270,16 @@ func reasonLines(o TreeObject, now time.Time) []print.Span {
 	if o.Message != "" {
 		text += ": " + o.Message
 	}
-	lines := []print.Span{{Text: text, Style: print.Bad}}
+	lines := []output.Span{{Text: text, Style: output.Bad}}
 	for i, pod := range o.Pods {
 		if i == mostPods {
-			lines = append(lines, print.Span{Text: fmt.Sprintf("and %d more pods", len(o.Pods)-i)})
+			lines = append(lines, output.Span{Text: fmt.Sprintf("and %d more pods", len(o.Pods)-i)})
 			break
 		}
-		lines = append(lines, print.Span{Text: pod.String(), Style: print.Bad})
+		lines = append(lines, output.Span{Text: pod.String(), Style: output.Bad})
 	}
 	if o.Hint != "" {
-		lines = append(lines, print.Span{Text: "Hint: " + o.Hint})
+		lines = append(lines, output.Span{Text: "Hint: " + o.Hint})
 	}
 	return lines
 }
@@ -288,19 +289,19 @@ const mostPods = 3
 
 // older are the lines below a revision that is not the target: what became of
 // its objects.
-func (w treeWriter) older(r TreeRevision, p PackageSummary) []print.Node {
+func (w treeWriter) older(r TreeRevision, p PackageSummary) []output.Node {
 	groups := map[string][]TreeObject{}
 	for _, phase := range r.Phases {
 		for _, object := range phase.Items {
 			groups[object.State] = append(groups[object.State], object)
 		}
 	}
-	var nodes []print.Node
-	add := func(objects []TreeObject, mark string, style print.Style, words string, list bool) {
+	var nodes []output.Node
+	add := func(objects []TreeObject, mark string, style output.Style, words string, list bool) {
 		if len(objects) == 0 {
 			return
 		}
-		node := print.Node{Line: print.Line{{Text: mark + " ", Style: style}, {Text: countObjects(len(objects)) + " " + words}}}
+		node := output.Node{Line: output.Line{{Text: mark + " ", Style: style}, {Text: countObjects(len(objects)) + " " + words}}}
 		if list || w.expand {
 			for _, object := range objects {
 				node.Children = append(node.Children, w.object(object))
@@ -309,8 +310,8 @@ func (w treeWriter) older(r TreeRevision, p PackageSummary) []print.Node {
 		nodes = append(nodes, node)
 	}
 	target := fmt.Sprintf("revision %d", p.TargetRevision)
-	add(groups[objectHandedOver], markDone, print.Good, "handed over to "+target, false)
-	add(groups[objectServing], markBusy, print.Busy, "still of this revision, until "+target+" reaches them", true)
+	add(groups[objectHandedOver], markDone, output.Good, "handed over to "+target, false)
+	add(groups[objectServing], markBusy, output.Busy, "still of this revision, until "+target+" reaches them", true)
 	var leaving, staying []TreeObject
 	for _, object := range groups[objectLeaving] {
 		if object.Retained {
@@ -319,10 +320,10 @@ func (w treeWriter) older(r TreeRevision, p PackageSummary) []print.Node {
 		}
 		leaving = append(leaving, object)
 	}
-	add(leaving, markBusy, print.Busy, "not in "+target+": deleted when that has succeeded", true)
-	add(staying, markDone, print.Good, "not in "+target+": retained", true)
-	add(groups[objectNotReady], markFailed, print.Bad, "not ready", true)
-	add(groups[objectPending], markPending, print.Faint, "never applied by this revision", false)
+	add(leaving, markBusy, output.Busy, "not in "+target+": deleted when that has succeeded", true)
+	add(staying, markDone, output.Good, "not in "+target+": retained", true)
+	add(groups[objectNotReady], markFailed, output.Bad, "not ready", true)
+	add(groups[objectPending], markPending, output.Faint, "never applied by this revision", false)
 	return nodes
 }
 

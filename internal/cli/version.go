@@ -14,13 +14,14 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli/print"
+	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/version"
 )
 
 // Version is the document of `strata version`.
 type Version struct {
 	metav1.TypeMeta `json:",inline"`
+
 	// Client is this build.
 	Client version.Info `json:"client"`
 	// Server is the cluster, unset when none answers.
@@ -67,13 +68,13 @@ func (a *app) printVersion(o outputFlag, v Version) error {
 	if o.isDocument() {
 		return printDocument(p, o.value, v)
 	}
-	p.Line(print.Span{Text: "Client: " + v.Client.String()})
+	p.Line(output.Span{Text: "Client: " + v.Client.String()})
 	if s := v.Server; s != nil {
 		api := s.API
 		if api == "" {
 			api = "Strata is not installed"
 		}
-		p.Line(print.Span{Text: "Server: Kubernetes " + s.Kubernetes + " at " + s.Host + ", " + api})
+		p.Line(output.Span{Text: "Server: Kubernetes " + s.Kubernetes + " at " + s.Host + ", " + api})
 	}
 	return p.Err()
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli/print"
+	"github.com/strata-run/strata/internal/cli/output"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -45,10 +45,10 @@ func golden(t *testing.T, name, got string) {
 }
 
 // text is what a function writes at a width.
-func text(t *testing.T, width int, write func(p *print.Printer)) string {
+func text(t *testing.T, width int, write func(p *output.Printer)) string {
 	t.Helper()
 	var out bytes.Buffer
-	p := print.New(&out, width, false)
+	p := output.New(&out, width, false)
 	write(p)
 	if p.Err() != nil {
 		t.Fatal(p.Err())
@@ -57,21 +57,21 @@ func text(t *testing.T, width int, write func(p *print.Printer)) string {
 }
 
 // views are the texts that are compared for each fixture.
-var views = map[string]func(t *testing.T, f *fixture) string{
-	"history": func(t *testing.T, f *fixture) string {
-		return text(t, 80, func(p *print.Printer) {
+var views = map[string]func(f *fixture) string{
+	"history": func(f *fixture) string {
+		return text(f.t, 80, func(p *output.Printer) {
 			writeHistory(p, buildHistory(f.view.pkg, f.view.revisions), false, fixtureNow)
 		})
 	},
-	"tree": func(t *testing.T, f *fixture) string {
-		return text(t, 80, func(p *print.Printer) {
+	"tree": func(f *fixture) string {
+		return text(f.t, 80, func(p *output.Printer) {
 			p.Tree(treeWriter{now: fixtureNow}.root(buildTree(f.view, f.view.shownRevisions(false))))
 		})
 	},
-	"status": func(t *testing.T, f *fixture) string {
-		return text(t, 80, func(p *print.Printer) { writeStatus(p, buildStatus(f.view), fixtureNow) })
+	"status": func(f *fixture) string {
+		return text(f.t, 80, func(p *output.Printer) { writeStatus(p, buildStatus(f.view), fixtureNow) })
 	},
-	"log": func(t *testing.T, f *fixture) string {
+	"log": func(f *fixture) string {
 		return strings.Join(transitions(nil, buildStatus(f.view)), "\n") + "\n"
 	},
 }
@@ -80,34 +80,35 @@ func TestViews(t *testing.T) {
 	for name := range fixtures() {
 		for command, render := range views {
 			t.Run(name+"/"+command, func(t *testing.T) {
-				golden(t, name+"."+command, render(t, fixtureNamed(t, name)))
+				golden(t, name+"."+command, render(fixtureNamed(t, name)))
 			})
 		}
 	}
 }
 
 func TestViews_Get(t *testing.T) {
-	var packages []v1alpha1.Package
-	for _, name := range slices.Sorted(maps.Keys(fixtures())) {
+	names := slices.Sorted(maps.Keys(fixtures()))
+	packages := make([]v1alpha1.Package, 0, len(names))
+	for _, name := range names {
 		packages = append(packages, *fixtureNamed(t, name).view.pkg)
 	}
-	golden(t, "get", text(t, 80, func(p *print.Printer) { writePackages(p, packages, false, fixtureNow) }))
-	golden(t, "get_wide", text(t, 0, func(p *print.Printer) { writePackages(p, packages, true, fixtureNow) }))
+	golden(t, "get", text(t, 80, func(p *output.Printer) { writePackages(p, packages, false, fixtureNow) }))
+	golden(t, "get_wide", text(t, 0, func(p *output.Printer) { writePackages(p, packages, true, fixtureNow) }))
 }
 
 func TestViews_Wide(t *testing.T) {
 	f := fixtureNamed(t, "bad_image")
-	golden(t, "history_wide", text(t, 0, func(p *print.Printer) {
+	golden(t, "history_wide", text(t, 0, func(p *output.Printer) {
 		writeHistory(p, buildHistory(f.view.pkg, f.view.revisions), true, fixtureNow)
 	}))
-	golden(t, "tree_wide", text(t, 0, func(p *print.Printer) {
+	golden(t, "tree_wide", text(t, 0, func(p *output.Printer) {
 		p.Tree(treeWriter{now: fixtureNow, wide: true, expand: true}.root(buildTree(f.view, f.view.shownRevisions(true))))
 	}))
 }
 
 func TestViews_ArchivedRevision(t *testing.T) {
 	f := fixtureNamed(t, "rolled_back")
-	golden(t, "tree_archived", text(t, 80, func(p *print.Printer) {
+	golden(t, "tree_archived", text(t, 80, func(p *output.Printer) {
 		p.Tree(treeWriter{now: fixtureNow, single: true}.root(buildTree(f.view, []*v1alpha1.Revision{&f.view.revisions[1]})))
 	}))
 }
@@ -117,7 +118,7 @@ func TestViews_ArchivedRevision(t *testing.T) {
 func TestViews_Width(t *testing.T) {
 	for name := range fixtures() {
 		for _, command := range []string{"history", "status"} {
-			for line := range strings.Lines(views[command](t, fixtureNamed(t, name))) {
+			for line := range strings.Lines(views[command](fixtureNamed(t, name))) {
 				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
 					t.Errorf("%s of %s has a line of %d columns: %s", command, name, n, line)
 				}

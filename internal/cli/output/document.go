@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package print
+package output
 
 import (
 	"bytes"
@@ -31,8 +31,11 @@ func (p *Printer) JSONLine(v any) {
 func (p *Printer) YAML(v any) {
 	p.document(v, func(b []byte) ([]byte, error) {
 		out, err := yaml.JSONToYAML(b)
-		if err != nil || !isClean(string(bytes.ReplaceAll(out, []byte("\n"), nil))) {
-			return b, err
+		if err != nil {
+			return nil, fmt.Errorf("turning JSON into YAML: %w", err)
+		}
+		if !isClean(string(bytes.ReplaceAll(out, []byte("\n"), nil))) {
+			return b, nil
 		}
 		return bytes.TrimSuffix(out, []byte("\n")), nil
 	})
@@ -44,7 +47,7 @@ func (p *Printer) document(v any, format func([]byte) ([]byte, error)) {
 		b, err = format(b)
 	}
 	if err != nil {
-		p.fail(fmt.Errorf("encoding %T: %w", v, err))
+		p.fail(err)
 		return
 	}
 	p.write(string(b) + "\n")
@@ -58,7 +61,7 @@ func marshal(v any) ([]byte, error) {
 	enc := json.NewEncoder(&raw)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("encoding %T: %w", v, err)
 	}
 	text := string(bytes.TrimSuffix(raw.Bytes(), []byte("\n")))
 	var out bytes.Buffer

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package print
+package output
 
 import (
 	"io"
@@ -103,7 +103,7 @@ func (p *Printer) wrap(indent int, text string) []string {
 func wrapWords(text string, width int) []string {
 	var lines []string
 	line, size := "", 0
-	for _, word := range strings.Fields(Clean(text)) {
+	for word := range strings.FieldsSeq(Clean(text)) {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case size == 0:

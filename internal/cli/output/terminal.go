@@ -1,9 +1,10 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package print
+package output
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,7 +31,7 @@ func (m *ColorMode) Set(s string) error {
 		*m = mode
 		return nil
 	}
-	return fmt.Errorf("must be auto, always or never")
+	return errors.New("must be auto, always or never")
 }
 
 // String is the mode as it is given on the command line.
@@ -40,12 +41,13 @@ func (m *ColorMode) String() string { return string(*m) }
 func (m *ColorMode) Type() string { return "auto|always|never" }
 
 // Enabled is true when colour is to be used on a stream.
-func (m ColorMode) Enabled(stream any, getenv func(string) string) bool {
-	switch m {
+func (m *ColorMode) Enabled(stream any, getenv func(string) string) bool {
+	switch *m {
 	case ColorAlways:
 		return true
 	case ColorNever:
 		return false
+	case ColorAuto:
 	}
 	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb" && IsTerminal(stream)
 }
@@ -56,9 +58,9 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Size is the terminal's number of columns and lines, [DefaultWidth] and 24
+// Size is the terminal's number of columns and that of lines, [DefaultWidth] and 24
 // where the stream is none.
-func Size(stream any) (columns, lines int) {
+func Size(stream any) (int, int) {
 	if f, ok := stream.(*os.File); ok {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {
 			return w, h
@@ -94,8 +96,10 @@ func (s *Screen) Draw(text string, columns, lines int) error {
 		b.WriteString(line)
 		s.rows += n
 	}
-	_, err := io.WriteString(s.out, b.String())
-	return err
+	if _, err := io.WriteString(s.out, b.String()); err != nil {
+		return fmt.Errorf("drawing: %w", err)
+	}
+	return nil
 }
 
 // visible counts the columns that a painted line takes.

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package print writes what the command line shows: tables, trees, wrapped text,
+// Package output writes what the command line shows: tables, trees, wrapped text,
 // JSON and YAML.
 //
 // Everything a cluster holds may have been written by someone who wishes to
@@ -11,4 +11,4 @@
 // meaning: what a terminal could act on is escaped, not changed.
 //
 // The package knows nothing of Kubernetes or of Strata's types.
-package print
+package output
