@@ -54,6 +54,24 @@ func (e *Engine) preflight(ctx context.Context, l *line, in Rollout) error {
 	return errors.Join(unknown...)
 }
 
+// isValid says whether a revision could have been rolled out: whether it is valid
+// by itself, and each object of a known kind stands in a namespace if it must.
+func (e *Engine) isValid(revision Revision) bool {
+	if revision.Validate() != nil {
+		return false
+	}
+	v := &ValidationError{Revision: revision.Number}
+	for _, phase := range revision.Phases {
+		for _, object := range phase.Objects {
+			gvk := object.Manifest.GroupVersionKind()
+			if mapping, err := e.config.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
+				checkScope(v, phase.Name, object.Manifest, mapping)
+			}
+		}
+	}
+	return v.orNil() == nil
+}
+
 // servingKinds are the kinds of a revision that the API server serves.
 func (e *Engine) servingKinds(l *line, revision Revision) []Kind {
 	var kinds []Kind

@@ -71,8 +71,15 @@ func (r TeardownResult) Waiting() []RemovedObject {
 // Teardown makes one pass at taking away a revision's objects: the last phase
 // first, and the next only when the one after it is gone. Each object is read
 // live first, and deleted on condition that it is still in that state.
+//
+// Nothing of a revision that is not valid was ever written, so there is nothing to
+// take away.
 func (e *Engine) Teardown(ctx context.Context, in Teardown) (TeardownResult, error) {
 	result := TeardownResult{}
+	if !e.isValid(in.Revision) {
+		result.Complete = true
+		return result, nil
+	}
 	var errs []error
 	for i := len(in.Revision.Phases) - 1; i >= 0; i-- {
 		phase := in.Revision.Phases[i]

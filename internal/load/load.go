@@ -139,6 +139,23 @@ func checkDigest(revision *v1alpha1.Revision, manifests [][]*unstructured.Unstru
 	return nil
 }
 
+// FromInventory is what a revision is known to have put in place, when its content
+// cannot be had any more. It is good for a teardown, in reverse order: each object
+// is a phase of its own. An object that does not say whose it is stays, as it may
+// have been retained.
+func FromInventory(revision *v1alpha1.Revision) revisions.Revision {
+	known := revisions.Revision{Number: revision.Spec.Revision, Succeeded: history.Succeeded(revision)}
+	for i, entry := range revision.Status.Inventory {
+		manifest := &unstructured.Unstructured{Object: map[string]any{}}
+		manifest.SetGroupVersionKind(schema.GroupVersionKind{Group: entry.Group, Version: entry.Version, Kind: entry.Kind})
+		manifest.SetNamespace(entry.Namespace)
+		manifest.SetName(entry.Name)
+		object := revisions.Object{Manifest: manifest, Retain: Retains(manifest, "")}
+		known.Phases = append(known.Phases, revisions.Phase{Name: fmt.Sprintf("inventory-%d", i), Objects: []revisions.Object{object}})
+	}
+	return known
+}
+
 // Records are what the inventory of a status says of each object.
 func Records(inventory []v1alpha1.InventoryEntry) map[revisions.ObjectID]revisions.Record {
 	records := map[revisions.ObjectID]revisions.Record{}

@@ -47,7 +47,7 @@ func (w *Worker) persist(ctx context.Context, p *pass, known *memory) (loop.Outc
 		return loop.Outcome{}, errors.Join(errs...)
 	}
 	for i, revision := range p.line.Serving {
-		next := status.ForServing(revision, p.serving[i], p.result.Serving[i], p.result.Serves, p.now)
+		next := status.ForServing(revision, p.serving[i], p.result.Serving[i], p.result.Serves, nil, p.now)
 		written, err := w.writeStatus(ctx, revision, next, known)
 		p.line.Serving[i] = written
 		errs = append(errs, err)

@@ -77,7 +77,7 @@ func (p *pass) wanted() map[revisions.ObjectID]bool {
 
 // takeDown deletes what only an archived revision contained.
 func (w *Worker) takeDown(ctx context.Context, p *pass, revision *v1alpha1.Revision, keep map[revisions.ObjectID]bool, known *memory) (*v1alpha1.Revision, error) {
-	loaded, err := w.load(ctx, revision, known)
+	loaded, err := w.placed(ctx, revision, known)
 	var result revisions.TeardownResult
 	if err == nil {
 		result, err = w.Engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: loaded, Keep: keep})

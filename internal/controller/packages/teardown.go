@@ -5,14 +5,17 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/revisions"
 )
@@ -26,7 +29,7 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 	}
 	var all revisions.TeardownResult
 	for _, revision := range line.Standing() {
-		loaded, err := w.load(ctx, revision, known)
+		loaded, err := w.placed(ctx, revision, known)
 		var result revisions.TeardownResult
 		if err == nil {
 			result, err = w.Engine.Teardown(ctx, revisions.Teardown{
@@ -41,6 +44,22 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 		}
 	}
 	return loop.Outcome{Gone: true}, w.letGo(ctx, pkg)
+}
+
+// placed is a revision as it may stand on the cluster. Content that could never be
+// rolled out has put nothing there; of content that is lost, the inventory tells.
+func (w *Worker) placed(ctx context.Context, revision *v1alpha1.Revision, known *memory) (revisions.Revision, error) {
+	loaded, err := w.load(ctx, revision, known)
+	var invalid *load.InvalidError
+	var unavailable *content.UnavailableError
+	switch {
+	case errors.As(err, &invalid):
+		return revisions.Revision{Number: revision.Spec.Revision}, nil
+	case errors.As(err, &unavailable):
+		return load.FromInventory(revision), nil
+	default:
+		return loaded, err
+	}
 }
 
 // letGo takes the finalizer away and forgets the package.

@@ -1,0 +1,67 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/strata-run/strata/internal/localplane"
+)
+
+// requests are the manager's since a time. Leases and their events, and watches,
+// are left out.
+func requests(t *testing.T, since time.Time) []localplane.AuditEvent {
+	t.Helper()
+	all, err := localplane.ReadAudit(plane.AuditLog())
+	must(t, err)
+	return slices.DeleteFunc(all, func(e localplane.AuditEvent) bool {
+		return e.User != manager || e.Time.Before(since) || e.Resource == "leases" || e.Resource == "events" || e.Verb == "watch" || e.Stage != "ResponseComplete"
+	})
+}
+
+// writes counts successful writes by verb and resource.
+func writes(events []localplane.AuditEvent) map[string]int {
+	counts := map[string]int{}
+	for _, e := range events {
+		if e.Verb == "get" || e.Verb == "list" || e.Code >= 300 {
+			continue
+		}
+		counts[key(e)]++
+	}
+	return counts
+}
+
+func key(e localplane.AuditEvent) string {
+	resource := e.Resource
+	if e.Subresource != "" {
+		resource += "/" + e.Subresource
+	}
+	return e.Verb + " " + resource
+}
+
+// perObject counts successful writes of objects that are not Strata's own, by
+// object.
+func perObject(events []localplane.AuditEvent) map[string]int {
+	counts := map[string]int{}
+	for _, e := range events {
+		if e.Verb == "get" || e.Verb == "list" || e.Code >= 300 || e.Group == "strata.run" || e.Group == "gateway.networking.k8s.io" {
+			continue
+		}
+		counts[strings.Join([]string{e.Resource, e.Namespace, e.Name}, " ")]++
+	}
+	return counts
+}
+
+func describe(counts map[string]int) string {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&b, "\n  %3d %s", counts[k], k)
+	}
+	return b.String()
+}
