@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -21,8 +22,7 @@ const neverCurrent = "1"
 
 // create applies an object, provided that it does not exist; a conflict says that
 // it does.
-func (e *Engine) create(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	request := desired.DeepCopy()
+func (e *Engine) create(ctx context.Context, request *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	request.SetResourceVersion(neverCurrent)
 	return e.send(ctx, request)
 }
@@ -30,8 +30,7 @@ func (e *Engine) create(ctx context.Context, desired *unstructured.Unstructured)
 // apply applies an object over the state given. The UID keeps it from bringing
 // back an object that was deleted meanwhile; an adoption is bound to the very
 // state that was decided on.
-func (e *Engine) apply(ctx context.Context, operation Operation, desired, current *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	request := desired.DeepCopy()
+func (e *Engine) apply(ctx context.Context, operation Operation, request, current *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	request.SetUID(current.GetUID())
 	if operation == OperationAdopt {
 		request.SetResourceVersion(current.GetResourceVersion())
@@ -43,57 +42,76 @@ func (e *Engine) apply(ctx context.Context, operation Operation, desired, curren
 }
 
 // retireController turns off the controller flag of a foreign owner, as an object
-// may have one controller only. The owner reference itself stays.
+// may have one controller only. The owner reference itself stays. As this takes a
+// request of its own, it is proven first that the API server takes the rest:
+// nothing is worse than an object that has lost one controller and found no other.
 func (e *Engine) retireController(ctx context.Context, request, current *unstructured.Unstructured) error {
+	if controllerOf(current) == nil {
+		return nil
+	}
+	trial := request.DeepCopy()
+	trial.SetOwnerReferences(nil)
+	if _, err := e.patch(ctx, trial, client.DryRunAll); err != nil {
+		return err
+	}
 	references := current.GetOwnerReferences()
-	retired := false
 	for i := range references {
 		if references[i].Controller != nil && *references[i].Controller {
 			*references[i].Controller = false
-			retired = true
 		}
 	}
-	if !retired {
-		return nil
-	}
-	patch := map[string]any{"metadata": map[string]any{
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": current.GetUID(), "resourceVersion": current.GetResourceVersion(), "ownerReferences": references,
-	}}
-	data, err := json.Marshal(patch)
+	}})
 	if err != nil {
 		return fmt.Errorf("encoding owner references: %w", err)
 	}
 	state := current.DeepCopy()
 	if err := e.config.Writer.Patch(ctx, state, client.RawPatch(types.MergePatchType, data), client.FieldOwner(FieldOwner)); err != nil {
-		return fmt.Errorf("taking over from the controller: %w", err)
+		return fmt.Errorf("taking over from the controller: %w", withoutValues(current, err))
 	}
 	request.SetResourceVersion(state.GetResourceVersion())
 	return nil
 }
 
+// send applies an object and makes the answer known to the cache.
 func (e *Engine) send(ctx context.Context, request *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	data, err := json.Marshal(request.Object)
+	answer, err := e.patch(ctx, request)
 	if err != nil {
-		return nil, fmt.Errorf("encoding: %w", err)
-	}
-	answer := &unstructured.Unstructured{}
-	answer.SetGroupVersionKind(request.GroupVersionKind())
-	answer.SetNamespace(request.GetNamespace())
-	answer.SetName(request.GetName())
-	if err := e.config.Writer.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
-		return nil, fmt.Errorf("applying: %w", err)
+		return nil, err
 	}
 	Trim(answer)
 	e.config.Cache.Observe(answer)
 	return answer, nil
 }
 
+func (e *Engine) patch(ctx context.Context, request *unstructured.Unstructured, options ...client.PatchOption) (*unstructured.Unstructured, error) {
+	data, err := json.Marshal(request.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding: %w", err)
+	}
+	answer := blank(request.GroupVersionKind(), IDOf(request))
+	options = append(options, client.FieldOwner(FieldOwner), client.ForceOwnership)
+	if err := e.config.Writer.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, data), options...); err != nil {
+		return nil, fmt.Errorf("applying: %w", withoutValues(request, err))
+	}
+	return answer, nil
+}
+
 // live reads an object from the API server.
-func (e *Engine) live(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	answer := &unstructured.Unstructured{}
-	answer.SetGroupVersionKind(desired.GroupVersionKind())
-	if err := e.config.Live.Get(ctx, keyOf(desired), answer); err != nil {
+func (e *Engine) live(ctx context.Context, kind schema.GroupVersionKind, id ObjectID) (*unstructured.Unstructured, error) {
+	answer := blank(kind, id)
+	if err := e.config.Live.Get(ctx, keyOf(id), answer); err != nil {
 		return nil, fmt.Errorf("reading live: %w", err)
 	}
 	return answer, nil
+}
+
+// blank is an object of which only the identity is known.
+func blank(kind schema.GroupVersionKind, id ObjectID) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(kind)
+	obj.SetNamespace(id.Namespace)
+	obj.SetName(id.Name)
+	return obj
 }

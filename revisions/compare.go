@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,44 +15,71 @@ import (
 // FieldOwner is the field manager of every apply.
 const FieldOwner = "strata"
 
-// observedFields is where [Trim] leaves the digest of our managedFields entry.
-// It exists in memory only, and is believed only on an object that was trimmed.
-const observedFields = "memory.strata.run/fields"
+const (
+	// fieldsV1 is the only type of managedFields entry that an API server keeps.
+	fieldsV1 = "FieldsV1"
+	// digestOnly is the type of the entry in which [Trim] leaves a digest. An API
+	// server takes no entry of another type than FieldsV1, so nobody can bring one
+	// in from outside.
+	digestOnly = "Digest"
+)
 
 // FieldsDigest is a short digest of the managedFields entry of our applies, empty
 // when there is none.
 //
 // The API server takes a field out of that entry exactly when someone else
-// changes its effective value or removes it, so an entry that stays the same
-// means no drift. Values that the server normalises, such as a quantity of
-// 1000m, change nothing in it.
+// changes its effective value or removes it, and sets the entry's time exactly
+// when an apply of ours changes the object. So an entry that stays the same means
+// that the object is still as that apply has left it. Values that the server
+// normalises, such as a quantity of 1000m, change nothing in it.
 func FieldsDigest(obj *unstructured.Unstructured) string {
-	managed := obj.GetManagedFields()
-	if len(managed) == 0 {
-		return obj.GetAnnotations()[observedFields]
-	}
-	for _, entry := range managed {
-		if entry.Manager != FieldOwner || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {
+	managed, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "managedFields")
+	entries, _ := managed.([]any)
+	for _, item := range entries {
+		entry, _ := item.(map[string]any)
+		if entry["manager"] != FieldOwner || entry["operation"] != string(metav1.ManagedFieldsOperationApply) {
 			continue
 		}
-		return shortDigest([]byte(entry.APIVersion), entry.FieldsV1.Raw)
+		if subresource, set := entry["subresource"]; set && subresource != "" {
+			continue
+		}
+		fields, _ := entry["fieldsV1"].(map[string]any)
+		switch entry["fieldsType"] {
+		case digestOnly:
+			digest, _ := fields["digest"].(string)
+			return digest
+		case fieldsV1:
+			return digestEntry(entry["apiVersion"], entry["time"], fields)
+		}
 	}
 	return ""
 }
 
-// Trim replaces an object's managedFields by their digest, and drops what neither
-// a decision nor a probe reads. It is meant as the transform of an informer, and
-// changes the object given.
+// digestEntry is the digest of an entry. Maps are written with sorted keys, so it
+// does not depend on the order of the fields.
+func digestEntry(version, time any, fields map[string]any) string {
+	data, err := json.Marshal([]any{version, time, fields})
+	if err != nil {
+		// What the API server sends can be encoded; without it there is no proof
+		// that the object is as it was applied.
+		return ""
+	}
+	return shortDigest(string(data))
+}
+
+// Trim replaces an object's managedFields by the digest of our entry, and drops
+// what neither a decision nor a probe reads. It is meant as the transform of an
+// informer, changes the object given, and may be called on it again.
 func Trim(obj *unstructured.Unstructured) {
 	digest := FieldsDigest(obj)
-	obj.SetManagedFields(nil)
-	annotations := obj.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
+	unstructured.RemoveNestedField(obj.Object, "metadata", "managedFields")
+	unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+	if metadata, ok := obj.Object["metadata"].(map[string]any); ok && digest != "" {
+		metadata["managedFields"] = []any{map[string]any{
+			"manager": FieldOwner, "operation": string(metav1.ManagedFieldsOperationApply),
+			"fieldsType": digestOnly, "fieldsV1": map[string]any{"digest": digest},
+		}}
 	}
-	delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
-	annotations[observedFields] = digest
-	obj.SetAnnotations(annotations)
 	trimSchemas(obj)
 }
 
@@ -72,42 +98,13 @@ func trimSchemas(obj *unstructured.Unstructured) {
 	}
 }
 
-// stamp is the manifest as it is applied: with the owner's label and, unless the
-// object is retained, its owner reference.
-func stamp(obj Object, owner Owner) *unstructured.Unstructured {
-	stamped := obj.Manifest.DeepCopy()
-	unstructured.RemoveNestedField(stamped.Object, "status")
-	unstructured.RemoveNestedField(stamped.Object, "metadata", "creationTimestamp")
-	secretStringData(stamped)
-	labels := stamped.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[owner.Label] = owner.Name
-	stamped.SetLabels(labels)
-	if !obj.Retain {
-		stamped.SetOwnerReferences([]metav1.OwnerReference{owner.Reference()})
-	}
-	return stamped
-}
-
-// contentDigest is a short digest of what is applied. Maps are written with
-// sorted keys, so it depends on the content alone.
-func contentDigest(stamped *unstructured.Unstructured) (string, error) {
-	data, err := json.Marshal(stamped.Object)
-	if err != nil {
-		return "", fmt.Errorf("encoding %s: %w", IDOf(stamped), err)
-	}
-	return shortDigest(data), nil
-}
-
 // shortDigest is 64 bits of SHA-256: enough to tell two states of one object
 // apart, and short enough to stand in a status once an object.
-func shortDigest(parts ...[]byte) string {
-	hash := sha256.New()
+func shortDigest(parts ...string) string {
+	var text []byte
 	for _, part := range parts {
-		hash.Write(part)
-		hash.Write([]byte{0})
+		text = append(append(text, part...), 0)
 	}
-	return hex.EncodeToString(hash.Sum(nil)[:8])
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }

@@ -5,8 +5,6 @@ package revisions
 
 import (
 	"fmt"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Action is what became of an object.
@@ -27,17 +25,17 @@ const (
 type Operation string
 
 const (
-	// OperationNone: it is as it should be.
+	// OperationNone says that it is as it should be.
 	OperationNone Operation = "None"
-	// OperationCreate: apply it, provided that it does not exist.
+	// OperationCreate says to apply it, provided that it does not exist.
 	OperationCreate Operation = "Create"
-	// OperationApply: apply it over the object of this UID, which is ours.
+	// OperationApply says to apply it over the object of this UID, which is ours.
 	OperationApply Operation = "Apply"
-	// OperationAdopt: read it once more and apply it over exactly that state.
+	// OperationAdopt says to read it once more and to apply it over exactly that state.
 	OperationAdopt Operation = "Adopt"
-	// OperationWait: it can be applied only after something else has happened.
+	// OperationWait says that it can be applied only after something else has happened.
 	OperationWait Operation = "Wait"
-	// OperationRefuse: leave it as it is, byte for byte.
+	// OperationRefuse says to leave it as it is, byte for byte.
 	OperationRefuse Operation = "Refuse"
 )
 
@@ -73,15 +71,14 @@ func decide(q Question) Verdict {
 	if q.Current == nil {
 		return Verdict{Operation: OperationCreate, Reason: "it does not exist"}
 	}
-	control := controlOf(q.Current, q.Owner, q.Record, q.Retain)
 	if q.Current.Deleting {
 		return Verdict{Operation: OperationWait, Reason: "it is being deleted, and is created again when it is gone"}
 	}
-	switch control {
+	switch controlOf(q.Current, q.Owner, q.Record, q.Retain) {
 	case ControlOurs:
 		return compare(q)
 	case ControlRetained:
-		return Verdict{Operation: OperationAdopt, Reason: fmt.Sprintf("an earlier %s of the same name had retained it", q.Owner.Kind)}
+		return Verdict{Operation: OperationAdopt, Reason: fmt.Sprintf("a %s of this name has left it in place", q.Owner.Kind)}
 	case ControlForeign:
 		return collideForeign(q)
 	default:
@@ -105,33 +102,32 @@ func compare(q Question) Verdict {
 }
 
 func collideForeign(q Question) Verdict {
-	who := controllerText(q.Current.Controller)
 	if q.CollisionProtection == CollisionNone {
-		return Verdict{Operation: OperationAdopt, Reason: "it is taken over from " + who + ", as its collision protection is None"}
+		return Verdict{Operation: OperationAdopt, Reason: foreignText(q.Current, q.Owner) + ", and is taken over, as its collision protection is None"}
 	}
-	return Verdict{
-		Operation: OperationRefuse,
-		Reason:    "it is controlled by " + who,
-		Remedy:    "delete it or that owner, take the object out of the revision, or set its collisionProtection to None to take it over",
+	remedy := "delete it or that owner, take the object out of the revision, or set its collisionProtection to None to take it over"
+	if q.Current.Controller == nil {
+		remedy = "take it out of one of the two, remove its label " + q.Owner.Label + ", or set its collisionProtection to None to take it over"
 	}
+	return Verdict{Operation: OperationRefuse, Reason: foreignText(q.Current, q.Owner), Remedy: remedy}
 }
 
 func collideNobody(q Question) Verdict {
-	switch q.CollisionProtection {
-	case CollisionIfNoController, CollisionNone:
+	if q.CollisionProtection == CollisionIfNoController || q.CollisionProtection == CollisionNone {
 		return Verdict{Operation: OperationAdopt, Reason: "it has no controller, and its collision protection is " + string(q.CollisionProtection)}
-	}
-	reason := "it exists already, and was not created by this " + q.Owner.Kind
-	if q.Current.Label != "" && q.Current.Label != q.Owner.Name {
-		reason = fmt.Sprintf("it exists already, and its label says that it belongs to %s %s", q.Owner.Kind, q.Current.Label)
 	}
 	return Verdict{
 		Operation: OperationRefuse,
-		Reason:    reason,
+		Reason:    "it exists already, and was not created by this " + q.Owner.Kind,
 		Remedy:    "delete it, take it out of the revision, or set its collisionProtection to IfNoController to adopt it",
 	}
 }
 
-func controllerText(ref *metav1.OwnerReference) string {
-	return fmt.Sprintf("%s %s (%s, uid %s)", ref.Kind, ref.Name, ref.APIVersion, ref.UID)
+// foreignText says who has an object that is not ours.
+func foreignText(current *Current, owner Owner) string {
+	ref := current.Controller
+	if ref == nil {
+		return fmt.Sprintf("its label says that it belongs to %s %s", owner.Kind, current.Label)
+	}
+	return fmt.Sprintf("it is controlled by %s %s (%s, uid %s)", ref.Kind, ref.Name, ref.APIVersion, ref.UID)
 }

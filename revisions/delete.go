@@ -6,7 +6,6 @@ package revisions
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,39 +23,55 @@ import (
 // remove takes one object away, or finds that it is gone or has to stay. An error
 // leaves it waiting: what is not proven to be gone is not gone.
 func (e *Engine) remove(ctx context.Context, in Teardown, phase string, object Object) RemovedObject {
-	result := RemovedObject{ID: IDOf(object.Manifest), Phase: phase, State: RemovalWaiting}
-	current, err := e.live(ctx, object.Manifest)
+	p := object.prepared
+	result := RemovedObject{ID: p.id, Phase: phase, State: RemovalWaiting}
+	current, err := e.live(ctx, p.kind, p.id)
+	if meta.IsNoMatchError(err) {
+		// The API server may have stopped serving the version of the manifest, and
+		// serve another one.
+		if mapping, other := e.config.Mapper.RESTMapping(p.kind.GroupKind()); other == nil {
+			current, err = e.live(ctx, mapping.GroupVersionKind, p.id)
+		}
+	}
 	switch {
-	case apierrors.IsNotFound(err):
+	case provenAbsent(err):
 		result.State = RemovalGone
-		return result
-	case meta.IsNoMatchError(err):
-		e.judgeNoMatch(ctx, &result, object.Manifest.GroupVersionKind().GroupKind())
-		return result
+	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+		e.judgeNoMatch(ctx, &result, p.kind.GroupKind())
 	case err != nil:
 		result.Err = err
-		return result
-	}
-	state := currentOf(current, in.Owner)
-	switch {
-	case state.Controller != nil && state.Controller.UID != in.Owner.UID:
-		result.State, result.Message = RemovalForeign, "it is controlled by "+controllerText(state.Controller)
-	case in.Orphan:
-		e.release(ctx, &result, in.Owner, current)
-	case object.Retain:
-		result.State, result.Message = RemovalRetained, "it is kept on purpose"
-	case state.Controller == nil:
-		// Without our owner reference nothing but the record proves that it is ours.
-		record, known := in.Revision.Records[result.ID]
-		if !known || record.UID != state.UID {
-			result.State, result.Message = RemovalForeign, "it has no controller, and is not the object that was created"
-			return result
-		}
-		e.delete(ctx, &result, current)
 	default:
-		e.delete(ctx, &result, current)
+		e.removeCurrent(ctx, in, object, &result, current)
 	}
 	return result
+}
+
+// removeCurrent decides about an object that is there, by its live state.
+func (e *Engine) removeCurrent(ctx context.Context, in Teardown, object Object, result *RemovedObject, current *unstructured.Unstructured) {
+	state := currentOf(current, in.Owner)
+	var record *Record
+	if known, ok := in.Revision.Records[result.ID]; ok {
+		record = &known
+	}
+	control := controlOf(state, in.Owner, record, object.Retain)
+	switch {
+	case control == ControlForeign:
+		result.State, result.Message = RemovalForeign, foreignText(state, in.Owner)
+	case in.Orphan:
+		e.release(ctx, result, in.Owner, current)
+	case object.Retain:
+		result.State, result.Message = RemovalRetained, "it is kept on purpose"
+	case control != ControlOurs:
+		result.State, result.Message = RemovalForeign, "it has no controller, and is not the object that was created"
+	default:
+		e.delete(ctx, result, current)
+	}
+}
+
+// provenAbsent says whether an answer proves that an object does not exist: it is
+// about the object, and not about a path that is not served.
+func provenAbsent(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // delete sends a delete on condition that the object is still in the state given.
@@ -73,12 +88,12 @@ func (e *Engine) delete(ctx context.Context, result *RemovedObject, current *uns
 		client.Preconditions{UID: &uid, ResourceVersion: &version},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	switch {
-	case apierrors.IsNotFound(err):
+	case provenAbsent(err):
 		result.State = RemovalGone
 	case apierrors.IsConflict(err):
 		result.Message = "it changed while it was being deleted, and is looked at again"
 	case err != nil:
-		result.Err = fmt.Errorf("deleting: %w", err)
+		result.Err = fmt.Errorf("deleting: %w", withoutValues(current, err))
 	default:
 		result.Deleted, result.Message = true, "its deletion was asked for"
 	}
@@ -86,47 +101,79 @@ func (e *Engine) delete(ctx context.Context, result *RemovedObject, current *uns
 
 // release takes our label and owner reference off an object, and leaves the rest.
 func (e *Engine) release(ctx context.Context, result *RemovedObject, owner Owner, current *unstructured.Unstructured) {
-	references := slices.DeleteFunc(current.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
-		return ref.UID == owner.UID
-	})
-	_, labelled := current.GetLabels()[owner.Label]
-	if !labelled && len(references) == len(current.GetOwnerReferences()) {
+	before := current.GetOwnerReferences()
+	references := slices.DeleteFunc(slices.Clone(before), func(ref metav1.OwnerReference) bool { return ref.UID == owner.UID })
+	metadata := map[string]any{"uid": current.GetUID(), "resourceVersion": current.GetResourceVersion()}
+	labelled := current.GetLabels()[owner.Label] == owner.Name
+	if labelled {
+		metadata["labels"] = map[string]any{owner.Label: nil}
+	}
+	if len(references) < len(before) {
+		metadata["ownerReferences"] = references
+	} else if !labelled {
 		result.State = RemovalReleased
 		return
 	}
-	patch := map[string]any{"metadata": map[string]any{
-		"uid": current.GetUID(), "resourceVersion": current.GetResourceVersion(),
-		"ownerReferences": references, "labels": map[string]any{owner.Label: nil},
-	}}
-	data, err := json.Marshal(patch)
+	data, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		result.Err = fmt.Errorf("encoding: %w", err)
 		return
 	}
-	if err := e.config.Writer.Patch(ctx, current, client.RawPatch(types.MergePatchType, data), client.FieldOwner(FieldOwner)); err != nil {
-		if !apierrors.IsNotFound(err) {
-			result.Err = fmt.Errorf("releasing: %w", err)
-			return
-		}
+	err = e.config.Writer.Patch(ctx, current, client.RawPatch(types.MergePatchType, data), client.FieldOwner(FieldOwner))
+	switch {
+	case err == nil:
+		result.State = RemovalReleased
+	case provenAbsent(err):
+		result.State = RemovalGone
+	case apierrors.IsConflict(err):
+		result.Message = "it changed while it was being released, and is looked at again"
+	default:
+		result.Err = fmt.Errorf("releasing: %w", withoutValues(current, err))
 	}
-	result.State = RemovalReleased
 }
 
-// judgeNoMatch proves whether objects of a kind that the API server does not
-// know can exist: they cannot when no CustomResourceDefinition defines it.
+// judgeNoMatch proves whether objects of a kind that the API server does not know
+// can exist: they cannot when neither a CustomResourceDefinition defines it nor an
+// aggregated API server is registered for its group.
 func (e *Engine) judgeNoMatch(ctx context.Context, result *RemovedObject, gk schema.GroupKind) {
-	definitions := &unstructured.UnstructuredList{}
-	definitions.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
-	if err := e.config.Live.List(ctx, definitions); err != nil {
+	definitions, err := e.list(ctx, schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
+	if err != nil {
 		result.Err = fmt.Errorf("proving that the kind %s is gone: %w", gk, err)
 		return
 	}
-	for _, definition := range definitions.Items {
+	for _, definition := range definitions {
 		if defined, ok := definedKind(&definition); ok && defined == gk {
-			result.Message = "its kind is defined and not served just now"
-			result.Err = errors.New(result.Message)
+			result.Err = fmt.Errorf("the kind %s is defined and not served just now", gk)
+			return
+		}
+	}
+	services, err := e.list(ctx, schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIServiceList"})
+	// An API server that does not know the kind APIService aggregates nothing.
+	if err != nil && !meta.IsNoMatchError(err) {
+		result.Err = fmt.Errorf("proving that the kind %s is gone: %w", gk, err)
+		return
+	}
+	for _, service := range services {
+		if aggregates(&service, gk.Group) {
+			result.Err = fmt.Errorf("the kind %s may be served by the APIService %s, which does not answer", gk, service.GetName())
 			return
 		}
 	}
 	result.State = RemovalGone
+}
+
+// aggregates says whether an APIService hands a group on to another server.
+func aggregates(service *unstructured.Unstructured, group string) bool {
+	served, _, _ := unstructured.NestedString(service.Object, "spec", "group")
+	behind, _, _ := unstructured.NestedFieldNoCopy(service.Object, "spec", "service")
+	return served == group && behind != nil
+}
+
+func (e *Engine) list(ctx context.Context, kind schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+	found := &unstructured.UnstructuredList{}
+	found.SetGroupVersionKind(kind)
+	if err := e.config.Live.List(ctx, found); err != nil {
+		return nil, fmt.Errorf("listing %s: %w", kind.Kind, err)
+	}
+	return found.Items, nil
 }

@@ -12,12 +12,15 @@
 // Read engine.go first, then phase.go, object.go and decide.go. decide is the
 // heart: a pure function from what is known of an object to what to do about it;
 // testdata/decide.txt holds its whole table. Only apply.go and delete.go write.
+// testdata/rollout tells rollouts step by step, with every effect and its reason;
+// package revisionstest plays them.
 //
 // # Invariants
 //
 //  1. A line that does not change is not written to.
-//  2. A phase is touched only when every object of the one before is in place
-//     with its probe True. A target that has succeeded is kept in all its phases.
+//  2. A phase is begun only when every object of the one before is in place with
+//     its probe True. What a revision has put in place is kept, whatever the
+//     probes say afterwards, and never goes back to an older revision's content.
 //  3. An object has one controller: the [Owner], which all revisions of the line
 //     share, so handing an unchanged object over to the next revision writes
 //     nothing. Ownership is proven by UID, never by a label alone.
@@ -27,6 +30,15 @@
 //     the fields of the manifest.
 //  6. An object is deleted only after a live read, and on condition that it is
 //     still what was read. An object whose absence is not proven is not gone.
+//  7. What is wrong with one object, one kind or the target holds up nothing else.
+//  8. No error quotes a value of a Secret.
+//
+// # Limits
+//
+// Drift is read from the managedFields entry of our applies. Who may write an
+// object may also write that entry, and so can hide a change by restoring it with
+// its time, on purpose. After managedFields were wiped, fields that a later
+// revision drops stay, as the API server no longer knows them to be ours alone.
 //
 // The package knows no custom resources and no controllers. It needs a client, a
 // cache of the managed objects and a REST mapper, see [Config].

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,6 +18,7 @@ import (
 // Kind is a kind of object to watch.
 type Kind struct {
 	schema.GroupVersionKind
+
 	// MetadataOnly says that no probe looks into the objects.
 	MetadataOnly bool
 }
@@ -26,10 +26,13 @@ type Kind struct {
 // Cache is the newest known state of managed objects. Reads cost no request.
 type Cache interface {
 	// Ensure watches the kinds for the user, and returns when their states are
-	// known. Kinds that the user no longer names are given up.
+	// known. Each kind stands in the list once. Kinds that the user no longer names
+	// are given up. A kind that cannot be watched is an error, and must not keep
+	// the others from being watched.
 	Ensure(ctx context.Context, user string, kinds []Kind) error
-	// Get is the newest known state of an object, nil when none is known. The
-	// object must not be changed.
+	// Get is the newest known state of an object, passed through [Trim], nil when
+	// none is known. The object must not be changed. The error says that the kind
+	// is not watched.
 	Get(kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error)
 	// Observe takes in the state that a write returned, so that a later Get is
 	// never older than our own writes.
@@ -85,71 +88,74 @@ type Rollout struct {
 	Target Revision
 	// Serving are the older active revisions, newest first.
 	Serving []Revision
-	// Paused stops every write. The result says what would be done.
+	// Paused stops every write. The result says of every phase what would be done.
 	Paused bool
-}
-
-// line carries one call's input through its stages.
-type line struct {
-	owner  Owner
-	paused bool
-	// records are what is known of each object, from the newest revision that has
-	// put it in place.
-	records map[ObjectID]Record
-	// mappings are the kinds that the API server serves.
-	mappings map[schema.GroupVersionKind]*meta.RESTMapping
 }
 
 // Reconcile makes one pass over a line: the target's phases in order up to the
 // first that is not complete, then what the serving revisions hold and the target
 // has not reached.
 //
-// The result is always about every phase, also when the error is not nil. The
-// error is a *ValidationError when the content can never be rolled out and
-// nothing was written; others are worth another try.
+// The result is always about every phase, also when the error is not nil. In the
+// error, errors.As finds a *ValidationError when the target's content can never be
+// rolled out, and nothing of it was written in this pass; others are worth another
+// try. Either way, what serves has been kept.
+//
+// An object whose result says what it waits for may have to be looked at again
+// although no managed object changes: nothing tells when the API server begins to
+// serve a kind.
 func (e *Engine) Reconcile(ctx context.Context, in Rollout) (Result, error) {
+	in = in.prepared()
 	result := pendingResult(in)
-	if err := in.Target.Validate(); err != nil {
+	if err := in.Owner.validate(); err != nil {
 		return result, err
 	}
-	l := &line{owner: in.Owner, paused: in.Paused, records: newestRecords(in), mappings: map[schema.GroupVersionKind]*meta.RESTMapping{}}
-	preflightErr := e.preflight(ctx, l, in)
-	var unknown *UnknownKindError
-	if preflightErr != nil && !errors.As(preflightErr, &unknown) {
-		return result, preflightErr
+	l := newLine(in)
+	hold, err := e.preflight(ctx, l, in)
+	if ctx.Err() != nil {
+		return result, errors.Join(ctx.Err(), err)
 	}
-	var errs []error
+	errs := []error{err}
 	taken := map[ObjectID]bool{}
-	// A kind that nobody serves holds the target back before its first write. What
-	// serves is kept all the same.
-	if preflightErr == nil {
+	if !hold {
 		errs = append(errs, e.rollTarget(ctx, l, in.Target, &result.Target, taken))
 	}
+	take(taken, in.Target)
 	for i, serving := range in.Serving {
 		errs = append(errs, e.keepServing(ctx, l, serving, &result.Serving[i], taken))
+		take(taken, serving)
 	}
-	result.Serves = e.serves(in, result)
-	return result, errors.Join(append(errs, preflightErr)...)
+	result.Serves = serves(in, result)
+	return result, errors.Join(errs...)
+}
+
+// take keeps older revisions away from what a revision has put in place, also
+// where it was not looked at: an object never goes back to older content but by a
+// newer revision.
+func take(taken map[ObjectID]bool, revision Revision) {
+	for id := range revision.Records {
+		taken[id] = true
+	}
 }
 
 // rollTarget rolls out the target's phases, up to the first that is not complete.
-// A target that has succeeded is kept in all its phases.
+// Beyond that it only keeps what it has put in place while the gate was open. A
+// target that has succeeded is kept in all its phases.
 func (e *Engine) rollTarget(ctx context.Context, l *line, target Revision, result *RevisionResult, taken map[ObjectID]bool) error {
-	var errs []error
+	errs := make([]error, 0, len(target.Phases))
+	open := true
 	for i, phase := range target.Phases {
-		objects, err := e.reconcilePhase(ctx, l, phase)
-		result.Phases[i].Reached = true
-		result.Phases[i].Objects = objects
-		for _, object := range objects {
-			taken[object.ID] = true
+		if !open {
+			phase = phase.only(func(id ObjectID) bool { _, placed := target.Records[id]; return placed })
+			if len(phase.Objects) == 0 {
+				continue
+			}
 		}
-		result.record(objects)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("phase %s: %w", phase.Name, err))
+		errs = append(errs, e.runPhase(ctx, l, "", phase, result, i))
+		for _, object := range phase.Objects {
+			taken[object.prepared.id] = true
 		}
-		if !result.Phases[i].Complete() && !target.Succeeded {
-			break
-		}
+		open = open && (result.Phases[i].Complete() || target.Succeeded || l.paused)
 	}
 	return errors.Join(errs...)
 }
@@ -157,33 +163,22 @@ func (e *Engine) rollTarget(ctx context.Context, l *line, target Revision, resul
 // keepServing repairs what an older revision has put in place and no newer one
 // has reached. Objects that it never got to are not started.
 func (e *Engine) keepServing(ctx context.Context, l *line, serving Revision, result *RevisionResult, taken map[ObjectID]bool) error {
-	var errs []error
+	errs := make([]error, 0, len(serving.Phases))
 	for i, phase := range serving.Phases {
-		kept := Phase{Name: phase.Name}
-		for _, object := range phase.Objects {
-			id := IDOf(object.Manifest)
-			if _, placed := serving.Records[id]; placed && !taken[id] {
-				kept.Objects = append(kept.Objects, object)
-				taken[id] = true
-			}
-		}
-		objects, err := e.reconcilePhase(ctx, l, kept)
-		result.Phases[i].Reached = true
-		result.Phases[i].Objects = objects
-		result.record(objects)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("keeping revision %d, phase %s: %w", serving.Number, phase.Name, err))
-		}
+		kept := phase.only(func(id ObjectID) bool {
+			_, placed := serving.Records[id]
+			return (placed || serving.Succeeded) && !taken[id]
+		})
+		errs = append(errs, e.runPhase(ctx, l, fmt.Sprintf("revision %d, ", serving.Number), kept, result, i))
 	}
 	return errors.Join(errs...)
 }
 
-// newestRecords merges the records of all revisions; the newest one's win.
-func newestRecords(in Rollout) map[ObjectID]Record {
-	records := map[ObjectID]Record{}
-	for i := len(in.Serving) - 1; i >= 0; i-- {
-		maps.Copy(records, in.Serving[i].Records)
-	}
-	maps.Copy(records, in.Target.Records)
-	return records
+// runPhase reconciles the objects of a phase and takes in the results.
+func (e *Engine) runPhase(ctx context.Context, l *line, revision string, phase Phase, result *RevisionResult, i int) error {
+	objects, err := e.reconcilePhase(ctx, l, revision, phase)
+	result.Phases[i].Reached = true
+	result.Phases[i].Objects = objects
+	result.record(objects)
+	return err
 }

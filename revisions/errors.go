@@ -47,8 +47,8 @@ func (e *ValidationError) Error() string {
 }
 
 // UnknownKindError says that the API server serves no such kind, and that no
-// CustomResourceDefinition of the revision brings it. It is tried again, as the
-// kind may come from elsewhere.
+// CustomResourceDefinition of the line brings it. It is tried again, as the kind
+// may come from elsewhere.
 type UnknownKindError struct {
 	// Phase and Object are where the kind stands.
 	Phase  string
@@ -57,10 +57,10 @@ type UnknownKindError struct {
 	Version string
 }
 
-// Error names the object and the remedy.
+// Error names the kind and the remedy.
 func (e *UnknownKindError) Error() string {
-	return fmt.Sprintf("phase %s: %s: the API server knows no kind %s in version %s: install its CustomResourceDefinition, put that into an earlier phase, or correct apiVersion and kind",
-		e.Phase, e.Object, e.Object.Kind, e.groupVersion())
+	return fmt.Sprintf("the API server knows no kind %s in version %s: install its CustomResourceDefinition, put that into an earlier phase, or correct apiVersion and kind",
+		e.Object.Kind, e.groupVersion())
 }
 
 func (e *UnknownKindError) groupVersion() string {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,42 +16,59 @@ import (
 )
 
 // reconcileObject reads one object, decides, acts and probes.
-func (e *Engine) reconcileObject(ctx context.Context, l *line, object Object) ObjectResult {
-	desired := stamp(object, l.owner)
-	result := ObjectResult{ID: IDOf(desired), Version: desired.GroupVersionKind().Version}
-	content, err := contentDigest(desired)
-	if err != nil {
-		result.Err = err
-		return result
-	}
-	// Preflight has looked up every kind. One that was not served then is not
-	// watched either, and is left to the next pass.
-	if _, served := l.mappings[desired.GroupVersionKind()]; !served {
-		result.Waiting = "its CustomResourceDefinition is not served yet"
-		return result
-	}
-	current, err := e.config.Cache.Get(desired.GroupVersionKind(), keyOf(desired))
-	if err != nil {
-		result.Err = fmt.Errorf("reading: %w", err)
-		return result
-	}
-	question := Question{
-		Owner: l.owner, Content: content, Record: l.record(result.ID),
-		CollisionProtection: object.CollisionProtection, Retain: object.Retain,
-	}
-	current = e.act(ctx, l, &result, question, desired, current)
-	probe(&result, object, current)
+func (e *Engine) reconcileObject(ctx context.Context, l *line, phase string, object Object) ObjectResult {
+	p := object.prepared
+	result := ObjectResult{ID: p.id, Version: p.kind.Version}
+	state := e.placeObject(ctx, l, phase, object, &result)
+	probe(&result, object, state)
 	return result
 }
 
-// act decides on the state given and performs the decision. An object that turns
-// out to exist is read live and decided on again, once. It returns the state
-// after, nil when the object is not in place.
-func (e *Engine) act(ctx context.Context, l *line, result *ObjectResult, question Question, desired, current *unstructured.Unstructured) *unstructured.Unstructured {
+// placeObject brings one object into its place, and returns the state in which it
+// is there and ours, nil when it is not.
+func (e *Engine) placeObject(ctx context.Context, l *line, phase string, object Object, result *ObjectResult) *unstructured.Unstructured {
+	p := object.prepared
+	if p.err != nil {
+		result.Err = p.err
+		return nil
+	}
+	// A kind that is not served yet is not watched either, and is left to the next
+	// pass.
+	if err := l.served[p.kind]; err != nil {
+		switch {
+		case !meta.IsNoMatchError(err):
+			result.Err = fmt.Errorf("looking up its kind: %w", err)
+		case l.brought[p.kind.GroupKind()]:
+			result.Waiting = "its CustomResourceDefinition is not served yet"
+		default:
+			result.Err = &UnknownKindError{Phase: phase, Object: p.id, Version: p.kind.Version}
+		}
+		return nil
+	}
+	current, err := e.config.Cache.Get(p.kind, keyOf(p.id))
+	if err != nil {
+		result.Err = fmt.Errorf("reading: %w", err)
+		return nil
+	}
+	question := Question{
+		Owner: l.owner, Content: p.content(l.owner, object.Retain), Record: l.record(p.id),
+		CollisionProtection: object.CollisionProtection, Retain: object.Retain,
+	}
+	return e.act(ctx, l, result, question, p, current)
+}
+
+// act decides on the state given and performs the decision. What exists without
+// being known, and what is to be adopted, is decided on once more by its live
+// state. It returns the state in which the object is there and ours.
+func (e *Engine) act(ctx context.Context, l *line, result *ObjectResult, question Question, p *prepared, current *unstructured.Unstructured) *unstructured.Unstructured {
 	question.Current = currentOf(current, question.Owner)
 	verdict := decide(question)
+	if verdict.Operation != OperationCreate && verdict.Operation != OperationAdopt {
+		return e.perform(ctx, l, result, question, verdict, p, current)
+	}
+	var conflict error
 	if verdict.Operation == OperationCreate && !l.paused {
-		created, err := e.create(ctx, desired)
+		created, err := e.create(ctx, p.stamp(question.Owner, question.Retain))
 		if err == nil {
 			e.done(result, ActionCreated, verdict.Reason, question.Content, created)
 			return created
@@ -59,23 +77,30 @@ func (e *Engine) act(ctx context.Context, l *line, result *ObjectResult, questio
 			result.Err = err
 			return nil
 		}
+		conflict = err
 	}
-	// What exists without being known, and what is to be adopted, is decided on by
-	// its live state.
-	if !l.paused && (verdict.Operation == OperationCreate || verdict.Operation == OperationAdopt) {
-		var err error
-		if current, err = e.live(ctx, desired); err != nil {
-			result.Err = err
-			return nil
-		}
-		question.Current = currentOf(current, question.Owner)
-		verdict = decide(question)
+	current, err := e.live(ctx, p.kind, p.id)
+	switch {
+	case apierrors.IsNotFound(err) && l.paused:
+		current = nil
+	case apierrors.IsNotFound(err) && conflict != nil:
+		// It was deleted between the two requests.
+		result.Err = conflict
+		return nil
+	case err != nil:
+		result.Err = err
+		return nil
 	}
-	return e.perform(ctx, l, result, question, verdict, desired, current)
+	question.Current = currentOf(current, question.Owner)
+	return e.perform(ctx, l, result, question, decide(question), p, current)
 }
 
-func (e *Engine) perform(ctx context.Context, l *line, result *ObjectResult, question Question, verdict Verdict, desired, current *unstructured.Unstructured) *unstructured.Unstructured {
+// perform carries out a verdict on the state given.
+func (e *Engine) perform(ctx context.Context, l *line, result *ObjectResult, question Question, verdict Verdict, p *prepared, current *unstructured.Unstructured) *unstructured.Unstructured {
 	result.Reason = verdict.Reason
+	// Until it is written to, an object that is ours stays as it is and may serve.
+	before := current
+	action := ActionUpdated
 	switch verdict.Operation {
 	case OperationNone:
 		e.done(result, ActionUnchanged, verdict.Reason, question.Content, current)
@@ -83,22 +108,21 @@ func (e *Engine) perform(ctx context.Context, l *line, result *ObjectResult, que
 	case OperationRefuse:
 		result.Action, result.Remedy = ActionCollision, verdict.Remedy
 		return nil
-	case OperationWait, OperationCreate:
+	case OperationWait:
 		result.Waiting = verdict.Reason
 		return nil
+	case OperationCreate, OperationAdopt:
+		action, before = ActionAdopted, nil
+	case OperationApply:
 	}
 	if l.paused {
 		result.Waiting = "paused: " + verdict.Reason
-		return nil
+		return before
 	}
-	action := ActionUpdated
-	if verdict.Operation == OperationAdopt {
-		action = ActionAdopted
-	}
-	applied, err := e.apply(ctx, verdict.Operation, desired, current)
+	applied, err := e.apply(ctx, verdict.Operation, p.stamp(question.Owner, question.Retain), current)
 	if err != nil {
 		result.Err = err
-		return nil
+		return before
 	}
 	// The API server leaves the resourceVersion alone when an apply changes nothing.
 	if action == ActionUpdated && applied.GetResourceVersion() == current.GetResourceVersion() {
@@ -114,31 +138,28 @@ func (e *Engine) done(result *ObjectResult, action Action, reason, content strin
 	result.Record = &Record{UID: state.GetUID(), Action: action, Content: content, Fields: FieldsDigest(state)}
 }
 
-// probe judges the state of an object that is in place.
+// probe judges the state in which an object is there and ours. It is ready only
+// when it is also as it should be.
 func probe(result *ObjectResult, object Object, state *unstructured.Unstructured) {
+	result.Probe = probes.Result{Status: probes.Unknown, Message: "not in place"}
+	result.Serves = probes.Result{Status: probes.False, Message: "not in place"}
 	if state == nil {
-		result.Probe = probes.Result{Status: probes.Unknown, Message: "not in place"}
-		result.Serves = probes.Result{Status: probes.Unknown, Message: "not in place"}
 		return
 	}
-	result.Probe = probes.Result{Status: probes.True}
-	if object.Probe != nil {
-		result.Probe = object.Probe.Probe(state)
+	if result.InPlace() {
+		result.Probe = ask(object.Probe, state)
 	}
-	result.Serves = probes.Result{Status: probes.True}
-	if object.Serving != nil {
-		result.Serves = object.Serving.Probe(state)
-	}
+	result.Serves = ask(object.Serving, state)
 }
 
-func (l *line) record(id ObjectID) *Record {
-	record, known := l.records[id]
-	if !known {
-		return nil
+// ask puts a state to a probe. Without a probe it is enough to be there.
+func ask(probe probes.Probe, state *unstructured.Unstructured) probes.Result {
+	if probe == nil {
+		return probes.Result{Status: probes.True}
 	}
-	return &record
+	return probe.Probe(state)
 }
 
-func keyOf(obj *unstructured.Unstructured) types.NamespacedName {
-	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+func keyOf(id ObjectID) types.NamespacedName {
+	return types.NamespacedName{Namespace: id.Namespace, Name: id.Name}
 }

@@ -30,39 +30,61 @@ func currentOf(obj *unstructured.Unstructured, owner Owner) *Current {
 	if obj == nil {
 		return nil
 	}
+	label, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "labels", owner.Label)
+	value, _ := label.(string)
 	return &Current{
 		UID:             obj.GetUID(),
 		ResourceVersion: obj.GetResourceVersion(),
-		Controller:      metav1.GetControllerOfNoCopy(obj),
-		Label:           obj.GetLabels()[owner.Label],
+		Controller:      controllerOf(obj),
+		Label:           value,
 		Fields:          FieldsDigest(obj),
 		Deleting:        obj.GetDeletionTimestamp() != nil,
 	}
+}
+
+// controllerOf is the owner reference with controller: true, nil without one.
+func controllerOf(obj *unstructured.Unstructured) *metav1.OwnerReference {
+	references, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "ownerReferences")
+	list, _ := references.([]any)
+	for _, item := range list {
+		fields, _ := item.(map[string]any)
+		if controller, _ := fields["controller"].(bool); !controller {
+			continue
+		}
+		text := func(field string) string {
+			value, _ := fields[field].(string)
+			return value
+		}
+		return &metav1.OwnerReference{APIVersion: text("apiVersion"), Kind: text("kind"), Name: text("name"), UID: types.UID(text("uid"))}
+	}
+	return nil
 }
 
 // Control says whose an object is.
 type Control string
 
 const (
-	// ControlOurs: its controller is the owner, by UID, or it has no controller
-	// and is the very object that is on record.
+	// ControlOurs means that its controller is the owner, by UID, or it has no controller,
+	// is the very object that is on record, and its label names no other owner.
 	ControlOurs Control = "Ours"
-	// ControlRetained: it has no controller and carries the owner's label and our
+	// ControlRetained means that it has no controller and carries the owner's label and our
 	// managedFields entry: an owner of the same name has left it behind.
 	ControlRetained Control = "Retained"
-	// ControlNobody: it has no controller, and nothing proves that it is ours.
+	// ControlNobody means that it has no controller, and nothing proves that it is ours.
 	ControlNobody Control = "Nobody"
-	// ControlForeign: its controller is someone else.
+	// ControlForeign means that its controller is someone else, or it has none and its label
+	// names another owner, who retains it.
 	ControlForeign Control = "Foreign"
 )
 
-// controlOf says whose an object is. A label alone proves nothing, as anybody can
-// set it.
+// controlOf says whose an object is. Our label alone proves nothing, as anybody can
+// set it. Another owner's label is respected, so that two owners that retain the
+// same object do not write it in turn.
 func controlOf(current *Current, owner Owner, record *Record, retain bool) Control {
 	switch {
 	case current.Controller != nil && current.Controller.UID == owner.UID:
 		return ControlOurs
-	case current.Controller != nil:
+	case current.Controller != nil, current.Label != "" && current.Label != owner.Name:
 		return ControlForeign
 	case record != nil && record.UID == current.UID:
 		return ControlOurs

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,12 +14,12 @@ import (
 
 // reconcilePhase applies the objects of a phase, several at once. Those that
 // others of the same phase may live in go first. One object's failure holds up no
-// other.
-func (e *Engine) reconcilePhase(ctx context.Context, l *line, phase Phase) ([]ObjectResult, error) {
+// other. The errors name the revision unless it is the target.
+func (e *Engine) reconcilePhase(ctx context.Context, l *line, revision string, phase Phase) ([]ObjectResult, error) {
 	results := make([]ObjectResult, len(phase.Objects))
 	var first, rest []int
 	for i, object := range phase.Objects {
-		if isContainer(object.Manifest.GroupVersionKind().GroupKind()) {
+		if isContainer(object.prepared.kind.GroupKind()) {
 			first = append(first, i)
 		} else {
 			rest = append(rest, i)
@@ -28,14 +27,14 @@ func (e *Engine) reconcilePhase(ctx context.Context, l *line, phase Phase) ([]Ob
 	}
 	for _, wave := range [][]int{first, rest} {
 		e.each(wave, func(i int) {
-			results[i] = e.reconcileObject(ctx, l, phase.Objects[i])
+			results[i] = e.reconcileObject(ctx, l, phase.Name, phase.Objects[i])
 			e.config.Listener.object(l.owner, phase.Name, results[i])
 		})
 	}
 	var errs []error
 	for _, result := range results {
 		if result.Err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", result.ID, result.Err))
+			errs = append(errs, fmt.Errorf("%sphase %s: %s: %w", revision, phase.Name, result.ID, result.Err))
 		}
 	}
 	return results, errors.Join(errs...)
@@ -43,10 +42,8 @@ func (e *Engine) reconcilePhase(ctx context.Context, l *line, phase Phase) ([]Ob
 
 // isContainer says whether objects of other kinds need one of this kind to exist.
 func isContainer(gk schema.GroupKind) bool {
-	return slices.Contains([]schema.GroupKind{
-		{Kind: "Namespace"},
-		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
-	}, gk)
+	return gk == schema.GroupKind{Kind: "Namespace"} ||
+		gk == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 }
 
 // each calls do for every item, at most Concurrency of them at once.

@@ -13,106 +13,98 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// preflight checks the target against the kinds that the API server serves,
-// before its first write, and starts the watches. A kind that a
-// CustomResourceDefinition of the revision brings may still be missing.
-func (e *Engine) preflight(ctx context.Context, l *line, in Rollout) error {
-	v := &ValidationError{Revision: in.Target.Number}
-	var unknown []error
-	brought := map[schema.GroupKind]bool{}
-	var kinds []Kind
-	for _, phase := range in.Target.Phases {
-		for _, object := range phase.Objects {
-			if gk, ok := definedKind(object.Manifest); ok {
-				brought[gk] = true
-			}
-		}
-		for _, object := range phase.Objects {
-			mapping, err := e.mapping(l, object.Manifest)
-			switch {
-			case meta.IsNoMatchError(err):
-				if !brought[object.Manifest.GroupVersionKind().GroupKind()] {
-					unknown = append(unknown, &UnknownKindError{Phase: phase.Name, Object: IDOf(object.Manifest), Version: object.Manifest.GroupVersionKind().Version})
-				}
-				continue
-			case err != nil:
-				return fmt.Errorf("looking up the kind of %s: %w", IDOf(object.Manifest), err)
-			}
-			checkScope(v, phase.Name, object.Manifest, mapping)
-			kinds = append(kinds, watchKind(object))
-		}
-	}
-	if err := v.orNil(); err != nil {
-		return err
+// preflight checks the target before its first write, looks up the kinds of all
+// revisions, and starts the watches. It says whether the target has to be held
+// back. What cannot be looked up or watched holds up its own objects only.
+func (e *Engine) preflight(ctx context.Context, l *line, in Rollout) (bool, error) {
+	var scopes map[schema.GroupVersionKind]meta.RESTScopeName
+	invalid := in.Target.Validate()
+	if invalid == nil {
+		scopes = e.lookUp(l, in.Target)
+		invalid = checkScopes(in.Target, scopes)
 	}
 	for _, serving := range in.Serving {
-		kinds = append(kinds, e.servingKinds(l, serving)...)
+		e.lookUp(l, serving)
 	}
-	if err := e.config.Cache.Ensure(ctx, string(in.Owner.UID), kinds); err != nil {
-		return fmt.Errorf("watching the kinds of revision %d: %w", in.Target.Number, err)
+	var watched []Kind
+	for _, kind := range l.kinds {
+		if !meta.IsNoMatchError(l.served[kind.GroupVersionKind]) {
+			watched = append(watched, kind)
+		}
 	}
-	return errors.Join(unknown...)
+	var watching error
+	if err := e.config.Cache.Ensure(ctx, string(in.Owner.UID), watched); err != nil {
+		watching = fmt.Errorf("watching the kinds of revision %d: %w", in.Target.Number, err)
+	}
+	if invalid != nil {
+		return true, errors.Join(invalid, watching)
+	}
+	// A kind that nobody serves or brings holds a target back before its first
+	// write. Afterwards it holds up its own objects only.
+	if len(in.Target.Records) > 0 || in.Target.Succeeded {
+		return false, watching
+	}
+	unknown := l.unknownKinds(in.Target)
+	return unknown != nil, errors.Join(unknown, watching)
 }
 
-// isValid says whether a revision could have been rolled out: whether it is valid
-// by itself, and each object of a known kind stands in a namespace if it must.
-func (e *Engine) isValid(revision Revision) bool {
-	if revision.Validate() != nil {
-		return false
-	}
-	v := &ValidationError{Revision: revision.Number}
+// lookUp notes the kinds of a revision and whether they are served, and returns
+// the scopes of those that are.
+func (e *Engine) lookUp(l *line, revision Revision) map[schema.GroupVersionKind]meta.RESTScopeName {
+	scopes := map[schema.GroupVersionKind]meta.RESTScopeName{}
 	for _, phase := range revision.Phases {
 		for _, object := range phase.Objects {
-			gvk := object.Manifest.GroupVersionKind()
-			if mapping, err := e.config.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
-				checkScope(v, phase.Name, object.Manifest, mapping)
+			if !object.prepared.identified() {
+				continue
+			}
+			if gk, ok := definedKind(object.Manifest); ok {
+				l.brought[gk] = true
+			}
+			kind := object.prepared.kind
+			l.add(Kind{GroupVersionKind: kind, MetadataOnly: object.Probe == nil && object.Serving == nil})
+			if _, known := scopes[kind]; known {
+				continue
+			}
+			mapping, err := e.config.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+			l.served[kind] = err
+			scopes[kind] = ""
+			if err == nil {
+				scopes[kind] = mapping.Scope.Name()
 			}
 		}
 	}
-	return v.orNil() == nil
+	return scopes
 }
 
-// servingKinds are the kinds of a revision that the API server serves.
-func (e *Engine) servingKinds(l *line, revision Revision) []Kind {
-	var kinds []Kind
-	for _, phase := range revision.Phases {
+// unknownKinds are errors about kinds that nobody serves or brings.
+func (l *line) unknownKinds(target Revision) error {
+	var errs []error
+	for _, phase := range target.Phases {
 		for _, object := range phase.Objects {
-			if _, err := e.mapping(l, object.Manifest); err == nil {
-				kinds = append(kinds, watchKind(object))
+			kind := object.prepared.kind
+			if meta.IsNoMatchError(l.served[kind]) && !l.brought[kind.GroupKind()] {
+				errs = append(errs, fmt.Errorf("phase %s: %s: %w", phase.Name, object.prepared.id, &UnknownKindError{Phase: phase.Name, Object: object.prepared.id, Version: kind.Version}))
 			}
 		}
 	}
-	return kinds
+	return errors.Join(errs...)
 }
 
-func watchKind(object Object) Kind {
-	return Kind{
-		GroupVersionKind: object.Manifest.GroupVersionKind(),
-		MetadataOnly:     object.Probe == nil && object.Serving == nil,
+// checkScopes checks that namespaced objects have a namespace, and others none.
+func checkScopes(target Revision, scopes map[schema.GroupVersionKind]meta.RESTScopeName) error {
+	v := &ValidationError{Revision: target.Number}
+	for _, phase := range target.Phases {
+		for _, object := range phase.Objects {
+			p := object.prepared
+			switch scope := scopes[p.kind]; {
+			case scope == meta.RESTScopeNameNamespace && p.id.Namespace == "":
+				v.addf(phase.Name, "%s has no metadata.namespace, and its kind is namespaced: set one", p.id)
+			case scope == meta.RESTScopeNameRoot && p.id.Namespace != "":
+				v.addf(phase.Name, "%s sets metadata.namespace, and its kind is cluster-scoped: remove it", p.id)
+			}
+		}
 	}
-}
-
-func (e *Engine) mapping(l *line, manifest *unstructured.Unstructured) (*meta.RESTMapping, error) {
-	gvk := manifest.GroupVersionKind()
-	if mapping, known := l.mappings[gvk]; known {
-		return mapping, nil
-	}
-	mapping, err := e.config.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		return nil, err
-	}
-	l.mappings[gvk] = mapping
-	return mapping, nil
-}
-
-func checkScope(v *ValidationError, phase string, manifest *unstructured.Unstructured, mapping *meta.RESTMapping) {
-	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
-	switch {
-	case namespaced && manifest.GetNamespace() == "":
-		v.addf(phase, "%s has no metadata.namespace, and its kind is namespaced: set one", IDOf(manifest))
-	case !namespaced && manifest.GetNamespace() != "":
-		v.addf(phase, "%s sets metadata.namespace, and its kind is cluster-scoped: remove it", IDOf(manifest))
-	}
+	return v.orNil()
 }
 
 // definedKind is the kind that a CustomResourceDefinition brings.

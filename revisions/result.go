@@ -5,6 +5,7 @@ package revisions
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/strata-run/strata/probes"
@@ -145,12 +146,10 @@ func pendingResult(in Rollout) Result {
 }
 
 func pendingRevision(r Revision) RevisionResult {
-	result := RevisionResult{Number: r.Number, Records: map[ObjectID]Record{}}
-	for id, record := range r.Records {
-		result.Records[id] = record
-	}
-	for _, phase := range r.Phases {
-		result.Phases = append(result.Phases, PhaseResult{Name: phase.Name, Size: len(phase.Objects)})
+	result := RevisionResult{Number: r.Number, Records: make(map[ObjectID]Record, len(r.Records)), Phases: make([]PhaseResult, len(r.Phases))}
+	maps.Copy(result.Records, r.Records)
+	for i, phase := range r.Phases {
+		result.Phases[i] = PhaseResult{Name: phase.Name, Size: len(phase.Objects)}
 	}
 	return result
 }

@@ -6,7 +6,6 @@ package revisions
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,6 +40,14 @@ type Owner struct {
 	Label string
 }
 
+// validate says which required field is missing.
+func (o Owner) validate() error {
+	if o.APIVersion == "" || o.Kind == "" || o.Name == "" || o.UID == "" || o.Label == "" {
+		return fmt.Errorf("the owner %s %q lacks one of apiVersion, kind, name, UID and label", cmp.Or(o.Kind, "of no kind"), o.Name)
+	}
+	return nil
+}
+
 // Reference is the owner reference that managed objects carry.
 func (o Owner) Reference() metav1.OwnerReference {
 	yes := true
@@ -54,6 +61,7 @@ func (o Owner) Reference() metav1.OwnerReference {
 // object in two versions is one object.
 type ObjectID struct {
 	schema.GroupKind
+
 	Namespace, Name string
 }
 
@@ -73,13 +81,6 @@ func (id ObjectID) String() string {
 	return id.GroupKind.String() + " " + id.Namespace + "/" + id.Name
 }
 
-func (id ObjectID) compare(other ObjectID) int {
-	return cmp.Or(
-		strings.Compare(id.Group, other.Group), strings.Compare(id.Kind, other.Kind),
-		strings.Compare(id.Namespace, other.Namespace), strings.Compare(id.Name, other.Name),
-	)
-}
-
 // Object is one manifest and how to treat it.
 type Object struct {
 	// Manifest is what to apply. The engine never changes it.
@@ -94,8 +95,11 @@ type Object struct {
 	Probe probes.Probe
 	// Serving says whether the object still serves, which is less than ready: a
 	// Deployment in the middle of a rolling update is not ready and serves. Nil
-	// means that it does as soon as it is in place.
+	// means that it does as soon as it is there.
 	Serving probes.Probe
+
+	// prepared is what is worked out once, see [Revision.Prepared]; nil before.
+	prepared *prepared
 }
 
 // Phase is a group of objects that are applied together.
@@ -127,7 +131,7 @@ type Record struct {
 	Action Action
 	// Content is a digest of the manifest that was applied, with label and owner.
 	Content string
-	// Fields is a digest of our managedFields entry after that, see [FieldsDigest].
+	// Fields is the digest of our managedFields entry after that, see [FieldsDigest].
 	Fields string
 }
 
@@ -178,6 +182,14 @@ func validateObject(v *ValidationError, phase string, index int, obj Object) {
 			v.addf(phase, "object %d (%s) has no %s", index, describe(m), field)
 		}
 	}
+	if _, err := schema.ParseGroupVersion(m.GetAPIVersion()); err != nil {
+		v.addf(phase, "%s has the apiVersion %q: write group/version, or version alone for the core group", describe(m), m.GetAPIVersion())
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		if _, _, err := unstructured.NestedStringMap(m.Object, "metadata", field); err != nil && !isNull(m, field) {
+			v.addf(phase, "%s has a value in metadata.%s that is no string: quote it", describe(m), field)
+		}
+	}
 	for _, field := range forbidden {
 		if _, set, _ := unstructured.NestedFieldNoCopy(m.Object, "metadata", field); set {
 			v.addf(phase, "%s sets metadata.%s, which a manifest must not: remove it", describe(m), field)
@@ -188,6 +200,12 @@ func validateObject(v *ValidationError, phase string, index int, obj Object) {
 	default:
 		v.addf(phase, "%s has the unknown collision protection %q: use Prevent, IfNoController or None", describe(m), obj.CollisionProtection)
 	}
+}
+
+// isNull says whether a field of the metadata is there without a value.
+func isNull(obj *unstructured.Unstructured, field string) bool {
+	value, set, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", field)
+	return set && value == nil
 }
 
 func describe(obj *unstructured.Unstructured) string {

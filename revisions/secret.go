@@ -5,35 +5,62 @@ package revisions
 
 import (
 	"encoding/base64"
+	"fmt"
+	"maps"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/probes"
 )
 
 // secretStringData moves a Secret's stringData into data, where the API server
 // keeps it. Our managedFields entry would name stringData otherwise, and a
-// changed value would go unseen.
-func secretStringData(obj *unstructured.Unstructured) {
-	if obj.GetKind() != "Secret" || obj.GetAPIVersion() != "v1" {
+// changed value would go unseen. A Secret that is not well formed is left to the
+// API server to refuse.
+func secretStringData(content map[string]any) {
+	if content["kind"] != "Secret" || content["apiVersion"] != "v1" {
 		return
 	}
-	text, _, err := unstructured.NestedStringMap(obj.Object, "stringData")
-	if err != nil || len(text) == 0 {
+	text, ok := content["stringData"].(map[string]any)
+	if !ok {
 		return
-	}
-	data, _, err := unstructured.NestedStringMap(obj.Object, "data")
-	if err != nil {
-		return
-	}
-	if data == nil {
-		data = map[string]string{}
-	}
-	for key, value := range text {
-		data[key] = base64.StdEncoding.EncodeToString([]byte(value))
 	}
 	encoded := map[string]any{}
-	for key, value := range data {
-		encoded[key] = value
+	switch data := content["data"].(type) {
+	case nil:
+	case map[string]any:
+		encoded = maps.Clone(data)
+	default:
+		return
 	}
-	obj.Object["data"] = encoded
-	unstructured.RemoveNestedField(obj.Object, "stringData")
+	for key, value := range text {
+		plain, ok := value.(string)
+		if !ok {
+			return
+		}
+		encoded[key] = base64.StdEncoding.EncodeToString([]byte(plain))
+	}
+	content["data"] = encoded
+	delete(content, "stringData")
+}
+
+// secretError is an error about a Secret. An API server quotes the values that it
+// does not take, so of its answer only the reason is told.
+type secretError struct{ err error }
+
+// Error tells the reason of the API server's answer.
+func (e secretError) Error() string {
+	return fmt.Sprintf("the API server answered %s; the rest of the answer is left out, as it may quote the Secret", apierrors.ReasonForError(e.err))
+}
+
+// Unwrap is the whole error, by which errors are told apart.
+func (e secretError) Unwrap() error { return e.err }
+
+// withoutValues is an error that may be shown, of a request about an object.
+func withoutValues(obj *unstructured.Unstructured, err error) error {
+	if err == nil || !probes.HoldsSecrets(obj) || apierrors.ReasonForError(err) == "" {
+		return err
+	}
+	return secretError{err}
 }

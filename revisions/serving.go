@@ -9,43 +9,56 @@ import (
 	"github.com/strata-run/strata/probes"
 )
 
-// serves says whether the operand serves: from the newest revision that has
-// succeeded, every object must be in place and serve, whichever revision has it
-// now. Before anything has succeeded, nothing serves.
-func (e *Engine) serves(in Rollout, result Result) probes.Result {
-	all := map[ObjectID]ObjectResult{}
-	for _, revision := range append([]RevisionResult{result.Target}, result.Serving...) {
-		for _, phase := range revision.Phases {
-			for _, object := range phase.Objects {
-				if _, newer := all[object.ID]; !newer {
-					all[object.ID] = object
-				}
-			}
-		}
-	}
+// serves says whether the operand serves: of the newest revision that has
+// succeeded, every object must be there, be ours and serve, whichever revision
+// has it now. Before anything has succeeded, nothing serves.
+func serves(in Rollout, result Result) probes.Result {
 	if result.Target.Complete() {
-		return judgeServing(in.Target, all)
+		return judgeServing(in.Target, result)
 	}
-	for _, revision := range append([]Revision{in.Target}, in.Serving...) {
+	if in.Target.Succeeded {
+		return judgeServing(in.Target, result)
+	}
+	for _, revision := range in.Serving {
 		if revision.Succeeded {
-			return judgeServing(revision, all)
+			return judgeServing(revision, result)
 		}
 	}
 	return probes.Result{Status: probes.False, Message: "no revision has succeeded yet"}
 }
 
-func judgeServing(revision Revision, all map[ObjectID]ObjectResult) probes.Result {
+func judgeServing(revision Revision, result Result) probes.Result {
+	states := newestStates(result)
 	for _, phase := range revision.Phases {
 		for _, object := range phase.Objects {
-			id := IDOf(object.Manifest)
-			state, known := all[id]
+			state, known := states[object.prepared.id]
 			switch {
-			case !known || !state.InPlace():
-				return probes.Result{Status: probes.False, Message: fmt.Sprintf("%s is not in place", id)}
+			case !known:
+				return probes.Result{Status: probes.Unknown, Message: fmt.Sprintf("%s was not looked at", object.prepared.id)}
 			case state.Serves.Status != probes.True:
-				return probes.Result{Status: state.Serves.Status, Message: fmt.Sprintf("%s: %s", id, state.Serves.Message)}
+				return probes.Result{Status: state.Serves.Status, Message: fmt.Sprintf("%s: %s", object.prepared.id, state.Serves.Message)}
 			}
 		}
 	}
 	return probes.Result{Status: probes.True, Message: fmt.Sprintf("revision %d serves", revision.Number)}
+}
+
+// newestStates are the results by object, from the newest revision that has
+// looked at it.
+func newestStates(result Result) map[ObjectID]*ObjectResult {
+	states := make(map[ObjectID]*ObjectResult, len(result.Target.Records))
+	add := func(revision RevisionResult) {
+		for _, phase := range revision.Phases {
+			for i := range phase.Objects {
+				if id := phase.Objects[i].ID; states[id] == nil {
+					states[id] = &phase.Objects[i]
+				}
+			}
+		}
+	}
+	add(result.Target)
+	for _, serving := range result.Serving {
+		add(serving)
+	}
+	return states
 }

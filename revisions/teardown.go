@@ -26,15 +26,15 @@ type Teardown struct {
 type Removal string
 
 const (
-	// RemovalGone: a live read did not find it.
+	// RemovalGone means that a live read did not find it.
 	RemovalGone Removal = "Gone"
-	// RemovalWaiting: it is being deleted, or its state could not be proven.
+	// RemovalWaiting means that it is being deleted, or its state could not be proven.
 	RemovalWaiting Removal = "Waiting"
-	// RemovalRetained: it stays on purpose.
+	// RemovalRetained means that it stays on purpose.
 	RemovalRetained Removal = "Retained"
-	// RemovalReleased: it stays, and no longer carries our label and owner reference.
+	// RemovalReleased means that it stays, and no longer carries our label and owner reference.
 	RemovalReleased Removal = "Released"
-	// RemovalForeign: it is someone else's, and was left alone.
+	// RemovalForeign means that it is someone else's, and was left alone.
 	RemovalForeign Removal = "Foreign"
 )
 
@@ -71,24 +71,15 @@ func (r TeardownResult) Waiting() []RemovedObject {
 // Teardown makes one pass at taking away a revision's objects: the last phase
 // first, and the next only when the one after it is gone. Each object is read
 // live first, and deleted on condition that it is still in that state.
-//
-// Nothing of a revision that is not valid was ever written, so there is nothing to
-// take away.
 func (e *Engine) Teardown(ctx context.Context, in Teardown) (TeardownResult, error) {
 	result := TeardownResult{}
-	if !e.isValid(in.Revision) {
-		result.Complete = true
-		return result, nil
+	if err := in.Owner.validate(); err != nil {
+		return result, err
 	}
+	in.Revision = in.Revision.Prepared()
 	var errs []error
-	for i := len(in.Revision.Phases) - 1; i >= 0; i-- {
-		phase := in.Revision.Phases[i]
-		var going []Object
-		for _, object := range phase.Objects {
-			if !in.Keep[IDOf(object.Manifest)] {
-				going = append(going, object)
-			}
-		}
+	for _, phase := range slices.Backward(in.Revision.Phases) {
+		going := phase.only(func(id ObjectID) bool { return !in.Keep[id] }).Objects
 		removed := make([]RemovedObject, len(going))
 		e.each(indices(len(going)), func(j int) {
 			removed[j] = e.remove(ctx, in, phase.Name, going[j])

@@ -1,0 +1,349 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revisions
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var testOwner = Owner{APIVersion: "strata.run/v1alpha1", Kind: "Package", Name: "istio", UID: "owner-uid", Label: "strata.run/package"}
+
+// The facts that a decision depends on, by column of the table.
+const (
+	factObject = iota
+	factDeleting
+	factRecord
+	factProtection
+	factRetain
+	factCount
+)
+
+var factNames = [factCount]string{"OBJECT", "DELETING", "RECORD", "PROTECTION", "RETAIN"}
+
+// factValues are all values of each fact. What the object is says who controls it
+// and what its metadata proves; the combinations that cannot be are left out.
+var factValues = [factCount][]string{
+	{"absent", "ours by UID", "ours by record", "ours, no label", "retained", "nobody's, no label", "nobody's, our label", "other's by label", "other's by UID"},
+	{"no", "yes"},
+	{"none", "same", "content differs", "fields differ", "other UID"},
+	{"empty", "Prevent", "IfNoController", "None"},
+	{"no", "yes"},
+}
+
+// row is one combination of facts.
+type row [factCount]string
+
+// possible says whether a combination can be.
+func (r row) possible() bool {
+	onRecord := r[factRecord] != "none" && r[factRecord] != "other UID"
+	switch r[factObject] {
+	case "absent":
+		return r[factDeleting] == "no"
+	case "ours by record", "ours, no label":
+		return onRecord
+	case "retained":
+		return !onRecord && r[factRetain] == "yes"
+	case "nobody's, no label", "nobody's, our label":
+		return !onRecord
+	default:
+		return true
+	}
+}
+
+// question builds what decide is asked for a combination of facts.
+func (r row) question() Question {
+	q := Question{Owner: testOwner, Content: "content", Retain: r[factRetain] == "yes"}
+	if r[factProtection] != "empty" {
+		q.CollisionProtection = CollisionProtection(r[factProtection])
+	}
+	if r[factRecord] != "none" {
+		q.Record = &Record{UID: "object-uid", Content: "content", Fields: "fields"}
+	}
+	switch r[factRecord] {
+	case "content differs":
+		q.Record.Content = "content before"
+	case "fields differ":
+		q.Record.Fields = "fields before"
+	case "other UID":
+		q.Record.UID = "uid before"
+	}
+	q.Current = r.current()
+	return q
+}
+
+func (r row) current() *Current {
+	current := &Current{UID: "object-uid", ResourceVersion: "7", Deleting: r[factDeleting] == "yes"}
+	controller := func(name string, uid types.UID) *metav1.OwnerReference {
+		return &metav1.OwnerReference{APIVersion: testOwner.APIVersion, Kind: testOwner.Kind, Name: name, UID: uid}
+	}
+	switch r[factObject] {
+	case "absent":
+		return nil
+	case "ours by UID":
+		current.Controller, current.Label, current.Fields = controller(testOwner.Name, testOwner.UID), testOwner.Name, "fields"
+	case "ours by record", "retained":
+		current.Label, current.Fields = testOwner.Name, "fields"
+	case "ours, no label":
+		current.Fields = "fields"
+	case "nobody's, our label":
+		current.Label = testOwner.Name
+	case "other's by label":
+		// Another owner retains it, or has adopted it from us.
+		current.Label, current.Fields = "other", "fields"
+	case "other's by UID":
+		// It has our label and entry, and an owner of our name: nothing but the UID
+		// of the controller counts.
+		current.Controller, current.Label, current.Fields = controller(testOwner.Name, "other-uid"), testOwner.Name, "fields"
+	}
+	return current
+}
+
+// allRows are all combinations that can be.
+func allRows() []row {
+	rows := []row{{}}
+	for fact, values := range factValues {
+		var next []row
+		for _, r := range rows {
+			for _, value := range values {
+				r[fact] = value
+				next = append(next, r)
+			}
+		}
+		rows = next
+	}
+	return slices.DeleteFunc(rows, func(r row) bool { return !r.possible() })
+}
+
+// TestDecide_Table prints the whole table. A fact that changes nothing for an
+// object stands as "*", so a line stands for many rows.
+func TestDecide_Table(t *testing.T) {
+	rows := allRows()
+	lines := make([][]string, 0, len(rows)+1)
+	lines = append(lines, append(factNames[:], "OPERATION", "REASON", "REMEDY"))
+	for _, object := range factValues[factObject] {
+		own := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r[factObject] != object })
+		lines = append(lines, collapse(own)...)
+	}
+	got := fmt.Sprintf("What decide says, for all %d combinations of facts; * stands for every value that can be.\n\n", len(rows)) + align(lines)
+	const file = "testdata/decide.txt"
+	if *Update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s has changed; look at each line, then run go test with -update (-want +got):\n%s", file, diff)
+	}
+}
+
+// collapse writes the rows of one object, without the facts that change nothing.
+func collapse(rows []row) [][]string {
+	lines := make([][]string, 0, len(rows))
+	for _, r := range rows {
+		line := make([]string, factCount, factCount+3)
+		for fact := range factCount {
+			line[fact] = r[fact]
+			if fact != factObject && !matters(rows, fact) {
+				line[fact] = "*"
+			}
+		}
+		verdict := decide(r.question())
+		line = append(line, string(verdict.Operation), verdict.Reason, verdict.Remedy)
+		if !slices.ContainsFunc(lines, func(known []string) bool { return slices.Equal(known, line) }) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// matters says whether a fact alone changes any verdict.
+func matters(rows []row, fact int) bool {
+	verdicts := map[row]Verdict{}
+	for _, r := range rows {
+		verdict := decide(r.question())
+		r[fact] = ""
+		if other, seen := verdicts[r]; seen && other != verdict {
+			return true
+		}
+		verdicts[r] = verdict
+	}
+	return false
+}
+
+func align(lines [][]string) string {
+	widths := make([]int, len(lines[0]))
+	for _, line := range lines {
+		for i, cell := range line {
+			widths[i] = max(widths[i], len(cell))
+		}
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		var text strings.Builder
+		for i, cell := range line {
+			fmt.Fprintf(&text, "%-*s  ", widths[i], cell)
+		}
+		b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
+	}
+	return b.String()
+}
+
+// TestDecide_Properties holds what must be true of every row, whatever the table
+// says in particular.
+func TestDecide_Properties(t *testing.T) {
+	writes := []Operation{OperationCreate, OperationApply, OperationAdopt}
+	known := append(slices.Clone(writes), OperationNone, OperationWait, OperationRefuse)
+	properties := []struct {
+		name   string
+		reason string
+		broken func(row, Verdict) bool
+	}{{
+		name:   "KnownOperation",
+		reason: "the set of operations is closed, and each has a reason",
+		broken: func(_ row, v Verdict) bool { return !slices.Contains(known, v.Operation) || v.Reason == "" },
+	}, {
+		name:   "ForeignNeedsNone",
+		reason: "what someone else has is written only if its collision protection is None",
+		broken: func(r row, v Verdict) bool {
+			return strings.HasPrefix(r[factObject], "other's") && r[factProtection] != "None" && slices.Contains(writes, v.Operation)
+		},
+	}, {
+		name:   "NobodysNeedsConsent",
+		reason: "what is not proven to be ours is not adopted by default, whatever its label says",
+		broken: func(r row, v Verdict) bool {
+			guarded := r[factProtection] == "empty" || r[factProtection] == "Prevent"
+			return strings.HasPrefix(r[factObject], "nobody's") && guarded && slices.Contains(writes, v.Operation)
+		},
+	}, {
+		name:   "DeletingIsLeftAlone",
+		reason: "an object that is going away is not written",
+		broken: func(r row, v Verdict) bool {
+			return r[factDeleting] == "yes" && v.Operation != OperationWait
+		},
+	}, {
+		name:   "OnlyAbsentIsCreated",
+		reason: "a create for an object that exists would be refused for ever",
+		broken: func(r row, v Verdict) bool { return (r[factObject] == "absent") != (v.Operation == OperationCreate) },
+	}, {
+		name:   "RefusalHasRemedy",
+		reason: "who reads of a refusal is told what to do, and nobody else is",
+		broken: func(_ row, v Verdict) bool { return (v.Operation == OperationRefuse) != (v.Remedy != "") },
+	}, {
+		name:   "OursIsNeverRefused",
+		reason: "collision protection is about objects of others",
+		broken: func(r row, v Verdict) bool {
+			return (strings.HasPrefix(r[factObject], "ours") || r[factObject] == "retained") && v.Operation == OperationRefuse
+		},
+	}, {
+		name:   "OnlyRecordedRests",
+		reason: "without a matching record nothing proves that the object is as it should be",
+		broken: func(r row, v Verdict) bool { return v.Operation == OperationNone && r[factRecord] != "same" },
+	}, {
+		name:   "OthersAreReadAgain",
+		reason: "what is not ours is only ever adopted, which is bound to the state decided on",
+		broken: func(r row, v Verdict) bool {
+			return v.Operation == OperationApply && !strings.HasPrefix(r[factObject], "ours")
+		},
+	}}
+	rows := allRows()
+	for _, property := range properties {
+		t.Run(property.name, func(t *testing.T) {
+			for _, r := range rows {
+				if verdict := decide(r.question()); property.broken(r, verdict) {
+					t.Errorf("%v: %+v: %s", r, verdict, property.reason)
+				}
+			}
+		})
+	}
+}
+
+// TestDecide_Pure asks twice with the same question, and looks at it afterwards.
+func TestDecide_Pure(t *testing.T) {
+	for _, r := range allRows() {
+		asked := r.question()
+		first, second := decide(asked), decide(asked)
+		if first != second {
+			t.Errorf("%v: got %+v, then %+v", r, first, second)
+		}
+		if diff := cmp.Diff(r.question(), asked); diff != "" {
+			t.Errorf("%v: decide changed its question (-before +after):\n%s", r, diff)
+		}
+	}
+}
+
+// TestControlOf has the cases that are nearly something else.
+func TestControlOf(t *testing.T) {
+	controller := &metav1.OwnerReference{Kind: "Package", Name: "istio", UID: testOwner.UID}
+	namesake := &metav1.OwnerReference{Kind: "Package", Name: "istio", UID: "other-uid"}
+	type args struct {
+		current Current
+		record  *Record
+		retain  bool
+	}
+	cases := map[string]struct {
+		reason string
+		args   args
+		want   Control
+	}{
+		"OwnerWithoutRecord": {
+			reason: "the controller reference alone proves it, after the records were lost",
+			args:   args{current: Current{UID: "a", Controller: controller}},
+			want:   ControlOurs,
+		},
+		"NamesakeOwner": {
+			reason: "an owner of the same kind and name with another UID is someone else",
+			args:   args{current: Current{UID: "a", Controller: namesake, Label: "istio"}, record: &Record{UID: "a"}},
+			want:   ControlForeign,
+		},
+		"RecordOfAnotherObject": {
+			reason: "an object that was created anew in its place is not the one on record",
+			args:   args{current: Current{UID: "b", Label: "istio"}, record: &Record{UID: "a"}},
+			want:   ControlNobody,
+		},
+		"RetainedWithoutEntry": {
+			reason: "a label can be set by anybody",
+			args:   args{current: Current{UID: "a", Label: "istio"}, retain: true},
+			want:   ControlNobody,
+		},
+		"RetainedForAnother": {
+			reason: "what another package has retained is not ours",
+			args:   args{current: Current{UID: "a", Label: "other", Fields: "f"}, retain: true},
+			want:   ControlForeign,
+		},
+		"AdoptedByAnother": {
+			reason: "two packages that retain one object must not write it in turn",
+			args:   args{current: Current{UID: "a", Label: "other", Fields: "f"}, record: &Record{UID: "a"}, retain: true},
+			want:   ControlForeign,
+		},
+		"LabelOfAnotherOnOurs": {
+			reason: "the controller reference outweighs the label, which is drift",
+			args:   args{current: Current{UID: "a", Controller: controller, Label: "other"}, record: &Record{UID: "a"}},
+			want:   ControlOurs,
+		},
+		"RetainedButNotToBe": {
+			reason: "an object that is not to be retained would have an owner reference",
+			args:   args{current: Current{UID: "a", Label: "istio", Fields: "f"}},
+			want:   ControlNobody,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := controlOf(&tc.args.current, testOwner, tc.args.record, tc.args.retain); got != tc.want {
+				t.Errorf("controlOf() = %s, want %s: %s", got, tc.want, tc.reason)
+			}
+		})
+	}
+}

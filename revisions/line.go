@@ -1,0 +1,88 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revisions
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// line carries one call's input through its stages. After the preflight it is
+// only read, as the objects of a phase are looked at concurrently.
+type line struct {
+	owner  Owner
+	paused bool
+	// records are what is known of each object, from the newest revision that has
+	// put it in place.
+	records map[ObjectID]Record
+	// kinds are those of all objects, and served says by kind why the API server
+	// does not serve it, nil where it does.
+	kinds  []Kind
+	served map[schema.GroupVersionKind]error
+	// brought are the kinds that a CustomResourceDefinition of the line defines.
+	brought map[schema.GroupKind]bool
+}
+
+func newLine(in Rollout) *line {
+	return &line{
+		owner: in.Owner, paused: in.Paused, records: newestRecords(in),
+		served: map[schema.GroupVersionKind]error{}, brought: map[schema.GroupKind]bool{},
+	}
+}
+
+// prepared is the rollout with every manifest prepared.
+func (r Rollout) prepared() Rollout {
+	r.Target = r.Target.Prepared()
+	serving := make([]Revision, len(r.Serving))
+	for i, revision := range r.Serving {
+		serving[i] = revision.Prepared()
+	}
+	r.Serving = serving
+	return r
+}
+
+// newestRecords merges the records of all revisions; the newest one's win.
+func newestRecords(in Rollout) map[ObjectID]Record {
+	if len(in.Serving) == 0 {
+		return in.Target.Records
+	}
+	records := map[ObjectID]Record{}
+	for _, serving := range slices.Backward(in.Serving) {
+		maps.Copy(records, serving.Records)
+	}
+	maps.Copy(records, in.Target.Records)
+	return records
+}
+
+func (l *line) record(id ObjectID) *Record {
+	record, known := l.records[id]
+	if !known {
+		return nil
+	}
+	return &record
+}
+
+// add notes a kind once. Its body is watched when any object of it is probed.
+func (l *line) add(kind Kind) {
+	for i := range l.kinds {
+		if l.kinds[i].GroupVersionKind == kind.GroupVersionKind {
+			l.kinds[i].MetadataOnly = l.kinds[i].MetadataOnly && kind.MetadataOnly
+			return
+		}
+	}
+	l.kinds = append(l.kinds, kind)
+}
+
+// only is the phase with those of its objects that are named and wanted.
+func (p Phase) only(want func(ObjectID) bool) Phase {
+	kept := Phase{Name: p.Name}
+	for _, object := range p.Objects {
+		if object.prepared.identified() && want(object.prepared.id) {
+			kept.Objects = append(kept.Objects, object)
+		}
+	}
+	return kept
+}
