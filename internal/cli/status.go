@@ -21,6 +21,7 @@ type statusOptions struct {
 	watch       bool
 	timeout     time.Duration
 	holdTimeout time.Duration
+	revision    int64
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -38,15 +39,21 @@ followed. With -o json each change is one JSON document on one line.
 
 Exit codes: 0 rolled out; 1 not rolled out (without --watch); 3 it cannot succeed
 by waiting (a collision, an invalid revision, a deadline exceeded); 4 the time
-was over; 6 there is no such package; 7 no cluster answers.`,
+was over; 5 the revision of --revision was superseded; 6 there is no such package; 7 no cluster answers.`,
 		Example: `  strata status istiod-openshift-gateway
-  strata status istiod-openshift-gateway -w --timeout 5m`,
+  strata status istiod-openshift-gateway -w --timeout 5m
+
+  # After a change: wait for the revision that it makes
+  strata status istiod-openshift-gateway -w --revision 2`,
 		Args:              onePackage,
 		ValidArgsFunction: a.completePackages(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.running = true
-			if !o.watch && (cmd.Flags().Changed("timeout") || cmd.Flags().Changed("hold-timeout")) {
-				return exitf(CodeUsage, "--timeout and --hold-timeout are for --watch")
+			if !o.watch && (cmd.Flags().Changed("timeout") || cmd.Flags().Changed("hold-timeout") || cmd.Flags().Changed("revision")) {
+				return exitf(CodeUsage, "--timeout, --hold-timeout and --revision are for --watch")
+			}
+			if o.revision < 0 {
+				return exitf(CodeUsage, "--revision is %d and must be at least 1", o.revision)
 			}
 			return a.status(cmd.Context(), o, packageName(args[0]))
 		},
@@ -54,6 +61,7 @@ was over; 6 there is no such package; 7 no cluster answers.`,
 	addOutput(cmd, &o.output, outputJSON, outputYAML)
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "follow the rollout until it is done or cannot succeed")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --watch: how long to follow, 0 without limit")
+	cmd.Flags().Int64Var(&o.revision, "revision", 0, "with --watch: follow this revision, wait until it is made, and end with code 5 when a newer one replaces it; 0 follows whichever is the target")
 	cmd.Flags().DurationVar(&o.holdTimeout, "hold-timeout", 0, "with --watch: end when nothing has moved for this long, 0 never")
 	return cmd
 }
@@ -64,7 +72,7 @@ func (a *app) status(ctx context.Context, o statusOptions, name string) error {
 		return err
 	}
 	if o.watch {
-		return a.watch(ctx, c, watchOptions{name: name, output: o.output, timeout: o.timeout, holdTimeout: o.holdTimeout})
+		return a.watch(ctx, c, watchOptions{name: name, output: o.output, timeout: o.timeout, holdTimeout: o.holdTimeout, revision: o.revision})
 	}
 	pkg, revisions, err := c.packageAndRevisions(ctx, name)
 	if err != nil {
