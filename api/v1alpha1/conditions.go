@@ -25,11 +25,16 @@ const (
 // Reasons of Progressing.
 const (
 	// ReasonRollingOut (True): objects are being applied, or a phase waits for
-	// its probes. The message names the phase and what it waits for.
+	// its probes. The message names the phase and what it waits for. As a reason of
+	// Available it is False: the revision has not been rolled out completely.
 	ReasonRollingOut = "RollingOut"
 
 	// ReasonRolledOut (False): every phase is complete.
 	ReasonRolledOut = "RolledOut"
+
+	// ReasonSuperseded (False): a newer revision is rolled out instead of this one,
+	// which had not succeeded. It is archived when the newer one has.
+	ReasonSuperseded = "Superseded"
 
 	// ReasonObjectCollisions (False): an object exists that someone else
 	// controls. It is left as it is; the message names its owner.
@@ -58,18 +63,21 @@ const (
 	// ReasonArchiving (True): an older revision's own objects are being deleted.
 	ReasonArchiving = "Archiving"
 
-	// ReasonArchived (False): the revision is torn down and costs nothing more.
+	// ReasonArchived (False): the revision is torn down and costs nothing more. As a
+	// reason of Available it also stands while the revision is being torn down.
 	ReasonArchived = "Archived"
 
 	// ReasonTearingDown (True): the Package is being deleted, in reverse phase
-	// order. The message names what is waited for.
+	// order. The message names what is waited for. As a reason of Available and
+	// Ready it is False.
 	ReasonTearingDown = "TearingDown"
 
-	// ReasonNoRevision (False): the Package has no revision yet.
+	// ReasonNoRevision (False): the Package has no active revision. It is a reason
+	// of Available and Ready, too.
 	ReasonNoRevision = "NoRevision"
 
-	// ReasonRollbackRefused (False): spec.rollback names a revision that cannot
-	// be rolled back to. The message says why.
+	// ReasonRollbackRefused (False): the target is rolled out, and spec.rollback
+	// names a revision that cannot be rolled back to. The message says why.
 	ReasonRollbackRefused = "RollbackRefused"
 )
 

@@ -37,7 +37,7 @@ func gatewayClassFront(o Options) front.Front[*gatewayv1.GatewayClass] {
 			return gatewayclass.Render(in)
 		},
 		Status: func(class *gatewayv1.GatewayClass, packages []status.FrontPackage, err error, now metav1.Time) {
-			status.SetControllerInstalled(&class.Status.Conditions, class.Generation, packages, err, now)
+			status.SetControllerInstalled(&class.Status.Conditions, class.Generation, gatewayclass.PackageControlPlane, packages, err, now)
 		},
 	}
 }

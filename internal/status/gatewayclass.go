@@ -4,7 +4,9 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,44 +40,47 @@ const (
 
 // SetControllerInstalled sets the condition ControllerInstalled: True only while
 // the control plane is available, False with the cause when it cannot be
-// installed, Unknown while it is being installed. Other conditions stay.
-func SetControllerInstalled(conditions *[]metav1.Condition, generation int64, packages []FrontPackage, cause error, now metav1.Time) {
-	c := controllerInstalled(packages, cause)
+// installed, Unknown while it is being installed or cannot be observed. The plane
+// is the name of the control plane's package. Other conditions stay.
+func SetControllerInstalled(conditions *[]metav1.Condition, generation int64, plane string, packages []FrontPackage, cause error, now metav1.Time) {
+	c := controllerInstalled(plane, packages, cause)
 	c.Type = ConditionControllerInstalled
 	setAll(generation, now, conditions, c)
 }
 
-func controllerInstalled(packages []FrontPackage, cause error) metav1.Condition {
+func controllerInstalled(name string, packages []FrontPackage, cause error) metav1.Condition {
+	plane := FrontPackage{}
+	if i := slices.IndexFunc(packages, func(p FrontPackage) bool { return p.Name == name }); i >= 0 {
+		plane = packages[i]
+	}
+	var available, progressing *metav1.Condition
+	if plane.Package != nil && plane.Target != nil {
+		available = meta.FindStatusCondition(plane.Package.Status.Conditions, v1alpha1.ConditionAvailable)
+		progressing = meta.FindStatusCondition(plane.Package.Status.Conditions, v1alpha1.ConditionProgressing)
+	}
+	known := available != nil && progressing != nil
 	switch {
+	case known && available.Status == metav1.ConditionTrue:
+		return condition("", metav1.ConditionTrue, ReasonInstalled, installedMessage(plane, progressing, cause))
 	case cause != nil:
 		return condition("", metav1.ConditionFalse, ReasonInstallFailed, cause.Error())
 	case len(packages) == 0:
 		return condition("", metav1.ConditionUnknown, ReasonPending, "waiting for first reconciliation")
-	}
-	// The control plane is the last of the front's packages; the others serve it.
-	plane := packages[len(packages)-1]
-	if plane.Package == nil || plane.Target == nil {
-		return condition("", metav1.ConditionUnknown, ReasonPending, pendingMessage(packages))
-	}
-	available := meta.FindStatusCondition(plane.Package.Status.Conditions, v1alpha1.ConditionAvailable)
-	progressing := meta.FindStatusCondition(plane.Package.Status.Conditions, v1alpha1.ConditionProgressing)
-	switch {
-	case available == nil || progressing == nil:
-		return condition("", metav1.ConditionUnknown, ReasonPending, pendingMessage(packages))
-	case available.Status == metav1.ConditionTrue:
-		return condition("", metav1.ConditionTrue, ReasonInstalled, installedMessage(plane, progressing))
-	case plane.Package.Status.CurrentRevision == 0 && progressing.Status == metav1.ConditionTrue:
-		return condition("", metav1.ConditionUnknown, ReasonPending, fmt.Sprintf("istiod %s is being installed: %s", plane.Version, progressing.Message))
-	case plane.Package.Status.CurrentRevision == 0:
-		return condition("", metav1.ConditionFalse, ReasonInstallFailed, progressing.Message)
-	default:
+	case !known:
+		return condition("", metav1.ConditionUnknown, ReasonPending, pendingMessage(plane, packages))
+	case available.Status == metav1.ConditionUnknown:
+		return condition("", metav1.ConditionUnknown, ReasonPending, "whether istiod serves could not be observed: "+available.Message)
+	case plane.Package.Status.CurrentRevision != 0:
 		return condition("", metav1.ConditionFalse, ReasonInstallFailed, "istiod does not serve: "+available.Message)
+	case progressing.Status == metav1.ConditionTrue || progressing.Reason == v1alpha1.ReasonPaused:
+		return condition("", metav1.ConditionUnknown, ReasonPending, fmt.Sprintf("istiod %s is being installed: %s", plane.Version, progressing.Message))
+	default:
+		return condition("", metav1.ConditionFalse, ReasonInstallFailed, progressing.Message)
 	}
 }
 
 // pendingMessage says which package is waited for, and why it is not done.
-func pendingMessage(packages []FrontPackage) string {
-	plane := packages[len(packages)-1]
+func pendingMessage(plane FrontPackage, packages []FrontPackage) string {
 	for _, p := range packages {
 		if p.Name != plane.Waiting || p.Package == nil {
 			continue
@@ -90,9 +95,11 @@ func pendingMessage(packages []FrontPackage) string {
 }
 
 // installedMessage names what runs, and anything else that is wanted and does not.
-func installedMessage(plane FrontPackage, progressing *metav1.Condition) string {
-	message := fmt.Sprintf("istiod %s installed", plane.Package.Status.Version)
+func installedMessage(plane FrontPackage, progressing *metav1.Condition, cause error) string {
+	message := fmt.Sprintf("istiod %s installed", cmp.Or(plane.Package.Status.Version, plane.Version))
 	switch {
+	case cause != nil:
+		return message + " (with warning: " + cause.Error() + ")"
 	case plane.Need == history.NeedRejected || plane.Need == history.NeedPinned:
 		return message + " (with warning: a rollback keeps out the newest content)"
 	case plane.Need == history.NeedRevision && plane.Waiting != "":

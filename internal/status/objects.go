@@ -4,6 +4,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,6 +110,7 @@ func explain(object revisions.ObjectResult) v1alpha1.ObjectStatus {
 	default:
 		entry.Reason, entry.Message = ReasonProbeUnknown, object.Probe.Message
 	}
+	entry.Message = cmp.Or(entry.Message, "its probe says nothing more")
 	entry.Message = bound(entry.Message, objectMessageLimit)
 	return entry
 }

@@ -33,7 +33,7 @@ func ForPackage(pkg *v1alpha1.Package, line history.Line, serves probes.Result, 
 	}
 	next.TargetRevision = line.Target.Spec.Revision
 	next.Phase, next.Probes = line.Target.Status.Phase, line.Target.Status.Probes
-	progressing := fromTarget(line.Target)
+	progressing := withRefusal(pkg, fromTarget(line.Target))
 	if serves.Status == "" {
 		serves = probes.Result{Status: probes.Unknown, Message: "the objects could not be looked at: " + progressing.Message}
 	}
@@ -66,6 +66,17 @@ func fromTarget(target *v1alpha1.Revision) metav1.Condition {
 	return condition(v1alpha1.ConditionProgressing, c.Status, c.Reason, message)
 }
 
+// withRefusal tells of a rollback request that was refused. It does not cover up
+// a rollout that goes on or is in trouble.
+func withRefusal(pkg *v1alpha1.Package, c metav1.Condition) metav1.Condition {
+	handled := pkg.Status.Rollback
+	if c.Reason != v1alpha1.ReasonRolledOut || pkg.Spec.Rollback == nil || !history.IsHandled(pkg) || handled.Revision != 0 {
+		return c
+	}
+	return condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRollbackRefused,
+		c.Message+"; the rollback that was asked for was refused: "+handled.Message)
+}
+
 // lineAvailable says whether the operand serves, from whichever revision.
 func lineAvailable(line history.Line, serves probes.Result) metav1.Condition {
 	c := available(serves, v1alpha1.ReasonProbeFailed)
@@ -85,7 +96,7 @@ func ready(next v1alpha1.PackageStatus, line history.Line) metav1.Condition {
 	progressing := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing)
 	availability := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionAvailable)
 	switch {
-	case progressing.Reason != v1alpha1.ReasonRolledOut:
+	case progressing.Reason != v1alpha1.ReasonRolledOut && progressing.Reason != v1alpha1.ReasonRollbackRefused:
 		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, progressing.Message)
 	case availability.Status != metav1.ConditionTrue:
 		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, availability.Message)
@@ -95,6 +106,22 @@ func ready(next v1alpha1.PackageStatus, line history.Line) metav1.Condition {
 			fmt.Sprintf("the content of revision %d runs; that of revision %d was rejected", back.ToRevision, back.FromRevision))
 	}
 	return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "revision "+describe(line.Target)+" is rolled out and serves")
+}
+
+// ForError is the status of a package whose revisions could not be read, or whose
+// rollback could not be started. What was known stays.
+func ForError(pkg *v1alpha1.Package, err error, now metav1.Time) v1alpha1.PackageStatus {
+	next := *pkg.Status.DeepCopy()
+	next.ObservedGeneration = pkg.Generation
+	wanted := []metav1.Condition{
+		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolloutError, err.Error()),
+		condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, err.Error()),
+	}
+	if meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionAvailable) == nil {
+		wanted = append(wanted, available(probes.Result{Status: probes.Unknown, Message: err.Error()}, ""))
+	}
+	setAll(pkg.Generation, now, &next.Conditions, wanted...)
+	return next
 }
 
 // ForTeardown is the status of a package that is being deleted.

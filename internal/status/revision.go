@@ -4,8 +4,10 @@
 package status
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -45,14 +47,15 @@ func ForTarget(revision *v1alpha1.Revision, o Observation) v1alpha1.RevisionStat
 	next := *revision.Status.DeepCopy()
 	next.ObservedGeneration = revision.Generation
 	succeeded := meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSucceeded)
-	// What could not be loaded could not be looked at: what was known stays.
-	if o.Loaded.Phases != nil {
+	if lookedAt(revision, o) {
 		next.Phases = phases(revision.Status.Phases, o, succeeded)
 		next.Objects = notReady(revision.Status.Objects, o)
 		next.Inventory = inventory(o.Loaded, o.Result.Records, revision.Status.Inventory)
 		next.Phase, next.Probes = counts(o.Result)
 	}
-	if next.LastProgressTime == nil || progressed(revision.Status, next) {
+	// While it is paused no time counts, so the deadline starts anew after that.
+	resumed := o.Pause == nil && isPaused(revision.Status)
+	if next.LastProgressTime == nil || resumed || progressed(revision.Status, next) {
 		next.LastProgressTime = &o.Now
 	}
 	setAll(revision.Generation, o.Now, &next.Conditions, targetConditions(revision, next, o, succeeded)...)
@@ -62,20 +65,47 @@ func ForTarget(revision *v1alpha1.Revision, o Observation) v1alpha1.RevisionStat
 	return next
 }
 
+// lookedAt says whether the pass has looked at the revision's objects. What could
+// not be loaded, or was stopped before its first object, could not be looked at:
+// what was known stays.
+func lookedAt(revision *v1alpha1.Revision, o Observation) bool {
+	if o.Loaded.Phases == nil {
+		return false
+	}
+	reached := slices.ContainsFunc(o.Result.Phases, func(p revisions.PhaseResult) bool { return p.Reached })
+	return reached || o.Err == nil || revision.Status.Phases == nil
+}
+
+func isPaused(status v1alpha1.RevisionStatus) bool {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing)
+	return c != nil && c.Reason == v1alpha1.ReasonPaused
+}
+
 // ForServing is the status of an older active revision: its own rollout is over,
-// and what it still holds is kept.
-func ForServing(revision *v1alpha1.Revision, loaded revisions.Revision, result revisions.RevisionResult, serves probes.Result, now metav1.Time) v1alpha1.RevisionStatus {
+// and what it still holds is kept. The error is what kept it from being loaded.
+func ForServing(revision *v1alpha1.Revision, loaded revisions.Revision, result revisions.RevisionResult, serves probes.Result, err error, now metav1.Time) v1alpha1.RevisionStatus {
 	next := *revision.Status.DeepCopy()
 	next.ObservedGeneration = revision.Generation
 	next.Inventory = inventory(loaded, result.Records, revision.Status.Inventory)
-	if loaded.Succeeded {
-		setAll(revision.Generation, now, &next.Conditions, available(serves, v1alpha1.ReasonProbeFailed))
-		return next
+	progress := condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolledOut, "revision "+describe(revision)+" is rolled out")
+	availability := available(serves, v1alpha1.ReasonProbeFailed)
+	succeeded := history.Succeeded(revision)
+	if !succeeded {
+		progress.Reason, progress.Message = v1alpha1.ReasonSuperseded, "a newer revision is rolled out instead; this one is archived when that has succeeded"
+		availability = notAvailableYet()
 	}
-	next.Objects = nil
-	setAll(revision.Generation, now, &next.Conditions,
-		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRollingOut, "a newer revision is rolled out instead; this one is archived when that has succeeded"),
-		condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonRollingOut, "the revision has not been rolled out completely"))
+	switch {
+	case err != nil:
+		progress.Reason, progress.Message = errorReason(err), err.Error()
+		if succeeded {
+			availability = available(probes.Result{Status: probes.Unknown, Message: err.Error()}, "")
+		}
+	case succeeded:
+		next.Objects = notReady(revision.Status.Objects, Observation{Result: result, Now: now})
+	default:
+		next.Objects = nil
+	}
+	setAll(revision.Generation, now, &next.Conditions, progress, availability)
 	return next
 }
 
@@ -83,29 +113,31 @@ func ForServing(revision *v1alpha1.Revision, loaded revisions.Revision, result r
 func ForArchiving(revision *v1alpha1.Revision, result revisions.TeardownResult, err error, now metav1.Time) v1alpha1.RevisionStatus {
 	next := *revision.Status.DeepCopy()
 	next.ObservedGeneration = revision.Generation
-	next.Objects = nil
 	if history.Succeeded(revision) {
 		// Its probes are those of its time, not of what came after it.
 		next.Phases, next.Phase, next.Probes = achieved(revision.Status.Phases)
 	}
+	gone := condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonArchived, "the revision is history")
 	if result.Complete && err == nil {
-		next.ArchivedAt = &now
-		next.Inventory = nil
-		setAll(revision.Generation, now, &next.Conditions,
-			condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonArchived, "the revision is history"),
-			condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonArchived, "the revision is history"))
+		next.ArchivedAt, next.Objects, next.Inventory = &now, nil, nil
+		setAll(revision.Generation, now, &next.Conditions, gone,
+			condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonArchived, "the revision is history"))
 		return next
 	}
 	next.Objects = removing(revision.Status.Objects, result, now)
-	setAll(revision.Generation, now, &next.Conditions,
+	setAll(revision.Generation, now, &next.Conditions, gone,
 		condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonArchiving, teardownMessage(result, err)))
 	return next
 }
 
+func notAvailableYet() metav1.Condition {
+	return condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonRollingOut, "the revision has not been rolled out completely")
+}
+
 func targetConditions(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Observation, succeeded bool) []metav1.Condition {
-	complete := o.Err == nil && o.Result.Complete() && len(o.Result.Phases) == len(revision.Spec.Phases)
+	complete := isComplete(revision, o)
 	soaked := complete && SoakLeft(next, o.Soak, o.Now.Time) <= 0
-	conditions := []metav1.Condition{progressing(revision, next, o, succeeded, soaked)}
+	conditions := []metav1.Condition{progressing(revision, next, o, complete, succeeded || soaked)}
 	if soaked && !succeeded {
 		conditions = append(conditions, condition(v1alpha1.ConditionSucceeded, metav1.ConditionTrue, v1alpha1.ReasonRolloutSuccess, "the revision was rolled out"))
 	}
@@ -115,11 +147,21 @@ func targetConditions(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus,
 	case succeeded:
 		return append(conditions, available(o.Serves, v1alpha1.ReasonProbeFailed))
 	default:
-		return append(conditions, condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonRollingOut, "the revision has not been rolled out completely"))
+		return append(conditions, notAvailableYet())
 	}
 }
 
-func progressing(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Observation, succeeded, soaked bool) metav1.Condition {
+// isComplete says that every object is in place with its probe True. An error is
+// then about what older revisions hold, and must not hold up the one that
+// replaces them.
+func isComplete(revision *v1alpha1.Revision, o Observation) bool {
+	if len(revision.Spec.Phases) == 0 {
+		return o.Err == nil
+	}
+	return len(o.Result.Phases) == len(revision.Spec.Phases) && o.Result.Complete()
+}
+
+func progressing(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Observation, complete, rolledOut bool) metav1.Condition {
 	no := func(reason, message string) metav1.Condition {
 		return condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, reason, message)
 	}
@@ -132,14 +174,14 @@ func progressing(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Ob
 	if collision := firstWith(next.Objects, ReasonCollision); collision != nil {
 		return no(v1alpha1.ReasonObjectCollisions, sentence(*collision))
 	}
-	if o.Err != nil {
+	if o.Err != nil && !complete {
 		return no(v1alpha1.ReasonRolloutError, o.Err.Error())
 	}
-	if succeeded || soaked {
+	if rolledOut {
 		return no(v1alpha1.ReasonRolledOut, "revision "+describe(revision)+" is rolled out")
 	}
 	message := waitingFor(next, o)
-	if o.Deadline > 0 && next.LastProgressTime != nil && o.Now.Sub(next.LastProgressTime.Time) >= o.Deadline {
+	if !complete && o.Deadline > 0 && next.LastProgressTime != nil && o.Now.Sub(next.LastProgressTime.Time) >= o.Deadline {
 		return no(v1alpha1.ReasonProgressDeadlineExceeded, fmt.Sprintf("nothing moved for %s: %s", o.Deadline, message))
 	}
 	return condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRollingOut, message)
@@ -174,10 +216,9 @@ func waitingFor(next v1alpha1.RevisionStatus, o Observation) string {
 		}
 		return where
 	}
-	if left := SoakLeft(next, o.Soak, o.Now.Time); left > 0 {
-		return fmt.Sprintf("every phase is complete and has to hold for another %s", left.Round(time.Second))
-	}
-	return "every phase is complete"
+	// The end stays the same from pass to pass, unlike the time left.
+	end := o.Now.Add(SoakLeft(next, o.Soak, o.Now.Time))
+	return "every phase is complete and has to hold until " + end.UTC().Format(time.RFC3339)
 }
 
 // SoakLeft is how long the probes still have to hold before the revision has
@@ -206,10 +247,23 @@ func DeadlineLeft(status v1alpha1.RevisionStatus, deadline time.Duration, now ti
 	return deadline - now.Sub(status.LastProgressTime.Time)
 }
 
-// progressed says whether the rollout has moved from one status to the next.
+// progressed says whether the rollout has moved on from one status to the next. A
+// probe that no longer holds is no progress.
 func progressed(before, after v1alpha1.RevisionStatus) bool {
-	return before.Phase != after.Phase || before.Probes != after.Probes ||
+	completeBefore, readyBefore := progress(before)
+	complete, ready := progress(after)
+	return complete > completeBefore || ready > readyBefore ||
 		!equality.Semantic.DeepEqual(before.Inventory, after.Inventory)
+}
+
+func progress(status v1alpha1.RevisionStatus) (complete int, ready int32) {
+	for _, phase := range status.Phases {
+		if phase.State == v1alpha1.PhaseComplete {
+			complete++
+		}
+		ready += phase.Ready
+	}
+	return complete, ready
 }
 
 func available(serves probes.Result, reason string) metav1.Condition {
@@ -217,8 +271,8 @@ func available(serves probes.Result, reason string) metav1.Condition {
 	case probes.True:
 		return condition(v1alpha1.ConditionAvailable, metav1.ConditionTrue, v1alpha1.ReasonProbesSucceeded, "the operand serves")
 	case probes.False:
-		return condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, reason, serves.Message)
+		return condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, reason, cmp.Or(serves.Message, "an object does not serve"))
 	default:
-		return condition(v1alpha1.ConditionAvailable, metav1.ConditionUnknown, v1alpha1.ReasonUnknown, serves.Message)
+		return condition(v1alpha1.ConditionAvailable, metav1.ConditionUnknown, v1alpha1.ReasonUnknown, cmp.Or(serves.Message, "the objects could not be looked at"))
 	}
 }

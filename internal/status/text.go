@@ -41,14 +41,15 @@ func setAll(generation int64, now metav1.Time, conditions *[]metav1.Condition, w
 // bound cuts a text to a number of bytes, between characters, and says so.
 func bound(text string, limit int) string {
 	const more = " (cut)"
+	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= limit {
-		return strings.ToValidUTF8(text, "?")
+		return text
 	}
-	text = text[:limit-len(more)]
-	for !utf8.ValidString(text) && text != "" {
-		text = text[:len(text)-1]
+	end := limit - len(more)
+	for !utf8.RuneStart(text[end]) {
+		end--
 	}
-	return text + more
+	return text[:end] + more
 }
 
 // sentence names an object and says why it is not ready, and what to do.

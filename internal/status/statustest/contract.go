@@ -1,0 +1,65 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statustest
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/status"
+)
+
+const (
+	yes     = metav1.ConditionTrue
+	no      = metav1.ConditionFalse
+	unknown = metav1.ConditionUnknown
+)
+
+// reasons are those of one condition, each with the status that it comes with.
+type reasons map[string]metav1.ConditionStatus
+
+// contract is what may stand in a condition of a type.
+var contract = map[string]reasons{
+	v1alpha1.ConditionProgressing: {
+		v1alpha1.ReasonRollingOut:               yes,
+		v1alpha1.ReasonRolledOut:                no,
+		v1alpha1.ReasonSuperseded:               no,
+		v1alpha1.ReasonObjectCollisions:         no,
+		v1alpha1.ReasonRolloutError:             no,
+		v1alpha1.ReasonInvalidSpec:              no,
+		v1alpha1.ReasonContentUnavailable:       no,
+		v1alpha1.ReasonProgressDeadlineExceeded: no,
+		v1alpha1.ReasonPaused:                   no,
+		v1alpha1.ReasonArchiving:                yes,
+		v1alpha1.ReasonArchived:                 no,
+		v1alpha1.ReasonTearingDown:              yes,
+		v1alpha1.ReasonNoRevision:               no,
+		v1alpha1.ReasonRollbackRefused:          no,
+	},
+	v1alpha1.ConditionAvailable: {
+		v1alpha1.ReasonProbesSucceeded: yes,
+		v1alpha1.ReasonServing:         yes,
+		v1alpha1.ReasonProbeFailed:     no,
+		v1alpha1.ReasonRollingOut:      no,
+		v1alpha1.ReasonArchived:        no,
+		v1alpha1.ReasonTearingDown:     no,
+		v1alpha1.ReasonNoRevision:      no,
+		v1alpha1.ReasonUnknown:         unknown,
+	},
+	v1alpha1.ConditionSucceeded: {
+		v1alpha1.ReasonRolloutSuccess: yes,
+	},
+	v1alpha1.ConditionReady: {
+		v1alpha1.ReasonReady:       yes,
+		v1alpha1.ReasonRolledBack:  yes,
+		v1alpha1.ReasonNotReady:    no,
+		v1alpha1.ReasonTearingDown: no,
+		v1alpha1.ReasonNoRevision:  no,
+	},
+	status.ConditionControllerInstalled: {
+		status.ReasonInstalled:     yes,
+		status.ReasonInstallFailed: no,
+		status.ReasonPending:       unknown,
+	},
+}

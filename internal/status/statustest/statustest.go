@@ -1,0 +1,100 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statustest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+// messageLimit bounds a condition's message, in bytes. It is half of what the API
+// server takes.
+const messageLimit = 16 << 10
+
+// Package checks the conditions of a Package whose status has been written.
+func Package(t testing.TB, pkg *v1alpha1.Package) {
+	t.Helper()
+	report(t, "Package "+pkg.Name, Problems(pkg.Generation, pkg.Status.Conditions,
+		v1alpha1.ConditionReady, v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable))
+	if pkg.Status.ObservedGeneration != pkg.Generation {
+		t.Errorf("Package %s: status.observedGeneration is %d, and the generation %d", pkg.Name, pkg.Status.ObservedGeneration, pkg.Generation)
+	}
+}
+
+// Revision checks the conditions of a Revision whose status has been written.
+func Revision(t testing.TB, revision *v1alpha1.Revision) {
+	t.Helper()
+	report(t, "Revision "+revision.Name, Problems(revision.Generation, revision.Status.Conditions,
+		v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable))
+	if revision.Status.ObservedGeneration != revision.Generation {
+		t.Errorf("Revision %s: status.observedGeneration is %d, and the generation %d", revision.Name, revision.Status.ObservedGeneration, revision.Generation)
+	}
+}
+
+// Conditions checks conditions of a front's custom resource. Those that are not
+// required may be anybody's, and are not looked at.
+func Conditions(t testing.TB, generation int64, conditions []metav1.Condition, required ...string) {
+	t.Helper()
+	own := slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool { return !slices.Contains(required, c.Type) })
+	report(t, "conditions", Problems(generation, own, required...))
+}
+
+func report(t testing.TB, what string, problems []string) {
+	t.Helper()
+	for _, problem := range problems {
+		t.Errorf("%s: %s", what, problem)
+	}
+}
+
+// Problems says what is wrong with conditions: a required one is missing, one is
+// there twice, its type, reason or the reason's status is not in the contract, its
+// message is empty, too long or no text, it is not about the generation, or it
+// does not tell since when.
+func Problems(generation int64, conditions []metav1.Condition, required ...string) []string {
+	var problems []string
+	seen := map[string]bool{}
+	for _, c := range conditions {
+		add := func(format string, args ...any) {
+			problems = append(problems, "condition "+c.Type+": "+fmt.Sprintf(format, args...))
+		}
+		if seen[c.Type] {
+			add("it is there twice")
+		}
+		seen[c.Type] = true
+		known, ok := contract[c.Type]
+		if !ok {
+			add("the type is not known")
+			continue
+		}
+		switch want, ok := known[c.Reason]; {
+		case !ok:
+			add("the reason %q is not one of its own", c.Reason)
+		case c.Status != want:
+			add("the reason %s comes with %s, and not with %s", c.Reason, want, c.Status)
+		}
+		if c.Message == "" || len(c.Message) > messageLimit || !utf8.ValidString(c.Message) {
+			add("the message has %d bytes, and must be text of 1 to %d", len(c.Message), messageLimit)
+		}
+		// What is latched stays as it was when it came true.
+		latched := c.Type == v1alpha1.ConditionSucceeded && c.ObservedGeneration > 0 && c.ObservedGeneration <= generation
+		if c.ObservedGeneration != generation && !latched {
+			add("it is about generation %d, and not about %d", c.ObservedGeneration, generation)
+		}
+		if c.LastTransitionTime.IsZero() {
+			add("it does not tell since when")
+		}
+	}
+	for _, kind := range required {
+		if !seen[kind] {
+			problems = append(problems, "condition "+kind+": it is missing")
+		}
+	}
+	return problems
+}
