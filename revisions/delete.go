@@ -25,6 +25,10 @@ import (
 func (e *Engine) remove(ctx context.Context, in Teardown, phase string, object Object) RemovedObject {
 	p := object.prepared
 	result := RemovedObject{ID: p.id, Phase: phase, State: RemovalWaiting}
+	if mapping, err := e.config.Mapper.RESTMapping(p.kind.GroupKind(), p.kind.Version); err == nil && misplaced(p.id, mapping.Scope.Name()) != "" {
+		result.State = RemovalGone
+		return result
+	}
 	current, err := e.live(ctx, p.kind, p.id)
 	if meta.IsNoMatchError(err) {
 		// The API server may have stopped serving the version of the manifest, and

@@ -95,16 +95,25 @@ func checkScopes(target Revision, scopes map[schema.GroupVersionKind]meta.RESTSc
 	v := &ValidationError{Revision: target.Number}
 	for _, phase := range target.Phases {
 		for _, object := range phase.Objects {
-			p := object.prepared
-			switch scope := scopes[p.kind]; {
-			case scope == meta.RESTScopeNameNamespace && p.id.Namespace == "":
-				v.addf(phase.Name, "%s has no metadata.namespace, and its kind is namespaced: set one", p.id)
-			case scope == meta.RESTScopeNameRoot && p.id.Namespace != "":
-				v.addf(phase.Name, "%s sets metadata.namespace, and its kind is cluster-scoped: remove it", p.id)
+			if wrong := misplaced(object.prepared.id, scopes[object.prepared.kind]); wrong != "" {
+				v.addf(phase.Name, "%s %s", object.prepared.id, wrong)
 			}
 		}
 	}
 	return v.orNil()
+}
+
+// misplaced says what is wrong with an object's namespace, nothing for a scope
+// that is not known. Such an object cannot exist, nor was it ever written.
+func misplaced(id ObjectID, scope meta.RESTScopeName) string {
+	switch {
+	case scope == meta.RESTScopeNameNamespace && id.Namespace == "":
+		return "has no metadata.namespace, and its kind is namespaced: set one"
+	case scope == meta.RESTScopeNameRoot && id.Namespace != "":
+		return "sets metadata.namespace, and its kind is cluster-scoped: remove it"
+	default:
+		return ""
+	}
 }
 
 // definedKind is the kind that a CustomResourceDefinition brings.

@@ -71,6 +71,9 @@ func (r TeardownResult) Waiting() []RemovedObject {
 // Teardown makes one pass at taking away a revision's objects: the last phase
 // first, and the next only when the one after it is gone. Each object is read
 // live first, and deleted on condition that it is still in that state.
+//
+// A revision that is not valid is torn down like any other, as it may have been
+// valid by the rules of before. What names no object is passed over.
 func (e *Engine) Teardown(ctx context.Context, in Teardown) (TeardownResult, error) {
 	result := TeardownResult{}
 	if err := in.Owner.validate(); err != nil {

@@ -1,0 +1,125 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revisionstest
+
+import (
+	"encoding/base64"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	applied = "Apply"
+	updated = "Update"
+)
+
+// manager is who owns which fields.
+type manager struct {
+	name, operation string
+	version, time   string
+	fields          map[path]bool
+}
+
+// stored is an object with the managers of its fields.
+type stored struct {
+	object   *unstructured.Unstructured
+	managers []manager
+}
+
+func (s *stored) clone() *stored {
+	next := &stored{object: s.object.DeepCopy(), managers: slices.Clone(s.managers)}
+	for i := range next.managers {
+		next.managers[i].fields = maps.Clone(next.managers[i].fields)
+	}
+	return next
+}
+
+// manager is the entry of a name and operation, which is added if need be.
+func (s *stored) manager(name, operation string) *manager {
+	for i := range s.managers {
+		if s.managers[i].name == name && s.managers[i].operation == operation {
+			return &s.managers[i]
+		}
+	}
+	s.managers = append(s.managers, manager{name: name, operation: operation, fields: map[path]bool{}})
+	return &s.managers[len(s.managers)-1]
+}
+
+// owned says whether anyone but the manager given owns a field.
+func (s *stored) ownedByOthers(p path, name, operation string) bool {
+	return slices.ContainsFunc(s.managers, func(m manager) bool {
+		return (m.name != name || m.operation != operation) && m.fields[p]
+	})
+}
+
+// disown takes a field from everybody but the manager given.
+func (s *stored) disown(p path, name, operation string) {
+	for i := range s.managers {
+		if s.managers[i].name != name || s.managers[i].operation != operation {
+			delete(s.managers[i].fields, p)
+		}
+	}
+}
+
+// settle drops the managers that own nothing any more, and does what the API
+// server does to a Secret.
+func (s *stored) settle() {
+	s.managers = slices.DeleteFunc(s.managers, func(m manager) bool { return len(m.fields) == 0 })
+	if s.object.GetKind() != "Secret" || s.object.GetAPIVersion() != "v1" {
+		return
+	}
+	text, _ := s.object.Object["stringData"].(map[string]any)
+	for key, value := range text {
+		plain, _ := value.(string)
+		set(s.object.Object, path("f:data\nf:"+key), base64.StdEncoding.EncodeToString([]byte(plain)))
+	}
+	delete(s.object.Object, "stringData")
+}
+
+// render is the object as an API server sends it.
+func (s *stored) render() *unstructured.Unstructured {
+	object := s.object.DeepCopy()
+	entries := make([]any, 0, len(s.managers))
+	for _, m := range s.managers {
+		entry := map[string]any{
+			"manager": m.name, "operation": m.operation, "apiVersion": m.version,
+			"fieldsType": "FieldsV1", "fieldsV1": encode(m.fields),
+		}
+		if m.time != "" {
+			entry["time"] = m.time
+		}
+		entries = append(entries, entry)
+	}
+	if len(entries) > 0 {
+		set(object.Object, "f:metadata\nf:managedFields", entries)
+	}
+	return object
+}
+
+// takeManagers replaces the managers by what a request brings. What an API server
+// does not take changes nothing; a list of empty entries wipes them.
+func (s *stored) takeManagers(value any) {
+	entries, ok := value.([]any)
+	if !ok {
+		return
+	}
+	var managers []manager
+	for _, item := range entries {
+		entry, _ := item.(map[string]any)
+		if len(entry) == 0 {
+			continue
+		}
+		fields, _ := entry["fieldsV1"].(map[string]any)
+		if entry["fieldsType"] != "FieldsV1" {
+			return
+		}
+		text := func(field string) string { value, _ := entry[field].(string); return value }
+		managers = append(managers, manager{
+			name: text("manager"), operation: text("operation"), version: text("apiVersion"), time: text("time"), fields: decode(fields),
+		})
+	}
+	s.managers = managers
+}
