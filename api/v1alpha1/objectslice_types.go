@@ -23,9 +23,11 @@ type ObjectSlice struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Data is the gzip'd content: the manifests as canonical JSON (keys sorted,
-	// no white space), one a line. Immutable.
+	// Data is the gzip'd content in base64: the manifests as canonical JSON (keys
+	// sorted, no white space), one a line. Immutable.
 	// +required
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=1400000
 	Data []byte `json:"data"`
 
@@ -46,5 +48,6 @@ type ObjectSlice struct {
 type ObjectSliceList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
+
 	Items           []ObjectSlice `json:"items"`
 }

@@ -208,5 +208,6 @@ type Package struct {
 type PackageList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
+
 	Items           []Package `json:"items"`
 }

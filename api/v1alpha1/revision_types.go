@@ -523,6 +523,7 @@ type Revision struct {
 type RevisionList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
+
 	Items           []Revision `json:"items"`
 }
 

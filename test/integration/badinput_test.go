@@ -183,3 +183,28 @@ func TestNoRevision(t *testing.T) {
 		return !exists(t, &v1alpha1.Package{}, "", pkg.Name), nil
 	})
 }
+
+// TestSliceImmutable: the API server refuses another content under the name of an
+// ObjectSlice, and a name that is no digest.
+func TestSliceImmutable(t *testing.T) {
+	t.Parallel()
+	slice := &v1alpha1.ObjectSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: "sha256-" + strings.Repeat("1", 64)},
+		// What a gzip header looks like: its base64 holds a slash.
+		Data: []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 0xff, 0xec}, Objects: 1, Bytes: 2,
+	}
+	must(t, admin.Create(t.Context(), slice))
+	same := slice.DeepCopy()
+	same.Labels = map[string]string{"example.com/label": "changed"}
+	must(t, admin.Patch(t.Context(), same, client.MergeFrom(slice)))
+	altered := same.DeepCopy()
+	altered.Data[10] = 0
+	if err := admin.Patch(t.Context(), altered, client.MergeFrom(same)); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "is immutable") {
+		t.Errorf("altering a slice: got %v, want Invalid that says that it is immutable", err)
+	}
+	must(t, admin.Delete(t.Context(), slice))
+	named := &v1alpha1.ObjectSlice{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Data: []byte{1}, Objects: 1, Bytes: 2}
+	if err := admin.Create(t.Context(), named); !apierrors.IsInvalid(err) {
+		t.Errorf("creating a slice named %s: got %v, want Invalid", named.Name, err)
+	}
+}

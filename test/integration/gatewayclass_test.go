@@ -229,6 +229,13 @@ func uninstall(t *testing.T) {
 	if exists(t, configMapType(), gatewayclass.Namespace, "istio-openshift-gateway") {
 		t.Error("the control plane's ConfigMap has outlived its package")
 	}
+	planetest.Eventually(t, "the content of the packages to go", func() (bool, error) {
+		slices := &v1alpha1.ObjectSliceList{}
+		if err := admin.List(t.Context(), slices); err != nil {
+			return false, err
+		}
+		return len(slices.Items) == 0, fmt.Errorf("%d slices", len(slices.Items))
+	})
 	for _, name := range gatewayclass.ManagedCRDs("1.31") {
 		if !exists(t, &apiextensionsv1.CustomResourceDefinition{}, "", name) {
 			t.Errorf("CRD %s was deleted; it must be retained", name)

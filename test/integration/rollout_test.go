@@ -252,3 +252,53 @@ func TestOrphan(t *testing.T) {
 		t.Errorf("the orphan still has owner references %v and labels %v", object.OwnerReferences, object.Labels)
 	}
 }
+
+// TestPause: a paused package is observed and not written to, and goes on where
+// it stood.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	pause := &v1alpha1.Pause{By: "tester", Reason: "maintenance"}
+	pkg := newPackage(t, v1alpha1.PackageSpec{Paused: pause}, phase("one", configMapManifest(t, ns, "a", "1")))
+	revision := eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionProgressing, v1alpha1.ReasonPaused)
+	if text := message(revision.Status.Conditions, v1alpha1.ConditionProgressing); !containsAll(text, "tester", "maintenance") {
+		t.Errorf("the message names not who has paused it and why: %s", text)
+	}
+	if exists(t, configMapType(), ns, "a") {
+		t.Error("a paused package has created an object")
+	}
+	resumed := getPackage(t, pkg.Name)
+	before := resumed.DeepCopy()
+	resumed.Spec.Paused = nil
+	must(t, admin.Patch(t.Context(), resumed, client.MergeFrom(before)))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+}
+
+// TestSoak: all probes have to hold for a while before a revision has succeeded,
+// and the one before is archived only then.
+func TestSoak(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	soak := 3 * time.Second
+	pkg := newPackage(t, v1alpha1.PackageSpec{Soak: &metav1.Duration{Duration: soak}}, phase("one", configMapManifest(t, ns, "a", "1")))
+	revision := eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	held := revision.Status.SucceededAt.Sub(revision.Status.Phases[0].CompletedAt.Time)
+	if held < soak {
+		t.Errorf("the revision has succeeded %s after its last phase was complete, want at least %s", held, soak)
+	}
+}
+
+// TestDeadline: a rollout without progress says so, and still recovers.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	gate := deploymentManifest(t, ns, "app", badImage)
+	pkg := newPackage(t, v1alpha1.PackageSpec{ProgressDeadline: &metav1.Duration{Duration: 4 * time.Second}}, phase("one", gate))
+	revision := eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionProgressing, v1alpha1.ReasonProgressDeadlineExceeded)
+	if text := message(revision.Status.Conditions, v1alpha1.ConditionProgressing); !containsAll(text, "4s", "Deployment "+ns+"/app") {
+		t.Errorf("the message names not the deadline and the object: %s", text)
+	}
+	newRevision(t, pkg, 2, phase("one", deploymentManifest(t, ns, "app", goodImage)))
+	eventuallyRevision(t, pkg.Name, 2, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionProgressing, v1alpha1.ReasonArchived)
+}

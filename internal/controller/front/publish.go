@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,10 +134,8 @@ func (p *Publisher) line(ctx context.Context, pkg *v1alpha1.Package) (history.Li
 // refers to a slice that was not there.
 func (p *Publisher) create(ctx context.Context, pkg *v1alpha1.Package, line history.Line, packed content.Packed, want render.Package) (*v1alpha1.Revision, error) {
 	for i := range packed.Slices {
-		slice := &packed.Slices[i]
-		slice.Labels = map[string]string{v1alpha1.LabelPackage: pkg.Name}
-		if err := p.Client.Create(ctx, slice); err != nil && !apierrors.IsAlreadyExists(err) {
-			return nil, fmt.Errorf("creating ObjectSlice %s: %w", slice.Name, err)
+		if err := p.ensureSlice(ctx, pkg, &packed.Slices[i]); err != nil {
+			return nil, err
 		}
 	}
 	next := line.Next(pkg, history.Content{Phases: packed.Phases, Probes: want.Probes, Digest: packed.Digest, Origin: want.Origin})
@@ -144,6 +143,25 @@ func (p *Publisher) create(ctx context.Context, pkg *v1alpha1.Package, line hist
 		return nil, fmt.Errorf("creating revision %d of package %s: %w", next.Spec.Revision, pkg.Name, err)
 	}
 	return next, nil
+}
+
+// ensureSlice makes a slice, or joins those that share it: each package applies its
+// own owner reference, so the garbage collector takes the slice with the last.
+func (p *Publisher) ensureSlice(ctx context.Context, pkg *v1alpha1.Package, slice *v1alpha1.ObjectSlice) error {
+	slice.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ObjectSlice"}
+	slice.Labels = map[string]string{v1alpha1.LabelPackage: pkg.Name}
+	slice.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package", Name: pkg.Name, UID: pkg.UID,
+	}}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(slice)
+	if err != nil {
+		return fmt.Errorf("encoding ObjectSlice %s: %w", slice.Name, err)
+	}
+	request := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content})
+	if err := p.Client.Apply(ctx, request, client.FieldOwner(v1alpha1.FieldOwner+"-"+pkg.Name), client.ForceOwnership); err != nil {
+		return fmt.Errorf("making ObjectSlice %s: %w", slice.Name, err)
+	}
+	return nil
 }
 
 // Withdraw deletes the front's packages, and says whether all of them are gone.
