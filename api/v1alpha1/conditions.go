@@ -76,6 +76,10 @@ const (
 	// of Available and Ready, too.
 	ReasonNoRevision = "NoRevision"
 
+	// ReasonPackageMissing (False, on a Revision): the Package that the revision
+	// names does not exist, so nobody rolls it out.
+	ReasonPackageMissing = "PackageMissing"
+
 	// ReasonRollbackRefused (False): the target is rolled out, and spec.rollback
 	// names a revision that cannot be rolled back to. The message says why.
 	ReasonRollbackRefused = "RollbackRefused"

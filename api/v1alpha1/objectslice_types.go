@@ -49,5 +49,5 @@ type ObjectSliceList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 
-	Items           []ObjectSlice `json:"items"`
+	Items []ObjectSlice `json:"items"`
 }

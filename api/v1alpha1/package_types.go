@@ -209,5 +209,5 @@ type PackageList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 
-	Items           []Package `json:"items"`
+	Items []Package `json:"items"`
 }

@@ -524,7 +524,7 @@ type RevisionList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 
-	Items           []Revision `json:"items"`
+	Items []Revision `json:"items"`
 }
 
 // RevisionName is the name of a package's revision: the package, a hyphen and

@@ -81,6 +81,17 @@ func isPaused(status v1alpha1.RevisionStatus) bool {
 	return c != nil && c.Reason == v1alpha1.ReasonPaused
 }
 
+// ForStray is the status of a revision whose package does not exist.
+func ForStray(revision *v1alpha1.Revision, now metav1.Time) v1alpha1.RevisionStatus {
+	next := *revision.Status.DeepCopy()
+	next.ObservedGeneration = revision.Generation
+	message := fmt.Sprintf("package %s does not exist: create it, or delete the revision", revision.Spec.Package)
+	setAll(revision.Generation, now, &next.Conditions,
+		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonPackageMissing, message),
+		condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonPackageMissing, message))
+	return next
+}
+
 // ForServing is the status of an older active revision: its own rollout is over,
 // and what it still holds is kept. The error is what kept it from being loaded.
 func ForServing(revision *v1alpha1.Revision, loaded revisions.Revision, result revisions.RevisionResult, serves probes.Result, err error, now metav1.Time) v1alpha1.RevisionStatus {

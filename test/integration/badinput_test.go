@@ -168,6 +168,22 @@ func TestCRDAndItsObject(t *testing.T) {
 	}
 }
 
+// TestNoPackage: a revision whose package does not exist says so, and is rolled
+// out when somebody makes the package.
+func TestNoPackage(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "late-" + ns}}
+	newRevision(t, pkg, 1, phase("one", configMapManifest(t, ns, "a", "1")))
+	revision := eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionProgressing, v1alpha1.ReasonPackageMissing)
+	if text := message(revision.Status.Conditions, v1alpha1.ConditionProgressing); !containsAll(text, pkg.Name, "create it") {
+		t.Errorf("the message names not the package and the remedy: %s", text)
+	}
+	must(t, admin.Create(t.Context(), pkg))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	must(t, admin.Delete(t.Context(), pkg))
+}
+
 // TestNoRevision: a package without a revision says so.
 func TestNoRevision(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,8 @@ type Loop[T any, P Object[T]] struct {
 	Client client.Client
 	// Worker does the work.
 	Worker Worker[P]
+	// Missing is called with the name of an object that does not exist. Optional.
+	Missing func(ctx context.Context, name string) error
 
 	own OwnWrites[P]
 }
@@ -53,7 +55,10 @@ type Loop[T any, P Object[T]] struct {
 func (l *Loop[T, P]) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	cached := P(new(T))
 	if err := l.Client.Get(ctx, request.NamespacedName, cached); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		if apierrors.IsNotFound(err) && l.Missing != nil {
+			err = l.Missing(ctx, request.Name)
+		}
+		return Decide(ctx, Outcome{}, client.IgnoreNotFound(err))
 	}
 	before := l.own.Newest(cached)
 	object, ok := before.DeepCopyObject().(P)

@@ -5,6 +5,7 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/status"
 )
 
 // indexPackage is the cache index of Revisions by their package.
@@ -35,6 +38,27 @@ func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory)
 	}
 	known.forgetOthers(all)
 	return history.Sort(pkg, all), nil
+}
+
+// Strays tells the revisions of a package that does not exist so. Those that were
+// a package's go with it.
+func (w *Worker) Strays(ctx context.Context, name string) error {
+	list := &v1alpha1.RevisionList{}
+	if err := w.Client.List(ctx, list, client.MatchingFields{indexPackage: name}); err != nil {
+		return fmt.Errorf("listing the revisions of %s: %w", name, err)
+	}
+	var errs []error
+	for i := range list.Items {
+		before := &list.Items[i]
+		if len(before.OwnerReferences) > 0 {
+			continue
+		}
+		after := before.DeepCopy()
+		after.Status = status.ForStray(before, w.now())
+		_, err := loop.PatchStatus(ctx, w.Client, before, after)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // claim puts the package's owner reference and label on a revision that somebody

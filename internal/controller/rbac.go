@@ -1,0 +1,35 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+// What the manager may do. `make generate` turns the markers into config/rbac;
+// docs/threat-model.md explains the second role.
+//
+// Role strata-manager: our own kinds, and the fronts'. A status is patched, a
+// finalizer's owner reference needs update (admission asks for it), and content is
+// never updated.
+//
+// +kubebuilder:rbac:groups=strata.run,resources=packages,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=strata.run,resources=revisions,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=strata.run,resources=objectslices,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=strata.run,resources=packages/status;revisions/status,verbs=patch
+// +kubebuilder:rbac:groups=strata.run,resources=packages/finalizers,verbs=update
+// +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=gatewayclasses,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=gatewayclasses/status,verbs=patch
+// +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=gatewayclasses/finalizers,verbs=update
+//
+// Role strata-manager-operands: the objects of packages. Which kinds these are is
+// only known when a revision is made, and a revision may bring its own kinds, so
+// the groups and resources cannot be listed. An apply needs create and patch;
+// nothing is ever updated. Roles that hold more than the manager need escalate,
+// and bindings to them bind.
+//
+// +kubebuilder:rbac:groups=*,resources=*,verbs=get;list;watch;create;patch;delete,roleName=strata-manager-operands
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;clusterroles,verbs=escalate;bind,roleName=strata-manager-operands
+//
+// In the manager's own namespace: the lease of the leader election, which is
+// updated, and the events about it.
+//
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=strata-system,resources=leases,verbs=get;create;update
+// +kubebuilder:rbac:groups="",namespace=strata-system,resources=events,verbs=create;patch
