@@ -1,0 +1,304 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/statustest"
+	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions"
+)
+
+func TestForTarget_Conditions(t *testing.T) {
+	complete := []phase{{name: "crds", objects: []stand{ready}}, {name: "plane", objects: []stand{ready, ready}}}
+	halfway := []phase{{name: "crds", objects: []stand{ready}}, {name: "plane", objects: []stand{failing, ready}}}
+	blockedFirst := func(s stand) []phase {
+		return []phase{{name: "crds", objects: []stand{s}}, {name: "plane", size: 2}}
+	}
+	const notYet = "False/RollingOut: the revision has not been rolled out completely"
+	errServing := fmt.Errorf("revision 1, phase plane: %w", errors.New("namespaces \"old\" not found"))
+	succeeded := func(s *v1alpha1.RevisionStatus) {
+		s.Conditions = []metav1.Condition{{
+			Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRolloutSuccess,
+			Message: "the revision was rolled out", ObservedGeneration: 1, LastTransitionTime: at(1),
+		}}
+		s.SucceededAt = ptr.To(at(1))
+	}
+	tests := map[string]struct {
+		reason        string
+		phases        []phase
+		before        func(s *v1alpha1.RevisionStatus)
+		observe       func(o *status.Observation)
+		wantProgress  string
+		wantAvailable string
+		wantSucceeded bool
+	}{
+		"RollingOut": {
+			reason: "the message names the phase and what it waits for", phases: halfway,
+			wantProgress:  "True/RollingOut: phase 2/2 plane waits for Deployment istio-system/plane-0: 0 of 1 replicas are available",
+			wantAvailable: notYet,
+		},
+		"ProbeWithoutAnAnswer": {
+			reason: "Unknown holds the gate, and is said although the probe says nothing", phases: blockedFirst(undecided),
+			wantProgress:  "True/RollingOut: phase 1/2 crds waits for Deployment istio-system/crds-0: its probe says nothing more",
+			wantAvailable: notYet,
+		},
+		"Waiting": {
+			reason: "an object that cannot be applied yet is what the phase waits for", phases: blockedFirst(blocked),
+			wantProgress:  "True/RollingOut: phase 1/2 crds waits for Deployment istio-system/crds-0: it is being deleted",
+			wantAvailable: notYet,
+		},
+		"RolledOut": {
+			reason: "with every phase complete the rollout is done, and has succeeded", phases: complete,
+			wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+			wantSucceeded: true,
+		},
+		"NoPhases": {
+			reason: "a revision of nothing is rolled out at once", phases: nil,
+			wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+			wantSucceeded: true,
+		},
+		"NoPhasesAndAnError": {
+			reason: "a revision of nothing has not succeeded when the pass failed", phases: nil,
+			observe:      func(o *status.Observation) { o.Err = errors.New("timeout") },
+			wantProgress: "False/RolloutError: timeout", wantAvailable: notYet,
+		},
+		"Collision": {
+			reason: "an object of someone else stops the rollout; the message names the owner and the remedy", phases: blockedFirst(colliding),
+			wantProgress:  "False/ObjectCollisions: Deployment istio-system/crds-0: it is controlled by Other x: delete it",
+			wantAvailable: notYet,
+		},
+		"CollisionBesideAnError": {
+			reason: "a collision needs a person, an error may mend itself", phases: []phase{{name: "crds", objects: []stand{refused, colliding}}, {name: "plane", size: 2}},
+			observe:       func(o *status.Observation) { o.Err = errors.New("phase crds: no") },
+			wantProgress:  "False/ObjectCollisions: Deployment istio-system/crds-1: it is controlled by Other x: delete it",
+			wantAvailable: notYet,
+		},
+		"RolloutError": {
+			reason: "what the API server refused is told", phases: blockedFirst(refused),
+			observe:       func(o *status.Observation) { o.Err = errors.New("phase crds: applying: admission webhook says no") },
+			wantProgress:  "False/RolloutError: phase crds: applying: admission webhook says no",
+			wantAvailable: notYet,
+		},
+		"InvalidSpec": {
+			reason: "content that can never be rolled out, wrapped or not", phases: []phase{{name: "crds", size: 1}, {name: "plane", size: 2}},
+			observe: func(o *status.Observation) {
+				o.Err = fmt.Errorf("pass: %w", &revisions.ValidationError{Violations: []string{"phase crds: no name"}})
+			},
+			wantProgress: "False/InvalidSpec: pass: phase crds: no name", wantAvailable: notYet,
+		},
+		"InvalidBeforeItWasLoaded": {
+			reason: "content that cannot be loaded, ever", phases: complete,
+			observe: func(o *status.Observation) {
+				*o = status.Observation{Err: &load.InvalidError{Err: errors.New("a Secret stands in it")}, Now: o.Now}
+			},
+			wantProgress: "False/InvalidSpec: a Secret stands in it", wantAvailable: notYet,
+		},
+		"ContentUnavailable": {
+			reason: "a slice that may be restored", phases: complete,
+			observe: func(o *status.Observation) {
+				*o = status.Observation{Err: &content.UnavailableError{Slice: "sha256-1", Reason: "does not exist"}, Now: o.Now}
+			},
+			wantProgress: "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: restore it, or create a new revision", wantAvailable: notYet,
+		},
+		"ContentUnavailableAfterSuccess": {
+			reason: "what had succeeded may still serve, and nobody can tell", phases: complete, before: succeeded,
+			observe: func(o *status.Observation) {
+				*o = status.Observation{Err: &content.UnavailableError{Slice: "sha256-1", Reason: "does not exist"}, Now: o.Now}
+			},
+			wantProgress:  "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: restore it, or create a new revision",
+			wantAvailable: "Unknown/Unknown: the objects could not be looked at", wantSucceeded: true,
+		},
+		"Paused": {
+			reason: "a pause says who, why and until when", phases: halfway,
+			observe: func(o *status.Observation) {
+				o.Pause = &v1alpha1.Pause{By: "ann", Reason: "incident 7", Until: ptr.To(at(3600))}
+			},
+			wantProgress: "False/Paused: paused by ann: incident 7, until 1970-01-01T01:00:00Z", wantAvailable: notYet,
+		},
+		"PausedByNobodyKnown": {
+			reason: "a pause need not say who", phases: halfway,
+			observe:      func(o *status.Observation) { o.Pause = &v1alpha1.Pause{Reason: "incident 7"} },
+			wantProgress: "False/Paused: paused by someone: incident 7", wantAvailable: notYet,
+		},
+		"PausedAndComplete": {
+			reason: "observation goes on while paused, and so does success", phases: complete,
+			observe:      func(o *status.Observation) { o.Pause = &v1alpha1.Pause{Reason: "incident 7"} },
+			wantProgress: "False/Paused: paused by someone: incident 7", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+			wantSucceeded: true,
+		},
+		"InvalidWinsOverPause": {
+			reason: "lifting the pause would not help", phases: halfway,
+			observe: func(o *status.Observation) {
+				o.Pause, o.Err = &v1alpha1.Pause{Reason: "x"}, &revisions.ValidationError{Violations: []string{"no name"}}
+			},
+			wantProgress: "False/InvalidSpec: no name", wantAvailable: notYet,
+		},
+		"PauseWinsOverError": {
+			reason: "what fails while nothing is written is second to the pause", phases: halfway,
+			observe: func(o *status.Observation) {
+				o.Pause, o.Err = &v1alpha1.Pause{Reason: "x"}, errors.New("timeout")
+			},
+			wantProgress: "False/Paused: paused by someone: x", wantAvailable: notYet,
+		},
+		"DeadlineExceeded": {
+			reason: "without progress for the deadline, the rollout is told to hang, and what it hangs on", phases: halfway,
+			before: func(s *v1alpha1.RevisionStatus) {
+				*s = status.ForTarget(revisionOf(2, halfway...), observe(400, halfway...))
+			},
+			wantProgress:  "False/ProgressDeadlineExceeded: nothing moved for 10m0s: phase 2/2 plane waits for Deployment istio-system/plane-0: 0 of 1 replicas are available",
+			wantAvailable: notYet,
+		},
+		"RecoversFromDeadlineExceeded": {
+			reason: "a rollout that hung can still succeed", phases: complete,
+			before: func(s *v1alpha1.RevisionStatus) {
+				*s = status.ForTarget(revisionOf(2, halfway...), observe(0, halfway...))
+			},
+			wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+			wantSucceeded: true,
+		},
+		"NoDeadline": {
+			reason: "a deadline of 0 is none", phases: halfway,
+			before: func(s *v1alpha1.RevisionStatus) {
+				*s = status.ForTarget(revisionOf(2, halfway...), observe(0, halfway...))
+			},
+			observe:       func(o *status.Observation) { o.Deadline = 0 },
+			wantProgress:  "True/RollingOut: phase 2/2 plane waits for Deployment istio-system/plane-0: 0 of 1 replicas are available",
+			wantAvailable: notYet,
+		},
+		"Soaking": {
+			reason: "every phase is complete, and success comes when that has held; the operand is available meanwhile", phases: complete,
+			observe:       func(o *status.Observation) { o.Soak = time.Minute },
+			wantProgress:  "True/RollingOut: every phase is complete and has to hold until 1970-01-01T00:17:40Z",
+			wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		},
+		"SoakingBeyondTheDeadline": {
+			reason: "a soak is no hang, however long", phases: complete,
+			before: func(s *v1alpha1.RevisionStatus) {
+				*s = status.ForTarget(revisionOf(2, complete...), func() status.Observation { o := observe(100, complete...); o.Soak = time.Hour; return o }())
+			},
+			observe:       func(o *status.Observation) { o.Soak = time.Hour },
+			wantProgress:  "True/RollingOut: every phase is complete and has to hold until 1970-01-01T01:01:40Z",
+			wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		},
+		"Soaked": {
+			reason: "success comes when all has held for the soak", phases: complete,
+			before: func(s *v1alpha1.RevisionStatus) {
+				*s = status.ForTarget(revisionOf(2, complete...), func() status.Observation { o := observe(940, complete...); o.Soak = time.Minute; return o }())
+			},
+			observe:      func(o *status.Observation) { o.Soak = time.Minute },
+			wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+			wantSucceeded: true,
+		},
+		"SoakInterrupted": {
+			reason: "a probe that fell back and came again starts the soak anew", phases: complete,
+			before: func(s *v1alpha1.RevisionStatus) {
+				*s = status.ForTarget(revisionOf(2, complete...), func() status.Observation { o := observe(900, complete...); o.Soak = time.Minute; return o }())
+				fallen := revisionOf(2, complete...)
+				fallen.Status = *s
+				*s = status.ForTarget(fallen, func() status.Observation { o := observe(990, halfway...); o.Soak = time.Minute; return o }())
+			},
+			observe:       func(o *status.Observation) { o.Soak = time.Minute },
+			wantProgress:  "True/RollingOut: every phase is complete and has to hold until 1970-01-01T00:17:40Z",
+			wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		},
+		"ErrorOfAnOlderRevision": {
+			reason: "what an older revision cannot repair does not keep the newer one from replacing it", phases: complete,
+			observe:      func(o *status.Observation) { o.Err = errServing },
+			wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+			wantSucceeded: true,
+		},
+		"ErrorBeforeTheFirstObject": {
+			reason: "what was not looked at is not complete", phases: []phase{{name: "crds", size: 1}, {name: "plane", size: 2}},
+			observe:      func(o *status.Observation) { o.Err = errors.New("looking up kinds: timeout") },
+			wantProgress: "False/RolloutError: looking up kinds: timeout", wantAvailable: notYet,
+		},
+		"ProbeFailsAfterSuccess": {
+			reason: "success is latched and the rollout stays done; whether it serves is told by what serves", phases: halfway, before: succeeded,
+			observe: func(o *status.Observation) {
+				o.Serves = probes.Result{Status: probes.False, Message: "Deployment.apps istio-system/plane-0: not available"}
+			},
+			wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "False/ProbeFailed: Deployment.apps istio-system/plane-0: not available",
+			wantSucceeded: true,
+		},
+		"RollingUpdateAfterSuccess": {
+			reason: "a Deployment in the middle of a rolling update is not ready and serves", phases: halfway, before: succeeded,
+			observe:      func(o *status.Observation) { o.Serves = probes.Result{Status: probes.True} },
+			wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: the operand serves",
+			wantSucceeded: true,
+		},
+		"ErrorAfterSuccess": {
+			reason: "a repair that fails is told", phases: []phase{{name: "crds", objects: []stand{ready}}, {name: "plane", objects: []stand{refused, ready}}}, before: succeeded,
+			observe: func(o *status.Observation) {
+				o.Err, o.Serves = errors.New("phase plane: no"), probes.Result{Status: probes.True}
+			},
+			wantProgress: "False/RolloutError: phase plane: no", wantAvailable: "True/ProbesSucceeded: the operand serves",
+			wantSucceeded: true,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			revision := revisionOf(2, tc.phases...)
+			if tc.before != nil {
+				tc.before(&revision.Status)
+			}
+			o := observe(1000, tc.phases...)
+			if len(tc.phases) == 0 {
+				o.Loaded.Phases = nil
+			}
+			if tc.observe != nil {
+				tc.observe(&o)
+			}
+			frozen := revision.DeepCopy()
+			got := status.ForTarget(revision, o)
+			if diff := cmp.Diff(frozen, revision); diff != "" {
+				t.Errorf("%s: the revision was changed:\n%s", tc.reason, diff)
+			}
+			for kind, want := range map[string]string{v1alpha1.ConditionProgressing: tc.wantProgress, v1alpha1.ConditionAvailable: tc.wantAvailable} {
+				if diff := cmp.Diff(want, condition(got.Conditions, kind)); diff != "" {
+					t.Errorf("%s: %s (-want +got):\n%s", tc.reason, kind, diff)
+				}
+			}
+			if is := condition(got.Conditions, v1alpha1.ConditionSucceeded) != ""; is != tc.wantSucceeded || (got.SucceededAt != nil) != tc.wantSucceeded {
+				t.Errorf("%s: Succeeded %t, at %v; want %t", tc.reason, is, got.SucceededAt, tc.wantSucceeded)
+			}
+			again := status.ForTarget(revision, o)
+			revision.Status = got
+			statustest.Revision(t, revision)
+			o.Now = at(1005)
+			stable(t, tc.reason, got, again, status.ForTarget(revision, o))
+		})
+	}
+}
+
+// A succeeded revision keeps the time of its success, whatever comes after.
+func TestForTarget_SuccessIsLatched(t *testing.T) {
+	complete := []phase{{name: "plane", objects: []stand{ready}}}
+	revision := revisionOf(2, complete...)
+	revision.Status = status.ForTarget(revision, observe(100, complete...))
+	for second, s := range map[int64]stand{200: failing, 300: refused, 400: colliding, 500: ready} {
+		revision.Generation++
+		o := observe(second, phase{name: "plane", objects: []stand{s}})
+		if s == refused {
+			o.Err = errors.New("no")
+		}
+		revision.Status = status.ForTarget(revision, o)
+		statustest.Revision(t, revision)
+		if !revision.Status.SucceededAt.Equal(ptr.To(at(100))) || condition(revision.Status.Conditions, v1alpha1.ConditionSucceeded) != "True/RolloutSuccess: the revision was rolled out" {
+			t.Errorf("after %s: succeeded at %v, %s", s, revision.Status.SucceededAt, condition(revision.Status.Conditions, v1alpha1.ConditionSucceeded))
+		}
+	}
+}
