@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,7 +74,7 @@ func controllerInstalled(name string, packages []FrontPackage, cause error) meta
 	case plane.Package.Status.CurrentRevision != 0:
 		return condition("", metav1.ConditionFalse, ReasonInstallFailed, "istiod does not serve: "+available.Message)
 	case progressing.Status == metav1.ConditionTrue || progressing.Reason == v1alpha1.ReasonPaused:
-		return condition("", metav1.ConditionUnknown, ReasonPending, fmt.Sprintf("istiod %s is being installed: %s", plane.Version, progressing.Message))
+		return condition("", metav1.ConditionUnknown, ReasonPending, istiod(plane.Version)+" is being installed: "+progressing.Message)
 	default:
 		return condition("", metav1.ConditionFalse, ReasonInstallFailed, progressing.Message)
 	}
@@ -91,12 +92,15 @@ func pendingMessage(plane FrontPackage, packages []FrontPackage) string {
 		}
 		return message
 	}
-	return fmt.Sprintf("istiod %s is being installed", plane.Version)
+	return istiod(plane.Version) + " is being installed"
 }
+
+// istiod names the control plane, with its version if that is known.
+func istiod(version string) string { return strings.TrimSuffix("istiod "+version, " ") }
 
 // installedMessage names what runs, and anything else that is wanted and does not.
 func installedMessage(plane FrontPackage, progressing *metav1.Condition, cause error) string {
-	message := fmt.Sprintf("istiod %s installed", cmp.Or(plane.Package.Status.Version, plane.Version))
+	message := istiod(cmp.Or(plane.Package.Status.Version, plane.Version)) + " installed"
 	switch {
 	case cause != nil:
 		return message + " (with warning: " + cause.Error() + ")"

@@ -1,0 +1,202 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/statustest"
+)
+
+const (
+	crds  = "istio-crds"
+	plane = "istiod-openshift-gateway"
+)
+
+// frontPackage is a package with a target and the conditions given as
+// status/reason: message.
+func frontPackage(name string, current int64, progressing, available string) status.FrontPackage {
+	conditionOf := func(kind, text string) metav1.Condition {
+		head, message, _ := strings.Cut(text, ": ")
+		value, reason, _ := strings.Cut(head, "/")
+		return metav1.Condition{Type: kind, Status: metav1.ConditionStatus(value), Reason: reason, Message: message}
+	}
+	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.PackageStatus{CurrentRevision: current}}
+	if current != 0 {
+		pkg.Status.Version = "1.30.0"
+	}
+	if progressing != "" {
+		pkg.Status.Conditions = append(pkg.Status.Conditions, conditionOf(v1alpha1.ConditionProgressing, progressing))
+	}
+	if available != "" {
+		pkg.Status.Conditions = append(pkg.Status.Conditions, conditionOf(v1alpha1.ConditionAvailable, available))
+	}
+	return status.FrontPackage{Name: name, Version: "1.31.0", Package: pkg, Target: &v1alpha1.Revision{}, Need: history.NeedNone}
+}
+
+func TestSetControllerInstalled(t *testing.T) {
+	const (
+		rolledOut  = "False/RolledOut: revision 2 is rolled out"
+		rollingOut = "True/RollingOut: revision 2: phase 2/3"
+		serves     = "True/ProbesSucceeded: the operand serves"
+		notYet     = "False/RollingOut: the first revision has not been rolled out yet"
+	)
+	crdsDone := frontPackage(crds, 1, rolledOut, serves)
+	with := func(p status.FrontPackage, change func(p *status.FrontPackage)) []status.FrontPackage {
+		change(&p)
+		return []status.FrontPackage{crdsDone, p}
+	}
+	only := func(p status.FrontPackage) []status.FrontPackage { return []status.FrontPackage{crdsDone, p} }
+	tests := map[string]struct {
+		reason   string
+		packages []status.FrontPackage
+		cause    error
+		want     string
+	}{
+		"FirstReconciliation": {
+			reason: "nothing has been started",
+			want:   "Unknown/Pending: waiting for first reconciliation",
+		},
+		"Installed": {
+			reason: "the version that runs", packages: only(frontPackage(plane, 2, rolledOut, serves)),
+			want: "True/Installed: istiod 1.30.0 installed",
+		},
+		"InstalledWhateverTheOrder": {
+			reason: "the control plane is known by its name", packages: []status.FrontPackage{frontPackage(plane, 2, rolledOut, serves), frontPackage(crds, 1, rolledOut, "False/ProbeFailed: x")},
+			want: "True/Installed: istiod 1.30.0 installed",
+		},
+		"CRDsAloneAreNoControlPlane": {
+			reason: "that the CRDs are there says nothing about istiod", packages: []status.FrontPackage{crdsDone},
+			want: "Unknown/Pending: istiod is being installed",
+		},
+		"Soaking": {
+			reason: "before the first success the version is the one that is rolled out", packages: only(frontPackage(plane, 0, rollingOut, serves)),
+			want: "True/Installed: istiod 1.31.0 installed (with warning: revision 2: phase 2/3)",
+		},
+		"Upgrading": {
+			reason: "what runs is installed, and the upgrade is told", packages: only(frontPackage(plane, 1, rollingOut, "True/Serving: revision 1 serves")),
+			want: "True/Installed: istiod 1.30.0 installed (with warning: revision 2: phase 2/3)",
+		},
+		"UpgradeHangs": {
+			reason: "an upgrade that does not go on is a warning while the old one serves", packages: only(frontPackage(plane, 1, "False/ProgressDeadlineExceeded: nothing moved", "True/Serving: revision 1 serves")),
+			want: "True/Installed: istiod 1.30.0 installed (with warning: nothing moved)",
+		},
+		"UpgradeWaits": {
+			reason: "an upgrade that waits for the CRDs is a warning", packages: with(frontPackage(plane, 1, rolledOut, serves), func(p *status.FrontPackage) { p.Need, p.Waiting = history.NeedRevision, crds }),
+			want: "True/Installed: istiod 1.30.0 installed (with warning: 1.31.0 waits for package istio-crds)",
+		},
+		"RolledBack": {
+			reason: "content that a rollback keeps out is a warning", packages: with(frontPackage(plane, 3, rolledOut, serves), func(p *status.FrontPackage) { p.Need = history.NeedRejected }),
+			want: "True/Installed: istiod 1.30.0 installed (with warning: a rollback keeps out the newest content)",
+		},
+		"Pinned": {
+			reason: "content that a pin keeps out is a warning", packages: with(frontPackage(plane, 3, rolledOut, serves), func(p *status.FrontPackage) { p.Need = history.NeedPinned }),
+			want: "True/Installed: istiod 1.30.0 installed (with warning: a rollback keeps out the newest content)",
+		},
+		"ErrorWhileItServes": {
+			reason: "an error does not take away what serves", packages: only(frontPackage(plane, 2, rolledOut, serves)), cause: errors.New("version 9.9 is not in this manager"),
+			want: "True/Installed: istiod 1.30.0 installed (with warning: version 9.9 is not in this manager)",
+		},
+		"ErrorBeforeAnything": {
+			reason: "the error of the installation", cause: errors.New("version 9.9 is not in this manager"),
+			want: "False/InstallFailed: version 9.9 is not in this manager",
+		},
+		"ErrorWhileItDoesNotServe": {
+			reason: "the error of the installation", packages: only(frontPackage(plane, 0, rollingOut, notYet)), cause: errors.New("creating revision 3: forbidden"),
+			want: "False/InstallFailed: creating revision 3: forbidden",
+		},
+		"ForeignPackage": {
+			reason: "a package of that name that is somebody else's is not the control plane, even if it serves",
+			packages: with(frontPackage(plane, 2, rolledOut, serves), func(p *status.FrontPackage) {
+				p.Target = nil
+			}), cause: errors.New("package istiod-openshift-gateway exists and is not of front gatewayclass"),
+			want: "False/InstallFailed: package istiod-openshift-gateway exists and is not of front gatewayclass",
+		},
+		"WaitsForTheCRDs": {
+			reason:   "what is waited for is named, and why it is not done",
+			packages: []status.FrontPackage{frontPackage(crds, 0, "True/RollingOut: phase 1/1", notYet), {Name: plane, Version: "1.31.0", Package: &v1alpha1.Package{}, Need: history.NeedRevision, Waiting: crds}},
+			want:     "Unknown/Pending: istiod waits for package istio-crds: phase 1/1",
+		},
+		"WaitsForCRDsWithoutAStatus": {
+			reason:   "what is waited for is named",
+			packages: []status.FrontPackage{frontPackage(crds, 0, "", ""), {Name: plane, Version: "1.31.0", Package: &v1alpha1.Package{}, Need: history.NeedRevision, Waiting: crds}},
+			want:     "Unknown/Pending: istiod waits for package istio-crds",
+		},
+		"JustCreated": {
+			reason: "a package without a status is being installed", packages: only(frontPackage(plane, 0, "", "")),
+			want: "Unknown/Pending: istiod 1.31.0 is being installed",
+		},
+		"NoPackageYet": {
+			reason: "a package that is not there yet is being installed", packages: only(status.FrontPackage{Name: plane, Version: "1.31.0"}),
+			want: "Unknown/Pending: istiod 1.31.0 is being installed",
+		},
+		"Installing": {
+			reason: "how far it is", packages: only(frontPackage(plane, 0, rollingOut, notYet)),
+			want: "Unknown/Pending: istiod 1.31.0 is being installed: revision 2: phase 2/3",
+		},
+		"PausedBeforeTheFirstSuccess": {
+			reason: "a pause is no failure", packages: only(frontPackage(plane, 0, "False/Paused: paused by ann", notYet)),
+			want: "Unknown/Pending: istiod 1.31.0 is being installed: paused by ann",
+		},
+		"InstallFails": {
+			reason: "what stops the first rollout is the failure", packages: only(frontPackage(plane, 0, "False/ObjectCollisions: Deployment x is somebody else's", notYet)),
+			want: "False/InstallFailed: Deployment x is somebody else's",
+		},
+		"DoesNotServeAnyMore": {
+			reason: "installed means that it works", packages: only(frontPackage(plane, 2, rolledOut, "False/ProbeFailed: Deployment x: 0 of 1 available")),
+			want: "False/InstallFailed: istiod does not serve: Deployment x: 0 of 1 available",
+		},
+		"NobodyKnows": {
+			reason: "what cannot be observed has not failed", packages: only(frontPackage(plane, 2, "False/RolloutError: timeout", "Unknown/Unknown: timeout")),
+			want: "Unknown/Pending: whether istiod serves could not be observed: timeout",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			foreign := metav1.Condition{Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted", Message: "Handled by Istio controller", ObservedGeneration: 1, LastTransitionTime: at(1)}
+			set := func(conditions []metav1.Condition, now int64) []metav1.Condition {
+				conditions = append([]metav1.Condition(nil), conditions...)
+				status.SetControllerInstalled(&conditions, generation, plane, tc.packages, tc.cause, at(now))
+				return conditions
+			}
+			got := set([]metav1.Condition{foreign}, 100)
+			statustest.Conditions(t, generation, got, status.ConditionControllerInstalled)
+			stable(t, tc.reason, got, set([]metav1.Condition{foreign}, 100), set(got, 160))
+			if diff := cmp.Diff(tc.want, condition(got, status.ConditionControllerInstalled)); diff != "" {
+				t.Errorf("%s: ControllerInstalled (-want +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(foreign, got[0]); diff != "" || len(got) != 2 {
+				t.Errorf("%s: the conditions of others were touched, %d in all:\n%s", tc.reason, len(got), diff)
+			}
+		})
+	}
+}
+
+// The time of the transition moves with the status, and with nothing else.
+func TestSetControllerInstalled_TransitionTime(t *testing.T) {
+	var conditions []metav1.Condition
+	set := func(now int64, cause error, packages ...status.FrontPackage) metav1.Condition {
+		status.SetControllerInstalled(&conditions, generation, plane, packages, cause, at(now))
+		return conditions[0]
+	}
+	serves := frontPackage(plane, 2, "False/RolledOut: x", "True/ProbesSucceeded: x")
+	set(1, nil)
+	if c := set(2, nil, serves); c.LastTransitionTime != at(2) {
+		t.Errorf("it came true at %v", c.LastTransitionTime)
+	}
+	if c := set(3, errors.New("x"), serves); c.LastTransitionTime != at(2) {
+		t.Errorf("a warning has moved the time of the transition to %v", c.LastTransitionTime)
+	}
+	if c := set(4, errors.New("x")); c.LastTransitionTime != at(4) {
+		t.Errorf("it failed at %v", c.LastTransitionTime)
+	}
+}
