@@ -6,13 +6,13 @@ package controller
 // What the manager may do. `make generate` turns the markers into config/rbac;
 // docs/threat-model.md explains the second role.
 //
-// Role strata-manager: our own kinds, and the fronts'. A status is patched, a
-// finalizer's owner reference needs update (admission asks for it), and content is
-// never updated.
+// Role strata-manager: our own kinds, and the fronts'. A status is patched. Slices
+// are applied, with one more owner each time; the garbage collector deletes them.
+// Update on finalizers is what an API server may ask of who sets owner references.
 //
 // +kubebuilder:rbac:groups=strata.run,resources=packages,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=strata.run,resources=revisions,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=strata.run,resources=objectslices,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=strata.run,resources=objectslices,verbs=get;create;patch
 // +kubebuilder:rbac:groups=strata.run,resources=packages/status;revisions/status,verbs=patch
 // +kubebuilder:rbac:groups=strata.run,resources=packages/finalizers,verbs=update
 // +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=gatewayclasses,verbs=get;list;watch;patch
