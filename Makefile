@@ -1,0 +1,123 @@
+# Strata. `make help` lists the targets; every recipe prints what it runs.
+#
+# Needed: Go, make and git, nothing else. Tools are built from the versions that
+# tools/go.mod pins, the local Kubernetes from those of tools/kubernetes/go.mod.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+GO ?= go
+
+# One set of flags for building, testing and generating, so that they share the
+# build cache. -trimpath: a binary does not depend on where it was built. Without
+# cgo no C compiler is needed.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath -buildvcs=false $(filter-out -trimpath -buildvcs=%,$(GOFLAGS))
+
+# Where the local Kubernetes is built, once for each version.
+export STRATA_KUBERNETES_DIR ?= $(CURDIR)/.cache/kubernetes
+
+# The build: from git, or from hack/version.txt, which `git archive` fills in.
+# The date is the commit's, so that the same commit gives the same binary.
+ifneq ($(wildcard .git),)
+VERSION := $(shell v=$$(git describe --tags --match 'v*' --always --dirty 2>/dev/null); case $$v in (v*) echo $$v;; (?*) echo v0.0.0-g$$v;; esac)
+COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
+DATE := $(shell git log -1 --format=%cI 2>/dev/null)
+else
+VERSION := $(shell sed -n '1{/^v/p;}' hack/version.txt)
+COMMIT := $(shell sed -n '2{/^[0-9a-f]/p;}' hack/version.txt)
+DATE := $(shell sed -n '3{/^[0-9]/p;}' hack/version.txt)
+endif
+STAMP := github.com/strata-run/strata/internal/version
+LDFLAGS := -s -w \
+	$(if $(VERSION),-X $(STAMP).version=$(VERSION)) \
+	$(if $(COMMIT),-X $(STAMP).commit=$(COMMIT)) \
+	$(if $(DATE),-X $(STAMP).date=$(DATE))
+
+# The folders that hold our Go files.
+SOURCES := $(wildcard api cmd config internal probes revisions test)
+
+# Everything that `make generate` writes, and nothing else.
+GENERATED := api config/crd config/rbac docs/reference internal/localplane/module
+
+##@ Build
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build strata (also as kubectl-strata) and strata-manager into bin/
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/strata ./cmd/strata
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/strata-manager ./cmd/manager
+	ln -sf strata bin/kubectl-strata
+
+.PHONY: generate
+generate: bin/controller-gen ## Renew deep copies, CRDs, RBAC, embedded module files and the reference
+	bin/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
+	bin/controller-gen crd paths=./api/... output:crd:dir=config/crd
+	bin/controller-gen rbac:roleName=strata-manager paths=./internal/controller output:rbac:dir=config/rbac
+	$(GO) generate ./internal/localplane/...
+	$(GO) build -o bin/docsgen ./internal/docsgen
+	env -u KUBECACHEDIR HOME='~' bin/docsgen generate
+
+.PHONY: clean
+clean: ## Remove bin/; the local Kubernetes stays in .cache/
+	rm -rf bin
+
+##@ Try it
+
+# DEMO: the targets demo and demo-down belong here.
+
+##@ Check
+
+.PHONY: test
+test: ## Run the unit tests, and the integration tests against the local Kubernetes
+	$(GO) test -timeout 30m ./...
+
+# The tests build the local Kubernetes when it is missing, but silently. In a fresh
+# clone it is built before them, with its progress shown; no test runs.
+ifeq ($(wildcard $(STRATA_KUBERNETES_DIR)/*/kubectl),)
+test: kubernetes
+endif
+
+.PHONY: kubernetes
+kubernetes:
+	$(GO) test -timeout 30m -v -run '^$$' ./internal/localplane
+
+.PHONY: race
+race: ## Run the unit tests under the race detector; it needs a C compiler
+	CGO_ENABLED=1 $(GO) test -race ./probes/... ./revisions/... ./internal/watch/... ./internal/controller/...
+
+.PHONY: bench
+bench: ## Run the benchmarks of all packages that have some
+	$(GO) test -run '^$$' -bench . -benchmem $(addprefix ./,$(sort $(dir $(shell grep -rl --include=*_test.go '^func Benchmark' $(SOURCES)))))
+
+.PHONY: lint
+lint: bin/golangci-lint ## Check the format, vet, and run the linters of .golangci.yaml
+	test -z "$$(gofmt -s -l $(SOURCES) | tee /dev/stderr)"
+	$(GO) vet ./...
+	bin/golangci-lint run ./...
+
+.PHONY: verify
+verify: generate ## Fail when something generated is stale, go.mod is untidy or a link is dead
+	git diff --exit-code -- $(GENERATED)
+	test -z "$$(git ls-files --others --exclude-standard -- $(GENERATED) | tee /dev/stderr)"
+	$(GO) mod tidy -diff
+	$(GO) -C tools mod tidy -diff
+	$(GO) -C tools/kubernetes mod tidy -diff
+	bin/docsgen links
+
+.PHONY: presubmit
+presubmit: lint verify test race ## The whole gate, to run before a change is sent
+
+# Tools, each built anew when the pinned versions change.
+
+bin/controller-gen: tools/go.mod tools/go.sum
+	$(GO) -C tools build -o ../$@ sigs.k8s.io/controller-tools/cmd/controller-gen
+
+bin/golangci-lint: tools/go.mod tools/go.sum
+	$(GO) -C tools build -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
