@@ -4,6 +4,7 @@
 package loop
 
 import (
+	"maps"
 	"strconv"
 	"sync"
 
@@ -44,11 +45,12 @@ func (o *OwnWrites[P]) Newest(cached P) P {
 	return cached
 }
 
-// Forget drops what is remembered of an object.
-func (o *OwnWrites[P]) Forget(uid types.UID) {
+// ForgetOthers drops what is remembered of objects that are not among those that
+// exist.
+func (o *OwnWrites[P]) ForgetOthers(exist map[types.UID]bool) {
 	o.lock.Lock()
 	defer o.lock.Unlock()
-	delete(o.objects, uid)
+	maps.DeleteFunc(o.objects, func(uid types.UID, _ P) bool { return !exist[uid] })
 }
 
 // version is a resourceVersion as a number, which Kubernetes lets clients compare

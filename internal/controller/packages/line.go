@@ -30,8 +30,8 @@ func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory)
 	}
 	all := make([]v1alpha1.Revision, 0, len(list.Items))
 	for i := range list.Items {
-		revision := known.own.Newest(&list.Items[i])
-		if err := w.claim(ctx, pkg, revision); err != nil {
+		revision, err := w.claim(ctx, pkg, known.own.Newest(&list.Items[i]), known)
+		if err != nil {
 			return history.Line{}, err
 		}
 		all = append(all, *revision)
@@ -62,36 +62,37 @@ func (w *Worker) Strays(ctx context.Context, name string) error {
 }
 
 // claim puts the package's owner reference and label on a revision that somebody
-// has made by hand, so that it goes with the package.
-func (w *Worker) claim(ctx context.Context, pkg *v1alpha1.Package, revision *v1alpha1.Revision) error {
+// has made by hand, so that it goes with the package. It returns the revision as
+// it is then.
+func (w *Worker) claim(ctx context.Context, pkg *v1alpha1.Package, revision *v1alpha1.Revision, known *memory) (*v1alpha1.Revision, error) {
 	if metav1.IsControlledBy(revision, pkg) {
-		return nil
+		return revision, nil
 	}
 	before := &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta}
 	claimed := before.DeepCopy()
 	if err := controllerutil.SetControllerReference(pkg, claimed, w.Client.Scheme()); err != nil {
-		return fmt.Errorf("claiming revision %s: %w", revision.Name, err)
+		return nil, fmt.Errorf("claiming revision %s: %w", revision.Name, err)
 	}
 	if claimed.Labels == nil {
 		claimed.Labels = map[string]string{}
 	}
 	claimed.Labels[v1alpha1.LabelPackage] = pkg.Name
 	if err := w.Client.Patch(ctx, claimed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("claiming revision %s: %w", revision.Name, err)
+		return nil, fmt.Errorf("claiming revision %s: %w", revision.Name, err)
 	}
-	revision.ObjectMeta = claimed.ObjectMeta
-	return nil
+	return known.remember(revision, claimed), nil
 }
 
-// ensureFinalizer holds a package that somebody has made by hand.
-func (w *Worker) ensureFinalizer(ctx context.Context, pkg *v1alpha1.Package) error {
+// ensureFinalizer holds a package that somebody has made by hand, and says whether
+// it had to.
+func (w *Worker) ensureFinalizer(ctx context.Context, pkg *v1alpha1.Package) (added bool, err error) {
 	if controllerutil.ContainsFinalizer(pkg, v1alpha1.FinalizerTeardown) {
-		return nil
+		return false, nil
 	}
 	before := pkg.DeepCopy()
 	controllerutil.AddFinalizer(pkg, v1alpha1.FinalizerTeardown)
 	if err := w.Client.Patch(ctx, pkg, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("adding the finalizer to package %s: %w", pkg.Name, err)
+		return false, fmt.Errorf("adding the finalizer to package %s: %w", pkg.Name, err)
 	}
-	return nil
+	return true, nil
 }

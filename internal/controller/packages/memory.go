@@ -4,6 +4,7 @@
 package packages
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -61,19 +62,16 @@ func (m *memories) forget(uid types.UID) {
 
 // forgetOthers drops what is known of revisions that are gone or archived.
 func (m *memory) forgetOthers(all []v1alpha1.Revision) {
-	active := map[types.UID]bool{}
+	exists, standing := map[types.UID]bool{}, map[types.UID]bool{}
 	for i := range all {
-		if all[i].Status.ArchivedAt == nil {
-			active[all[i].UID] = true
-		}
+		exists[all[i].UID] = true
+		standing[all[i].UID] = all[i].Status.ArchivedAt == nil
 	}
-	for uid := range m.loaded {
-		if !active[uid] {
-			m.own.Forget(uid)
-			delete(m.loaded, uid)
-			delete(m.records, uid)
-			delete(m.firstSeen, uid)
-			delete(m.wrote, uid)
-		}
-	}
+	// The cache may not know yet that a revision is archived: what our write has
+	// returned is kept until it does, or the revision would come to life again.
+	m.own.ForgetOthers(exists)
+	maps.DeleteFunc(m.loaded, func(uid types.UID, _ revisions.Revision) bool { return !standing[uid] })
+	maps.DeleteFunc(m.records, func(uid types.UID, _ map[revisions.ObjectID]revisions.Record) bool { return !standing[uid] })
+	maps.DeleteFunc(m.firstSeen, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
+	maps.DeleteFunc(m.wrote, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
 }

@@ -43,11 +43,8 @@ func (w *Worker) persist(ctx context.Context, p *pass, known *memory) (loop.Outc
 	written, err := w.writeStatus(ctx, target, next, known)
 	p.line.Target = written
 	errs = append(errs, err)
-	if p.err != nil {
-		return loop.Outcome{}, errors.Join(errs...)
-	}
 	for i, revision := range p.line.Serving {
-		next := status.ForServing(revision, p.serving[i], p.result.Serving[i], p.result.Serves, nil, p.now)
+		next := status.ForServing(revision, p.serving[i], p.result.Serving[i], p.result.Serves, p.unloaded[revision.Spec.Revision], p.now)
 		written, err := w.writeStatus(ctx, revision, next, known)
 		p.line.Serving[i] = written
 		errs = append(errs, err)

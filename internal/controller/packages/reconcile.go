@@ -47,16 +47,22 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 	known := w.memory.of(pkg)
 	line, err := w.line(ctx, pkg, known)
 	if err != nil {
-		return loop.Outcome{Hold: true}, err
+		return w.failed(pkg, err)
 	}
 	if !pkg.DeletionTimestamp.IsZero() {
 		return w.teardown(ctx, pkg, line, known)
 	}
-	if err := w.ensureFinalizer(ctx, pkg); err != nil {
-		return loop.Outcome{Hold: true}, err
+	if added, err := w.ensureFinalizer(ctx, pkg); err != nil {
+		return w.failed(pkg, err)
+	} else if added {
+		return loop.Outcome{Hold: true}, nil // the change brings us back
 	}
 	if !history.IsHandled(pkg) {
-		return loop.Outcome{}, w.rollback(ctx, pkg, line, known)
+		if made, err := w.rollback(ctx, pkg, line, known); err != nil {
+			return w.failed(pkg, err)
+		} else if made {
+			return loop.Outcome{}, nil // the new revision brings us back
+		}
 	}
 	pass := w.rollOut(ctx, pkg, line, known)
 	if pass.err != nil && loop.IsConflict(pass.err) {
@@ -70,6 +76,20 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 	pkg.Status = status.ForPackage(pkg, line, pass.result.Serves, pass.err, pass.now)
 	outcome.After = soonest(outcome.After, pass.after(known))
 	return outcome, errors.Join(err, pass.retryable())
+}
+
+// failed tells of an error before the rollout could be looked at. A conflict is
+// none: the next pass sees what has changed.
+func (w *Worker) failed(pkg *v1alpha1.Package, err error) (loop.Outcome, error) {
+	switch {
+	case loop.IsConflict(err):
+		return loop.Outcome{Hold: true}, err
+	case !pkg.DeletionTimestamp.IsZero():
+		pkg.Status = status.ForTeardown(pkg, revisions.TeardownResult{}, err, w.now())
+	default:
+		pkg.Status = status.ForError(pkg, err, w.now())
+	}
+	return loop.Outcome{}, err
 }
 
 // soonest is the shorter of two waits, of which 0 means none.

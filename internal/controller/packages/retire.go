@@ -21,7 +21,7 @@ import (
 // revisions contained, and prunes history. The target's success is on record
 // before the first of these writes.
 func (w *Worker) retire(ctx context.Context, p *pass, known *memory) error {
-	if p.pause != nil || p.err != nil {
+	if p.pause != nil || p.line.Target != nil && p.unloaded[p.line.Target.Spec.Revision] != nil {
 		return nil
 	}
 	for i, revision := range p.line.Superseded() {
@@ -33,11 +33,13 @@ func (w *Worker) retire(ctx context.Context, p *pass, known *memory) error {
 	}
 	p.line = history.Sort(p.pkg, p.revisions())
 	var errs []error
-	keep := p.wanted()
-	for i, revision := range p.line.Archiving {
-		written, err := w.takeDown(ctx, p, revision, keep, known)
-		p.line.Archiving[i] = written
-		errs = append(errs, err)
+	// While the content of an active revision is not known, anything may be wanted.
+	if keep, all := p.wanted(); all {
+		for i, revision := range p.line.Archiving {
+			written, err := w.takeDown(ctx, p, revision, keep, known)
+			p.line.Archiving[i] = written
+			errs = append(errs, err)
+		}
 	}
 	p.line = history.Sort(p.pkg, p.revisions())
 	return errors.Join(append(errs, w.prune(ctx, p))...)
@@ -55,13 +57,15 @@ func (w *Worker) archive(ctx context.Context, revision *v1alpha1.Revision, known
 	return known.remember(revision, after), nil
 }
 
-// wanted are the objects of all active revisions.
-func (p *pass) wanted() map[revisions.ObjectID]bool {
+// wanted are the objects of all active revisions, and whether these are all known.
+func (p *pass) wanted() (keep map[revisions.ObjectID]bool, all bool) {
 	active := map[int64]bool{}
+	all = true
 	for _, revision := range p.line.Serving {
 		active[revision.Spec.Revision] = true
+		all = all && p.unloaded[revision.Spec.Revision] == nil
 	}
-	keep := map[revisions.ObjectID]bool{}
+	keep = map[revisions.ObjectID]bool{}
 	for _, revision := range append([]revisions.Revision{p.target}, p.serving...) {
 		if revision.Number != p.target.Number && !active[revision.Number] {
 			continue
@@ -72,7 +76,7 @@ func (p *pass) wanted() map[revisions.ObjectID]bool {
 			}
 		}
 	}
-	return keep
+	return keep, all
 }
 
 // takeDown deletes what only an archived revision contained.

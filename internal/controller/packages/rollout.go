@@ -6,15 +6,17 @@ package packages
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -23,36 +25,37 @@ type pass struct {
 	pkg  *v1alpha1.Package
 	line history.Line
 	now  metav1.Time
-	// target and serving are the active revisions as the engine has them.
+	// target and serving are the active revisions as the engine has them, without
+	// phases where they could not be loaded.
 	target  revisions.Revision
 	serving []revisions.Revision
 	result  revisions.Result
 	pause   *v1alpha1.Pause
 	// err is what kept the rollout from being looked at completely.
 	err error
+	// unloaded says, by its number, what kept an active revision from being loaded.
+	// That of a serving one holds up no other.
+	unloaded map[int64]error
 }
 
 // rollOut loads the active revisions and makes one pass of the engine over them.
 func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) pass {
-	p := pass{pkg: pkg, line: line, now: w.now()}
+	p := pass{pkg: pkg, line: line, now: w.now(), unloaded: map[int64]error{}}
 	if line.Target == nil {
 		return p
 	}
 	p.pause = pauseOf(pkg, line.Target, p.now)
-	if p.target, p.err = w.load(ctx, line.Target, known); p.err != nil {
-		return p
-	}
+	rollout := revisions.Rollout{Owner: ownerOf(pkg), Paused: p.pause != nil}
+	p.target, rollout.Target = w.loadFor(ctx, &p, line.Target, known)
 	for _, revision := range line.Serving {
-		loaded, err := w.load(ctx, revision, known)
-		if err != nil {
-			p.err = err
-			return p
-		}
-		p.serving = append(p.serving, loaded)
+		loaded, given := w.loadFor(ctx, &p, revision, known)
+		p.serving, rollout.Serving = append(p.serving, loaded), append(rollout.Serving, given)
 	}
-	p.result, p.err = w.Engine.Reconcile(ctx, revisions.Rollout{
-		Owner: ownerOf(pkg), Target: p.target, Serving: p.serving, Paused: p.pause != nil,
-	})
+	p.result, p.err = w.Engine.Reconcile(ctx, rollout)
+	if err := p.unloaded[line.Target.Spec.Revision]; err != nil {
+		p.err = err
+	}
+	p.judgeUnloaded()
 	known.records[line.Target.UID] = p.result.Target.Records
 	for i, revision := range line.Serving {
 		known.records[revision.UID] = p.result.Serving[i].Records
@@ -60,23 +63,52 @@ func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line histor
 	return p
 }
 
+// loadFor loads a revision for the pass. What is given to the engine in place of
+// content that could not be loaded is a phase without a name: the engine refuses
+// it, writes nothing for it, and keeps what other revisions hold.
+func (w *Worker) loadFor(ctx context.Context, p *pass, revision *v1alpha1.Revision, known *memory) (loaded, given revisions.Revision) {
+	loaded, err := w.load(ctx, revision, known)
+	given = loaded
+	if err != nil {
+		p.unloaded[revision.Spec.Revision] = err
+		given.Phases = []revisions.Phase{{}}
+	}
+	return loaded, given
+}
+
+// judgeUnloaded says that nobody knows whether the operand serves, when that
+// depends on content that could not be loaded.
+func (p *pass) judgeUnloaded() {
+	if p.result.Target.Complete() || p.target.Succeeded {
+		return
+	}
+	for _, revision := range append([]*v1alpha1.Revision{p.line.Target}, p.line.Serving...) {
+		if !history.Succeeded(revision) {
+			continue
+		}
+		if err := p.unloaded[revision.Spec.Revision]; err != nil {
+			p.result.Serves = probes.Result{Status: probes.Unknown, Message: fmt.Sprintf("revision %d could not be looked at: %v", revision.Spec.Revision, err)}
+		}
+		return
+	}
+}
+
 // load is a revision as the engine has it. Content never changes, so it is loaded
-// once.
+// once. With an error it has no phases, and counts as one that has not succeeded.
 func (w *Worker) load(ctx context.Context, revision *v1alpha1.Revision, known *memory) (revisions.Revision, error) {
+	records, newer := known.records[revision.UID]
+	if !newer {
+		records = load.Records(revision.Status.Inventory)
+	}
 	loaded, ok := known.loaded[revision.UID]
 	if !ok {
 		var err error
 		if loaded, err = load.Revision(ctx, w.Live, revision); err != nil {
-			return revisions.Revision{Number: revision.Spec.Revision}, err
+			return revisions.Revision{Number: revision.Spec.Revision, Records: records}, err
 		}
 		known.loaded[revision.UID] = loaded
 	}
-	loaded.Succeeded = history.Succeeded(revision)
-	if records, newer := known.records[revision.UID]; newer {
-		loaded.Records = records
-	} else {
-		loaded.Records = load.Records(revision.Status.Inventory)
-	}
+	loaded.Succeeded, loaded.Records = history.Succeeded(revision), records
 	return loaded, nil
 }
 
@@ -126,32 +158,44 @@ func (p *pass) revisions() []v1alpha1.Revision {
 	return all
 }
 
-// retryable is the part of the pass's error that another try may mend. Content
+// retryable is the part of the pass's errors that another try may mend. Content
 // that can never be rolled out waits for a new revision.
 func (p *pass) retryable() error {
+	errs := []error{p.err}
+	for i, serving := range p.serving {
+		errs = append(errs, p.unloaded[serving.Number])
+		if !isInvalid(p.err) {
+			continue // what serves is part of it
+		}
+		for _, phase := range p.result.Serving[i].Phases {
+			for _, object := range phase.Objects {
+				errs = append(errs, object.Err)
+			}
+		}
+	}
+	return errors.Join(slices.DeleteFunc(errs, isInvalid)...)
+}
+
+// isInvalid says that an error is about content that can never be rolled out.
+func isInvalid(err error) bool {
 	var invalid *revisions.ValidationError
 	var unusable *load.InvalidError
-	if errors.As(p.err, &invalid) || errors.As(p.err, &unusable) {
-		return nil
-	}
-	return p.err
+	return errors.As(err, &invalid) || errors.As(err, &unusable)
 }
 
 // after says when to look again without an event: when a pause, a soak or the
 // deadline ends, and now and then for what no event tells of.
 func (p *pass) after(known *memory) time.Duration {
-	if p.line.Target == nil || p.err != nil {
-		return 0
-	}
 	var after time.Duration
 	if p.pause != nil && p.pause.Until != nil {
 		after = soonest(after, p.pause.Until.Sub(p.now.Time))
 	}
-	o, current := p.observation(), p.line.Target.Status
-	if !history.Succeeded(p.line.Target) && p.pause == nil {
-		after = soonest(after, status.DeadlineLeft(current, o.Deadline, p.now.Time))
+	if p.line.Target != nil && !history.Succeeded(p.line.Target) && p.pause == nil && p.err == nil {
+		o, current := p.observation(), p.line.Target.Status
 		if p.result.Target.Complete() {
 			after = soonest(after, status.SoakLeft(current, o.Soak, p.now.Time))
+		} else {
+			after = soonest(after, status.DeadlineLeft(current, o.Deadline, p.now.Time))
 		}
 	}
 	if !p.isHeldSilently() {
@@ -165,8 +209,7 @@ func (p *pass) after(known *memory) time.Duration {
 // isHeldSilently says whether an object waits for something that no watch shows:
 // somebody else's object to go, a kind to be served, a deletion to end.
 func (p *pass) isHeldSilently() bool {
-	var unavailable *content.UnavailableError
-	if errors.As(p.err, &unavailable) || len(p.line.Archiving) > 0 {
+	if len(p.line.Archiving) > 0 && p.pause == nil {
 		return true
 	}
 	for _, phase := range p.result.Target.Phases {

@@ -46,16 +46,15 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 	return loop.Outcome{Gone: true}, w.letGo(ctx, pkg)
 }
 
-// placed is a revision as it may stand on the cluster. Content that could never be
-// rolled out has put nothing there; of content that is lost, the inventory tells.
+// placed is a revision as it may stand on the cluster. Of content that is lost, or
+// cannot be used any more, the inventory tells; it is empty when the content could
+// never be rolled out.
 func (w *Worker) placed(ctx context.Context, revision *v1alpha1.Revision, known *memory) (revisions.Revision, error) {
 	loaded, err := w.load(ctx, revision, known)
 	var invalid *load.InvalidError
 	var unavailable *content.UnavailableError
 	switch {
-	case errors.As(err, &invalid):
-		return revisions.Revision{Number: revision.Spec.Revision}, nil
-	case errors.As(err, &unavailable):
+	case errors.As(err, &invalid), errors.As(err, &unavailable):
 		return load.FromInventory(revision), nil
 	default:
 		return loaded, err

@@ -35,6 +35,7 @@ var contract = map[string]reasons{
 		v1alpha1.ReasonArchived:                 no,
 		v1alpha1.ReasonTearingDown:              yes,
 		v1alpha1.ReasonNoRevision:               no,
+		v1alpha1.ReasonPackageMissing:           no,
 		v1alpha1.ReasonRollbackRefused:          no,
 	},
 	v1alpha1.ConditionAvailable: {
@@ -45,6 +46,7 @@ var contract = map[string]reasons{
 		v1alpha1.ReasonArchived:        no,
 		v1alpha1.ReasonTearingDown:     no,
 		v1alpha1.ReasonNoRevision:      no,
+		v1alpha1.ReasonPackageMissing:  no,
 		v1alpha1.ReasonUnknown:         unknown,
 	},
 	v1alpha1.ConditionSucceeded: {

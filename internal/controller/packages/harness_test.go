@@ -1,0 +1,393 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/loop"
+	"github.com/strata-run/strata/internal/status/statustest"
+	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/revisionstest"
+)
+
+// line is a package named web with its loop, on an API server for our kinds and a
+// cluster in memory for the managed objects. Every status that the loop writes is
+// checked against the contract of conditions.
+type line struct {
+	t       *testing.T
+	now     time.Time
+	cluster *revisionstest.Cluster
+	cache   *revisionstest.Cache
+	api     client.WithWatch
+	loop    *loop.Loop[v1alpha1.Package, *v1alpha1.Package]
+
+	// writes are those of the loop to our kinds since they were asked for last.
+	writes []string
+	// refuse, when set, may refuse a write of the loop, given as it stands in writes.
+	refuse func(write string) error
+	// stale, when set, is what lists of revisions return.
+	stale []v1alpha1.Revision
+	// released are the users whose watches were given up.
+	released []string
+
+	uids int
+}
+
+// Release implements Watches.
+func (l *line) Release(user string) { l.released = append(l.released, user) }
+
+func newLine(t *testing.T, spec v1alpha1.PackageSpec) *line {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	l := &line{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), cluster: revisionstest.New()}
+	l.cache = revisionstest.NewCache(l.cluster, v1alpha1.LabelPackage)
+	l.api = fake.NewClientBuilder().WithScheme(scheme).
+		WithStatusSubresource(&v1alpha1.Package{}, &v1alpha1.Revision{}).
+		WithIndex(&v1alpha1.Revision{}, indexPackage, func(object client.Object) []string {
+			return []string{object.(*v1alpha1.Revision).Spec.Package}
+		}).Build()
+	l.restart()
+	l.create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web", Finalizers: []string{v1alpha1.FinalizerTeardown}}, Spec: spec})
+	return l
+}
+
+// restart starts the loop anew, with nothing remembered.
+func (l *line) restart() {
+	l.t.Helper()
+	engine, err := revisions.New(revisions.Config{
+		Writer: l.cluster.Client("strata"), Live: l.cluster.Client("strata"), Cache: l.cache, Mapper: l.cluster.Mapper(),
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	api := interceptor.NewClient(l.api, interceptor.Funcs{
+		Create: l.created, Patch: l.patched, Delete: l.deleted, SubResourcePatch: l.statusPatched, List: l.listed,
+	})
+	l.loop = &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{
+		Client: api,
+		Worker: &Worker{Client: api, Live: l.api, Engine: engine, Watches: l, Now: func() time.Time { return l.now }},
+	}
+}
+
+// write notes a write of the loop, or says why it is refused.
+func (l *line) write(format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	if l.refuse != nil {
+		if err := l.refuse(text); err != nil {
+			return err
+		}
+	}
+	l.writes = append(l.writes, text)
+	return nil
+}
+
+func (l *line) created(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+	if err := l.write("create %s", object.GetName()); err != nil {
+		return err
+	}
+	l.stamp(object)
+	return c.Create(ctx, object, options...)
+}
+
+func (l *line) patched(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	what := "patch " + object.GetName()
+	if revision, ok := object.(*v1alpha1.Revision); ok && revision.Spec.LifecycleState == v1alpha1.LifecycleArchived {
+		what = "archive " + object.GetName()
+	}
+	if err := l.write("%s", what); err != nil {
+		return err
+	}
+	return c.Patch(ctx, object, patch, options...)
+}
+
+func (l *line) deleted(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+	if err := l.write("delete %s", object.GetName()); err != nil {
+		return err
+	}
+	return c.Delete(ctx, object, options...)
+}
+
+func (l *line) statusPatched(ctx context.Context, c client.Client, _ string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+	var err error
+	switch o := object.(type) {
+	case *v1alpha1.Package:
+		err = l.write("status %s %s", o.Name, reasonOf(o.Status.Conditions))
+	case *v1alpha1.Revision:
+		err = l.write("status %s %s", o.Name, reasonOf(o.Status.Conditions))
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.Status().Patch(ctx, object, patch, options...); err != nil {
+		return err
+	}
+	switch o := object.(type) {
+	case *v1alpha1.Package:
+		if meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionReady) != nil {
+			statustest.Package(l.t, o)
+		}
+	case *v1alpha1.Revision:
+		statustest.Revision(l.t, o)
+	}
+	return nil
+}
+
+func (l *line) listed(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+	if revisions, ok := list.(*v1alpha1.RevisionList); ok && l.stale != nil {
+		revisions.Items = slices.Clone(l.stale)
+		return nil
+	}
+	return c.List(ctx, list, options...)
+}
+
+// reasonOf is that of the condition Progressing.
+func reasonOf(conditions []metav1.Condition) string {
+	if c := meta.FindStatusCondition(conditions, v1alpha1.ConditionProgressing); c != nil {
+		return c.Reason
+	}
+	return "-"
+}
+
+// stamp gives an object what an API server gives it.
+func (l *line) stamp(object client.Object) {
+	l.uids++
+	object.SetUID(types.UID(fmt.Sprintf("uid-%d", l.uids)))
+	object.SetGeneration(1)
+	object.SetCreationTimestamp(metav1.NewTime(l.now))
+}
+
+func (l *line) create(object client.Object) {
+	l.t.Helper()
+	l.stamp(object)
+	if err := l.api.Create(l.t.Context(), object); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// revise makes revision number of the package, as a front does.
+func (l *line) revise(number int64, phases ...[]map[string]any) *v1alpha1.Revision {
+	l.t.Helper()
+	r := l.written(number, phases...)
+	r.Labels = map[string]string{v1alpha1.LabelPackage: "web"}
+	r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(l.pkg(), v1alpha1.GroupVersion.WithKind("Package"))}
+	l.create(r)
+	return r
+}
+
+// written is revision number of the package as somebody writes it down. Each phase
+// is a list of manifests.
+func (l *line) written(number int64, phases ...[]map[string]any) *v1alpha1.Revision {
+	l.t.Helper()
+	r := &v1alpha1.Revision{
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.RevisionName("web", number)},
+		Spec: v1alpha1.RevisionSpec{
+			Package: "web", Revision: number, LifecycleState: v1alpha1.LifecycleActive, ContentDigest: "",
+			Origin: &v1alpha1.Origin{Kind: v1alpha1.OriginCLI, AppVersion: fmt.Sprintf("1.%d.0", number)},
+		},
+	}
+	for i, manifests := range phases {
+		phase := v1alpha1.Phase{Name: fmt.Sprintf("phase-%d", i+1)}
+		for _, manifest := range manifests {
+			data, err := json.Marshal(manifest)
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			phase.Objects = append(phase.Objects, v1alpha1.Object{Object: &runtime.RawExtension{Raw: data}})
+		}
+		r.Spec.Phases = append(r.Spec.Phases, phase)
+	}
+	return r
+}
+
+func configMap(name, value string) map[string]any {
+	return map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "app"}, "data": map[string]any{"value": value},
+	}
+}
+
+func deployment(name, image string) map[string]any {
+	return map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": name, "namespace": "app"}, "spec": map[string]any{"image": image},
+	}
+}
+
+func secret(name string) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": name, "namespace": "app"}}
+}
+
+// phase is a list of manifests.
+func phase(manifests ...map[string]any) []map[string]any { return manifests }
+
+// id names an object as kind/name.
+func id(text string) revisions.ObjectID {
+	kind, name, _ := strings.Cut(text, "/")
+	object := revisions.ObjectID{Namespace: "app", Name: name}
+	object.Kind = kind
+	if kind == "Deployment" {
+		object.Group = "apps"
+	}
+	return object
+}
+
+// ready lets a Deployment be rolled out, or not.
+func (l *line) ready(name string, ready bool) {
+	available := int64(0)
+	if ready {
+		available = 1
+	}
+	var generation int64
+	for _, object := range l.cluster.Objects() {
+		if object.GetName() == name {
+			generation = object.GetGeneration()
+		}
+	}
+	l.cluster.SetStatus(id("Deployment/"+name), map[string]any{
+		"observedGeneration": generation, "replicas": int64(1), "updatedReplicas": int64(1), "availableReplicas": available, "readyReplicas": available,
+		"conditions": []any{map[string]any{"type": "Available", "status": map[bool]string{true: "True", false: "False"}[ready]}},
+	})
+}
+
+// pass makes one pass of the loop.
+func (l *line) pass() (reconcile.Result, error) {
+	l.t.Helper()
+	return l.loop.Reconcile(l.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "web"}})
+}
+
+// settle makes passes as the results and the events of revisions ask for them, and
+// moves the clock along, for at most the time given. Errors end it.
+func (l *line) settle(limit time.Duration) error {
+	l.t.Helper()
+	for end := l.now.Add(limit); !l.now.After(end); {
+		before := len(l.writes)
+		result, err := l.pass()
+		switch {
+		case err != nil:
+			return err
+		case result.RequeueAfter > 0 && !l.now.Add(result.RequeueAfter).After(end):
+			l.advance(result.RequeueAfter)
+		case slices.ContainsFunc(l.writes[before:], func(write string) bool { return !strings.HasPrefix(write, "status") }):
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+func (l *line) advance(by time.Duration) {
+	l.now = l.now.Add(by)
+	l.cluster.Advance(by)
+}
+
+// since are the loop's writes to our kinds, and its requests to the cluster, since
+// they were asked for last.
+func (l *line) since() (writes, requests []string) {
+	writes, l.writes = l.writes, nil
+	for _, request := range l.cluster.Requests("strata") {
+		requests = append(requests, request.String())
+	}
+	return writes, requests
+}
+
+func (l *line) pkg() *v1alpha1.Package {
+	l.t.Helper()
+	pkg := &v1alpha1.Package{}
+	if err := l.api.Get(l.t.Context(), types.NamespacedName{Name: "web"}, pkg); err != nil {
+		l.t.Fatal(err)
+	}
+	return pkg
+}
+
+func (l *line) revision(number int64) *v1alpha1.Revision {
+	l.t.Helper()
+	r := &v1alpha1.Revision{}
+	if err := l.api.Get(l.t.Context(), types.NamespacedName{Name: v1alpha1.RevisionName("web", number)}, r); err != nil {
+		l.t.Fatal(err)
+	}
+	return r
+}
+
+// change changes the package as a user would, and counts its generation.
+func (l *line) change(change func(pkg *v1alpha1.Package)) {
+	l.t.Helper()
+	pkg := l.pkg()
+	change(pkg)
+	pkg.Generation++
+	if err := l.api.Update(l.t.Context(), pkg); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// objects are those on the cluster, as kind/name=value; an object that is being
+// deleted has an exclamation mark.
+func (l *line) objects() []string {
+	var all []string
+	for _, object := range l.cluster.Objects() {
+		value, _, _ := unstructured.NestedString(object.Object, "data", "value")
+		if image, found, _ := unstructured.NestedString(object.Object, "spec", "image"); found {
+			value = image
+		}
+		text := object.GetKind() + "/" + object.GetName() + "=" + value
+		if object.GetDeletionTimestamp() != nil {
+			text += "!"
+		}
+		all = append(all, text)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// states are the revisions, as number: lifecycle and reason of Progressing.
+func (l *line) states() []string {
+	l.t.Helper()
+	list := &v1alpha1.RevisionList{}
+	if err := l.api.List(l.t.Context(), list); err != nil {
+		l.t.Fatal(err)
+	}
+	slices.SortFunc(list.Items, func(a, b v1alpha1.Revision) int { return int(a.Spec.Revision - b.Spec.Revision) })
+	var all []string
+	for _, r := range list.Items {
+		all = append(all, fmt.Sprintf("%d: %s %s", r.Spec.Revision, r.Spec.LifecycleState, reasonOf(r.Status.Conditions)))
+	}
+	return all
+}
+
+// conditions are the package's, as type=status/reason.
+func (l *line) conditions() string {
+	l.t.Helper()
+	var all []string
+	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable} {
+		if c := meta.FindStatusCondition(l.pkg().Status.Conditions, kind); c != nil {
+			all = append(all, fmt.Sprintf("%s=%s/%s", kind, c.Status, c.Reason))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+var errRefused = errors.New("the API server says no")
+
+func unstructuredOf(manifest map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(manifest)}
+}
