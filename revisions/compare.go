@@ -101,7 +101,11 @@ func trimSchemas(obj *unstructured.Unstructured) {
 // shortDigest is 64 bits of SHA-256: enough to tell two states of one object
 // apart, and short enough to stand in a status once an object.
 func shortDigest(parts ...string) string {
-	var text []byte
+	size := 0
+	for _, part := range parts {
+		size += len(part) + 1
+	}
+	text := make([]byte, 0, size)
 	for _, part := range parts {
 		text = append(append(text, part...), 0)
 	}

@@ -116,32 +116,38 @@ func (e *Engine) Reconcile(ctx context.Context, in Rollout) (Result, error) {
 		return result, errors.Join(ctx.Err(), err)
 	}
 	errs := []error{err}
-	taken := map[ObjectID]bool{}
 	if !hold {
-		errs = append(errs, e.rollTarget(ctx, l, in.Target, &result.Target, taken))
+		errs = append(errs, e.rollTarget(ctx, l, in.Target, &result.Target))
 	}
-	take(taken, in.Target)
+	taken := map[ObjectID]bool{}
+	newer, found := in.Target, result.Target
 	for i, serving := range in.Serving {
+		take(taken, newer, found)
 		errs = append(errs, e.keepServing(ctx, l, serving, &result.Serving[i], taken))
-		take(taken, serving)
+		newer, found = serving, result.Serving[i]
 	}
 	result.Serves = serves(in, result)
 	return result, errors.Join(errs...)
 }
 
-// take keeps older revisions away from what a revision has put in place, also
-// where it was not looked at: an object never goes back to older content but by a
-// newer revision.
-func take(taken map[ObjectID]bool, revision Revision) {
+// take keeps older revisions away from what a revision has reached: what was
+// looked at in this pass, and what it has put in place before. An object never
+// goes back to older content but by a newer revision.
+func take(taken map[ObjectID]bool, revision Revision, result RevisionResult) {
 	for id := range revision.Records {
 		taken[id] = true
+	}
+	for _, phase := range result.Phases {
+		for _, object := range phase.Objects {
+			taken[object.ID] = true
+		}
 	}
 }
 
 // rollTarget rolls out the target's phases, up to the first that is not complete.
 // Beyond that it only keeps what it has put in place while the gate was open. A
 // target that has succeeded is kept in all its phases.
-func (e *Engine) rollTarget(ctx context.Context, l *line, target Revision, result *RevisionResult, taken map[ObjectID]bool) error {
+func (e *Engine) rollTarget(ctx context.Context, l *line, target Revision, result *RevisionResult) error {
 	errs := make([]error, 0, len(target.Phases))
 	open := true
 	for i, phase := range target.Phases {
@@ -152,9 +158,6 @@ func (e *Engine) rollTarget(ctx context.Context, l *line, target Revision, resul
 			}
 		}
 		errs = append(errs, e.runPhase(ctx, l, "", phase, result, i))
-		for _, object := range phase.Objects {
-			taken[object.prepared.id] = true
-		}
 		open = open && (result.Phases[i].Complete() || target.Succeeded || l.paused)
 	}
 	return errors.Join(errs...)

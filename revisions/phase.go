@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -49,12 +50,12 @@ func isContainer(gk schema.GroupKind) bool {
 // each calls do for every item, at most Concurrency of them at once.
 func (e *Engine) each(items []int, do func(i int)) {
 	var group sync.WaitGroup
-	slots := make(chan struct{}, e.config.Concurrency)
-	for _, item := range items {
-		slots <- struct{}{}
+	var next atomic.Int64
+	for range min(e.config.Concurrency, len(items)) {
 		group.Go(func() {
-			defer func() { <-slots }()
-			do(item)
+			for at := int(next.Add(1)) - 1; at < len(items); at = int(next.Add(1)) - 1 {
+				do(items[at])
+			}
 		})
 	}
 	group.Wait()

@@ -186,7 +186,7 @@ func validateObject(v *ValidationError, phase string, index int, obj Object) {
 		v.addf(phase, "%s has the apiVersion %q: write group/version, or version alone for the core group", describe(m), m.GetAPIVersion())
 	}
 	for _, field := range []string{"labels", "annotations"} {
-		if _, _, err := unstructured.NestedStringMap(m.Object, "metadata", field); err != nil && !isNull(m, field) {
+		if !holdsStrings(m, field) {
 			v.addf(phase, "%s has a value in metadata.%s that is no string: quote it", describe(m), field)
 		}
 	}
@@ -202,10 +202,17 @@ func validateObject(v *ValidationError, phase string, index int, obj Object) {
 	}
 }
 
-// isNull says whether a field of the metadata is there without a value.
-func isNull(obj *unstructured.Unstructured, field string) bool {
-	value, set, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", field)
-	return set && value == nil
+// holdsStrings says whether a field of the metadata is a map of strings, or has no
+// value.
+func holdsStrings(obj *unstructured.Unstructured, field string) bool {
+	value, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", field)
+	entries, isMap := value.(map[string]any)
+	for _, entry := range entries {
+		if _, ok := entry.(string); !ok {
+			return false
+		}
+	}
+	return isMap || value == nil
 }
 
 func describe(obj *unstructured.Unstructured) string {

@@ -27,6 +27,8 @@ const (
 	VerbDelete = "delete"
 	VerbGet    = "get"
 	VerbList   = "list"
+	// VerbAnyWrite stands for every verb that writes, in a [Fault].
+	VerbAnyWrite = "write"
 )
 
 // Request is one request and what became of it.
@@ -77,7 +79,9 @@ type Fault struct {
 	Code int32
 	// Message is the text of the answer. Optional.
 	Message string
-	// Times is how many requests fail. 0 means all.
+	// Skip is how many requests are let through first.
+	Skip int
+	// Times is how many requests fail then. 0 means all.
 	Times int
 	// After lets the request take effect before its answer is lost.
 	After bool
@@ -135,14 +139,20 @@ func (c *Cluster) answer(r Request, do func() (string, error)) error {
 
 func (c *Cluster) fault(r Request) *Fault {
 	for _, fault := range c.faults {
-		matches := (fault.Client == "" || fault.Client == r.Client) && (fault.Verb == "" || fault.Verb == r.Verb) &&
-			(fault.Object == revisions.ObjectID{} || fault.Object == r.Object)
-		if matches && (fault.Times == 0 || fault.hits < fault.Times) {
-			fault.hits++
+		if !fault.matches(r) {
+			continue
+		}
+		fault.hits++
+		if fault.hits > fault.Skip && (fault.Times == 0 || fault.hits <= fault.Skip+fault.Times) {
 			return fault
 		}
 	}
 	return nil
+}
+
+func (f *Fault) matches(r Request) bool {
+	verb := f.Verb == "" || f.Verb == r.Verb || f.Verb == VerbAnyWrite && r.IsWrite()
+	return verb && (f.Client == "" || f.Client == r.Client) && (f.Object == revisions.ObjectID{} || f.Object == r.Object)
 }
 
 func codeOf(r Request, err error) int32 {
