@@ -17,7 +17,6 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/status"
-	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -118,7 +117,7 @@ func TestForTarget_PhasesAndCounts(t *testing.T) {
 	}
 	for _, step := range steps {
 		revision.Status = status.ForTarget(revision, step.observe)
-		statustest.Revision(t, revision)
+		checkRevision(t, revision)
 		if diff := cmp.Diff(step.want, revision.Status.Phases); diff != "" {
 			t.Errorf("%s: phases (-want +got):\n%s", step.reason, diff)
 		}
@@ -157,7 +156,7 @@ func TestForTarget_LastProgress(t *testing.T) {
 	revision := revisionOf(2, one(failing))
 	for _, step := range steps {
 		revision.Status = status.ForTarget(revision, step.observe)
-		statustest.Revision(t, revision)
+		checkRevision(t, revision)
 		if got := revision.Status.LastProgressTime; !got.Equal(ptr.To(at(step.want))) {
 			t.Errorf("%s: last progress at %v, want %v", step.reason, got, at(step.want))
 		}
@@ -231,7 +230,7 @@ func TestForTarget_Bounds(t *testing.T) {
 			o.Err = errors.New(strings.Repeat(tc.message, 100))
 			revision := revisionOf(2, phase{name: "plane", objects: many})
 			revision.Status = status.ForTarget(revision, o)
-			statustest.Revision(t, revision)
+			checkRevision(t, revision)
 			if len(revision.Status.Objects) != 16 {
 				t.Errorf("%d objects are listed, want 16 of 40", len(revision.Status.Objects))
 			}
@@ -254,7 +253,7 @@ func tail(text string) string {
 func TestForTarget_BoundsOfConditions(t *testing.T) {
 	revision := revisionOf(2, phase{name: "plane", size: 1})
 	revision.Status = status.ForTarget(revision, status.Observation{Err: errors.New(strings.Repeat("漢字", 20000)), Now: at(1)})
-	statustest.Revision(t, revision)
+	checkRevision(t, revision)
 	message := condition(revision.Status.Conditions, v1alpha1.ConditionProgressing)
 	if !strings.HasSuffix(message, "(cut)") || !utf8.ValidString(message) || len(message) < 16<<10 {
 		t.Errorf("the message has %d bytes and ends in %q", len(message), tail(message))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
 )
@@ -147,5 +148,23 @@ func stable[S any](t *testing.T, reason string, first, again, later S) {
 	}
 	if diff := cmp.Diff(first, later); diff != "" {
 		t.Errorf("%s: the status changes although nothing has (-first +a minute later):\n%s", reason, diff)
+	}
+}
+
+// checkPackage checks a status that is about the present generation.
+func checkPackage(t *testing.T, pkg *v1alpha1.Package) {
+	t.Helper()
+	statustest.Package(t, pkg)
+	if pkg.Status.ObservedGeneration != pkg.Generation {
+		t.Errorf("the status is about generation %d, want %d", pkg.Status.ObservedGeneration, pkg.Generation)
+	}
+}
+
+// checkRevision checks a status that is about the present generation.
+func checkRevision(t *testing.T, revision *v1alpha1.Revision) {
+	t.Helper()
+	statustest.Revision(t, revision)
+	if revision.Status.ObservedGeneration != revision.Generation {
+		t.Errorf("the status is about generation %d, want %d", revision.Status.ObservedGeneration, revision.Generation)
 	}
 }

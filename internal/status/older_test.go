@@ -16,7 +16,6 @@ import (
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
-	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
 )
@@ -93,7 +92,7 @@ func TestForServing(t *testing.T) {
 			}
 			again := forServing(200)
 			revision.Status = got
-			statustest.Revision(t, revision)
+			checkRevision(t, revision)
 			stable(t, tc.reason, got, again, forServing(260))
 			for kind, want := range map[string]string{v1alpha1.ConditionProgressing: tc.wantProgress, v1alpha1.ConditionAvailable: tc.wantAvailable} {
 				if diff := cmp.Diff(want, condition(got.Conditions, kind)); diff != "" {
@@ -208,7 +207,7 @@ func TestForArchiving(t *testing.T) {
 			}
 			again := status.ForArchiving(revision, tc.result, tc.err, at(200))
 			revision.Status = got
-			statustest.Revision(t, revision)
+			checkRevision(t, revision)
 			if !tc.wantArchived { // what is archived is not looked at again
 				stable(t, tc.reason, got, again, status.ForArchiving(revision, tc.result, tc.err, at(260)))
 			}

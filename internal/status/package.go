@@ -117,7 +117,9 @@ func ForError(pkg *v1alpha1.Package, err error, now metav1.Time) v1alpha1.Packag
 		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolloutError, err.Error()),
 		condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, err.Error()),
 	}
-	if meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionAvailable) == nil {
+	if known := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionAvailable); known != nil {
+		wanted = append(wanted, *known)
+	} else {
 		wanted = append(wanted, available(probes.Result{Status: probes.Unknown, Message: err.Error()}, ""))
 	}
 	setAll(pkg.Generation, now, &next.Conditions, wanted...)

@@ -13,7 +13,6 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
-	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
 )
@@ -193,7 +192,7 @@ func TestForPackage(t *testing.T) {
 			}
 			again := forPackage(1000)
 			pkg.Status = got
-			statustest.Package(t, pkg)
+			checkPackage(t, pkg)
 			stable(t, tc.reason, got, again, forPackage(1060))
 			if diff := cmp.Diff(tc.want, summary{
 				Current: got.CurrentRevision, Target: got.TargetRevision, Highest: got.HighestRevision,
@@ -218,7 +217,7 @@ func TestForPackage(t *testing.T) {
 func TestForPackage_NoRevisionBecauseOfAnError(t *testing.T) {
 	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "istiod", Generation: generation}}
 	pkg.Status = status.ForPackage(pkg, history.Line{}, probes.Result{}, errors.New("timeout"), at(1))
-	statustest.Package(t, pkg)
+	checkPackage(t, pkg)
 	if got := condition(pkg.Status.Conditions, v1alpha1.ConditionProgressing); got != "False/NoRevision: timeout" {
 		t.Errorf("Progressing is %s, want the cause", got)
 	}
@@ -228,7 +227,7 @@ func TestForError(t *testing.T) {
 	good := []phase{{name: "plane", objects: []stand{ready}}}
 	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "istiod", Generation: generation}}
 	pkg.Status = status.ForError(pkg, errors.New("claiming revision istiod-1: forbidden"), at(1))
-	statustest.Package(t, pkg)
+	checkPackage(t, pkg)
 	if got := condition(pkg.Status.Conditions, v1alpha1.ConditionAvailable); got != "Unknown/Unknown: claiming revision istiod-1: forbidden" {
 		t.Errorf("of a package that was never looked at, Available is %s", got)
 	}
@@ -236,7 +235,7 @@ func TestForError(t *testing.T) {
 	pkg.Status = status.ForPackage(pkg, history.Sort(pkg, []v1alpha1.Revision{rolled(2, "1.29.0", good...)}), probes.Result{Status: probes.True}, nil, at(2))
 	before := pkg.Status.DeepCopy()
 	pkg.Status = status.ForError(pkg, errors.New("claiming revision istiod-1: forbidden"), at(3))
-	statustest.Package(t, pkg)
+	checkPackage(t, pkg)
 	for kind, want := range map[string]string{
 		v1alpha1.ConditionProgressing: "False/RolloutError: claiming revision istiod-1: forbidden",
 		v1alpha1.ConditionReady:       "False/NotReady: claiming revision istiod-1: forbidden",
@@ -276,7 +275,7 @@ func TestForTeardown(t *testing.T) {
 			got := status.ForTeardown(pkg, tc.result, tc.err, at(1))
 			again := status.ForTeardown(pkg, tc.result, tc.err, at(1))
 			pkg.Status = got
-			statustest.Package(t, pkg)
+			checkPackage(t, pkg)
 			stable(t, tc.reason, got, again, status.ForTeardown(pkg, tc.result, tc.err, at(61)))
 			for kind, want := range map[string]string{
 				v1alpha1.ConditionProgressing: "True/TearingDown: " + tc.want,

@@ -17,7 +17,6 @@ import (
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
-	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
 )
@@ -277,7 +276,7 @@ func TestForTarget_Conditions(t *testing.T) {
 			}
 			again := status.ForTarget(revision, o)
 			revision.Status = got
-			statustest.Revision(t, revision)
+			checkRevision(t, revision)
 			o.Now = at(1005)
 			stable(t, tc.reason, got, again, status.ForTarget(revision, o))
 		})
@@ -296,7 +295,7 @@ func TestForTarget_SuccessIsLatched(t *testing.T) {
 			o.Err = errors.New("no")
 		}
 		revision.Status = status.ForTarget(revision, o)
-		statustest.Revision(t, revision)
+		checkRevision(t, revision)
 		if !revision.Status.SucceededAt.Equal(ptr.To(at(100))) || condition(revision.Status.Conditions, v1alpha1.ConditionSucceeded) != "True/RolloutSuccess: the revision was rolled out" {
 			t.Errorf("after %s: succeeded at %v, %s", s, revision.Status.SucceededAt, condition(revision.Status.Conditions, v1alpha1.ConditionSucceeded))
 		}
