@@ -1,0 +1,179 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/revisionstest"
+)
+
+// isGone says whether the package is gone.
+func (l *line) isGone() bool {
+	l.t.Helper()
+	err := l.api.Get(l.t.Context(), types.NamespacedName{Name: "web"}, &v1alpha1.Package{})
+	return apierrors.IsNotFound(err)
+}
+
+func (l *line) deletePackage() {
+	l.t.Helper()
+	if err := l.api.Delete(l.t.Context(), l.pkg()); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func namespace(name string) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}
+}
+
+func TestWorker_Teardown(t *testing.T) {
+	held := configMap("last", "2")
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.revise(1, phase(configMap("first", "1"), configMap("old", "1")), phase(configMap("last", "1")))
+	if err := l.settle(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	l.revise(2, phase(configMap("first", "2"), namespace("kept")), phase(held), phase(deployment("gate", "v1")))
+	_ = l.settle(time.Second)
+	l.cluster.SetStatus(revisions.IDOf(unstructuredOf(namespace("kept"))), map[string]any{"phase": "Active"})
+	if err := l.settle(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	user := l.cluster.Client("user")
+	finalized := unstructuredOf(held)
+	if err := user.Get(t.Context(), types.NamespacedName{Namespace: "app", Name: "last"}, finalized); err != nil {
+		t.Fatal(err)
+	}
+	finalized.SetFinalizers([]string{"example.com/hold"})
+	if err := user.Update(t.Context(), finalized); err != nil {
+		t.Fatal(err)
+	}
+
+	l.deletePackage()
+	for range 4 {
+		_, _ = l.pass()
+		l.advance(time.Second)
+	}
+	want(t, "the last phases go first, and the next only when the one after it is gone", "objects",
+		[]string{"ConfigMap/first=2", "ConfigMap/last=2!", "ConfigMap/old=1", "Namespace/kept="}, l.objects())
+	want(t, "what is waited for is told", "conditions", "Ready=False/TearingDown Progressing=True/TearingDown Available=False/TearingDown", l.conditions())
+	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, "ConfigMap app/last of phase phase-2") || !strings.Contains(message, "example.com/hold") {
+		t.Errorf("the message does not name the object and its finalizer: %s", message)
+	}
+	result, err := l.pass()
+	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > time.Minute {
+		t.Errorf("error %v, again after %v; no watch tells when it goes on", err, result.RequeueAfter)
+	}
+
+	if err := user.Get(t.Context(), types.NamespacedName{Namespace: "app", Name: "last"}, finalized); err != nil {
+		t.Fatal(err)
+	}
+	finalized.SetFinalizers(nil)
+	if err := user.Update(t.Context(), finalized); err != nil {
+		t.Fatal(err)
+	}
+	for range 6 {
+		_, _ = l.pass()
+		l.advance(time.Second)
+	}
+	want(t, "what is retained stays, everything else is gone", "objects", []string{"Namespace/kept="}, l.objects())
+	if !l.isGone() {
+		t.Error("the package is still there")
+	}
+	want(t, "its watches are given up", "released users", 1, len(l.released))
+}
+
+func TestWorker_TeardownOrphans(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{DeletionPolicy: v1alpha1.DeletionPolicyOrphan})
+	l.revise(1, phase(configMap("a", "1")))
+	if err := l.settle(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	l.deletePackage()
+	for range 2 {
+		_, _ = l.pass()
+	}
+	want(t, "an orphan stays", "objects", []string{"ConfigMap/a=1"}, l.objects())
+	object := l.cluster.Objects()[0]
+	if _, labelled := object.GetLabels()[v1alpha1.LabelPackage]; labelled || len(object.GetOwnerReferences()) > 0 {
+		t.Errorf("an orphan does not carry our label and owner reference: %v %v", object.GetLabels(), object.GetOwnerReferences())
+	}
+	if !l.isGone() {
+		t.Error("the package is still there")
+	}
+}
+
+// What cannot be loaded does not keep a package from being deleted.
+func TestWorker_TeardownOfWhatCannotBeLoaded(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.reviseInSlice(1, "a", "1")
+	if err := l.settle(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	l.revise(2, phase(secret("ca")))
+	if err := l.settle(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	l.loseSlices()
+	l.deletePackage()
+	for range 4 {
+		_, _ = l.pass()
+		l.advance(time.Second)
+	}
+	want(t, "what the inventory knows of goes", "objects", nil, l.objects())
+	if !l.isGone() {
+		t.Errorf("the package is still there: %s", l.condition(v1alpha1.ConditionProgressing))
+	}
+}
+
+func TestWorker_TeardownErrors(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.revise(1, phase(configMap("a", "1")))
+	if err := l.settle(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	l.deletePackage()
+	l.cluster.Fail(revisionstest.Fault{Client: "strata", Verb: revisionstest.VerbDelete, Code: 403, Message: "policy"})
+	if _, err := l.pass(); err == nil {
+		t.Error("the error was not returned, so nobody would try again")
+	}
+	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, "policy") {
+		t.Errorf("the cause is not told: %s", message)
+	}
+	l.cluster.Heal()
+	l.refuse = func(write string) error {
+		if write == "patch web" {
+			return errRefused
+		}
+		return nil
+	}
+	_, _ = l.pass()
+	if _, err := l.pass(); err == nil || l.isGone() {
+		t.Errorf("the finalizer could not be taken off, got error %v", err)
+	}
+	l.refuse = nil
+	if _, err := l.pass(); err != nil || !l.isGone() {
+		t.Errorf("error %v, gone %t; want the package gone", err, l.isGone())
+	}
+}
+
+// Somebody else's finalizer on a package is not ours to wait for.
+func TestWorker_TeardownIsDone(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.change(func(pkg *v1alpha1.Package) { pkg.Finalizers = []string{"example.com/other"} })
+	l.deletePackage()
+	l.since()
+	result, err := l.pass()
+	writes, requests := l.since()
+	if err != nil || result.RequeueAfter != 0 || len(writes)+len(requests) > 0 {
+		t.Errorf("error %v, again after %v, writes %v, requests %v; want nothing", err, result.RequeueAfter, writes, requests)
+	}
+}
