@@ -66,8 +66,7 @@ func (b builder) goCommand(ctx context.Context, work string, args ...string) err
 	if err == nil {
 		return nil
 	}
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
+	if _, ran := errors.AsType[*exec.ExitError](err); !ran {
 		return err
 	}
 	return explainGo(b.goMod, output.String(), err)

@@ -50,6 +50,9 @@ func (p *Plane) Config() *rest.Config { return rest.CopyConfig(p.admin) }
 // client certificate. Such a user may do what RBAC allows, at first next to
 // nothing, so tests see real refusals.
 func (p *Plane) ConfigFor(user string, groups ...string) (*rest.Config, error) {
+	if user == "" {
+		return nil, errors.New("making a configuration: the user has no name")
+	}
 	pair, err := p.clusterCA.issue(pkix.Name{CommonName: user, Organization: groups})
 	if err != nil {
 		return nil, err
@@ -110,8 +113,9 @@ func writeKubeconfig(path, user string, config *rest.Config) error {
 }
 
 // Simulate plays further KWOK stages from now on, for kinds that did not exist
-// when the plane started, such as the kinds of a CRD. They must not concern
-// pods or nodes, which the default stages play.
+// when the plane started, such as those of a CRD, which must be established by
+// now: a KWOK that does not find a kind exits, and with it breaks the plane. They
+// must not concern pods or nodes, which the default stages play.
 func (p *Plane) Simulate(stages []byte) error {
 	if err := validateStages(stages); err != nil {
 		return fmt.Errorf("stages: %w", err)
@@ -185,18 +189,15 @@ func (p *Plane) stop() error {
 
 	// etcd and kube-apiserver, the first two, are what the others need to end
 	// well; those end together.
-	users, core := components, []*component(nil)
-	if len(components) > 2 {
-		core, users = components[:2], components[2:]
-	} else {
-		core, users = components, nil
-	}
-	errs := make([]error, len(users))
+	border := min(2, len(components))
+	core, users := components[:border], components[border:]
+	userErrs := make([]error, len(users))
 	var group sync.WaitGroup
 	for i, c := range users {
-		group.Go(func() { errs[i] = c.stop(stopGrace) })
+		group.Go(func() { userErrs[i] = c.stop(stopGrace) })
 	}
 	group.Wait()
+	errs := []error{errors.Join(userErrs...)}
 	for _, c := range slices.Backward(core) {
 		errs = append(errs, c.stop(stopGrace))
 	}
@@ -214,7 +215,7 @@ func (p *Plane) stop() error {
 func (p *Plane) wait(ctx context.Context, what string, ready func(context.Context) (bool, error)) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	var last error
+	last := errors.New("none")
 	for {
 		ok, err := ready(ctx)
 		if ok {
@@ -230,14 +231,18 @@ func (p *Plane) wait(ctx context.Context, what string, ready func(context.Contex
 			}
 			return fmt.Errorf("waiting for %s: the local Kubernetes was stopped", what)
 		case <-ctx.Done():
-			err := fmt.Errorf("waiting for %s: %w; see the logs in %s", what, context.Cause(ctx), filepath.Join(p.dataDir, "logs"))
-			if last != nil {
-				err = fmt.Errorf("%w; last answer: %w", err, last)
-			}
-			return err
+			return fmt.Errorf("waiting for %s: %w; last answer: %w; %s", what, context.Cause(ctx), last, p.whereLogsAre())
 		case <-ticker.C:
 		}
 	}
+}
+
+// whereLogsAre ends the message of a failed start.
+func (p *Plane) whereLogsAre() string {
+	if p.temporary {
+		return "its logs go with its temporary data folder; give a data folder to keep them"
+	}
+	return "see the logs in " + filepath.Join(p.dataDir, "logs")
 }
 
 // pollInterval is how often readiness is asked for.

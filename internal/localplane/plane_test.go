@@ -167,19 +167,39 @@ func TestTwoPlanesSideBySideAndComeBack(t *testing.T) {
 	})
 }
 
-func TestStartRefuses(t *testing.T) {
+// refusal is a change to good options that makes Start fail.
+type refusal struct {
+	reason string
+	change func(*localplane.Options)
+	want   string
+}
+
+func checkRefusals(t *testing.T, cases map[string]refusal) {
+	t.Helper()
+	ready := localplane.Options{Binaries: binaries(t)}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			options := ready
+			tc.change(&options)
+			p, err := localplane.Start(t.Context(), options)
+			if err == nil {
+				t.Fatalf("%s: Start succeeded (stopped: %v)", tc.reason, p.Stop())
+			}
+			if !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: Start() = %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestStartRefusesPorts(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
 	taken := listener.Addr().(*net.TCPAddr).Port
-	ready := localplane.Options{Binaries: binaries(t)}
-	cases := map[string]struct {
-		reason string
-		change func(*localplane.Options)
-		want   string
-	}{
+	checkRefusals(t, map[string]refusal{
 		"PortTaken": {
 			reason: "a given port is not replaced by another",
 			change: func(o *localplane.Options) { o.Ports.APIServer = taken },
@@ -195,6 +215,11 @@ func TestStartRefuses(t *testing.T) {
 			change: func(o *localplane.Options) { o.Ports.EtcdPeer = 70000 },
 			want:   "port 70000 for etcd's peers is not between 0 and 65535",
 		},
+	})
+}
+
+func TestStartRefusesPrograms(t *testing.T) {
+	checkRefusals(t, map[string]refusal{
 		"NoBinaries": {
 			reason: "the binaries were not built",
 			change: func(o *localplane.Options) { o.Binaries.Dir = "" },
@@ -205,6 +230,21 @@ func TestStartRefuses(t *testing.T) {
 			change: func(o *localplane.Options) { o.Binaries.Dir = t.TempDir() },
 			want:   "looking for etcd",
 		},
+		"AuditPolicy": {
+			reason: "kube-apiserver would not start",
+			change: func(o *localplane.Options) { o.AuditPolicy = []byte("kind: Other") },
+			want:   "audit policy: its kind is not Policy",
+		},
+		"APIServerArgument": {
+			reason: "a program that ends is named, with the end of its log",
+			change: func(o *localplane.Options) { o.APIServerArgs = []string{"--no-such-flag"} },
+			want:   "kube-apiserver exited (exit status 1); the last lines of its log",
+		},
+	})
+}
+
+func TestStartRefusesStages(t *testing.T) {
+	checkRefusals(t, map[string]refusal{
 		"StageOfWrongKind": {
 			reason: "KWOK would ignore it without a word",
 			change: func(o *localplane.Options) { o.Stages = []byte("apiVersion: v1\nkind: Secret\n") },
@@ -224,30 +264,7 @@ func TestStartRefuses(t *testing.T) {
 			},
 			want: "none.example",
 		},
-		"AuditPolicy": {
-			reason: "kube-apiserver would not start",
-			change: func(o *localplane.Options) { o.AuditPolicy = []byte("kind: Other") },
-			want:   "audit policy: its kind is not Policy",
-		},
-		"APIServerArgument": {
-			reason: "a program that ends is named, with the end of its log",
-			change: func(o *localplane.Options) { o.APIServerArgs = []string{"--no-such-flag"} },
-			want:   "kube-apiserver exited (exit status 1); the last lines of its log",
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			options := ready
-			tc.change(&options)
-			p, err := localplane.Start(t.Context(), options)
-			if err == nil {
-				t.Fatalf("%s: Start succeeded (stopped: %v)", tc.reason, p.Stop())
-			}
-			if !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: Start() = %v, want %q", tc.reason, err, tc.want)
-			}
-		})
-	}
+	})
 }
 
 func TestStartIsCancelled(t *testing.T) {

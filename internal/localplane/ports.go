@@ -59,6 +59,13 @@ func (p Ports) allFixed() bool {
 // pick returns the ports with free ones for every 0. Another process may take
 // one between now and the start of its user; Start tries again then.
 func (p Ports) pick() (Ports, error) {
+	var listeners []net.Listener
+	// Closed at the end, so that no two users get the same port.
+	defer func() {
+		for _, l := range listeners {
+			_ = l.Close()
+		}
+	}()
 	for _, u := range p.users() {
 		listener, err := net.Listen("tcp", address(*u.port))
 		switch {
@@ -67,9 +74,10 @@ func (p Ports) pick() (Ports, error) {
 		case err != nil:
 			return Ports{}, fmt.Errorf("port %d for %s cannot be used: %w; choose another or leave it 0", *u.port, u.user, err)
 		}
-		// Closed at the end, so that no two users get the same port.
-		defer listener.Close()
-		*u.port = listener.Addr().(*net.TCPAddr).Port
+		listeners = append(listeners, listener)
+		if bound, ok := listener.Addr().(*net.TCPAddr); ok {
+			*u.port = bound.Port
+		}
 	}
 	return p, nil
 }

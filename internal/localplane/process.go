@@ -4,6 +4,7 @@
 package localplane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -78,7 +79,8 @@ func startComponent(l *launcher, dataDir, name, path string, args []string) (*co
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
 	defer log.Close()
-	c.cmd = exec.Command(path, args...)
+	// No context ends it: etcd must outlive those who write to it, see stop.
+	c.cmd = exec.CommandContext(context.Background(), path, args...)
 	c.cmd.Dir = dataDir
 	c.cmd.Stdout, c.cmd.Stderr = log, log
 	// Every one of these programs also takes settings from its environment or

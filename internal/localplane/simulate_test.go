@@ -227,7 +227,7 @@ func TestStageForWebhookCA(t *testing.T) {
 	var fields string
 	for _, entry := range patched.ManagedFields {
 		if entry.Manager == "kwok" {
-			fields = string(entry.FieldsV1.Raw)
+			fields = entry.FieldsV1.GetRawString()
 		}
 	}
 	const want = `{"f:webhooks":{"k:{\"name\":\"a.example.com\"}":{"f:clientConfig":{"f:caBundle":{}}},"k:{\"name\":\"b.example.com\"}":{"f:clientConfig":{"f:caBundle":{}}}}}`
