@@ -135,6 +135,7 @@ func TestForPackage(t *testing.T) {
 		"RolledBack": {
 			reason:    "a line that was rolled back is ready, and says what runs and what was rejected",
 			revisions: []v1alpha1.Revision{archivedAt(rolled(1, "1.28.0", good...)), archivedAt(rolled(2, "1.29.0", halfway...)), rolled(3, "1.28.0", good...)},
+			spec:      v1alpha1.PackageSpec{Rollback: &v1alpha1.Rollback{RequestedAt: at(1)}},
 			before:    v1alpha1.PackageStatus{Rollback: &v1alpha1.RollbackStatus{RequestedAt: at(1), FromRevision: 2, ToRevision: 1, Revision: 3}}, serves: serves,
 			want:         summary{Current: 3, Target: 3, Highest: 3, Version: "1.28.0", Phase: "2/2", Probes: "3/3"},
 			wantProgress: "False/RolledOut: revision 3 (1.28.0) is rolled out", wantAvailable: "True/ProbesSucceeded: the operand serves",

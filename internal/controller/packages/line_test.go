@@ -19,8 +19,8 @@ import (
 func TestWorker_Claims(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	l.create(l.written(1, phase(configMap("a", "1"))))
-	if err := l.settle(10 * time.Second); err != nil {
-		t.Fatal(err)
+	if result, err := l.pass(); err != nil || result.RequeueAfter != 0 {
+		t.Fatalf("error %v, again after %v; the pass that claims goes on with what it has claimed", err, result.RequeueAfter)
 	}
 	r := l.revision(1)
 	if !metav1.IsControlledBy(r, l.pkg()) || r.Labels[v1alpha1.LabelPackage] != "web" {
