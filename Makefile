@@ -70,7 +70,41 @@ clean: ## Remove bin/; the local Kubernetes stays in .cache/
 
 ##@ Try it
 
-# DEMO: the targets demo and demo-down belong here.
+DEMO := $(CURDIR)/.local/demo
+ANNOTATION := unsupported.do-not-use.openshift.io
+CLASS := NAME:.metadata.name,INSTALLED:.status.conditions[?(@.type=="ControllerInstalled")].status,MESSAGE:.status.conditions[?(@.type=="ControllerInstalled")].message
+# status -w ends with 4 when nothing moves for --hold-timeout, which is what the
+# demo's bad revision has to do.
+HELD := || test $$? -eq 4
+
+.PHONY: demo
+demo: export KUBECONFIG := $(DEMO)/kubeconfig
+demo: build ## Install, upgrade, break and roll back istiod on a local Kubernetes
+	bin/strata down --dir $(DEMO)
+	bin/strata up --dir $(DEMO) --istio-version 1.29
+	$(DEMO)/kubectl apply -f config/samples/namespace.yaml -f config/samples/gatewayclass.yaml
+	@# 1. Istio 1.29 is rolled out phase by phase.
+	bin/strata status istiod-openshift-gateway --watch --revision 1 --timeout 3m
+	bin/strata tree istiod-openshift-gateway
+	$(DEMO)/kubectl get gatewayclass -o 'custom-columns=$(CLASS)'
+	@# 2. Istio 1.31 is rolled out over it; the tree tells what was written and what was not.
+	$(DEMO)/kubectl annotate gatewayclass openshift-default $(ANNOTATION)/istio-version=1.31
+	bin/strata status istiod-openshift-gateway --watch --revision 2 --timeout 3m
+	bin/strata tree istiod-openshift-gateway
+	@# 3. An image that cannot be pulled: the phase gate holds, revision 2 serves.
+	$(DEMO)/kubectl annotate gatewayclass openshift-default $(ANNOTATION)/istiod-image=registry.invalid/istio/pilot:broken
+	bin/strata status istiod-openshift-gateway --watch --revision 3 --timeout 3m --hold-timeout 8s $(HELD)
+	bin/strata tree istiod-openshift-gateway
+	bin/strata get
+	@# 4. Back to what worked. The front does not make the rejected content again.
+	bin/strata rollback istiod-openshift-gateway --to 2 --reason 'the image cannot be pulled' --yes --wait
+	bin/strata history istiod-openshift-gateway
+	$(DEMO)/kubectl get packages,revisions
+	bin/strata up --dir $(DEMO)
+
+.PHONY: demo-down
+demo-down: build ## Stop what the demo has left running, and remove its data
+	bin/strata down --dir $(DEMO)
 
 ##@ Check
 

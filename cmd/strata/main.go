@@ -12,12 +12,14 @@ import (
 	"syscall"
 
 	"github.com/strata-run/strata/internal/cli"
+	"github.com/strata-run/strata/internal/controller"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := cli.Run(ctx, cli.Config{
 		Args: os.Args, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv,
+		RunManager: controller.Run,
 	})
 	stop()
 	os.Exit(int(code))

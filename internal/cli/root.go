@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/strata-run/strata/internal/cli/output"
@@ -70,7 +71,6 @@ func newApp(c Config) *app {
 
 // Run runs the command line and returns what the process exits with.
 func Run(ctx context.Context, c Config) Code {
-	ctrllog.SetLogger(logr.Discard())
 	return newApp(c).execute(ctx)
 }
 
@@ -107,6 +107,13 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 130 interrupted.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			// Libraries have nothing to tell; up alone keeps a log.
+			if cmd.Name() != "up" {
+				ctrllog.SetLogger(logr.Discard())
+				klog.SetLogger(logr.Discard())
+			}
+		},
 	}
 	if len(a.Args) > 0 && strings.HasPrefix(filepath.Base(a.Args[0]), "kubectl-") {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl strata"}
@@ -134,6 +141,7 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 	}
 	add("look", a.getCommand(), a.historyCommand(), a.treeCommand(), a.statusCommand())
 	add("change", a.rollbackCommand())
+	add("local", a.upCommand(), a.downCommand())
 	add("", a.versionCommand(), a.optionsCommand(), a.completionCommand())
 	return root
 }

@@ -35,11 +35,12 @@ the rollout.
 With --watch the rollout is followed until it is done or cannot succeed: in place
 on a terminal, else with one line for each change. A package that does not exist
 yet is waited for, and when a newer revision becomes the target, that is
-followed. With -o json each change is one JSON document on one line.
+followed, unless --revision names one. With -o json each change is one JSON document on one line.
 
 Exit codes: 0 rolled out; 1 not rolled out (without --watch); 3 it cannot succeed
 by waiting (a collision, an invalid revision, a deadline exceeded); 4 the time
-was over; 5 the revision of --revision was superseded; 6 there is no such package; 7 no cluster answers.`,
+was over; 5 a newer revision took the place of --revision; 6 there is no such
+package; 7 no cluster answers.`,
 		Example: `  strata status istiod-openshift-gateway
   strata status istiod-openshift-gateway -w --timeout 5m
 
@@ -171,9 +172,9 @@ type watcher struct {
 	// reached then.
 	moved    time.Time
 	progress string
-	// lost is set while the connection is interrupted, absent and podsDenied once
-	// they have been noted.
-	lost, absent, podsDenied bool
+	// lost is set while the connection is interrupted; absent (no package), early
+	// (no such revision) and podsDenied once they have been noted.
+	lost, absent, early, podsDenied bool
 }
 
 // take brings the snapshot up to date and shows what is new. It says whether
@@ -228,14 +229,19 @@ func (w *watcher) show(ctx context.Context) (bool, error) {
 	if err := w.checkTarget(s); err != nil {
 		return false, err
 	}
+	if s.Package.TargetRevision < w.options.revision {
+		if !w.early {
+			w.app.note("Revision %d does not exist yet; waiting for it.", w.options.revision)
+		}
+		w.early = true
+		return false, nil
+	}
 	w.noteProgress(s)
 	if err := w.write(s); err != nil {
 		return false, err
 	}
 	w.last = &s
 	switch {
-	case s.Package.TargetRevision < w.options.revision:
-		return false, nil
 	case s.Verdict == VerdictRolledOut:
 		return true, nil
 	case s.Verdict == VerdictFailed:
@@ -323,6 +329,8 @@ func (w *watcher) where() string {
 	switch {
 	case w.last == nil && w.absent:
 		return "package " + w.options.name + " does not exist"
+	case w.last == nil && w.early:
+		return fmt.Sprintf("package %s has no revision %d", w.options.name, w.options.revision)
 	case w.last == nil:
 		return "nothing was read of package " + w.options.name
 	}

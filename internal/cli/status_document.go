@@ -111,12 +111,12 @@ func judge(pkg *v1alpha1.Package, target *v1alpha1.Revision) (Verdict, string) {
 	case target == nil:
 		return VerdictInProgress, message
 	case pkg.Status.TargetRevision != target.Spec.Revision, target.Status.ObservedGeneration < target.Generation:
-		return VerdictInProgress, fmt.Sprintf("the controller has not looked at revision %d yet", target.Spec.Revision)
+		return VerdictInProgress, notLookedAt(target.Spec.Revision)
 	}
 	c := meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionProgressing)
 	switch {
 	case c == nil:
-		return VerdictInProgress, fmt.Sprintf("the controller has not looked at revision %d yet", target.Spec.Revision)
+		return VerdictInProgress, notLookedAt(target.Spec.Revision)
 	case terminalReasons[c.Reason]:
 		return VerdictFailed, c.Reason + ": " + c.Message
 	case c.Reason == v1alpha1.ReasonRolledOut && history.Succeeded(target) && (state == c.Reason || state == v1alpha1.ReasonRolledBack):

@@ -177,7 +177,7 @@ func transitions(before *Status, after Status) []string {
 		lines = append(lines, targetLine(after))
 	}
 	if after.Target == nil {
-		return changedOnly(before, lines, prefixed(after.Package.State+": ", after.Message))
+		return lines
 	}
 	lines = append(lines, phaseTransitions(before, after)...)
 	held, heldBefore := heldText(after), ""
@@ -201,17 +201,10 @@ func transitions(before *Status, after Status) []string {
 	return lines
 }
 
-func changedOnly(before *Status, lines []string, text string) []string {
-	if before != nil {
-		return nil
-	}
-	return append(lines, text)
-}
-
 func targetLine(s Status) string {
 	t := s.Target
 	if t == nil {
-		return "no revision yet"
+		return "no revision yet" + prefixed(": ", s.Package.Message)
 	}
 	text := "revision " + withVersion(t.Revision, t.Version) + " is the target"
 	if s.Package.CurrentRevision != 0 && s.Package.CurrentRevision != t.Revision {

@@ -104,13 +104,16 @@ func TestStatusWatch_Ends(t *testing.T) {
 		code    Code
 		err     string
 	}{
-		"Done":      {reason: "There is nothing to wait for.", fixture: "done", code: CodeOK},
-		"Collision": {reason: "Waiting does not help.", fixture: "collision", code: CodeTerminal, err: "ObjectCollisions"},
-		"Deadline":  {reason: "Nor does it here.", fixture: "deadline", code: CodeTerminal, err: "nothing moved for 10m0s"},
-		"Deleting":  {reason: "Nor here.", fixture: "deleting", code: CodeTerminal, err: "being deleted"},
-		"Timeout":   {reason: "The object that holds it is named.", fixture: "bad_image", args: []string{"--timeout", "200ms"}, code: CodeTimeout, err: "not rolled out after 200ms: package istiod-openshift-gateway waits for Deployment"},
-		"Held":      {reason: "Nothing has moved for long enough.", fixture: "bad_image", args: []string{"--hold-timeout", "1s"}, code: CodeTimeout, err: "nothing has moved for 1s: package istiod-openshift-gateway waits for Deployment"},
-		"Absent":    {reason: "A package that never comes.", args: []string{"--timeout", "200ms"}, code: CodeTimeout, err: "does not exist"},
+		"Done":       {reason: "There is nothing to wait for.", fixture: "done", code: CodeOK},
+		"Collision":  {reason: "Waiting does not help.", fixture: "collision", code: CodeTerminal, err: "ObjectCollisions"},
+		"Deadline":   {reason: "Nor does it here.", fixture: "deadline", code: CodeTerminal, err: "nothing moved for 10m0s"},
+		"Deleting":   {reason: "Nor here.", fixture: "deleting", code: CodeTerminal, err: "being deleted"},
+		"Timeout":    {reason: "The object that holds it is named.", fixture: "bad_image", args: []string{"--timeout", "200ms"}, code: CodeTimeout, err: "not rolled out after 200ms: package istiod-openshift-gateway waits for Deployment"},
+		"Held":       {reason: "Nothing has moved for long enough.", fixture: "bad_image", args: []string{"--hold-timeout", "1s"}, code: CodeTimeout, err: "nothing has moved for 1s: package istiod-openshift-gateway waits for Deployment"},
+		"NoRevision": {reason: "A revision that never comes.", fixture: "done", args: []string{"--revision", "4", "--timeout", "200ms"}, code: CodeTimeout, err: "has no revision 4"},
+		"Superseded": {reason: "A revision that is history.", fixture: "done", args: []string{"--revision", "2"}, code: CodeSuperseded, err: "revision 2 was superseded: revision 3"},
+		"TheTarget":  {reason: "The revision that is asked for.", fixture: "done", args: []string{"--revision", "3"}, code: CodeOK},
+		"Absent":     {reason: "A package that never comes.", args: []string{"--timeout", "200ms"}, code: CodeTimeout, err: "does not exist"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +185,7 @@ func TestRollback_Wait(t *testing.T) {
 		go func() {
 			w.done <- tm.start(t.Context(), &w.out, &w.err, "rollback", fixturePackage, "--yes", "--wait", "--timeout", "20s")
 		}()
-		w.sees("is the target")
+		w.sees("Revision 4 does not exist yet; waiting for it.")
 		return w
 	}
 	t.Run("Done", func(t *testing.T) {

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -131,7 +132,15 @@ func summarisePackage(p *v1alpha1.Package, revisions []v1alpha1.Revision) Packag
 		s.AvailableMessage = c.Message
 	}
 	s.State, s.Message = packageState(p)
+	if line.Target != nil && s.TargetRevision != p.Status.TargetRevision && p.DeletionTimestamp.IsZero() {
+		s.State, s.Message = statePending, notLookedAt(s.TargetRevision)
+	}
 	return s
+}
+
+// notLookedAt says that a revision is newer than what the controller has seen.
+func notLookedAt(revision int64) string {
+	return fmt.Sprintf("the controller has not looked at revision %d yet", revision)
 }
 
 // packageState is a word for what the Package does, and its message.

@@ -287,6 +287,9 @@ func reasonLines(o TreeObject, now time.Time) []output.Span {
 // mostPods is how many pods of a workload are shown.
 const mostPods = 3
 
+// mostListed is how many objects of an older revision are listed unasked.
+const mostListed = 8
+
 // older are the lines below a revision that is not the target: what became of
 // its objects.
 func (w treeWriter) older(r TreeRevision, p PackageSummary) []output.Node {
@@ -302,7 +305,7 @@ func (w treeWriter) older(r TreeRevision, p PackageSummary) []output.Node {
 			return
 		}
 		node := output.Node{Line: output.Line{{Text: mark + " ", Style: style}, {Text: countObjects(len(objects)) + " " + words}}}
-		if list || w.expand {
+		if list && len(objects) <= mostListed || w.expand {
 			for _, object := range objects {
 				node.Children = append(node.Children, w.object(object))
 			}

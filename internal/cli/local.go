@@ -1,0 +1,207 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Local is the document of `strata up`: a local cluster and where its things are.
+// The process that runs it, the supervisor, keeps it in the folder, in state.json.
+type Local struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Phase is Starting, Ready, Stopping or Failed.
+	Phase LocalPhase `json:"phase"`
+	// Message is the step that is under way, or why it failed.
+	Message string `json:"message,omitempty"`
+	// PID is the supervisor's process.
+	PID int `json:"pid"`
+	// Server is the API server's address, Kubernetes its version.
+	Server     string `json:"server,omitempty"`
+	Kubernetes string `json:"kubernetes,omitempty"`
+	// Kubeconfig is the path of an administrator's kubeconfig.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// Kubectl is the path of a kubectl of the same version.
+	Kubectl string `json:"kubectl,omitempty"`
+	// Log is the path of the log of the supervisor and the manager.
+	Log string `json:"log,omitempty"`
+	// Manager is true when Strata's manager runs beside the cluster.
+	Manager bool `json:"manager"`
+	// ReadyAt is since when it is ready.
+	ReadyAt *metav1.Time `json:"readyAt,omitempty"`
+}
+
+// LocalPhase is where a local cluster stands.
+type LocalPhase string
+
+// The phases of a local cluster.
+const (
+	LocalStarting LocalPhase = "Starting"
+	LocalReady    LocalPhase = "Ready"
+	LocalStopping LocalPhase = "Stopping"
+	LocalFailed   LocalPhase = "Failed"
+)
+
+// localDir is the folder of a local cluster.
+type localDir string
+
+// defaultLocalDir is $STRATA_DIR, else strata/local in the user's state folder.
+func defaultLocalDir(getenv func(string) string) string {
+	if dir := getenv("STRATA_DIR"); dir != "" {
+		return dir
+	}
+	state := getenv("XDG_STATE_HOME")
+	if state == "" {
+		state = filepath.Join(getenv("HOME"), ".local", "state")
+	}
+	return filepath.Join(state, "strata", "local")
+}
+
+// openLocalDir is the folder at a path, made absolute. It does not make it.
+func openLocalDir(path string) (localDir, error) {
+	dir, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("finding the folder %s: %w", path, err)
+	}
+	return localDir(dir), nil
+}
+
+func (d localDir) path(name string) string { return filepath.Join(string(d), name) }
+func (d localDir) lockFile() string        { return d.path("supervisor.lock") }
+func (d localDir) stateFile() string       { return d.path("state.json") }
+func (d localDir) logFile() string         { return d.path("supervisor.log") }
+func (d localDir) kubeconfig() string      { return d.path("kubeconfig") }
+func (d localDir) planeDir() string        { return d.path("kubernetes") }
+func (d localDir) kubectl() string         { return d.path("kubectl") }
+
+// create makes the folder, for the user alone: it holds keys.
+func (d localDir) create() error {
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return fmt.Errorf("making the folder: %w", err)
+	}
+	return nil
+}
+
+// link puts a kubectl of the cluster's version where people find it.
+func (d localDir) link(kubectl string) error {
+	if err := os.Remove(d.kubectl()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("linking kubectl: %w", err)
+	}
+	if err := os.Symlink(kubectl, d.kubectl()); err != nil {
+		return fmt.Errorf("linking kubectl: %w", err)
+	}
+	return nil
+}
+
+// errHeld is that a supervisor runs in the folder.
+var errHeld = errors.New("a supervisor holds the folder")
+
+// hold takes the folder for this process, until the file is closed or the process
+// ends, however it ends. The error is errHeld when another process has it.
+func (d localDir) hold() (*os.File, error) {
+	for {
+		f, err := os.OpenFile(d.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("locking the folder: %w", err)
+		}
+		if err := lockFile(f); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		// Whoever held it before may have removed the file that is locked now.
+		opened, err := f.Stat()
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("locking the folder: %w", err), f.Close())
+		}
+		if present, err := os.Stat(d.lockFile()); err == nil && os.SameFile(opened, present) {
+			return f, nil
+		}
+		if err := f.Close(); err != nil {
+			return nil, fmt.Errorf("locking the folder: %w", err)
+		}
+	}
+}
+
+// holder is the process of the supervisor that runs in the folder, 0 when none
+// does. The system knows it, so nothing that a dead supervisor has left behind can
+// deceive.
+func (d localDir) holder() (int, error) {
+	f, err := os.OpenFile(d.lockFile(), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("looking at the folder's lock: %w", err)
+	}
+	pid, err := holderOf(f)
+	return pid, errors.Join(err, f.Close())
+}
+
+// read is what the supervisor has written last; the zero value when it has
+// written nothing.
+func (d localDir) read() (Local, error) {
+	var l Local
+	text, err := os.ReadFile(d.stateFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &l)
+	}
+	if err != nil {
+		return l, fmt.Errorf("reading %s: %w", d.stateFile(), err)
+	}
+	return l, nil
+}
+
+// write replaces the state, at once for whoever reads it.
+func (d localDir) write(l Local) error {
+	l.TypeMeta = documentType("Local")
+	text, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the state: %w", err)
+	}
+	next := d.stateFile() + ".next"
+	if err := os.WriteFile(next, append(text, '\n'), 0o600); err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	if err := os.Rename(next, d.stateFile()); err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	return nil
+}
+
+// clear removes what a local cluster has left in the folder, and the folder when
+// nothing else is in it. It says whether there was anything. The error is errHeld
+// when a supervisor has started meanwhile.
+func (d localDir) clear() (bool, error) {
+	lock, err := d.hold()
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = lock.Close() }()
+	found := false
+	for _, path := range []string{d.planeDir(), d.kubeconfig(), d.kubectl(), d.logFile(), d.stateFile(), d.lockFile()} {
+		if _, err := os.Stat(path); err == nil && path != d.lockFile() {
+			found = true
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return found, fmt.Errorf("removing the data: %w", err)
+		}
+	}
+	// Whatever else is in the folder is not ours, and keeps it.
+	_ = os.Remove(string(d))
+	return found, nil
+}
+
+// pollInterval is how often the folder of a local cluster is looked at.
+const pollInterval = 100 * time.Millisecond

@@ -1,0 +1,216 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/strata-run/strata/internal/controller"
+)
+
+// childVariable makes the test's program act as the command line, which `up`
+// starts anew as the supervisor.
+const childVariable = "STRATA_CLI_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) == "" {
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := Run(ctx, Config{
+		Args: os.Args, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, RunManager: standIn,
+	})
+	stop()
+	os.Exit(int(code))
+}
+
+// standIn stands in for the manager: it says who it is in the log, is healthy, and
+// ends with the context.
+func standIn(ctx context.Context, cfg *rest.Config, o controller.Options) error {
+	c, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return err
+	}
+	who, err := c.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "the manager is %s\n", who.Status.UserInfo.Username)
+	if o.IstioVersion == "1.28" {
+		return errors.New("the manager does not like 1.28")
+	}
+	server := &http.Server{Addr: o.HealthAddress, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ReadHeaderTimeout: time.Second}
+	go func() {
+		<-ctx.Done()
+		_ = server.Close()
+	}()
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// local is a terminal with a folder for a local cluster, which is stopped at the
+// end of the test.
+func local(t *testing.T) (dir localDir, run func(args ...string) result) {
+	t.Helper()
+	t.Setenv(childVariable, "1")
+	dir = localDir(filepath.Join(t.TempDir(), "local"))
+	run = func(args ...string) result {
+		t.Helper()
+		var out, err buffer
+		a := newApp(Config{
+			Args: append([]string{"strata"}, args...), In: strings.NewReader(""), Out: &out, Err: &err, Getenv: os.Getenv, RunManager: standIn,
+		})
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+		defer cancel()
+		return result{code: a.execute(ctx), out: out.String(), err: err.String()}
+	}
+	t.Setenv("STRATA_DIR", string(dir))
+	t.Cleanup(func() { run("down") })
+	return dir, run
+}
+
+func TestUpAndDown(t *testing.T) {
+	dir, run := local(t)
+	run("down").wants(t, CodeOK, "", "No local cluster runs in ")
+	run("up").wants(t, CodeOK, "export KUBECONFIG="+dir.kubeconfig(), "Starting Kubernetes.")
+	if t.Failed() {
+		t.Fatalf("log:\n%s", tail(dir.logFile(), 40))
+	}
+	var l Local
+	parse(t, run("up", "-o", "json"), &l)
+	if holder, err := dir.holder(); err != nil || l.PID != holder || l.Phase != LocalReady || !l.Manager {
+		t.Errorf("got %+v, held by %d: %v", l, holder, err)
+	}
+	run("up").wants(t, CodeOK, "with Strata's manager", "The local cluster is up already.")
+	if log := tail(dir.logFile(), 100); !strings.Contains(log, "the manager is system:serviceaccount:strata-system:strata-manager") {
+		t.Errorf("the manager must not be an administrator; log:\n%s", log)
+	}
+	t.Setenv("KUBECONFIG", dir.kubeconfig())
+	run("get").wants(t, CodeOK, "", "No packages found.")
+	run("version").wants(t, CodeOK, "Server: Kubernetes "+l.Kubernetes+" at "+l.Server+", strata.run/v1alpha1", "")
+	run("get", "--server", l.Server+"/nowhere").wants(t, CodeNotFound, "", "has no Strata")
+
+	run("down").wants(t, CodeOK, "", "The local cluster is stopped and its data removed.")
+	if _, err := os.Stat(string(dir)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+	run("get").wants(t, CodeUnreachable, "", "strata up")
+}
+
+// TestUp_AfterAKill has a supervisor that ended without a chance to clean up: what
+// it left behind neither hinders the next one nor makes anybody signal a process
+// that is someone else's by now.
+func TestUp_AfterAKill(t *testing.T) {
+	dir, run := local(t)
+	if err := dir.create(); err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.write(Local{Phase: LocalReady, PID: os.Getpid()}); err != nil {
+		t.Fatal(err)
+	}
+	signalled := make(chan os.Signal, 1)
+	signal.Notify(signalled, syscall.SIGTERM)
+	defer signal.Stop(signalled)
+	run("up").wants(t, CodeOK, "export KUBECONFIG=", "Starting Kubernetes.")
+	l, err := dir.read()
+	if err != nil || l.PID == os.Getpid() {
+		t.Fatalf("got process %d, %v", l.PID, err)
+	}
+	if err := syscall.Kill(l.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if holder, err := dir.holder(); err != nil || holder == 0 {
+			break
+		}
+		<-time.After(pollInterval)
+	}
+	if err := dir.write(Local{Phase: LocalReady, PID: os.Getpid()}); err != nil {
+		t.Fatal(err)
+	}
+	run("down").wants(t, CodeOK, "", "what one had left behind is removed")
+	select {
+	case <-signalled:
+		t.Error("a process that holds nothing was signalled")
+	default:
+	}
+}
+
+func TestUp_Failures(t *testing.T) {
+	t.Run("ManagerEnds", func(t *testing.T) {
+		dir, run := local(t)
+		run("up", "--istio-version", "1.28").wants(t, CodeFalse, "", "starting the manager: the manager does not like 1.28")
+		if holder, err := dir.holder(); holder != 0 || err != nil {
+			t.Errorf("process %d still runs the cluster: %v", holder, err)
+		}
+	})
+	t.Run("WrongVersion", func(t *testing.T) {
+		_, run := local(t)
+		run("up", "--istio-version", "0.1").wants(t, CodeUsage, "", "--istio-version")
+	})
+	t.Run("WrongCRDs", func(t *testing.T) {
+		_, run := local(t)
+		run("up", "--gateway-api-crds", t.TempDir()).wants(t, CodeUsage, "", "there are no *.yaml files")
+	})
+}
+
+func TestGatewayAPIDir(t *testing.T) {
+	dir, err := gatewayAPIDir(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := manifestsIn(os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if o.GetName() == "gatewayclasses.gateway.networking.k8s.io" {
+			return
+		}
+	}
+	t.Errorf("no GatewayClass among the %d objects of %s", len(objects), dir)
+}
+
+func TestDefaultLocalDir(t *testing.T) {
+	cases := map[string]struct {
+		env  map[string]string
+		want string
+	}{
+		"Home":   {env: map[string]string{"HOME": "/home/a"}, want: "/home/a/.local/state/strata/local"},
+		"State":  {env: map[string]string{"HOME": "/home/a", "XDG_STATE_HOME": "/state"}, want: "/state/strata/local"},
+		"Strata": {env: map[string]string{"XDG_STATE_HOME": "/state", "STRATA_DIR": "/mine"}, want: "/mine"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := defaultLocalDir(func(key string) string { return tc.env[key] }); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestShellQuote(t *testing.T) {
+	for in, want := range map[string]string{"/home/a/kubeconfig": "/home/a/kubeconfig", "/a b": "'/a b'", "/it's": `'/it'\''s'`} {
+		if got := shellQuote(in); got != want {
+			t.Errorf("shellQuote(%q): got %s, want %s", in, got, want)
+		}
+	}
+}
