@@ -1,0 +1,77 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deptest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const importerSource = `package importer
+
+import (
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions"
+)
+
+// Name and New are here to use what is imported.
+var (
+	Name = v1alpha1.LabelPackage
+	New  = revisions.New
+	True = probes.True
+)
+`
+
+// notForImporters are what an importer of the public packages must not have to
+// build.
+var notForImporters = []string{
+	Module + "/internal", "alias.strata.run", "github.com/google/cel-go", "helm.sh/helm", "istio.io",
+	"sigs.k8s.io/controller-runtime/pkg/builder", "sigs.k8s.io/controller-runtime/pkg/manager",
+}
+
+// TestImporter proves that another module can use the public packages. Our go.mod
+// replaces the aliases of older Istio modules, and a replacement does not reach
+// importers; it must not hinder them.
+func TestImporter(t *testing.T) {
+	checkout, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod": fmt.Sprintf("module importer.invalid/importer\n\ngo 1.26.0\n\nrequire %s v0.0.0\n\nreplace %s => %s\n", Module, Module, checkout),
+		"go.sum": string(sums), "importer.go": importerSource,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		var complaint strings.Builder
+		command := exec.CommandContext(t.Context(), "go", args...)
+		command.Dir, command.Stderr = dir, &complaint
+		answer, err := command.Output()
+		if err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, complaint.String())
+		}
+		return string(answer)
+	}
+	run("mod", "tidy")
+	run("build", "./...")
+	for built := range strings.FieldsSeq(run("list", "-deps", "./...")) {
+		if below(built, notForImporters) {
+			t.Errorf("an importer of the public packages has to build %s", built)
+		}
+	}
+}

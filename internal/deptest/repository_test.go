@@ -1,0 +1,47 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deptest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// root is the repository's root.
+var root = filepath.Join("..", "..")
+
+// TestRepository holds this repository to all rules.
+func TestRepository(t *testing.T) {
+	architecture, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := ReadTable(bytes.NewReader(architecture))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages, err := ReadTree(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packages) < 20 {
+		t.Fatalf("%s holds only %d packages: is it the repository's root?", root, len(packages))
+	}
+	checks := map[string]func() []string{
+		"Imports":   func() []string { return Imports(rows, packages) },
+		"Names":     func() []string { return Names(packages) },
+		"Comments":  func() []string { return Comments(packages) },
+		"Libraries": func() []string { return Libraries(packages) },
+		"Writers":   func() []string { return Writers(packages) },
+	}
+	for name, check := range checks {
+		t.Run(name, func(t *testing.T) {
+			for _, problem := range check() {
+				t.Error(problem)
+			}
+		})
+	}
+}
