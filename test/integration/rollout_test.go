@@ -238,10 +238,26 @@ func TestTeardown(t *testing.T) {
 // garbage collector.
 func TestOrphan(t *testing.T) {
 	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason  string
+		policy  v1alpha1.DeletionPolicy
+		options []client.DeleteOption
+	}{
+		"ByPolicy": {reason: "the package says so", policy: v1alpha1.DeletionPolicyOrphan},
+		"ByDelete": {reason: "kubectl delete --cascade=orphan says so", options: []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationOrphan)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			orphan(t, tc.policy, tc.options...)
+		})
+	}
+}
+
+func orphan(t *testing.T, policy v1alpha1.DeletionPolicy, options ...client.DeleteOption) {
 	ns := planetest.Namespace(t, plane)
-	pkg := newPackage(t, v1alpha1.PackageSpec{DeletionPolicy: v1alpha1.DeletionPolicyOrphan}, phase("one", configMapManifest(t, ns, "a", "1")))
+	pkg := newPackage(t, v1alpha1.PackageSpec{DeletionPolicy: policy}, phase("one", configMapManifest(t, ns, "a", "1")))
 	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
-	must(t, admin.Delete(t.Context(), pkg))
+	must(t, admin.Delete(t.Context(), pkg, options...))
 	planetest.Eventually(t, "the package to go", func() (bool, error) {
 		return !exists(t, &v1alpha1.Package{}, "", pkg.Name), nil
 	})

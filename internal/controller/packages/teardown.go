@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -33,7 +34,7 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 		var result revisions.TeardownResult
 		if err == nil {
 			result, err = w.Engine.Teardown(ctx, revisions.Teardown{
-				Owner: ownerOf(pkg), Revision: loaded, Orphan: pkg.Spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan,
+				Owner: ownerOf(pkg), Revision: loaded, Orphan: orphans(pkg),
 			})
 		}
 		all.Objects = append(all.Objects, result.Objects...)
@@ -44,6 +45,13 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 		}
 	}
 	return loop.Outcome{Gone: true}, w.letGo(ctx, pkg)
+}
+
+// orphans says whether a package's objects are to stay: by its policy, or because
+// it was deleted with kubectl delete --cascade=orphan.
+func orphans(pkg *v1alpha1.Package) bool {
+	return pkg.Spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan ||
+		controllerutil.ContainsFinalizer(pkg, metav1.FinalizerOrphanDependents)
 }
 
 // placed is a revision as it may stand on the cluster. Of content that is lost, or
