@@ -55,7 +55,7 @@ func Unpack(slice *v1alpha1.ObjectSlice) ([]*unstructured.Unstructured, error) {
 		return nil, altered("holds other content than its name says (%s)", SliceName(raw))
 	}
 	var manifests []*unstructured.Unstructured
-	for _, line := range bytes.Split(raw, []byte("\n")) {
+	for line := range bytes.SplitSeq(raw, []byte("\n")) {
 		manifest := &unstructured.Unstructured{}
 		if err := manifest.UnmarshalJSON(line); err != nil {
 			return nil, altered("holds a manifest that cannot be read: %v", err)

@@ -109,7 +109,7 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		return err
 	}
 	publisher := &front.Publisher{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now}
-	return whenServed(mgr, gatewayv1.SchemeGroupVersion.WithKind("GatewayClass"), func() error {
+	return whenServed(mgr, runtimeKind{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Kind: "GatewayClass"}, func() error {
 		return front.Setup(mgr, &gatewayv1.GatewayClass{}, &front.Reconciler[*gatewayv1.GatewayClass]{
 			Front: gatewayClassFront(o), Client: mgr.GetClient(), Publisher: publisher,
 		})

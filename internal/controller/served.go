@@ -30,16 +30,21 @@ func whenServed(mgr manager.Manager, kind runtimeKind, setUp func() error) error
 	}
 	mgr.GetLogger().Info("Kind is not served, its front waits for its CustomResourceDefinition", "kind", kind.String())
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		err := wait.PollUntilContextCancel(ctx, servedInterval, false, func(context.Context) (bool, error) {
-			served, err := isServed(mgr.GetRESTMapper(), kind)
-			if err != nil {
-				mgr.GetLogger().Error(err, "Looking for a kind", "kind", kind.String())
-			}
-			return served, nil
-		})
-		if err != nil {
-			return nil // the manager stops
+		if !awaitServed(ctx, mgr, kind) {
+			return nil
 		}
 		return setUp()
 	}))
+}
+
+// awaitServed waits until a kind is served; it is not when the manager stops first.
+func awaitServed(ctx context.Context, mgr manager.Manager, kind runtimeKind) bool {
+	err := wait.PollUntilContextCancel(ctx, servedInterval, false, func(context.Context) (bool, error) {
+		served, err := isServed(mgr.GetRESTMapper(), kind)
+		if err != nil {
+			mgr.GetLogger().Error(err, "Looking for a kind", "kind", kind.String())
+		}
+		return served, nil
+	})
+	return err == nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 )
@@ -210,7 +209,7 @@ func TestLine_Next(t *testing.T) {
 					Labels: map[string]string{v1alpha1.LabelPackage: "istiod"},
 					OwnerReferences: []metav1.OwnerReference{{
 						APIVersion: "strata.run/v1alpha1", Kind: "Package", Name: "istiod", UID: "p",
-						Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+						Controller: new(true), BlockOwnerDeletion: new(true),
 					}},
 				},
 				Spec: v1alpha1.RevisionSpec{

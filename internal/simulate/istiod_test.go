@@ -20,7 +20,7 @@ func TestIstiod(t *testing.T) {
 		t.Fatal(err)
 	}
 	kinds := map[string]bool{}
-	for _, document := range strings.Split(string(content), "---\n") {
+	for document := range strings.SplitSeq(string(content), "---\n") {
 		var stage struct {
 			Kind string
 			Spec struct {

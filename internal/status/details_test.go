@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
@@ -42,7 +41,7 @@ func TestForTarget_PhasesAndCounts(t *testing.T) {
 			reason:  "a phase is complete with its last object",
 			observe: observe(200, phase{name: "crds", objects: []stand{ready}}, phase{name: "plane", objects: []stand{ready, failing}}),
 			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: ptr.To(at(200))},
+				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(200))},
 				{Name: "plane", State: v1alpha1.PhaseProgressing, Objects: 2, Ready: 1},
 			},
 			wantPhase: "1/2", wantProbes: "2/3",
@@ -51,7 +50,7 @@ func TestForTarget_PhasesAndCounts(t *testing.T) {
 			reason:  "the time of completion stays while the phase is complete",
 			observe: observe(300, phase{name: "crds", objects: []stand{ready}}, phase{name: "plane", objects: []stand{ready, failing}}),
 			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: ptr.To(at(200))},
+				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(200))},
 				{Name: "plane", State: v1alpha1.PhaseProgressing, Objects: 2, Ready: 1},
 			},
 			wantPhase: "1/2", wantProbes: "2/3",
@@ -64,7 +63,7 @@ func TestForTarget_PhasesAndCounts(t *testing.T) {
 				return o
 			}(),
 			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: ptr.To(at(200))},
+				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(200))},
 				{Name: "plane", State: v1alpha1.PhaseProgressing, Objects: 2, Ready: 1},
 			},
 			wantPhase: "1/2", wantProbes: "2/3",
@@ -73,7 +72,7 @@ func TestForTarget_PhasesAndCounts(t *testing.T) {
 			reason:  "content that cannot be loaded keeps what was known",
 			observe: status.Observation{Err: &content.UnavailableError{Slice: "sha256-1", Reason: "does not exist"}, Now: at(360)},
 			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: ptr.To(at(200))},
+				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(200))},
 				{Name: "plane", State: v1alpha1.PhaseProgressing, Objects: 2, Ready: 1},
 			},
 			wantPhase: "1/2", wantProbes: "2/3",
@@ -91,8 +90,8 @@ func TestForTarget_PhasesAndCounts(t *testing.T) {
 			reason:  "success",
 			observe: observe(500, phase{name: "crds", objects: []stand{ready}}, phase{name: "plane", objects: []stand{ready, ready}}),
 			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: ptr.To(at(500))},
-				{Name: "plane", State: v1alpha1.PhaseComplete, Objects: 2, Ready: 2, CompletedAt: ptr.To(at(500))},
+				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(500))},
+				{Name: "plane", State: v1alpha1.PhaseComplete, Objects: 2, Ready: 2, CompletedAt: new(at(500))},
 			},
 			wantPhase: "2/2", wantProbes: "3/3",
 		},
@@ -100,8 +99,8 @@ func TestForTarget_PhasesAndCounts(t *testing.T) {
 			reason:  "after success the time of completion is that of the rollout, whatever a probe says now",
 			observe: observe(600, phase{name: "crds", objects: []stand{failing}}, phase{name: "plane", objects: []stand{ready, ready}}),
 			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseProgressing, Objects: 1, CompletedAt: ptr.To(at(500))},
-				{Name: "plane", State: v1alpha1.PhaseComplete, Objects: 2, Ready: 2, CompletedAt: ptr.To(at(500))},
+				{Name: "crds", State: v1alpha1.PhaseProgressing, Objects: 1, CompletedAt: new(at(500))},
+				{Name: "plane", State: v1alpha1.PhaseComplete, Objects: 2, Ready: 2, CompletedAt: new(at(500))},
 			},
 			wantPhase: "1/2", wantProbes: "2/3",
 		},
@@ -109,8 +108,8 @@ func TestForTarget_PhasesAndCounts(t *testing.T) {
 			reason:  "and stays when the probe holds again",
 			observe: observe(700, phase{name: "crds", objects: []stand{ready}}, phase{name: "plane", objects: []stand{ready, ready}}),
 			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: ptr.To(at(500))},
-				{Name: "plane", State: v1alpha1.PhaseComplete, Objects: 2, Ready: 2, CompletedAt: ptr.To(at(500))},
+				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(500))},
+				{Name: "plane", State: v1alpha1.PhaseComplete, Objects: 2, Ready: 2, CompletedAt: new(at(500))},
 			},
 			wantPhase: "2/2", wantProbes: "3/3",
 		},
@@ -157,7 +156,7 @@ func TestForTarget_LastProgress(t *testing.T) {
 	for _, step := range steps {
 		revision.Status = status.ForTarget(revision, step.observe)
 		checkRevision(t, revision)
-		if got := revision.Status.LastProgressTime; !got.Equal(ptr.To(at(step.want))) {
+		if got := revision.Status.LastProgressTime; !got.Equal(new(at(step.want))) {
 			t.Errorf("%s: last progress at %v, want %v", step.reason, got, at(step.want))
 		}
 	}
@@ -307,10 +306,10 @@ func TestSoakLeft(t *testing.T) {
 		want   float64
 	}{
 		"NoPhases":       {reason: "nothing has to hold", status: phases()},
-		"NotComplete":    {reason: "the soak has not begun", status: phases(ptr.To(at(90)), nil), want: 60},
-		"LastPhaseRules": {reason: "all phases must have held", status: phases(ptr.To(at(10)), ptr.To(at(90)), ptr.To(at(50))), want: 50},
-		"JustOver":       {reason: "the soak is over", status: phases(ptr.To(at(40)))},
-		"LongOver":       {reason: "the soak is over", status: phases(ptr.To(at(10))), want: -30},
+		"NotComplete":    {reason: "the soak has not begun", status: phases(new(at(90)), nil), want: 60},
+		"LastPhaseRules": {reason: "all phases must have held", status: phases(new(at(10)), new(at(90)), new(at(50))), want: 50},
+		"JustOver":       {reason: "the soak is over", status: phases(new(at(40)))},
+		"LongOver":       {reason: "the soak is over", status: phases(new(at(10))), want: -30},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -322,7 +321,7 @@ func TestSoakLeft(t *testing.T) {
 	if got := status.DeadlineLeft(v1alpha1.RevisionStatus{}, soak, at(100).Time).Seconds(); got != 60 {
 		t.Errorf("before the first look the whole deadline is left, got %g s", got)
 	}
-	if got := status.DeadlineLeft(v1alpha1.RevisionStatus{LastProgressTime: ptr.To(at(70))}, soak, at(100).Time).Seconds(); got != 30 {
+	if got := status.DeadlineLeft(v1alpha1.RevisionStatus{LastProgressTime: new(at(70))}, soak, at(100).Time).Seconds(); got != 30 {
 		t.Errorf("the deadline counts from the last progress, got %g s left, want 30", got)
 	}
 }

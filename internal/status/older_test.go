@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
@@ -241,9 +240,9 @@ func TestForArchiving_Since(t *testing.T) {
 	revision.Status = status.ForArchiving(revision, removed(false, waitingFor(0, "x", nil), waitingFor(1, "b", nil)), nil, at(300))
 	got := map[string]*metav1.Time{}
 	for _, object := range revision.Status.Objects {
-		got[object.Name] = ptr.To(object.Since)
+		got[object.Name] = new(object.Since)
 	}
-	if want := map[string]*metav1.Time{"plane-0": ptr.To(at(300)), "plane-1": ptr.To(at(200))}; !cmp.Equal(want, got) {
+	if want := map[string]*metav1.Time{"plane-0": new(at(300)), "plane-1": new(at(200))}; !cmp.Equal(want, got) {
 		t.Errorf("waiting since (-want +got):\n%s", cmp.Diff(want, got))
 	}
 }

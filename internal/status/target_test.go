@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
@@ -34,7 +33,7 @@ func TestForTarget_Conditions(t *testing.T) {
 			Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRolloutSuccess,
 			Message: "the revision was rolled out", ObservedGeneration: 1, LastTransitionTime: at(1),
 		}}
-		s.SucceededAt = ptr.To(at(1))
+		s.SucceededAt = new(at(1))
 	}
 	tests := map[string]struct {
 		reason        string
@@ -124,7 +123,7 @@ func TestForTarget_Conditions(t *testing.T) {
 		"Paused": {
 			reason: "a pause says who, why and until when", phases: halfway,
 			observe: func(o *status.Observation) {
-				o.Pause = &v1alpha1.Pause{By: "ann", Reason: "incident 7", Until: ptr.To(at(3600))}
+				o.Pause = &v1alpha1.Pause{By: "ann", Reason: "incident 7", Until: new(at(3600))}
 			},
 			wantProgress: "False/Paused: paused by ann: incident 7, until 1970-01-01T01:00:00Z", wantAvailable: notYet,
 		},
@@ -296,7 +295,7 @@ func TestForTarget_SuccessIsLatched(t *testing.T) {
 		}
 		revision.Status = status.ForTarget(revision, o)
 		checkRevision(t, revision)
-		if !revision.Status.SucceededAt.Equal(ptr.To(at(100))) || condition(revision.Status.Conditions, v1alpha1.ConditionSucceeded) != "True/RolloutSuccess: the revision was rolled out" {
+		if !revision.Status.SucceededAt.Equal(new(at(100))) || condition(revision.Status.Conditions, v1alpha1.ConditionSucceeded) != "True/RolloutSuccess: the revision was rolled out" {
 			t.Errorf("after %s: succeeded at %v, %s", s, revision.Status.SucceededAt, condition(revision.Status.Conditions, v1alpha1.ConditionSucceeded))
 		}
 	}

@@ -122,7 +122,7 @@ func applyFiles(ctx context.Context, files fs.FS, pattern string) error {
 		if err != nil {
 			return err
 		}
-		for _, document := range strings.Split(string(content), "\n---") {
+		for document := range strings.SplitSeq(string(content), "\n---") {
 			object := &unstructured.Unstructured{}
 			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 				return fmt.Errorf("reading %s: %w", name, err)

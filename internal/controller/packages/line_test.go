@@ -36,7 +36,7 @@ func TestWorker_Claims(t *testing.T) {
 func TestWorker_ClaimOfWhatIsForeign(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	r := l.written(1, phase(configMap("a", "1")))
-	r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Other", Name: "x", UID: "other", Controller: ptr.To(true)}}
+	r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Other", Name: "x", UID: "other", Controller: new(true)}}
 	l.create(r)
 	if _, err := l.pass(); err == nil {
 		t.Error("the error was not returned, so nobody would try again")

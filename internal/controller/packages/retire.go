@@ -21,7 +21,7 @@ import (
 // revisions contained, and prunes history. The target's success is on record
 // before the first of these writes.
 func (w *Worker) retire(ctx context.Context, p *pass, known *memory) error {
-	if p.pause != nil || p.line.Target != nil && p.unloaded[p.line.Target.Spec.Revision] != nil {
+	if p.pause != nil || !p.isTargetKnown() {
 		return nil
 	}
 	for i, revision := range p.line.Superseded() {
@@ -43,6 +43,12 @@ func (w *Worker) retire(ctx context.Context, p *pass, known *memory) error {
 	}
 	p.line = history.Sort(p.pkg, p.revisions())
 	return errors.Join(append(errs, w.prune(ctx, p))...)
+}
+
+// isTargetKnown says whether the target's content could be loaded, if there is a
+// target.
+func (p *pass) isTargetKnown() bool {
+	return p.line.Target == nil || p.unloaded[p.line.Target.Spec.Revision] == nil
 }
 
 // archive sets the final lifecycle state.

@@ -222,7 +222,7 @@ func TestWorker_SpacesStatusWrites(t *testing.T) {
 }
 
 func TestWorker_Paused(t *testing.T) {
-	l := newLine(t, v1alpha1.PackageSpec{Paused: &v1alpha1.Pause{Reason: "incident", Until: ptr.To(metav1.NewTime(time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)))}})
+	l := newLine(t, v1alpha1.PackageSpec{Paused: &v1alpha1.Pause{Reason: "incident", Until: new(metav1.NewTime(time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)))}})
 	l.revise(1, phase(configMap("a", "x")))
 	result, err := l.pass()
 	_, requests := l.since()
