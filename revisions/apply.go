@@ -6,8 +6,12 @@ package revisions
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -92,10 +96,27 @@ func (e *Engine) patch(ctx context.Context, request *unstructured.Unstructured, 
 	}
 	answer := blank(request.GroupVersionKind(), IDOf(request))
 	options = append(options, client.FieldOwner(FieldOwner), client.ForceOwnership)
-	if err := e.config.Writer.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, data), options...); err != nil {
+	err = e.config.Writer.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, data), options...)
+	if isAnotherObject(err) {
+		err = apierrors.NewConflict(schema.GroupResource{Group: request.GroupVersionKind().Group, Resource: request.GetKind()},
+			request.GetName(), errors.New("it was deleted and created anew"))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("applying: %w", withoutValues(request, err))
 	}
 	return answer, nil
+}
+
+// isAnotherObject says whether an apply was refused since the object has another
+// UID, which an API server answers as if someone had wanted to change it.
+func isAnotherObject(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Type == metav1.CauseTypeFieldValueInvalid && cause.Field == "metadata.uid"
+	})
 }
 
 // live reads an object from the API server.

@@ -12,6 +12,10 @@
 // clients, [NewCache] the cache, and every request of a client is on record. It has
 // no schemas: a list is owned as a whole, and nothing is defaulted.
 //
+// That it does as a real one does is tested: [Conform] makes the requests that the
+// engine relies on, and [Conformance] tells how every API server answers. The same
+// test belongs to each Kubernetes version that is supported.
+//
 // # Scripts
 //
 // [Replay] plays a script. The scripts under revisions/testdata/rollout tell what

@@ -21,9 +21,10 @@ type path string
 // without a schema, every list is owned as a whole but for owner references.
 type leaves map[path]any
 
-// serverOnly are the metadata fields that nobody owns.
+// serverOnly are the metadata fields that nobody owns. Finalizers are owned one by
+// one by an API server, and by nobody here.
 var serverOnly = []string{
-	"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields",
+	"finalizers", "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields",
 	"deletionTimestamp", "deletionGracePeriodSeconds", "generateName", "selfLink",
 }
 

@@ -121,12 +121,7 @@ func (p *player) show(words, _ []string) (string, error) {
 	if found == nil {
 		return "absent\n", nil
 	}
-	var b strings.Builder
-	fields := leavesOf(found.object.Object)
-	for _, at := range fields.names() {
-		fmt.Fprintf(&b, "%s%s\n", printField(at, fields[at]), found.printOwners(at))
-	}
-	return b.String(), nil
+	return printState(found.render()), nil
 }
 
 // printBrief is an object on one line.

@@ -198,6 +198,13 @@ func statusError(code int32, r Request, message string) error {
 	return failure(code, reasons[code], message)
 }
 
+// immutableUID is what an API server answers to a write of another object.
+func immutableUID(r Request) error {
+	const text = "metadata.uid: Invalid value: field is immutable"
+	return failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf("%s %q is invalid: %s", r.Object.GroupKind, r.Object.Name, text),
+		metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "metadata.uid", Message: text})
+}
+
 // alreadyExists is what an API server answers to a create.
 func alreadyExists(r Request) error {
 	return failure(http.StatusConflict, metav1.StatusReasonAlreadyExists, fmt.Sprintf("%s %q already exists", resourceOf(r), r.Object.Name))

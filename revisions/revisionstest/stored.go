@@ -64,9 +64,15 @@ func (s *stored) disown(p path, name, operation string) {
 	}
 }
 
-// settle drops the managers that own nothing any more, and does what the API
-// server does to a Secret.
+// settle drops the managers that own nothing any more and metadata that is empty,
+// and does what the API server does to a Secret.
 func (s *stored) settle() {
+	metadata, _ := s.object.Object["metadata"].(map[string]any)
+	maps.DeleteFunc(metadata, func(_ string, value any) bool {
+		fields, isMap := value.(map[string]any)
+		list, isList := value.([]any)
+		return isMap && len(fields) == 0 || isList && len(list) == 0
+	})
 	s.managers = slices.DeleteFunc(s.managers, func(m manager) bool { return len(m.fields) == 0 })
 	if s.object.GetKind() != "Secret" || s.object.GetAPIVersion() != "v1" {
 		return

@@ -125,7 +125,7 @@ func (c *Cluster) checkPreconditions(w write, before *stored) error {
 	case version != "" && version != before.object.GetResourceVersion():
 		return statusError(409, r, "the object has been modified; please apply your changes to the latest version and try again")
 	case uid != "" && uid != string(before.object.GetUID()):
-		return statusError(409, r, "uid mismatch: the provided object specified uid "+uid)
+		return immutableUID(r)
 	}
 	return nil
 }
@@ -177,6 +177,10 @@ func (c *Cluster) own(w write, before, next *stored) {
 	unset(next.object.Object, "f:metadata\nf:managedFields")
 	if entries, set := metadata["managedFields"]; set {
 		next.takeManagers(entries)
+		if len(next.managers) == 0 {
+			// Who wipes them is not noted either.
+			return
+		}
 	}
 	own := next.manager(w.manager, updated)
 	own.version = w.request.Object.WithVersion(w.version).GroupVersion().String()
