@@ -76,7 +76,12 @@ func (a *app) stopSupervisor(ctx context.Context, dir localDir) error {
 		if err != nil || holder == 0 {
 			return err
 		}
-		if holder != asked {
+		l, err := dir.read()
+		if err != nil {
+			return err
+		}
+		// Another `down` holds the folder too, while it removes the data.
+		if holder == l.PID && holder != asked {
 			a.note("Stopping the local cluster (process %d).", holder)
 			if err := terminate(holder); err != nil {
 				return err

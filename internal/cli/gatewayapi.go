@@ -50,12 +50,17 @@ func gatewayAPIDir(ctx context.Context) (string, error) {
 	wrong := func(err error) error {
 		return fmt.Errorf("finding the CRDs of the Gateway API: %w; give a folder with them with --gateway-api-crds, or go without with --gateway-api-crds=none", err)
 	}
-	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", gatewayAPIModule+"@"+version)
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json")
+	cmd.Args = append(cmd.Args, gatewayAPIModule+"@"+version)
 	cmd.Dir = os.TempDir()
 	// A workspace or flags for another build have no say here.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	out, err := cmd.Output()
-	var module struct{ Dir, Sum, Error string }
+	var module struct {
+		Dir   string `json:"Dir"`
+		Sum   string `json:"Sum"`
+		Error string `json:"Error"`
+	}
 	if decodeErr := json.Unmarshal(out, &module); decodeErr == nil && module.Error != "" {
 		return "", wrong(errors.New(module.Error))
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -131,9 +132,9 @@ func (d localDir) hold() (*os.File, error) {
 	}
 }
 
-// holder is the process of the supervisor that runs in the folder, 0 when none
-// does. The system knows it, so nothing that a dead supervisor has left behind can
-// deceive.
+// holder is the process that holds the folder, 0 when none does: a supervisor, or
+// for a moment one that removes the data. The system knows it, so nothing that a
+// dead supervisor has left behind can deceive.
 func (d localDir) holder() (int, error) {
 	f, err := os.OpenFile(d.lockFile(), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -180,17 +181,30 @@ func (d localDir) write(l Local) error {
 	return nil
 }
 
+// logEnd is the last lines of the log, empty when it cannot be read.
+func (d localDir) logEnd(lines int) string {
+	text, err := os.ReadFile(d.logFile())
+	if err != nil {
+		return ""
+	}
+	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
 // clear removes what a local cluster has left in the folder, and the folder when
 // nothing else is in it. It says whether there was anything. The error is errHeld
 // when a supervisor has started meanwhile.
 func (d localDir) clear() (bool, error) {
 	lock, err := d.hold()
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = lock.Close() }()
 	found := false
-	for _, path := range []string{d.planeDir(), d.kubeconfig(), d.kubectl(), d.logFile(), d.stateFile(), d.lockFile()} {
+	for _, path := range []string{d.stateFile(), d.planeDir(), d.kubeconfig(), d.kubectl(), d.logFile(), d.lockFile()} {
 		if _, err := os.Stat(path); err == nil && path != d.lockFile() {
 			found = true
 		}

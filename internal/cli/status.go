@@ -241,11 +241,12 @@ func (w *watcher) show(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	w.last = &s
-	switch {
-	case s.Verdict == VerdictRolledOut:
+	switch s.Verdict {
+	case VerdictRolledOut:
 		return true, nil
-	case s.Verdict == VerdictFailed:
+	case VerdictFailed:
 		return false, exitf(CodeTerminal, "package %s: %s", w.options.name, s.Message)
+	case VerdictInProgress:
 	}
 	return false, nil
 }

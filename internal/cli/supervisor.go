@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -50,6 +51,10 @@ func (a *app) supervise(ctx context.Context, dir localDir, o upOptions, binaries
 		return err
 	}
 	defer func() { _ = lock.Close() }()
+	// The log is of this run; whoever lost the race for the folder must not cut it.
+	if err := os.Truncate(dir.logFile(), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("beginning the log: %w", err)
+	}
 	s := &session{app: a, dir: dir, options: o, state: Local{
 		Phase: LocalStarting, PID: os.Getpid(), Log: dir.logFile(),
 		Kubeconfig: dir.kubeconfig(), Kubectl: dir.kubectl(), Manager: a.RunManager != nil,
@@ -115,7 +120,7 @@ func (s *session) run(ctx context.Context, binaries localplane.Binaries) (err er
 	case err = <-managed:
 		return fmt.Errorf("the manager has ended: %w", err)
 	case <-plane.Done():
-		err = fmt.Errorf("Kubernetes has ended: %w", plane.Err())
+		err = fmt.Errorf("running Kubernetes: %w", plane.Err())
 	}
 	// The manager ends first: it must not see the API server go.
 	return errors.Join(err, s.enter(LocalStopping, "Stopping."), stopManager(cancel, managed))
@@ -167,7 +172,7 @@ func (s *session) startManager(ctx context.Context, plane *localplane.Plane) (<-
 		return nil, err
 	}
 	if o.HealthAddress == "0" {
-		if o.HealthAddress, err = freeAddress(); err != nil {
+		if o.HealthAddress, err = freeAddress(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -190,8 +195,9 @@ func stopManager(cancel context.CancelFunc, managed <-chan error) error {
 }
 
 // freeAddress is a loopback address that nobody listens on.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freeAddress(ctx context.Context) (string, error) {
+	var listener net.ListenConfig
+	l, err := listener.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("finding a free port: %w", err)
 	}

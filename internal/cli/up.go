@@ -82,17 +82,13 @@ func (a *app) up(ctx context.Context, o upOptions, flags *pflag.FlagSet) error {
 	if err := dir.create(); err != nil {
 		return err
 	}
-	holder, err := dir.holder()
-	if err != nil {
-		return err
-	}
-	if holder != 0 {
-		l, err := a.awaitReady(ctx, dir, nil)
-		if err != nil {
-			return err
-		}
+	l, err := a.awaitReady(ctx, dir, nil)
+	if err == nil {
 		a.note("The local cluster is up already.")
 		return a.printLocal(o.output, l)
+	}
+	if !errors.Is(err, errNobody) {
+		return err
 	}
 	if o.gatewayAPI, err = findGatewayAPI(ctx, o.gatewayAPI); err != nil {
 		return err
@@ -109,8 +105,7 @@ func (a *app) up(ctx context.Context, o upOptions, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	l, err := a.awaitReady(ctx, dir, child)
-	if err != nil {
+	if l, err = a.awaitReady(ctx, dir, child); err != nil {
 		return err
 	}
 	return a.printLocal(o.output, l)
@@ -130,7 +125,7 @@ func startSupervisor(dir localDir, o upOptions, flags *pflag.FlagSet) (*supervis
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
-	log, err := os.OpenFile(dir.logFile(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(dir.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the log: %w", err)
 	}
@@ -148,9 +143,7 @@ func startSupervisor(dir localDir, o upOptions, flags *pflag.FlagSet) (*supervis
 		}
 	})
 	// It must outlive this command, so no context ends it.
-	cmd := exec.Command(self, args...)
-	cmd.Dir = string(dir)
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd := &exec.Cmd{Path: self, Args: append([]string{self}, args...), Dir: string(dir), Stdout: log, Stderr: log}
 	detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting the supervisor: %w", err)
@@ -164,9 +157,13 @@ func startSupervisor(dir localDir, o upOptions, flags *pflag.FlagSet) (*supervis
 	return s, nil
 }
 
+// errNobody is that no supervisor runs in the folder.
+var errNobody = errors.New("no local cluster runs")
+
 // awaitReady waits until the cluster in a folder is ready, and tells each step.
 // The child, if this command has started the supervisor, is ended with the
-// context.
+// context. Without one, it waits for whoever holds the folder; the error is
+// errNobody once nobody does.
 func (a *app) awaitReady(ctx context.Context, dir localDir, child *supervisor) (Local, error) {
 	told := ""
 	ended := make(<-chan struct{})
@@ -179,25 +176,19 @@ func (a *app) awaitReady(ctx context.Context, dir localDir, child *supervisor) (
 			return Local{}, err
 		}
 		if child == nil && pid == 0 {
-			return Local{}, fmt.Errorf("the local cluster has ended while it was starting; its log is %s", dir.logFile())
+			return Local{}, errNobody
 		}
 		l, err := dir.read()
 		if err != nil {
 			return l, err
 		}
 		// What another supervisor has left behind says nothing about this one.
-		if l.PID == pid {
-			switch l.Phase {
-			case LocalReady:
-				return l, nil
-			case LocalStopping, LocalFailed:
-				return l, fmt.Errorf("the local cluster is ending (%s); its log is %s", l.Message, dir.logFile())
-			case LocalStarting:
-				if l.Message != told {
-					told = l.Message
-					a.note("%s", told)
-				}
-			}
+		if l.PID == pid && l.Phase == LocalReady {
+			return l, nil
+		}
+		if l.PID == pid && l.Phase != LocalFailed && l.Message != told {
+			told = l.Message
+			a.note("%s", told)
 		}
 		select {
 		case <-time.After(pollInterval):
@@ -223,7 +214,7 @@ func (a *app) afterChild(ctx context.Context, dir localDir) (Local, error) {
 	if err == nil && l.Phase == LocalFailed {
 		return l, fmt.Errorf("%s\nThe log is %s", l.Message, dir.logFile())
 	}
-	return l, fmt.Errorf("the supervisor has ended before the cluster was ready; its log, %s, ends with:\n%s", dir.logFile(), tail(dir.logFile(), 10))
+	return l, fmt.Errorf("the supervisor has ended before the cluster was ready; its log, %s, ends with:\n%s", dir.logFile(), dir.logEnd(10))
 }
 
 // stopChild ends a supervisor that is still starting.
@@ -236,16 +227,6 @@ func stopChild(child *supervisor) error {
 	}
 	<-child.ended
 	return nil
-}
-
-// tail is the end of a file, empty when it cannot be read.
-func tail(path string, lines int) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
 // printLocal says how to use a cluster.

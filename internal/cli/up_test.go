@@ -92,7 +92,7 @@ func TestUpAndDown(t *testing.T) {
 	run("down").wants(t, CodeOK, "", "No local cluster runs in ")
 	run("up").wants(t, CodeOK, "export KUBECONFIG="+dir.kubeconfig(), "Starting Kubernetes.")
 	if t.Failed() {
-		t.Fatalf("log:\n%s", tail(dir.logFile(), 40))
+		t.Fatalf("log:\n%s", dir.logEnd(40))
 	}
 	var l Local
 	parse(t, run("up", "-o", "json"), &l)
@@ -100,7 +100,7 @@ func TestUpAndDown(t *testing.T) {
 		t.Errorf("got %+v, held by %d: %v", l, holder, err)
 	}
 	run("up").wants(t, CodeOK, "with Strata's manager", "The local cluster is up already.")
-	if log := tail(dir.logFile(), 100); !strings.Contains(log, "the manager is system:serviceaccount:strata-system:strata-manager") {
+	if log := dir.logEnd(100); !strings.Contains(log, "the manager is system:serviceaccount:strata-system:strata-manager") {
 		t.Errorf("the manager must not be an administrator; log:\n%s", log)
 	}
 	t.Setenv("KUBECONFIG", dir.kubeconfig())
