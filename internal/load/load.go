@@ -56,7 +56,8 @@ func Revision(ctx context.Context, reader client.Reader, revision *v1alpha1.Revi
 		}
 		loaded.Phases = append(loaded.Phases, next)
 	}
-	return loaded, nil
+	// Content is loaded once and looked at in every pass.
+	return loaded.Prepared(), nil
 }
 
 // Manifests are those of every phase of a revision, out of the revision and its
