@@ -1,0 +1,75 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/strata-run/strata/internal/cli"
+)
+
+// commandPages are a page for the command itself, with the flags that every
+// command takes, and one for each of its subcommands.
+func commandPages(ctx context.Context) (map[string]string, error) {
+	list, err := execute(ctx, "__complete", "")
+	if err != nil {
+		return nil, err
+	}
+	root := &strings.Builder{}
+	heading(root, "strata", "the command's help")
+	if err := writeHelp(ctx, root); err != nil {
+		return nil, err
+	}
+	options, err := execute(ctx, "options")
+	if err != nil {
+		return nil, err
+	}
+	pages := map[string]string{}
+	root.WriteString("\n## Commands\n\n")
+	for line := range strings.Lines(list) {
+		name, short, found := strings.Cut(strings.TrimSpace(line), "\t")
+		if !found || name == "help" {
+			continue
+		}
+		page := &strings.Builder{}
+		heading(page, "strata "+name, "the command's help")
+		if err := writeHelp(ctx, page, name); err != nil {
+			return nil, err
+		}
+		file := "strata_" + name + ".md"
+		pages["cli/"+file] = page.String()
+		fmt.Fprintf(root, "- [strata %s](%s): %s\n", name, file, short)
+	}
+	if len(pages) == 0 {
+		return nil, fmt.Errorf("listing the commands: %q names none", list)
+	}
+	fmt.Fprintf(root, "\n## Flags of every command\n\n```text\n%s\n```\n", strings.TrimSpace(options))
+	pages["cli/strata.md"] = root.String()
+	return pages, nil
+}
+
+func writeHelp(ctx context.Context, page *strings.Builder, command ...string) error {
+	help, err := execute(ctx, append(command, "--help")...)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(page, "\n```text\n%s\n```\n", strings.TrimSpace(help))
+	return nil
+}
+
+// execute is what the command line prints, in an environment that only has a home.
+func execute(ctx context.Context, args ...string) (string, error) {
+	var out, complaint bytes.Buffer
+	code := cli.Run(ctx, cli.Config{
+		Args: append([]string{"strata"}, args...), In: strings.NewReader(""), Out: &out, Err: &complaint,
+		Getenv: func(name string) string { return map[string]string{"HOME": "~"}[name] },
+	})
+	if code != cli.CodeOK {
+		return "", fmt.Errorf("running strata %s: exit code %d: %s", strings.Join(args, " "), code, complaint.String())
+	}
+	return out.String(), nil
+}

@@ -1,0 +1,112 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// constantSources are the files that the page is made of, with the title of the
+// constants whose group has none.
+var constantSources = []struct{ file, title string }{
+	{"api/v1alpha1/conditions.go", "Conditions"},
+	{"api/v1alpha1/labels.go", "Labels, annotations, finalizers and field owners"},
+}
+
+// constantsPage lists constants with what their comments say.
+func constantsPage(root fs.FS) (string, error) {
+	page := &strings.Builder{}
+	heading(page, "Conditions, reasons and labels", "the comments in api/v1alpha1")
+	for _, source := range constantSources {
+		data, err := fs.ReadFile(root, source.file)
+		if err != nil {
+			return "", fmt.Errorf("reading %s: %w", source.file, err)
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path.Base(source.file), data, parser.ParseComments)
+		if err != nil {
+			return "", fmt.Errorf("parsing %s: %w", source.file, err)
+		}
+		for _, declaration := range file.Decls {
+			group, ok := declaration.(*ast.GenDecl)
+			if !ok || group.Tok != token.CONST {
+				continue
+			}
+			if err := writeConstants(page, source.title, group); err != nil {
+				return "", fmt.Errorf("reading %s: %w", source.file, err)
+			}
+		}
+	}
+	return page.String(), nil
+}
+
+func writeConstants(page *strings.Builder, title string, group *ast.GenDecl) error {
+	if text := strings.TrimSpace(group.Doc.Text()); text != "" {
+		title = strings.TrimSuffix(text, ".")
+	}
+	rows := map[bool][]string{}
+	for _, spec := range group.Specs {
+		value, ok := spec.(*ast.ValueSpec)
+		if !ok || len(value.Names) != 1 || len(value.Values) != 1 {
+			return fmt.Errorf("a constant of %q has not one name and one value", title)
+		}
+		literal, ok := value.Values[0].(*ast.BasicLit)
+		if !ok {
+			return fmt.Errorf("constant %s is not a literal", value.Names[0].Name)
+		}
+		text, err := strconv.Unquote(literal.Value)
+		if err != nil {
+			return fmt.Errorf("constant %s: %w", value.Names[0].Name, err)
+		}
+		status, meaning := meaningOfConstant(value.Names[0].Name, value.Doc.Text())
+		rows[status != ""] = append(rows[status != ""], row(text, status, meaning))
+	}
+	fmt.Fprintf(page, "\n## %s\n\n", title)
+	if reasons := rows[true]; len(reasons) > 0 {
+		page.WriteString("| reason | status | meaning |\n|---|---|---|\n" + strings.Join(reasons, ""))
+	}
+	if others := rows[false]; len(others) > 0 {
+		page.WriteString("| value | meaning |\n|---|---|\n" + strings.Join(others, ""))
+	}
+	return nil
+}
+
+func row(value, status, meaning string) string {
+	if status == "" {
+		return fmt.Sprintf("| `%s` | %s |\n", value, cell(meaning))
+	}
+	return fmt.Sprintf("| `%s` | %s | %s |\n", value, status, cell(meaning))
+}
+
+var (
+	reasonComment = regexp.MustCompile(`^\w+ \((True|False|Unknown)(?:, on an? (\w+))?\): `)
+	docLink       = regexp.MustCompile(`\[(\w+)\]`)
+)
+
+// meaningOfConstant is a constant's comment without its Go name, with a capital,
+// and the status that it gives in brackets.
+func meaningOfConstant(name, comment string) (status, meaning string) {
+	comment = strings.TrimSpace(comment)
+	if match := reasonComment.FindStringSubmatch(comment); match != nil {
+		status = match[1]
+		if match[2] != "" {
+			status += " (" + match[2] + ")"
+		}
+		comment = strings.TrimPrefix(comment, match[0])
+	} else {
+		comment = strings.TrimPrefix(comment, name+" ")
+	}
+	comment = docLink.ReplaceAllString(comment, "$1")
+	if first, _, _ := strings.Cut(comment, " "); first == "" || strings.Contains(first, ".") {
+		return status, comment // the path of a field stays as it is
+	}
+	return status, strings.ToUpper(comment[:1]) + comment[1:]
+}

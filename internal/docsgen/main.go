@@ -1,0 +1,96 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/strata-run/strata/config/crd"
+)
+
+// reference is where the pages are written.
+const reference = "docs/reference"
+
+func main() {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "docsgen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	switch {
+	case len(args) == 1 && args[0] == "generate":
+		return generate(ctx)
+	case len(args) == 1 && args[0] == "links":
+		return checkLinks(os.DirFS("."))
+	}
+	return errors.New("usage: docsgen generate|links")
+}
+
+// generate writes every page, and removes those that are no longer made.
+func generate(ctx context.Context) error {
+	pages, err := pages(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(pages)) {
+		file := filepath.Join(reference, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return fmt.Errorf("making the folder of %s: %w", name, err)
+		}
+		if err := os.WriteFile(file, []byte(pages[name]), 0o644); err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+	}
+	return removeOthers(pages)
+}
+
+// removeOthers removes what is no page.
+func removeOthers(pages map[string]string) error {
+	return filepath.WalkDir(reference, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(reference, file)
+		if err != nil {
+			return fmt.Errorf("removing pages that are not made any more: %w", err)
+		}
+		if _, made := pages[filepath.ToSlash(name)]; made {
+			return nil
+		}
+		return os.Remove(file)
+	})
+}
+
+// pages are the pages of the reference by their names.
+func pages(ctx context.Context) (map[string]string, error) {
+	pages := map[string]string{}
+	var err error
+	if pages["api.md"], err = apiPage(crd.Files); err != nil {
+		return nil, err
+	}
+	if pages["conditions.md"], err = constantsPage(os.DirFS(".")); err != nil {
+		return nil, err
+	}
+	commands, err := commandPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(pages, commands)
+	return pages, nil
+}
+
+// heading begins a page.
+func heading(page *strings.Builder, title, source string) {
+	fmt.Fprintf(page, "# %s\n\n<!-- Generated from %s by `make generate`. Do not edit. -->\n", title, source)
+}
