@@ -4,6 +4,7 @@
 package revisions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -67,6 +68,12 @@ func (e *Engine) removeCurrent(ctx context.Context, in Teardown, object Object, 
 		result.State, result.Message = RemovalRetained, "it is kept on purpose"
 	case control != ControlOurs:
 		result.State, result.Message = RemovalForeign, "it has no controller, and is not the object that was created"
+	case state.Controller == nil:
+		// Our owner reference is put back as long as the object is wanted. Whoever has
+		// taken it off since wants to keep the object: this is how the garbage
+		// collector orphans.
+		e.release(ctx, result, in.Owner, current)
+		result.Message = cmp.Or(result.Message, "its owner reference was taken off, so it stays")
 	default:
 		e.delete(ctx, result, current)
 	}

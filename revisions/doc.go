@@ -28,8 +28,9 @@
 //     collision protection says otherwise.
 //  5. Fields that others set are kept: every write is a server-side apply of just
 //     the fields of the manifest.
-//  6. An object is deleted only after a live read, and on condition that it is
-//     still what was read. An object whose absence is not proven is not gone.
+//  6. An object is deleted only after a live read, if it carries our owner
+//     reference, and on condition that it is still what was read. An object whose
+//     absence is not proven is not gone.
 //  7. What is wrong with one object, one kind or the target holds up nothing else.
 //  8. No error quotes a value of a Secret.
 //
