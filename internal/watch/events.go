@@ -86,10 +86,12 @@ func (i *Informers) forget(k revisions.Kind, object any) {
 
 // version is a resourceVersion as a number, which Kubernetes lets clients compare
 // since 1.35. 0 when it is none.
-func version(object metav1.Object) uint64 {
-	number, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+func version(object metav1.Object) uint64 { return number(object.GetResourceVersion()) }
+
+func number(version string) uint64 {
+	n, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
 		return 0
 	}
-	return number
+	return n
 }

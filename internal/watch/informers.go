@@ -5,6 +5,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -50,9 +51,22 @@ type Informers struct {
 }
 
 type kind struct {
+	gvk      schema.GroupVersionKind
 	informer cache.SharedIndexInformer
 	cancel   context.CancelFunc
 	users    map[string]bool
+	// failed is closed when the first list has failed or takes too long, and cause
+	// says why. The informer goes on trying.
+	failed chan struct{}
+	once   sync.Once
+	cause  error
+}
+
+func (k *kind) fail(err error) {
+	k.once.Do(func() {
+		k.cause = err
+		close(k.failed)
+	})
 }
 
 type writtenKey struct {
@@ -68,45 +82,55 @@ func New(ctx context.Context, config Config) *Informers {
 }
 
 // Ensure watches the kinds for the user, and returns when their states are known.
-// Kinds that the user no longer names are given up, and stopped with the last.
+// Kinds that the user no longer names are given up, and stopped with the last. A
+// kind that cannot be watched is an error, and keeps none of the others from it.
 func (i *Informers) Ensure(ctx context.Context, user string, kinds []revisions.Kind) error {
 	wanted := map[revisions.Kind]bool{}
 	var started []*kind
+	var errs []error
 	i.lock.Lock()
 	for _, k := range kinds {
-		if wanted[k] {
-			continue
-		}
-		wanted[k] = true
 		running, err := i.ensure(k)
 		if err != nil {
-			i.lock.Unlock()
-			return err
+			errs = append(errs, err)
+			continue
 		}
 		running.users[user] = true
+		wanted[k] = true
 		started = append(started, running)
 	}
 	i.giveUp(user, wanted)
 	i.lock.Unlock()
-	return i.await(ctx, started)
+	return errors.Join(append(errs, await(ctx, started))...)
 }
 
-// syncLimit bounds the wait for a kind's first list, so that a kind that cannot be
-// listed holds up one pass and not its worker.
+// syncLimit bounds the wait for the first lists, so that a kind that is not
+// answered for holds up one pass, once, and not its worker.
 const syncLimit = 30 * time.Second
 
-func (i *Informers) await(ctx context.Context, started []*kind) error {
-	ctx, cancel := context.WithTimeout(ctx, syncLimit)
+func await(ctx context.Context, started []*kind) error {
+	wait, cancel := context.WithTimeout(ctx, syncLimit)
 	defer cancel()
+	var errs []error
 	for _, running := range started {
-		checker := running.informer.HasSyncedChecker()
+		synced := running.informer.HasSyncedChecker().Done()
 		select {
-		case <-checker.Done():
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the first list of %s: %w", checker.Name(), context.Cause(ctx))
+		case <-synced:
+			continue
+		case <-running.failed:
+		case <-wait.Done():
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			running.fail(wait.Err())
+		}
+		select {
+		case <-synced: // it has come after all
+		default:
+			errs = append(errs, fmt.Errorf("listing %s: %w", running.gvk, running.cause))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Release gives up everything that a user watches.
@@ -122,13 +146,18 @@ func (i *Informers) giveUp(user string, wanted map[revisions.Kind]bool) {
 			continue
 		}
 		delete(running.users, user)
-		if len(running.users) == 0 {
-			running.cancel()
-			delete(i.kinds, k)
-			maps.DeleteFunc(i.written, func(at writtenKey, _ *unstructured.Unstructured) bool {
-				return at.GroupVersionKind == k.GroupVersionKind
-			})
+		if len(running.users) > 0 {
+			continue
 		}
+		running.cancel()
+		delete(i.kinds, k)
+		// The other informer of the kind, if there is one, may not have seen it yet.
+		if other := (revisions.Kind{GroupVersionKind: k.GroupVersionKind, MetadataOnly: !k.MetadataOnly}); i.kinds[other] != nil {
+			continue
+		}
+		maps.DeleteFunc(i.written, func(at writtenKey, _ *unstructured.Unstructured) bool {
+			return at.GroupVersionKind == k.GroupVersionKind
+		})
 	}
 }
 
@@ -148,7 +177,15 @@ func (i *Informers) ensure(k revisions.Kind) (*kind, error) {
 		return nil, fmt.Errorf("watching %s: %w", k.GroupVersionKind, err)
 	}
 	ctx, cancel := context.WithCancel(i.stop)
-	running := &kind{informer: informer, cancel: cancel, users: map[string]bool{}}
+	running := &kind{gvk: k.GroupVersionKind, informer: informer, cancel: cancel, users: map[string]bool{}, failed: make(chan struct{})}
+	err = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		running.fail(err)
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	})
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("watching %s: %w", k.GroupVersionKind, err)
+	}
 	i.kinds[k] = running
 	go informer.RunWithContext(ctx)
 	return running, nil
@@ -186,43 +223,64 @@ func trim(gvk schema.GroupVersionKind) cache.TransformFunc {
 }
 
 // Get is the newest known state of an object: the informer's, or what our own
-// last write has returned when that is newer.
+// last write has returned when that is newer. The error says that the kind is not
+// watched, or that its first list has not come yet.
 func (i *Informers) Get(gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
-	seen, err := i.seen(gvk, key)
+	store, err := i.store(gvk)
 	if err != nil {
 		return nil, err
+	}
+	// How far the store is comes first: what happens in between is newer than that.
+	reached := number(store.LastStoreSyncResourceVersion())
+	seen, err := find(store, key)
+	if err != nil {
+		return nil, fmt.Errorf("looking up %s: %w", gvk, err)
 	}
 	at := writtenKey{gvk, key}
 	own, wrote := i.written[at]
 	if !wrote {
 		return seen, nil
 	}
-	if seen != nil && !newer(own, seen) {
+	// A store that is past our write without the object has missed its deletion: the
+	// object came and went while the watch was broken.
+	missed := seen == nil && reached >= version(own) && version(own) > 0
+	if missed || seen != nil && !newer(own, seen) {
 		delete(i.written, at)
 		return seen, nil
 	}
 	return own, nil
 }
 
-func (i *Informers) seen(gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	running, ok := i.kinds[revisions.Kind{GroupVersionKind: gvk}]
-	if !ok {
-		if running, ok = i.kinds[revisions.Kind{GroupVersionKind: gvk, MetadataOnly: true}]; !ok {
-			return nil, fmt.Errorf("kind %s is not watched", gvk)
+// store is that of the informer of a kind: the one of whole objects if there is
+// one that has been listed, or else the one of metadata.
+func (i *Informers) store(gvk schema.GroupVersionKind) (cache.Store, error) {
+	err := fmt.Errorf("kind %s is not watched", gvk)
+	for _, metadataOnly := range []bool{false, true} {
+		running, ok := i.kinds[revisions.Kind{GroupVersionKind: gvk, MetadataOnly: metadataOnly}]
+		switch {
+		case ok && running.informer.HasSynced():
+			return running.informer.GetStore(), nil
+		case ok:
+			err = fmt.Errorf("kind %s has not been listed yet", gvk)
 		}
 	}
-	found, exists, err := running.informer.GetStore().GetByKey(key.String())
+	return nil, err
+}
+
+func find(store cache.Store, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	name := key.String()
 	if key.Namespace == "" {
-		found, exists, err = running.informer.GetStore().GetByKey(key.Name)
+		name = key.Name
 	}
+	found, exists, err := store.GetByKey(name)
 	if err != nil || !exists {
 		return nil, err
 	}
 	object, ok := found.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("the informer of %s holds a %T", gvk, found)
+		return nil, fmt.Errorf("the informer holds a %T", found)
 	}
 	return object, nil
 }
@@ -235,11 +293,6 @@ func (i *Informers) Observe(object *unstructured.Unstructured) {
 	i.written[writtenKey{object.GroupVersionKind(), key}] = object
 }
 
-// newer says whether one state of an object is newer than another. Another UID is
-// another object, and what the informer says of that counts.
-func newer(a, b *unstructured.Unstructured) bool {
-	if a.GetUID() != b.GetUID() {
-		return false
-	}
-	return version(a) > version(b)
-}
+// newer says whether one state of an object is newer than another, which may be of
+// another object of the name: resourceVersions count for a kind as a whole.
+func newer(a, b *unstructured.Unstructured) bool { return version(a) > version(b) }
