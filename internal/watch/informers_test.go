@@ -73,6 +73,11 @@ func TestInformers_DeletionForgets(t *testing.T) {
 	version := f.server.put(first)
 	f.informers.Observe(own(first, version))
 	f.server.remove(first)
+	f.eventually("nothing is remembered of a deleted object", func() bool {
+		f.informers.lock.Lock()
+		defer f.informers.lock.Unlock()
+		return len(f.informers.written) == 0
+	})
 	f.eventually("a deleted object is gone", func() bool { return f.value("a") == "" })
 
 	// The next object of the name is created before the first one's deletion is seen.

@@ -5,6 +5,7 @@ package watch
 
 import (
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -207,8 +208,11 @@ type fixture struct {
 	notified  chan string
 }
 
+// newFixture is a fixture whose informers end with the test, and have left no
+// goroutine behind then.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
+	before := goruntime.NumGoroutine()
 	s := &server{version: 100, objects: map[schema.GroupVersionResource]map[string]*unstructured.Unstructured{}, refused: map[schema.GroupVersionResource]error{}}
 	kinds := map[schema.GroupVersionResource]string{}
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -229,6 +233,9 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{t: t, server: s, notified: make(chan string, 100)}
 	f.informers = New(t.Context(), Config{
 		Dynamic: whole, Metadata: partial, Mapper: mapper, Label: label, Notify: func(value string) { f.notified <- value },
+	})
+	t.Cleanup(func() {
+		f.eventually("no goroutine is left behind", func() bool { return goruntime.NumGoroutine() <= before })
 	})
 	return f
 }
