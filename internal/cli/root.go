@@ -62,8 +62,9 @@ type app struct {
 
 func newApp(c Config) *app {
 	flags := genericclioptions.NewConfigFlags(true)
-	// Packages and their revisions are cluster-scoped.
-	flags.Namespace = nil
+	// Packages and their revisions are cluster-scoped, and no command needs
+	// discovery, so there is nothing to cache.
+	flags.Namespace, flags.CacheDir = nil, nil
 	a := &app{Config: c, flags: flags, color: output.ColorAuto, now: time.Now, isTerminal: output.IsTerminal}
 	a.connect = a.connectTo
 	return a

@@ -185,7 +185,7 @@ func (w *watcher) take(ctx context.Context, ch change) (bool, error) {
 		return false, ch.err
 	case ch.lost != nil:
 		if !w.lost {
-			w.app.note("%s", lostText(w.cluster.host, ch.lost))
+			w.note("%s", lostText(w.cluster.host, ch.lost))
 		}
 		w.lost = true
 		return false, nil
@@ -200,7 +200,7 @@ func (w *watcher) take(ctx context.Context, ch change) (bool, error) {
 		return false, exitf(CodeNotFound, "package %s was deleted", w.options.name)
 	case w.snapshot.pkg == nil:
 		if !w.absent {
-			w.app.note("Package %s does not exist yet; waiting for it.", w.options.name)
+			w.note("Package %s does not exist yet; waiting for it.", w.options.name)
 		}
 		w.absent = true
 		return false, nil
@@ -231,7 +231,7 @@ func (w *watcher) show(ctx context.Context) (bool, error) {
 	}
 	if s.Package.TargetRevision < w.options.revision {
 		if !w.early {
-			w.app.note("Revision %d does not exist yet; waiting for it.", w.options.revision)
+			w.note("Revision %d does not exist yet; waiting for it.", w.options.revision)
 		}
 		w.early = true
 		return false, nil
@@ -251,17 +251,25 @@ func (w *watcher) show(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
+// note writes to stderr, which may be the same terminal as the screen.
+func (w *watcher) note(format string, args ...any) {
+	if w.screen != nil {
+		w.screen.Release()
+	}
+	w.app.note(format, args...)
+}
+
 // status builds the present status.
 func (w *watcher) status(ctx context.Context) Status {
 	v := view{pkg: w.snapshot.pkg, revisions: w.snapshot.revisions, slices: w.slices, pods: map[string][]PodTrouble{}}
 	line := history.Sort(v.pkg, v.revisions)
 	if err := w.cluster.readSlices(ctx, w.slices, v.shownRevisions(false)...); err != nil && ctx.Err() == nil {
-		w.app.note("Note: some objects cannot be named: %s", err)
+		w.note("Note: some objects cannot be named: %s", err)
 	}
 	if line.Target != nil && !w.podsDenied {
 		if err := w.cluster.readPods(ctx, &v, line.Target); err != nil && ctx.Err() == nil {
 			w.podsDenied = true
-			w.app.note("Note: why pods do not run is not shown: %s", err)
+			w.note("Note: why pods do not run is not shown: %s", err)
 		}
 	}
 	return buildStatus(v)
@@ -275,7 +283,7 @@ func (w *watcher) checkTarget(s Status) error {
 	case w.options.revision != 0 && target > w.options.revision:
 		return exitf(CodeSuperseded, "revision %d was superseded: revision %d is the target now", w.options.revision, target)
 	case w.last != nil && w.last.Package.TargetRevision != 0 && w.last.Package.TargetRevision != target && target != 0:
-		w.app.note("Revision %d is the target now; following it instead of revision %d.", target, w.last.Package.TargetRevision)
+		w.note("Revision %d is the target now; following it instead of revision %d.", target, w.last.Package.TargetRevision)
 	}
 	return nil
 }

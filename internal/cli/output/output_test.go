@@ -270,3 +270,19 @@ func TestScreen_TakesBackWhatItDrew(t *testing.T) {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }
+
+func TestScreen_Release(t *testing.T) {
+	var out strings.Builder
+	s := NewScreen(&out)
+	if err := s.Draw("one\n", 10, 24); err != nil {
+		t.Fatal(err)
+	}
+	s.Release()
+	out.Reset()
+	if err := s.Draw("two\n", 10, 24); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\r\x1b[Jtwo\n"; out.String() != want {
+		t.Errorf("got %q, want %q: what was released is not taken back", out.String(), want)
+	}
+}

@@ -102,6 +102,10 @@ func (s *Screen) Draw(text string, columns, lines int) error {
 	return nil
 }
 
+// Release leaves what was drawn where it stands, since something else has been
+// written below it. The next drawing begins under that.
+func (s *Screen) Release() { s.rows = 0 }
+
 // visible counts the columns that a painted line takes.
 func visible(line string) int {
 	n, inCode := 0, false
