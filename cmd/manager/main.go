@@ -40,6 +40,9 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := options.Validate(); err != nil {
+				return err
+			}
 			logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(verbosity)))
 			ctrl.SetLogger(logger)
 			klog.SetLogger(logger)
