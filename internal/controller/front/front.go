@@ -48,14 +48,19 @@ type Reconciler[P client.Object] struct {
 	// Publisher makes packages and revisions.
 	Publisher *Publisher
 
-	own loop.OwnWrites[P]
+	own       loop.OwnWrites[P]
+	conflicts loop.Conflicts
 }
 
 // Reconcile makes one pass over the front's resources.
-func (r *Reconciler[P]) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	return r.conflicts.Decide(ctx, request, loop.Outcome{}, r.pass(ctx))
+}
+
+func (r *Reconciler[P]) pass(ctx context.Context) error {
 	resources, err := r.resources(ctx)
 	if err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
 	staying, leaving := split(resources)
 	if len(staying) == 0 {
@@ -63,21 +68,21 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, _ reconcile.Request) (rec
 		if err == nil && gone {
 			err = r.release(ctx, leaving)
 		}
-		return loop.Decide(ctx, loop.Outcome{}, err)
+		return err
 	}
 	if err := errors.Join(r.release(ctx, leaving), r.hold(ctx, staying)); err != nil {
-		return loop.Decide(ctx, loop.Outcome{}, err)
+		return err
 	}
 	states, err := r.publish(ctx, staying)
-	var terminal *RenderError
-	if err != nil && !errors.As(err, &terminal) && loop.IsConflict(err) {
-		return loop.Decide(ctx, loop.Outcome{}, err)
+	if err != nil && loop.IsConflict(err) {
+		return err
 	}
 	statusErr := r.writeStatus(ctx, staying, states, err)
-	if terminal != nil {
+	var terminal *RenderError
+	if errors.As(err, &terminal) {
 		err = nil // another try renders the same; a change of the resource brings us back
 	}
-	return loop.Decide(ctx, loop.Outcome{}, errors.Join(err, statusErr))
+	return errors.Join(err, statusErr)
 }
 
 // RenderError says that the resources ask for something that cannot be rendered.

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -48,7 +47,8 @@ type Loop[T any, P Object[T]] struct {
 	// Missing is called with the name of an object that does not exist. Optional.
 	Missing func(ctx context.Context, name string) error
 
-	own OwnWrites[P]
+	own       OwnWrites[P]
+	conflicts Conflicts
 }
 
 // Reconcile reads the object, does the work, and writes the status if it differs.
@@ -58,7 +58,7 @@ func (l *Loop[T, P]) Reconcile(ctx context.Context, request reconcile.Request) (
 		if apierrors.IsNotFound(err) && l.Missing != nil {
 			err = l.Missing(ctx, request.Name)
 		}
-		return Decide(ctx, Outcome{}, client.IgnoreNotFound(err))
+		return l.conflicts.Decide(ctx, request, Outcome{}, client.IgnoreNotFound(err))
 	}
 	before := l.own.Newest(cached)
 	object, ok := before.DeepCopyObject().(P)
@@ -73,7 +73,7 @@ func (l *Loop[T, P]) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		err = errors.Join(err, patchErr)
 	}
-	return Decide(ctx, outcome, err)
+	return l.conflicts.Decide(ctx, request, outcome, err)
 }
 
 // PatchStatus writes an object's status if it differs from before, on condition
@@ -88,47 +88,17 @@ func PatchStatus(ctx context.Context, c client.Client, before, after client.Obje
 	if err != nil || empty {
 		return false, err
 	}
-	if err := c.Status().Patch(ctx, after, patch); err != nil {
+	switch err := c.Status().Patch(ctx, after, patch); {
+	case apierrors.IsNotFound(err):
+		return false, nil // what is gone has no status
+	case err != nil:
 		return false, fmt.Errorf("writing the status of %s: %w", after.GetName(), err)
 	}
 	return true, nil
 }
 
-// Decide turns the class of an error into what comes next: a conflict is tried
-// again at once and silently, a terminal error waits for a change, any other is
-// tried again with growing delays.
-func Decide(ctx context.Context, outcome Outcome, err error) (reconcile.Result, error) {
-	switch {
-	case err == nil:
-		return reconcile.Result{RequeueAfter: outcome.After}, nil
-	case IsConflict(err):
-		log.FromContext(ctx).V(1).Info("Object has changed meanwhile, looking again", "cause", err.Error())
-		return reconcile.Result{RequeueAfter: conflictDelay}, nil
-	default:
-		return reconcile.Result{}, err
-	}
-}
-
-// conflictDelay gives the cache time to see the change.
-const conflictDelay = 50 * time.Millisecond
-
 // RateLimiter spaces the tries of an object that fails: from 200 ms on, doubled
 // each time, up to two minutes.
 func RateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 2*time.Minute)
-}
-
-// IsConflict says whether every part of an error is a conflict: the object has
-// changed since it was read, and nothing is wrong.
-func IsConflict(err error) bool {
-	var joined interface{ Unwrap() []error }
-	if errors.As(err, &joined) {
-		for _, part := range joined.Unwrap() {
-			if !IsConflict(part) {
-				return false
-			}
-		}
-		return true
-	}
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }

@@ -35,6 +35,23 @@ type memory struct {
 	wrote     map[types.UID]time.Time
 	// held counts the passes in a row that were held up by what no event will tell.
 	held int
+	// conflicts counts the passes in a row that ended in nothing but conflicts.
+	conflicts int
+}
+
+// silentConflicts is how many conflicts in a row are the usual races. More of them
+// are told like other errors: somebody answers every write with one.
+const silentConflicts = 5
+
+// isNewConflict says whether an error is a conflict of the kind that the next pass
+// does away with.
+func (m *memory) isNewConflict(err error) bool {
+	if err == nil || !loop.IsConflict(err) {
+		m.conflicts = 0
+		return false
+	}
+	m.conflicts++
+	return m.conflicts <= silentConflicts
 }
 
 func (m *memories) of(pkg *v1alpha1.Package) *memory {

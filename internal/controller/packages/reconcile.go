@@ -65,7 +65,7 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 		}
 	}
 	pass := w.rollOut(ctx, pkg, line, known)
-	if pass.err != nil && loop.IsConflict(pass.err) {
+	if known.isNewConflict(pass.err) {
 		return loop.Outcome{Hold: true}, pass.err
 	}
 	outcome, err := w.persist(ctx, &pass, known)

@@ -386,6 +386,45 @@ func TestWorker_OlderRevisionCannotBeRepaired(t *testing.T) {
 	want(t, "the newer one has taken over", "conditions", readyLine, l.conditions())
 }
 
+// The usual race is looked into silently; a conflict that stays is told, and tried
+// less and less often.
+func TestWorker_Conflicts(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.revise(1, phase(configMap("a", "x")))
+	if err := l.settle(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	object := unstructuredOf(configMap("a", "theirs"))
+	object.SetOwnerReferences(l.cluster.Objects()[0].GetOwnerReferences())
+	object.SetLabels(l.cluster.Objects()[0].GetLabels())
+	object.SetResourceVersion(l.cluster.Objects()[0].GetResourceVersion())
+	if err := l.cluster.Client("user").Update(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	l.cluster.Fail(revisionstest.Fault{Client: "strata", Verb: revisionstest.VerbApply, Code: 409})
+	l.since()
+	for range silentConflicts {
+		result, err := l.pass()
+		if err != nil || result.RequeueAfter <= 0 {
+			t.Fatalf("error %v, again after %v; a conflict is no error", err, result.RequeueAfter)
+		}
+	}
+	if writes, _ := l.since(); len(writes) > 0 {
+		t.Errorf("a conflict that may go away is not told: %v", writes)
+	}
+	result, err := l.pass()
+	if err != nil || result.RequeueAfter < time.Second {
+		t.Errorf("error %v, again after %v; want a conflict that stays to be tried less often", err, result.RequeueAfter)
+	}
+	want(t, "a conflict that stays is told", "conditions", "Ready=False/NotReady Progressing=False/RolloutError Available=True/ProbesSucceeded", l.conditions())
+	l.cluster.Heal()
+	if err := l.settle(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "it goes on when the conflict is over", "conditions", readyLine, l.conditions())
+	want(t, "it goes on when the conflict is over", "objects", []string{"ConfigMap/a=x"}, l.objects())
+}
+
 func TestWorker_MissingPackage(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	result, err := l.loop.Reconcile(t.Context(), requestFor("other"))

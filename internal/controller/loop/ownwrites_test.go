@@ -1,0 +1,64 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package loop
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+func TestOwnWrites(t *testing.T) {
+	tests := map[string]struct {
+		reason        string
+		wrote, cached string // resourceVersions
+		otherUID      bool
+		want          string
+	}{
+		"CacheIsBehind":  {reason: "our own write counts until the cache has it", wrote: "12", cached: "11", want: "own"},
+		"CacheIsLevel":   {reason: "the cache has our write", wrote: "12", cached: "12", want: "cached"},
+		"CacheIsAhead":   {reason: "somebody has written after us", wrote: "12", cached: "13", want: "cached"},
+		"NumbersNotText": {reason: "9 is before 10", wrote: "10", cached: "9", want: "own"},
+		"LongNumbers":    {reason: "resourceVersions may be large", wrote: "18446744073709551615", cached: "18446744073709551614", want: "own"},
+		"AnotherObject":  {reason: "another object of the name is not ours", wrote: "12", cached: "11", otherUID: true, want: "cached"},
+		"NoNumbers":      {reason: "what cannot be compared is believed", wrote: "b", cached: "a", want: "cached"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var o OwnWrites[*v1alpha1.Package]
+			own, cached := &v1alpha1.Package{Status: v1alpha1.PackageStatus{Phase: "own"}}, &v1alpha1.Package{Status: v1alpha1.PackageStatus{Phase: "cached"}}
+			own.UID, own.ResourceVersion = "u1", tc.wrote
+			cached.UID, cached.ResourceVersion = "u1", tc.cached
+			if tc.otherUID {
+				cached.UID = "u2"
+			}
+			o.Wrote(own)
+			if got := o.Newest(cached).Status.Phase; got != tc.want {
+				t.Errorf("%s: the newest is the %s one, want the %s one", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// What the cache has seen is not remembered, and neither is what is gone.
+func TestOwnWrites_Forget(t *testing.T) {
+	state := func(uid types.UID, version string) *v1alpha1.Package {
+		return &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{UID: uid, ResourceVersion: version}}
+	}
+	var o OwnWrites[*v1alpha1.Package]
+	o.ForgetOthers(nil)
+	for _, uid := range []types.UID{"seen", "gone", "kept"} {
+		o.Wrote(state(uid, "12"))
+	}
+	o.Newest(state("seen", "12"))
+	o.ForgetOthers(map[types.UID]bool{"seen": true, "kept": true})
+	for uid, want := range map[types.UID]string{"seen": "11", "gone": "11", "kept": "12"} {
+		if got := o.Newest(state(uid, "11")).ResourceVersion; got != want {
+			t.Errorf("%s: the newest is of resourceVersion %s, want %s", uid, got, want)
+		}
+	}
+}
