@@ -29,6 +29,7 @@ func (n Not) Probe(obj *unstructured.Unstructured) Result {
 		return NewResult(False, "this holds and must not: "+claimOf(n.Inner, obj))
 	case False:
 		return Result{Status: True}
+	case Unknown:
 	}
 	return NewResult(Unknown, r.Message)
 }
