@@ -103,7 +103,11 @@ func (r *Reconciler[P]) publish(ctx context.Context, resources []P) ([]status.Fr
 	}
 	wanted, err := r.Front.Render(resources, existing)
 	if err != nil {
-		return nil, &RenderError{Err: err}
+		states, readErr := r.Publisher.states(ctx, existing)
+		if readErr != nil {
+			return nil, readErr
+		}
+		return states, &RenderError{Err: err}
 	}
 	return r.Publisher.Publish(ctx, r.Front.Name, wanted)
 }

@@ -120,8 +120,8 @@ func (p *Publisher) ensurePackage(ctx context.Context, front, name string) (*v1a
 	return pkg, nil
 }
 
-// line is read from the cache, and from the API server when that knows of no
-// revision: the number that it gives decides who wins.
+// line is read from the cache. When that lags behind, the number that it gives is
+// taken, and the next pass looks again.
 func (p *Publisher) line(ctx context.Context, pkg *v1alpha1.Package) (history.Line, error) {
 	list := &v1alpha1.RevisionList{}
 	if err := p.Client.List(ctx, list, client.MatchingLabels{v1alpha1.LabelPackage: pkg.Name}, client.UnsafeDisableDeepCopy); err != nil {
@@ -153,15 +153,49 @@ func (p *Publisher) ensureSlice(ctx context.Context, pkg *v1alpha1.Package, slic
 	slice.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package", Name: pkg.Name, UID: pkg.UID,
 	}}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(slice)
+	err := p.applySlice(ctx, pkg, slice)
+	if !apierrors.IsInvalid(err) {
+		return err
+	}
+	// A slice is immutable, and another version of the compressor may have given
+	// other bytes for the same content: those that are there are as good.
+	existing := &v1alpha1.ObjectSlice{}
+	if getErr := p.Live.Get(ctx, types.NamespacedName{Name: slice.Name}, existing); getErr != nil {
+		return errors.Join(err, getErr)
+	}
+	if _, altered := content.Unpack(existing); altered != nil {
+		return altered
+	}
+	slice.Data, slice.Objects, slice.Bytes = existing.Data, existing.Objects, existing.Bytes
+	return p.applySlice(ctx, pkg, slice)
+}
+
+func (p *Publisher) applySlice(ctx context.Context, pkg *v1alpha1.Package, slice *v1alpha1.ObjectSlice) error {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(slice)
 	if err != nil {
 		return fmt.Errorf("encoding ObjectSlice %s: %w", slice.Name, err)
 	}
-	request := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content})
+	request := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: fields})
 	if err := p.Client.Apply(ctx, request, client.FieldOwner(v1alpha1.FieldOwner+"-"+pkg.Name), client.ForceOwnership); err != nil {
 		return fmt.Errorf("making ObjectSlice %s: %w", slice.Name, err)
 	}
 	return nil
+}
+
+// states are where the front's packages stand, whatever is wanted of them.
+func (p *Publisher) states(ctx context.Context, existing []v1alpha1.Package) ([]status.FrontPackage, error) {
+	states := make([]status.FrontPackage, 0, len(existing))
+	for i := range existing {
+		pkg := &existing[i]
+		line, err := p.line(ctx, pkg)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, status.FrontPackage{
+			Name: pkg.Name, Version: pkg.Status.Version, Package: pkg, Target: line.Target, Need: history.NeedNone,
+		})
+	}
+	return states, nil
 }
 
 // Withdraw deletes the front's packages, and says whether all of them are gone.

@@ -1,0 +1,328 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package front
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/statustest"
+)
+
+const (
+	ours      = "example.com/ours"
+	finalizer = "example.com/hold"
+)
+
+// fixture is a front of GatewayClasses that renders what a test says, on an API
+// server in memory.
+type fixture struct {
+	t    *testing.T
+	api  client.WithWatch
+	loop *Reconciler[*gatewayv1.GatewayClass]
+	now  time.Time
+	uids int
+
+	// rendered is what the front renders, renderErr what keeps it from that.
+	rendered  []render.Package
+	renderErr error
+	// existing are the names of the packages that the front was told of last.
+	existing []string
+
+	// writes are those of the front since they were asked for last.
+	writes []string
+	// refuse, when set, may refuse a write, given as it stands in writes.
+	refuse func(write string) error
+	// behind makes the cache know of no revision and no package.
+	behind bool
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, gatewayv1.Install} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := &fixture{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	f.api = fake.NewClientBuilder().WithScheme(scheme).
+		WithStatusSubresource(&v1alpha1.Package{}, &v1alpha1.Revision{}, &gatewayv1.GatewayClass{}).Build()
+	front := interceptor.NewClient(f.api, interceptor.Funcs{
+		Get: f.got, List: f.listed, Create: f.created, Patch: f.patched, Delete: f.deleted, Apply: f.applied, SubResourcePatch: f.statusPatched,
+	})
+	f.loop = &Reconciler[*gatewayv1.GatewayClass]{
+		Front: Front[*gatewayv1.GatewayClass]{
+			Name: "test", Finalizer: finalizer,
+			List:    func() client.ObjectList { return &gatewayv1.GatewayClassList{} },
+			Selects: func(class *gatewayv1.GatewayClass) bool { return class.Spec.ControllerName == ours },
+			Render: func(_ []*gatewayv1.GatewayClass, existing []v1alpha1.Package) ([]render.Package, error) {
+				f.existing = nil
+				for _, pkg := range existing {
+					f.existing = append(f.existing, pkg.Name)
+				}
+				return f.rendered, f.renderErr
+			},
+			Status: func(class *gatewayv1.GatewayClass, packages []status.FrontPackage, err error, now metav1.Time) {
+				status.SetControllerInstalled(&class.Status.Conditions, class.Generation, "plane", packages, err, now)
+			},
+		},
+		Client:    front,
+		Publisher: &Publisher{Client: front, Live: f.api, Now: func() time.Time { return f.now }},
+	}
+	return f
+}
+
+func (f *fixture) write(format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	if f.refuse != nil {
+		if err := f.refuse(text); err != nil {
+			return err
+		}
+	}
+	f.writes = append(f.writes, text)
+	return nil
+}
+
+func (f *fixture) got(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if _, isPackage := object.(*v1alpha1.Package); isPackage && f.behind {
+		return c.Get(ctx, types.NamespacedName{Name: "nothing-is-called-so"}, object, options...)
+	}
+	return c.Get(ctx, key, object, options...)
+}
+
+func (f *fixture) listed(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+	if _, isClasses := list.(*gatewayv1.GatewayClassList); !isClasses && f.behind {
+		return nil
+	}
+	return c.List(ctx, list, options...)
+}
+
+func (f *fixture) created(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+	if err := f.write("create %s", object.GetName()); err != nil {
+		return err
+	}
+	f.stamp(object)
+	return c.Create(ctx, object, options...)
+}
+
+func (f *fixture) patched(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	if err := f.write("patch %s", object.GetName()); err != nil {
+		return err
+	}
+	return c.Patch(ctx, object, patch, options...)
+}
+
+func (f *fixture) deleted(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+	if err := f.write("delete %s", object.GetName()); err != nil {
+		return err
+	}
+	return c.Delete(ctx, object, options...)
+}
+
+// applied stands in for the server-side apply of slices: it creates, or adds owners.
+func (f *fixture) applied(ctx context.Context, c client.WithWatch, request runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+	source, ok := request.(interface{ UnstructuredContent() map[string]any })
+	if !ok {
+		return errors.New("no content is applied")
+	}
+	slice := &v1alpha1.ObjectSlice{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(source.UnstructuredContent(), slice); err != nil {
+		return err
+	}
+	if err := f.write("apply slice of %s", slice.OwnerReferences[0].Name); err != nil {
+		return err
+	}
+	existing := &v1alpha1.ObjectSlice{}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(slice), existing); err != nil {
+		f.stamp(slice)
+		return c.Create(ctx, slice)
+	}
+	if string(existing.Data) != string(slice.Data) {
+		return errImmutable
+	}
+	for _, owner := range slice.OwnerReferences {
+		if !slices.ContainsFunc(existing.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
+			existing.OwnerReferences = append(existing.OwnerReferences, owner)
+		}
+	}
+	return c.Update(ctx, existing)
+}
+
+func (f *fixture) statusPatched(ctx context.Context, c client.Client, name string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+	if err := f.write("status %s", object.GetName()); err != nil {
+		return err
+	}
+	if err := c.SubResource(name).Patch(ctx, object, patch, options...); err != nil {
+		return err
+	}
+	if class, ok := object.(*gatewayv1.GatewayClass); ok {
+		statustest.Conditions(f.t, class.Generation, class.Status.Conditions, status.ConditionControllerInstalled)
+	}
+	return nil
+}
+
+// stamp gives an object what an API server gives it.
+func (f *fixture) stamp(object client.Object) {
+	f.uids++
+	object.SetUID(types.UID(fmt.Sprintf("uid-%d", f.uids)))
+	object.SetGeneration(1)
+	object.SetCreationTimestamp(metav1.NewTime(f.now))
+}
+
+func (f *fixture) create(object client.Object) {
+	f.t.Helper()
+	f.stamp(object)
+	if err := f.api.Create(f.t.Context(), object); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// class makes a GatewayClass of the controller given.
+func (f *fixture) class(name, controller string) {
+	f.t.Helper()
+	f.create(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: gatewayv1.GatewayClassSpec{ControllerName: gatewayv1.GatewayController(controller)}})
+}
+
+func (f *fixture) deleteClass(name string) {
+	f.t.Helper()
+	if err := f.api.Delete(f.t.Context(), &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) pass() (reconcile.Result, error) {
+	f.t.Helper()
+	return f.loop.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "test"}})
+}
+
+// mustPass makes a pass that has to succeed, and returns its writes.
+func (f *fixture) mustPass() []string {
+	f.t.Helper()
+	result, err := f.pass()
+	if err != nil || result.RequeueAfter != 0 {
+		f.t.Fatalf("error %v, again after %v", err, result.RequeueAfter)
+	}
+	writes := f.writes
+	f.writes = nil
+	return writes
+}
+
+// installed is the condition ControllerInstalled of a class.
+func (f *fixture) installed(name string) string {
+	f.t.Helper()
+	class := &gatewayv1.GatewayClass{}
+	if err := f.api.Get(f.t.Context(), types.NamespacedName{Name: name}, class); err != nil {
+		f.t.Fatal(err)
+	}
+	c := meta.FindStatusCondition(class.Status.Conditions, status.ConditionControllerInstalled)
+	if c == nil {
+		return ""
+	}
+	return string(c.Status) + "/" + c.Reason + ": " + c.Message
+}
+
+// classes are the names of the GatewayClasses that are there, with an exclamation
+// mark when the front holds them.
+func (f *fixture) classes() []string {
+	f.t.Helper()
+	list := &gatewayv1.GatewayClassList{}
+	if err := f.api.List(f.t.Context(), list); err != nil {
+		f.t.Fatal(err)
+	}
+	var names []string
+	for _, class := range list.Items {
+		if slices.Contains(class.Finalizers, finalizer) {
+			names = append(names, class.Name+"!")
+			continue
+		}
+		names = append(names, class.Name)
+	}
+	return names
+}
+
+// revisions are the names of those that are there.
+func (f *fixture) revisions() []string {
+	f.t.Helper()
+	list := &v1alpha1.RevisionList{}
+	if err := f.api.List(f.t.Context(), list); err != nil {
+		f.t.Fatal(err)
+	}
+	var names []string
+	for _, r := range list.Items {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// rolledOut is what the package loop would do: the newest revision succeeds.
+func (f *fixture) rolledOut(name string, number int64) {
+	f.t.Helper()
+	revision := &v1alpha1.Revision{}
+	if err := f.api.Get(f.t.Context(), types.NamespacedName{Name: v1alpha1.RevisionName(name, number)}, revision); err != nil {
+		f.t.Fatal(err)
+	}
+	f.changeStatus(name, func(s *v1alpha1.PackageStatus) {
+		s.CurrentRevision, s.TargetRevision, s.HighestRevision = number, number, number
+		s.Version = revision.Spec.Origin.AppVersion
+		s.Conditions = []metav1.Condition{
+			{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRolledOut, Message: "it is rolled out"},
+			{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonProbesSucceeded, Message: "it serves"},
+		}
+	})
+}
+
+func (f *fixture) changeStatus(name string, change func(s *v1alpha1.PackageStatus)) {
+	f.t.Helper()
+	pkg := f.pkg(name)
+	change(&pkg.Status)
+	if err := f.api.Status().Update(f.t.Context(), pkg); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) pkg(name string) *v1alpha1.Package {
+	f.t.Helper()
+	pkg := &v1alpha1.Package{}
+	if err := f.api.Get(f.t.Context(), types.NamespacedName{Name: name}, pkg); err != nil {
+		f.t.Fatal(err)
+	}
+	return pkg
+}
+
+// rendering is a package with one ConfigMap of the value given; a large one stands
+// in a slice.
+func rendering(name, value string, after ...string) render.Package {
+	large := ""
+	if strings.HasPrefix(value, "large") {
+		large = strings.Repeat("x", content.InlineLimit)
+	}
+	return render.Package{
+		Name: name, After: after, Origin: v1alpha1.Origin{Kind: v1alpha1.OriginFront, Reference: "GatewayClass/a", AppVersion: "1.0-" + value},
+		Phases: []render.Phase{{Name: "only", Objects: []render.Object{{Manifest: &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "app"},
+			"data": map[string]any{"value": value, "large": large},
+		}}}}}},
+	}
+}
