@@ -78,8 +78,7 @@ func (r *Reconciler[P]) pass(ctx context.Context) error {
 		return err
 	}
 	statusErr := r.writeStatus(ctx, staying, states, err)
-	var terminal *RenderError
-	if errors.As(err, &terminal) {
+	if _, ok := errors.AsType[*RenderError](err); ok {
 		err = nil // another try renders the same; a change of the resource brings us back
 	}
 	return errors.Join(err, statusErr)

@@ -421,9 +421,8 @@ func TestReconciler_SliceExists(t *testing.T) {
 			if tc.good != (err == nil) {
 				t.Fatalf("%s: got error %v", tc.reason, err)
 			}
-			var unavailable *content.UnavailableError
 			if !tc.good {
-				if !errors.As(err, &unavailable) {
+				if _, ok := errors.AsType[*content.UnavailableError](err); !ok {
 					t.Errorf("%s: error %v does not name the slice", tc.reason, err)
 				}
 				want(t, tc.reason, "revisions", nil, f.revisions())

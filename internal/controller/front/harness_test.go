@@ -4,6 +4,7 @@
 package front
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -159,7 +160,7 @@ func (f *fixture) applied(ctx context.Context, c client.WithWatch, request runti
 		f.stamp(slice)
 		return c.Create(ctx, slice)
 	}
-	if string(existing.Data) != string(slice.Data) {
+	if !bytes.Equal(existing.Data, slice.Data) {
 		return errImmutable
 	}
 	for _, owner := range slice.OwnerReferences {
