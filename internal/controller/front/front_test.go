@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
@@ -177,6 +178,22 @@ func TestReconciler_CacheBehind(t *testing.T) {
 	f.rendered = []render.Package{rendering("plane", "2")}
 	f.writes = nil
 	want(t, "it goes on when the cache has caught up", "writes", []string{"create plane-2", "status a"}, f.mustPass())
+}
+
+// A pass never works on a class older than its own writes.
+func TestReconciler_ReadsItsOwnWrites(t *testing.T) {
+	f := newFixture(t)
+	f.class("a", ours)
+	list := &gatewayv1.GatewayClassList{}
+	if err := f.api.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	f.stale = list.Items
+	f.rendered = []render.Package{rendering("plane", "1")}
+	want(t, "the first pass", "writes", []string{"patch a", "create plane", "create plane-1", "status a"}, f.mustPass())
+	want(t, "a stale cache makes no difference", "writes", nil, f.mustPass())
+	f.rolledOut("plane", 1)
+	want(t, "a stale cache makes no difference", "writes", []string{"status a"}, f.mustPass())
 }
 
 // Of two writers of the same number one wins, and the other looks again.

@@ -57,6 +57,8 @@ type fixture struct {
 	refuse func(write string) error
 	// behind makes the cache know of no revision and no package.
 	behind bool
+	// stale, when set, are the classes that the cache knows.
+	stale []gatewayv1.GatewayClass
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -114,7 +116,14 @@ func (f *fixture) got(ctx context.Context, c client.WithWatch, key client.Object
 }
 
 func (f *fixture) listed(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-	if _, isClasses := list.(*gatewayv1.GatewayClassList); !isClasses && f.behind {
+	classes, isClasses := list.(*gatewayv1.GatewayClassList)
+	switch {
+	case isClasses && f.stale != nil:
+		for i := range f.stale {
+			classes.Items = append(classes.Items, *f.stale[i].DeepCopy())
+		}
+		return nil
+	case !isClasses && f.behind:
 		return nil
 	}
 	return c.List(ctx, list, options...)
