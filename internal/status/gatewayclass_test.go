@@ -103,11 +103,11 @@ func TestSetControllerInstalled(t *testing.T) {
 			want: "True/Installed: istiod 1.30.0 installed (with warning: a rollback keeps out the newest content)",
 		},
 		"ErrorWhileItServes": {
-			reason: "an error does not take away what serves", packages: only(frontPackage(plane, 2, rolledOut, serves)), cause: errors.New("version 9.9 is not in this manager"),
-			want: "True/Installed: istiod 1.30.0 installed (with warning: version 9.9 is not in this manager)",
+			reason: "an error does not take away what serves", packages: only(frontPackage(plane, 2, rolledOut, serves)), cause: errors.New("creating revision 3: timeout"),
+			want: "True/Installed: istiod 1.30.0 installed (with warning: creating revision 3: timeout)",
 		},
-		"ErrorBeforeAnything": {
-			reason: "the error of the installation", cause: errors.New("version 9.9 is not in this manager"),
+		"NothingRendered": {
+			reason: "what is asked for cannot be installed", cause: errors.New("version 9.9 is not in this manager"),
 			want: "False/InstallFailed: version 9.9 is not in this manager",
 		},
 		"ErrorWhileItDoesNotServe": {

@@ -94,7 +94,7 @@ func (e *RenderError) Error() string { return e.Err.Error() }
 func (e *RenderError) Unwrap() error { return e.Err }
 
 // publish renders and publishes. When nothing can be rendered nothing is changed,
-// and the states are those of the packages as they are.
+// and there are no states: what runs is not what is asked for.
 func (r *Reconciler[P]) publish(ctx context.Context, resources []P) ([]status.FrontPackage, error) {
 	existing, err := r.Publisher.packages(ctx, r.Front.Name)
 	if err != nil {
@@ -102,11 +102,7 @@ func (r *Reconciler[P]) publish(ctx context.Context, resources []P) ([]status.Fr
 	}
 	wanted, err := r.Front.Render(resources, existing)
 	if err != nil {
-		states, readErr := r.Publisher.states(ctx, existing)
-		if readErr != nil {
-			return nil, readErr
-		}
-		return states, &RenderError{Err: err}
+		return nil, &RenderError{Err: err}
 	}
 	return r.Publisher.Publish(ctx, r.Front.Name, wanted)
 }

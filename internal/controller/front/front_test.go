@@ -281,8 +281,24 @@ func TestReconciler_RenderError(t *testing.T) {
 	f.rolledOut("plane", 1)
 	f.renderErr = errors.New("version 9.9 is not in this manager")
 	want(t, "what runs is left alone", "writes", []string{"status a"}, f.mustPass())
-	want(t, "what runs is installed, with a warning", "ControllerInstalled", "True/Installed: istiod 1.0-1 installed (with warning: version 9.9 is not in this manager)", f.installed("a"))
+	want(t, "what is asked for cannot be installed, whatever runs", "ControllerInstalled", "False/InstallFailed: version 9.9 is not in this manager", f.installed("a"))
 	want(t, "another try would render the same", "writes", nil, f.mustPass())
+}
+
+// An error while the control plane serves is a warning.
+func TestReconciler_PublishErrorWhileItServes(t *testing.T) {
+	f := newFixture(t)
+	f.class("a", ours)
+	f.rendered = []render.Package{rendering("plane", "1")}
+	f.mustPass()
+	f.rolledOut("plane", 1)
+	f.rendered = []render.Package{rendering("plane", "2")}
+	f.refuse = refusing("create plane-2")
+	if _, err := f.pass(); !errors.Is(err, errRefused) {
+		t.Errorf("got error %v, want it returned, so that it is tried again", err)
+	}
+	want(t, "a try that fails does not take away what serves", "ControllerInstalled",
+		"True/Installed: istiod 1.0-1 installed (with warning: creating revision 2 of package plane: the API server says no)", f.installed("a"))
 }
 
 // An error about one package is told, and tried again.

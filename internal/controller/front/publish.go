@@ -87,11 +87,12 @@ func (p *Publisher) publish(ctx context.Context, front string, want render.Packa
 			return state, nil
 		}
 	}
-	state.Target, err = p.create(ctx, state.Package, line, packed, want)
-	if err == nil {
-		state.Need = history.NeedNone
+	next, err := p.create(ctx, state.Package, line, packed, want)
+	if err != nil {
+		return state, err // what was the target still is
 	}
-	return state, err
+	state.Target, state.Need = next, history.NeedNone
+	return state, nil
 }
 
 // ensurePackage makes the Package if it is missing, with its finalizer from the
@@ -180,22 +181,6 @@ func (p *Publisher) applySlice(ctx context.Context, pkg *v1alpha1.Package, slice
 		return fmt.Errorf("making ObjectSlice %s: %w", slice.Name, err)
 	}
 	return nil
-}
-
-// states are where the front's packages stand, whatever is wanted of them.
-func (p *Publisher) states(ctx context.Context, existing []v1alpha1.Package) ([]status.FrontPackage, error) {
-	states := make([]status.FrontPackage, 0, len(existing))
-	for i := range existing {
-		pkg := &existing[i]
-		line, err := p.line(ctx, pkg)
-		if err != nil {
-			return nil, err
-		}
-		states = append(states, status.FrontPackage{
-			Name: pkg.Name, Version: pkg.Status.Version, Package: pkg, Target: line.Target, Need: history.NeedNone,
-		})
-	}
-	return states, nil
 }
 
 // Withdraw deletes the front's packages, and says whether all of them are gone.
