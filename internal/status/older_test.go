@@ -132,6 +132,21 @@ func TestForServing_Recovers(t *testing.T) {
 	}
 }
 
+func TestForStray(t *testing.T) {
+	const reason = "a revision whose package does not exist says what to do"
+	revision := revisionOf(1, phase{name: "plane", size: 1})
+	got := status.ForStray(revision, at(100))
+	again := status.ForStray(revision, at(100))
+	revision.Status = got
+	checkRevision(t, revision)
+	stable(t, reason, got, again, status.ForStray(revision, at(160)))
+	for _, kind := range []string{v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable} {
+		if got := condition(got.Conditions, kind); got != "False/PackageMissing: package istiod does not exist: create it, or delete the revision" {
+			t.Errorf("%s: %s is %s", reason, kind, got)
+		}
+	}
+}
+
 // removed is a teardown that has come as far as the objects given.
 func removed(complete bool, objects ...revisions.RemovedObject) revisions.TeardownResult {
 	return revisions.TeardownResult{Objects: objects, Complete: complete}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/strata-run/strata/revisions"
 )
@@ -118,6 +119,17 @@ func TestInformers_Notifications(t *testing.T) {
 	f.server.remove(configMap("b", "1", "u2", "web"))
 	f.expect("somebody has deleted it", "web")
 	f.sentinel("nothing else")
+}
+
+// A deletion that was missed is one all the same.
+func TestInformers_MissedDeletion(t *testing.T) {
+	f := newFixture(t)
+	f.informers.Observe(own(configMap("a", "mine", "u1", "web"), "101"))
+	f.informers.handler(wholeConfigMaps).OnDelete(cache.DeletedFinalStateUnknown{Key: "app/a", Obj: configMap("a", "mine", "u1", "web")})
+	f.expect("the deletion that was found out later", "web")
+	if len(f.informers.written) != 0 {
+		t.Error("what our write has returned is still remembered")
+	}
 }
 
 // An own creation is no news either, and a foreign object of the same version is.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -91,23 +92,39 @@ func TestWorker_Teardown(t *testing.T) {
 	want(t, "its watches are given up", "released users", 1, len(l.released))
 }
 
+// An orphan stays, and does not carry our label and owner reference any more.
 func TestWorker_TeardownOrphans(t *testing.T) {
-	l := newLine(t, v1alpha1.PackageSpec{DeletionPolicy: v1alpha1.DeletionPolicyOrphan})
-	l.revise(1, phase(configMap("a", "1")))
-	if err := l.settle(10 * time.Second); err != nil {
-		t.Fatal(err)
-	}
-	l.deletePackage()
-	for range 2 {
-		_, _ = l.pass()
-	}
-	want(t, "an orphan stays", "objects", []string{"ConfigMap/a=1"}, l.objects())
-	object := l.cluster.Objects()[0]
-	if _, labelled := object.GetLabels()[v1alpha1.LabelPackage]; labelled || len(object.GetOwnerReferences()) > 0 {
-		t.Errorf("an orphan does not carry our label and owner reference: %v %v", object.GetLabels(), object.GetOwnerReferences())
-	}
-	if !l.isGone() {
-		t.Error("the package is still there")
+	for name, tc := range map[string]struct {
+		policy  v1alpha1.DeletionPolicy
+		cascade bool
+	}{
+		"Policy":  {policy: v1alpha1.DeletionPolicyOrphan},
+		"Cascade": {policy: v1alpha1.DeletionPolicyDelete, cascade: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLine(t, v1alpha1.PackageSpec{DeletionPolicy: tc.policy})
+			l.revise(1, phase(configMap("a", "1")))
+			if err := l.settle(10 * time.Second); err != nil {
+				t.Fatal(err)
+			}
+			if tc.cascade {
+				l.change(func(pkg *v1alpha1.Package) { pkg.Finalizers = append(pkg.Finalizers, metav1.FinalizerOrphanDependents) })
+			}
+			l.deletePackage()
+			for range 2 {
+				_, _ = l.pass()
+			}
+			want(t, "an orphan stays", "objects", []string{"ConfigMap/a=1"}, l.objects())
+			object := l.cluster.Objects()[0]
+			if _, labelled := object.GetLabels()[v1alpha1.LabelPackage]; labelled || len(object.GetOwnerReferences()) > 0 {
+				t.Errorf("it carries labels %v and owner references %v", object.GetLabels(), object.GetOwnerReferences())
+			}
+			if tc.cascade {
+				want(t, "the garbage collector's finalizer is its own", "finalizers", []string{metav1.FinalizerOrphanDependents}, l.pkg().Finalizers)
+			} else if !l.isGone() {
+				t.Error("the package is still there")
+			}
+		})
 	}
 }
 
