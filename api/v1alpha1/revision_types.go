@@ -445,7 +445,8 @@ type ObjectStatus struct {
 	// +required
 	Phase string `json:"phase"`
 
-	// Reason is Collision, ApplyError, ProbeFailed, ProbeUnknown or Deleting.
+	// Reason is Collision, ApplyError, Waiting, ProbeFailed, ProbeUnknown or
+	// Deleting.
 	// +required
 	Reason string `json:"reason"`
 
