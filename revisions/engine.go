@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,6 +91,13 @@ type Rollout struct {
 	Serving []Revision
 	// Paused stops every write. The result says of every phase what would be done.
 	Paused bool
+	// Preflight is called before the first write of the target's content, after the
+	// engine's own checks. An error holds the target back; what serves is kept.
+	// Optional.
+	Preflight func(ctx context.Context) error
+	// Now is the time of the pass, which spaces the repairs of an object that somebody
+	// else keeps changing. The zero value means that all are repaired at once.
+	Now time.Time
 }
 
 // Reconcile makes one pass over a line: the target's phases in order up to the

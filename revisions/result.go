@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/strata-run/strata/probes"
 )
@@ -99,6 +100,14 @@ type ObjectResult struct {
 	Remedy string
 	// Waiting says what has to happen before it can be applied.
 	Waiting string
+	// Pending is what would be done about it, were its revision not paused; empty when
+	// nothing would.
+	Pending Operation
+	// Contest is about a change of somebody else that was found in this pass, repaired
+	// or not; nil when there was none.
+	Contest *Contest
+	// Retry is when to look at it again although nothing changes; zero for never.
+	Retry time.Time
 	// Record is what is known of it now, nil when it is not in place.
 	Record *Record
 	// Probe says whether it is ready, Serves whether it serves.

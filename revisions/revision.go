@@ -6,6 +6,7 @@ package revisions
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,6 +91,11 @@ type Object struct {
 	// Retain leaves the object in place when it is no longer wanted, and puts no
 	// owner reference on it.
 	Retain bool
+	// Unmanaged are fields that are left out of every write.
+	Unmanaged []FieldPath
+	// Replace deletes the object and creates it anew when a change needs another
+	// value in a field that cannot be changed. Otherwise the change is refused.
+	Replace bool
 	// Probe says when the object is ready and lets the next phase start. Nil means
 	// that it is as soon as it is in place.
 	Probe probes.Probe
@@ -121,6 +127,9 @@ type Revision struct {
 	Succeeded bool
 	// Records are what is known of the objects that it has put in place.
 	Records map[ObjectID]Record
+	// Paused writes nothing for this revision, while the others of its line go on.
+	// The result says what it would do.
+	Paused bool
 }
 
 // Record is what is known of an object since it was applied.
@@ -133,6 +142,23 @@ type Record struct {
 	Content string
 	// Fields is the digest of our managedFields entry after that, see [FieldsDigest].
 	Fields string
+	// Yielded are fields of the manifest that are left to whoever has set them.
+	Yielded []string
+	// Contest is who keeps changing the object, nil when nobody does.
+	Contest *Contest
+}
+
+// Contest is a fight over an object: somebody else changed it, and it was
+// repaired, several times in a row.
+type Contest struct {
+	// Manager is the field manager of the other one, empty when it left no trace.
+	Manager string
+	// Fields are the first fields that it has changed.
+	Fields []string
+	// Count is how many times the object was repaired.
+	Count int64
+	// First and Last are when the first and the last of these repairs were.
+	First, Last time.Time
 }
 
 // forbidden lists metadata that only the API server or the engine may set.

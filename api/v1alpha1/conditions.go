@@ -60,6 +60,22 @@ const (
 	// written, status is still observed.
 	ReasonPaused = "Paused"
 
+	// ReasonAwaitingApproval (False): spec.approval of the Package is Manual, or one
+	// of its gates is closed, and this content is not approved. status.plan shows
+	// what it would do. What was rolled out before is kept.
+	ReasonAwaitingApproval = "AwaitingApproval"
+
+	// ReasonPreflightFailed (False): nothing of the revision is written, since some
+	// of it would be refused or do harm: missing rights, a
+	// CustomResourceDefinition that breaks custom resources, a field that cannot be
+	// changed, too few objects. The message lists what, and the remedy.
+	ReasonPreflightFailed = "PreflightFailed"
+
+	// ReasonPermissionDenied (False): the Package's identity may not do what the
+	// revision needs. The message names verb and resource. It goes on when the
+	// right is granted.
+	ReasonPermissionDenied = "PermissionDenied"
+
 	// ReasonArchiving (True): an older revision's own objects are being deleted.
 	ReasonArchiving = "Archiving"
 

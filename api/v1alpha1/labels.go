@@ -25,6 +25,29 @@ const (
 	// even if its outcome could not be recorded at first.
 	AnnotationRequestedAt = "strata.run/rollback-requested-at"
 
+	// AnnotationAllowPrune on a Package lets a revision be rolled out that has no
+	// objects, or less than half of those of the current one. Its value is the
+	// digest of the content, so that it is no standing permission.
+	AnnotationAllowPrune = "strata.run/allow-prune"
+
+	// AnnotationCRDUpgradeSafety on a Package, with the value
+	// [CRDUpgradeSafetyNone], lets a revision change CustomResourceDefinitions in a
+	// way that may break custom resources.
+	AnnotationCRDUpgradeSafety = "strata.run/crd-upgrade-safety"
+
+	// CRDUpgradeSafetyNone is the value of [AnnotationCRDUpgradeSafety] that turns
+	// the checks off.
+	CRDUpgradeSafetyNone = "None"
+
+	// AnnotationAwaitingApproval stands on a Revision that started Paused since the
+	// Package's approval is Manual. It goes with the approval, and tells such a pause
+	// from one that a person has asked for.
+	AnnotationAwaitingApproval = "strata.run/awaiting-approval"
+
+	// SecretTypeManifests is the type of the Secrets that hold manifests of kind
+	// Secret, see [SecretReference].
+	SecretTypeManifests = "strata.run/manifests"
+
 	// FinalizerTeardown holds a Package until its objects are torn down in
 	// reverse phase order, or released.
 	FinalizerTeardown = "strata.run/teardown"

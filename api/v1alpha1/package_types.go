@@ -17,6 +17,30 @@ const (
 	DeletionPolicyOrphan DeletionPolicy = "Orphan"
 )
 
+// FailurePolicy says what to do when a rollout misses its deadline.
+// +kubebuilder:validation:Enum=Hold;Rollback
+type FailurePolicy string
+
+const (
+	// FailureHold leaves the rollout where it is. It can still recover.
+	FailureHold FailurePolicy = "Hold"
+	// FailureRollback makes a new revision with the content of the newest one that
+	// has succeeded.
+	FailureRollback FailurePolicy = "Rollback"
+)
+
+// ApprovalPolicy says whether new content is rolled out without being asked for.
+// +kubebuilder:validation:Enum=Automatic;Manual
+type ApprovalPolicy string
+
+const (
+	// ApprovalAutomatic rolls out every new revision.
+	ApprovalAutomatic ApprovalPolicy = "Automatic"
+	// ApprovalManual withholds a new revision until spec.approvedDigest names its
+	// content.
+	ApprovalManual ApprovalPolicy = "Manual"
+)
+
 // PackageSpec is what an admin or a front wants of a line of revisions.
 type PackageSpec struct {
 	// Paused stops every write of the rollout. Observation goes on. Unset means
@@ -53,10 +77,82 @@ type PackageSpec struct {
 	// +kubebuilder:default=Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
+	// OnFailure says what to do when progressDeadline has passed. Hold leaves the
+	// rollout where it is; Rollback makes a new revision with the content of the
+	// newest one that has succeeded, once for each content. Default Hold.
+	// +optional
+	// +kubebuilder:default=Hold
+	OnFailure FailurePolicy `json:"onFailure,omitempty"`
+
+	// Approval says whether a new revision is rolled out at once. With Manual it
+	// starts Paused, with reason AwaitingApproval and in status.plan what it would
+	// do, until approvedDigest names its content. What has succeeded before needs no
+	// approval to be kept. Default Automatic.
+	// +optional
+	// +kubebuilder:default=Automatic
+	Approval ApprovalPolicy `json:"approval,omitempty"`
+
+	// ApprovedDigest is the content that may be rolled out with approval Manual: the
+	// digest that status.plan of the waiting revision shows. Other content, also
+	// newer content, waits.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	ApprovedDigest string `json:"approvedDigest,omitempty"`
+
+	// Gates withhold new revisions on behalf of others, such as a policy check, or
+	// the running operand that has to prepare itself. Each names the content that it
+	// lets through; a revision is rolled out when every gate names its digest. Each
+	// actor applies its own entry.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Gates []Gate `json:"gates,omitempty"`
+
+	// ServiceAccount is who every write of an object, and every live read that
+	// decides about one, is made as. Its rights bound what the Package can do.
+	// Unset means the manager's own identity.
+	// +optional
+	ServiceAccount *ServiceAccountReference `json:"serviceAccount,omitempty"`
+
 	// Rollback asks for a new revision with the content of an earlier one. It is
 	// handled once; status.rollback says with what result.
 	// +optional
 	Rollback *Rollback `json:"rollback,omitempty"`
+}
+
+// Gate withholds new content until its owner lets it through.
+type Gate struct {
+	// Name is who withholds, such as policy-check or istiod.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// Reason is what is waited for, in words for whoever finds a revision waiting.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+
+	// ApprovedDigest is the content that is let through. Unset lets none through.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	ApprovedDigest string `json:"approvedDigest,omitempty"`
+}
+
+// ServiceAccountReference names a ServiceAccount.
+type ServiceAccountReference struct {
+	// Namespace is where it lives.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Namespace string `json:"namespace"`
+
+	// Name is its name.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name"`
 }
 
 // Pause says who stopped the rollout, why, and until when.
@@ -142,6 +238,11 @@ type PackageStatus struct {
 	// Rollback is the last rollback that was handled.
 	// +optional
 	Rollback *RollbackStatus `json:"rollback,omitempty"`
+
+	// AutomaticRollback is the last rollback that spec.onFailure has made. Its
+	// requestedAt is when the deadline was found to have passed.
+	// +optional
+	AutomaticRollback *RollbackStatus `json:"automaticRollback,omitempty"`
 }
 
 // RollbackStatus is the outcome of a rollback request.

@@ -130,9 +130,21 @@ type Phase struct {
 	Objects []Object `json:"objects,omitempty"`
 }
 
-// Object is one manifest, inline or in an ObjectSlice.
+// ImmutableChange says what to do when a change of an object needs another value in
+// a field that the API server does not let anyone change.
+// +kubebuilder:validation:Enum=Refuse;Replace
+type ImmutableChange string
+
+const (
+	// ImmutableRefuse leaves the object as it is and tells the path.
+	ImmutableRefuse ImmutableChange = "Refuse"
+	// ImmutableReplace deletes the object and creates it anew.
+	ImmutableReplace ImmutableChange = "Replace"
+)
+
+// Object is one manifest, inline, in an ObjectSlice or in a Secret.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.object) != has(self.slice)",message="exactly one of object and slice must be set"
+// +kubebuilder:validation:XValidation:rule="[has(self.object), has(self.slice), has(self.secret)].filter(x, x).size() == 1",message="exactly one of object, slice and secret must be set"
 type Object struct {
 	// Object is the manifest. Secrets must not stand here.
 	// +optional
@@ -143,6 +155,11 @@ type Object struct {
 	// Slice says where the manifest is when it is too large to stand inline.
 	// +optional
 	Slice *SliceReference `json:"slice,omitempty"`
+
+	// Secret says where a manifest of kind Secret is. Such manifests stand neither
+	// inline nor in slices, where everyone who may read Revisions could read them.
+	// +optional
+	Secret *SecretReference `json:"secret,omitempty"`
 
 	// CollisionProtection is what to do when the object exists and is not ours.
 	// It wins over that of the phase. Default: the phase's.
@@ -155,6 +172,25 @@ type Object struct {
 	// annotation helm.sh/resource-policy: keep, and Delete for all others.
 	// +optional
 	Deletion ObjectDeletion `json:"deletion,omitempty"`
+
+	// UnmanagedFields are fields of the manifest that are never applied, so that
+	// others may set them: paths such as .spec.replicas,
+	// .metadata.annotations['example.com/note'] or
+	// .spec.template.spec.containers[name=main].resources; [*] stands for every item
+	// of a list. Fields that are not in the manifest need no entry: they are never
+	// touched. Default none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=256
+	UnmanagedFields []string `json:"unmanagedFields,omitempty"`
+
+	// OnImmutableChange is what to do when a change needs another value in a field
+	// that the API server does not let anyone change, such as a Deployment's
+	// selector. Refuse leaves the object as it is and tells the path; Replace
+	// deletes it and creates it anew, which interrupts what it does. Default Refuse.
+	// +optional
+	OnImmutableChange ImmutableChange `json:"onImmutableChange,omitempty"`
 }
 
 // SliceReference names one manifest in an ObjectSlice.
@@ -165,6 +201,21 @@ type SliceReference struct {
 	Name string `json:"name"`
 
 	// Index is the manifest's place in the slice, from 0, the default.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Index int32 `json:"index,omitempty"`
+}
+
+// SecretReference names one manifest in a Secret of the manager's namespace. Such a
+// Secret is immutable, of type strata.run/manifests and named like an ObjectSlice by
+// its content.
+type SecretReference struct {
+	// Name is that of the Secret.
+	// +required
+	// +kubebuilder:validation:Pattern=`^sha256-[0-9a-f]{64}$`
+	Name string `json:"name"`
+
+	// Index is the manifest's place in it, from 0, the default.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Index int32 `json:"index,omitempty"`
@@ -381,6 +432,17 @@ type RevisionStatus struct {
 	// +listType=atomic
 	Inventory []InventoryEntry `json:"inventory,omitempty"`
 
+	// Plan is what the revision would do, while it is paused or waits for approval.
+	// +optional
+	Plan *Plan `json:"plan,omitempty"`
+
+	// Interference lists the objects that somebody else keeps changing: the 16 that
+	// were changed last.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Interference []Interference `json:"interference,omitempty"`
+
 	// LastProgressTime is when the rollout moved last.
 	// +optional
 	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
@@ -463,6 +525,93 @@ type ObjectStatus struct {
 	Hint string `json:"hint,omitempty"`
 }
 
+// PlannedAction is what a revision would do to an object.
+// +kubebuilder:validation:Enum=Create;Update;Replace;Adopt;Collide;Delete;Retain;Wait;Unknown
+type PlannedAction string
+
+// The planned actions. Objects that would not be touched are only counted.
+const (
+	// PlanCreate: the object does not exist.
+	PlanCreate PlannedAction = "Create"
+	// PlanUpdate: its content is new, or it has drifted.
+	PlanUpdate PlannedAction = "Update"
+	// PlanReplace: it has to be deleted and created anew.
+	PlanReplace PlannedAction = "Replace"
+	// PlanAdopt: it exists and is taken over.
+	PlanAdopt PlannedAction = "Adopt"
+	// PlanCollide: it exists, is someone else's, and would be left alone.
+	PlanCollide PlannedAction = "Collide"
+	// PlanDelete: an older revision contains it, and this one does not.
+	PlanDelete PlannedAction = "Delete"
+	// PlanRetain: like PlanDelete, but it stays in place.
+	PlanRetain PlannedAction = "Retain"
+	// PlanWait: it cannot be applied yet, as its kind is not served or it is being deleted.
+	PlanWait PlannedAction = "Wait"
+	// PlanUnknown: its state could not be read.
+	PlanUnknown PlannedAction = "Unknown"
+)
+
+// Plan is what a revision would do.
+type Plan struct {
+	// Digest is that of the content, to approve it by.
+	// +required
+	Digest string `json:"digest"`
+
+	// Summary counts the actions: "2 create, 1 update, 1 delete, 30 unchanged".
+	// +required
+	Summary string `json:"summary"`
+
+	// Objects are the first 64 that would be touched, in the order of the phases.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Objects []PlannedObject `json:"objects,omitempty"`
+}
+
+// PlannedObject is what would become of one object.
+type PlannedObject struct {
+	ObjectReference `json:",inline"`
+
+	// Phase is the phase that it stands in.
+	// +required
+	Phase string `json:"phase"`
+
+	// Action is what would be done.
+	// +required
+	Action PlannedAction `json:"action"`
+
+	// Reason is why. At most 256 bytes.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+}
+
+// Interference is an object that somebody else keeps changing.
+type Interference struct {
+	ObjectReference `json:",inline"`
+
+	// Manager is the field manager of the other one, empty when the API server keeps
+	// no trace of who it was.
+	// +optional
+	Manager string `json:"manager,omitempty"`
+
+	// Fields are the first 8 fields that it has changed.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Fields []string `json:"fields,omitempty"`
+
+	// Count is how many times the object was repaired in a row. After the third
+	// time each repair waits twice as long as the one before, up to 5 minutes.
+	// +required
+	Count int64 `json:"count"`
+
+	// FirstSeen and LastSeen are when the first and the last of these repairs were.
+	// +required
+	FirstSeen metav1.Time `json:"firstSeen"`
+	// +required
+	LastSeen metav1.Time `json:"lastSeen"`
+}
+
 // InventoryEntry is what a revision knows of an object that it has put in place.
 type InventoryEntry struct {
 	ObjectReference `json:",inline"`
@@ -483,6 +632,12 @@ type InventoryEntry struct {
 	// Fields is a short digest of our managedFields entry after that.
 	// +optional
 	Fields string `json:"fields,omitempty"`
+
+	// Yielded are fields of the manifest that are left to whoever has set them, such
+	// as the replicas that an autoscaler sets.
+	// +optional
+	// +listType=atomic
+	Yielded []string `json:"yielded,omitempty"`
 }
 
 // Revision is one immutable, phased content of a Package.
