@@ -84,6 +84,9 @@ func Digest(phases []v1alpha1.Phase, objects [][]string, probes []v1alpha1.Probe
 		Digest              string
 		CollisionProtection v1alpha1.CollisionProtection
 		Deletion            v1alpha1.ObjectDeletion
+		// Fields that came later are left out while unset: what had a digest keeps it.
+		UnmanagedFields   []string                 `json:",omitempty"`
+		OnImmutableChange v1alpha1.ImmutableChange `json:",omitempty"`
 	}
 	type phase struct {
 		Name                string
@@ -97,7 +100,7 @@ func Digest(phases []v1alpha1.Phase, objects [][]string, probes []v1alpha1.Probe
 	for i, p := range phases {
 		entry := phase{Name: p.Name, CollisionProtection: p.CollisionProtection}
 		for j, o := range p.Objects {
-			entry.Objects = append(entry.Objects, object{objects[i][j], o.CollisionProtection, o.Deletion})
+			entry.Objects = append(entry.Objects, object{objects[i][j], o.CollisionProtection, o.Deletion, o.UnmanagedFields, o.OnImmutableChange})
 		}
 		document.Phases = append(document.Phases, entry)
 	}

@@ -223,3 +223,30 @@ func TestCanonical(t *testing.T) {
 		})
 	}
 }
+
+// Fields that the API got later decide what is applied, and leave the digest of
+// content without them alone.
+func TestDigest_LaterFields(t *testing.T) {
+	digest := func(object v1alpha1.Object) string {
+		t.Helper()
+		got, err := Digest([]v1alpha1.Phase{{Name: "a", Objects: []v1alpha1.Object{object}}}, [][]string{{"x"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	const before = `{"Phases":[{"Name":"a","CollisionProtection":"","Objects":[{"Digest":"x","CollisionProtection":"","Deletion":""}]}],"Probes":null}`
+	if got, want := digest(v1alpha1.Object{}), "sha256:"+ObjectDigest([]byte(before)); got != want {
+		t.Errorf("content without these fields has the digest %s, want %s as before", got, want)
+	}
+	seen := map[string]string{digest(v1alpha1.Object{}): "Plain"}
+	for name, object := range map[string]v1alpha1.Object{
+		"UnmanagedFields":   {UnmanagedFields: []string{".spec.replicas"}},
+		"OnImmutableChange": {OnImmutableChange: v1alpha1.ImmutableReplace},
+	} {
+		if same, ok := seen[digest(object)]; ok {
+			t.Errorf("%s has the digest of %s", name, same)
+		}
+		seen[digest(object)] = name
+	}
+}
