@@ -31,6 +31,7 @@ const (
 	stepKey stepKind = iota
 	stepIndex
 	stepEntry
+	stepEvery // in a Pattern only
 )
 
 // String returns the path in its one canonical spelling, which ParsePath reads
@@ -99,6 +100,8 @@ func canonical(steps []step) string {
 	var b strings.Builder
 	for _, s := range steps {
 		switch {
+		case s.kind == stepEvery:
+			b.WriteString("[*]")
 		case s.kind == stepIndex:
 			b.WriteString("[" + strconv.Itoa(s.index) + "]")
 		case s.kind == stepEntry && isAll(s.value, isValueByte):

@@ -45,26 +45,34 @@ func (e *PathError) Error() string {
 // quotes without escapes. Wildcards, filters and negative indexes are not part of
 // the language: a path names at most one value. The error is a *PathError.
 func ParsePath(text string) (Path, error) {
-	if len(text) > MaxPathLength {
-		return Path{}, &PathError{Path: text, Position: MaxPathLength + 1, Reason: fmt.Sprintf("the path is longer than %d bytes", MaxPathLength)}
+	steps, spelled, err := parseSteps(&pathParser{text: text})
+	return Path{text: spelled, steps: steps}, err
+}
+
+// parseSteps reads the whole text, and spells what it has read.
+func parseSteps(p *pathParser) ([]step, string, error) {
+	if len(p.text) > MaxPathLength {
+		return nil, "", &PathError{Path: p.text, Position: MaxPathLength + 1, Reason: fmt.Sprintf("the path is longer than %d bytes", MaxPathLength)}
 	}
-	p := &pathParser{text: text}
 	steps := p.path()
 	if p.err != nil {
-		return Path{}, p.err
+		return nil, "", p.err
 	}
 	spelled := canonical(steps)
 	if len(spelled) > MaxPathLength {
-		return Path{}, &PathError{Path: text, Position: len(text) + 1, Reason: fmt.Sprintf("the path with its quoted names escaped is longer than %d bytes", MaxPathLength)}
+		return nil, "", &PathError{Path: p.text, Position: len(p.text) + 1, Reason: fmt.Sprintf("the path with its quoted names escaped is longer than %d bytes", MaxPathLength)}
 	}
-	return Path{text: spelled, steps: steps}, nil
+	return steps, spelled, nil
 }
 
 // pathParser reads text from pos on. Once err is set, nothing is read any more.
 type pathParser struct {
 	text string
-	pos  int
-	err  *PathError
+	// pattern lets [*] stand for every entry, and no index: what others add to a list
+	// would change which entry is meant.
+	pattern bool
+	pos     int
+	err     *PathError
 }
 
 func (p *pathParser) path() []step {
@@ -91,14 +99,19 @@ func (p *pathParser) bracket() step {
 	switch c := p.peek(); {
 	case c == '"' || c == '\'':
 		s = step{kind: stepKey, key: p.quoted()}
-	case c >= '0' && c <= '9':
+	case p.pattern && c == '*':
+		p.pos++
+		s = step{kind: stepEvery}
+	case !p.pattern && c >= '0' && c <= '9':
 		s = step{kind: stepIndex, index: p.index()}
-	case isNameByte(c) && c != '-':
+	case isNameByte(c) && c != '-' && (c < '0' || c > '9'):
 		s = step{kind: stepEntry, key: p.name()}
 		if p.err == nil && !p.skip('=') {
 			p.failUnexpected(`"=" (a field name in brackets is quoted: ["name"])`)
 		}
 		s.value = p.entryValue()
+	case p.pattern:
+		p.failUnexpected(`a quoted name, * or name=value`)
 	default:
 		p.failUnexpected(`a quoted name, an index or name=value`)
 	}

@@ -102,7 +102,7 @@ func (e *Engine) patch(ctx context.Context, request *unstructured.Unstructured, 
 			request.GetName(), errors.New("it was deleted and created anew"))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("applying: %w", withoutValues(request, err))
+		return nil, fmt.Errorf("applying: %w", withImmutable(withoutValues(request, err)))
 	}
 	return answer, nil
 }

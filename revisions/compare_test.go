@@ -104,8 +104,13 @@ func TestTrim(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"a": "b"}, trimmed.GetAnnotations()); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
-	if entries := trimmed.GetManagedFields(); len(entries) != 1 {
-		t.Errorf("%d entries of managedFields are left, want 1", len(entries))
+	if entries := trimmed.GetManagedFields(); len(entries) != 2 || entries[0].Manager != "kubectl" {
+		t.Errorf("%v is left of managedFields, want what tells who has changed what", entries)
+	}
+	alone := managed(entry("kubectl", "Update", content{"subresource": "status"}), entry("strata", "Apply", nil))
+	Trim(alone)
+	if entries := managedEntries(alone); len(entries) != 0 {
+		t.Errorf("%v is left of managedFields, want nothing but our digest: the status is nobody's to fight over", entries)
 	}
 	again := trimmed.DeepCopy()
 	Trim(again)

@@ -5,6 +5,7 @@ package revisions
 
 import (
 	"fmt"
+	"time"
 )
 
 // Action is what became of an object.
@@ -31,8 +32,13 @@ const (
 	OperationCreate Operation = "Create"
 	// OperationApply says to apply it over the object of this UID, which is ours.
 	OperationApply Operation = "Apply"
+	// OperationYield says to leave it as it is, and to leave fields of it to whoever has
+	// set them from now on.
+	OperationYield Operation = "Yield"
 	// OperationAdopt says to read it once more and to apply it over exactly that state.
 	OperationAdopt Operation = "Adopt"
+	// OperationReplace says to delete it and to create it anew.
+	OperationReplace Operation = "Replace"
 	// OperationWait says that it can be applied only after something else has happened.
 	OperationWait Operation = "Wait"
 	// OperationRefuse says to leave it as it is, byte for byte.
@@ -45,7 +51,8 @@ type Question struct {
 	Current *Current
 	// Owner is who wants the object.
 	Owner Owner
-	// Content is the digest of what is to be applied.
+	// Content is the digest of what is to be applied, without the fields that have been
+	// yielded before.
 	Content string
 	// Record is what is known since the object was applied last, nil when nothing is.
 	Record *Record
@@ -53,6 +60,13 @@ type Question struct {
 	CollisionProtection CollisionProtection
 	// Retain says that the object gets no owner reference.
 	Retain bool
+	// Rivals have fields of the manifest that are not ours any more. They need be known
+	// only when our managedFields entry has changed.
+	Rivals []Rival
+	// Yielding is how many of these fields are left to them.
+	Yielding int
+	// Now is the time, the zero value when repairs are not spaced.
+	Now time.Time
 }
 
 // Verdict is a decision and its reason.
@@ -63,6 +77,10 @@ type Verdict struct {
 	Reason string
 	// Remedy is what the reader can do about it, for a refusal.
 	Remedy string
+	// Drift says that somebody else has changed the object.
+	Drift bool
+	// Retry is when a wait is over, zero when an event will tell.
+	Retry time.Time
 }
 
 // decide says what to do about an object. It is pure: the golden file
@@ -79,6 +97,12 @@ func decide(q Question) Verdict {
 		return compare(q)
 	case ControlRetained:
 		return Verdict{Operation: OperationAdopt, Reason: fmt.Sprintf("a %s of this name has left it in place", q.Owner.Kind)}
+	case ControlReleased:
+		return Verdict{
+			Operation: OperationRefuse,
+			Reason:    fmt.Sprintf("a %s of this name had it, and its owner reference was taken off to keep it", q.Owner.Kind),
+			Remedy:    "remove its label " + q.Owner.Label + " to let it be adopted by its collisionProtection, delete it, or take it out of the revision",
+		}
 	case ControlForeign:
 		return collideForeign(q)
 	default:
@@ -95,9 +119,27 @@ func compare(q Question) Verdict {
 	case q.Record.Content != q.Content:
 		return Verdict{Operation: OperationApply, Reason: "its content is new"}
 	case q.Record.Fields != q.Current.Fields:
-		return Verdict{Operation: OperationApply, Reason: "someone changed or removed a field of it"}
+		return drifted(q)
 	default:
 		return Verdict{Operation: OperationNone, Reason: "it is as it should be"}
+	}
+}
+
+// drifted decides about an object that somebody else has changed. A fight is slowed
+// down, so that two who cannot agree do not load the API server.
+func drifted(q Question) Verdict {
+	lost, counted := fieldsLost(q.Record.Fields, q.Current.Fields)
+	contest := q.Record.Contest
+	switch {
+	case counted && q.Yielding > 0 && lost == q.Yielding:
+		return Verdict{Operation: OperationYield, Reason: driftReason(q.Rivals) + ", who it is left to"}
+	case !q.Now.IsZero() && q.Now.Before(contest.nextRepair()):
+		return Verdict{
+			Operation: OperationWait, Drift: true, Retry: contest.nextRepair(),
+			Reason: contest.String() + ", the next time at " + contest.nextRepair().UTC().Format(time.RFC3339),
+		}
+	default:
+		return Verdict{Operation: OperationApply, Drift: true, Reason: driftReason(q.Rivals)}
 	}
 }
 
@@ -127,7 +169,7 @@ func collideNobody(q Question) Verdict {
 func foreignText(current *Current, owner Owner) string {
 	ref := current.Controller
 	if ref == nil {
-		return fmt.Sprintf("its label says that it belongs to %s %s", owner.Kind, current.Label)
+		return fmt.Sprintf("its label says that it belongs to %s %q", owner.Kind, current.Label)
 	}
 	return fmt.Sprintf("it is controlled by %s %s (%s, uid %s)", ref.Kind, ref.Name, ref.APIVersion, ref.UID)
 }

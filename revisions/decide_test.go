@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,9 +33,16 @@ var factNames = [factCount]string{"OBJECT", "DELETING", "RECORD", "PROTECTION", 
 // factValues are all values of each fact. What the object is says who controls it
 // and what its metadata proves; the combinations that cannot be are left out.
 var factValues = [factCount][]string{
-	{"absent", "ours by UID", "ours by record", "ours, no label", "retained", "nobody's, no label", "nobody's, our label", "other's by label", "other's by UID"},
+	{
+		"absent",
+		"ours by UID", "ours, other's label", "ours, garbage label", "ours, second owner", "ours, fields wiped",
+		"ours by record", "ours, no label", "ours, reference stripped",
+		"retained",
+		"nobody's, no label", "nobody's, our label", "orphaned by us",
+		"other's by label", "other's, garbage label", "other's by UID", "other's, our marks",
+	},
 	{"no", "yes"},
-	{"none", "same", "content differs", "fields differ", "other UID"},
+	{"none", "same", "content differs", "fields differ", "yieldable differ", "contested", "other UID"},
 	{"empty", "Prevent", "IfNoController", "None"},
 	{"no", "yes"},
 }
@@ -50,10 +58,15 @@ func (r row) possible() bool {
 		return r[factDeleting] == "no"
 	case "ours by record", "ours, no label":
 		return onRecord
+	case "ours, other's label", "ours, garbage label", "ours, fields wiped", "ours, reference stripped":
+		// What is stripped or replaced is in our managedFields entry no more.
+		return r[factRecord] == "fields differ" || r[factRecord] == "contested"
 	case "retained":
 		return !onRecord && r[factRetain] == "yes"
 	case "nobody's, no label", "nobody's, our label":
 		return !onRecord
+	case "orphaned by us":
+		return !onRecord && r[factRetain] == "no"
 	default:
 		return true
 	}
@@ -61,18 +74,26 @@ func (r row) possible() bool {
 
 // question builds what decide is asked for a combination of facts.
 func (r row) question() Question {
-	q := Question{Owner: testOwner, Content: "content", Retain: r[factRetain] == "yes"}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	q := Question{Owner: testOwner, Content: "content", Retain: r[factRetain] == "yes", Now: now}
 	if r[factProtection] != "empty" {
 		q.CollisionProtection = CollisionProtection(r[factProtection])
 	}
 	if r[factRecord] != "none" {
-		q.Record = &Record{UID: "object-uid", Content: "content", Fields: "fields"}
+		q.Record = &Record{UID: "object-uid", Content: "content", Fields: "fields-9"}
 	}
+	rival := Rival{Manager: "kubectl", Operation: "Update", Fields: []string{".spec.image"}}
 	switch r[factRecord] {
 	case "content differs":
 		q.Record.Content = "content before"
 	case "fields differ":
-		q.Record.Fields = "fields before"
+		q.Record.Fields, q.Rivals = "fields before-10", []Rival{rival}
+	case "yieldable differ":
+		rival.Manager, rival.Fields = "istiod", []string{".webhooks[name=a].clientConfig.caBundle"}
+		q.Record.Fields, q.Rivals, q.Yielding = "fields before-10", []Rival{rival}, 1
+	case "contested":
+		q.Record.Fields, q.Rivals = "fields before-10", []Rival{rival}
+		q.Record.Contest = &Contest{Manager: "kubectl", Fields: rival.Fields, Count: 5, First: now.Add(-time.Minute), Last: now.Add(-time.Second)}
 	case "other UID":
 		q.Record.UID = "uid before"
 	}
@@ -85,24 +106,40 @@ func (r row) current() *Current {
 	controller := func(name string, uid types.UID) *metav1.OwnerReference {
 		return &metav1.OwnerReference{APIVersion: testOwner.APIVersion, Kind: testOwner.Kind, Name: name, UID: uid}
 	}
+	ours := controller(testOwner.Name, testOwner.UID)
+	const fields, garbage = "fields-9", "a b/\u0000"
 	switch r[factObject] {
 	case "absent":
 		return nil
-	case "ours by UID":
-		current.Controller, current.Label, current.Fields = controller(testOwner.Name, testOwner.UID), testOwner.Name, "fields"
-	case "ours by record", "retained":
-		current.Label, current.Fields = testOwner.Name, "fields"
+	case "ours by UID", "ours, second owner":
+		// Other owners count only if they are the controller, and there can be one.
+		current.Controller, current.Label, current.Fields = ours, testOwner.Name, fields
+	case "ours, other's label":
+		current.Controller, current.Label, current.Fields = ours, "other", fields
+	case "ours, garbage label":
+		current.Controller, current.Label, current.Fields = ours, garbage, fields
+	case "ours, fields wiped":
+		current.Controller, current.Label = ours, testOwner.Name
+	case "ours by record", "retained", "ours, reference stripped", "orphaned by us":
+		// To take the owner reference off is how the garbage collector orphans, and how
+		// somebody else takes an object away; label and managedFields prove nothing.
+		current.Label, current.Fields = testOwner.Name, fields
 	case "ours, no label":
-		current.Fields = "fields"
+		current.Fields = fields
 	case "nobody's, our label":
 		current.Label = testOwner.Name
 	case "other's by label":
 		// Another owner retains it, or has adopted it from us.
-		current.Label, current.Fields = "other", "fields"
+		current.Label, current.Fields = "other", fields
+	case "other's, garbage label":
+		current.Label, current.Fields = garbage, fields
 	case "other's by UID":
 		// It has our label and entry, and an owner of our name: nothing but the UID
 		// of the controller counts.
-		current.Controller, current.Label, current.Fields = controller(testOwner.Name, "other-uid"), testOwner.Name, "fields"
+		current.Controller, current.Label, current.Fields = controller(testOwner.Name, "other-uid"), testOwner.Name, fields
+	case "other's, our marks":
+		current.Controller, current.Label, current.Fields = controller("web", "other-uid"), testOwner.Name, fields
+		current.Controller.APIVersion, current.Controller.Kind = "apps/v1", "ReplicaSet"
 	}
 	return current
 }
@@ -130,8 +167,10 @@ func TestDecide_Table(t *testing.T) {
 	lines := make([][]string, 0, len(rows)+1)
 	lines = append(lines, append(factNames[:], "OPERATION", "REASON", "REMEDY"))
 	for _, object := range factValues[factObject] {
-		own := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r[factObject] != object })
-		lines = append(lines, collapse(own)...)
+		for _, deleting := range factValues[factDeleting] {
+			own := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r[factObject] != object || r[factDeleting] != deleting })
+			lines = append(lines, collapse(own)...)
+		}
 	}
 	got := fmt.Sprintf("What decide says, for all %d combinations of facts; * stands for every value that can be.\n\n", len(rows)) + align(lines)
 	const file = "testdata/decide.txt"
@@ -156,7 +195,7 @@ func collapse(rows []row) [][]string {
 		line := make([]string, factCount, factCount+3)
 		for fact := range factCount {
 			line[fact] = r[fact]
-			if fact != factObject && !matters(rows, fact) {
+			if fact != factObject && fact != factDeleting && !matters(rows, fact) {
 				line[fact] = "*"
 			}
 		}
@@ -205,7 +244,7 @@ func align(lines [][]string) string {
 // says in particular.
 func TestDecide_Properties(t *testing.T) {
 	writes := []Operation{OperationCreate, OperationApply, OperationAdopt}
-	known := append(slices.Clone(writes), OperationNone, OperationWait, OperationRefuse)
+	known := append(slices.Clone(writes), OperationNone, OperationYield, OperationWait, OperationRefuse)
 	properties := []struct {
 		name   string
 		reason string
@@ -336,7 +375,7 @@ func TestControlOf(t *testing.T) {
 		"RetainedButNotToBe": {
 			reason: "an object that is not to be retained would have an owner reference",
 			args:   args{current: Current{UID: "a", Label: "istio", Fields: "f"}},
-			want:   ControlNobody,
+			want:   ControlReleased,
 		},
 	}
 	for name, tc := range cases {

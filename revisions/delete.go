@@ -94,20 +94,29 @@ func (e *Engine) delete(ctx context.Context, result *RemovedObject, current *uns
 		}
 		return
 	}
-	uid, version := current.GetUID(), current.GetResourceVersion()
-	err := e.config.Writer.Delete(ctx, current,
-		client.Preconditions{UID: &uid, ResourceVersion: &version},
-		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	err := e.deleteCurrent(ctx, current)
 	switch {
 	case provenAbsent(err):
 		result.State = RemovalGone
 	case apierrors.IsConflict(err):
 		result.Message = "it changed while it was being deleted, and is looked at again"
 	case err != nil:
-		result.Err = fmt.Errorf("deleting: %w", withoutValues(current, err))
+		result.Err = err
 	default:
 		result.Deleted, result.Message = true, "its deletion was asked for"
 	}
+}
+
+// deleteCurrent asks for the deletion of an object in just the state given.
+func (e *Engine) deleteCurrent(ctx context.Context, current *unstructured.Unstructured) error {
+	uid, version := current.GetUID(), current.GetResourceVersion()
+	err := e.config.Writer.Delete(ctx, current,
+		client.Preconditions{UID: &uid, ResourceVersion: &version},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err != nil {
+		return fmt.Errorf("deleting: %w", withoutValues(current, err))
+	}
+	return nil
 }
 
 // release takes our label and owner reference off an object, and leaves the rest.

@@ -130,7 +130,7 @@ func (e *Engine) Reconcile(ctx context.Context, in Rollout) (Result, error) {
 	taken := map[ObjectID]bool{}
 	newer, found := in.Target, result.Target
 	for i, serving := range in.Serving {
-		take(taken, newer, found)
+		take(taken, newer, found, in.Paused)
 		errs = append(errs, e.keepServing(ctx, l, serving, &result.Serving[i], taken))
 		newer, found = serving, result.Serving[i]
 	}
@@ -140,10 +140,14 @@ func (e *Engine) Reconcile(ctx context.Context, in Rollout) (Result, error) {
 
 // take keeps older revisions away from what a revision has reached: what was
 // looked at in this pass, and what it has put in place before. An object never
-// goes back to older content but by a newer revision.
-func take(taken map[ObjectID]bool, revision Revision, result RevisionResult) {
+// goes back to older content but by a newer revision. What a paused revision has
+// only looked at is still the older one's.
+func take(taken map[ObjectID]bool, revision Revision, result RevisionResult, allPaused bool) {
 	for id := range revision.Records {
 		taken[id] = true
+	}
+	if revision.Paused && !allPaused {
+		return
 	}
 	for _, phase := range result.Phases {
 		for _, object := range phase.Objects {
@@ -165,8 +169,9 @@ func (e *Engine) rollTarget(ctx context.Context, l *line, target Revision, resul
 				continue
 			}
 		}
-		errs = append(errs, e.runPhase(ctx, l, "", phase, result, i))
-		open = open && (result.Phases[i].Complete() || target.Succeeded || l.paused)
+		paused := l.paused || target.Paused
+		errs = append(errs, e.runPhase(ctx, l, "", paused, phase, result, i))
+		open = open && (result.Phases[i].Complete() || target.Succeeded || paused)
 	}
 	return errors.Join(errs...)
 }
@@ -180,16 +185,16 @@ func (e *Engine) keepServing(ctx context.Context, l *line, serving Revision, res
 			_, placed := serving.Records[id]
 			return (placed || serving.Succeeded) && !taken[id]
 		})
-		errs = append(errs, e.runPhase(ctx, l, fmt.Sprintf("revision %d, ", serving.Number), kept, result, i))
+		errs = append(errs, e.runPhase(ctx, l, fmt.Sprintf("revision %d, ", serving.Number), l.paused || serving.Paused, kept, result, i))
 	}
 	return errors.Join(errs...)
 }
 
 // runPhase reconciles the objects of a phase and takes in the results.
-func (e *Engine) runPhase(ctx context.Context, l *line, revision string, phase Phase, result *RevisionResult, i int) error {
-	objects, err := e.reconcilePhase(ctx, l, revision, phase)
+func (e *Engine) runPhase(ctx context.Context, l *line, revision string, paused bool, phase Phase, result *RevisionResult, i int) error {
+	objects, err := e.reconcilePhase(ctx, l, revision, paused, phase)
 	result.Phases[i].Reached = true
 	result.Phases[i].Objects = objects
-	result.record(objects)
+	result.record(objects, paused)
 	return err
 }

@@ -4,9 +4,14 @@
 package revisions
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ValidationError says what is wrong with a revision's content. It cannot be
@@ -68,4 +73,40 @@ func (e *UnknownKindError) groupVersion() string {
 		return e.Version
 	}
 	return e.Object.Group + "/" + e.Version
+}
+
+// ImmutableError says that a change needs another value in a field that the API
+// server does not let anyone change. The object is left as it is.
+type ImmutableError struct {
+	// Path is the field's, as the API server names it.
+	Path string
+	// Err is the API server's answer.
+	Err error
+}
+
+// Error names the field and the remedy.
+func (e *ImmutableError) Error() string {
+	return fmt.Sprintf("%s cannot be changed: give the object another name, or set its onImmutableChange to Replace to have it deleted and created anew (%v)", e.Path, e.Err)
+}
+
+// Unwrap is the API server's answer.
+func (e *ImmutableError) Unwrap() error { return e.Err }
+
+// immutableText are the words by which the validations of Kubernetes, and most
+// rules in CustomResourceDefinitions, say that a field cannot be changed. There is
+// no machine-readable cause for it.
+var immutableText = regexp.MustCompile(`(?i)immutable|may not (be )?change|can(no|')t (be )?change|updates to .* (are|is) forbidden|forbidden: updates to`)
+
+// withImmutable tells an answer that a field cannot be changed from others.
+func withImmutable(err error) error {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return err
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if immutableText.MatchString(cause.Message) && cause.Type != metav1.CauseTypeFieldValueRequired {
+			return &ImmutableError{Path: cause.Field, Err: err}
+		}
+	}
+	return err
 }

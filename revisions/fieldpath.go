@@ -3,18 +3,36 @@
 
 package revisions
 
-// FieldPath is the path of a field or of several, see [ParseFieldPath].
+import (
+	"fmt"
+
+	"github.com/strata-run/strata/probes"
+)
+
+// FieldPath names fields of a manifest. The zero FieldPath names none.
 type FieldPath struct {
-	text string
+	pattern probes.Pattern
 }
 
-// String is the path as it was written.
-func (p FieldPath) String() string { return p.text }
+// String is the path in its one canonical spelling.
+func (p FieldPath) String() string { return p.pattern.String() }
+
+// identity are fields without which a manifest names no object.
+var identity = []string{".apiVersion", ".kind", ".metadata", ".metadata.name", ".metadata.namespace"}
 
 // ParseFieldPath reads a path such as .spec.replicas,
 // .metadata.annotations['example.com/note'], .webhooks[*].clientConfig.caBundle or
 // .spec.template.spec.containers[name=main].image. The error says where it cannot
-// be read.
+// be read, or that an object cannot do without the field.
 func ParseFieldPath(text string) (FieldPath, error) {
-	return FieldPath{text: text}, nil
+	pattern, err := probes.ParsePattern(text)
+	if err != nil {
+		return FieldPath{}, fmt.Errorf("reading the field path: %w", err)
+	}
+	for _, field := range identity {
+		if pattern.String() == field {
+			return FieldPath{}, fmt.Errorf("%s says which object it is, and cannot be left out", field)
+		}
+	}
+	return FieldPath{pattern: pattern}, nil
 }

@@ -6,6 +6,7 @@ package revisions
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -15,6 +16,8 @@ import (
 type line struct {
 	owner  Owner
 	paused bool
+	// now is the time of the pass.
+	now time.Time
 	// records are what is known of each object, from the newest revision that has
 	// put it in place.
 	records map[ObjectID]Record
@@ -28,7 +31,7 @@ type line struct {
 
 func newLine(in Rollout) *line {
 	return &line{
-		owner: in.Owner, paused: in.Paused, records: newestRecords(in),
+		owner: in.Owner, paused: in.Paused, now: in.Now, records: newestRecords(in),
 		served: map[schema.GroupVersionKind]error{}, brought: map[schema.GroupKind]bool{},
 	}
 }

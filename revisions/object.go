@@ -5,7 +5,9 @@ package revisions
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,21 +17,31 @@ import (
 	"github.com/strata-run/strata/probes"
 )
 
+// task is one object on its way through a pass.
+type task struct {
+	line   *line
+	object Object
+	// paused says that nothing may be written for the object's revision.
+	paused   bool
+	question Question
+	result   *ObjectResult
+}
+
 // reconcileObject reads one object, decides, acts and probes.
-func (e *Engine) reconcileObject(ctx context.Context, l *line, phase string, object Object) ObjectResult {
+func (e *Engine) reconcileObject(ctx context.Context, l *line, phase string, paused bool, object Object) ObjectResult {
 	p := object.prepared
 	result := ObjectResult{ID: p.id, Version: p.kind.Version}
-	state := e.placeObject(ctx, l, phase, object, &result)
+	state := e.placeObject(ctx, phase, &task{line: l, object: object, paused: paused, result: &result})
 	probe(&result, object, state)
 	return result
 }
 
 // placeObject brings one object into its place, and returns the state in which it
 // is there and ours, nil when it is not.
-func (e *Engine) placeObject(ctx context.Context, l *line, phase string, object Object, result *ObjectResult) *unstructured.Unstructured {
-	p := object.prepared
+func (e *Engine) placeObject(ctx context.Context, phase string, t *task) *unstructured.Unstructured {
+	p, l := t.object.prepared, t.line
 	if p.err != nil {
-		result.Err = p.err
+		t.result.Err = p.err
 		return nil
 	}
 	// A kind that is not served yet is not watched either, and is left to the next
@@ -37,105 +49,174 @@ func (e *Engine) placeObject(ctx context.Context, l *line, phase string, object 
 	if err := l.served[p.kind]; err != nil {
 		switch {
 		case !meta.IsNoMatchError(err):
-			result.Err = fmt.Errorf("looking up its kind: %w", err)
+			t.result.Err = fmt.Errorf("looking up its kind: %w", err)
 		case l.brought[p.kind.GroupKind()]:
-			result.Waiting = "its CustomResourceDefinition is not served yet"
+			t.result.Waiting = "its CustomResourceDefinition is not served yet"
 		default:
-			result.Err = &UnknownKindError{Phase: phase, Object: p.id, Version: p.kind.Version}
+			t.result.Err = &UnknownKindError{Phase: phase, Object: p.id, Version: p.kind.Version}
 		}
 		return nil
 	}
 	current, err := e.config.Cache.Get(p.kind, keyOf(p.id))
 	if err != nil {
-		result.Err = fmt.Errorf("reading: %w", err)
+		t.result.Err = fmt.Errorf("reading: %w", err)
 		return nil
 	}
-	question := Question{
-		Owner: l.owner, Content: p.content(l.owner, object.Retain), Record: l.record(p.id),
-		CollisionProtection: object.CollisionProtection, Retain: object.Retain,
+	t.question = Question{
+		Owner: l.owner, Record: l.record(p.id), Now: l.now,
+		CollisionProtection: t.object.CollisionProtection, Retain: t.object.Retain,
 	}
-	return e.act(ctx, l, result, question, p, current)
+	return e.act(ctx, t, current)
+}
+
+// ask decides on the state given.
+func (t *task) ask(current *unstructured.Unstructured) Verdict {
+	p, q := t.object.prepared, &t.question
+	q.Current = currentOf(current, q.Owner)
+	yielded := q.yielded()
+	q.Content = p.content(q.Owner, q.Retain, yielded)
+	q.Rivals, q.Yielding = nil, 0
+	if q.Current != nil && (q.Record == nil || q.Record.Fields != q.Current.Fields || q.Record.Content != q.Content) {
+		q.Rivals = rivalsOf(p.stamp(q.Owner, q.Retain, yielded), current)
+		q.Yielding = len(yieldedTo(p.kind.GroupKind(), q.Rivals))
+	}
+	return decide(*q)
+}
+
+// yielded are the fields that are left to others for as long as the object lives.
+func (q *Question) yielded() []string {
+	if q.Current == nil || q.Record == nil || q.Record.UID != q.Current.UID {
+		return nil
+	}
+	return q.Record.Yielded
+}
+
+// yields are the fields that are left to others from now on.
+func (t *task) yields() []string {
+	more := yieldedTo(t.object.prepared.kind.GroupKind(), t.question.Rivals)
+	if len(more) == 0 {
+		return t.question.yielded()
+	}
+	all := slices.Concat(t.question.yielded(), more)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // act decides on the state given and performs the decision. What exists without
 // being known, and what is to be adopted, is decided on once more by its live
 // state. It returns the state in which the object is there and ours.
-func (e *Engine) act(ctx context.Context, l *line, result *ObjectResult, question Question, p *prepared, current *unstructured.Unstructured) *unstructured.Unstructured {
-	question.Current = currentOf(current, question.Owner)
-	verdict := decide(question)
+func (e *Engine) act(ctx context.Context, t *task, current *unstructured.Unstructured) *unstructured.Unstructured {
+	p := t.object.prepared
+	verdict := t.ask(current)
 	if verdict.Operation != OperationCreate && verdict.Operation != OperationAdopt {
-		return e.perform(ctx, l, result, question, verdict, p, current)
+		return e.perform(ctx, t, verdict, current)
 	}
 	var conflict error
-	if verdict.Operation == OperationCreate && !l.paused {
-		created, err := e.create(ctx, p.stamp(question.Owner, question.Retain))
+	if verdict.Operation == OperationCreate && !t.paused {
+		created, err := e.create(ctx, p.stamp(t.question.Owner, t.question.Retain, nil))
 		if err == nil {
-			e.done(result, ActionCreated, verdict.Reason, question.Content, created)
+			t.done(ActionCreated, verdict, created)
 			return created
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
-			result.Err = err
+			t.result.Err = err
 			return nil
 		}
 		conflict = err
 	}
 	current, err := e.live(ctx, p.kind, p.id)
 	switch {
-	case apierrors.IsNotFound(err) && l.paused:
+	case apierrors.IsNotFound(err) && t.paused:
 		current = nil
 	case apierrors.IsNotFound(err) && conflict != nil:
 		// It was deleted between the two requests.
-		result.Err = conflict
+		t.result.Err = conflict
 		return nil
 	case err != nil:
-		result.Err = err
+		t.result.Err = err
 		return nil
 	}
-	question.Current = currentOf(current, question.Owner)
-	return e.perform(ctx, l, result, question, decide(question), p, current)
+	return e.perform(ctx, t, t.ask(current), current)
 }
 
 // perform carries out a verdict on the state given.
-func (e *Engine) perform(ctx context.Context, l *line, result *ObjectResult, question Question, verdict Verdict, p *prepared, current *unstructured.Unstructured) *unstructured.Unstructured {
-	result.Reason = verdict.Reason
+func (e *Engine) perform(ctx context.Context, t *task, verdict Verdict, current *unstructured.Unstructured) *unstructured.Unstructured {
+	result := t.result
+	result.Reason, result.Retry = verdict.Reason, verdict.Retry
+	if verdict.Drift {
+		result.Contest = t.question.Record.Contest
+	}
 	// Until it is written to, an object that is ours stays as it is and may serve.
 	before := current
 	action := ActionUpdated
 	switch verdict.Operation {
-	case OperationNone:
-		e.done(result, ActionUnchanged, verdict.Reason, question.Content, current)
+	case OperationNone, OperationYield:
+		t.done(ActionUnchanged, verdict, current)
 		return current
 	case OperationRefuse:
-		result.Action, result.Remedy = ActionCollision, verdict.Remedy
+		result.Action, result.Remedy, result.Blocker = ActionCollision, verdict.Remedy, current.GetResourceVersion()
 		return nil
 	case OperationWait:
 		result.Waiting = verdict.Reason
-		return nil
+		if !verdict.Drift {
+			return nil
+		}
+		return current
 	case OperationCreate, OperationAdopt:
 		action, before = ActionAdopted, nil
-	case OperationApply:
+	case OperationApply, OperationReplace:
 	}
-	if l.paused {
-		result.Waiting = "paused: " + verdict.Reason
+	if t.paused {
+		result.Pending, result.Waiting = verdict.Operation, "paused: "+verdict.Reason
 		return before
 	}
-	applied, err := e.apply(ctx, verdict.Operation, p.stamp(question.Owner, question.Retain), current)
+	applied, err := e.apply(ctx, verdict.Operation, t.object.prepared.stamp(t.question.Owner, t.question.Retain, t.yields()), current)
 	if err != nil {
-		result.Err = err
+		e.refused(ctx, t, current, err)
 		return before
 	}
 	// The API server leaves the resourceVersion alone when an apply changes nothing.
 	if action == ActionUpdated && applied.GetResourceVersion() == current.GetResourceVersion() {
 		action = ActionUnchanged
 	}
-	e.done(result, action, verdict.Reason, question.Content, applied)
+	t.done(action, verdict, applied)
 	return applied
 }
 
+// refused takes in that the API server did not take an apply. An object that may be
+// replaced is deleted when nothing but its immutable fields stands in the way, and
+// created anew when it is gone.
+func (e *Engine) refused(ctx context.Context, t *task, current *unstructured.Unstructured, err error) {
+	var immutable *ImmutableError
+	if !t.object.Replace || !errors.As(err, &immutable) || controlOf(t.question.Current, t.question.Owner, t.question.Record, t.question.Retain) != ControlOurs {
+		t.result.Err = err
+		return
+	}
+	if err := e.deleteCurrent(ctx, current); err != nil {
+		t.result.Err = err
+		return
+	}
+	t.result.Waiting = "it is replaced, as " + immutable.Path + " cannot be changed: its deletion was asked for, and it is created again when it is gone"
+}
+
 // done records an object that is in place.
-func (e *Engine) done(result *ObjectResult, action Action, reason, content string, state *unstructured.Unstructured) {
-	result.Action, result.Reason = action, reason
-	result.Record = &Record{UID: state.GetUID(), Action: action, Content: content, Fields: FieldsDigest(state)}
+func (t *task) done(action Action, verdict Verdict, state *unstructured.Unstructured) {
+	q, result := &t.question, t.result
+	result.Action, result.Reason = action, verdict.Reason
+	record := &Record{UID: state.GetUID(), Action: action, Fields: FieldsDigest(state)}
+	if action != ActionCreated {
+		record.Yielded = t.yields()
+	}
+	record.Content = t.object.prepared.content(q.Owner, q.Retain, record.Yielded)
+	known := q.Record != nil && q.Record.UID == record.UID
+	switch {
+	case known && verdict.Drift && action == ActionUpdated:
+		record.Contest = q.Record.Contest.repaired(q.Rivals, q.Now)
+		result.Contest = record.Contest
+	case known && !q.Record.Contest.ended(q.Now):
+		record.Contest = q.Record.Contest
+	}
+	result.Record = record
 }
 
 // probe judges the state in which an object is there and ours. It is ready only

@@ -70,6 +70,9 @@ const (
 	// ControlRetained means that it has no controller and carries the owner's label and our
 	// managedFields entry: an owner of the same name has left it behind.
 	ControlRetained Control = "Retained"
+	// ControlReleased means the same of an object that is not to be retained: whoever
+	// has taken the owner reference off wants to keep it.
+	ControlReleased Control = "Released"
 	// ControlNobody means that it has no controller, and nothing proves that it is ours.
 	ControlNobody Control = "Nobody"
 	// ControlForeign means that its controller is someone else, or it has none and its label
@@ -88,8 +91,10 @@ func controlOf(current *Current, owner Owner, record *Record, retain bool) Contr
 		return ControlForeign
 	case record != nil && record.UID == current.UID:
 		return ControlOurs
-	case retain && current.Label == owner.Name && current.Fields != "":
+	case current.Label == owner.Name && current.Fields != "" && retain:
 		return ControlRetained
+	case current.Label == owner.Name && current.Fields != "":
+		return ControlReleased
 	default:
 		return ControlNobody
 	}

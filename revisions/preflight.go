@@ -44,8 +44,14 @@ func (e *Engine) preflight(ctx context.Context, l *line, in Rollout) (bool, erro
 	if len(in.Target.Records) > 0 || in.Target.Succeeded {
 		return false, watching
 	}
-	unknown := l.unknownKinds(in.Target)
-	return unknown != nil, errors.Join(unknown, watching)
+	if unknown := l.unknownKinds(in.Target); unknown != nil {
+		return true, errors.Join(unknown, watching)
+	}
+	if in.Preflight == nil || in.Paused || in.Target.Paused {
+		return false, watching
+	}
+	refused := in.Preflight(ctx)
+	return refused != nil, errors.Join(refused, watching)
 }
 
 // lookUp notes the kinds of a revision and whether they are served, and returns

@@ -41,7 +41,7 @@ func (r Revision) Prepared() Revision {
 		objects := slices.Clone(r.Phases[i].Objects)
 		for j := range objects {
 			if objects[j].prepared == nil {
-				objects[j].prepared = prepare(objects[j].Manifest)
+				objects[j].prepared = prepare(objects[j].Manifest, objects[j].Unmanaged)
 			}
 		}
 		r.Phases[i].Objects = objects
@@ -49,11 +49,14 @@ func (r Revision) Prepared() Revision {
 	return r
 }
 
-func prepare(manifest *unstructured.Unstructured) *prepared {
+func prepare(manifest *unstructured.Unstructured, unmanaged []FieldPath) *prepared {
 	if manifest == nil {
 		return &prepared{err: errors.New("the object has no manifest")}
 	}
 	p := &prepared{id: IDOf(manifest), kind: manifest.GroupVersionKind(), manifest: applicable(manifest)}
+	for _, field := range unmanaged {
+		p.manifest = &unstructured.Unstructured{Object: field.pattern.Without(p.manifest.Object)}
+	}
 	data, err := json.Marshal(p.manifest.Object)
 	if err != nil {
 		p.err = fmt.Errorf("encoding: %w", err)
@@ -81,10 +84,15 @@ func applicable(manifest *unstructured.Unstructured) *unstructured.Unstructured 
 }
 
 // stamp is the manifest as it is applied: with the owner's label and, unless the
-// object is retained, its owner reference. Its metadata may be changed, nothing
-// else.
-func (p *prepared) stamp(owner Owner, retain bool) *unstructured.Unstructured {
+// object is retained, its owner reference, and without the fields that are yielded.
+// Its metadata may be changed, nothing else.
+func (p *prepared) stamp(owner Owner, retain bool, yielded []string) *unstructured.Unstructured {
 	content := maps.Clone(p.manifest.Object)
+	for _, field := range yielded {
+		if path, err := ParseFieldPath(field); err == nil {
+			content = path.pattern.Without(content)
+		}
+	}
 	metadata := cloned(content["metadata"])
 	labels := cloned(metadata["labels"])
 	labels[owner.Label] = owner.Name
@@ -106,9 +114,11 @@ func cloned(value any) map[string]any {
 }
 
 // content is a digest of what stamp gives, without making it.
-func (p *prepared) content(owner Owner, retain bool) string {
-	if retain {
-		return shortDigest(p.digest, owner.Label, owner.Name)
+func (p *prepared) content(owner Owner, retain bool, yielded []string) string {
+	parts := make([]string, 0, 6+len(yielded))
+	parts = append(parts, p.digest, owner.Label, owner.Name)
+	if !retain {
+		parts = append(parts, owner.APIVersion, owner.Kind, string(owner.UID))
 	}
-	return shortDigest(p.digest, owner.Label, owner.Name, owner.APIVersion, owner.Kind, string(owner.UID))
+	return shortDigest(append(parts, yielded...)...)
 }

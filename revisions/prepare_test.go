@@ -16,7 +16,7 @@ import (
 func TestStamp(t *testing.T) {
 	reference := content{
 		"apiVersion": "strata.run/v1alpha1", "kind": "Package", "name": "istio", "uid": "owner-uid",
-		"controller": true, "blockOwnerDeletion": true,
+		"controller": true, "blockOwnerDeletion": false,
 	}
 	owned := func(labels content) content {
 		labels["strata.run/package"] = "istio"
@@ -79,8 +79,8 @@ func TestStamp(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			before := tc.manifest.DeepCopy()
-			p := prepare(tc.manifest)
-			got := p.stamp(testOwner, tc.retain)
+			p := prepare(tc.manifest, nil)
+			got := p.stamp(testOwner, tc.retain, nil)
 			if diff := cmp.Diff(tc.want.Object, got.Object); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -91,7 +91,7 @@ func TestStamp(t *testing.T) {
 			if diff := cmp.Diff(before.Object, tc.manifest.Object); diff != "" {
 				t.Errorf("the manifest was changed (-before +after):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.want.Object, p.stamp(testOwner, tc.retain).Object); diff != "" {
+			if diff := cmp.Diff(tc.want.Object, p.stamp(testOwner, tc.retain, nil).Object); diff != "" {
 				t.Errorf("the next stamp differs (-want +got):\n%s", diff)
 			}
 		})
@@ -101,11 +101,11 @@ func TestStamp(t *testing.T) {
 // TestPrepared_Content changes one thing at a time, which has to change the digest or not to.
 func TestPrepared_Content(t *testing.T) {
 	digest := func(manifest *unstructured.Unstructured, owner Owner, retain bool) string {
-		p := prepare(manifest)
+		p := prepare(manifest, nil)
 		if p.err != nil {
 			t.Fatalf("prepare() = %v", p.err)
 		}
-		return p.content(owner, retain)
+		return p.content(owner, retain, nil)
 	}
 	big := func(keys ...string) *unstructured.Unstructured {
 		data := content{}
@@ -140,7 +140,7 @@ func TestPrepared_Content(t *testing.T) {
 	if digest(settings(), testOwner, true) != digest(settings(), recreated, true) {
 		t.Error("the digest of a retained object depends on the owner's UID, which is not applied")
 	}
-	if p := prepare(with(settings(), "data", content{"x": math.NaN()})); p.err == nil {
+	if p := prepare(with(settings(), "data", content{"x": math.NaN()}), nil); p.err == nil {
 		t.Error("a manifest that cannot be encoded has a digest")
 	}
 }

@@ -44,14 +44,15 @@ func (r RevisionResult) Complete() bool {
 }
 
 // record takes in what became of objects. What the revision did to an object
-// first is what its history tells.
-func (r RevisionResult) record(objects []ObjectResult) {
+// first is what its history tells. A paused revision takes nothing over.
+func (r RevisionResult) record(objects []ObjectResult, paused bool) {
 	for _, object := range objects {
-		if object.Record == nil {
+		first, known := r.Records[object.ID]
+		if object.Record == nil || paused && !known {
 			continue
 		}
 		record := *object.Record
-		if first, known := r.Records[object.ID]; known && first.UID == record.UID {
+		if known && first.UID == record.UID {
 			record.Action = first.Action
 		}
 		r.Records[object.ID] = record
@@ -100,6 +101,9 @@ type ObjectResult struct {
 	Remedy string
 	// Waiting says what has to happen before it can be applied.
 	Waiting string
+	// Blocker is the resourceVersion of the object that a collision is about: another
+	// one may be no collision any more.
+	Blocker string
 	// Pending is what would be done about it, were its revision not paused; empty when
 	// nothing would.
 	Pending Operation

@@ -49,12 +49,14 @@ func (o Owner) validate() error {
 	return nil
 }
 
-// Reference is the owner reference that managed objects carry.
+// Reference is the owner reference that managed objects carry. It does not block
+// the owner's deletion: a deletion with --cascade=foreground would let the garbage
+// collector delete all objects at once, in no order, before the teardown can.
 func (o Owner) Reference() metav1.OwnerReference {
-	yes := true
+	yes, no := true, false
 	return metav1.OwnerReference{
 		APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID,
-		Controller: &yes, BlockOwnerDeletion: &yes,
+		Controller: &yes, BlockOwnerDeletion: &no,
 	}
 }
 

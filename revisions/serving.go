@@ -14,21 +14,21 @@ import (
 // has it now. Before anything has succeeded, nothing serves.
 func serves(in Rollout, result Result) probes.Result {
 	if result.Target.Complete() {
-		return judgeServing(in.Target, result)
+		return judgeServing(in.Target, in, result)
 	}
 	if in.Target.Succeeded {
-		return judgeServing(in.Target, result)
+		return judgeServing(in.Target, in, result)
 	}
 	for _, revision := range in.Serving {
 		if revision.Succeeded {
-			return judgeServing(revision, result)
+			return judgeServing(revision, in, result)
 		}
 	}
 	return probes.Result{Status: probes.False, Message: "no revision has succeeded yet"}
 }
 
-func judgeServing(revision Revision, result Result) probes.Result {
-	states := newestStates(result)
+func judgeServing(revision Revision, in Rollout, result Result) probes.Result {
+	states := newestStates(in, result)
 	for _, phase := range revision.Phases {
 		for _, object := range phase.Objects {
 			state, known := states[object.prepared.id]
@@ -44,8 +44,8 @@ func judgeServing(revision Revision, result Result) probes.Result {
 }
 
 // newestStates are the results by object, from the newest revision that has
-// looked at it.
-func newestStates(result Result) map[ObjectID]*ObjectResult {
+// looked at it. A paused revision has only looked at what an older one may hold.
+func newestStates(in Rollout, result Result) map[ObjectID]*ObjectResult {
 	states := make(map[ObjectID]*ObjectResult, len(result.Target.Records))
 	add := func(revision RevisionResult) {
 		for _, phase := range revision.Phases {
@@ -56,9 +56,15 @@ func newestStates(result Result) map[ObjectID]*ObjectResult {
 			}
 		}
 	}
-	add(result.Target)
+	waits := in.Target.Paused && !in.Paused
+	if !waits {
+		add(result.Target)
+	}
 	for _, serving := range result.Serving {
 		add(serving)
+	}
+	if waits {
+		add(result.Target)
 	}
 	return states
 }

@@ -66,6 +66,13 @@ func (c *Cluster) Advance(by time.Duration) {
 	c.now = c.now.Add(by)
 }
 
+// Now is the time of the cluster.
+func (c *Cluster) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
 // Serve says how far a kind is served from now on. Its objects stay.
 func (c *Cluster) Serve(gk schema.GroupKind, serving Serving) { c.kinds.serve(gk, serving) }
 

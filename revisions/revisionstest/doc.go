@@ -28,13 +28,15 @@
 //	revision N          adds a revision, whose phases and objects follow
 //	revision N as M     adds a revision with the content of another
 //	pass                makes a pass; "paused" writes nothing, "lost" keeps no records
+//	pause N, resume N   pauses one revision, and ends that
 //	archive N           makes a pass at removing what only revision N contains
 //	teardown            makes a pass at removing everything; "orphan" leaves the objects
 //	forget              loses all records
 //	owner               puts another owner of the same name in place of the owner
 //	restart             starts the engine anew, with an empty cache
 //
-// The commands for what others do ("as NAME" says who, otherwise it is "user"):
+// The commands for what others do ("as NAME" says who, otherwise it is "user";
+// NAME/SUBRESOURCE writes as through a subresource):
 //
 //	create OBJECT       creates an object; controller=Kind/name/uid gives it a controller
 //	edit OBJECT         sets and, with field-, removes fields

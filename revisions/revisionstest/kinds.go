@@ -30,6 +30,7 @@ const (
 var (
 	definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 	namespaceKind  = schema.GroupKind{Kind: "Namespace"}
+	deploymentKind = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 )
 
 // builtin are the kinds that every cluster serves, as kind, version and group. A

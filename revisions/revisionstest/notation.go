@@ -32,7 +32,7 @@ type notation struct {
 }
 
 // flagNames are words that say how to treat an object, and are no values.
-var flagNames = []string{"probe", "retain", "protect", "controller"}
+var flagNames = []string{"probe", "retain", "protect", "controller", "unmanaged", "replace"}
 
 func parseNotation(text string) (notation, error) {
 	n := notation{values: map[string]string{}, flags: map[string]string{}}
@@ -180,13 +180,24 @@ func (n notation) valueOr(field, otherwise string) string {
 }
 
 // revisionObject is the object as it stands in a revision.
-func (n notation) revisionObject() revisions.Object {
+func (n notation) revisionObject() (revisions.Object, error) {
 	object := revisions.Object{Manifest: n.object(), CollisionProtection: revisions.CollisionProtection(n.flags["protect"])}
 	_, object.Retain = n.flags["retain"]
+	_, object.Replace = n.flags["replace"]
+	for field := range strings.SplitSeq(n.flags["unmanaged"], ",") {
+		if field == "" {
+			continue
+		}
+		unmanaged, err := revisions.ParseFieldPath(field)
+		if err != nil {
+			return object, fmt.Errorf("reading unmanaged=%s: %w", field, err)
+		}
+		object.Unmanaged = append(object.Unmanaged, unmanaged)
+	}
 	if _, probed := n.flags["probe"]; probed {
 		object.Probe, object.Serving = statusProbe("ready"), statusProbe("serving")
 	}
-	return object
+	return object, nil
 }
 
 // statusProbe looks at a boolean in the status, which the command "set" sets.
@@ -219,8 +230,12 @@ func parsePhases(lines []string) ([]revisions.Phase, error) {
 		if err != nil {
 			return nil, err
 		}
+		object, err := n.revisionObject()
+		if err != nil {
+			return nil, err
+		}
 		last := &phases[len(phases)-1]
-		last.Objects = append(last.Objects, n.revisionObject())
+		last.Objects = append(last.Objects, object)
 	}
 	return phases, nil
 }

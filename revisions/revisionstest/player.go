@@ -58,6 +58,8 @@ type member struct {
 var commands = map[string]func(p *player, words []string, body []string) (string, error){
 	"revision": (*player).revision,
 	"pass":     (*player).pass,
+	"pause":    (*player).pause,
+	"resume":   (*player).resume,
 	"archive":  (*player).archive,
 	"teardown": (*player).teardown,
 	"forget":   (*player).forget,
@@ -134,7 +136,7 @@ func (p *player) pass(words, _ []string) (string, error) {
 	if len(active) == 0 {
 		return "", errors.New("there is no active revision")
 	}
-	in := revisions.Rollout{Owner: p.owner, Target: active[0].Revision, Paused: slices.Contains(words, "paused")}
+	in := revisions.Rollout{Owner: p.owner, Target: active[0].Revision, Paused: slices.Contains(words, "paused"), Now: p.cluster.Now()}
 	for _, m := range active[1:] {
 		in.Serving = append(in.Serving, m.Revision)
 	}
@@ -147,6 +149,20 @@ func (p *player) pass(words, _ []string) (string, error) {
 		active[0].Succeeded = active[0].Succeeded || err == nil && result.Target.Complete()
 	}
 	return text, p.checkPromises()
+}
+
+// pause pauses one revision of the line.
+func (p *player) pause(words, _ []string) (string, error) { return p.setPaused(words, true) }
+
+// resume ends the pause of a revision.
+func (p *player) resume(words, _ []string) (string, error) { return p.setPaused(words, false) }
+
+func (p *player) setPaused(words []string, paused bool) (string, error) {
+	m, err := p.member(words)
+	if err == nil {
+		m.Paused = paused
+	}
+	return "", err
 }
 
 // archive makes one pass at taking away what only a revision contains.

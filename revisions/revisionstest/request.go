@@ -199,10 +199,13 @@ func statusError(code int32, r Request, message string) error {
 }
 
 // immutableUID is what an API server answers to a write of another object.
-func immutableUID(r Request) error {
-	const text = "metadata.uid: Invalid value: field is immutable"
+func immutableUID(r Request) error { return immutableField(r, "metadata.uid") }
+
+// immutableField is the answer to whoever changes a field that cannot be changed.
+func immutableField(r Request, field string) error {
+	text := field + ": Invalid value: field is immutable"
 	return failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf("%s %q is invalid: %s", r.Object.GroupKind, r.Object.Name, text),
-		metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "metadata.uid", Message: text})
+		metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: field, Message: "Invalid value: field is immutable"})
 }
 
 // alreadyExists is what an API server answers to a create.

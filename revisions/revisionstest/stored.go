@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -97,6 +98,9 @@ func (s *stored) render() *unstructured.Unstructured {
 		if m.time != "" {
 			entry["time"] = m.time
 		}
+		if name, subresource, found := strings.Cut(m.name, "/"); found {
+			entry["manager"], entry["subresource"] = name, subresource
+		}
 		entries = append(entries, entry)
 	}
 	if len(entries) > 0 {
@@ -123,8 +127,12 @@ func (s *stored) takeManagers(value any) {
 			return
 		}
 		text := func(field string) string { value, _ := entry[field].(string); return value }
+		name := text("manager")
+		if subresource := text("subresource"); subresource != "" {
+			name += "/" + subresource
+		}
 		managers = append(managers, manager{
-			name: text("manager"), operation: text("operation"), version: text("apiVersion"), time: text("time"), fields: decode(fields),
+			name: name, operation: text("operation"), version: text("apiVersion"), time: text("time"), fields: decode(fields),
 		})
 	}
 	s.managers = managers

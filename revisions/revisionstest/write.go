@@ -71,6 +71,9 @@ func (c *Cluster) write(w write) (*stored, string, error) {
 	if err == nil {
 		err = validate(w.request, next.object)
 	}
+	if err == nil && before != nil {
+		err = validateUpdate(w.request, before.object, next.object)
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -264,6 +267,20 @@ func validate(r Request, object *unstructured.Unstructured) error {
 		return statusError(422, r, "metadata.name: Required value")
 	}
 	return nil
+}
+
+// validateUpdate refuses another selector of a Deployment, as an example of what
+// cannot be changed.
+func validateUpdate(r Request, before, after *unstructured.Unstructured) error {
+	if r.Object.GroupKind != deploymentKind {
+		return nil
+	}
+	old, _, _ := unstructured.NestedFieldNoCopy(before.Object, "spec", "selector")
+	next, _, _ := unstructured.NestedFieldNoCopy(after.Object, "spec", "selector")
+	if equal(old, next) {
+		return nil
+	}
+	return immutableField(r, "spec.selector")
 }
 
 // merge is a JSON merge patch. Identity and what only the API server sets stay.
