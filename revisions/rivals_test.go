@@ -1,0 +1,153 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revisions
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+const webhookManifest = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: w, labels: {a.b/c: x}}
+webhooks:
+- {name: one.example.org, failurePolicy: Ignore, clientConfig: {caBundle: "", url: u}, sideEffects: None}
+- {name: two.example.org, failurePolicy: Ignore, clientConfig: {url: u}}
+`
+
+// TestRivalsOf reads entries as an API server writes them.
+func TestRivalsOf(t *testing.T) {
+	const ours = `{manager: strata, operation: Apply, fieldsType: FieldsV1, time: "2026-01-01T00:00:00Z", fieldsV1: {f:webhooks: {'k:{"name":"one.example.org"}': {.: {}, f:name: {}, f:sideEffects: {}}}}}`
+	cases := map[string]struct {
+		reason string
+		live   string
+		want   []Rival
+	}{
+		"Nobody": {
+			reason: "what we alone have was taken by nobody",
+			live:   `{metadata: {managedFields: [` + ours + `]}}`,
+		},
+		"Two": {
+			reason: "who wrote last comes first, with the fields that differ, told as a person would write them",
+			live: `{metadata: {labels: {a.b/c: other}, managedFields: [` + ours + `,
+				{manager: kubectl-edit, operation: Update, fieldsType: FieldsV1, time: "2026-01-01T00:00:01Z", fieldsV1: {f:metadata: {f:labels: {f:a.b/c: {}}}}},
+				{manager: pilot-discovery, operation: Update, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z", fieldsV1: {f:webhooks: {'k:{"name":"one.example.org"}': {f:failurePolicy: {}, f:clientConfig: {f:caBundle: {}}}}}}]},
+				webhooks: [{name: one.example.org, failurePolicy: Fail, clientConfig: {caBundle: abc, url: u}}]}`,
+			want: []Rival{
+				{Manager: "pilot-discovery", Operation: "Update", Fields: []string{".webhooks[name=one.example.org].clientConfig.caBundle", ".webhooks[name=one.example.org].failurePolicy"}},
+				{Manager: "kubectl-edit", Operation: "Update", Fields: []string{`.metadata.labels["a.b/c"]`}},
+			},
+		},
+		"SameValue": {
+			reason: "who has set what we want has taken nothing from us",
+			live: `{metadata: {managedFields: [` + ours + `,
+				{manager: x, operation: Update, fieldsType: FieldsV1, fieldsV1: {f:webhooks: {'k:{"name":"two.example.org"}': {f:failurePolicy: {}}}}}]},
+				webhooks: [{name: two.example.org, failurePolicy: Ignore}]}`,
+		},
+		"OfTheirOwn": {
+			reason: "fields that the manifest does not have are theirs alone",
+			live: `{metadata: {annotations: {note: x}, managedFields: [` + ours + `,
+				{manager: x, operation: Update, fieldsType: FieldsV1, fieldsV1: {f:metadata: {f:annotations: {f:note: {}}}}}]}}`,
+		},
+		"Status": {
+			reason: "the status is nobody's manifest",
+			live: `{metadata: {managedFields: [` + ours + `,
+				{manager: x, operation: Update, subresource: status, fieldsType: FieldsV1, fieldsV1: {f:metadata: {f:labels: {f:a.b/c: {}}}}}]}}`,
+		},
+		"Garbage": {
+			reason: "an entry that cannot be read tells nothing",
+			live:   `{metadata: {managedFields: [text, {manager: x, operation: Update, fieldsType: FieldsV1, fieldsV1: {'k:{': {}, f:: 1}}, {manager: y, fieldsType: Other}]}}`,
+		},
+		"MetadataOnly": {
+			reason: "of an object whose body is not known, every field that they have may differ",
+			live: `{metadata: {managedFields: [` + ours + `,
+				{manager: x, operation: Update, fieldsType: FieldsV1, fieldsV1: {f:webhooks: {'k:{"name":"two.example.org"}': {f:failurePolicy: {}}}}}]}}`,
+			want: []Rival{{Manager: "x", Operation: "Update", Fields: []string{".webhooks[name=two.example.org].failurePolicy"}}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			live := parse(t, tc.live)
+			if diff := cmp.Diff(tc.want, rivalsOf(parse(t, webhookManifest), live)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			Trim(live)
+			if diff := cmp.Diff(tc.want, rivalsOf(parse(t, webhookManifest), live)); diff != "" {
+				t.Errorf("trimmed: %s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestYieldedTo(t *testing.T) {
+	kind := func(group, name string) schema.GroupKind { return schema.GroupKind{Group: group, Kind: name} }
+	const admission = "admissionregistration.k8s.io"
+	bundle, policy := ".webhooks[name=one.example.org].clientConfig.caBundle", ".webhooks[name=one.example.org].failurePolicy"
+	restarted := `.spec.template.metadata.annotations["kubectl.kubernetes.io/restartedAt"]`
+	cases := map[string]struct {
+		reason string
+		kind   schema.GroupKind
+		rival  Rival
+		want   []string
+	}{
+		"Validating": {
+			reason: "istiod sets the bundle and the policy of its validating webhook",
+			kind:   kind(admission, "ValidatingWebhookConfiguration"), rival: Rival{Manager: "pilot-discovery", Fields: []string{policy, bundle}},
+			want: []string{bundle, policy},
+		},
+		"Mutating": {
+			reason: "the policy of a mutating webhook is nobody else's",
+			kind:   kind(admission, "MutatingWebhookConfiguration"), rival: Rival{Manager: "x", Fields: []string{bundle, policy}},
+			want: []string{bundle},
+		},
+		"Definition": {
+			reason: "a conversion webhook has a bundle, too",
+			kind:   crdKind, rival: Rival{Manager: "x", Fields: []string{".spec.conversion.webhook.clientConfig.caBundle"}},
+			want: []string{".spec.conversion.webhook.clientConfig.caBundle"},
+		},
+		"Autoscaler": {
+			reason: "a HorizontalPodAutoscaler scales anything",
+			kind:   kind("example.org", "Fleet"), rival: Rival{Manager: "kube-controller-manager", Subresource: "scale", Fields: []string{".spec.replicas"}},
+			want: []string{".spec.replicas"},
+		},
+		"Person": {
+			reason: "a person who scales is set back",
+			kind:   kind("apps", "Deployment"), rival: Rival{Manager: "kubectl", Subresource: "scale", Fields: []string{".spec.replicas"}},
+		},
+		"Edit": {
+			reason: "so is who edits the replicas under that name",
+			kind:   kind("apps", "Deployment"), rival: Rival{Manager: "kube-controller-manager", Fields: []string{".spec.replicas"}},
+		},
+		"Restart": {
+			reason: "a restart is not undone",
+			kind:   kind("apps", "DaemonSet"), rival: Rival{Manager: "kubectl-rollout", Fields: []string{restarted, ".spec.template.metadata.annotations.other"}},
+			want: []string{restarted},
+		},
+		"Unreadable": {
+			reason: "a path of an item with two keys is no field of these",
+			kind:   kind("", "Service"), rival: Rival{Manager: "x", Fields: []string{".spec.ports[port=80,protocol=TCP].nodePort"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, yieldedTo(tc.kind, []Rival{tc.rival})); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
