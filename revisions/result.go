@@ -33,6 +33,31 @@ type RevisionResult struct {
 	Records map[ObjectID]Record
 }
 
+// Blocker is an object of somebody else that is in the way of one of the line.
+type Blocker struct {
+	// ID and Version say which object.
+	ID      ObjectID
+	Version string
+	// ResourceVersion is that of the state that was found.
+	ResourceVersion string
+}
+
+// Blockers are the objects that are in the way. Nothing else tells that one of them
+// has changed, as they are not the line's.
+func (r Result) Blockers() []Blocker {
+	var blockers []Blocker
+	for _, revision := range append([]RevisionResult{r.Target}, r.Serving...) {
+		for _, phase := range revision.Phases {
+			for _, object := range phase.Objects {
+				if object.Action == ActionCollision {
+					blockers = append(blockers, Blocker{ID: object.ID, Version: object.Version, ResourceVersion: object.Blocker})
+				}
+			}
+		}
+	}
+	return blockers
+}
+
 // Complete says that every phase is complete.
 func (r RevisionResult) Complete() bool {
 	for _, phase := range r.Phases {

@@ -46,6 +46,8 @@ type Informers struct {
 	stop   context.Context
 	lock   sync.Mutex
 	kinds  map[revisions.Kind]*kind
+	// blockers are the single objects that are watched, by user.
+	blockers map[string]map[blockerKey]context.CancelFunc
 	// written holds what our own writes have returned, until the informer has seen it.
 	written map[writtenKey]*unstructured.Unstructured
 }
@@ -78,7 +80,10 @@ var _ revisions.Cache = (*Informers)(nil)
 
 // New is a set of informers without any. They end with the context.
 func New(ctx context.Context, config Config) *Informers {
-	return &Informers{config: config, stop: ctx, kinds: map[revisions.Kind]*kind{}, written: map[writtenKey]*unstructured.Unstructured{}}
+	return &Informers{
+		config: config, stop: ctx, kinds: map[revisions.Kind]*kind{}, blockers: map[string]map[blockerKey]context.CancelFunc{},
+		written: map[writtenKey]*unstructured.Unstructured{},
+	}
 }
 
 // Ensure watches the kinds for the user, and returns when their states are known.
@@ -138,6 +143,7 @@ func (i *Informers) Release(user string) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	i.giveUp(user, nil)
+	i.unblock(user, nil)
 }
 
 func (i *Informers) giveUp(user string, wanted map[revisions.Kind]bool) {

@@ -1,0 +1,106 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/strata-run/strata/revisions"
+)
+
+// blockerKey tells watches of single objects apart.
+type blockerKey struct {
+	schema.GroupVersionKind
+
+	namespace, name string
+}
+
+// Block watches objects of others that are in the way of a user's, each alone and by
+// its metadata, and notifies with the value given when one of them changes or goes.
+// Objects that the user no longer names are given up. A change that came between the
+// state that the user has seen and the start of the watch is told, too.
+func (i *Informers) Block(user, value string, blockers []revisions.Blocker) error {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	wanted := map[blockerKey]bool{}
+	var errs []error
+	for _, blocker := range blockers {
+		key := blockerKey{blocker.ID.WithVersion(blocker.Version), blocker.ID.Namespace, blocker.ID.Name}
+		wanted[key] = true
+		if i.blockers[user][key] != nil {
+			continue
+		}
+		cancel, err := i.watchOne(key, blocker.ResourceVersion, value)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("watching %s: %w", blocker.ID, err))
+			continue
+		}
+		if i.blockers[user] == nil {
+			i.blockers[user] = map[blockerKey]context.CancelFunc{}
+		}
+		i.blockers[user][key] = cancel
+	}
+	i.unblock(user, wanted)
+	return errors.Join(errs...)
+}
+
+// unblock ends the watches that are not wanted any more.
+func (i *Informers) unblock(user string, wanted map[blockerKey]bool) {
+	for key, cancel := range i.blockers[user] {
+		if !wanted[key] {
+			cancel()
+			delete(i.blockers[user], key)
+		}
+	}
+	if len(i.blockers[user]) == 0 {
+		delete(i.blockers, user)
+	}
+}
+
+// watchOne watches one object until it is cancelled.
+func (i *Informers) watchOne(key blockerKey, seen, value string) (context.CancelFunc, error) {
+	mapping, err := i.config.Mapper.RESTMapping(key.GroupKind(), key.Version)
+	if err != nil {
+		return nil, fmt.Errorf("looking up its kind: %w", err)
+	}
+	one := func(options *metav1.ListOptions) {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, key.name).String()
+	}
+	informer := metadatainformer.NewFilteredMetadataInformer(i.config.Metadata, mapping.Resource, key.namespace, 0, cache.Indexers{}, one).Informer()
+	ctx, cancel := context.WithCancel(i.stop)
+	notify := func() {
+		if ctx.Err() == nil {
+			i.config.Notify(value)
+		}
+	}
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, _ bool) {
+			if o, ok := object.(*metav1.PartialObjectMetadata); !ok || o.ResourceVersion != seen {
+				notify()
+			}
+		},
+		UpdateFunc: func(any, any) { notify() },
+		DeleteFunc: func(any) { notify() },
+	})
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("adding the handler: %w", err)
+	}
+	go informer.RunWithContext(ctx)
+	go func() {
+		// What is gone by now gives no event.
+		if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) && len(informer.GetStore().ListKeys()) == 0 {
+			notify()
+		}
+	}()
+	return cancel, nil
+}

@@ -1,0 +1,86 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/strata-run/strata/revisions"
+)
+
+func blocker(name, version string) revisions.Blocker {
+	return revisions.Blocker{
+		ID:      revisions.ObjectID{GroupKind: configMaps.GroupKind(), Namespace: "app", Name: name},
+		Version: "v1", ResourceVersion: version,
+	}
+}
+
+// watchingFor waits until that many watches are open, so that changes are seen.
+func (f *fixture) watchingFor(count int) {
+	f.t.Helper()
+	f.eventually("the watches are open", func() bool { return f.server.watching() == count })
+}
+
+func TestInformers_Block(t *testing.T) {
+	f := newFixture(t)
+	f.ensure("web", wholeConfigMaps)
+	mine := configMap("a", "theirs", "u1", "") // without our label
+	seen := f.server.put(mine)
+	block := func(blockers ...revisions.Blocker) {
+		t.Helper()
+		if err := f.informers.Block("web", "web", blockers); err != nil {
+			t.Fatal(err)
+		}
+	}
+	block(blocker("a", seen))
+	f.watchingFor(2)
+	f.sentinel("what was seen already is no news")
+
+	f.server.put(configMap("b", "1", "u2", ""))
+	f.sentinel("other objects are not watched")
+
+	f.server.put(configMap("a", "changed", "u1", ""))
+	f.expect("it has changed", "web")
+	block(blocker("a", "older"))
+	f.sentinel("a watch that runs is not started again")
+
+	f.server.remove(mine)
+	f.expect("it is gone", "web")
+
+	block()
+	f.watchingFor(1)
+	f.server.put(mine)
+	f.sentinel("what is in nobody's way is not watched")
+}
+
+// TestInformers_BlockTooLate has changes between what the user has seen and the
+// start of the watch.
+func TestInformers_BlockTooLate(t *testing.T) {
+	f := newFixture(t)
+	seen := f.server.put(configMap("a", "1", "u1", ""))
+	f.server.put(configMap("a", "2", "u1", ""))
+	if err := f.informers.Block("web", "web", []revisions.Blocker{blocker("a", seen)}); err != nil {
+		t.Fatal(err)
+	}
+	f.expect("it had changed", "web")
+	if err := f.informers.Block("other", "other", []revisions.Blocker{blocker("gone", "7")}); err != nil {
+		t.Fatal(err)
+	}
+	f.expect("it had gone", "other")
+	f.informers.Release("web")
+	f.informers.Release("other")
+	f.watchingFor(0)
+}
+
+func TestInformers_BlockUnknownKind(t *testing.T) {
+	f := newFixture(t)
+	unknown := revisions.Blocker{ID: revisions.ObjectID{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Thing"}, Name: "a"}, Version: "v1"}
+	if err := f.informers.Block("web", "web", []revisions.Blocker{unknown, blocker("a", "1")}); err == nil {
+		t.Error("a kind that is not served cannot be watched, and nothing says so")
+	}
+	f.expect("the others are watched", "web")
+	f.informers.Release("web")
+}
