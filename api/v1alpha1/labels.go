@@ -25,6 +25,11 @@ const (
 	// even if its outcome could not be recorded at first.
 	AnnotationRequestedAt = "strata.run/rollback-requested-at"
 
+	// AnnotationAutomaticRollback stands on a Revision that spec.onFailure has made. It
+	// is when the deadline was found to have passed, in RFC 3339, so that a failure is
+	// answered once even if its outcome could not be recorded at first.
+	AnnotationAutomaticRollback = "strata.run/automatic-rollback-at"
+
 	// AnnotationAllowPrune on a Package lets a revision be rolled out that has no
 	// objects, or less than half of those of the current one. Its value is the
 	// digest of the content, so that it is no standing permission.
@@ -44,12 +49,18 @@ const (
 	// from one that a person has asked for.
 	AnnotationAwaitingApproval = "strata.run/awaiting-approval"
 
+	// AnnotationKeptAt stands on ObjectSlices and on the Secrets that hold manifests:
+	// when somebody has kept it last for a revision that is about to be made, in RFC
+	// 3339. For an hour from then it is not collected.
+	AnnotationKeptAt = "strata.run/kept-at"
+
 	// SecretTypeManifests is the type of the Secrets that hold manifests of kind
 	// Secret, see [SecretReference].
 	SecretTypeManifests = "strata.run/manifests"
 
 	// FinalizerTeardown holds a Package until its objects are torn down in
-	// reverse phase order, or released.
+	// reverse phase order, or released; and a Revision that is deleted until its own
+	// objects are torn down, or another revision has taken over from it.
 	FinalizerTeardown = "strata.run/teardown"
 
 	// FieldOwner is the field manager of every server-side apply of a managed

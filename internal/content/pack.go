@@ -6,9 +6,12 @@ package content
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -34,120 +37,178 @@ const (
 
 // Packed is content as it is stored.
 type Packed struct {
-	// Phases refer to the slices by name.
+	// Phases refer to the slices and Secrets by name.
 	Phases []v1alpha1.Phase
 	// Slices are the slices that the phases refer to, each once.
 	Slices []v1alpha1.ObjectSlice
+	// Secrets are the Secrets that the phases refer to, each once, without a
+	// namespace.
+	Secrets []corev1.Secret
 	// Digest is the content's.
 	Digest string
 }
 
-// Pack stores rendered phases. The same input gives the same output.
+// Packer stores rendered phases. The zero value is good for phases without
+// manifests of kind Secret.
+type Packer struct {
+	// Key is what the salts of Secrets are made with, KeySize random bytes that are
+	// kept secret. Another key gives the same content another digest.
+	Key []byte
+}
+
+// Pack stores rendered phases without manifests of kind Secret. The same input
+// gives the same output.
 func Pack(phases []render.Phase, probes []v1alpha1.Probe) (Packed, error) {
-	p := &packer{slices: map[string]bool{}}
-	texts, total, err := encode(phases)
+	return Packer{}.Pack(phases, probes)
+}
+
+// Pack stores rendered phases. The same input and key give the same output. What
+// is too large to be stored is an error.
+func (p Packer) Pack(phases []render.Phase, probes []v1alpha1.Probe) (Packed, error) {
+	contents, err := p.encode(phases)
 	if err != nil {
 		return Packed{}, err
 	}
-	// A revision of very many small manifests would not fit etcd either.
-	p.binSmall = total > revisionLimit
+	pack := &packing{stored: map[string]bool{}, binSmall: contents.inline > contents.inlineRoom()}
 	var digests [][]string
 	for i, phase := range phases {
 		stored := v1alpha1.Phase{Name: phase.Name, CollisionProtection: phase.CollisionProtection}
 		var own []string
 		for j, object := range phase.Objects {
-			own = append(own, ObjectDigest(texts[i][j]))
+			own = append(own, ObjectDigest(contents.texts[i][j].data))
 			stored.Objects = append(stored.Objects, v1alpha1.Object{CollisionProtection: object.CollisionProtection, Deletion: object.Deletion})
 		}
-		if err := p.place(stored.Objects, texts[i]); err != nil {
+		if err := pack.place(stored.Objects, contents.texts[i]); err != nil {
 			return Packed{}, fmt.Errorf("packing phase %s: %w", phase.Name, err)
 		}
-		p.packed.Phases = append(p.packed.Phases, stored)
+		pack.packed.Phases = append(pack.packed.Phases, stored)
 		digests = append(digests, own)
 	}
-	p.packed.Digest, err = Digest(p.packed.Phases, digests, probes)
-	return p.packed, err
-}
-
-func encode(phases []render.Phase) (texts [][][]byte, inline int, err error) {
-	for _, phase := range phases {
-		var own [][]byte
-		for _, object := range phase.Objects {
-			text, err := Canonical(object.Manifest)
-			if err != nil {
-				return nil, 0, fmt.Errorf("packing phase %s: %w", phase.Name, err)
-			}
-			if len(text) <= InlineLimit {
-				inline += len(text)
-			}
-			own = append(own, text)
-		}
-		texts = append(texts, own)
+	if err := checkSize(pack.packed.Phases, probes, contents.objects, contents.inventory); err != nil {
+		return Packed{}, err
 	}
-	return texts, inline, nil
+	pack.packed.Digest, err = Digest(pack.packed.Phases, digests, probes)
+	return pack.packed, err
 }
 
-type packer struct {
+// text is what is stored of one manifest.
+type text struct {
+	data   []byte
+	secret bool
+}
+
+// contents are the texts of a revision's manifests, by phase, and what they add up
+// to.
+type contents struct {
+	texts [][]text
+	// objects is how many there are, inline how many bytes the small ones have, and
+	// inventory how many their inventory takes.
+	objects, inline, inventory int
+}
+
+// inlineRoom is how large all inline manifests of the revision may be together.
+func (c contents) inlineRoom() int {
+	return min(revisionLimit, storedLimit-statusRoom-c.inventory-placeRoom*c.objects)
+}
+
+func (p Packer) encode(phases []render.Phase) (contents, error) {
+	var all contents
+	for _, phase := range phases {
+		var own []text
+		var manifests []*unstructured.Unstructured
+		for _, object := range phase.Objects {
+			data, err := Canonical(object.Manifest)
+			secret := IsSecret(object.Manifest)
+			if err == nil && secret {
+				data, err = seal(p.Key, data)
+			}
+			if err != nil {
+				return contents{}, fmt.Errorf("packing phase %s: %w", phase.Name, err)
+			}
+			if len(data) <= InlineLimit && !secret {
+				all.inline += len(data)
+			}
+			own, manifests = append(own, text{data: data, secret: secret}), append(manifests, object.Manifest)
+		}
+		all.texts = append(all.texts, own)
+		all.objects += len(own)
+		all.inventory += inventoryRoom(manifests)
+	}
+	return all, nil
+}
+
+// packing is content while it is being packed.
+type packing struct {
 	packed   Packed
-	slices   map[string]bool
+	stored   map[string]bool
 	binSmall bool
 }
 
 // place stores the manifests of one phase: large ones alone, small ones inline
-// or, in a large revision, several to a slice.
-func (p *packer) place(objects []v1alpha1.Object, texts [][]byte) error {
-	var bin []int
-	size := 0
-	flush := func() error {
-		if len(bin) == 0 {
-			return nil
-		}
-		err := p.slice(objects, texts, bin)
-		bin, size = nil, 0
-		return err
-	}
+// or, in a large revision, several to a slice; those of kind Secret in Secrets.
+func (p *packing) place(objects []v1alpha1.Object, texts []text) error {
+	slices, secrets := bin{store: p.slice}, bin{store: p.secret}
 	for i, text := range texts {
+		target := &slices
+		if text.secret {
+			target = &secrets
+		}
 		switch {
-		case len(text) > InlineLimit:
-			if err := p.slice(objects, texts, []int{i}); err != nil {
+		case len(text.data) > InlineLimit:
+			if err := target.store(objects, texts, []int{i}); err != nil {
 				return err
 			}
-		case !p.binSmall:
-			objects[i].Object = &runtime.RawExtension{Raw: text}
+		case !text.secret && !p.binSmall:
+			objects[i].Object = &runtime.RawExtension{Raw: text.data}
 		default:
-			if size+len(text) > sliceLimit {
-				if err := flush(); err != nil {
-					return err
-				}
+			if err := target.add(objects, texts, i); err != nil {
+				return err
 			}
-			bin, size = append(bin, i), size+len(text)
 		}
 	}
-	return flush()
+	return errors.Join(slices.flush(objects, texts), secrets.flush(objects, texts))
+}
+
+// bin collects small manifests that are stored together.
+type bin struct {
+	store   func(objects []v1alpha1.Object, texts []text, indices []int) error
+	indices []int
+	size    int
+}
+
+func (b *bin) add(objects []v1alpha1.Object, texts []text, index int) error {
+	size := len(texts[index].data)
+	if b.size+size > sliceLimit {
+		if err := b.flush(objects, texts); err != nil {
+			return err
+		}
+	}
+	b.indices, b.size = append(b.indices, index), b.size+size
+	return nil
+}
+
+func (b *bin) flush(objects []v1alpha1.Object, texts []text) error {
+	if len(b.indices) == 0 {
+		return nil
+	}
+	err := b.store(objects, texts, b.indices)
+	b.indices, b.size = nil, 0
+	return err
 }
 
 // slice stores the manifests of the given indices in one slice.
-func (p *packer) slice(objects []v1alpha1.Object, texts [][]byte, indices []int) error {
-	var lines [][]byte
-	for _, i := range indices {
-		lines = append(lines, texts[i])
-	}
-	raw := bytes.Join(lines, []byte("\n"))
-	name := SliceName(raw)
+func (p *packing) slice(objects []v1alpha1.Object, texts []text, indices []int) error {
+	raw, name := join(texts, indices)
 	for place, i := range indices {
 		objects[i].Slice = &v1alpha1.SliceReference{Name: name, Index: int32(place)}
 	}
-	if p.slices[name] {
+	if p.stored[name] {
 		return nil
 	}
-	p.slices[name] = true
-	data, err := compress(raw)
+	p.stored[name] = true
+	data, err := compressTo(raw, dataLimit, indices[0])
 	if err != nil {
 		return err
-	}
-	if len(raw) > inflateLimit || len(data) > dataLimit {
-		return fmt.Errorf("object %d has %d bytes, %d when compressed, and at most %d and %d can be stored: make it smaller, or split it",
-			indices[0], len(raw), len(data), inflateLimit, dataLimit)
 	}
 	p.packed.Slices = append(p.packed.Slices, v1alpha1.ObjectSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -156,7 +217,54 @@ func (p *packer) slice(objects []v1alpha1.Object, texts [][]byte, indices []int)
 	return nil
 }
 
-// SliceName is the name of the ObjectSlice that holds the content given.
+// secret stores the sealed manifests of the given indices in one Secret.
+func (p *packing) secret(objects []v1alpha1.Object, texts []text, indices []int) error {
+	raw, name := join(texts, indices)
+	for place, i := range indices {
+		objects[i].Secret = &v1alpha1.SecretReference{Name: name, Index: int32(place)}
+	}
+	if p.stored[name] {
+		return nil
+	}
+	p.stored[name] = true
+	data, err := compressTo(raw, corev1.MaxSecretSize, indices[0])
+	if err != nil {
+		return err
+	}
+	immutable := true
+	p.packed.Secrets = append(p.packed.Secrets, corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Type:       v1alpha1.SecretTypeManifests, Immutable: &immutable, Data: map[string][]byte{SecretKey: data},
+	})
+	return nil
+}
+
+// join is the content of a slice or Secret, and its name.
+func join(texts []text, indices []int) (raw []byte, name string) {
+	var lines [][]byte
+	for _, i := range indices {
+		lines = append(lines, texts[i].data)
+	}
+	raw = bytes.Join(lines, []byte("\n"))
+	return raw, SliceName(raw)
+}
+
+// compressTo compresses content that must not take more than limit bytes then. The
+// first of its manifests is named if it does.
+func compressTo(raw []byte, limit, first int) ([]byte, error) {
+	data, err := compress(raw)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > inflateLimit || len(data) > limit {
+		return nil, fmt.Errorf("object %d has %d bytes, %d when compressed, and at most %d and %d can be stored: make it smaller, or split it",
+			first, len(raw), len(data), inflateLimit, limit)
+	}
+	return data, nil
+}
+
+// SliceName is the name of the ObjectSlice or Secret that holds the content given.
 func SliceName(raw []byte) string { return "sha256-" + ObjectDigest(raw) }
 
 func compress(raw []byte) ([]byte, error) {

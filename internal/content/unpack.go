@@ -14,24 +14,31 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
-// inflateLimit bounds what a slice may inflate to, in bytes.
+// inflateLimit bounds what stored content may inflate to, in bytes.
 const inflateLimit = 32 << 20
 
 // UnavailableError says that content cannot be had as it was stored. It heals
-// when the slice is restored.
+// when what it names is restored.
 type UnavailableError struct {
-	// Slice is the ObjectSlice's name, empty when the revision itself is altered.
+	// Slice is the ObjectSlice's name, empty when it is not about one.
 	Slice string
-	// Reason is what is wrong with it.
+	// Secret is the namespace and name of the Secret, empty when it is not about one.
+	Secret string
+	// Reason is what is wrong with it, or with the revision itself.
 	Reason string
 }
 
-// Error names the slice and what is wrong.
+// Error names the slice or Secret, what is wrong, and the remedy.
 func (e *UnavailableError) Error() string {
-	if e.Slice == "" {
+	const remedy = "restore it, or create a new revision"
+	switch {
+	case e.Slice != "":
+		return fmt.Sprintf("ObjectSlice %s %s: %s", e.Slice, e.Reason, remedy)
+	case e.Secret != "":
+		return fmt.Sprintf("Secret %s %s: %s", e.Secret, e.Reason, remedy)
+	default:
 		return e.Reason
 	}
-	return fmt.Sprintf("ObjectSlice %s %s: restore it, or create a new revision", e.Slice, e.Reason)
 }
 
 // Unpack reads the manifests of a slice, and proves that they are what the
@@ -40,16 +47,9 @@ func Unpack(slice *v1alpha1.ObjectSlice) ([]*unstructured.Unstructured, error) {
 	altered := func(format string, args ...any) error {
 		return &UnavailableError{Slice: slice.Name, Reason: fmt.Sprintf(format, args...)}
 	}
-	reader, err := gzip.NewReader(bytes.NewReader(slice.Data))
+	raw, err := inflate(slice.Data)
 	if err != nil {
-		return nil, altered("does not hold gzip'd data: %v", err)
-	}
-	raw, err := io.ReadAll(io.LimitReader(reader, inflateLimit+1))
-	if err != nil {
-		return nil, altered("cannot be inflated: %v", err)
-	}
-	if len(raw) > inflateLimit {
-		return nil, altered("inflates to more than %d bytes", inflateLimit)
+		return nil, altered("%v", err)
 	}
 	if SliceName(raw) != slice.Name {
 		return nil, altered("holds other content than its name says (%s)", SliceName(raw))
@@ -63,4 +63,21 @@ func Unpack(slice *v1alpha1.ObjectSlice) ([]*unstructured.Unstructured, error) {
 		manifests = append(manifests, manifest)
 	}
 	return manifests, nil
+}
+
+// inflate undoes compress. Its errors say what is wrong with the data, and quote
+// nothing of it.
+func inflate(data []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("does not hold gzip'd data: %w", err)
+	}
+	raw, err := io.ReadAll(io.LimitReader(reader, inflateLimit+1))
+	if err != nil {
+		return nil, fmt.Errorf("cannot be inflated: %w", err)
+	}
+	if len(raw) > inflateLimit {
+		return nil, fmt.Errorf("inflates to more than %d bytes", inflateLimit)
+	}
+	return raw, nil
 }

@@ -23,8 +23,10 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/controller/packages"
+	"github.com/strata-run/strata/internal/store"
 	"github.com/strata-run/strata/internal/watch"
 	"github.com/strata-run/strata/revisions"
 )
@@ -61,6 +63,7 @@ func newManager(config *rest.Config, o Options) (manager.Manager, error) {
 		}
 	}
 	shutdown := 5 * time.Second
+	secrets, holdManifests := store.SecretKind()
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
 		LeaderElection:                o.LeaderElect,
@@ -72,7 +75,11 @@ func newManager(config *rest.Config, o Options) (manager.Manager, error) {
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject:         map[client.Object]cache.ByObject{&v1alpha1.Revision{}: {Transform: dropHistory}},
+			ByObject: map[client.Object]cache.ByObject{
+				&v1alpha1.Revision{}: {Transform: dropHistory},
+				// Of Secrets, those that hold manifests, and of these the metadata.
+				secrets: {Namespaces: map[string]cache.Config{o.Namespace: {FieldSelector: holdManifests}}},
+			},
 		},
 	})
 	if err != nil {
@@ -88,12 +95,13 @@ func newManager(config *rest.Config, o Options) (manager.Manager, error) {
 }
 
 // dropHistory keeps the content of torn-down revisions out of the cache: nobody
-// reads it but a rollback, which reads it live.
+// reads it but a rollback, which reads it live. What it refers to is kept, as that
+// must not be collected.
 func dropHistory(object any) (any, error) {
 	if revision, ok := object.(*v1alpha1.Revision); ok {
 		revision.ManagedFields = nil
 		if revision.Status.ArchivedAt != nil {
-			revision.Spec.Phases, revision.Spec.Probes = nil, nil
+			revision.Spec.Phases, revision.Spec.Probes = content.OnlyReferences(revision.Spec.Phases), nil
 		}
 	}
 	return object, nil
@@ -101,14 +109,15 @@ func dropHistory(object any) (any, error) {
 
 // setup is the list: every controller that the manager runs.
 func setup(ctx context.Context, mgr manager.Manager, o Options) error {
-	worker, changes, err := packageWorker(ctx, mgr)
+	contents := &store.Contents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: o.Namespace, Now: time.Now}
+	worker, changes, err := packageWorker(ctx, mgr, contents)
 	if err != nil {
 		return err
 	}
 	if err := packages.Setup(ctx, mgr, worker, changes); err != nil {
 		return err
 	}
-	publisher := &front.Publisher{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now}
+	publisher := &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now}
 	return whenServed(mgr, runtimeKind{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Kind: "GatewayClass"}, func() error {
 		return front.Setup(mgr, &gatewayv1.GatewayClass{}, &front.Reconciler[*gatewayv1.GatewayClass]{
 			Front: gatewayClassFront(o), Client: mgr.GetClient(), Publisher: publisher,
@@ -117,7 +126,7 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) error {
 }
 
 // packageWorker wires the engine to the cluster.
-func packageWorker(ctx context.Context, mgr manager.Manager) (*packages.Worker, <-chan event.TypedGenericEvent[string], error) {
+func packageWorker(ctx context.Context, mgr manager.Manager, contents *store.Contents) (*packages.Worker, <-chan event.TypedGenericEvent[string], error) {
 	dynamicClient, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, nil, fmt.Errorf("creating the dynamic client: %w", err)
@@ -138,7 +147,7 @@ func packageWorker(ctx context.Context, mgr manager.Manager) (*packages.Worker, 
 		return nil, nil, fmt.Errorf("creating the engine: %w", err)
 	}
 	return &packages.Worker{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Engine: engine, Watches: informers, Now: time.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Contents: contents, Engine: engine, Watches: informers, Now: time.Now,
 	}, changes, nil
 }
 

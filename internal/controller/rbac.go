@@ -7,12 +7,13 @@ package controller
 // docs/threat-model.md explains the second role.
 //
 // Role strata-manager: our own kinds, and the fronts'. A status is patched. Slices
-// are applied, with one more owner each time; the garbage collector deletes them.
+// are created, get one more owner with each package that shares them, and are
+// deleted when no revision refers to them; their metadata are watched.
 // Update on finalizers is what an API server may ask of who sets owner references.
 //
 // +kubebuilder:rbac:groups=strata.run,resources=packages,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=strata.run,resources=revisions,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=strata.run,resources=objectslices,verbs=get;create;patch
+// +kubebuilder:rbac:groups=strata.run,resources=objectslices,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=strata.run,resources=packages/status;revisions/status,verbs=patch
 // +kubebuilder:rbac:groups=strata.run,resources=packages/finalizers,verbs=update
 // +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=gatewayclasses,verbs=get;list;watch;patch
@@ -28,8 +29,10 @@ package controller
 // +kubebuilder:rbac:groups=*,resources=*,verbs=get;list;watch;create;patch;delete,roleName=strata-manager-operands
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;clusterroles,verbs=escalate;bind,roleName=strata-manager-operands
 //
-// In the manager's own namespace: the lease of the leader election, which is
-// updated, and the events about it.
+// In the manager's own namespace: the Secrets with the manifests of kind Secret, like
+// slices, and the key that their digests are made with; the lease of the leader
+// election, which is updated, and the events about it.
 //
+// +kubebuilder:rbac:groups="",namespace=strata-system,resources=secrets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=strata-system,resources=leases,verbs=get;create;update
 // +kubebuilder:rbac:groups="",namespace=strata-system,resources=events,verbs=create;patch

@@ -9,12 +9,12 @@ import (
 	"slices"
 )
 
-// These may change a cluster: the engine in two files, the loops, and the command
-// line at a person's request. The local Kubernetes has a cluster of its own, and so
+// These may change a cluster: the engine in two files, the loops, what they store
+// content with, and the command line at a person's request. The local Kubernetes has a cluster of its own, and so
 // has who tests the engine.
 var (
 	writerFiles    = []string{"revisions/apply.go", "revisions/delete.go"}
-	writerPackages = []string{"internal/controller/...", "internal/cli/...", "internal/localplane/...", "revisions/revisionstest", "test/..."}
+	writerPackages = []string{"internal/controller/...", "internal/store", "internal/cli/...", "internal/localplane/...", "revisions/revisionstest", "test/..."}
 )
 
 // writing are the methods of controller-runtime's and client-go's clients that

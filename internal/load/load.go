@@ -7,11 +7,9 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
@@ -29,16 +27,25 @@ func (e *InvalidError) Error() string { return e.Err.Error() }
 // Unwrap is the cause.
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// Revision loads a revision. Slices are read with reader. A slice that is
-// missing or altered, and content that does not match the revision's digest, is
-// a *content.UnavailableError; content that can never be used an *InvalidError.
-func Revision(ctx context.Context, reader client.Reader, revision *v1alpha1.Revision) (revisions.Revision, error) {
+// Stored reads what a revision refers to, by name. What is missing or altered is a
+// *content.UnavailableError. No error quotes a value of a Secret.
+type Stored interface {
+	// Slice reads the manifests of an ObjectSlice.
+	Slice(ctx context.Context, name string) ([]*unstructured.Unstructured, error)
+	// Secret reads the manifests of a Secret of the manager's namespace.
+	Secret(ctx context.Context, name string) ([]content.Sealed, error)
+}
+
+// Revision loads a revision. What is stored apart from it and missing or altered,
+// and content that does not match the revision's digest, is a
+// *content.UnavailableError; content that can never be used an *InvalidError.
+func Revision(ctx context.Context, stored Stored, revision *v1alpha1.Revision) (revisions.Revision, error) {
 	loaded := revisions.Revision{
 		Number:    revision.Spec.Revision,
 		Succeeded: history.Succeeded(revision),
 		Records:   Records(revision.Status.Inventory),
 	}
-	manifests, err := Manifests(ctx, reader, revision)
+	manifests, err := manifestsOf(ctx, stored, revision)
 	if err != nil {
 		return loaded, err
 	}
@@ -52,7 +59,7 @@ func Revision(ctx context.Context, reader client.Reader, revision *v1alpha1.Revi
 	for i, phase := range revision.Spec.Phases {
 		next := revisions.Phase{Name: phase.Name}
 		for j, object := range phase.Objects {
-			next.Objects = append(next.Objects, chosen.object(manifests[i][j], object, phase))
+			next.Objects = append(next.Objects, chosen.object(manifests[i][j].manifest, object, phase))
 		}
 		loaded.Phases = append(loaded.Phases, next)
 	}
@@ -60,61 +67,107 @@ func Revision(ctx context.Context, reader client.Reader, revision *v1alpha1.Revi
 	return loaded.Prepared(), nil
 }
 
-// Manifests are those of every phase of a revision, out of the revision and its
-// slices.
-func Manifests(ctx context.Context, reader client.Reader, revision *v1alpha1.Revision) ([][]*unstructured.Unstructured, error) {
-	slices := map[string][]*unstructured.Unstructured{}
-	var all [][]*unstructured.Unstructured
+// manifest is one of a revision's, and where it comes from.
+type manifest struct {
+	manifest *unstructured.Unstructured
+	// sealed is set for one that comes out of a Secret.
+	sealed *content.Sealed
+}
+
+// manifestsOf are those of every phase of a revision, out of the revision and what it
+// refers to.
+func manifestsOf(ctx context.Context, stored Stored, revision *v1alpha1.Revision) ([][]manifest, error) {
+	read := reading{stored: stored, slices: map[string][]*unstructured.Unstructured{}, secrets: map[string][]content.Sealed{}}
+	var all [][]manifest
 	for _, phase := range revision.Spec.Phases {
-		var own []*unstructured.Unstructured
+		var own []manifest
 		for i, object := range phase.Objects {
-			manifest, err := manifestOf(ctx, reader, slices, object)
+			next, err := read.manifest(ctx, object)
 			if err != nil {
 				return nil, fmt.Errorf("phase %s, object %d: %w", phase.Name, i, err)
 			}
-			if manifest.GetKind() == "Secret" && manifest.GetAPIVersion() == "v1" {
-				return nil, &InvalidError{Err: fmt.Errorf("phase %s: Secret %s/%s stands in the revision, where its values can be read: take it out", phase.Name, manifest.GetNamespace(), manifest.GetName())}
+			if next.sealed == nil && content.IsSecret(next.manifest) {
+				return nil, &InvalidError{Err: fmt.Errorf("phase %s: Secret %s/%s stands in the revision, where its values can be read: take it out", phase.Name, next.manifest.GetNamespace(), next.manifest.GetName())}
 			}
-			own = append(own, manifest)
+			own = append(own, next)
 		}
 		all = append(all, own)
 	}
 	return all, nil
 }
 
-func manifestOf(ctx context.Context, reader client.Reader, slices map[string][]*unstructured.Unstructured, object v1alpha1.Object) (*unstructured.Unstructured, error) {
-	if object.Slice == nil {
-		manifest := &unstructured.Unstructured{}
-		if object.Object == nil {
-			return nil, &InvalidError{Err: fmt.Errorf("neither object nor slice is set")}
-		}
-		if err := manifest.UnmarshalJSON(object.Object.Raw); err != nil {
-			return nil, &InvalidError{Err: fmt.Errorf("reading the manifest: %w", err)}
-		}
-		return manifest, nil
-	}
-	held, known := slices[object.Slice.Name]
-	if !known {
-		slice := &v1alpha1.ObjectSlice{}
-		if err := reader.Get(ctx, types.NamespacedName{Name: object.Slice.Name}, slice); err != nil {
-			if apierrors.IsNotFound(err) {
-				return nil, &content.UnavailableError{Slice: object.Slice.Name, Reason: "does not exist"}
-			}
-			return nil, fmt.Errorf("reading ObjectSlice %s: %w", object.Slice.Name, err)
-		}
-		var err error
-		if held, err = content.Unpack(slice); err != nil {
-			return nil, err
-		}
-		slices[object.Slice.Name] = held
-	}
-	if object.Slice.Index < 0 || int(object.Slice.Index) >= len(held) {
-		return nil, &InvalidError{Err: fmt.Errorf("ObjectSlice %s holds %d manifests, and number %d is asked for", object.Slice.Name, len(held), object.Slice.Index)}
-	}
-	return held[object.Slice.Index], nil
+// reading reads what a revision refers to, each thing once.
+type reading struct {
+	stored  Stored
+	slices  map[string][]*unstructured.Unstructured
+	secrets map[string][]content.Sealed
 }
 
-func checkDigest(revision *v1alpha1.Revision, manifests [][]*unstructured.Unstructured) error {
+func (r reading) manifest(ctx context.Context, object v1alpha1.Object) (manifest, error) {
+	switch {
+	case object.Slice != nil:
+		held, err := once(ctx, r.slices, object.Slice.Name, r.stored.Slice)
+		if err != nil {
+			return manifest{}, err
+		}
+		if err := within(object.Slice.Index, len(held), "ObjectSlice", object.Slice.Name); err != nil {
+			return manifest{}, err
+		}
+		return manifest{manifest: held[object.Slice.Index]}, nil
+	case object.Secret != nil:
+		held, err := once(ctx, r.secrets, object.Secret.Name, r.stored.Secret)
+		if err != nil {
+			return manifest{}, err
+		}
+		if err := within(object.Secret.Index, len(held), "Secret", object.Secret.Name); err != nil {
+			return manifest{}, err
+		}
+		sealed := held[object.Secret.Index]
+		return manifest{manifest: sealed.Manifest, sealed: &sealed}, nil
+	case object.Object != nil:
+		inline := &unstructured.Unstructured{}
+		if err := inline.UnmarshalJSON(object.Object.Raw); err != nil {
+			return manifest{}, &InvalidError{Err: fmt.Errorf("reading the manifest: %w", err)}
+		}
+		return manifest{manifest: inline}, nil
+	default:
+		return manifest{}, &InvalidError{Err: fmt.Errorf("neither object nor slice nor secret is set")}
+	}
+}
+
+// once reads what is not known yet.
+func once[T any](ctx context.Context, known map[string][]T, name string, read func(context.Context, string) ([]T, error)) ([]T, error) {
+	if held, ok := known[name]; ok {
+		return held, nil
+	}
+	held, err := read(ctx, name)
+	if err == nil {
+		known[name] = held
+	}
+	return held, err
+}
+
+// within says that a reference to a place leads nowhere.
+func within(index int32, held int, kind, name string) error {
+	if index < 0 || int(index) >= held {
+		return &InvalidError{Err: fmt.Errorf("%s %s holds %d manifests, and number %d is asked for", kind, name, held, index)}
+	}
+	return nil
+}
+
+// digest is the part that the manifest has in the revision's digest.
+func (m manifest) digest() (string, error) {
+	if m.sealed != nil {
+		return m.sealed.Digest, nil
+	}
+	text, err := content.Canonical(m.manifest)
+	if err != nil {
+		return "", err
+	}
+	return content.ObjectDigest(text), nil
+}
+
+func checkDigest(revision *v1alpha1.Revision, manifests [][]manifest) error {
 	if revision.Spec.ContentDigest == "" {
 		return nil
 	}
@@ -122,11 +175,11 @@ func checkDigest(revision *v1alpha1.Revision, manifests [][]*unstructured.Unstru
 	for _, phase := range manifests {
 		var own []string
 		for _, manifest := range phase {
-			text, err := content.Canonical(manifest)
+			digest, err := manifest.digest()
 			if err != nil {
 				return err
 			}
-			own = append(own, content.ObjectDigest(text))
+			own = append(own, digest)
 		}
 		digests = append(digests, own)
 	}

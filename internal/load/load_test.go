@@ -11,12 +11,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
@@ -24,29 +23,36 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
-// fakeSlices is a reader of ObjectSlices that counts what it is asked.
+// fakeSlices is what is stored, and counts what is read of it.
 type fakeSlices struct {
-	slices map[string]v1alpha1.ObjectSlice
-	err    error
-	reads  int
+	slices  map[string]v1alpha1.ObjectSlice
+	secrets map[string]corev1.Secret
+	err     error
+	reads   int
 }
 
-func (f *fakeSlices) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+func (f *fakeSlices) Slice(_ context.Context, name string) ([]*unstructured.Unstructured, error) {
 	f.reads++
-	if f.err != nil {
-		return f.err
+	slice, ok := f.slices[name]
+	switch {
+	case f.err != nil:
+		return nil, f.err
+	case !ok:
+		return nil, &content.UnavailableError{Slice: name, Reason: "does not exist"}
 	}
-	slice, ok := f.slices[key.Name]
-	target, isSlice := object.(*v1alpha1.ObjectSlice)
-	if !ok || !isSlice {
-		return apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "objectslices"}, key.Name)
-	}
-	slice.DeepCopyInto(target)
-	return nil
+	return content.Unpack(&slice)
 }
 
-func (f *fakeSlices) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return errors.New("nothing here is to be listed")
+func (f *fakeSlices) Secret(_ context.Context, name string) ([]content.Sealed, error) {
+	f.reads++
+	secret, ok := f.secrets[name]
+	switch {
+	case f.err != nil:
+		return nil, f.err
+	case !ok:
+		return nil, &content.UnavailableError{Secret: "strata-system/" + name, Reason: "does not exist"}
+	}
+	return content.UnpackSecret(&secret)
 }
 
 func configMap(name, value string) *unstructured.Unstructured {
@@ -54,6 +60,14 @@ func configMap(name, value string) *unstructured.Unstructured {
 		"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": name, "namespace": "istio-system"},
 		"data":     map[string]any{"value": value},
+	}}
+}
+
+func secretManifest(name, value string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret",
+		"metadata": map[string]any{"name": name, "namespace": "istio-system"},
+		"data":     map[string]any{"key": value},
 	}}
 }
 
@@ -68,11 +82,15 @@ func packed(t *testing.T, manifests ...*unstructured.Unstructured) (*v1alpha1.Re
 	for _, m := range manifests {
 		phase.Objects = append(phase.Objects, render.Object{Manifest: m})
 	}
-	p, err := content.Pack([]render.Phase{phase}, nil)
+	p, err := content.Packer{Key: make([]byte, content.KeySize)}.Pack([]render.Phase{phase}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := &fakeSlices{slices: map[string]v1alpha1.ObjectSlice{}}
+	reader := &fakeSlices{slices: map[string]v1alpha1.ObjectSlice{}, secrets: map[string]corev1.Secret{}}
+	for _, secret := range p.Secrets {
+		secret.Namespace = "strata-system"
+		reader.secrets[secret.Name] = secret
+	}
 	for _, slice := range p.Slices {
 		reader.slices[slice.Name] = slice
 	}
@@ -82,7 +100,7 @@ func packed(t *testing.T, manifests ...*unstructured.Unstructured) (*v1alpha1.Re
 	}, reader
 }
 
-func manifestsOf(r revisions.Revision) []map[string]any {
+func manifestsOfLoaded(r revisions.Revision) []map[string]any {
 	var all []map[string]any
 	for _, phase := range r.Phases {
 		for _, object := range phase.Objects {
@@ -108,7 +126,7 @@ func TestRevision(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []map[string]any{small.Object, large.Object, other.Object, configMap("last", "z").Object}
-	if diff := cmp.Diff(want, manifestsOf(loaded)); diff != "" {
+	if diff := cmp.Diff(want, manifestsOfLoaded(loaded)); diff != "" {
 		t.Errorf("manifests (-stored +loaded):\n%s", diff)
 	}
 	if loaded.Number != 3 || !loaded.Succeeded || len(loaded.Phases) != 1 || loaded.Phases[0].Name != "plane" {
@@ -130,21 +148,43 @@ func TestRevision(t *testing.T) {
 	}
 }
 
+// Manifests of kind Secret come out of Secrets, and count for the digest.
+func TestRevision_Secrets(t *testing.T) {
+	first, second := secretManifest("first", "YQ=="), secretManifest("second", "Yg==")
+	revision, reader := packed(t, first, configMap("between", "x"), second)
+	loaded, err := Revision(t.Context(), reader, revision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []map[string]any{first.Object, configMap("between", "x").Object, second.Object}
+	if diff := cmp.Diff(want, manifestsOfLoaded(loaded)); diff != "" {
+		t.Errorf("manifests (-stored +loaded):\n%s", diff)
+	}
+	if len(reader.secrets) != 1 || reader.reads != 1 {
+		t.Errorf("%d reads of %d Secrets, want one of one", reader.reads, len(reader.secrets))
+	}
+	revision.Spec.Phases[0].Objects[0].Secret.Index, revision.Spec.Phases[0].Objects[2].Secret.Index = 1, 0
+	var unavailable *content.UnavailableError
+	if _, err := Revision(t.Context(), reader, revision); !errors.As(err, &unavailable) {
+		t.Errorf("with its Secrets exchanged it is other content, got %v", err)
+	}
+}
+
 // A slice that several objects refer to is read once.
-func TestManifests_ReadsASliceOnce(t *testing.T) {
+func TestRevision_ReadsASliceOnce(t *testing.T) {
 	text := "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{\"name\":\"a\"}}\n{\"apiVersion\":\"v1\",\"kind\":\"B\",\"metadata\":{\"name\":\"b\"}}"
 	slice := sliceOf(t, text)
 	reader := &fakeSlices{slices: map[string]v1alpha1.ObjectSlice{slice.Name: slice}}
 	refer := func(index int32) v1alpha1.Object {
 		return v1alpha1.Object{Slice: &v1alpha1.SliceReference{Name: slice.Name, Index: index}}
 	}
-	all, err := Manifests(t.Context(), reader, &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Phases: []v1alpha1.Phase{
+	all, err := manifestsOf(t.Context(), reader, &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Phases: []v1alpha1.Phase{
 		{Name: "one", Objects: []v1alpha1.Object{refer(1)}}, {Name: "two", Objects: []v1alpha1.Object{refer(0)}},
 	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := all[0][0].GetKind() + all[1][0].GetKind(); got != "BA" {
+	if got := all[0][0].manifest.GetKind() + all[1][0].manifest.GetKind(); got != "BA" {
 		t.Errorf("got the kinds %s, want BA", got)
 	}
 	if reader.reads != 1 {
@@ -166,6 +206,26 @@ func TestRevision_Errors(t *testing.T) {
 	}
 	withLarge := func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
 		return packed(t, configMap("small", "x"), configMap("large", strings.Repeat("x", content.InlineLimit)))
+	}
+	withSecret := func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+		return packed(t, configMap("small", "x"), secretManifest("ca", secret))
+	}
+	withSecretChanged := func(t *testing.T, change func(*corev1.Secret)) (*v1alpha1.Revision, *fakeSlices) {
+		r, f := withSecret(t)
+		for name, stored := range f.secrets {
+			change(&stored)
+			f.secrets[name] = stored
+		}
+		return r, f
+	}
+	withSecretNamed := func(t *testing.T, text string) (*v1alpha1.Revision, *fakeSlices) {
+		slice, immutable := sliceOf(t, text), true
+		stored := corev1.Secret{
+			ObjectMeta: slice.ObjectMeta, Type: v1alpha1.SecretTypeManifests, Immutable: &immutable, Data: map[string][]byte{content.SecretKey: slice.Data},
+		}
+		return &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{
+			Name: "plane", Objects: []v1alpha1.Object{{Secret: &v1alpha1.SecretReference{Name: slice.Name}}},
+		}}}}, &fakeSlices{secrets: map[string]corev1.Secret{slice.Name: stored}}
 	}
 	tests := map[string]struct {
 		reason  string
@@ -237,7 +297,7 @@ func TestRevision_Errors(t *testing.T) {
 		},
 		"NeitherObjectNorSlice": {
 			reason: "an object needs a manifest", content: inline(v1alpha1.Object{}),
-			class: invalid, want: "phase plane, object 0: neither object nor slice is set",
+			class: invalid, want: "phase plane, object 0: neither object nor slice nor secret is set",
 		},
 		"NoJSON": {
 			reason: "a manifest must be readable", content: inline(raw(`{"kind":`)),
@@ -261,6 +321,57 @@ func TestRevision_Errors(t *testing.T) {
 				}}}}, &fakeSlices{slices: map[string]v1alpha1.ObjectSlice{slice.Name: slice}}
 			},
 			class: invalid, want: "phase plane: Secret /ca stands in the revision",
+		},
+		"MissingSecret": {
+			reason:  "a Secret that is gone may be restored",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) { r, _ := withSecret(t); return r, &fakeSlices{} },
+			class:   unavailable, want: "phase plane, object 1: Secret strata-system/sha256-",
+		},
+		"SecretOfAnotherType": {
+			reason: "a revision must not make the manager hand out what somebody else keeps in its namespace",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+				return withSecretChanged(t, func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque })
+			},
+			class: unavailable, want: "is not of type strata.run/manifests",
+		},
+		"SecretThatCanChange": {
+			reason: "stored content does not change",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+				return withSecretChanged(t, func(s *corev1.Secret) { s.Immutable = nil })
+			},
+			class: unavailable, want: "is not immutable",
+		},
+		"AlteredSecret": {
+			reason: "what a Secret holds is proven, not believed",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+				return withSecretChanged(t, func(s *corev1.Secret) {
+					s.Data[content.SecretKey] = sliceOf(t, `{"manifest":{"apiVersion":"v1","kind":"Secret","data":{"key":"`+secret+`"}},"salt":""}`).Data
+				})
+			},
+			class: unavailable, want: "holds other content than its name says",
+		},
+		"UnreadableSecret": {
+			reason: "an error must not quote what could not be read",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+				return withSecretNamed(t, `{"manifest":{"apiVersion":"v1","kind":"Secret","data":`+secret+`}}`)
+			},
+			class: unavailable, want: "holds a manifest that cannot be read",
+		},
+		"ConfigMapInASecret": {
+			reason: "only manifests of kind Secret are kept there",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+				return withSecretNamed(t, `{"manifest":{"apiVersion":"v1","kind":"ConfigMap","data":{"key":"`+secret+`"}},"salt":""}`)
+			},
+			class: unavailable, want: "holds a manifest of kind ConfigMap",
+		},
+		"IndexBeyondTheSecret": {
+			reason: "a reference to nothing can never be used",
+			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+				r, f := withSecret(t)
+				r.Spec.Phases[0].Objects[1].Secret.Index = 7
+				return r, f
+			},
+			class: invalid, want: "holds 1 manifests, and number 7 is asked for",
 		},
 	}
 	for name, tc := range tests {

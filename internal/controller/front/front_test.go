@@ -401,7 +401,7 @@ func TestReconciler_Slices(t *testing.T) {
 	f.class("a", ours)
 	f.rendered = []render.Package{rendering("plane", "large")}
 	want(t, "a slice is made before the revision that refers to it", "writes",
-		[]string{"patch a", "create plane", "apply slice of plane", "create plane-1", "status a"}, f.mustPass())
+		[]string{"patch a", "create plane", "create slice of plane", "create plane-1", "status a"}, f.mustPass())
 	revision := &v1alpha1.Revision{}
 	if err := f.api.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, revision); err != nil {
 		t.Fatal(err)
@@ -419,7 +419,7 @@ func TestReconciler_SliceFails(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.rendered = []render.Package{rendering("plane", "large")}
-	f.refuse = refusing("apply")
+	f.refuse = refusing("create slice")
 	if _, err := f.pass(); !errors.Is(err, errRefused) {
 		t.Errorf("got error %v", err)
 	}
@@ -467,6 +467,34 @@ func TestReconciler_SliceExists(t *testing.T) {
 			}
 			want(t, "each package that shares it owns it", "owners", 2, len(slice.OwnerReferences))
 		})
+	}
+}
+
+// A slice that is lost is at hand: what the front renders is the content.
+func TestReconciler_RestoresSlices(t *testing.T) {
+	f := newFixture(t)
+	f.class("a", ours)
+	f.rendered = []render.Package{rendering("plane", "large")}
+	f.mustPass()
+	list := &v1alpha1.ObjectSliceList{}
+	if err := f.api.List(t.Context(), list); err != nil || len(list.Items) != 1 {
+		t.Fatalf("%d slices, error %v", len(list.Items), err)
+	}
+	if err := f.api.Delete(t.Context(), &list.Items[0]); err != nil {
+		t.Fatal(err)
+	}
+	revision := &v1alpha1.Revision{}
+	if err := f.api.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, revision); err != nil {
+		t.Fatal(err)
+	}
+	revision.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonContentUnavailable}}
+	if err := f.api.Status().Update(t.Context(), revision); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "no revision is made of the same content", "writes", []string{"create slice of plane"}, f.mustPass())
+	restored := &v1alpha1.ObjectSlice{}
+	if err := f.api.Get(t.Context(), types.NamespacedName{Name: list.Items[0].Name}, restored); err != nil || !bytes.Equal(restored.Data, list.Items[0].Data) {
+		t.Errorf("the slice was not restored: %v", err)
 	}
 }
 

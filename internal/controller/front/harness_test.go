@@ -4,9 +4,7 @@
 package front
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +27,7 @@ import (
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
+	"github.com/strata-run/strata/internal/store"
 )
 
 const (
@@ -73,7 +72,7 @@ func newFixture(t *testing.T) *fixture {
 	f.api = fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&v1alpha1.Package{}, &v1alpha1.Revision{}, &gatewayv1.GatewayClass{}).Build()
 	front := interceptor.NewClient(f.api, interceptor.Funcs{
-		Get: f.got, List: f.listed, Create: f.created, Patch: f.patched, Delete: f.deleted, Apply: f.applied, SubResourcePatch: f.statusPatched,
+		Get: f.got, List: f.listed, Create: f.created, Patch: f.patched, Delete: f.deleted, SubResourcePatch: f.statusPatched,
 	})
 	f.loop = &Reconciler[*gatewayv1.GatewayClass]{
 		Front: Front[*gatewayv1.GatewayClass]{
@@ -91,8 +90,11 @@ func newFixture(t *testing.T) *fixture {
 				status.SetControllerInstalled(&class.Status.Conditions, class.Generation, "plane", packages, err, now)
 			},
 		},
-		Client:    front,
-		Publisher: &Publisher{Client: front, Live: f.api, Now: func() time.Time { return f.now }},
+		Client: front,
+		Publisher: &Publisher{
+			Client: front, Now: func() time.Time { return f.now },
+			Contents: &store.Contents{Client: front, Live: f.api, Namespace: "strata-system", Now: func() time.Time { return f.now }},
+		},
 	}
 	return f
 }
@@ -130,7 +132,11 @@ func (f *fixture) listed(ctx context.Context, c client.WithWatch, list client.Ob
 }
 
 func (f *fixture) created(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
-	if err := f.write("create %s", object.GetName()); err != nil {
+	name := object.GetName()
+	if _, isSlice := object.(*v1alpha1.ObjectSlice); isSlice {
+		name = "slice of " + object.GetOwnerReferences()[0].Name
+	}
+	if err := f.write("create %s", name); err != nil {
 		return err
 	}
 	f.stamp(object)
@@ -149,35 +155,6 @@ func (f *fixture) deleted(ctx context.Context, c client.WithWatch, object client
 		return err
 	}
 	return c.Delete(ctx, object, options...)
-}
-
-// applied stands in for the server-side apply of slices: it creates, or adds owners.
-func (f *fixture) applied(ctx context.Context, c client.WithWatch, request runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
-	source, ok := request.(interface{ UnstructuredContent() map[string]any })
-	if !ok {
-		return errors.New("no content is applied")
-	}
-	slice := &v1alpha1.ObjectSlice{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(source.UnstructuredContent(), slice); err != nil {
-		return err
-	}
-	if err := f.write("apply slice of %s", slice.OwnerReferences[0].Name); err != nil {
-		return err
-	}
-	existing := &v1alpha1.ObjectSlice{}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(slice), existing); err != nil {
-		f.stamp(slice)
-		return c.Create(ctx, slice)
-	}
-	if !bytes.Equal(existing.Data, slice.Data) {
-		return errImmutable
-	}
-	for _, owner := range slice.OwnerReferences {
-		if !slices.ContainsFunc(existing.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
-			existing.OwnerReferences = append(existing.OwnerReferences, owner)
-		}
-	}
-	return c.Update(ctx, existing)
 }
 
 func (f *fixture) statusPatched(ctx context.Context, c client.Client, name string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +21,7 @@ import (
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/store"
 )
 
 // runtimeObject shortens a signature of apimachinery.
@@ -31,8 +31,8 @@ type runtimeObject = runtime.Object
 type Publisher struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Live reads from the API server.
-	Live client.Reader
+	// Contents are where revisions keep what does not stand in them.
+	Contents *store.Contents
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -66,7 +66,7 @@ func isOver(pkg *v1alpha1.Package, target int64) bool {
 
 func (p *Publisher) publish(ctx context.Context, front string, want render.Package, done map[string]bool) (status.FrontPackage, error) {
 	state := status.FrontPackage{Name: want.Name, Version: want.Origin.AppVersion}
-	packed, err := content.Pack(want.Phases, want.Probes)
+	packed, err := p.Contents.Pack(ctx, want.Phases, want.Probes)
 	if err != nil {
 		return state, fmt.Errorf("package %s: %w", want.Name, err)
 	}
@@ -78,8 +78,12 @@ func (p *Publisher) publish(ctx context.Context, front string, want render.Packa
 		return state, err
 	}
 	state.Target, state.Need = line.Target, line.NeedFor(state.Package, packed.Digest)
-	if state.Need != history.NeedRevision {
-		return state, nil
+	if state.Need == history.NeedNone && isUnavailable(line.Target) {
+		// What is missing of the content is at hand, so it need not be restored by hand.
+		err = p.Contents.Keep(ctx, state.Package, packed, nil)
+	}
+	if err != nil || state.Need != history.NeedRevision {
+		return state, err
 	}
 	for _, other := range want.After {
 		if !done[other] {
@@ -131,56 +135,24 @@ func (p *Publisher) line(ctx context.Context, pkg *v1alpha1.Package) (history.Li
 	return history.Sort(pkg, list.Items), nil
 }
 
-// create makes the slices first and the revision then, so that a revision never
-// refers to a slice that was not there.
+// isUnavailable says that a revision waits for a slice or Secret that is missing or
+// altered.
+func isUnavailable(revision *v1alpha1.Revision) bool {
+	progressing := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionProgressing)
+	return progressing != nil && progressing.Reason == v1alpha1.ReasonContentUnavailable
+}
+
+// create stores the content first and makes the revision then, so that a revision
+// never refers to what was not there.
 func (p *Publisher) create(ctx context.Context, pkg *v1alpha1.Package, line history.Line, packed content.Packed, want render.Package) (*v1alpha1.Revision, error) {
-	for i := range packed.Slices {
-		if err := p.ensureSlice(ctx, pkg, &packed.Slices[i]); err != nil {
-			return nil, err
-		}
+	if err := p.Contents.Keep(ctx, pkg, packed, line.Target); err != nil {
+		return nil, err
 	}
 	next := line.Next(pkg, history.Content{Phases: packed.Phases, Probes: want.Probes, Digest: packed.Digest, Origin: want.Origin})
 	if err := p.Client.Create(ctx, next); err != nil {
 		return nil, fmt.Errorf("creating revision %d of package %s: %w", next.Spec.Revision, pkg.Name, err)
 	}
 	return next, nil
-}
-
-// ensureSlice makes a slice, or joins those that share it: each package applies its
-// own owner reference, so the garbage collector takes the slice with the last.
-func (p *Publisher) ensureSlice(ctx context.Context, pkg *v1alpha1.Package, slice *v1alpha1.ObjectSlice) error {
-	slice.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ObjectSlice"}
-	slice.Labels = map[string]string{v1alpha1.LabelPackage: pkg.Name}
-	slice.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package", Name: pkg.Name, UID: pkg.UID,
-	}}
-	err := p.applySlice(ctx, pkg, slice)
-	if !apierrors.IsInvalid(err) {
-		return err
-	}
-	// A slice is immutable, and another version of the compressor may have given
-	// other bytes for the same content: those that are there are as good.
-	existing := &v1alpha1.ObjectSlice{}
-	if getErr := p.Live.Get(ctx, types.NamespacedName{Name: slice.Name}, existing); getErr != nil {
-		return errors.Join(err, getErr)
-	}
-	if _, altered := content.Unpack(existing); altered != nil {
-		return altered
-	}
-	slice.Data, slice.Objects, slice.Bytes = existing.Data, existing.Objects, existing.Bytes
-	return p.applySlice(ctx, pkg, slice)
-}
-
-func (p *Publisher) applySlice(ctx context.Context, pkg *v1alpha1.Package, slice *v1alpha1.ObjectSlice) error {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(slice)
-	if err != nil {
-		return fmt.Errorf("encoding ObjectSlice %s: %w", slice.Name, err)
-	}
-	request := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: fields})
-	if err := p.Client.Apply(ctx, request, client.FieldOwner(v1alpha1.FieldOwner+"-"+pkg.Name), client.ForceOwnership); err != nil {
-		return fmt.Errorf("making ObjectSlice %s: %w", slice.Name, err)
-	}
-	return nil
 }
 
 // Withdraw deletes the front's packages, and says whether all of them are gone.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,6 +27,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/status/statustest"
+	"github.com/strata-run/strata/internal/store"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/revisionstest"
 )
@@ -59,16 +61,18 @@ func (l *line) Release(user string) { l.released = append(l.released, user) }
 func newLine(t *testing.T, spec v1alpha1.PackageSpec) *line {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
 	}
 	l := &line{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), cluster: revisionstest.New()}
 	l.cache = revisionstest.NewCache(l.cluster, v1alpha1.LabelPackage)
 	l.api = fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&v1alpha1.Package{}, &v1alpha1.Revision{}).
-		WithIndex(&v1alpha1.Revision{}, indexPackage, func(object client.Object) []string {
-			return []string{object.(*v1alpha1.Revision).Spec.Package}
-		}).Build()
+		WithIndex(&v1alpha1.Revision{}, indexPackage, revisionIndexes[indexPackage]).
+		WithIndex(&v1alpha1.Revision{}, indexContent, revisionIndexes[indexContent]).
+		WithIndex(store.Kinds()[0], indexOwner, owners).WithIndex(store.Kinds()[1], indexOwner, owners).Build()
 	l.restart()
 	l.create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web", Finalizers: []string{v1alpha1.FinalizerTeardown}}, Spec: spec})
 	return l
@@ -86,9 +90,10 @@ func (l *line) restart() {
 	api := interceptor.NewClient(l.api, interceptor.Funcs{
 		Create: l.created, Patch: l.patched, Delete: l.deleted, SubResourcePatch: l.statusPatched, List: l.listed,
 	})
+	contents := &store.Contents{Client: api, Live: l.api, Namespace: "strata-system", Now: func() time.Time { return l.now }}
 	l.loop = &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{
 		Client: api,
-		Worker: &Worker{Client: api, Live: l.api, Engine: engine, Watches: l, Now: func() time.Time { return l.now }},
+		Worker: &Worker{Client: api, Live: l.api, Contents: contents, Engine: engine, Watches: l, Now: func() time.Time { return l.now }},
 	}
 }
 

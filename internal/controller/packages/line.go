@@ -37,6 +37,9 @@ func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory)
 		all = append(all, *revision)
 	}
 	known.forgetOthers(all)
+	if err := w.followContent(ctx, pkg, all, known); err != nil {
+		return history.Line{}, err
+	}
 	return history.Sort(pkg, all), nil
 }
 

@@ -28,6 +28,10 @@ type memory struct {
 	own loop.OwnWrites[*v1alpha1.Revision]
 	// loaded are the contents of active revisions, which never change.
 	loaded map[types.UID]revisions.Revision
+	// content tells what these refer to, and what stood there.
+	content map[types.UID]identities
+	// uncollected is how long until something can be collected, 0 for nothing.
+	uncollected time.Duration
 	// records are newer than what the status holds.
 	records map[types.UID]map[revisions.ObjectID]revisions.Record
 	// firstSeen and wrote space the writes of a status that only tells of progress.
@@ -61,7 +65,7 @@ func (m *memories) of(pkg *v1alpha1.Package) *memory {
 	if !ok {
 		known = &memory{
 			loaded: map[types.UID]revisions.Revision{}, records: map[types.UID]map[revisions.ObjectID]revisions.Record{},
-			firstSeen: map[types.UID]time.Time{}, wrote: map[types.UID]time.Time{},
+			content: map[types.UID]identities{}, firstSeen: map[types.UID]time.Time{}, wrote: map[types.UID]time.Time{},
 		}
 		if m.packages == nil {
 			m.packages = map[types.UID]*memory{}
@@ -88,6 +92,7 @@ func (m *memory) forgetOthers(all []v1alpha1.Revision) {
 	// returned is kept until it does, or the revision would come to life again.
 	m.own.ForgetOthers(exists)
 	maps.DeleteFunc(m.loaded, func(uid types.UID, _ revisions.Revision) bool { return !standing[uid] })
+	maps.DeleteFunc(m.content, func(uid types.UID, _ identities) bool { return !standing[uid] })
 	maps.DeleteFunc(m.records, func(uid types.UID, _ map[revisions.ObjectID]revisions.Record) bool { return !standing[uid] })
 	maps.DeleteFunc(m.firstSeen, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
 	maps.DeleteFunc(m.wrote, func(uid types.UID, _ time.Time) bool { return !standing[uid] })

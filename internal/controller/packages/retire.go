@@ -42,7 +42,7 @@ func (w *Worker) retire(ctx context.Context, p *pass, known *memory) error {
 		}
 	}
 	p.line = history.Sort(p.pkg, p.revisions())
-	return errors.Join(append(errs, w.prune(ctx, p))...)
+	return errors.Join(append(errs, w.prune(ctx, p), w.collect(ctx, p.pkg, known))...)
 }
 
 // isTargetKnown says whether the target's content could be loaded, if there is a

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/store"
 )
 
 // rolledOn is a line whose revision 1 is history and whose revision 2 is the
@@ -106,7 +107,8 @@ func TestWorker_RollbackRefused(t *testing.T) {
 	l.change(func(pkg *v1alpha1.Package) { pkg.Spec.RevisionHistoryLimit = ptr.To[int32](0) })
 	l.rollBack(7)
 	result, err := l.pass()
-	if err != nil || result.RequeueAfter != 0 {
+	// What only the pruned revision referred to is collected by then.
+	if err != nil || result.RequeueAfter != store.Grace {
 		t.Fatalf("error %v, again after %v", err, result.RequeueAfter)
 	}
 	want(t, "no revision is made, and what else was changed is done in the same pass", "states", []string{"2: Active RolledOut"}, l.states())

@@ -20,6 +20,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/loop"
+	"github.com/strata-run/strata/internal/store"
 )
 
 // workers is how many packages are looked at side by side.
@@ -28,15 +29,8 @@ const workers = 4
 // Setup adds the loop to a manager. Changes of managed objects come in through
 // the channel, as the names of packages.
 func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes <-chan event.TypedGenericEvent[string]) error {
-	index := func(object client.Object) []string {
-		revision, ok := object.(*v1alpha1.Revision)
-		if !ok {
-			return nil
-		}
-		return []string{revision.Spec.Package}
-	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Revision{}, indexPackage, index); err != nil {
-		return fmt.Errorf("indexing revisions: %w", err)
+	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
 	byPackage := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		revision, ok := object.(*v1alpha1.Revision)
@@ -48,7 +42,11 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes <-c
 	byObject := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, name string) []reconcile.Request {
 		return []reconcile.Request{requestFor(name)}
 	})
-	err := builder.ControllerManagedBy(mgr).
+	bld := builder.ControllerManagedBy(mgr)
+	for _, kind := range store.Kinds() {
+		bld = bld.Watches(kind, byContent(mgr))
+	}
+	err := bld.
 		Named("package").
 		For(&v1alpha1.Package{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizing))).
 		Watches(&v1alpha1.Revision{}, byPackage, builder.WithPredicates(predicate.GenerationChangedPredicate{})).

@@ -1,0 +1,229 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/store"
+)
+
+const (
+	// indexContent is the cache index of Revisions by what they refer to.
+	indexContent = "spec.phases.objects"
+
+	// indexOwner is the cache index of slices and Secrets by the UIDs of their owners.
+	indexOwner = "metadata.ownerReferences.uid"
+)
+
+// identities tell what a revision refers to from what stands under its name later.
+// One that does not exist has an empty one.
+type identities map[content.Reference]string
+
+// followContent looks, in the cache of metadata, at what the revisions refer to that
+// are not torn down. What was loaded is forgotten when some of it is gone or another
+// thing by the same name, so that the pass finds out and tells; what somebody has
+// restored becomes the package's again.
+func (w *Worker) followContent(ctx context.Context, pkg *v1alpha1.Package, all []v1alpha1.Revision, known *memory) error {
+	var errs []error
+	for i := range all {
+		revision := &all[i]
+		if revision.Status.ArchivedAt != nil || !pkg.DeletionTimestamp.IsZero() {
+			continue
+		}
+		before, followed := known.content[revision.UID]
+		if !followed {
+			before = identities{}
+			for _, reference := range content.References(revision.Spec.Phases) {
+				before[reference] = ""
+			}
+			known.content[revision.UID] = before
+		}
+		for reference, was := range before {
+			is, err := w.identify(ctx, pkg, reference)
+			errs = append(errs, err)
+			if err != nil || is != "" && is == was {
+				continue
+			}
+			// What is loaded already has been seen live, before the cache knew it.
+			if followed && (was != "" || is == "") {
+				delete(known.loaded, revision.UID)
+			}
+			before[reference] = is
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// identify tells what stands under a name, and makes it the package's.
+func (w *Worker) identify(ctx context.Context, pkg *v1alpha1.Package, reference content.Reference) (string, error) {
+	current, key := w.Contents.Metadata(reference)
+	if err := w.Client.Get(ctx, key, current); err != nil {
+		if apierrors.IsNotFound(err) {
+			return "", nil
+		}
+		return "", fmt.Errorf("looking for %s: %w", reference, err)
+	}
+	identity := string(current.UID) + "/" + strconv.FormatInt(current.Generation, 10)
+	if store.OwnedBy(current, pkg.UID) || current.DeletionTimestamp != nil {
+		return identity, nil
+	}
+	return identity, w.Contents.Adopt(ctx, pkg, current)
+}
+
+// collect releases what the package keeps and none of its revisions refers to any
+// more, because they were pruned or were never made. The cache only says where to
+// look: before anything is released the revisions are read live.
+func (w *Worker) collect(ctx context.Context, pkg *v1alpha1.Package, known *memory) error {
+	known.uncollected = 0
+	unused, err := w.unused(ctx, pkg, known)
+	if err != nil || len(unused) == 0 {
+		return err
+	}
+	list := &v1alpha1.RevisionList{}
+	if err := w.Live.List(ctx, list, client.MatchingFields{indexPackage: pkg.Name}); err != nil {
+		return fmt.Errorf("listing the revisions of %s: %w", pkg.Name, err)
+	}
+	used := map[content.Reference]bool{}
+	for i := range list.Items {
+		for _, reference := range content.References(list.Items[i].Spec.Phases) {
+			used[reference] = true
+		}
+	}
+	var errs []error
+	for _, reference := range unused {
+		if !used[reference] {
+			errs = append(errs, w.Contents.Release(ctx, pkg, reference))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unused are the slices and Secrets that nobody of the package seems to need.
+func (w *Worker) unused(ctx context.Context, pkg *v1alpha1.Package, known *memory) ([]content.Reference, error) {
+	var all []content.Reference
+	for _, kind := range store.Kinds() {
+		owned := &metav1.PartialObjectMetadataList{}
+		owned.SetGroupVersionKind(kind.GroupVersionKind())
+		if err := w.Client.List(ctx, owned, client.MatchingFields{indexOwner: string(pkg.UID)}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing what package %s keeps: %w", pkg.Name, err)
+		}
+		for i := range owned.Items {
+			item := &owned.Items[i]
+			item.SetGroupVersionKind(kind.GroupVersionKind())
+			reference := store.ReferenceTo(item)
+			users, err := w.users(ctx, reference)
+			if err != nil {
+				return nil, err
+			}
+			// Others that refer to it make it theirs first.
+			if users[pkg.Name] || len(users) > 0 && len(item.OwnerReferences) == 1 {
+				continue
+			}
+			if left := store.Grace - w.Now().Sub(store.KeptAt(item)); left > 0 {
+				known.uncollected = soonest(known.uncollected, left)
+				continue
+			}
+			all = append(all, reference)
+		}
+	}
+	return all, nil
+}
+
+// users are the packages of the revisions that refer to something, in the cache.
+func (w *Worker) users(ctx context.Context, reference content.Reference) (map[string]bool, error) {
+	return users(ctx, w.Client, reference)
+}
+
+func users(ctx context.Context, reader client.Reader, reference content.Reference) (map[string]bool, error) {
+	list := &v1alpha1.RevisionList{}
+	if err := reader.List(ctx, list, client.MatchingFields{indexContent: reference.String()}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the revisions that refer to %s: %w", reference, err)
+	}
+	names := map[string]bool{}
+	for i := range list.Items {
+		names[list.Items[i].Spec.Package] = true
+	}
+	return names, nil
+}
+
+// revisionIndexes are the cache indexes of Revisions.
+var revisionIndexes = map[string]client.IndexerFunc{
+	indexPackage: func(object client.Object) []string {
+		revision, ok := object.(*v1alpha1.Revision)
+		if !ok {
+			return nil
+		}
+		return []string{revision.Spec.Package}
+	},
+	indexContent: func(object client.Object) []string {
+		revision, ok := object.(*v1alpha1.Revision)
+		if !ok {
+			return nil
+		}
+		var names []string
+		for _, reference := range content.References(revision.Spec.Phases) {
+			names = append(names, reference.String())
+		}
+		return names
+	},
+}
+
+// owners is the function of indexOwner.
+func owners(object client.Object) []string {
+	var uids []string
+	for _, owner := range object.GetOwnerReferences() {
+		uids = append(uids, string(owner.UID))
+	}
+	return uids
+}
+
+// index adds the cache indexes.
+func index(ctx context.Context, indexer client.FieldIndexer) error {
+	for field, extract := range revisionIndexes {
+		if err := indexer.IndexField(ctx, &v1alpha1.Revision{}, field, extract); err != nil {
+			return fmt.Errorf("indexing revisions by %s: %w", field, err)
+		}
+	}
+	for _, kind := range store.Kinds() {
+		if err := indexer.IndexField(ctx, kind, indexOwner, owners); err != nil {
+			return fmt.Errorf("indexing kind %s: %w", kind.Kind, err)
+		}
+	}
+	return nil
+}
+
+// byContent brings back the packages that a slice or Secret is about: those whose
+// revisions refer to it, and those that own it.
+func byContent(mgr manager.Manager) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		names, err := users(ctx, mgr.GetClient(), store.ReferenceTo(object))
+		if err != nil {
+			mgr.GetLogger().Error(err, "Looking for the packages of stored content", "name", object.GetName())
+			names = map[string]bool{}
+		}
+		for _, owner := range object.GetOwnerReferences() {
+			if owner.Kind == "Package" {
+				names[owner.Name] = true
+			}
+		}
+		var requests []reconcile.Request
+		for name := range names {
+			requests = append(requests, requestFor(name))
+		}
+		return requests
+	})
+}
