@@ -210,6 +210,8 @@ func (t *task) done(action Action, verdict Verdict, state *unstructured.Unstruct
 	record.Content = t.object.prepared.content(q.Owner, q.Retain, record.Yielded)
 	known := q.Record != nil && q.Record.UID == record.UID
 	switch {
+	case q.Now.IsZero():
+		// Without a clock nobody can tell a fight from a quarrel now and then.
 	case known && verdict.Drift && action == ActionUpdated:
 		record.Contest = q.Record.Contest.repaired(q.Rivals, q.Now)
 		result.Contest = record.Contest
