@@ -10,10 +10,11 @@ import (
 )
 
 // These may change a cluster: the engine in two files, the loops, what they store
-// content with, and the command line at a person's request. The local Kubernetes has a cluster of its own, and so
-// has who tests the engine.
+// content with, and the command line at a person's request. The local Kubernetes
+// has a cluster of its own, and so has who tests the engine. What the preflight
+// sends looks like writes and changes nothing: dry runs, and reviews of rights.
 var (
-	writerFiles    = []string{"revisions/apply.go", "revisions/delete.go"}
+	writerFiles    = []string{"revisions/apply.go", "revisions/delete.go", "internal/preflight/ask.go"}
 	writerPackages = []string{"internal/controller/...", "internal/store", "internal/cli/...", "internal/localplane/...", "revisions/revisionstest", "test/..."}
 )
 
