@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -28,7 +29,6 @@ import (
 	"github.com/strata-run/strata/internal/controller/packages"
 	"github.com/strata-run/strata/internal/store"
 	"github.com/strata-run/strata/internal/watch"
-	"github.com/strata-run/strata/revisions"
 )
 
 // Run runs every controller until the context ends. It refuses settings that
@@ -55,7 +55,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	return nil
 }
 
-func newManager(config *rest.Config, o Options) (manager.Manager, error) {
+func newManager(connection *rest.Config, o Options) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, gatewayv1.Install} {
 		if err := add(scheme); err != nil {
@@ -64,13 +64,17 @@ func newManager(config *rest.Config, o Options) (manager.Manager, error) {
 	}
 	shutdown := 5 * time.Second
 	secrets, holdManifests := store.SecretKind()
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	// Names are checked for the whole process, and a process may run managers one
+	// after the other.
+	anyName := true
+	mgr, err := ctrl.NewManager(connection, ctrl.Options{
 		Scheme:                        scheme,
 		LeaderElection:                o.LeaderElect,
 		LeaderElectionID:              "strata-manager",
 		LeaderElectionNamespace:       o.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &shutdown,
+		Controller:                    config.Controller{SkipNameValidation: &anyName},
 		HealthProbeBindAddress:        o.HealthAddress,
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
 		Cache: cache.Options{
@@ -140,14 +144,12 @@ func packageWorker(ctx context.Context, mgr manager.Manager, contents *store.Con
 		Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mgr.GetRESTMapper(), Label: v1alpha1.LabelPackage,
 		Notify: func(name string) { changes <- event.TypedGenericEvent[string]{Object: name} },
 	})
-	engine, err := revisions.New(revisions.Config{
-		Writer: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: informers, Mapper: mgr.GetRESTMapper(),
-	})
+	engines, err := newEngines(mgr, informers)
 	if err != nil {
-		return nil, nil, fmt.Errorf("creating the engine: %w", err)
+		return nil, nil, err
 	}
 	return &packages.Worker{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Contents: contents, Engine: engine, Watches: informers, Now: time.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Contents: contents, Engines: engines, Watches: informers, Now: time.Now,
 	}, changes, nil
 }
 

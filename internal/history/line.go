@@ -18,6 +18,9 @@ type Line struct {
 	Target *v1alpha1.Revision
 	// Serving are the older ones that are not archived, newest first.
 	Serving []*v1alpha1.Revision
+	// Waiting are newer than the target and withheld, newest first. They are told
+	// apart by [Line.Before] alone.
+	Waiting []*v1alpha1.Revision
 	// Archiving are archived, and not yet torn down; newest first.
 	Archiving []*v1alpha1.Revision
 	// Archived are torn down, newest first.
@@ -72,7 +75,7 @@ func Sort(pkg *v1alpha1.Package, all []v1alpha1.Revision) Line {
 
 // Find is the revision of a number, nil when it is gone.
 func (l Line) Find(number int64) *v1alpha1.Revision {
-	for _, revision := range l.all() {
+	for _, revision := range l.All() {
 		if revision.Spec.Revision == number {
 			return revision
 		}
@@ -80,12 +83,33 @@ func (l Line) Find(number int64) *v1alpha1.Revision {
 	return nil
 }
 
-func (l Line) all() []*v1alpha1.Revision {
+// All are the revisions, newest first.
+func (l Line) All() []*v1alpha1.Revision {
 	var all []*v1alpha1.Revision
 	if l.Target != nil {
 		all = append(all, l.Target)
 	}
-	return slices.Concat(all, l.Serving, l.Archiving, l.Archived)
+	return slices.Concat(l.Waiting, all, l.Serving, l.Archiving, l.Archived)
+}
+
+// Before is the line as it is while the revisions newer than the one given, which
+// is one of those that serve, are withheld: that one goes on being rolled out.
+func (l Line) Before(target *v1alpha1.Revision) Line {
+	at := slices.Index(l.Serving, target)
+	if at < 0 {
+		return l
+	}
+	l.Waiting = slices.Concat(l.Waiting, []*v1alpha1.Revision{l.Target}, l.Serving[:at])
+	l.Target, l.Serving = target, slices.Clone(l.Serving[at+1:])
+	return l
+}
+
+// Newest is the newest revision that is not archived, nil without one.
+func (l Line) Newest() *v1alpha1.Revision {
+	if len(l.Waiting) > 0 {
+		return l.Waiting[0]
+	}
+	return l.Target
 }
 
 // Succeeded says that a revision had been rolled out completely once.
@@ -105,7 +129,7 @@ func (l Line) Prune(pkg *v1alpha1.Package) []*v1alpha1.Revision {
 	var beyond []*v1alpha1.Revision
 	kept := 0
 	for _, revision := range l.Archived {
-		if revision == l.Current || revision == l.lastGood || revision.Spec.Revision > pkg.Status.HighestRevision {
+		if revision == l.Current || revision == l.lastGood || !IsOnRecord(pkg, revision) {
 			continue
 		}
 		kept++
@@ -117,10 +141,16 @@ func (l Line) Prune(pkg *v1alpha1.Package) []*v1alpha1.Revision {
 	return beyond
 }
 
+// IsOnRecord says whether the package's status covers a revision's number, so that
+// it is not given again when the revision is gone.
+func IsOnRecord(pkg *v1alpha1.Package, revision *v1alpha1.Revision) bool {
+	return revision.Spec.Revision <= pkg.Status.HighestRevision
+}
+
 // Standing are the revisions whose objects may still be on the cluster, newest
 // first.
 func (l Line) Standing() []*v1alpha1.Revision {
-	return slices.DeleteFunc(l.all(), func(revision *v1alpha1.Revision) bool {
+	return slices.DeleteFunc(l.All(), func(revision *v1alpha1.Revision) bool {
 		return revision.Status.ArchivedAt != nil
 	})
 }

@@ -20,6 +20,8 @@ type state struct {
 	lifecycle v1alpha1.LifecycleState
 	succeeded bool
 	tornDown  bool
+	placed    bool
+	deleting  bool
 	digest    string
 	previous  int64
 	origin    *v1alpha1.Origin
@@ -41,6 +43,12 @@ func (s state) revision() v1alpha1.Revision {
 	}
 	if s.succeeded {
 		r.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRolloutSuccess}}
+	}
+	if s.placed {
+		r.Status.Inventory = []v1alpha1.InventoryEntry{{UID: "x"}}
+	}
+	if s.deleting {
+		r.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	}
 	if s.tornDown {
 		r.Status.ArchivedAt = &metav1.Time{Time: time.Unix(1000+s.number, 0)}

@@ -26,8 +26,10 @@ func TestLine_NeedFor(t *testing.T) {
 		states  []state
 		request *v1alpha1.Rollback
 		handled *v1alpha1.RollbackStatus
-		digest  string
-		want    Need
+		// automatic is the record of the last automatic rollback.
+		automatic *v1alpha1.RollbackStatus
+		digest    string
+		want      Need
 	}{
 		"FirstRevision": {
 			reason: "a line without revisions needs one",
@@ -142,6 +144,25 @@ func TestLine_NeedFor(t *testing.T) {
 			digest:  "fixed",
 			want:    NeedPinned,
 		},
+		"RejectedAutomatically": {
+			reason:    "content that missed its deadline does not come again by itself",
+			states:    []state{good, bad, back},
+			automatic: handled,
+			digest:    "bad",
+			want:      NeedRejected,
+		},
+		"RejectedAndNotKnownYet": {
+			reason: "a cache may know the revision that a rollback has made before it knows the package's record of it",
+			states: []state{good, bad, {number: 3, lifecycle: active, previous: 2, digest: "good", origin: &v1alpha1.Origin{Kind: v1alpha1.OriginRollback, Reference: "Revision/istiod-1"}}},
+			digest: "bad",
+			want:   NeedRejected,
+		},
+		"TargetIsBeingDeleted": {
+			reason: "what is being deleted stays only until another revision has taken over",
+			states: []state{{number: 1, lifecycle: active, succeeded: true, digest: "good", deleting: true}},
+			digest: "good",
+			want:   NeedRevision,
+		},
 		"RefusedRequest": {
 			reason:  "a request that was refused rejects nothing",
 			states:  []state{{number: 1, lifecycle: active, digest: ""}},
@@ -153,7 +174,7 @@ func TestLine_NeedFor(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			pkg := packageOf(v1alpha1.PackageSpec{Rollback: tc.request}, v1alpha1.PackageStatus{Rollback: tc.handled})
+			pkg := packageOf(v1alpha1.PackageSpec{Rollback: tc.request}, v1alpha1.PackageStatus{Rollback: tc.handled, AutomaticRollback: tc.automatic})
 			if got := Sort(pkg, revisionsOf(tc.states)).NeedFor(pkg, tc.digest); got != tc.want {
 				t.Errorf("%s: NeedFor(%q) = %s, want %s", tc.reason, tc.digest, got, tc.want)
 			}
@@ -205,8 +226,9 @@ func TestLine_Next(t *testing.T) {
 			got := Sort(pkg, revisionsOf(tc.states)).Next(pkg, content)
 			want := &v1alpha1.Revision{
 				ObjectMeta: metav1.ObjectMeta{
-					Name:   v1alpha1.RevisionName("istiod", tc.wantNumber),
-					Labels: map[string]string{v1alpha1.LabelPackage: "istiod"},
+					Name:       v1alpha1.RevisionName("istiod", tc.wantNumber),
+					Labels:     map[string]string{v1alpha1.LabelPackage: "istiod"},
+					Finalizers: []string{v1alpha1.FinalizerTeardown},
 					OwnerReferences: []metav1.OwnerReference{{
 						APIVersion: "strata.run/v1alpha1", Kind: "Package", Name: "istiod", UID: "p",
 						Controller: new(true), BlockOwnerDeletion: new(true),

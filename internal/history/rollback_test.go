@@ -156,6 +156,12 @@ func TestLine_Rollback(t *testing.T) {
 			states:     []state{answered},
 			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3},
 		},
+		"MadeAlreadyAndOvertaken": {
+			reason:     "a revision that was made for this request is found behind a newer one, too: two requests at once make one each",
+			request:    v1alpha1.Rollback{ToRevision: 1, RequestedAt: at(100)},
+			states:     []state{good, bad, answered, {number: 4, lifecycle: active, previous: 3, digest: "new"}},
+			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
+		},
 		"MadeForAnEarlierRequest": {
 			reason:  "a new request is not answered by the revision of an earlier one",
 			request: v1alpha1.Rollback{ToRevision: 2, RequestedAt: at(200)},

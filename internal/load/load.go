@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
@@ -43,7 +42,7 @@ func Revision(ctx context.Context, stored Stored, revision *v1alpha1.Revision) (
 	loaded := revisions.Revision{
 		Number:    revision.Spec.Revision,
 		Succeeded: history.Succeeded(revision),
-		Records:   Records(revision.Status.Inventory),
+		Records:   Records(revision.Status),
 	}
 	manifests, err := manifestsOf(ctx, stored, revision)
 	if err != nil {
@@ -59,7 +58,11 @@ func Revision(ctx context.Context, stored Stored, revision *v1alpha1.Revision) (
 	for i, phase := range revision.Spec.Phases {
 		next := revisions.Phase{Name: phase.Name}
 		for j, object := range phase.Objects {
-			next.Objects = append(next.Objects, chosen.object(manifests[i][j].manifest, object, phase))
+			chosen, err := chosen.object(manifests[i][j].manifest, object, phase)
+			if err != nil {
+				return loaded, &InvalidError{Err: fmt.Errorf("spec.phases[%d].objects[%d].%w", i, j, err)}
+			}
+			next.Objects = append(next.Objects, chosen)
 		}
 		loaded.Phases = append(loaded.Phases, next)
 	}
@@ -171,19 +174,7 @@ func checkDigest(revision *v1alpha1.Revision, manifests [][]manifest) error {
 	if revision.Spec.ContentDigest == "" {
 		return nil
 	}
-	var digests [][]string
-	for _, phase := range manifests {
-		var own []string
-		for _, manifest := range phase {
-			digest, err := manifest.digest()
-			if err != nil {
-				return err
-			}
-			own = append(own, digest)
-		}
-		digests = append(digests, own)
-	}
-	digest, err := content.Digest(revision.Spec.Phases, digests, revision.Spec.Probes)
+	digest, err := digestOf(revision, manifests)
 	if err != nil {
 		return err
 	}
@@ -191,6 +182,35 @@ func checkDigest(revision *v1alpha1.Revision, manifests [][]manifest) error {
 		return &content.UnavailableError{Reason: fmt.Sprintf("the content's digest is %s, and spec.contentDigest says %s: create a new revision", digest, revision.Spec.ContentDigest)}
 	}
 	return nil
+}
+
+func digestOf(revision *v1alpha1.Revision, manifests [][]manifest) (string, error) {
+	var digests [][]string
+	for _, phase := range manifests {
+		var own []string
+		for _, manifest := range phase {
+			digest, err := manifest.digest()
+			if err != nil {
+				return "", err
+			}
+			own = append(own, digest)
+		}
+		digests = append(digests, own)
+	}
+	return content.Digest(revision.Spec.Phases, digests, revision.Spec.Probes)
+}
+
+// Digest is the digest of a revision's content. One that does not tell it is read for
+// it, with the errors of [Revision].
+func Digest(ctx context.Context, stored Stored, revision *v1alpha1.Revision) (string, error) {
+	if revision.Spec.ContentDigest != "" {
+		return revision.Spec.ContentDigest, nil
+	}
+	manifests, err := manifestsOf(ctx, stored, revision)
+	if err != nil {
+		return "", err
+	}
+	return digestOf(revision, manifests)
 }
 
 // FromInventory is what a revision is known to have put in place, when its content
@@ -208,18 +228,6 @@ func FromInventory(revision *v1alpha1.Revision) revisions.Revision {
 		known.Phases = append(known.Phases, revisions.Phase{Name: fmt.Sprintf("inventory-%d", i), Objects: []revisions.Object{object}})
 	}
 	return known
-}
-
-// Records are what the inventory of a status says of each object.
-func Records(inventory []v1alpha1.InventoryEntry) map[revisions.ObjectID]revisions.Record {
-	records := map[revisions.ObjectID]revisions.Record{}
-	for _, entry := range inventory {
-		records[ID(entry.ObjectReference)] = revisions.Record{
-			UID: types.UID(entry.UID), Action: revisions.Action(entry.Action),
-			Content: entry.Content, Fields: entry.Fields,
-		}
-	}
-	return records
 }
 
 // ID is the engine's identity of an object that a status names.

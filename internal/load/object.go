@@ -100,13 +100,22 @@ func compileAssertion(assertion v1alpha1.Assertion) (probes.Probe, error) {
 }
 
 // object is one manifest with its probes: the revision's own where one selects
-// it, the default of its kind elsewhere.
-func (c compiled) object(manifest *unstructured.Unstructured, spec v1alpha1.Object, phase v1alpha1.Phase) revisions.Object {
+// it, the default of its kind elsewhere. The error begins with the field that it is
+// about.
+func (c compiled) object(manifest *unstructured.Unstructured, spec v1alpha1.Object, phase v1alpha1.Phase) (revisions.Object, error) {
 	kind := manifest.GroupVersionKind().GroupKind()
 	object := revisions.Object{
 		Manifest:            manifest,
 		CollisionProtection: revisions.CollisionProtection(cmp.Or(spec.CollisionProtection, phase.CollisionProtection, v1alpha1.CollisionPrevent)),
 		Retain:              Retains(manifest, spec.Deletion),
+		Replace:             spec.OnImmutableChange == v1alpha1.ImmutableReplace,
+	}
+	for k, text := range spec.UnmanagedFields {
+		path, err := revisions.ParseFieldPath(text)
+		if err != nil {
+			return object, fmt.Errorf("unmanagedFields[%d]: %w", k, err)
+		}
+		object.Unmanaged = append(object.Unmanaged, path)
 	}
 	var own probes.All
 	for _, s := range c {
@@ -125,5 +134,5 @@ func (c compiled) object(manifest *unstructured.Unstructured, spec v1alpha1.Obje
 	} else {
 		object.Serving = object.Probe
 	}
-	return object
+	return object, nil
 }

@@ -137,6 +137,10 @@ func TestForTarget_LastProgress(t *testing.T) {
 		o.Result.Records[id] = revisions.Record{UID: "another", Action: revisions.ActionCreated}
 		return o
 	}
+	invalid := func(o status.Observation) status.Observation {
+		o.Err = &revisions.ValidationError{Violations: []string{"no name"}}
+		return o
+	}
 	steps := []struct {
 		reason  string
 		observe status.Observation
@@ -147,17 +151,21 @@ func TestForTarget_LastProgress(t *testing.T) {
 		{reason: "another object ready is progress", observe: observe(300, one(ready)), want: 300},
 		{reason: "an object that falls back is none: a probe that flaps must not put off the deadline for good", observe: observe(400, one(failing)), want: 300},
 		{reason: "a change of what is in place is progress", observe: drifted(observe(500, one(failing))), want: 500},
-		{reason: "a pause is none", observe: paused(drifted(observe(600, one(failing)))), want: 500},
-		{reason: "and stays none, however long", observe: paused(drifted(observe(9000, one(failing)))), want: 500},
-		{reason: "no time counts while paused, so the deadline starts anew", observe: drifted(observe(9100, one(failing))), want: 9100},
+		{reason: "no time counts while paused", observe: paused(drifted(observe(600, one(failing)))), want: 0},
+		{reason: "however long, and whatever else is wrong", observe: paused(invalid(observe(9000, one(failing)))), want: 0},
+		{reason: "so the deadline starts anew", observe: drifted(observe(9100, one(failing))), want: 9100},
 		{reason: "an error is none", observe: status.Observation{Err: errors.New("timeout"), Now: at(9200)}, want: 9100},
 	}
 	revision := revisionOf(2, one(failing))
 	for _, step := range steps {
 		revision.Status = status.ForTarget(revision, step.observe)
 		checkRevision(t, revision)
-		if got := revision.Status.LastProgressTime; !got.Equal(new(at(step.want))) {
-			t.Errorf("%s: last progress at %v, want %v", step.reason, got, at(step.want))
+		want := new(at(step.want))
+		if step.want == 0 {
+			want = nil
+		}
+		if got := revision.Status.LastProgressTime; !got.Equal(want) {
+			t.Errorf("%s: last progress at %v, want %v", step.reason, got, want)
 		}
 	}
 	if got := condition(revision.Status.Conditions, v1alpha1.ConditionProgressing); got != "False/RolloutError: timeout" {

@@ -73,7 +73,7 @@ func controllerInstalled(name string, packages []FrontPackage, cause error) meta
 		return condition("", metav1.ConditionUnknown, ReasonPending, "whether istiod serves could not be observed: "+available.Message)
 	case plane.Package.Status.CurrentRevision != 0:
 		return condition("", metav1.ConditionFalse, ReasonInstallFailed, "istiod does not serve: "+available.Message)
-	case progressing.Status == metav1.ConditionTrue || progressing.Reason == v1alpha1.ReasonPaused:
+	case progressing.Status == metav1.ConditionTrue || progressing.Reason == v1alpha1.ReasonPaused || progressing.Reason == v1alpha1.ReasonAwaitingApproval:
 		return condition("", metav1.ConditionUnknown, ReasonPending, istiod(plane.Version)+" is being installed: "+progressing.Message)
 	default:
 		return condition("", metav1.ConditionFalse, ReasonInstallFailed, progressing.Message)

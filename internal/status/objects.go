@@ -28,11 +28,14 @@ const (
 const mostObjects = 16
 
 // phases are the states of a revision's phases. Before it has succeeded, the time
-// of completion is that of the present stretch, as the soak counts from it.
-func phases(before []v1alpha1.PhaseStatus, o Observation, succeeded bool) []v1alpha1.PhaseStatus {
+// of completion is that of the present stretch, as the soak counts from it; a
+// stretch starts anew when the revision is resumed.
+func phases(before []v1alpha1.PhaseStatus, o Observation, succeeded, resumed bool) []v1alpha1.PhaseStatus {
 	completedAt := map[string]*metav1.Time{}
 	for _, phase := range before {
-		completedAt[phase.Name] = phase.CompletedAt
+		if succeeded || !resumed {
+			completedAt[phase.Name] = phase.CompletedAt
+		}
 	}
 	var states []v1alpha1.PhaseStatus
 	for _, phase := range o.Result.Phases {
@@ -159,6 +162,7 @@ func inventory(loaded revisions.Revision, records map[revisions.ObjectID]revisio
 			list = append(list, v1alpha1.InventoryEntry{
 				ObjectReference: reference(id, object.Manifest.GroupVersionKind().Version),
 				UID:             string(record.UID), Action: string(record.Action), Content: record.Content, Fields: record.Fields,
+				Yielded: record.Yielded,
 			})
 		}
 	}

@@ -84,12 +84,21 @@ func lineAvailable(line history.Line, serves probes.Result) metav1.Condition {
 	switch {
 	case rolling && c.Status == metav1.ConditionTrue && line.Current != nil && line.Current != line.Target:
 		c.Reason = v1alpha1.ReasonServing
-		c.Message = fmt.Sprintf("revision %d serves while revision %d is rolled out", line.Current.Spec.Revision, line.Target.Spec.Revision)
+		c.Message = fmt.Sprintf("revision %d serves while revision %d %s", line.Current.Spec.Revision, line.Target.Spec.Revision, doing(line.Target))
 	case rolling && c.Status != metav1.ConditionTrue && line.Current == nil:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonRollingOut
 		c.Message = "the first revision has not been rolled out yet"
 	}
 	return c
+}
+
+// doing says what a revision that has not succeeded is about.
+func doing(target *v1alpha1.Revision) string {
+	c := meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionProgressing)
+	if c != nil && c.Reason == v1alpha1.ReasonAwaitingApproval {
+		return "waits for approval"
+	}
+	return "is rolled out"
 }
 
 func ready(next v1alpha1.PackageStatus, line history.Line) metav1.Condition {
@@ -101,9 +110,11 @@ func ready(next v1alpha1.PackageStatus, line history.Line) metav1.Condition {
 	case availability.Status != metav1.ConditionTrue:
 		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, availability.Message)
 	}
-	if back := next.Rollback; back != nil && back.Revision != 0 && back.Revision == line.Target.Spec.Revision {
-		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRolledBack,
-			fmt.Sprintf("the content of revision %d runs; that of revision %d was rejected", back.ToRevision, back.FromRevision))
+	for _, back := range []*v1alpha1.RollbackStatus{next.Rollback, next.AutomaticRollback} {
+		if back != nil && back.Revision != 0 && back.Revision == line.Target.Spec.Revision {
+			return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRolledBack,
+				fmt.Sprintf("the content of revision %d runs; that of revision %d was rejected", back.ToRevision, back.FromRevision))
+		}
 	}
 	return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "revision "+describe(line.Target)+" is rolled out and serves")
 }

@@ -5,7 +5,6 @@ package status
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,9 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
 )
@@ -34,6 +31,15 @@ type Observation struct {
 	Err error
 	// Pause is why nothing was written, nil when it was not paused.
 	Pause *v1alpha1.Pause
+	// Withheld is what the revision waits for before it may begin, empty when it may.
+	Withheld string
+	// Digest is that of the content, also when it does not stand in the spec.
+	Digest string
+	// Serving are the older active revisions as the engine had them.
+	Serving []revisions.Revision
+	// Held says why a rollout that has missed its deadline is left where it is
+	// although it was to be rolled back; empty when there is nothing to say.
+	Held string
 	// Now is the time of the pass.
 	Now metav1.Time
 	// Deadline is how long a rollout may go without progress. 0 means for ever.
@@ -42,20 +48,31 @@ type Observation struct {
 	Soak time.Duration
 }
 
-// ForTarget is the status of the newest active revision.
+// isStopped says that nothing was written for the revision on purpose.
+func (o Observation) isStopped() bool { return o.Pause != nil || o.Withheld != "" }
+
+// ForTarget is the status of the revision that is rolled out.
 func ForTarget(revision *v1alpha1.Revision, o Observation) v1alpha1.RevisionStatus {
 	next := *revision.Status.DeepCopy()
 	next.ObservedGeneration = revision.Generation
 	succeeded := meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSucceeded)
+	resumed := !o.isStopped() && revision.Status.LastProgressTime == nil
 	if lookedAt(revision, o) {
-		next.Phases = phases(revision.Status.Phases, o, succeeded)
+		next.Phases = phases(revision.Status.Phases, o, succeeded, resumed)
 		next.Objects = notReady(revision.Status.Objects, o)
-		next.Inventory = inventory(o.Loaded, o.Result.Records, revision.Status.Inventory)
 		next.Phase, next.Probes = counts(o.Result)
+		next.Plan = plan(o)
+		if !o.isStopped() {
+			// What was only looked at is not the revision's yet.
+			next.Inventory = inventory(o.Loaded, o.Result.Records, revision.Status.Inventory)
+			next.Interference = interference(o.Loaded, o.Result.Records)
+		}
 	}
-	// While it is paused no time counts, so the deadline starts anew after that.
-	resumed := o.Pause == nil && isPaused(revision.Status)
-	if next.LastProgressTime == nil || resumed || progressed(revision.Status, next) {
+	// While it is stopped no time counts: deadline and soak start anew after that.
+	switch {
+	case o.isStopped():
+		next.LastProgressTime = nil
+	case resumed, progressed(revision.Status, next):
 		next.LastProgressTime = &o.Now
 	}
 	setAll(revision.Generation, o.Now, &next.Conditions, targetConditions(revision, next, o, succeeded)...)
@@ -76,11 +93,6 @@ func lookedAt(revision *v1alpha1.Revision, o Observation) bool {
 	return reached || o.Err == nil || revision.Status.Phases == nil
 }
 
-func isPaused(status v1alpha1.RevisionStatus) bool {
-	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing)
-	return c != nil && c.Reason == v1alpha1.ReasonPaused
-}
-
 // ForStray is the status of a revision whose package does not exist.
 func ForStray(revision *v1alpha1.Revision, now metav1.Time) v1alpha1.RevisionStatus {
 	next := *revision.Status.DeepCopy()
@@ -98,12 +110,16 @@ func ForServing(revision *v1alpha1.Revision, loaded revisions.Revision, result r
 	next := *revision.Status.DeepCopy()
 	next.ObservedGeneration = revision.Generation
 	next.Inventory = inventory(loaded, result.Records, revision.Status.Inventory)
+	next.Interference, next.Plan = interference(loaded, result.Records), nil
 	progress := condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolledOut, "revision "+describe(revision)+" is rolled out")
 	availability := available(serves, v1alpha1.ReasonProbeFailed)
 	succeeded := history.Succeeded(revision)
 	if !succeeded {
 		progress.Reason, progress.Message = v1alpha1.ReasonSuperseded, "a newer revision is rolled out instead; this one is archived when that has succeeded"
 		availability = notAvailableYet()
+	}
+	if revision.Spec.LifecycleState == v1alpha1.LifecyclePaused {
+		progress.Reason, progress.Message = v1alpha1.ReasonPaused, PausedRevision(revision)+": nothing of it is repaired"
 	}
 	switch {
 	case err != nil:
@@ -141,19 +157,33 @@ func ForArchiving(revision *v1alpha1.Revision, result revisions.TeardownResult, 
 	return next
 }
 
+// ForWaiting is the status of a revision that is withheld while an older one is
+// still being rolled out.
+func ForWaiting(revision *v1alpha1.Revision, why string, target int64, now metav1.Time) v1alpha1.RevisionStatus {
+	next := *revision.Status.DeepCopy()
+	next.ObservedGeneration = revision.Generation
+	next.LastProgressTime, next.Plan = nil, nil
+	message := fmt.Sprintf("%s; what it would do is worked out when revision %d is rolled out", why, target)
+	setAll(revision.Generation, now, &next.Conditions,
+		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonAwaitingApproval, message), notAvailableYet())
+	return next
+}
+
 func notAvailableYet() metav1.Condition {
 	return condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonRollingOut, "the revision has not been rolled out completely")
 }
 
 func targetConditions(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Observation, succeeded bool) []metav1.Condition {
 	complete := isComplete(revision, o)
-	soaked := complete && SoakLeft(next, o.Soak, o.Now.Time) <= 0
+	// What is stopped has not been rolled out, even if every object that it has is in
+	// place: others may have to go.
+	soaked := complete && !o.isStopped() && SoakLeft(next, o.Soak, o.Now.Time) <= 0
 	conditions := []metav1.Condition{progressing(revision, next, o, complete, succeeded || soaked)}
 	if soaked && !succeeded {
 		conditions = append(conditions, condition(v1alpha1.ConditionSucceeded, metav1.ConditionTrue, v1alpha1.ReasonRolloutSuccess, "the revision was rolled out"))
 	}
 	switch {
-	case complete:
+	case complete && o.Withheld == "":
 		return append(conditions, condition(v1alpha1.ConditionAvailable, metav1.ConditionTrue, v1alpha1.ReasonProbesSucceeded, "every object is in place and every probe holds"))
 	case succeeded:
 		return append(conditions, available(o.Serves, v1alpha1.ReasonProbeFailed))
@@ -176,41 +206,29 @@ func progressing(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Ob
 	no := func(reason, message string) metav1.Condition {
 		return condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, reason, message)
 	}
-	if reason := errorReason(o.Err); o.Err != nil && reason != v1alpha1.ReasonRolloutError {
-		return no(reason, o.Err.Error())
-	}
-	if o.Pause != nil {
+	reason := errorReason(o.Err)
+	switch {
+	case reason == v1alpha1.ReasonInvalidSpec, reason == v1alpha1.ReasonContentUnavailable:
+		return no(reason, o.Err.Error()+heldText(o.Held))
+	case o.Pause != nil:
 		return no(v1alpha1.ReasonPaused, pauseMessage(o.Pause))
+	case o.Withheld != "":
+		return no(v1alpha1.ReasonAwaitingApproval, awaitingMessage(o.Withheld, next.Plan))
 	}
 	if collision := firstWith(next.Objects, ReasonCollision); collision != nil {
-		return no(v1alpha1.ReasonObjectCollisions, sentence(*collision))
+		return no(v1alpha1.ReasonObjectCollisions, sentence(*collision)+heldText(o.Held))
 	}
 	if o.Err != nil && !complete {
-		return no(v1alpha1.ReasonRolloutError, o.Err.Error())
+		return no(reason, errorMessage(reason, o.Err)+heldText(o.Held))
 	}
 	if rolledOut {
-		return no(v1alpha1.ReasonRolledOut, "revision "+describe(revision)+" is rolled out")
+		return no(v1alpha1.ReasonRolledOut, "revision "+describe(revision)+" is rolled out"+leavingText(revision))
 	}
 	message := waitingFor(next, o)
-	if !complete && o.Deadline > 0 && next.LastProgressTime != nil && o.Now.Sub(next.LastProgressTime.Time) >= o.Deadline {
-		return no(v1alpha1.ReasonProgressDeadlineExceeded, fmt.Sprintf("nothing moved for %s: %s", o.Deadline, message))
+	if !complete && IsOverdue(next, o.Deadline, o.Now.Time) {
+		return no(v1alpha1.ReasonProgressDeadlineExceeded, fmt.Sprintf("nothing moved for %s: %s", o.Deadline, message)+heldText(o.Held))
 	}
 	return condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRollingOut, message)
-}
-
-// errorReason is the reason that an error stands for.
-func errorReason(err error) string {
-	var invalid *revisions.ValidationError
-	var unusable *load.InvalidError
-	var unavailable *content.UnavailableError
-	switch {
-	case errors.As(err, &invalid), errors.As(err, &unusable):
-		return v1alpha1.ReasonInvalidSpec
-	case errors.As(err, &unavailable):
-		return v1alpha1.ReasonContentUnavailable
-	default:
-		return v1alpha1.ReasonRolloutError
-	}
 }
 
 // waitingFor says which phase is being rolled out and what it waits for.
@@ -248,6 +266,12 @@ func SoakLeft(next v1alpha1.RevisionStatus, soak time.Duration, now time.Time) t
 		return 0
 	}
 	return soak - now.Sub(latest)
+}
+
+// IsOverdue says whether a rollout has gone without progress for longer than the
+// deadline, of which 0 means for ever. Time in which it was stopped does not count.
+func IsOverdue(status v1alpha1.RevisionStatus, deadline time.Duration, now time.Time) bool {
+	return deadline > 0 && status.LastProgressTime != nil && DeadlineLeft(status, deadline, now) <= 0
 }
 
 // DeadlineLeft is how long the rollout may still go without progress.

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
@@ -133,10 +135,49 @@ func TestForTarget_Conditions(t *testing.T) {
 			wantProgress: "False/Paused: paused by someone: incident 7", wantAvailable: notYet,
 		},
 		"PausedAndComplete": {
-			reason: "observation goes on while paused, and so does success", phases: complete,
+			reason: "observation goes on while paused, and success waits: what has to go is still there, and no time counts for the soak", phases: complete,
 			observe:      func(o *status.Observation) { o.Pause = &v1alpha1.Pause{Reason: "incident 7"} },
 			wantProgress: "False/Paused: paused by someone: incident 7", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
-			wantSucceeded: true,
+		},
+		"AwaitingApproval": {
+			reason: "what is withheld says what lets it through", phases: halfway,
+			observe:      func(o *status.Observation) { o.Withheld = "its content x is not approved" },
+			wantProgress: "False/AwaitingApproval: its content x is not approved", wantAvailable: notYet,
+		},
+		"AwaitingApprovalAndComplete": {
+			reason: "every object is in place already, and others would go: nothing of it has been rolled out", phases: complete,
+			observe:      func(o *status.Observation) { o.Withheld = "gate check" },
+			wantProgress: "False/AwaitingApproval: gate check", wantAvailable: notYet,
+		},
+		"PauseWinsOverApproval": {
+			reason: "approving would not start it", phases: halfway,
+			observe:      func(o *status.Observation) { o.Withheld, o.Pause = "gate check", &v1alpha1.Pause{Reason: "x"} },
+			wantProgress: "False/Paused: paused by someone: x", wantAvailable: notYet,
+		},
+		"PermissionDenied": {
+			reason: "missing rights are told apart from other errors, with verb, resource and remedy", phases: halfway,
+			observe: func(o *status.Observation) {
+				o.Err = errors.Join(errors.New("timeout"), fmt.Errorf("phase plane: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a",
+					errors.New(`User "system:serviceaccount:apps:web" cannot patch resource "configmaps" in API group "" in the namespace "apps"`))))
+			},
+			wantProgress:  "False/PermissionDenied: timeout\nphase plane: configmaps \"a\" is forbidden: User \"system:serviceaccount:apps:web\" cannot patch resource \"configmaps\" in API group \"\" in the namespace \"apps\": grant the right to the package's identity, or name another one in spec.serviceAccount; it is tried again at least once a minute",
+			wantAvailable: notYet,
+		},
+		"ForbiddenByAQuota": {
+			reason: "a quota or a policy forbids, too, and no right would help", phases: halfway,
+			observe: func(o *status.Observation) {
+				o.Err = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New("exceeded quota: small"))
+			},
+			wantProgress: `False/RolloutError: pods "a" is forbidden: exceeded quota: small`, wantAvailable: notYet,
+		},
+		"DeadlineAndNoRollback": {
+			reason: "why a failure is not answered is told with it", phases: halfway,
+			before: func(s *v1alpha1.RevisionStatus) {
+				first := observe(100, halfway...)
+				*s = status.ForTarget(revisionOf(2, halfway...), first)
+			},
+			observe:      func(o *status.Observation) { o.Held = "it is left where it is, as I say" },
+			wantProgress: "False/ProgressDeadlineExceeded: nothing moved for 10m0s: phase 2/2 plane waits for Deployment istio-system/plane-0: 0 of 1 replicas are available; it is left where it is, as I say", wantAvailable: notYet,
 		},
 		"InvalidWinsOverPause": {
 			reason: "lifting the pause would not help", phases: halfway,

@@ -91,6 +91,34 @@ func pauseMessage(pause *v1alpha1.Pause) string {
 	return text
 }
 
+// awaitingMessage says what is waited for, and what would be done then.
+func awaitingMessage(why string, plan *v1alpha1.Plan) string {
+	if plan != nil {
+		why += "; it would do: " + plan.Summary
+	}
+	return why
+}
+
+// PausedRevision says that a revision is paused by its own lifecycle state.
+func PausedRevision(revision *v1alpha1.Revision) string {
+	return "spec.lifecycleState of revision " + revision.Name + " is Paused"
+}
+
+func heldText(held string) string {
+	if held == "" {
+		return ""
+	}
+	return "; " + held
+}
+
+// leavingText tells of a revision that was deleted and is what runs.
+func leavingText(revision *v1alpha1.Revision) string {
+	if revision.DeletionTimestamp.IsZero() {
+		return ""
+	}
+	return "; it was deleted, and is kept until another revision has taken over, since it is what runs: delete the package to take the operand away"
+}
+
 func teardownMessage(result revisions.TeardownResult, err error) string {
 	if waiting := result.Waiting(); len(waiting) > 0 {
 		text := "waits for " + waiting[0].ID.String() + " of phase " + waiting[0].Phase

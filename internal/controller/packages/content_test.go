@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
@@ -178,12 +179,15 @@ func TestWorker_LostSliceOfServing(t *testing.T) {
 // While the content of an active revision is not known, nothing is taken away: it
 // may be what is wanted.
 func TestWorker_LostSliceAndArchiving(t *testing.T) {
-	l := newLine(t, v1alpha1.PackageSpec{})
+	l := newLine(t, v1alpha1.PackageSpec{Soak: &metav1.Duration{Duration: time.Minute}})
 	l.revise(1, phase(configMap("wanted", "1"), configMap("old", "1")))
-	if err := l.settle(10 * time.Second); err != nil {
+	if err := l.settle(2 * time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	l.reviseInSlice(2, "wanted", "2")
+	if err := l.settle(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
 	l.revise(3, phase(deployment("gate", "v1")))
 	if err := l.settle(10 * time.Second); err != nil {
 		t.Fatal(err)
@@ -198,14 +202,14 @@ func TestWorker_LostSliceAndArchiving(t *testing.T) {
 		_, _ = l.pass()
 		l.advance(2 * time.Second)
 	}
-	want(t, "what an unknown revision may want stays", "objects", []string{"ConfigMap/old=1", "ConfigMap/wanted=1", "Deployment/gate=v1"}, l.objects())
+	want(t, "what an unknown revision may want stays", "objects", []string{"ConfigMap/old=1", "ConfigMap/wanted=2", "Deployment/gate=v1"}, l.objects())
 
 	slices[0].ResourceVersion = ""
 	l.create(&slices[0])
 	if err := l.settle(10 * time.Second); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "with the content known, what only the archived one contained goes", "objects", []string{"ConfigMap/wanted=1", "Deployment/gate=v1"}, l.objects())
+	want(t, "with the content known, what only the archived one contained goes", "objects", []string{"ConfigMap/wanted=2", "Deployment/gate=v1"}, l.objects())
 }
 
 // A target whose slice is lost keeps what is known of it.

@@ -49,6 +49,8 @@ type line struct {
 	refuse func(write string) error
 	// stale, when set, is what lists of revisions return.
 	stale []v1alpha1.Revision
+	// noIdentity, when set, is why no identity can be taken on.
+	noIdentity error
 	// released are the users whose watches were given up.
 	released []string
 
@@ -57,6 +59,20 @@ type line struct {
 
 // Release implements Watches.
 func (l *line) Release(user string) { l.released = append(l.released, user) }
+
+// For implements Engines: a ServiceAccount is a client of its own to the cluster.
+func (l *line) For(account *v1alpha1.ServiceAccountReference) (*revisions.Engine, error) {
+	name := "strata"
+	if account != nil {
+		name = account.Namespace + ":" + account.Name
+	}
+	if l.noIdentity != nil {
+		return nil, l.noIdentity
+	}
+	return revisions.New(revisions.Config{
+		Writer: l.cluster.Client(name), Live: l.cluster.Client(name), Cache: l.cache, Mapper: l.cluster.Mapper(),
+	})
+}
 
 func newLine(t *testing.T, spec v1alpha1.PackageSpec) *line {
 	t.Helper()
@@ -81,19 +97,13 @@ func newLine(t *testing.T, spec v1alpha1.PackageSpec) *line {
 // restart starts the loop anew, with nothing remembered.
 func (l *line) restart() {
 	l.t.Helper()
-	engine, err := revisions.New(revisions.Config{
-		Writer: l.cluster.Client("strata"), Live: l.cluster.Client("strata"), Cache: l.cache, Mapper: l.cluster.Mapper(),
-	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
 	api := interceptor.NewClient(l.api, interceptor.Funcs{
 		Create: l.created, Patch: l.patched, Delete: l.deleted, SubResourcePatch: l.statusPatched, List: l.listed,
 	})
 	contents := &store.Contents{Client: api, Live: l.api, Namespace: "strata-system", Now: func() time.Time { return l.now }}
 	l.loop = &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{
 		Client: api,
-		Worker: &Worker{Client: api, Live: l.api, Contents: contents, Engine: engine, Watches: l, Now: func() time.Time { return l.now }},
+		Worker: &Worker{Client: api, Live: l.api, Contents: contents, Engines: l, Watches: l, Now: func() time.Time { return l.now }},
 	}
 }
 
@@ -197,6 +207,7 @@ func (l *line) revise(number int64, phases ...[]map[string]any) *v1alpha1.Revisi
 	l.t.Helper()
 	r := l.written(number, phases...)
 	r.Labels = map[string]string{v1alpha1.LabelPackage: "web"}
+	r.Finalizers = []string{v1alpha1.FinalizerTeardown}
 	r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(l.pkg(), v1alpha1.GroupVersion.WithKind("Package"))}
 	l.create(r)
 	return r

@@ -34,7 +34,9 @@ func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory)
 		if err != nil {
 			return history.Line{}, err
 		}
-		all = append(all, *revision)
+		if revision != nil {
+			all = append(all, *revision)
+		}
 	}
 	known.forgetOthers(all)
 	if err := w.followContent(ctx, pkg, all, known); err != nil {
@@ -53,6 +55,10 @@ func (w *Worker) Strays(ctx context.Context, name string) error {
 	var errs []error
 	for i := range list.Items {
 		before := &list.Items[i]
+		if isLeaving(before) {
+			errs = append(errs, w.letRevisionGo(ctx, before, nil))
+			continue
+		}
 		if len(before.OwnerReferences) > 0 {
 			continue
 		}
@@ -64,11 +70,15 @@ func (w *Worker) Strays(ctx context.Context, name string) error {
 	return errors.Join(errs...)
 }
 
-// claim puts the package's owner reference and label on a revision that somebody
-// has made by hand, so that it goes with the package. It returns the revision as
-// it is then.
+// claim puts the package's owner reference, label and finalizer on a revision that
+// somebody has made by hand, so that it goes with the package. It returns the
+// revision as it is then, nil when it goes.
 func (w *Worker) claim(ctx context.Context, pkg *v1alpha1.Package, revision *v1alpha1.Revision, known *memory) (*v1alpha1.Revision, error) {
-	if metav1.IsControlledBy(revision, pkg) {
+	isOurs := metav1.IsControlledBy(revision, pkg)
+	switch {
+	case isLeaving(revision) && (!isOurs || isOver(pkg, revision)):
+		return nil, w.letRevisionGo(ctx, revision, known)
+	case isOurs && (isOver(pkg, revision) || isLeaving(pkg) || isLeaving(revision) || controllerutil.ContainsFinalizer(revision, v1alpha1.FinalizerTeardown)):
 		return revision, nil
 	}
 	before := &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta}
@@ -80,11 +90,14 @@ func (w *Worker) claim(ctx context.Context, pkg *v1alpha1.Package, revision *v1a
 		claimed.Labels = map[string]string{}
 	}
 	claimed.Labels[v1alpha1.LabelPackage] = pkg.Name
+	controllerutil.AddFinalizer(claimed, v1alpha1.FinalizerTeardown)
 	if err := w.Client.Patch(ctx, claimed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return nil, fmt.Errorf("claiming revision %s: %w", revision.Name, err)
 	}
 	return known.remember(revision, claimed), nil
 }
+
+func isLeaving(object client.Object) bool { return !object.GetDeletionTimestamp().IsZero() }
 
 // ensureFinalizer holds a package that somebody has made by hand, and says whether
 // it had to.

@@ -32,6 +32,8 @@ type memory struct {
 	content map[types.UID]identities
 	// uncollected is how long until something can be collected, 0 for nothing.
 	uncollected time.Duration
+	// digests are those of contents whose revisions do not tell them.
+	digests map[types.UID]string
 	// records are newer than what the status holds.
 	records map[types.UID]map[revisions.ObjectID]revisions.Record
 	// firstSeen and wrote space the writes of a status that only tells of progress.
@@ -65,7 +67,7 @@ func (m *memories) of(pkg *v1alpha1.Package) *memory {
 	if !ok {
 		known = &memory{
 			loaded: map[types.UID]revisions.Revision{}, records: map[types.UID]map[revisions.ObjectID]revisions.Record{},
-			content: map[types.UID]identities{}, firstSeen: map[types.UID]time.Time{}, wrote: map[types.UID]time.Time{},
+			content: map[types.UID]identities{}, digests: map[types.UID]string{}, firstSeen: map[types.UID]time.Time{}, wrote: map[types.UID]time.Time{},
 		}
 		if m.packages == nil {
 			m.packages = map[types.UID]*memory{}
@@ -93,6 +95,7 @@ func (m *memory) forgetOthers(all []v1alpha1.Revision) {
 	m.own.ForgetOthers(exists)
 	maps.DeleteFunc(m.loaded, func(uid types.UID, _ revisions.Revision) bool { return !standing[uid] })
 	maps.DeleteFunc(m.content, func(uid types.UID, _ identities) bool { return !standing[uid] })
+	maps.DeleteFunc(m.digests, func(uid types.UID, _ string) bool { return !standing[uid] })
 	maps.DeleteFunc(m.records, func(uid types.UID, _ map[revisions.ObjectID]revisions.Record) bool { return !standing[uid] })
 	maps.DeleteFunc(m.firstSeen, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
 	maps.DeleteFunc(m.wrote, func(uid types.UID, _ time.Time) bool { return !standing[uid] })

@@ -14,6 +14,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/loop"
+	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
 )
 
@@ -43,7 +44,19 @@ func (w *Worker) persist(ctx context.Context, p *pass, known *memory) (loop.Outc
 	written, err := w.writeStatus(ctx, target, next, known)
 	p.line.Target = written
 	errs = append(errs, err)
+	for i, revision := range p.line.Waiting {
+		if i > 0 && !known.hasPlaced(revision) {
+			continue // it is archived in this pass
+		}
+		next := status.ForWaiting(revision, w.withheld(ctx, p.pkg, p.line, revision, known), target.Spec.Revision, p.now)
+		written, err := w.writeStatus(ctx, revision, next, known)
+		p.line.Waiting[i] = written
+		errs = append(errs, err)
+	}
 	for i, revision := range p.line.Serving {
+		if !p.isPaused && p.isTargetKnown() && !history.Succeeded(revision) && !known.hasPlaced(revision) {
+			continue // it is archived in this pass
+		}
 		next := status.ForServing(revision, p.serving[i], p.result.Serving[i], p.result.Serves, p.unloaded[revision.Spec.Revision], p.now)
 		written, err := w.writeStatus(ctx, revision, next, known)
 		p.line.Serving[i] = written

@@ -25,6 +25,13 @@ type Watches interface {
 	Release(user string)
 }
 
+// Engines are the engines of identities.
+type Engines interface {
+	// For is the engine whose writes, and whose live reads, are made as a
+	// ServiceAccount. Nil stands for the manager itself.
+	For(account *v1alpha1.ServiceAccountReference) (*revisions.Engine, error)
+}
+
 // Worker rolls out packages. Every field is required.
 type Worker struct {
 	// Client reads from the cache and writes.
@@ -33,8 +40,8 @@ type Worker struct {
 	Live client.Reader
 	// Contents are where revisions keep what does not stand in them.
 	Contents *store.Contents
-	// Engine rolls out and tears down.
-	Engine *revisions.Engine
+	// Engines roll out and tear down.
+	Engines Engines
 	// Watches are given up when a package is gone.
 	Watches Watches
 	// Now is the clock.
@@ -60,25 +67,48 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 	} else if added {
 		return loop.Outcome{Hold: true}, nil // the change brings us back
 	}
-	if !history.IsHandled(pkg) {
-		if made, err := w.rollback(ctx, pkg, line, known); err != nil {
-			return w.failed(pkg, err)
-		} else if made {
-			return loop.Outcome{}, nil // the new revision brings us back
-		}
+	line, made, err := w.answer(ctx, pkg, line, known)
+	if err != nil {
+		return w.failed(pkg, err)
+	} else if made {
+		return loop.Outcome{}, nil // the new revision brings us back
 	}
-	pass := w.rollOut(ctx, pkg, line, known)
+	pass, err := w.rollOut(ctx, pkg, line, known)
+	if err != nil {
+		return w.failed(pkg, err)
+	}
 	if known.isNewConflict(pass.err) {
 		return loop.Outcome{Hold: true}, pass.err
 	}
 	outcome, err := w.persist(ctx, &pass, known)
 	if err == nil && !outcome.Hold {
-		err = w.retire(ctx, &pass, known)
+		err = errors.Join(w.retire(ctx, &pass, known), w.fallBack(ctx, &pass, known))
 	}
-	line = history.Sort(pkg, pass.revisions())
-	pkg.Status = status.ForPackage(pkg, line, pass.result.Serves, pass.err, pass.now)
+	pass.sort()
+	pkg.Status = status.ForPackage(pkg, pass.line, pass.result.Serves, pass.err, pass.now)
 	outcome.After = soonest(outcome.After, pass.after(known))
 	return outcome, errors.Join(err, pass.retryable())
+}
+
+// answer does what somebody has asked for about the line: it lets go of revisions
+// that were deleted, makes the revision of a rollback, and says whether it did, and
+// sets aside what is withheld.
+func (w *Worker) answer(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (answered history.Line, made bool, err error) {
+	if record := line.MissingRecord(pkg); record != nil {
+		pkg.Status.AutomaticRollback = record
+	}
+	if pauseOf(pkg, w.now()) == nil {
+		if line, err = w.dismiss(ctx, pkg, line, known); err != nil {
+			return line, false, err
+		}
+	}
+	if !history.IsHandled(pkg) {
+		if made, err = w.rollback(ctx, pkg, line, known); err != nil || made {
+			return line, made, err
+		}
+	}
+	line, err = w.withhold(ctx, pkg, line, known)
+	return line, false, err
 }
 
 // failed tells of an error before the rollout could be looked at. A conflict is

@@ -7,31 +7,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/revisions"
 )
 
-// retire archives what the target has replaced, takes away what only archived
-// revisions contained, and prunes history. The target's success is on record
-// before the first of these writes.
+// retire archives what the target has replaced, and what was overtaken before it had
+// begun; takes away what only archived revisions contained; and prunes history. The
+// target's success is on record before the first write for what it has replaced.
 func (w *Worker) retire(ctx context.Context, p *pass, known *memory) error {
-	if p.pause != nil || !p.isTargetKnown() {
+	if p.isPaused || !p.isTargetKnown() {
 		return nil
 	}
-	for i, revision := range p.line.Superseded() {
+	for _, revision := range append(p.line.LeftBehind(known.hasPlaced), p.line.Superseded()...) {
+		if revision.Spec.LifecycleState == v1alpha1.LifecycleArchived {
+			continue
+		}
 		archived, err := w.archive(ctx, revision, known)
 		if err != nil {
 			return err
 		}
-		p.line.Serving[i] = archived
+		p.replace(revision, archived)
 	}
-	p.line = history.Sort(p.pkg, p.revisions())
+	p.sort()
 	var errs []error
 	// While the content of an active revision is not known, anything may be wanted.
 	if keep, all := p.wanted(); all {
@@ -41,8 +44,22 @@ func (w *Worker) retire(ctx context.Context, p *pass, known *memory) error {
 			errs = append(errs, err)
 		}
 	}
-	p.line = history.Sort(p.pkg, p.revisions())
-	return errors.Join(append(errs, w.prune(ctx, p), w.collect(ctx, p.pkg, known))...)
+	p.sort()
+	return errors.Join(append(errs, w.prune(ctx, p, known), w.collect(ctx, p.pkg, known))...)
+}
+
+// hasPlaced says whether a revision has put an object in place.
+func (m *memory) hasPlaced(revision *v1alpha1.Revision) bool {
+	return len(revision.Status.Inventory) > 0 || len(m.records[revision.UID]) > 0
+}
+
+// replace takes in a new state of an active revision.
+func (p *pass) replace(before, after *v1alpha1.Revision) {
+	for _, group := range [][]*v1alpha1.Revision{p.line.Waiting, p.line.Serving} {
+		if i := slices.Index(group, before); i >= 0 {
+			group[i] = after
+		}
+	}
 }
 
 // isTargetKnown says whether the target's content could be loaded, if there is a
@@ -90,15 +107,18 @@ func (w *Worker) takeDown(ctx context.Context, p *pass, revision *v1alpha1.Revis
 	loaded, err := w.placed(ctx, revision, known)
 	var result revisions.TeardownResult
 	if err == nil {
-		result, err = w.Engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: loaded, Keep: keep})
+		result, err = p.engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: loaded, Keep: keep})
 	}
 	written, writeErr := w.writeStatus(ctx, revision, status.ForArchiving(revision, result, err, p.now), known)
 	return written, errors.Join(err, writeErr)
 }
 
 // prune deletes archived revisions beyond the history limit.
-func (w *Worker) prune(ctx context.Context, p *pass) error {
+func (w *Worker) prune(ctx context.Context, p *pass, known *memory) error {
 	for _, revision := range p.line.Prune(p.pkg) {
+		if err := w.letRevisionGo(ctx, revision, known); err != nil {
+			return err
+		}
 		uid := revision.UID
 		err := w.Client.Delete(ctx, &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta}, client.Preconditions{UID: &uid})
 		if err != nil && !apierrors.IsNotFound(err) {

@@ -7,10 +7,12 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/status"
 )
 
 // rollback answers the package's request: it creates the revision, and says
@@ -19,19 +21,63 @@ import (
 func (w *Worker) rollback(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (made bool, err error) {
 	next, outcome := line.Rollback(pkg)
 	if next != nil {
-		source := &v1alpha1.Revision{}
-		key := types.NamespacedName{Name: v1alpha1.RevisionName(pkg.Name, outcome.ToRevision)}
-		if err := w.Live.Get(ctx, key, source); err != nil {
-			return false, fmt.Errorf("reading revision %d to roll back to: %w", outcome.ToRevision, err)
-		}
-		// The cache does not keep the content of what is archived.
-		next.Spec.Phases, next.Spec.Probes = source.Spec.Phases, source.Spec.Probes
-		if err := w.Client.Create(ctx, next); err != nil {
-			return false, fmt.Errorf("creating revision %d for a rollback: %w", next.Spec.Revision, err)
+		if err := w.repeat(ctx, next, outcome.ToRevision); err != nil {
+			return false, err
 		}
 	}
 	pkg.Status.Rollback = outcome
 	pkg.Status.HighestRevision = max(pkg.Status.HighestRevision, outcome.Revision)
 	known.held = 0
 	return next != nil, nil
+}
+
+// fallBack answers a rollout that has missed its deadline, as spec.onFailure says.
+// That it has is on record already.
+func (w *Worker) fallBack(ctx context.Context, p *pass, known *memory) error {
+	if !p.isOverdue() {
+		return nil
+	}
+	next, outcome, _ := p.line.AnswerFailure(p.pkg, p.failure())
+	if next == nil {
+		return nil
+	}
+	if err := w.repeat(ctx, next, outcome.ToRevision); err != nil {
+		return err
+	}
+	p.pkg.Status.AutomaticRollback = outcome
+	p.pkg.Status.HighestRevision = max(p.pkg.Status.HighestRevision, outcome.Revision)
+	known.held = 0
+	return nil
+}
+
+// repeat creates a revision with the content of an earlier one, which is read live:
+// the cache does not keep the content of what is archived.
+func (w *Worker) repeat(ctx context.Context, next *v1alpha1.Revision, earlier int64) error {
+	source := &v1alpha1.Revision{}
+	key := types.NamespacedName{Name: v1alpha1.RevisionName(next.Spec.Package, earlier)}
+	if err := w.Live.Get(ctx, key, source); err != nil {
+		return fmt.Errorf("reading revision %d to roll back to: %w", earlier, err)
+	}
+	next.Spec.Phases, next.Spec.Probes = source.Spec.Phases, source.Spec.Probes
+	if err := w.Client.Create(ctx, next); err != nil {
+		return fmt.Errorf("creating revision %d for a rollback: %w", next.Spec.Revision, err)
+	}
+	return nil
+}
+
+// isOverdue says whether the target has missed its deadline.
+func (p *pass) isOverdue() bool {
+	if p.line.Target == nil || p.pause != nil || p.withheld != "" || p.result.Target.Complete() {
+		return false
+	}
+	return !history.Succeeded(p.line.Target) && status.IsOverdue(p.line.Target.Status, p.deadline(), p.now.Time)
+}
+
+// failure is that of a target that has missed its deadline.
+func (p *pass) failure() history.Failure {
+	failure := history.Failure{Digest: p.digest, At: p.now, Cause: "the deadline has passed"}
+	if c := meta.FindStatusCondition(p.line.Target.Status.Conditions, v1alpha1.ConditionProgressing); c != nil {
+		failure.Cause = c.Message
+	}
+	return failure
 }

@@ -22,15 +22,22 @@ import (
 
 // pass carries what one pass finds from stage to stage.
 type pass struct {
-	pkg  *v1alpha1.Package
-	line history.Line
-	now  metav1.Time
+	pkg    *v1alpha1.Package
+	line   history.Line
+	now    metav1.Time
+	engine *revisions.Engine
 	// target and serving are the active revisions as the engine has them, without
 	// phases where they could not be loaded.
 	target  revisions.Revision
 	serving []revisions.Revision
 	result  revisions.Result
-	pause   *v1alpha1.Pause
+	// isPaused says that nothing of the package may be written, pause why nothing of
+	// the target may be, and withheld what the target waits for before it may begin.
+	isPaused bool
+	pause    *v1alpha1.Pause
+	withheld string
+	// digest is that of the target's content.
+	digest string
 	// err is what kept the rollout from being looked at completely.
 	err error
 	// unloaded says, by its number, what kept an active revision from being loaded.
@@ -39,28 +46,52 @@ type pass struct {
 }
 
 // rollOut loads the active revisions and makes one pass of the engine over them.
-func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) pass {
+// The error says that the package's identity could not be taken on.
+func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (pass, error) {
 	p := pass{pkg: pkg, line: line, now: w.now(), unloaded: map[int64]error{}}
-	if line.Target == nil {
-		return p
+	var err error
+	if p.engine, err = w.Engines.For(pkg.Spec.ServiceAccount); err != nil || line.Target == nil {
+		return p, err
 	}
-	p.pause = pauseOf(pkg, line.Target, p.now)
-	rollout := revisions.Rollout{Owner: ownerOf(pkg), Paused: p.pause != nil}
+	p.pause = pauseOf(pkg, p.now)
+	p.isPaused = p.pause != nil
+	rollout := revisions.Rollout{Owner: ownerOf(pkg), Paused: p.isPaused, Now: p.now.Time}
 	p.target, rollout.Target = w.loadFor(ctx, &p, line.Target, known)
+	if p.withheld = w.withheld(ctx, pkg, line, line.Target, known); p.withheld != "" {
+		rollout.Target.Paused = true
+	} else if rollout.Target.Paused && p.pause == nil {
+		p.pause = &v1alpha1.Pause{Reason: status.PausedRevision(line.Target)}
+	}
+	if rollout.Target.Paused || p.isPaused || pkg.Spec.OnFailure == v1alpha1.FailureRollback {
+		p.digest = w.digest(ctx, line.Target, known)
+	}
 	for _, revision := range line.Serving {
 		loaded, given := w.loadFor(ctx, &p, revision, known)
 		p.serving, rollout.Serving = append(p.serving, loaded), append(rollout.Serving, given)
 	}
-	p.result, p.err = w.Engine.Reconcile(ctx, rollout)
+	p.result, p.err = p.engine.Reconcile(ctx, rollout)
 	if err := p.unloaded[line.Target.Spec.Revision]; err != nil {
 		p.err = err
 	}
 	p.judgeUnloaded()
-	known.records[line.Target.UID] = p.result.Target.Records
-	for i, revision := range line.Serving {
-		known.records[revision.UID] = p.result.Serving[i].Records
+	known.take(&p, rollout)
+	return p, nil
+}
+
+// take notes the newest records of the revisions that are rolled out. What was only
+// looked at is not a revision's.
+func (m *memory) take(p *pass, rollout revisions.Rollout) {
+	if rollout.Paused {
+		return
 	}
-	return p
+	if !rollout.Target.Paused {
+		m.records[p.line.Target.UID] = p.result.Target.Records
+	}
+	for i, revision := range p.line.Serving {
+		if !rollout.Serving[i].Paused {
+			m.records[revision.UID] = p.result.Serving[i].Records
+		}
+	}
 }
 
 // loadFor loads a revision for the pass. What is given to the engine in place of
@@ -69,6 +100,7 @@ func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line histor
 func (w *Worker) loadFor(ctx context.Context, p *pass, revision *v1alpha1.Revision, known *memory) (loaded, given revisions.Revision) {
 	loaded, err := w.load(ctx, revision, known)
 	given = loaded
+	given.Paused = revision.Spec.LifecycleState == v1alpha1.LifecyclePaused
 	if err != nil {
 		p.unloaded[revision.Spec.Revision] = err
 		given.Phases = []revisions.Phase{{}}
@@ -98,7 +130,7 @@ func (p *pass) judgeUnloaded() {
 func (w *Worker) load(ctx context.Context, revision *v1alpha1.Revision, known *memory) (revisions.Revision, error) {
 	records, newer := known.records[revision.UID]
 	if !newer {
-		records = load.Records(revision.Status.Inventory)
+		records = load.Records(revision.Status)
 	}
 	loaded, ok := known.loaded[revision.UID]
 	if !ok {
@@ -119,13 +151,10 @@ func ownerOf(pkg *v1alpha1.Package) revisions.Owner {
 	}
 }
 
-// pauseOf says why the target is paused, nil when it is not.
-func pauseOf(pkg *v1alpha1.Package, target *v1alpha1.Revision, now metav1.Time) *v1alpha1.Pause {
+// pauseOf says why a package is paused, nil when it is not.
+func pauseOf(pkg *v1alpha1.Package, now metav1.Time) *v1alpha1.Pause {
 	if pause := pkg.Spec.Paused; pause != nil && (pause.Until == nil || now.Before(pause.Until)) {
 		return pause
-	}
-	if target.Spec.LifecycleState == v1alpha1.LifecyclePaused {
-		return &v1alpha1.Pause{Reason: "spec.lifecycleState of revision " + target.Name + " is Paused"}
 	}
 	return nil
 }
@@ -133,15 +162,33 @@ func pauseOf(pkg *v1alpha1.Package, target *v1alpha1.Revision, now metav1.Time) 
 // observation is what the pass has found about the target.
 func (p *pass) observation() status.Observation {
 	o := status.Observation{
-		Loaded: p.target, Result: p.result.Target, Serves: p.result.Serves, Err: p.err, Pause: p.pause, Now: p.now,
-	}
-	if p.pkg.Spec.ProgressDeadline != nil {
-		o.Deadline = p.pkg.Spec.ProgressDeadline.Duration
+		Loaded: p.target, Result: p.result.Target, Serves: p.result.Serves, Err: p.err, Now: p.now, Serving: p.serving,
+		Pause: p.pause, Withheld: p.withheld, Digest: p.digest, Deadline: p.deadline(),
 	}
 	if p.pkg.Spec.Soak != nil {
 		o.Soak = p.pkg.Spec.Soak.Duration
 	}
+	if p.isOverdue() {
+		_, _, o.Held = p.line.AnswerFailure(p.pkg, p.failure())
+	}
 	return o
+}
+
+// deadline is how long the rollout may go without progress, 0 for ever.
+func (p *pass) deadline() time.Duration {
+	if p.pkg.Spec.ProgressDeadline == nil {
+		return 0
+	}
+	return p.pkg.Spec.ProgressDeadline.Duration
+}
+
+// sort sorts the line anew, by the states that the pass has written.
+func (p *pass) sort() {
+	target, split := p.line.Target, len(p.line.Waiting) > 0
+	p.line = history.Sort(p.pkg, p.revisions())
+	if split {
+		p.line = p.line.Before(p.line.Find(target.Spec.Revision))
+	}
 }
 
 // revisions are all of the line, with the statuses that the pass has written.
@@ -150,7 +197,7 @@ func (p *pass) revisions() []v1alpha1.Revision {
 	if p.line.Target != nil {
 		all = append(all, *p.line.Target)
 	}
-	for _, group := range [][]*v1alpha1.Revision{p.line.Serving, p.line.Archiving, p.line.Archived} {
+	for _, group := range [][]*v1alpha1.Revision{p.line.Waiting, p.line.Serving, p.line.Archiving, p.line.Archived} {
 		for _, revision := range group {
 			all = append(all, *revision)
 		}
@@ -181,48 +228,4 @@ func isInvalid(err error) bool {
 	var invalid *revisions.ValidationError
 	var unusable *load.InvalidError
 	return errors.As(err, &invalid) || errors.As(err, &unusable)
-}
-
-// after says when to look again without an event: when a pause, a soak or the
-// deadline ends, and now and then for what no event tells of.
-func (p *pass) after(known *memory) time.Duration {
-	after := known.uncollected
-	if p.pause != nil && p.pause.Until != nil {
-		after = soonest(after, p.pause.Until.Sub(p.now.Time))
-	}
-	if p.line.Target != nil && !history.Succeeded(p.line.Target) && p.pause == nil && p.err == nil {
-		o, current := p.observation(), p.line.Target.Status
-		if p.result.Target.Complete() {
-			after = soonest(after, status.SoakLeft(current, o.Soak, p.now.Time))
-		} else {
-			after = soonest(after, status.DeadlineLeft(current, o.Deadline, p.now.Time))
-		}
-	}
-	if !p.isHeldSilently() {
-		known.held = 0
-		return after
-	}
-	known.held++
-	return soonest(after, heldDelay(known.held))
-}
-
-// isHeldSilently says whether an object waits for something that no watch shows:
-// somebody else's object to go, a kind to be served, a deletion to end.
-func (p *pass) isHeldSilently() bool {
-	if len(p.line.Archiving) > 0 && p.pause == nil {
-		return true
-	}
-	for _, phase := range p.result.Target.Phases {
-		for _, object := range phase.Objects {
-			if object.Action == revisions.ActionCollision || object.Waiting != "" && p.pause == nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// heldDelay grows from a second to a minute.
-func heldDelay(times int) time.Duration {
-	return min(time.Second<<min(times-1, 10), time.Minute)
 }

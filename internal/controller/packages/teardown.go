@@ -28,12 +28,16 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 	if !controllerutil.ContainsFinalizer(pkg, v1alpha1.FinalizerTeardown) {
 		return loop.Outcome{Gone: true}, nil
 	}
+	engine, err := w.Engines.For(pkg.Spec.ServiceAccount)
+	if err != nil {
+		return w.failed(pkg, err)
+	}
 	var all revisions.TeardownResult
 	for _, revision := range line.Standing() {
 		loaded, err := w.placed(ctx, revision, known)
 		var result revisions.TeardownResult
 		if err == nil {
-			result, err = w.Engine.Teardown(ctx, revisions.Teardown{
+			result, err = engine.Teardown(ctx, revisions.Teardown{
 				Owner: ownerOf(pkg), Revision: loaded, Orphan: orphans(pkg),
 			})
 		}
@@ -42,6 +46,11 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 			known.held++
 			pkg.Status = status.ForTeardown(pkg, all, err, w.now())
 			return loop.Outcome{After: heldDelay(known.held)}, err
+		}
+	}
+	for _, revision := range line.All() {
+		if err := w.letRevisionGo(ctx, revision, known); err != nil {
+			return w.failed(pkg, err)
 		}
 	}
 	return loop.Outcome{Gone: true}, w.letGo(ctx, pkg)

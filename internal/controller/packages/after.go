@@ -1,0 +1,85 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"time"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/revisions"
+)
+
+// after says when to look again without an event: when a pause, a soak or the
+// deadline ends, when the next repair of an object that somebody fights over is due,
+// and now and then for what no event tells of.
+func (p *pass) after(known *memory) time.Duration {
+	var after time.Duration
+	if p.pause != nil && p.pause.Until != nil {
+		after = soonest(after, p.pause.Until.Sub(p.now.Time))
+	}
+	after = soonest(soonest(after, p.untilJudged()), known.uncollected)
+	p.eachObject(func(object revisions.ObjectResult) {
+		if !object.Retry.IsZero() {
+			after = soonest(after, max(object.Retry.Sub(p.now.Time), time.Second))
+		}
+	})
+	if !p.isHeldSilently() {
+		known.held = 0
+		return after
+	}
+	known.held++
+	return soonest(after, heldDelay(known.held))
+}
+
+// untilJudged is how long until the soak or the deadline of the target ends, 0 when
+// neither does.
+func (p *pass) untilJudged() time.Duration {
+	target := p.line.Target
+	if target == nil || history.Succeeded(target) || p.pause != nil || p.withheld != "" {
+		return 0
+	}
+	switch o := p.observation(); {
+	case p.err != nil && p.pkg.Spec.OnFailure != v1alpha1.FailureRollback:
+		return 0
+	case p.result.Target.Complete():
+		return status.SoakLeft(target.Status, o.Soak, p.now.Time)
+	case o.Deadline > 0:
+		return status.DeadlineLeft(target.Status, o.Deadline, p.now.Time)
+	}
+	return 0
+}
+
+// isHeldSilently says whether an object waits for something that no watch shows:
+// somebody else's object to go, a kind to be served, a deletion to end.
+func (p *pass) isHeldSilently() bool {
+	if len(p.line.Archiving) > 0 && !p.isPaused {
+		return true
+	}
+	held := false
+	for _, phase := range p.result.Target.Phases {
+		for _, object := range phase.Objects {
+			waits := object.Waiting != "" && object.Retry.IsZero() && p.pause == nil && p.withheld == ""
+			held = held || waits || object.Action == revisions.ActionCollision
+		}
+	}
+	return held
+}
+
+// eachObject calls do for every object that the pass has looked at.
+func (p *pass) eachObject(do func(object revisions.ObjectResult)) {
+	for _, revision := range append([]revisions.RevisionResult{p.result.Target}, p.result.Serving...) {
+		for _, phase := range revision.Phases {
+			for _, object := range phase.Objects {
+				do(object)
+			}
+		}
+	}
+}
+
+// heldDelay grows from a second to a minute.
+func heldDelay(times int) time.Duration {
+	return min(time.Second<<min(times-1, 10), time.Minute)
+}

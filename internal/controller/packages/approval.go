@@ -1,0 +1,84 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/load"
+)
+
+// withhold is the line as it may be rolled out. A revision that has started paused
+// for want of approval, and has it now, is activated. While the newest revision is
+// withheld, an older one that may be rolled out and is not done goes on: half of a
+// rollout is what nobody has approved.
+func (w *Worker) withhold(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (history.Line, error) {
+	if line.Target == nil {
+		return line, nil
+	}
+	if w.withheld(ctx, pkg, line, line.Target, known) == "" {
+		target, err := w.activate(ctx, line.Target, known)
+		line.Target = target
+		return line, err
+	}
+	for i, revision := range line.Serving {
+		if history.Succeeded(revision) {
+			break
+		}
+		isPaused := revision.Spec.LifecycleState == v1alpha1.LifecyclePaused && !history.IsAwaiting(revision)
+		if isPaused || w.withheld(ctx, pkg, line, revision, known) != "" {
+			continue
+		}
+		activated, err := w.activate(ctx, revision, known)
+		line.Serving[i] = activated
+		return line.Before(activated), err
+	}
+	return line, nil
+}
+
+// withheld says why a revision of the line may not be rolled out yet. Content that
+// cannot be had has no digest, and is not rolled out anyway. What is on record may be
+// older than what the revision has put in place.
+func (w *Worker) withheld(ctx context.Context, pkg *v1alpha1.Package, line history.Line, revision *v1alpha1.Revision, known *memory) string {
+	if !history.CanWithhold(pkg) || len(known.records[revision.UID]) > 0 {
+		return ""
+	}
+	return line.Withheld(pkg, revision, w.digest(ctx, revision, known))
+}
+
+// activate activates a revision that has waited for approval. Others stay as they
+// are.
+func (w *Worker) activate(ctx context.Context, revision *v1alpha1.Revision, known *memory) (*v1alpha1.Revision, error) {
+	if !history.IsAwaiting(revision) {
+		return revision, nil
+	}
+	before := &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta}
+	before.Spec.LifecycleState = revision.Spec.LifecycleState
+	after := before.DeepCopy()
+	after.Spec.LifecycleState = v1alpha1.LifecycleActive
+	delete(after.Annotations, v1alpha1.AnnotationAwaitingApproval)
+	if err := w.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return revision, fmt.Errorf("activating revision %d: %w", revision.Spec.Revision, err)
+	}
+	return known.remember(revision, after), nil
+}
+
+// digest is that of a revision's content. It is worked out once where the revision
+// does not tell it, and is empty for content that cannot be had.
+func (w *Worker) digest(ctx context.Context, revision *v1alpha1.Revision, known *memory) string {
+	digest, ok := known.digests[revision.UID]
+	if !ok {
+		var err error
+		if digest, err = load.Digest(ctx, w.Contents, revision); err != nil {
+			return ""
+		}
+		known.digests[revision.UID] = digest
+	}
+	return digest
+}

@@ -1,0 +1,74 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+// CanWithhold says whether the package withholds any content.
+func CanWithhold(pkg *v1alpha1.Package) bool {
+	return pkg.Spec.Approval == v1alpha1.ApprovalManual || len(pkg.Spec.Gates) > 0
+}
+
+// Withheld says why a revision with content of the digest may not be rolled out
+// yet, and what lets it; empty when it may.
+//
+// Approval is needed to begin: a rollout that has put an object in place goes on
+// when the approval is taken back or a gate closes; to stop it is what a pause is
+// for. What has succeeded once is kept. A rollback to content that has succeeded
+// needs no new approval, as whoever asks for it may approve.
+func (l Line) Withheld(pkg *v1alpha1.Package, revision *v1alpha1.Revision, digest string) string {
+	if Succeeded(revision) || len(revision.Status.Inventory) > 0 {
+		return ""
+	}
+	if isMadeByRollback(pkg, revision) && l.hasSucceeded(digest) {
+		return ""
+	}
+	var whys []string
+	if pkg.Spec.Approval == v1alpha1.ApprovalManual && (digest == "" || pkg.Spec.ApprovedDigest != digest) {
+		whys = append(whys, fmt.Sprintf(`its content %s is not approved: kubectl patch package %s --type=merge -p '{"spec":{"approvedDigest":"%s"}}'`, digest, pkg.Name, digest))
+	}
+	for _, gate := range pkg.Spec.Gates {
+		if digest != "" && gate.ApprovedDigest == digest {
+			continue
+		}
+		why := fmt.Sprintf("gate %s has not let its content %s through", gate.Name, digest)
+		if gate.Reason != "" {
+			why += ": " + gate.Reason
+		}
+		whys = append(whys, why)
+	}
+	return strings.Join(whys, "; ")
+}
+
+// isMadeByRollback says whether a revision is on record as the answer to a
+// rollback. What a revision says of itself proves nothing: anybody may have made it.
+func isMadeByRollback(pkg *v1alpha1.Package, revision *v1alpha1.Revision) bool {
+	for _, back := range []*v1alpha1.RollbackStatus{pkg.Status.Rollback, pkg.Status.AutomaticRollback} {
+		if back != nil && back.Revision == revision.Spec.Revision {
+			return true
+		}
+	}
+	return false
+}
+
+func (l Line) hasSucceeded(digest string) bool {
+	for _, revision := range l.All() {
+		if digest != "" && revision.Spec.ContentDigest == digest && Succeeded(revision) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsAwaiting says whether a revision started paused for want of approval, and not
+// since a person has paused it.
+func IsAwaiting(revision *v1alpha1.Revision) bool {
+	_, awaiting := revision.Annotations[v1alpha1.AnnotationAwaitingApproval]
+	return awaiting && revision.Spec.LifecycleState == v1alpha1.LifecyclePaused
+}

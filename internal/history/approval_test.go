@@ -1,0 +1,165 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+func TestLine_Withheld(t *testing.T) {
+	manual := v1alpha1.PackageSpec{Approval: v1alpha1.ApprovalManual}
+	approved := v1alpha1.PackageSpec{Approval: v1alpha1.ApprovalManual, ApprovedDigest: "new"}
+	good := state{number: 1, lifecycle: active, succeeded: true, digest: "good"}
+	fresh := state{number: 2, lifecycle: active, digest: "new"}
+	back := state{number: 3, lifecycle: active, digest: "good", origin: &v1alpha1.Origin{Kind: v1alpha1.OriginRollback, Reference: "Revision/istiod-1"}}
+
+	tests := map[string]struct {
+		reason string
+		spec   v1alpha1.PackageSpec
+		status v1alpha1.PackageStatus
+		// states are the line; the last of them is asked about.
+		states []state
+		want   []string
+	}{
+		"Automatic": {
+			reason: "without approval and gates everything is rolled out",
+			states: []state{good, fresh},
+		},
+		"NotApproved": {
+			reason: "new content waits, and the remedy can be copied",
+			spec:   manual,
+			states: []state{good, fresh},
+			want:   []string{"its content new is not approved", `kubectl patch package istiod --type=merge -p '{"spec":{"approvedDigest":"new"}}'`},
+		},
+		"Approved": {
+			reason: "the approved digest is let through",
+			spec:   approved,
+			states: []state{good, fresh},
+		},
+		"OtherContentApproved": {
+			reason: "an approval is for one content, not for what comes after it",
+			spec:   v1alpha1.PackageSpec{Approval: v1alpha1.ApprovalManual, ApprovedDigest: "older"},
+			states: []state{good, fresh},
+			want:   []string{"its content new is not approved"},
+		},
+		"FirstRevision": {
+			reason: "the first revision of a package waits like any other",
+			spec:   manual,
+			states: []state{fresh},
+			want:   []string{"not approved"},
+		},
+		"NoDigest": {
+			reason: "content that nobody can name is not approved by an empty approval",
+			spec:   v1alpha1.PackageSpec{Approval: v1alpha1.ApprovalManual, Gates: []v1alpha1.Gate{{Name: "check"}}},
+			states: []state{{number: 1, lifecycle: active}},
+			want:   []string{"not approved", "gate check"},
+		},
+		"Succeeded": {
+			reason: "what has succeeded is kept",
+			spec:   manual,
+			states: []state{good},
+		},
+		"Begun": {
+			reason: "an approval that is taken back does not stop what has begun",
+			spec:   manual,
+			states: []state{good, {number: 2, lifecycle: active, digest: "new", placed: true}},
+		},
+		"GateClosed": {
+			reason: "a gate withholds also what is approved, and says why",
+			spec:   v1alpha1.PackageSpec{Approval: v1alpha1.ApprovalManual, ApprovedDigest: "new", Gates: []v1alpha1.Gate{{Name: "istiod", Reason: "drains connections"}}},
+			states: []state{good, fresh},
+			want:   []string{"gate istiod has not let its content new through: drains connections"},
+		},
+		"GatesOpen": {
+			reason: "every gate has to name the content",
+			spec:   v1alpha1.PackageSpec{Gates: []v1alpha1.Gate{{Name: "a", ApprovedDigest: "new"}, {Name: "b", ApprovedDigest: "new"}}},
+			states: []state{good, fresh},
+		},
+		"OneGateOfTwoOpen": {
+			reason: "every gate has to name the content",
+			spec:   v1alpha1.PackageSpec{Gates: []v1alpha1.Gate{{Name: "a", ApprovedDigest: "new"}, {Name: "b", ApprovedDigest: "old"}}},
+			states: []state{good, fresh},
+			want:   []string{"gate b"},
+		},
+		"Rollback": {
+			reason: "a rollback to what has succeeded is let through",
+			spec:   manual,
+			status: v1alpha1.PackageStatus{Rollback: &v1alpha1.RollbackStatus{Revision: 3}},
+			states: []state{good, fresh, back},
+		},
+		"AutomaticRollback": {
+			reason: "so is one that the package has made by itself",
+			spec:   manual,
+			status: v1alpha1.PackageStatus{AutomaticRollback: &v1alpha1.RollbackStatus{Revision: 3}},
+			states: []state{good, fresh, back},
+		},
+		"ForgedRollback": {
+			reason: "a revision that merely says to be a rollback is not let through",
+			spec:   manual,
+			states: []state{good, fresh, back},
+			want:   []string{"its content good is not approved"},
+		},
+		"RollbackToWhatNeverSucceeded": {
+			reason: "a rollback to content that has never succeeded waits",
+			spec:   manual,
+			status: v1alpha1.PackageStatus{Rollback: &v1alpha1.RollbackStatus{Revision: 3}},
+			states: []state{{number: 1, lifecycle: archived, tornDown: true, digest: "worse"}, fresh, {number: 3, lifecycle: active, digest: "worse"}},
+			want:   []string{"its content worse is not approved"},
+		},
+		"EarlierContentAnew": {
+			reason: "content that has succeeded and is made anew by a front waits: nobody asked to go back",
+			spec:   manual,
+			states: []state{good, fresh, {number: 3, lifecycle: active, digest: "good"}},
+			want:   []string{"its content good is not approved"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pkg := packageOf(tc.spec, tc.status)
+			last := tc.states[len(tc.states)-1]
+			line := Sort(pkg, revisionsOf(tc.states))
+			got := line.Withheld(pkg, line.Find(last.number), last.digest)
+			if (got == "") != (len(tc.want) == 0) {
+				t.Errorf("%s: withheld %q, want %v", tc.reason, got, tc.want)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(got, part) {
+					t.Errorf("%s: withheld %q, which lacks %q", tc.reason, got, part)
+				}
+			}
+		})
+	}
+}
+
+// A revision that is withheld when it is made starts paused, and says so.
+func TestLine_NextWhileWithheld(t *testing.T) {
+	pkg := packageOf(v1alpha1.PackageSpec{Approval: v1alpha1.ApprovalManual, ApprovedDigest: "approved"}, v1alpha1.PackageStatus{})
+	line := Sort(pkg, nil)
+	if next := line.Next(pkg, Content{Digest: "new"}); !IsAwaiting(next) {
+		t.Errorf("withheld content starts as %s with annotations %v", next.Spec.LifecycleState, next.Annotations)
+	}
+	if next := line.Next(pkg, Content{Digest: "approved"}); IsAwaiting(next) || next.Spec.LifecycleState != active {
+		t.Errorf("approved content starts as %s with annotations %v", next.Spec.LifecycleState, next.Annotations)
+	}
+}
+
+// A rollback to what has succeeded starts at once, also when approval is manual; one
+// to what has not waits.
+func TestLine_RollbackWhileWithheld(t *testing.T) {
+	request := &v1alpha1.Rollback{ToRevision: 1, RequestedAt: at(100)}
+	pkg := packageOf(v1alpha1.PackageSpec{Approval: v1alpha1.ApprovalManual, Rollback: request}, v1alpha1.PackageStatus{})
+	for name, succeeded := range map[string]bool{"Succeeded": true, "NeverSucceeded": false} {
+		t.Run(name, func(t *testing.T) {
+			next, _ := Sort(pkg, revisionsOf([]state{
+				{number: 1, lifecycle: archived, tornDown: true, succeeded: succeeded, digest: "old"}, {number: 2, lifecycle: active, digest: "new", placed: true},
+			})).Rollback(pkg)
+			if next == nil || IsAwaiting(next) == succeeded {
+				t.Errorf("the revision is %+v; want it to wait: %t", next, !succeeded)
+			}
+		})
+	}
+}

@@ -1,0 +1,82 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+// Failure is a rollout that has missed its deadline.
+type Failure struct {
+	// Digest is that of the target's content, which may not stand in its spec.
+	Digest string
+	// Cause says what the rollout waited for.
+	Cause string
+	// At is when the deadline was found to have passed.
+	At metav1.Time
+}
+
+// AnswerFailure is what spec.onFailure makes of a target that has missed its
+// deadline: the revision to create, and the status that records it; or why it is
+// left where it is.
+//
+// Nothing swings to and fro: a rollback is never rolled back from, and content that
+// was rolled back from once is held when it comes again, until other content has
+// been in between.
+func (l Line) AnswerFailure(pkg *v1alpha1.Package, failure Failure) (*v1alpha1.Revision, *v1alpha1.RollbackStatus, string) {
+	if pkg.Spec.OnFailure != v1alpha1.FailureRollback || l.Target == nil || Succeeded(l.Target) {
+		return nil, nil, ""
+	}
+	source := l.rollbackSource(0)
+	switch {
+	case isRollback(l.Target):
+		return nil, nil, "it is left where it is, as a rollback is not rolled back from"
+	case source == nil:
+		return nil, nil, "it is left where it is, as no revision with other content has succeeded"
+	case l.isRetried(pkg, failure.Digest):
+		return nil, nil, fmt.Sprintf("it is left where it is, as its content was rolled back from once, by revision %d", pkg.Status.AutomaticRollback.Revision)
+	}
+	why := fmt.Sprintf("automatic rollback from revision %d to %d: %s", l.Target.Spec.Revision, source.Spec.Revision, failure.Cause)
+	next := l.repeat(pkg, source, why)
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, v1alpha1.AnnotationAutomaticRollback, stamp(failure.At))
+	return next, &v1alpha1.RollbackStatus{
+		RequestedAt: failure.At, FromRevision: l.Target.Spec.Revision, ToRevision: source.Spec.Revision,
+		Revision: next.Spec.Revision, RejectedDigest: failure.Digest,
+	}, ""
+}
+
+// isRetried says whether the content was rolled back from automatically, and comes
+// again without any other content since.
+func (l Line) isRetried(pkg *v1alpha1.Package, digest string) bool {
+	last := pkg.Status.AutomaticRollback
+	if last == nil || digest == "" || last.RejectedDigest != digest {
+		return false
+	}
+	for _, revision := range l.All() {
+		if revision.Spec.Revision > last.Revision && revision != l.Target && revision.Spec.ContentDigest != digest {
+			return false
+		}
+	}
+	return true
+}
+
+// MissingRecord is the record of an automatic rollback that was made and not
+// recorded, nil when none is missing.
+func (l Line) MissingRecord(pkg *v1alpha1.Package) *v1alpha1.RollbackStatus {
+	newest := l.Newest()
+	if newest == nil || !isRollback(newest) || isMadeByRollback(pkg, newest) {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, newest.Annotations[v1alpha1.AnnotationAutomaticRollback])
+	source, known := sourceOf(newest)
+	if err != nil || !known {
+		return nil
+	}
+	return l.made(&v1alpha1.RollbackStatus{RequestedAt: metav1.NewTime(at)}, newest, source)
+}

@@ -1,0 +1,134 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+func TestLine_AnswerFailure(t *testing.T) {
+	good := state{number: 1, lifecycle: active, succeeded: true, digest: "good"}
+	bad := state{number: 2, lifecycle: active, previous: 1, digest: "bad", placed: true}
+	origin := &v1alpha1.Origin{Kind: v1alpha1.OriginRollback, Reference: "Revision/istiod-1"}
+	back := state{number: 3, lifecycle: active, previous: 2, digest: "good", origin: origin, succeeded: true}
+	last := &v1alpha1.RollbackStatus{RequestedAt: at(50), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"}
+
+	tests := map[string]struct {
+		reason string
+		hold   bool
+		last   *v1alpha1.RollbackStatus
+		states []state
+		// digest is that of the target; "bad" when empty.
+		digest string
+		want   *v1alpha1.RollbackStatus
+		why    string
+	}{
+		"FirstFailure": {
+			reason: "the newest content that has succeeded comes again, and what failed is rejected",
+			states: []state{good, bad},
+			want:   &v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
+		},
+		"Hold": {
+			reason: "without onFailure: Rollback nothing is made, and nothing more is said",
+			hold:   true,
+			states: []state{good, bad},
+		},
+		"Succeeded": {
+			reason: "what has succeeded once is not rolled back from when a probe fails later",
+			states: []state{good, {number: 2, lifecycle: active, digest: "bad", succeeded: true}},
+		},
+		"NothingHasSucceeded": {
+			reason: "there is nothing to go back to",
+			states: []state{{number: 1, lifecycle: archived, tornDown: true, digest: "worse"}, bad},
+			why:    "no revision with other content has succeeded",
+		},
+		"OnlyTheSameContentHasSucceeded": {
+			reason: "the same content would fail in the same way",
+			states: []state{{number: 1, lifecycle: active, succeeded: true, digest: "bad"}, bad},
+			why:    "no revision with other content has succeeded",
+		},
+		"ArchivedSuccess": {
+			reason: "what has succeeded may be history",
+			states: []state{{number: 1, lifecycle: archived, tornDown: true, succeeded: true, digest: "good"}, bad},
+			want:   &v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
+		},
+		"TheRollbackFails": {
+			reason: "a rollback is not rolled back from, or it would swing to and fro",
+			last:   last,
+			states: []state{{number: 1, lifecycle: archived, tornDown: true, succeeded: true, digest: "good"}, {number: 2, lifecycle: active, succeeded: true, digest: "bad"}, {number: 3, lifecycle: active, previous: 2, digest: "good", origin: origin}},
+			digest: "good",
+			why:    "a rollback is not rolled back from",
+		},
+		"SameContentAgain": {
+			reason: "content that was rolled back from is held when it comes again at once",
+			last:   last,
+			states: []state{good, back, {number: 4, lifecycle: active, previous: 3, digest: "bad"}},
+			why:    "its content was rolled back from once, by revision 3",
+		},
+		"SameContentOverAndOver": {
+			reason: "and however often",
+			last:   last,
+			states: []state{good, back, {number: 4, lifecycle: archived, tornDown: true, digest: "bad"}, {number: 5, lifecycle: active, previous: 4, digest: "bad"}},
+			why:    "its content was rolled back from once, by revision 3",
+		},
+		"OtherContentFails": {
+			reason: "other content that fails is answered anew",
+			last:   last,
+			states: []state{back, {number: 4, lifecycle: active, previous: 3, digest: "worse"}},
+			digest: "worse",
+			want:   &v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 4, ToRevision: 3, Revision: 5, RejectedDigest: "worse"},
+		},
+		"ChangedAndBack": {
+			reason: "after other content somebody has wanted it once more",
+			last:   last,
+			states: []state{back, {number: 4, lifecycle: active, digest: "fixed", succeeded: true}, {number: 5, lifecycle: active, previous: 4, digest: "bad"}},
+			want:   &v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 5, ToRevision: 4, Revision: 6, RejectedDigest: "bad"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pkg := packageOf(v1alpha1.PackageSpec{OnFailure: v1alpha1.FailureRollback}, v1alpha1.PackageStatus{AutomaticRollback: tc.last})
+			if tc.hold {
+				pkg.Spec.OnFailure = v1alpha1.FailureHold
+			}
+			digest := tc.digest
+			if digest == "" {
+				digest = "bad"
+			}
+			next, outcome, why := Sort(pkg, revisionsOf(tc.states)).AnswerFailure(pkg, Failure{Digest: digest, Cause: "nothing moved", At: at(100)})
+			if diff := cmp.Diff(tc.want, outcome); diff != "" {
+				t.Errorf("%s: outcome (-want +got):\n%s", tc.reason, diff)
+			}
+			if !strings.Contains(why, tc.why) || (why == "") != (tc.why == "") {
+				t.Errorf("%s: left where it is since %q, want %q", tc.reason, why, tc.why)
+			}
+			if (next == nil) != (tc.want == nil) {
+				t.Fatalf("%s: the revision is %+v", tc.reason, next)
+			}
+			if next == nil {
+				return
+			}
+			if next.Spec.Revision != tc.want.Revision || next.Spec.Previous != tc.want.FromRevision || !strings.HasSuffix(next.Spec.Origin.Reason, ": nothing moved") {
+				t.Errorf("%s: the revision is %+v", tc.reason, next.Spec)
+			}
+			// What was created and not recorded is found again.
+			after := Sort(pkg, append(revisionsOf(tc.states), *next))
+			if diff := cmp.Diff(tc.want, after.MissingRecord(pkg)); diff != "" {
+				t.Errorf("%s: record that was lost (-want +got):\n%s", tc.reason, diff)
+			}
+			pkg.Status.AutomaticRollback = outcome
+			if record := after.MissingRecord(pkg); record != nil {
+				t.Errorf("%s: a record is missing that is there: %+v", tc.reason, record)
+			}
+			if again, _, _ := after.AnswerFailure(pkg, Failure{Digest: "good", At: at(200)}); again != nil {
+				t.Errorf("%s: a rollback was rolled back from: %+v", tc.reason, again.Spec)
+			}
+		})
+	}
+}

@@ -1,0 +1,60 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/revisions"
+)
+
+// errorReason is the reason that an error stands for, empty for none.
+func errorReason(err error) string {
+	var invalid *revisions.ValidationError
+	var unusable *load.InvalidError
+	var unavailable *content.UnavailableError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &invalid), errors.As(err, &unusable):
+		return v1alpha1.ReasonInvalidSpec
+	case errors.As(err, &unavailable):
+		return v1alpha1.ReasonContentUnavailable
+	case isDenied(err):
+		return v1alpha1.ReasonPermissionDenied
+	default:
+		return v1alpha1.ReasonRolloutError
+	}
+}
+
+// errorMessage is an error's text, with the remedy that its reason has.
+func errorMessage(reason string, err error) string {
+	if reason != v1alpha1.ReasonPermissionDenied {
+		return err.Error()
+	}
+	return err.Error() + ": grant the right to the package's identity, or name another one in spec.serviceAccount; it is tried again at least once a minute"
+}
+
+// denial is how the API server says that somebody lacks a right: an authorizer that
+// allows no such request, the checks of who grants rights, and that of who sets
+// blockOwnerDeletion. Quotas and policies forbid with other words.
+var denial = regexp.MustCompile(`cannot [a-z]+ (resource|path) |is attempting to grant RBAC permissions not currently held|cannot set blockOwnerDeletion`)
+
+// isDenied says whether any part of an error is an answer about missing rights.
+func isDenied(err error) bool {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		return slices.ContainsFunc(joined.Unwrap(), isDenied)
+	}
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Reason == metav1.StatusReasonForbidden && denial.MatchString(status.Status().Message)
+}
