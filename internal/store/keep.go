@@ -84,12 +84,12 @@ func OwnedBy(object client.Object, uid types.UID) bool {
 	return slices.ContainsFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == uid })
 }
 
-// KeptAt is when a writer has kept an object last.
+// KeptAt is when a writer has kept an object last; what says nothing about that was
+// kept when it was created.
 func KeptAt(object client.Object) time.Time {
-	created := object.GetCreationTimestamp().Time
 	kept, err := time.Parse(time.RFC3339, object.GetAnnotations()[v1alpha1.AnnotationKeptAt])
-	if err != nil || kept.Before(created) {
-		return created
+	if err != nil {
+		return object.GetCreationTimestamp().Time
 	}
 	return kept
 }

@@ -39,6 +39,8 @@ const manager = "system:serviceaccount:strata-system:strata-manager"
 
 var (
 	plane *localplane.Plane
+	// planeContext ends with the plane.
+	planeContext context.Context
 	// admin may do everything, and is not the manager.
 	admin client.Client
 )
@@ -59,6 +61,7 @@ func run(m *testing.M) int {
 func withCluster(tests func() int) (code int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	planeContext = ctx
 	stages, err := simulate.Istiod()
 	if err != nil {
 		return 1, err
@@ -80,13 +83,11 @@ func withCluster(tests func() int) (code int, err error) {
 	if err := installCluster(ctx); err != nil {
 		return 1, err
 	}
-	ended, err := startManager(ctx)
-	if err != nil {
+	if err := startManager(ctx); err != nil {
 		return 1, err
 	}
 	code = tests()
-	cancel()
-	return code, <-ended
+	return code, stopManager()
 }
 
 // installCluster installs what a cluster has before the manager starts.
@@ -138,21 +139,25 @@ func applyFiles(ctx context.Context, files fs.FS, pattern string) error {
 	return nil
 }
 
-// startManager runs the manager in this process, with its shipped rights. The
-// channel has its end.
-func startManager(ctx context.Context) (<-chan error, error) {
+// stopManager ends the manager that runs, and returns its end. A test that starts
+// it again must not run beside others.
+var stopManager func() error
+
+// startManager runs the manager in this process, with its shipped rights.
+func startManager(ctx context.Context) error {
 	config, err := plane.ConfigFor(manager, "system:serviceaccounts", "system:serviceaccounts:strata-system")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := waitServed(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(os.Stderr))))
 	options := controller.DefaultOptions()
 	options.IstioVersion = "1.29"
 	options.MetricsAddress, options.HealthAddress = "0", "0"
 	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		err := controller.Run(ctx, config, options)
 		if ctx.Err() == nil {
@@ -161,7 +166,11 @@ func startManager(ctx context.Context) (<-chan error, error) {
 		}
 		ended <- err
 	}()
-	return ended, nil
+	stopManager = func() error {
+		cancel()
+		return <-ended
+	}
+	return nil
 }
 
 // waitServed waits until the API server serves our kinds.
