@@ -51,6 +51,9 @@ var denial = regexp.MustCompile(`cannot [a-z]+ (resource|path) |is attempting to
 
 // isDenied says whether any part of an error is an answer about missing rights.
 func isDenied(err error) bool {
+	if err == nil {
+		return false
+	}
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) {
 		return slices.ContainsFunc(joined.Unwrap(), isDenied)

@@ -125,7 +125,7 @@ func ForError(pkg *v1alpha1.Package, err error, now metav1.Time) v1alpha1.Packag
 	next := *pkg.Status.DeepCopy()
 	next.ObservedGeneration = pkg.Generation
 	wanted := []metav1.Condition{
-		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolloutError, err.Error()),
+		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, errorReason(err), err.Error()),
 		condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, err.Error()),
 	}
 	if known := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionAvailable); known != nil {
@@ -142,8 +142,12 @@ func ForTeardown(pkg *v1alpha1.Package, result revisions.TeardownResult, err err
 	next := *pkg.Status.DeepCopy()
 	next.ObservedGeneration = pkg.Generation
 	message := teardownMessage(result, err)
-	setAll(pkg.Generation, now, &next.Conditions,
-		condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonTearingDown, message),
+	progressing := condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonTearingDown, message)
+	if isDenied(err) {
+		message += ": grant the right to the package's identity, or name another one in spec.serviceAccount, or none, which stands for the manager's own"
+		progressing = condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonPermissionDenied, message)
+	}
+	setAll(pkg.Generation, now, &next.Conditions, progressing,
 		condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonTearingDown, message),
 		condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTearingDown, message))
 	return next

@@ -37,6 +37,7 @@ var contract = map[string]reasons{
 		v1alpha1.ReasonArchiving:                yes,
 		v1alpha1.ReasonArchived:                 no,
 		v1alpha1.ReasonTearingDown:              yes,
+		v1alpha1.ReasonTeardownStuck:            yes,
 		v1alpha1.ReasonNoRevision:               no,
 		v1alpha1.ReasonPackageMissing:           no,
 		v1alpha1.ReasonRollbackRefused:          no,
