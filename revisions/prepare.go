@@ -41,7 +41,7 @@ func (r Revision) Prepared() Revision {
 		objects := slices.Clone(r.Phases[i].Objects)
 		for j := range objects {
 			if objects[j].prepared == nil {
-				objects[j].prepared = prepare(objects[j].Manifest, objects[j].Unmanaged)
+				objects[j].prepared = prepare(objects[j].Manifest, objects[j].Unmanaged).salted(objects[j].Salt)
 			}
 		}
 		r.Phases[i].Objects = objects
@@ -63,6 +63,14 @@ func prepare(manifest *unstructured.Unstructured, unmanaged []FieldPath) *prepar
 		return p
 	}
 	p.digest = shortDigest(string(data))
+	return p
+}
+
+// salted mixes a salt into the digest.
+func (p *prepared) salted(salt string) *prepared {
+	if salt != "" {
+		p.digest = shortDigest(p.digest, salt)
+	}
 	return p
 }
 

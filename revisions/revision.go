@@ -98,6 +98,10 @@ type Object struct {
 	// Replace deletes the object and creates it anew when a change needs another
 	// value in a field that cannot be changed. Otherwise the change is refused.
 	Replace bool
+	// Salt is mixed into the digest of the manifest that is put on record, so that the
+	// record of a manifest with a secret does not let anyone try guesses against it.
+	// Another salt counts as another content. Default none.
+	Salt string
 	// Probe says when the object is ready and lets the next phase start. Nil means
 	// that it is as soon as it is in place.
 	Probe probes.Probe

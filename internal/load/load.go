@@ -58,7 +58,7 @@ func Revision(ctx context.Context, stored Stored, revision *v1alpha1.Revision) (
 	for i, phase := range revision.Spec.Phases {
 		next := revisions.Phase{Name: phase.Name}
 		for j, object := range phase.Objects {
-			chosen, err := chosen.object(manifests[i][j].manifest, object, phase)
+			chosen, err := chosen.object(manifests[i][j], object, phase)
 			if err != nil {
 				return loaded, &InvalidError{Err: fmt.Errorf("spec.phases[%d].objects[%d].%w", i, j, err)}
 			}

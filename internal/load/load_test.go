@@ -160,6 +160,9 @@ func TestRevision_Secrets(t *testing.T) {
 	if diff := cmp.Diff(want, manifestsOfLoaded(loaded)); diff != "" {
 		t.Errorf("manifests (-stored +loaded):\n%s", diff)
 	}
+	if loaded.Phases[0].Objects[0].Salt == "" || loaded.Phases[0].Objects[1].Salt != "" {
+		t.Error("what is put on record of a Secret, and of nothing else, has a salt")
+	}
 	if len(reader.secrets) != 1 || reader.reads != 1 {
 		t.Errorf("%d reads of %d Secrets, want one of one", reader.reads, len(reader.secrets))
 	}

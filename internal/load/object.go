@@ -102,13 +102,17 @@ func compileAssertion(assertion v1alpha1.Assertion) (probes.Probe, error) {
 // object is one manifest with its probes: the revision's own where one selects
 // it, the default of its kind elsewhere. The error begins with the field that it is
 // about.
-func (c compiled) object(manifest *unstructured.Unstructured, spec v1alpha1.Object, phase v1alpha1.Phase) (revisions.Object, error) {
+func (c compiled) object(stored manifest, spec v1alpha1.Object, phase v1alpha1.Phase) (revisions.Object, error) {
+	manifest := stored.manifest
 	kind := manifest.GroupVersionKind().GroupKind()
 	object := revisions.Object{
 		Manifest:            manifest,
 		CollisionProtection: revisions.CollisionProtection(cmp.Or(spec.CollisionProtection, phase.CollisionProtection, v1alpha1.CollisionPrevent)),
 		Retain:              Retains(manifest, spec.Deletion),
 		Replace:             spec.OnImmutableChange == v1alpha1.ImmutableReplace,
+	}
+	if stored.sealed != nil {
+		object.Salt = stored.sealed.Salt
 	}
 	for k, text := range spec.UnmanagedFields {
 		path, err := revisions.ParseFieldPath(text)
