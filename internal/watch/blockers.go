@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,7 +26,8 @@ type blockerKey struct {
 }
 
 // Block watches objects of others that are in the way of a user's, each alone and by
-// its metadata, and notifies with the value given when one of them changes or goes.
+// its metadata, and notifies with the value given when one of them goes, or is
+// somebody else's than before.
 // Objects that the user no longer names are given up. A change that came between the
 // state that the user has seen and the start of the watch is told, too.
 func (i *Informers) Block(user, value string, blockers []revisions.Blocker) error {
@@ -51,6 +53,18 @@ func (i *Informers) Block(user, value string, blockers []revisions.Blocker) erro
 	}
 	i.unblock(user, wanted)
 	return errors.Join(errs...)
+}
+
+// mattersTo says whether a change of an object may change what is decided about it:
+// whose it is, and whether it is going away. A busy object of somebody else must not
+// keep a package busy.
+func (i *Informers) mattersTo(before, after any) bool {
+	was, okBefore := before.(*metav1.PartialObjectMetadata)
+	is, okAfter := after.(*metav1.PartialObjectMetadata)
+	return !okBefore || !okAfter || was.UID != is.UID ||
+		was.Labels[i.config.Label] != is.Labels[i.config.Label] ||
+		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
+		!equality.Semantic.DeepEqual(was.OwnerReferences, is.OwnerReferences)
 }
 
 // unblock ends the watches that are not wanted any more.
@@ -88,7 +102,11 @@ func (i *Informers) watchOne(key blockerKey, seen, value string) (context.Cancel
 				notify()
 			}
 		},
-		UpdateFunc: func(any, any) { notify() },
+		UpdateFunc: func(before, after any) {
+			if i.mattersTo(before, after) {
+				notify()
+			}
+		},
 		DeleteFunc: func(any) { notify() },
 	})
 	if err != nil {

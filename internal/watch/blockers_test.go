@@ -6,6 +6,7 @@ package watch
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/strata-run/strata/revisions"
@@ -43,7 +44,13 @@ func TestInformers_Block(t *testing.T) {
 	f.sentinel("other objects are not watched")
 
 	f.server.put(configMap("a", "changed", "u1", ""))
-	f.expect("it has changed", "web")
+	f.sentinel("another value of it changes nothing for us")
+	theirs := configMap("a", "changed", "u1", "")
+	theirs.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "o", UID: "o"}})
+	f.server.put(theirs)
+	f.expect("it has another owner", "web")
+	f.server.put(configMap("a", "changed", "u3", ""))
+	f.expect("it is another object", "web")
 	block(blocker("a", "older"))
 	f.sentinel("a watch that runs is not started again")
 

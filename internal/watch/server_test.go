@@ -61,7 +61,7 @@ type watcher struct {
 	// name is that of the one object that is watched, labelled or not; empty for all
 	// that are labelled.
 	name string
-	fake         *kubewatch.RaceFreeFakeWatcher
+	fake *kubewatch.RaceFreeFakeWatcher
 }
 
 func resourceOf(gvk schema.GroupVersionKind) schema.GroupVersionResource {
