@@ -94,6 +94,12 @@ func (e *Engine) delete(ctx context.Context, result *RemovedObject, current *uns
 		}
 		return
 	}
+	if result.ID.GroupKind == crdKind {
+		if left, err := e.instancesLeft(ctx, current); left != "" || err != nil {
+			result.Message, result.Err = left, err
+			return
+		}
+	}
 	err := e.deleteCurrent(ctx, current)
 	switch {
 	case provenAbsent(err):

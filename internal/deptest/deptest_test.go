@@ -84,6 +84,7 @@ func rules(packages []Package) []string {
 	problems = append(problems, Names(packages)...)
 	problems = append(problems, Comments(packages)...)
 	problems = append(problems, Libraries(packages)...)
+	problems = append(problems, Clocks(packages)...)
 	return append(problems, Writers(packages)...)
 }
 
@@ -161,6 +162,15 @@ func TestRules(t *testing.T) {
 				"internal/status/status.go": "// Package status maps.\npackage status\nimport _ \"net/http\"",
 			},
 			want: []string{"imports k8s.io/api/core/v1: the API", "imports net/http: the package is pure", "imports context: what decides is pure"},
+		},
+		"Clocks": {
+			reason: "what decides is told the time, and may count with it",
+			files: map[string]string{
+				"revisions/doc.go":      "// Package revisions rolls out.\npackage revisions\nimport \"time\"\nfunc f() time.Time { return time.Now() }",
+				"revisions/contest.go":  "package revisions\nimport \"time\"\nfunc g(t time.Time) time.Time { return t.Add(time.Second) }",
+				"internal/watch/doc.go": "// Package watch watches.\npackage watch\nimport \"time\"\nfunc f() time.Time { return time.Now() }",
+			},
+			want: []string{"revisions/doc.go:4:29: asks the clock"},
 		},
 		"Writers": {
 			reason: "only two files of the engine, the loops and the command line write",

@@ -41,12 +41,12 @@ var libraries = []library{
 	},
 	{
 		where: []string{"revisions"},
-		only:  []string{"k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client", "github.com/go-logr/logr", "golang.org/x/sync"},
+		only:  []string{"k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client", "sigs.k8s.io/structured-merge-diff", "github.com/go-logr/logr", "golang.org/x/sync"},
 		why:   "the engine needs a client, and no manager",
 	},
 	{
-		files: []string{"revisions/decide.go", "revisions/compare.go", "revisions/owner.go"},
-		never: append([]string{"context", "time"}, clusterAndFiles...),
+		files: []string{"revisions/decide.go", "revisions/compare.go", "revisions/owner.go", "revisions/rivals.go", "revisions/contest.go"},
+		never: append([]string{"context"}, clusterAndFiles...),
 		why:   "what decides is pure",
 	},
 	{

@@ -36,6 +36,7 @@ func TestRepository(t *testing.T) {
 		"Comments":  func() []string { return Comments(packages) },
 		"Libraries": func() []string { return Libraries(packages) },
 		"Writers":   func() []string { return Writers(packages) },
+		"Clocks":    func() []string { return Clocks(packages) },
 	}
 	for name, check := range checks {
 		t.Run(name, func(t *testing.T) {

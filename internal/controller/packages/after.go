@@ -52,17 +52,18 @@ func (p *pass) untilJudged() time.Duration {
 	return 0
 }
 
-// isHeldSilently says whether an object waits for something that no watch shows:
-// somebody else's object to go, a kind to be served, a deletion to end.
+// isHeldSilently says whether an object waits for something that no watch shows: a
+// kind to be served, a deletion to end, an object of somebody else that cannot be
+// watched.
 func (p *pass) isHeldSilently() bool {
-	if len(p.line.Archiving) > 0 && !p.isPaused {
+	if len(p.line.Archiving) > 0 && !p.isPaused || p.unwatched != nil {
 		return true
 	}
 	held := false
 	for _, phase := range p.result.Target.Phases {
 		for _, object := range phase.Objects {
 			waits := object.Waiting != "" && object.Retry.IsZero() && p.pause == nil && p.withheld == ""
-			held = held || waits || object.Action == revisions.ActionCollision
+			held = held || waits
 		}
 	}
 	return held

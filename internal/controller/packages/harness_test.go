@@ -51,10 +51,18 @@ type line struct {
 	stale []v1alpha1.Revision
 	// noIdentity, when set, is why no identity can be taken on.
 	noIdentity error
+	// blockers are the objects of others that are watched.
+	blockers []revisions.Blocker
 	// released are the users whose watches were given up.
 	released []string
 
 	uids int
+}
+
+// Block implements Watches.
+func (l *line) Block(_, _ string, blockers []revisions.Blocker) error {
+	l.blockers = blockers
+	return nil
 }
 
 // Release implements Watches.

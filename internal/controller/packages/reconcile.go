@@ -21,6 +21,9 @@ import (
 
 // Watches are the informers of a package's objects.
 type Watches interface {
+	// Block watches objects of others that are in the way of a user's, and tells of the
+	// package given when one of them changes.
+	Block(user, pkg string, blockers []revisions.Blocker) error
 	// Release gives up everything that the user watches.
 	Release(user string)
 }

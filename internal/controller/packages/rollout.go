@@ -40,6 +40,8 @@ type pass struct {
 	digest string
 	// err is what kept the rollout from being looked at completely.
 	err error
+	// unwatched is why not every object that is in the way is watched.
+	unwatched error
 	// unloaded says, by its number, what kept an active revision from being loaded.
 	// That of a serving one holds up no other.
 	unloaded map[int64]error
@@ -50,8 +52,12 @@ type pass struct {
 func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (pass, error) {
 	p := pass{pkg: pkg, line: line, now: w.now(), unloaded: map[int64]error{}}
 	var err error
-	if p.engine, err = w.Engines.For(pkg.Spec.ServiceAccount); err != nil || line.Target == nil {
+	if p.engine, err = w.Engines.For(pkg.Spec.ServiceAccount); err != nil {
 		return p, err
+	}
+	if line.Target == nil {
+		p.unwatched = w.Watches.Block(string(pkg.UID), pkg.Name, nil)
+		return p, nil
 	}
 	p.pause = pauseOf(pkg, p.now)
 	p.isPaused = p.pause != nil
@@ -75,6 +81,7 @@ func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line histor
 	}
 	p.judgeUnloaded()
 	known.take(&p, rollout)
+	p.unwatched = w.Watches.Block(string(pkg.UID), pkg.Name, p.result.Blockers())
 	return p, nil
 }
 

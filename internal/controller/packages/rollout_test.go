@@ -312,26 +312,25 @@ func TestWorker_SoakAndDeadline(t *testing.T) {
 	want(t, "what has held for the soak has succeeded", "conditions", readyLine, l.conditions())
 }
 
-// What no event tells of is looked at again, less and less often.
+// What is in the way is watched, and asked for no more on a timer.
 func TestWorker_Collision(t *testing.T) {
-	l := newLine(t, v1alpha1.PackageSpec{})
+	l := newLine(t, v1alpha1.PackageSpec{ProgressDeadline: &metav1.Duration{Duration: time.Hour}})
 	l.revise(1, phase(configMap("a", "mine")))
 	others := l.cluster.Client("user")
 	foreign := unstructuredOf(configMap("a", "theirs"))
 	if err := others.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	var waits []time.Duration
-	for range 8 {
-		result, err := l.pass()
-		if err != nil {
-			t.Fatal(err)
-		}
-		waits = append(waits, result.RequeueAfter)
-		l.advance(result.RequeueAfter)
+	if err := l.settle(10 * time.Second); err != nil {
+		t.Fatal(err)
 	}
-	s := time.Second
-	want(t, "the waits grow to a minute", "waits", []time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s}, waits)
+	result, err := l.pass()
+	if err != nil || result.RequeueAfter > 0 && result.RequeueAfter < 50*time.Minute {
+		t.Errorf("it is looked at again after %s, %v, want no timer but the deadline's", result.RequeueAfter, err)
+	}
+	if len(l.blockers) != 1 || l.blockers[0].ID.Name != "a" || l.blockers[0].ResourceVersion == "" {
+		t.Errorf("watched are %+v, want the object in the way in the state that was seen", l.blockers)
+	}
 	want(t, "somebody else's object is left alone", "objects", []string{"ConfigMap/a=theirs"}, l.objects())
 	want(t, "the collision is told", "conditions", "Ready=False/NotReady Progressing=False/ObjectCollisions Available=False/RollingOut", l.conditions())
 	if err := others.Delete(t.Context(), foreign); err != nil {

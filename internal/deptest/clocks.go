@@ -1,0 +1,50 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deptest
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+)
+
+// clockless are the packages that are told the time and never ask for it, so that
+// the same question always has the same answer.
+var clockless = []string{
+	"api/...", "probes/...", "revisions", "internal/chart", "internal/content", "internal/history", "internal/render/...", "internal/status",
+}
+
+// asking are the functions of package time that ask the clock.
+var asking = []string{"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"}
+
+// Clocks finds where the clock is asked in a package that is to be told the time.
+func Clocks(packages []Package) []string {
+	var problems []string
+	for _, p := range packages {
+		if !allows(clockless, p.Folder) {
+			continue
+		}
+		for _, file := range p.Files {
+			if file.IsTest || !slices.Contains(file.Imports, "time") {
+				continue
+			}
+			ast.Inspect(file.syntax, func(node ast.Node) bool {
+				if call, ok := node.(*ast.CallExpr); ok && asksClock(call) {
+					problems = append(problems, fmt.Sprintf("%s: asks the clock; the package is told the time", file.tokens.Position(call.Pos())))
+				}
+				return true
+			})
+		}
+	}
+	return problems
+}
+
+func asksClock(call *ast.CallExpr) bool {
+	function, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || !slices.Contains(asking, function.Sel.Name) {
+		return false
+	}
+	of, ok := function.X.(*ast.Ident)
+	return ok && of.Name == "time"
+}
