@@ -29,6 +29,11 @@ package controller
 // +kubebuilder:rbac:groups=*,resources=*,verbs=get;list;watch;create;patch;delete,roleName=strata-manager-operands
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;clusterroles,verbs=escalate;bind,roleName=strata-manager-operands
 //
+// Packages that name a ServiceAccount are rolled out as that, which takes the right
+// to impersonate it. The API server adds the groups of ServiceAccounts by itself.
+//
+// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=impersonate,roleName=strata-manager-operands
+//
 // In the manager's own namespace: the Secrets with the manifests of kind Secret, like
 // slices, and the key that their digests are made with; the lease of the leader
 // election, which is updated, and the events about it.

@@ -45,9 +45,9 @@ func errorMessage(reason string, err error) string {
 }
 
 // denial is how the API server says that somebody lacks a right: an authorizer that
-// allows no such request, the checks of who grants rights, and that of who sets
-// blockOwnerDeletion. Quotas and policies forbid with other words.
-var denial = regexp.MustCompile(`cannot [a-z]+ (resource|path) |is attempting to grant RBAC permissions not currently held|cannot set blockOwnerDeletion`)
+// allows no such request, and the checks of who grants rights. Quotas and policies
+// forbid with other words.
+var denial = regexp.MustCompile(`cannot [a-z]+ (resource|path) |is attempting to grant RBAC permissions not currently held`)
 
 // isDenied says whether any part of an error is an answer about missing rights.
 func isDenied(err error) bool {
