@@ -88,6 +88,10 @@ const (
 	// Ready it is False.
 	ReasonTearingDown = "TearingDown"
 
+	// ReasonTeardownStuck (True): like TearingDown, for longer than the Package's
+	// progressDeadline. The message names what is waited for, such as a finalizer.
+	ReasonTeardownStuck = "TeardownStuck"
+
 	// ReasonNoRevision (False): the Package has no active revision. It is a reason
 	// of Available and Ready, too.
 	ReasonNoRevision = "NoRevision"

@@ -148,7 +148,7 @@ func packageState(p *v1alpha1.Package) (string, string) {
 	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionProgressing)
 	switch {
 	case !p.DeletionTimestamp.IsZero():
-		if c != nil && c.Reason == v1alpha1.ReasonTearingDown {
+		if c != nil && (c.Reason == v1alpha1.ReasonTearingDown || c.Reason == v1alpha1.ReasonTeardownStuck) {
 			return c.Reason, c.Message
 		}
 		return v1alpha1.ReasonTearingDown, "the package is being deleted"

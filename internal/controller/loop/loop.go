@@ -46,6 +46,9 @@ type Loop[T any, P Object[T]] struct {
 	Worker Worker[P]
 	// Missing is called with the name of an object that does not exist. Optional.
 	Missing func(ctx context.Context, name string) error
+	// Wrote is called after a status was written, with the object before and after.
+	// Optional.
+	Wrote func(before, after P)
 
 	own       OwnWrites[P]
 	conflicts Conflicts
@@ -70,6 +73,9 @@ func (l *Loop[T, P]) Reconcile(ctx context.Context, request reconcile.Request) (
 		wrote, patchErr := PatchStatus(ctx, l.Client, before, object)
 		if wrote {
 			l.own.Wrote(object)
+			if l.Wrote != nil {
+				l.Wrote(before, object)
+			}
 		}
 		err = errors.Join(err, patchErr)
 	}

@@ -35,7 +35,7 @@ type Engines interface {
 	For(account *v1alpha1.ServiceAccountReference) (*revisions.Engine, error)
 }
 
-// Worker rolls out packages. Every field is required.
+// Worker rolls out packages. Every field is required but the last two.
 type Worker struct {
 	// Client reads from the cache and writes.
 	Client client.Client
@@ -49,6 +49,9 @@ type Worker struct {
 	Watches Watches
 	// Now is the clock.
 	Now func() time.Time
+	// Recorder and Meter are told what has happened. Without them nobody is.
+	Recorder Recorder
+	Meter    Meter
 
 	memory memories
 }
@@ -70,6 +73,7 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 	} else if added {
 		return loop.Outcome{Hold: true}, nil // the change brings us back
 	}
+	before := statesOf(line)
 	line, made, err := w.answer(ctx, pkg, line, known)
 	if err != nil {
 		return w.failed(pkg, err)
@@ -88,6 +92,7 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 		err = errors.Join(w.retire(ctx, &pass, known), w.fallBack(ctx, &pass, known))
 	}
 	pass.sort()
+	w.announce(&pass, before)
 	pkg.Status = status.ForPackage(pkg, pass.line, pass.result.Serves, pass.err, pass.now)
 	outcome.After = soonest(outcome.After, pass.after(known))
 	return outcome, errors.Join(err, pass.retryable())

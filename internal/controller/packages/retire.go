@@ -109,6 +109,7 @@ func (w *Worker) takeDown(ctx context.Context, p *pass, revision *v1alpha1.Revis
 	if err == nil {
 		result, err = p.engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: loaded, Keep: keep})
 	}
+	p.removed[revision.UID] = result.Objects
 	written, writeErr := w.writeStatus(ctx, revision, status.ForArchiving(revision, result, err, p.now), known)
 	return written, errors.Join(err, writeErr)
 }
@@ -123,6 +124,9 @@ func (w *Worker) prune(ctx context.Context, p *pass, known *memory) error {
 		err := w.Client.Delete(ctx, &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta}, client.Preconditions{UID: &uid})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("pruning revision %d: %w", revision.Spec.Revision, err)
+		}
+		if err == nil {
+			p.pruned = append(p.pruned, revision.Spec.Revision)
 		}
 	}
 	return nil

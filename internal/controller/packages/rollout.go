@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/history"
@@ -45,12 +46,13 @@ type pass struct {
 	// unloaded says, by its number, what kept an active revision from being loaded.
 	// That of a serving one holds up no other.
 	unloaded map[int64]error
+	doings
 }
 
 // rollOut loads the active revisions and makes one pass of the engine over them.
 // The error says that the package's identity could not be taken on.
 func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (pass, error) {
-	p := pass{pkg: pkg, line: line, now: w.now(), unloaded: map[int64]error{}}
+	p := pass{pkg: pkg, line: line, now: w.now(), unloaded: map[int64]error{}, doings: doings{removed: map[types.UID][]revisions.RemovedObject{}}}
 	var err error
 	if p.engine, err = w.Engines.For(pkg.Spec.ServiceAccount); err != nil {
 		return p, err

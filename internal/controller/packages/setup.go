@@ -52,7 +52,7 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes <-c
 		Watches(&v1alpha1.Revision{}, byPackage, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.TypedChannel(changes, byObject)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: loop.RateLimiter()}).
-		Complete(&loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: mgr.GetClient(), Worker: worker, Missing: worker.Strays})
+		Complete(&loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: mgr.GetClient(), Worker: worker, Missing: worker.Strays, Wrote: worker.wrote})
 	if err != nil {
 		return fmt.Errorf("setting up the package loop: %w", err)
 	}

@@ -45,6 +45,8 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 		if err != nil || !result.Complete {
 			known.held++
 			pkg.Status = status.ForTeardown(pkg, all, err, w.now())
+			status.MarkStuck(pkg, w.now())
+			w.leaving(pkg, all)
 			return loop.Outcome{After: heldDelay(known.held)}, err
 		}
 	}
@@ -53,7 +55,11 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 			return w.failed(pkg, err)
 		}
 	}
-	return loop.Outcome{Gone: true}, w.letGo(ctx, pkg)
+	if err := w.letGo(ctx, pkg); err != nil {
+		return loop.Outcome{Gone: true}, err
+	}
+	w.left(pkg, all)
+	return loop.Outcome{Gone: true}, nil
 }
 
 // orphans says whether a package's objects are to stay: by its policy, or because

@@ -1,0 +1,118 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/events"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/metrics"
+	"github.com/strata-run/strata/revisions"
+)
+
+// Recorder records events. That of client-go does.
+type Recorder interface {
+	// Eventf records one event. It does not wait, and its errors are logged.
+	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
+}
+
+// Meter counts what becomes of packages.
+type Meter interface {
+	// Moved takes in that the status of a revision was written.
+	Moved(pkg *v1alpha1.Package, before, after *v1alpha1.Revision)
+	// Hold takes in what a pass has found.
+	Hold(pkg string, held metrics.Held)
+	// Forget drops everything about a package that is gone.
+	Forget(pkg string)
+}
+
+// doings are what a pass has done that no status tells.
+type doings struct {
+	// pruned are the numbers of the revisions that were deleted.
+	pruned []int64
+	// removed are what became of the objects of revisions that are torn down.
+	removed map[types.UID][]revisions.RemovedObject
+}
+
+// states are the revisions of a line as they were before a pass.
+type states map[types.UID]*v1alpha1.Revision
+
+func statesOf(line history.Line) states {
+	known := states{}
+	for _, revision := range line.All() {
+		known[revision.UID] = revision
+	}
+	return known
+}
+
+// announce tells what a pass has written: an event for each transition, and the
+// metrics that count them. What could not be written has not changed, and is told
+// with the next try.
+func (w *Worker) announce(p *pass, before states) {
+	for _, after := range p.line.All() {
+		was := before[after.UID]
+		if was == nil || was.ResourceVersion == after.ResourceVersion {
+			continue
+		}
+		w.tell(events.ForRevision(was, after))
+		if was.Status.ArchivedAt == nil && after.Status.ArchivedAt != nil {
+			w.tell(events.Retained(p.pkg, after, p.removed[after.UID]))
+		}
+		if w.Meter != nil {
+			w.Meter.Moved(p.pkg, was, after)
+		}
+	}
+	w.tell(events.Pruned(p.pkg, p.pruned))
+	if w.Meter != nil {
+		w.Meter.Hold(p.pkg.Name, metrics.Held{Retained: retaining(p.target)})
+	}
+}
+
+// wrote tells what the loop has written into the status of a package.
+func (w *Worker) wrote(before, after *v1alpha1.Package) { w.tell(events.ForPackage(before, after)) }
+
+// leaving tells where the teardown of a package stands.
+func (w *Worker) leaving(pkg *v1alpha1.Package, result revisions.TeardownResult) {
+	if w.Meter != nil {
+		w.Meter.Hold(pkg.Name, metrics.Held{Pending: len(result.Waiting())})
+	}
+}
+
+// left tells that a package is gone.
+func (w *Worker) left(pkg *v1alpha1.Package, result revisions.TeardownResult) {
+	w.tell(events.Retained(pkg, nil, result.Objects))
+	if w.Meter != nil {
+		w.Meter.Forget(pkg.Name)
+	}
+}
+
+func (w *Worker) tell(list []events.Event) {
+	if w.Recorder == nil {
+		return
+	}
+	for i := range list {
+		e := &list[i]
+		var related runtime.Object
+		if e.Related != nil {
+			related = e.Related
+		}
+		w.Recorder.Eventf(&e.Regarding, related, e.Type, e.Reason, e.Action, "%s", e.Note)
+	}
+}
+
+// retaining is how many objects of a revision stay when its package goes.
+func retaining(revision revisions.Revision) int {
+	count := 0
+	for _, phase := range revision.Phases {
+		for _, object := range phase.Objects {
+			if object.Retain {
+				count++
+			}
+		}
+	}
+	return count
+}

@@ -1,0 +1,377 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/revisions"
+)
+
+var (
+	now  = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	soon = metav1.NewTime(now.Add(time.Minute))
+)
+
+// change is a change of a revision's status.
+type change func(*v1alpha1.RevisionStatus)
+
+func revisionWith(changes ...change) *v1alpha1.Revision {
+	revision := &v1alpha1.Revision{ObjectMeta: metav1.ObjectMeta{Name: "web-2", UID: "u2"}, Spec: v1alpha1.RevisionSpec{Package: "web", Revision: 2}}
+	for _, change := range changes {
+		change(&revision.Status)
+	}
+	return revision
+}
+
+func is(kind, status, reason, message string) change {
+	return func(s *v1alpha1.RevisionStatus) {
+		s.Conditions = append(s.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: reason, Message: message})
+	}
+}
+
+func progress(reason, message string) change {
+	return is(v1alpha1.ConditionProgressing, "False", reason, message)
+}
+
+func begun() change { return func(s *v1alpha1.RevisionStatus) { s.LastProgressTime = &now } }
+
+func history() change { return func(s *v1alpha1.RevisionStatus) { s.ArchivedAt = &now } }
+
+func good() change { return is(v1alpha1.ConditionSucceeded, "True", v1alpha1.ReasonRolloutSuccess, "") }
+
+// phases are given as name:state.
+func phases(states ...string) change {
+	return func(s *v1alpha1.RevisionStatus) {
+		s.Phase = "1/2"
+		for _, text := range states {
+			name, state, _ := strings.Cut(text, ":")
+			s.Phases = append(s.Phases, v1alpha1.PhaseStatus{Name: name, State: v1alpha1.PhaseState(state), Objects: 3, Ready: 1})
+		}
+	}
+}
+
+func unready(phase, reason, name string) change {
+	return func(s *v1alpha1.RevisionStatus) {
+		s.Objects = append(s.Objects, v1alpha1.ObjectStatus{
+			ObjectReference: v1alpha1.ObjectReference{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "ns", Name: name},
+			Phase:           phase, Reason: reason, Message: "0 of 1 replicas are available",
+		})
+	}
+}
+
+func rivals(name string, count int64, last metav1.Time) change {
+	return func(s *v1alpha1.RevisionStatus) {
+		s.Interference = append(s.Interference, v1alpha1.Interference{
+			ObjectReference: v1alpha1.ObjectReference{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: name},
+			Manager:         "kubectl-edit", Fields: []string{".data.key"}, Count: count, FirstSeen: now, LastSeen: last,
+		})
+	}
+}
+
+// said is an event on one line.
+func said(list []Event) []string {
+	var lines []string
+	for _, e := range list {
+		line := e.Type + " " + e.Reason + " " + e.Regarding.Kind + "/" + e.Regarding.Name
+		if e.Regarding.FieldPath != "" {
+			line += " " + e.Regarding.FieldPath
+		}
+		if e.Related != nil {
+			line += " (" + e.Related.Kind + "/" + e.Related.Name + ")"
+		}
+		lines = append(lines, line+": "+e.Note)
+	}
+	return lines
+}
+
+func TestForRevision(t *testing.T) {
+	rolling := progress(v1alpha1.ReasonRollingOut, "")
+	serves := is(v1alpha1.ConditionAvailable, "True", v1alpha1.ReasonProbesSucceeded, "")
+	fails := is(v1alpha1.ConditionAvailable, "False", v1alpha1.ReasonProbeFailed, "Deployment ns/app: 0 of 1 replicas are available")
+	cases := map[string]struct {
+		reason        string
+		before, after []change
+		want          []string
+	}{
+		"Nothing": {
+			reason: "a status that stays the same has no event",
+			before: []change{rolling, phases("a:Progressing")}, after: []change{rolling, phases("a:Progressing")},
+		},
+		"PhaseStarted": {
+			reason: "a phase that takes longer is told when it begins",
+			after:  []change{rolling, phases("a:Progressing", "b:Pending")},
+			want:   []string{"Normal PhaseStarted Revision/web-2 spec.phases{a} (Package/web): Phase 1/2 a has begun: 1 of 3 objects are ready"},
+		},
+		"PhaseCompleted": {
+			reason: "one write of a status tells of all phases that are complete by then, and of the next one",
+			before: []change{rolling, phases("a:Progressing", "b:Pending", "c:Pending")}, after: []change{rolling, phases("a:Complete", "b:Complete", "c:Progressing")},
+			want: []string{
+				"Normal PhaseCompleted Revision/web-2 spec.phases{b} (Package/web): Phases a, b are complete (1/2)",
+				"Normal PhaseStarted Revision/web-2 spec.phases{c} (Package/web): Phase 3/3 c has begun: 1 of 3 objects are ready",
+			},
+		},
+		"Succeeded": {
+			reason: "success tells of the last phases, too",
+			before: []change{rolling, phases("a:Progressing")}, after: []change{progress(v1alpha1.ReasonRolledOut, ""), good(), serves, phases("a:Complete")},
+			want: []string{"Normal Succeeded Revision/web-2 (Package/web): The revision is rolled out: 1/2 phases, 0/0 objects"},
+		},
+		"AfterSuccess": {
+			reason: "a phase that comes back is no rollout",
+			before: []change{progress(v1alpha1.ReasonRolledOut, ""), good(), phases("a:Progressing")}, after: []change{progress(v1alpha1.ReasonRolledOut, ""), good(), phases("a:Complete")},
+		},
+		"DeadlineExceeded": {
+			reason: "what is in the way is related",
+			before: []change{rolling, unready("a", "ProbeFailed", "app")}, after: []change{progress(v1alpha1.ReasonProgressDeadlineExceeded, "nothing moved for 4s"), unready("a", "ProbeFailed", "app")},
+			want: []string{"Warning DeadlineExceeded Revision/web-2 (Deployment/app): Nothing moved for 4s"},
+		},
+		"Collision": {
+			reason: "a collision is told once, however long it lasts", before: []change{rolling},
+			after: []change{progress(v1alpha1.ReasonObjectCollisions, "it is somebody else's"), unready("a", "Collision", "app")},
+			want:  []string{"Warning Collision Revision/web-2 (Deployment/app): It is somebody else's"},
+		},
+		"PermissionDenied": {
+			reason: "a missing right is told", before: []change{rolling}, after: []change{progress(v1alpha1.ReasonPermissionDenied, "cannot create x")},
+			want: []string{"Warning PermissionDenied Revision/web-2 (Package/web): Cannot create x"},
+		},
+		"PreflightFailed": {
+			reason: "what would be refused is told, and phases that were only looked at are not", before: []change{rolling},
+			after: []change{progress(v1alpha1.ReasonPreflightFailed, "a field is immutable"), phases("a:Progressing")},
+			want:  []string{"Warning PreflightFailed Revision/web-2 (Package/web): A field is immutable"},
+		},
+		"ContentUnavailable": {
+			reason: "lost content is told", after: []change{progress(v1alpha1.ReasonContentUnavailable, "a slice is gone")},
+			want: []string{"Warning ContentUnavailable Revision/web-2 (Package/web): A slice is gone"},
+		},
+		"InvalidSpec": {
+			reason: "content that can never work is told", after: []change{progress(v1alpha1.ReasonInvalidSpec, "twice")},
+			want: []string{"Warning InvalidSpec Revision/web-2 (Package/web): Twice"},
+		},
+		"RolloutError": {
+			reason: "a refusal is told", before: []change{rolling}, after: []change{progress(v1alpha1.ReasonRolloutError, "refused")},
+			want: []string{"Warning RolloutError Revision/web-2 (Package/web): Refused"},
+		},
+		"AwaitingApproval": {
+			reason: "a revision that waits says for what", after: []change{progress(v1alpha1.ReasonAwaitingApproval, "approve it"), phases("a:Progressing")},
+			want: []string{"Normal AwaitingApproval Revision/web-2 (Package/web): Approve it"},
+		},
+		"Approved": {
+			reason: "with its approval its phases begin, which were only looked at",
+			before: []change{progress(v1alpha1.ReasonAwaitingApproval, ""), phases("a:Progressing")}, after: []change{rolling, begun(), phases("a:Progressing")},
+			want: []string{
+				"Normal Approved Revision/web-2 (Package/web): The revision may be rolled out",
+				"Normal PhaseStarted Revision/web-2 spec.phases{a} (Package/web): Phase 1/1 a has begun: 1 of 3 objects are ready",
+			},
+		},
+		"NotApproved": {
+			reason: "a revision that is overtaken was not approved", before: []change{progress(v1alpha1.ReasonAwaitingApproval, "")}, after: []change{progress(v1alpha1.ReasonSuperseded, "")},
+			want: []string{"Normal Superseded Revision/web-2 (Package/web): A newer revision is rolled out instead of this one, which had not succeeded"},
+		},
+		"ProbeFailing": {
+			reason: "what was available and is not", before: []change{good(), serves, phases("a:Complete")},
+			after: []change{good(), fails, phases("a:Progressing"), unready("a", "ProbeFailed", "app")},
+			want:  []string{"Warning ProbeFailing Revision/web-2 (Deployment/app): Deployment ns/app: 0 of 1 replicas are available"},
+		},
+		"ProbeFailingInRollout": {
+			reason: "a phase that was complete is not any more", before: []change{rolling, phases("a:Complete", "b:Progressing")},
+			after: []change{rolling, phases("a:Progressing", "b:Progressing"), unready("a", "ProbeFailed", "app")},
+			want:  []string{"Warning ProbeFailing Revision/web-2 (Deployment/app): Deployment app: 0 of 1 replicas are available"},
+		},
+		"NotReadyYet": {
+			reason: "an object that has never been ready does not fail", before: []change{rolling, phases("a:Progressing")},
+			after: []change{rolling, phases("a:Progressing"), unready("a", "ProbeFailed", "app")},
+		},
+		"Recovered": {
+			reason: "what serves again is told", before: []change{good(), fails}, after: []change{good(), serves},
+			want: []string{"Normal Recovered Revision/web-2 (Package/web): What is rolled out serves again"},
+		},
+		"DriftCorrected": {
+			reason: "a flood of repairs is one event",
+			before: []change{good()}, after: []change{good(), rivals("a", 1, now), rivals("b", 1, now), rivals("c", 1, now), rivals("d", 2, now), rivals("e", 1, now)},
+			want: []string{"Normal DriftCorrected Revision/web-2 (ConfigMap/a): ConfigMap ns/a, ConfigMap ns/b, ConfigMap ns/c and 2 more: kubectl-edit has changed .data.key; repaired"},
+		},
+		"DriftKnown": {
+			reason: "a repair is told once", before: []change{good(), rivals("a", 1, now)}, after: []change{good(), rivals("a", 1, now)},
+		},
+		"DriftAgain": {
+			reason: "the next repair is another one", before: []change{good(), rivals("a", 1, now)}, after: []change{good(), rivals("a", 1, soon)},
+			want: []string{"Normal DriftCorrected Revision/web-2 (ConfigMap/a): ConfigMap ns/a: kubectl-edit has changed .data.key; repaired"},
+		},
+		"Interference": {
+			reason: "a fight is told once", before: []change{good(), rivals("a", 2, now)}, after: []change{good(), rivals("a", 3, soon)},
+			want: []string{"Warning Interference Revision/web-2 (ConfigMap/a): ConfigMap ns/a: kubectl-edit has changed .data.key, 3 times in a row; repairs are slowed down until it is left alone"},
+		},
+		"InterferenceGoesOn": {
+			reason: "a fight that goes on is no news", before: []change{good(), rivals("a", 3, now)}, after: []change{good(), rivals("a", 4, soon)},
+		},
+		"Archived": {
+			reason: "nothing else is told of what is history", before: []change{progress(v1alpha1.ReasonArchiving, "")},
+			after: []change{progress(v1alpha1.ReasonArchived, ""), history(), phases("a:Complete")},
+			want:  []string{"Normal Archived Revision/web-2 (Package/web): What only this revision contained is gone, and it is history"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before, after := revisionWith(tc.before...), revisionWith(tc.after...)
+			if diff := cmp.Diff(tc.want, said(ForRevision(before, after))); diff != "" {
+				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
+			}
+			if again := ForRevision(after, after); len(again) > 0 {
+				t.Errorf("%s: told again: %v", tc.reason, said(again))
+			}
+		})
+	}
+}
+
+func TestForPackage(t *testing.T) {
+	with := func(highest, current int64, reason, message string) *v1alpha1.Package {
+		pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "u"}}
+		pkg.Status = v1alpha1.PackageStatus{HighestRevision: highest, CurrentRevision: current}
+		pkg.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Reason: reason, Message: message}}
+		return pkg
+	}
+	rollback := func(pkg *v1alpha1.Package, status v1alpha1.RollbackStatus) *v1alpha1.Package {
+		pkg.Spec.Rollback, pkg.Status.Rollback = &v1alpha1.Rollback{Reason: "it is broken"}, &status
+		return pkg
+	}
+	automatic := func(pkg *v1alpha1.Package, status v1alpha1.RollbackStatus) *v1alpha1.Package {
+		pkg.Status.AutomaticRollback = &status
+		return pkg
+	}
+	still := with(2, 1, v1alpha1.ReasonRolledOut, "")
+	cases := map[string]struct {
+		reason        string
+		before, after *v1alpha1.Package
+		want          []string
+	}{
+		"RevisionCreated": {
+			reason: "a higher number is a new revision", before: still, after: with(3, 1, v1alpha1.ReasonRollingOut, ""),
+			want: []string{"Normal RevisionCreated Package/web (Revision/web-3): Revision 3 was created"},
+		},
+		"HandedOver": {
+			reason: "another revision runs", before: still, after: with(2, 2, v1alpha1.ReasonRolledOut, ""),
+			want: []string{"Normal HandedOver Package/web (Revision/web-2): Revision 2 has taken over from revision 1"},
+		},
+		"FirstRevision": {
+			reason: "the first one takes over from nobody", before: with(1, 0, v1alpha1.ReasonRollingOut, ""), after: with(1, 1, v1alpha1.ReasonRolledOut, ""),
+		},
+		"RolledBack": {
+			reason: "a rollback says from what to what, and why", before: still,
+			after: rollback(with(3, 1, v1alpha1.ReasonRolledOut, ""), v1alpha1.RollbackStatus{FromRevision: 2, ToRevision: 1, Revision: 3}),
+			want: []string{
+				"Normal RevisionCreated Package/web (Revision/web-3): Revision 3 was created",
+				"Normal RolledBack Package/web (Revision/web-3): Revision 3 was made from revision 1, and rejects revision 2: it is broken",
+			},
+		},
+		"RolledBackByItself": {
+			reason: "an automatic rollback is one, too", before: still,
+			after: automatic(still.DeepCopy(), v1alpha1.RollbackStatus{FromRevision: 2, ToRevision: 1, Revision: 3}),
+			want:  []string{"Normal RolledBack Package/web (Revision/web-3): Revision 3 was made from revision 1, and rejects revision 2: it has missed its deadline, and spec.onFailure is Rollback"},
+		},
+		"RollbackRefused": {
+			reason: "a refusal says why", before: still, after: rollback(still.DeepCopy(), v1alpha1.RollbackStatus{Message: "revision 7 does not exist"}),
+			want: []string{"Warning RollbackRefused Package/web: The rollback that was asked for was refused: revision 7 does not exist"},
+		},
+		"Paused": {
+			reason: "a pause says who and why", before: still, after: with(2, 1, v1alpha1.ReasonPaused, "revision 2: paused by me: maintenance"),
+			want: []string{"Normal Paused Package/web: Revision 2: paused by me: maintenance"},
+		},
+		"Resumed": {
+			reason: "the end of a pause is told", before: with(2, 1, v1alpha1.ReasonPaused, ""), after: still,
+			want: []string{"Normal Resumed Package/web: The pause is over"},
+		},
+		"DeletedWhilePaused": {
+			reason: "a deletion is no end of a pause", before: with(2, 1, v1alpha1.ReasonPaused, ""), after: with(2, 1, v1alpha1.ReasonTearingDown, ""),
+		},
+		"TeardownStuck": {
+			reason: "a teardown that takes too long names what it waits for", before: with(2, 1, v1alpha1.ReasonTearingDown, ""), after: with(2, 1, v1alpha1.ReasonTeardownStuck, "not gone after 10m0s: waits for x"),
+			want: []string{"Warning TeardownStuck Package/web: Not gone after 10m0s: waits for x"},
+		},
+		"OfTarget": {
+			reason: "what its target's own event tells is not told twice", before: still, after: with(2, 1, v1alpha1.ReasonRolloutError, "revision 2: refused"),
+		},
+		"OfPackage": {
+			reason: "what keeps the package from being looked at has no other event", before: still, after: with(2, 1, v1alpha1.ReasonPermissionDenied, "cannot impersonate"),
+			want: []string{"Warning PermissionDenied Package/web: Cannot impersonate"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, said(ForPackage(tc.before, tc.after))); diff != "" {
+				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
+			}
+			if again := ForPackage(tc.after, tc.after); len(again) > 0 {
+				t.Errorf("%s: told again: %v", tc.reason, said(again))
+			}
+		})
+	}
+}
+
+func TestFacts(t *testing.T) {
+	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "u"}}
+	crd := func(name string, state revisions.Removal) revisions.RemovedObject {
+		return revisions.RemovedObject{ID: revisions.ObjectID{GroupKind: schema.GroupKind{Kind: "Namespace"}, Name: name}, State: state}
+	}
+	cases := map[string]struct {
+		reason string
+		got    []Event
+		want   []string
+	}{
+		"NothingRetained": {reason: "what is gone is not retained", got: Retained(pkg, nil, []revisions.RemovedObject{crd("a", revisions.RemovalGone)})},
+		"Retained": {
+			reason: "what stays is named once, also when two revisions contained it",
+			got:    Retained(pkg, nil, []revisions.RemovedObject{crd("a", revisions.RemovalRetained), crd("a", revisions.RemovalRetained), crd("b", revisions.RemovalGone)}),
+			want:   []string{"Normal Retained Package/web: Namespace a: kept on purpose; delete by hand what is not wanted"},
+		},
+		"RetainedOfRevision": {
+			reason: "an archived revision tells for itself", got: Retained(pkg, revisionWith(), []revisions.RemovedObject{crd("a", revisions.RemovalRetained)}),
+			want: []string{"Normal Retained Revision/web-2: Namespace a: kept on purpose; delete by hand what is not wanted"},
+		},
+		"NothingPruned": {reason: "no revision, no event", got: Pruned(pkg, nil)},
+		"Pruned": {
+			reason: "all that went in a pass are one event", got: Pruned(pkg, []int64{1, 2, 3, 4}),
+			want: []string{"Normal Pruned Package/web: Archived revisions beyond revisionHistoryLimit were deleted: 1, 2, 3 and 1 more"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, said(tc.got)); diff != "" {
+				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestBounded: the API server refuses a longer note, and with it the event.
+func TestBounded(t *testing.T) {
+	for name, text := range map[string]string{"Long": strings.Repeat("x", 5000), "Multibyte": strings.Repeat("ü", 600), "Broken": "a\xffb", "Empty": ""} {
+		note := ForRevision(revisionWith(), revisionWith(progress(v1alpha1.ReasonRolloutError, text)))[0].Note
+		if len(note) > NoteLimit || !utf8.ValidString(note) {
+			t.Errorf("%s: a note of %d bytes, valid %t", name, len(note), utf8.ValidString(note))
+		}
+		if len(text) > NoteLimit && !strings.HasSuffix(note, "(cut)") {
+			t.Errorf("%s: the note does not say that it was cut", name)
+		}
+	}
+}
+
+// TestTypes: every event is Normal or Warning, and has an action, as the API server
+// asks for.
+func TestTypes(t *testing.T) {
+	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	for _, e := range []Event{revisionCreated(pkg, 1), paused(pkg, ""), resumed(pkg), approved(revisionWith()), teardownStuck(pkg, "")} {
+		if e.Type != corev1.EventTypeNormal && e.Type != corev1.EventTypeWarning || e.Action == "" || e.Reason == "" {
+			t.Errorf("event %+v", e)
+		}
+	}
+}

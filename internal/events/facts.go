@@ -1,0 +1,44 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/revisions"
+)
+
+// Retained tells of the objects that stay on purpose when a revision is archived or,
+// without one, when the package goes. There is no event when no object does.
+func Retained(pkg *v1alpha1.Package, revision *v1alpha1.Revision, removed []revisions.RemovedObject) []Event {
+	var kept []string
+	for _, object := range removed {
+		name := object.ID.String()
+		if object.State == revisions.RemovalRetained && !slices.Contains(kept, name) {
+			kept = append(kept, name)
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	regarding := onPackage(pkg, Event{}).Regarding
+	if revision != nil {
+		regarding = onRevision(revision, Event{}).Regarding
+	}
+	return []Event{retained(regarding, kept)}
+}
+
+// Pruned tells of the archived revisions that were deleted, in one event.
+func Pruned(pkg *v1alpha1.Package, numbers []int64) []Event {
+	if len(numbers) == 0 {
+		return nil
+	}
+	var list []string
+	for _, number := range numbers {
+		list = append(list, strconv.FormatInt(number, 10))
+	}
+	return []Event{pruned(pkg, list)}
+}

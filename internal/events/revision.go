@@ -1,0 +1,214 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+// foughtOver is how many repairs in a row make a fight: from the next one on they
+// are slowed down.
+const foughtOver = 3
+
+// halts are the reasons of Progressing that a rollout does not go on for, with those
+// of their events.
+var halts = map[string]string{
+	v1alpha1.ReasonProgressDeadlineExceeded: ReasonDeadlineExceeded,
+	v1alpha1.ReasonObjectCollisions:         ReasonCollision,
+	v1alpha1.ReasonPermissionDenied:         ReasonPermissionDenied,
+	v1alpha1.ReasonPreflightFailed:          ReasonPreflightFailed,
+	v1alpha1.ReasonContentUnavailable:       ReasonContentUnavailable,
+	v1alpha1.ReasonInvalidSpec:              ReasonInvalidSpec,
+	v1alpha1.ReasonRolloutError:             ReasonRolloutError,
+}
+
+// ForRevision tells of what has changed from one status of a revision to the next.
+func ForRevision(before, after *v1alpha1.Revision) []Event {
+	if before.Status.ArchivedAt == nil && after.Status.ArchivedAt != nil {
+		return []Event{archived(after)}
+	}
+	var list []Event
+	if approvedBetween(before, after) {
+		list = append(list, approved(after))
+	}
+	list = append(list, ofPhases(before, after)...)
+	if !Succeeded(before) && Succeeded(after) {
+		list = append(list, succeeded(after))
+	}
+	if reason, message, changed := progressing(before, after); changed {
+		switch {
+		case halts[reason] != "":
+			list = append(list, halted(after, halts[reason], message))
+		case reason == v1alpha1.ReasonAwaitingApproval:
+			list = append(list, awaitingApproval(after, message))
+		case reason == v1alpha1.ReasonSuperseded:
+			list = append(list, superseded(after))
+		}
+	}
+	return append(append(list, ofProbes(before, after)...), ofRivals(before, after)...)
+}
+
+// Succeeded says whether a revision was rolled out once.
+func Succeeded(revision *v1alpha1.Revision) bool {
+	return meta.IsStatusConditionTrue(revision.Status.Conditions, v1alpha1.ConditionSucceeded)
+}
+
+// Reason is that of a revision's Progressing condition, empty when there is none.
+func Reason(revision *v1alpha1.Revision) string {
+	return conditionOf(revision.Status.Conditions, v1alpha1.ConditionProgressing).Reason
+}
+
+func progressing(before, after *v1alpha1.Revision) (reason, message string, changed bool) {
+	now := conditionOf(after.Status.Conditions, v1alpha1.ConditionProgressing)
+	return now.Reason, now.Message, now.Reason != Reason(before)
+}
+
+func conditionOf(conditions []metav1.Condition, kind string) metav1.Condition {
+	if found := meta.FindStatusCondition(conditions, kind); found != nil {
+		return *found
+	}
+	return metav1.Condition{}
+}
+
+// approvedBetween says that a revision that waited is worked on.
+func approvedBetween(before, after *v1alpha1.Revision) bool {
+	if Reason(before) != v1alpha1.ReasonAwaitingApproval {
+		return false
+	}
+	return !isStopped(after) && after.Status.LastProgressTime != nil
+}
+
+// isStopped says that nothing is written for a revision on purpose. Its phases are
+// then looked at all the same.
+func isStopped(revision *v1alpha1.Revision) bool {
+	switch Reason(revision) {
+	case v1alpha1.ReasonPaused, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonPreflightFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+// ofPhases tells of phases that are complete and of those that have begun, as long as
+// the revision is rolled out for the first time.
+func ofPhases(before, after *v1alpha1.Revision) []Event {
+	if Succeeded(before) || isStopped(after) {
+		return nil
+	}
+	known := map[string]v1alpha1.PhaseState{}
+	for _, phase := range before.Status.Phases {
+		known[phase.Name] = phase.State
+		if phase.State == v1alpha1.PhaseProgressing && isStopped(before) {
+			known[phase.Name] = v1alpha1.PhasePending
+		}
+	}
+	var completed []string
+	var list []Event
+	for i, phase := range after.Status.Phases {
+		switch {
+		case phase.State == known[phase.Name]:
+		case phase.State == v1alpha1.PhaseComplete:
+			completed = append(completed, phase.Name)
+		case phase.State == v1alpha1.PhaseProgressing && known[phase.Name] != v1alpha1.PhaseComplete:
+			list = append(list, phaseStarted(after, i))
+		}
+	}
+	if len(completed) > 0 && !Succeeded(after) {
+		list = append([]Event{phaseCompleted(after, completed)}, list...)
+	}
+	return list
+}
+
+// ofProbes tells of probes that held and do not, and of what serves again.
+func ofProbes(before, after *v1alpha1.Revision) []Event {
+	was := conditionOf(before.Status.Conditions, v1alpha1.ConditionAvailable)
+	is := conditionOf(after.Status.Conditions, v1alpha1.ConditionAvailable)
+	switch {
+	case was.Status == metav1.ConditionTrue && is.Status != metav1.ConditionTrue && is.Reason == v1alpha1.ReasonProbeFailed:
+		return []Event{probeFailing(after, is.Message)}
+	case Succeeded(before) && was.Reason == v1alpha1.ReasonProbeFailed && is.Status == metav1.ConditionTrue:
+		return []Event{recovered(after)}
+	}
+	if failing := Failing(before, after); len(failing) > 0 {
+		return []Event{probeFailing(after, failing[0].Kind+" "+failing[0].Name+": "+failing[0].Message)}
+	}
+	return nil
+}
+
+// Failing are the objects that do not pass their probes any more, of phases that were
+// complete before. An object that was told before is not told again.
+func Failing(before, after *v1alpha1.Revision) []v1alpha1.ObjectStatus {
+	complete, told := map[string]bool{}, map[v1alpha1.ObjectReference]bool{}
+	for _, phase := range before.Status.Phases {
+		complete[phase.Name] = phase.State == v1alpha1.PhaseComplete
+	}
+	for _, object := range before.Status.Objects {
+		told[object.ObjectReference] = isFailure(object)
+	}
+	var list []v1alpha1.ObjectStatus
+	for _, object := range after.Status.Objects {
+		if complete[object.Phase] && isFailure(object) && !told[object.ObjectReference] {
+			list = append(list, object)
+		}
+	}
+	return list
+}
+
+// Collisions are the objects that somebody else has, and of which nothing was told
+// before.
+func Collisions(before, after *v1alpha1.Revision) []v1alpha1.ObjectStatus {
+	told := map[v1alpha1.ObjectReference]bool{}
+	for _, object := range before.Status.Objects {
+		told[object.ObjectReference] = object.Reason == objectCollision
+	}
+	var list []v1alpha1.ObjectStatus
+	for _, object := range after.Status.Objects {
+		if object.Reason == objectCollision && !told[object.ObjectReference] {
+			list = append(list, object)
+		}
+	}
+	return list
+}
+
+// The reasons of an object that are told apart here; status has them all.
+const (
+	objectCollision    = "Collision"
+	objectProbeFailed  = "ProbeFailed"
+	objectProbeUnknown = "ProbeUnknown"
+)
+
+func isFailure(object v1alpha1.ObjectStatus) bool {
+	return object.Reason == objectProbeFailed || object.Reason == objectProbeUnknown
+}
+
+// ofRivals tells of repairs, and of objects that somebody keeps changing.
+func ofRivals(before, after *v1alpha1.Revision) []Event {
+	known := map[v1alpha1.ObjectReference]v1alpha1.Interference{}
+	for _, entry := range before.Status.Interference {
+		known[entry.ObjectReference] = entry
+	}
+	var repaired, fought []v1alpha1.Interference
+	for _, entry := range after.Status.Interference {
+		old := known[entry.ObjectReference]
+		if entry.Count == old.Count && entry.LastSeen.Equal(&old.LastSeen) {
+			continue
+		}
+		if entry.Count < foughtOver {
+			repaired = append(repaired, entry)
+		} else if old.Count < foughtOver || !entry.FirstSeen.Equal(&old.FirstSeen) {
+			fought = append(fought, entry)
+		}
+	}
+	var list []Event
+	if len(repaired) > 0 {
+		list = append(list, driftCorrected(after, repaired))
+	}
+	if len(fought) > 0 {
+		list = append(list, interference(after, fought))
+	}
+	return list
+}

@@ -1,0 +1,103 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Metrics are those of one manager. They are one collector, to be registered once.
+type Metrics struct {
+	reader client.Reader
+	now    func() time.Time
+
+	rollouts, phases, renders                                      *prometheus.HistogramVec
+	failures, applies, conflicts, collisions, repaired, staleReads *prometheus.CounterVec
+	kinds, managers, phaseNames                                    bounded
+
+	lock sync.Mutex
+	// held are numbers about packages that do not stand in their statuses.
+	held map[string]Held
+	// sizes are those of Revisions, with when they were taken.
+	sizes map[types.UID]size
+}
+
+// Held are numbers about a package that only a pass over it knows.
+type Held struct {
+	// Retained are objects of the target that will stay when the package goes.
+	Retained int
+	// Pending are objects that the teardown of the package waits for.
+	Pending int
+}
+
+// New is a set of metrics about the packages that a reader lists. The reader must be
+// a cache: it is asked at every scrape.
+func New(reader client.Reader) *Metrics {
+	m := &Metrics{
+		reader: reader, now: time.Now,
+		rollouts: rolloutDuration.histogram(), phases: phaseDuration.histogram(), renders: renderDuration.histogram(),
+		failures: probeFailures.counter(), applies: objectApply.counter(), conflicts: objectConflicts.counter(),
+		collisions: collisions.counter(), repaired: driftCorrections.counter(), staleReads: stalenessWaits.counter(),
+		held: map[string]Held{}, sizes: map[types.UID]size{},
+	}
+	m.staleReads.WithLabelValues() // it has one series, which begins at 0
+	return m
+}
+
+func (m *Metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{
+		m.rollouts, m.phases, m.renders, m.failures, m.applies, m.conflicts, m.collisions, m.repaired, m.staleReads, &state{m},
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
+	for _, c := range m.collectors() {
+		c.Describe(descs)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
+	for _, c := range m.collectors() {
+		c.Collect(metrics)
+	}
+}
+
+// Hold takes in what a pass has found about a package.
+func (m *Metrics) Hold(pkg string, held Held) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.held[pkg] = held
+}
+
+// Forget drops every series about a package.
+func (m *Metrics) Forget(pkg string) {
+	for _, vector := range []*prometheus.CounterVec{m.failures, m.collisions, m.repaired} {
+		vector.DeletePartialMatch(prometheus.Labels{"package": pkg})
+	}
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	delete(m.held, pkg)
+}
+
+// Rendered takes in how long a front took to render.
+func (m *Metrics) Rendered(front string, took time.Duration) {
+	m.renders.WithLabelValues(front).Observe(took.Seconds())
+}
+
+// Stale takes in that the cache lagged behind our own write.
+func (m *Metrics) Stale() { m.staleReads.WithLabelValues().Inc() }
+
+func (m *Metrics) heldNow() map[string]Held {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return maps.Clone(m.held)
+}
