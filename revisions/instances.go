@@ -29,7 +29,7 @@ func (e *Engine) instancesLeft(ctx context.Context, definition *unstructured.Uns
 	if neverServed(definition) {
 		return "", nil
 	}
-	version := servedVersion(definition)
+	version := instanceVersion(definition)
 	if version == "" {
 		return "", fmt.Errorf("counting the instances of %s: no version of it is served, so it cannot be seen whether there are any: serve one", gk)
 	}
@@ -61,9 +61,9 @@ func instancesText(found *unstructured.UnstructuredList) string {
 	}
 }
 
-// servedVersion is a served version, that in which the resources are stored if it
+// instanceVersion is a served version, that in which the resources are stored if it
 // is one, as it takes no conversion.
-func servedVersion(definition *unstructured.Unstructured) string {
+func instanceVersion(definition *unstructured.Unstructured) string {
 	versions, _, _ := unstructured.NestedFieldNoCopy(definition.Object, "spec", "versions")
 	list, _ := versions.([]any)
 	best := ""

@@ -6,6 +6,7 @@ package revisions
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,8 +91,8 @@ func TestEngine_InstancesLeft(t *testing.T) {
 			if c.cluster.err != nil && !errors.Is(err, down) {
 				t.Errorf("the error does not say why: %v", err)
 			}
-			if asked := append(c.cluster.asked, ""); asked[0] != c.asked {
-				t.Errorf("asked for %q, want %q", asked[0], c.asked)
+			if asked := strings.Join(c.cluster.asked, ", "); asked != c.asked {
+				t.Errorf("asked for %q, want %q", asked, c.asked)
 			}
 		})
 	}

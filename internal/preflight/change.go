@@ -4,6 +4,8 @@
 package preflight
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,10 +31,10 @@ func (c change) kind() schema.GroupVersionKind { return c.object.Manifest.GroupV
 // changesOf are the changes from what serves to the target, in the target's order.
 func changesOf(target revisions.Revision, serving []revisions.Revision) []change {
 	held := map[revisions.ObjectID]change{}
-	for i := len(serving) - 1; i >= 0; i-- {
-		each(serving[i], func(_ int, id revisions.ObjectID, object revisions.Object) {
-			record, placed := serving[i].Records[id]
-			if placed || serving[i].Succeeded {
+	for _, revision := range slices.Backward(serving) {
+		each(revision, func(_ int, id revisions.ObjectID, object revisions.Object) {
+			record, placed := revision.Records[id]
+			if placed || revision.Succeeded {
 				held[id] = change{before: object.Manifest, uid: record.UID}
 			}
 		})

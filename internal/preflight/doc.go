@@ -31,5 +31,6 @@
 // CustomResourceDefinition that is new or changed is read once. Of other objects,
 // only those are read or tried out whose content changes in a field that may not
 // change, or whose kind the API server alone can judge. A first rollout of
-// built-in kinds by the manager itself costs nothing but the first question.
+// built-in kinds by the manager itself costs nothing but the first question. The
+// numbers of questions and dry runs are bounded; what is beyond, the writes tell.
 package preflight

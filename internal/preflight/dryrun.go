@@ -29,6 +29,9 @@ var builtinGroups = []string{
 	"scheduling.k8s.io", "storage.k8s.io",
 }
 
+// maxTrials is how many changes are tried out. What is beyond, the writes tell.
+const maxTrials = 128
+
 // remedyRefused is what helps against a refusal of the API server.
 const remedyRefused = "correct the manifest; if the field cannot be changed, set onImmutableChange: Replace on the object, or give it another name"
 
@@ -46,9 +49,13 @@ func (c *Checker) checkDryRun(ctx context.Context, in Input, changes []change, f
 		}
 		readmitted = readmitted || changesAdmission(change.id.GroupKind)
 	}
+	tried := 0
 	for _, change := range changes {
 		if change.uid == "" || change.object.Replace || redefined[change.id.GroupKind] || !judgedElsewhere(change) || found.about(change.id) {
 			continue
+		}
+		if tried++; tried > maxTrials {
+			return nil
 		}
 		err := c.tryOut(ctx, change.request(in))
 		if err == nil {

@@ -41,7 +41,8 @@ const (
 type Finding struct {
 	// Check is what it is about.
 	Check Check
-	// Object is what it is found at, zero when it is about the whole content.
+	// Object is what it is found at, or the first of several, zero when it is about
+	// the whole content.
 	Object revisions.ObjectID
 	// Message says what is wrong, with the object. At most [MaxMessage] bytes, and
 	// no value of a Secret.
@@ -88,24 +89,26 @@ func (e *Error) PermissionDenied() bool {
 type findings struct {
 	list []Finding
 	seen map[string]bool
+	// objects are those that something is found about.
+	objects map[revisions.ObjectID]bool
 }
 
 func (f *findings) add(check Check, object revisions.ObjectID, message, remedy string) {
+	if f.seen == nil {
+		f.seen, f.objects = map[string]bool{}, map[revisions.ObjectID]bool{}
+	}
+	f.objects[object] = true
 	message = bounded(message)
 	if f.seen[message] || len(f.list) >= maxFindings {
 		return
-	}
-	if f.seen == nil {
-		f.seen = map[string]bool{}
 	}
 	f.seen[message] = true
 	f.list = append(f.list, Finding{Check: check, Object: object, Message: message, Remedy: remedy})
 }
 
-// about says whether something is found about an object.
-func (f *findings) about(id revisions.ObjectID) bool {
-	return slices.ContainsFunc(f.list, func(finding Finding) bool { return finding.Object == id })
-}
+// about says whether something is found about an object, which then need not be
+// tried out.
+func (f *findings) about(id revisions.ObjectID) bool { return f.objects[id] }
 
 func (f *findings) orNil() error {
 	if len(f.list) == 0 {

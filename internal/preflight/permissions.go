@@ -63,45 +63,59 @@ func (c *Checker) checkPermissions(ctx context.Context, in Input, changes []chan
 func (c *Checker) findMissing(ctx context.Context, in Input, everywhere rights, needs []need, found *findings) error {
 	local := map[string]rights{"": everywhere}
 	questions := 0
-	lacking := map[place][]string{}
+	lacking := map[place]lack{}
 	for _, n := range needs {
-		if n.ids = everywhere.missing(n); len(n.ids) == 0 {
-			continue
+		var err error
+		if n.ids = everywhere.missing(n); len(n.ids) > 0 {
+			n.ids, err = c.missingIn(ctx, local, n, &questions)
 		}
-		here, known := local[n.namespace]
-		if !known && len(local) > maxNamespaces {
-			continue
-		}
-		if !known {
-			var err error
-			if here, err = c.rulesIn(ctx, n.namespace); err != nil {
-				return err
-			}
-			local[n.namespace] = here
-		}
-		n.ids = here.missing(n)
-		if !here.complete {
-			var err error
-			if n.ids, err = c.refused(ctx, n, &questions); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 		if len(n.ids) > 0 {
-			at := place{group: n.group, resource: n.resource, namespace: n.namespace, objects: examples(n.ids), kind: n.ids[0].GroupKind}
-			lacking[at] = append(lacking[at], n.verb)
+			at := place{group: n.group, resource: n.resource, namespace: n.namespace, objects: examples(n.ids)}
+			lacking[at] = lack{verbs: append(lacking[at].verbs, n.verb), ids: n.ids}
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(lacking), compareLacking) {
-		found.add(CheckPermission, revisions.ObjectID{GroupKind: at.kind, Namespace: at.namespace},
-			fmt.Sprintf("%s may not %s %s (%s)", in.identity(), strings.Join(lacking[at], ", "), at, at.objects), grantRemedy(in))
+		message := fmt.Sprintf("%s may not %s %s (%s)", in.identity(), strings.Join(lacking[at].verbs, ", "), at, at.objects)
+		for _, id := range lacking[at].ids {
+			found.add(CheckPermission, id, message, grantRemedy(in))
+		}
 	}
 	return nil
+}
+
+// missingIn are the objects that nothing in their own namespace allows a need for,
+// either. It keeps the rules of the namespace.
+func (c *Checker) missingIn(ctx context.Context, local map[string]rights, n need, questions *int) ([]revisions.ObjectID, error) {
+	here, known := local[n.namespace]
+	if !known {
+		if len(local) > maxNamespaces {
+			return nil, nil
+		}
+		var err error
+		if here, err = c.rulesIn(ctx, n.namespace); err != nil {
+			return nil, err
+		}
+		local[n.namespace] = here
+	}
+	n.ids = here.missing(n)
+	if here.complete || len(n.ids) == 0 {
+		return n.ids, nil
+	}
+	return c.refused(ctx, n, questions)
+}
+
+// lack is what is not allowed in a place, and for which objects.
+type lack struct {
+	verbs []string
+	ids   []revisions.ObjectID
 }
 
 // place is where rights are lacking, and for which objects.
 type place struct {
 	namespace, group, resource, objects string
-	kind                                schema.GroupKind
 }
 
 // String is the resource as RBAC names it: "deployments.apps in namespace x".
@@ -122,7 +136,8 @@ func compareLacking(a, b place) int {
 // beyond the bound is left to the writes.
 func (c *Checker) refused(ctx context.Context, n need, questions *int) ([]revisions.ObjectID, error) {
 	ask := func(name string) (bool, error) {
-		if *questions++; *questions > maxQuestions {
+		*questions++
+		if *questions > maxQuestions {
 			return true, nil
 		}
 		return c.may(ctx, authorizationv1.ResourceAttributes{Namespace: n.namespace, Verb: n.verb, Group: n.group, Resource: n.resource, Name: name})

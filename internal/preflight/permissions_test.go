@@ -177,6 +177,22 @@ func TestCheckPermissions_Grants(t *testing.T) {
 	}
 }
 
+// TestCheckPermissions_GrantsNotTried does not try out what may not be written at
+// all: that is told once.
+func TestCheckPermissions_GrantsNotTried(t *testing.T) {
+	checked := newChecked()
+	checked.who.rules = map[string][]authorizationv1.ResourceRule{"*": {rule("get", rbacGroup, "clusterroles")}}
+	checked.cluster.Fail(revisionstest.Fault{Client: "identity", Verb: revisionstest.VerbApply, Code: 403, Message: "no"})
+	got := checked.found(t, Input{Package: pkg("deployer"), Target: revision(t, 1, reader)})
+	want := []string{"Permission: system:serviceaccount:app:deployer may not create, patch, delete clusterroles.rbac.authorization.k8s.io (reader)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if requests := checked.requests(t); len(requests) > 0 {
+		t.Errorf("tried out: %v", requests)
+	}
+}
+
 // TestCheckPermissions_Unknown is an error, not a finding and not a permission.
 func TestCheckPermissions_Unknown(t *testing.T) {
 	checked := newChecked()

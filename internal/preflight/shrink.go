@@ -25,7 +25,10 @@ func checkShrink(in Input, found *findings) {
 		return
 	}
 	before, after := countOf(current), countOf(in.Target)
-	remedy := fmt.Sprintf("correct the content, or allow exactly this one with the annotation %s: %s on the Package", v1alpha1.AnnotationAllowPrune, in.ContentDigest)
+	remedy := "correct the content"
+	if in.ContentDigest != "" {
+		remedy = fmt.Sprintf("correct the content, or allow exactly this one with the annotation %s: %s on the Package", v1alpha1.AnnotationAllowPrune, in.ContentDigest)
+	}
 	switch {
 	case before > 0 && after == 0:
 		found.add(CheckShrink, revisions.ObjectID{}, fmt.Sprintf("revision %d has no objects, and revision %d has %d", in.Target.Number, current.Number, before), remedy)

@@ -203,7 +203,7 @@ func within(some, all []schema) bool {
 func spelled(s *schema) string {
 	data, err := json.Marshal(s)
 	if err != nil {
-		return fmt.Sprintf("%v", s)
+		return s.String()
 	}
 	var decoded map[string]any
 	if err := json.Unmarshal(data, &decoded); err != nil {
@@ -211,7 +211,7 @@ func spelled(s *schema) string {
 	}
 	data, err = json.Marshal(withoutWords(decoded))
 	if err != nil {
-		return fmt.Sprintf("%v", s)
+		return s.String()
 	}
 	return string(data)
 }
