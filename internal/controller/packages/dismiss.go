@@ -5,13 +5,16 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/revisions"
 )
 
 // dismiss archives the revisions that somebody has deleted, so that their own
@@ -36,6 +39,36 @@ func (w *Worker) dismiss(ctx context.Context, pkg *v1alpha1.Package, line histor
 		all = append(all, *revision)
 	}
 	return history.Sort(pkg, all), nil
+}
+
+// letGoOfDismissed lets go of those that are torn down.
+func (w *Worker) letGoOfDismissed(ctx context.Context, p *pass, known *memory) error {
+	var errs []error
+	p.line.Archived = slices.DeleteFunc(p.line.Archived, func(revision *v1alpha1.Revision) bool {
+		if !isLeaving(revision) || !isOver(p.pkg, revision) {
+			return false
+		}
+		err := w.letRevisionGo(ctx, revision, known)
+		errs = append(errs, err)
+		return err == nil
+	})
+	return errors.Join(errs...)
+}
+
+// overtaken are the objects that revisions newer than the target have put in place
+// and that are being torn down. What older ones have on record of them is out of
+// date: our own entry of managed fields looks the same with another value.
+func (p *pass) overtaken(known *memory) map[revisions.ObjectID]bool {
+	objects := map[revisions.ObjectID]bool{}
+	for _, revision := range p.line.Archiving {
+		if revision.Spec.Revision < p.line.Target.Spec.Revision {
+			continue
+		}
+		for id := range known.recordsOf(revision) {
+			objects[id] = true
+		}
+	}
+	return objects
 }
 
 // isOver says that a revision is torn down, and that its number is not given again

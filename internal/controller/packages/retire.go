@@ -45,6 +45,7 @@ func (w *Worker) retire(ctx context.Context, p *pass, known *memory) error {
 		}
 	}
 	p.sort()
+	errs = append(errs, w.letGoOfDismissed(ctx, p, known))
 	return errors.Join(append(errs, w.prune(ctx, p, known), w.collect(ctx, p.pkg, known))...)
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -57,12 +58,12 @@ func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line histor
 	if p.engine, err = w.Engines.For(pkg.Spec.ServiceAccount); err != nil {
 		return p, err
 	}
+	p.pause = pauseOf(pkg, p.now)
+	p.isPaused = p.pause != nil
 	if line.Target == nil {
 		p.unwatched = w.Watches.Block(string(pkg.UID), pkg.Name, nil)
 		return p, nil
 	}
-	p.pause = pauseOf(pkg, p.now)
-	p.isPaused = p.pause != nil
 	rollout := revisions.Rollout{Owner: ownerOf(pkg), Paused: p.isPaused, Now: p.now.Time}
 	p.target, rollout.Target = w.loadFor(ctx, &p, line.Target, known)
 	if p.withheld = w.withheld(ctx, pkg, line, line.Target, known); p.withheld != "" {
@@ -108,6 +109,10 @@ func (m *memory) take(p *pass, rollout revisions.Rollout) {
 // it, writes nothing for it, and keeps what other revisions hold.
 func (w *Worker) loadFor(ctx context.Context, p *pass, revision *v1alpha1.Revision, known *memory) (loaded, given revisions.Revision) {
 	loaded, err := w.load(ctx, revision, known)
+	if overtaken := p.overtaken(known); len(overtaken) > 0 {
+		loaded.Records = maps.Clone(loaded.Records)
+		maps.DeleteFunc(loaded.Records, func(id revisions.ObjectID, _ revisions.Record) bool { return overtaken[id] })
+	}
 	given = loaded
 	given.Paused = revision.Spec.LifecycleState == v1alpha1.LifecyclePaused
 	if err != nil {
@@ -137,10 +142,7 @@ func (p *pass) judgeUnloaded() {
 // load is a revision as the engine has it. Content never changes, so it is loaded
 // once. With an error it has no phases, and counts as one that has not succeeded.
 func (w *Worker) load(ctx context.Context, revision *v1alpha1.Revision, known *memory) (revisions.Revision, error) {
-	records, newer := known.records[revision.UID]
-	if !newer {
-		records = load.Records(revision.Status)
-	}
+	records := known.recordsOf(revision)
 	loaded, ok := known.loaded[revision.UID]
 	if !ok {
 		var err error
@@ -151,6 +153,14 @@ func (w *Worker) load(ctx context.Context, revision *v1alpha1.Revision, known *m
 	}
 	loaded.Succeeded, loaded.Records = history.Succeeded(revision), records
 	return loaded, nil
+}
+
+// recordsOf are the newest records of what a revision has put in place.
+func (m *memory) recordsOf(revision *v1alpha1.Revision) map[revisions.ObjectID]revisions.Record {
+	if records, newer := m.records[revision.UID]; newer {
+		return records
+	}
+	return load.Records(revision.Status)
 }
 
 func ownerOf(pkg *v1alpha1.Package) revisions.Owner {
