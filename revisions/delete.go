@@ -42,13 +42,29 @@ func (e *Engine) remove(ctx context.Context, in Teardown, phase string, object O
 	case provenAbsent(err):
 		result.State = RemovalGone
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
-		e.judgeNoMatch(ctx, &result, p.kind.GroupKind())
+		if version := e.judgeNoMatch(ctx, &result, p.kind); version != "" {
+			e.removeServed(ctx, in, object, &result, p.kind.GroupKind().WithVersion(version))
+		}
 	case err != nil:
 		result.Err = err
 	default:
 		e.removeCurrent(ctx, in, object, &result, current)
 	}
 	return result
+}
+
+// removeServed takes an object away by another version of its kind than that of
+// the manifest.
+func (e *Engine) removeServed(ctx context.Context, in Teardown, object Object, result *RemovedObject, kind schema.GroupVersionKind) {
+	current, err := e.live(ctx, kind, result.ID)
+	switch {
+	case provenAbsent(err):
+		result.State = RemovalGone
+	case err != nil:
+		result.Err = err
+	default:
+		e.removeCurrent(ctx, in, object, result, current)
+	}
 }
 
 // removeCurrent decides about an object that is there, by its live state.
@@ -160,32 +176,53 @@ func (e *Engine) release(ctx context.Context, result *RemovedObject, owner Owner
 
 // judgeNoMatch proves whether objects of a kind that the API server does not know
 // can exist: they cannot when neither a CustomResourceDefinition defines it nor an
-// aggregated API server is registered for its group.
-func (e *Engine) judgeNoMatch(ctx context.Context, result *RemovedObject, gk schema.GroupKind) {
+// aggregated API server is registered for its group. Where another version than the
+// one that was asked for is served, it is returned, and nothing is judged: a mapper
+// may go on to name the version that is gone.
+func (e *Engine) judgeNoMatch(ctx context.Context, result *RemovedObject, asked schema.GroupVersionKind) string {
+	gk := asked.GroupKind()
 	definitions, err := e.list(ctx, schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
 	if err != nil {
 		result.Err = fmt.Errorf("proving that the kind %s is gone: %w", gk, err)
-		return
+		return ""
 	}
 	for _, definition := range definitions {
 		if defined, ok := definedKind(&definition); ok && defined == gk {
-			result.Err = fmt.Errorf("the kind %s is defined and not served just now", gk)
-			return
+			version := anotherVersion(&definition, asked.Version)
+			if version == "" {
+				result.Err = fmt.Errorf("the kind %s is defined and not served just now", gk)
+			}
+			return version
 		}
 	}
 	services, err := e.list(ctx, schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIServiceList"})
 	// An API server that does not know the kind APIService aggregates nothing.
 	if err != nil && !meta.IsNoMatchError(err) {
 		result.Err = fmt.Errorf("proving that the kind %s is gone: %w", gk, err)
-		return
+		return ""
 	}
 	for _, service := range services {
 		if aggregates(&service, gk.Group) {
 			result.Err = fmt.Errorf("the kind %s may be served by the APIService %s, which does not answer", gk, service.GetName())
-			return
+			return ""
 		}
 	}
 	result.State = RemovalGone
+	return ""
+}
+
+// anotherVersion is a version that a CustomResourceDefinition serves, apart from one;
+// empty when there is none.
+func anotherVersion(definition *unstructured.Unstructured, but string) string {
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, item := range versions {
+		version, _ := item.(map[string]any)
+		name, _ := version["name"].(string)
+		if served, _ := version["served"].(bool); served && name != but {
+			return name
+		}
+	}
+	return ""
 }
 
 // aggregates says whether an APIService hands a group on to another server.

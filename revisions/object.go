@@ -46,15 +46,11 @@ func (e *Engine) placeObject(ctx context.Context, phase string, t *task) *unstru
 	}
 	// A kind that is not served yet is not watched either, and is left to the next
 	// pass.
-	if err := l.served[p.kind]; err != nil {
-		switch {
-		case !meta.IsNoMatchError(err):
-			t.result.Err = fmt.Errorf("looking up its kind: %w", err)
-		case l.brought[p.kind.GroupKind()]:
-			t.result.Waiting = "its CustomResourceDefinition is not served yet"
-		default:
-			t.result.Err = &UnknownKindError{Phase: phase, Object: p.id, Version: p.kind.Version}
-		}
+	if err := l.served[p.kind]; meta.IsNoMatchError(err) {
+		t.unserved(phase)
+		return nil
+	} else if err != nil {
+		t.result.Err = fmt.Errorf("looking up its kind: %w", err)
 		return nil
 	}
 	current, err := e.config.Cache.Get(p.kind, keyOf(p.id))
@@ -66,7 +62,24 @@ func (e *Engine) placeObject(ctx context.Context, phase string, t *task) *unstru
 		Owner: l.owner, Record: l.record(p.id), Now: l.now,
 		CollisionProtection: t.object.CollisionProtection, Retain: t.object.Retain,
 	}
-	return e.act(ctx, t, current)
+	state := e.act(ctx, t, current)
+	// A mapper may not have noticed that the kind is gone.
+	if apierrors.IsNotFound(t.result.Err) && !provenAbsent(t.result.Err) {
+		t.unserved(phase)
+		return nil
+	}
+	return state
+}
+
+// unserved says that the API server does not serve the object's kind.
+func (t *task) unserved(phase string) {
+	p := t.object.prepared
+	t.result.Err = nil
+	if t.line.brought[p.kind.GroupKind()] {
+		t.result.Waiting = "its CustomResourceDefinition is not served yet"
+	} else {
+		t.result.Err = &UnknownKindError{Phase: phase, Object: p.id, Version: p.kind.Version}
+	}
 }
 
 // ask decides on the state given.

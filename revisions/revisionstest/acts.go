@@ -70,17 +70,12 @@ func (p *player) set(words, _ []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	states := map[string]map[string]any{
-		"ready":    {"ready": true, "serving": true},
-		"updating": {"ready": false, "serving": true},
-		"broken":   {"ready": false, "serving": false},
+	switch state := words[2]; state {
+	case "ready", "updating", "broken":
+		return "", p.target.SetStatus(n.kind, n.id(), state == "ready", state != "broken")
+	default:
+		return "", fmt.Errorf("the state %s is none of ready, updating and broken", state)
 	}
-	state, known := states[words[2]]
-	if !known {
-		return "", fmt.Errorf("the state %s is none of ready, updating and broken", words[2])
-	}
-	p.cluster.SetStatus(n.id(), state)
-	return "", nil
 }
 
 func (p *player) delete(words, _ []string) (string, error) {
@@ -122,12 +117,12 @@ func (p *player) fail(words, _ []string) (string, error) {
 			fault.Message = strings.TrimSpace(fault.Message + " " + word)
 		}
 	}
-	p.cluster.Fail(fault)
+	p.target.Journal.Fail(fault)
 	return "", nil
 }
 
 func (p *player) heal([]string, []string) (string, error) {
-	p.cluster.Heal()
+	p.target.Journal.Heal()
 	return "", nil
 }
 
@@ -142,18 +137,15 @@ func (p *player) serve(words, _ []string) (string, error) {
 	if !known {
 		return "", fmt.Errorf("%s is none of yes, no and unreachable", words[1])
 	}
-	kind := parseKind(words[0])
-	if kind.Version != "" && serving == Served {
-		p.cluster.kinds.add(kind, true)
-	}
-	p.cluster.Serve(kind.GroupKind(), serving)
-	return "", nil
+	return "", p.target.Serve(parseKind(words[0]), serving)
 }
 
 // collect lets the garbage collector look at the objects of owners that are gone.
 func (p *player) collect([]string, []string) (string, error) {
 	for _, uid := range p.gone {
-		p.cluster.CollectGarbage(uid)
+		if err := p.target.Collect(uid); err != nil {
+			return "", err
+		}
 	}
 	p.gone = nil
 	return "", nil
@@ -167,18 +159,19 @@ func (p *player) clock(words, _ []string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the duration: %w", err)
 	}
-	p.cluster.Advance(by)
+	p.now = p.now.Add(by)
+	p.target.Advance(by)
 	return "", nil
 }
 
 // subject reads an object and who acts on it, "user" unless it says "as NAME".
-func (p *player) subject(words []string) (notation, *Client, error) {
+func (p *player) subject(words []string) (notation, ReadWriter, error) {
 	who := "user"
 	if len(words) > 2 && words[len(words)-2] == "as" {
 		who, words = words[len(words)-1], words[:len(words)-2]
 	}
 	n, err := parseNotation(strings.Join(words, " "))
-	return n, p.cluster.Client(who), err
+	return n, p.target.Client(who), err
 }
 
 func numberOf(words []string) (int64, error) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,7 +34,7 @@ var (
 
 // Get reads an object.
 func (c *Client) Get(ctx context.Context, key types.NamespacedName, obj client.Object, _ ...client.GetOption) error {
-	object, request, err := c.request(ctx, VerbGet, obj)
+	object, request, err := requestOf(ctx, c.name, VerbGet, obj)
 	if err != nil {
 		return err
 	}
@@ -56,21 +57,18 @@ func (c *Client) List(ctx context.Context, list client.ObjectList, options ...cl
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("listing: %w", err)
 	}
-	all, ok := list.(*unstructured.UnstructuredList)
-	if !ok {
-		return fmt.Errorf("listing into a %T: use *unstructured.UnstructuredList", list)
+	all, request, err := listOf(c.name, list, options)
+	if err != nil {
+		return err
 	}
-	gvk := all.GroupVersionKind()
-	gvk.Kind = gvk.Kind[:len(gvk.Kind)-len("List")]
-	selected := (&client.ListOptions{}).ApplyOptions(options)
-	request := Request{Client: c.name, Verb: VerbList, Object: revisions.ObjectID{GroupKind: gvk.GroupKind(), Namespace: selected.Namespace}}
+	gvk := request.Object.WithVersion(all.GroupVersionKind().Version)
 	return c.cluster.answer(request, func() (string, error) {
 		if err := c.cluster.checkServed(request, gvk.Version); err != nil {
 			return "", err
 		}
 		all.Items = nil
 		for _, id := range slices.SortedFunc(maps.Keys(c.cluster.objects), compareIDs) {
-			if id.GroupKind != gvk.GroupKind() || selected.Namespace != "" && selected.Namespace != id.Namespace {
+			if id.GroupKind != gvk.GroupKind() || request.Object.Namespace != "" && request.Object.Namespace != id.Namespace {
 				continue
 			}
 			item := unstructured.Unstructured{}
@@ -82,56 +80,74 @@ func (c *Client) List(ctx context.Context, list client.ObjectList, options ...cl
 	})
 }
 
+// listOf is a list that a client asks for.
+func listOf(name string, list client.ObjectList, options []client.ListOption) (*unstructured.UnstructuredList, Request, error) {
+	all, ok := list.(*unstructured.UnstructuredList)
+	if !ok {
+		return nil, Request{}, fmt.Errorf("listing into a %T: use *unstructured.UnstructuredList", list)
+	}
+	gk := all.GroupVersionKind().GroupKind()
+	gk.Kind = strings.TrimSuffix(gk.Kind, "List")
+	selected := (&client.ListOptions{}).ApplyOptions(options)
+	return all, Request{Client: name, Verb: VerbList, Object: revisions.ObjectID{GroupKind: gk, Namespace: selected.Namespace}}, nil
+}
+
 // Patch applies a server-side apply or a merge patch. A forced apply takes fields
 // from others, one that is not forced is refused.
 func (c *Client) Patch(ctx context.Context, obj client.Object, patch client.Patch, options ...client.PatchOption) error {
+	object, write, err := patchOf(ctx, c.name, obj, patch, options)
+	if err != nil {
+		return err
+	}
+	return c.write(object, write)
+}
+
+// patchOf is a patch that a client sends.
+func patchOf(ctx context.Context, name string, obj client.Object, patch client.Patch, options []client.PatchOption) (*unstructured.Unstructured, write, error) {
 	given := (&client.PatchOptions{}).ApplyOptions(options)
 	verb := VerbPatch
 	if patch.Type() == types.ApplyPatchType {
 		verb = VerbApply
 	}
-	object, request, err := c.request(ctx, verb, obj)
+	object, request, err := requestOf(ctx, name, verb, obj)
 	if err != nil {
-		return err
+		return nil, write{}, err
 	}
 	data, err := patch.Data(obj)
 	if err != nil {
-		return fmt.Errorf("encoding the patch: %w", err)
+		return nil, write{}, fmt.Errorf("encoding the patch: %w", err)
 	}
 	body := map[string]any{}
 	if err := json.Unmarshal(data, &body); err != nil {
-		return fmt.Errorf("reading the patch: %w", err)
+		return nil, write{}, fmt.Errorf("reading the patch: %w", err)
 	}
-	write := write{request: request, body: integers(body), version: object.GroupVersionKind().Version, manager: given.FieldManager, force: given.Force != nil && *given.Force}
-	write.request.DryRun = len(given.DryRun) > 0
-	return c.write(object, write)
+	request.DryRun = len(given.DryRun) > 0
+	w := newWrite(request, integers(body), object.GroupVersionKind().Version, given.FieldManager)
+	w.force = given.Force != nil && *given.Force
+	return object, w, nil
 }
 
 // Create creates an object.
 func (c *Client) Create(ctx context.Context, obj client.Object, options ...client.CreateOption) error {
 	given := (&client.CreateOptions{}).ApplyOptions(options)
-	object, request, err := c.request(ctx, VerbCreate, obj)
+	object, request, err := requestOf(ctx, c.name, VerbCreate, obj)
 	if err != nil {
 		return err
 	}
-	return c.write(object, write{request: request, body: object.DeepCopy().Object, version: object.GroupVersionKind().Version, manager: given.FieldManager})
+	return c.write(object, newWrite(request, object.DeepCopy().Object, object.GroupVersionKind().Version, given.FieldManager))
 }
 
 // Update replaces an object.
 func (c *Client) Update(ctx context.Context, obj client.Object, options ...client.UpdateOption) error {
 	given := (&client.UpdateOptions{}).ApplyOptions(options)
-	object, request, err := c.request(ctx, VerbUpdate, obj)
+	object, request, err := requestOf(ctx, c.name, VerbUpdate, obj)
 	if err != nil {
 		return err
 	}
-	return c.write(object, write{request: request, body: object.DeepCopy().Object, version: object.GroupVersionKind().Version, manager: given.FieldManager})
+	return c.write(object, newWrite(request, object.DeepCopy().Object, object.GroupVersionKind().Version, given.FieldManager))
 }
 
 func (c *Client) write(object *unstructured.Unstructured, w write) error {
-	if w.manager == "" {
-		w.manager = c.name
-	}
-	w.request.Condition = w.condition()
 	return c.cluster.answer(w.request, func() (string, error) {
 		next, effect, err := c.cluster.write(w)
 		if err != nil {
@@ -145,19 +161,25 @@ func (c *Client) write(object *unstructured.Unstructured, w write) error {
 // Delete deletes an object, or marks it for deletion when it has finalizers.
 func (c *Client) Delete(ctx context.Context, obj client.Object, options ...client.DeleteOption) error {
 	given := (&client.DeleteOptions{}).ApplyOptions(options)
-	object, request, err := c.request(ctx, VerbDelete, obj)
+	object, request, err := requestOf(ctx, c.name, VerbDelete, obj)
 	if err != nil {
 		return err
 	}
-	if given.Preconditions != nil && given.Preconditions.UID != nil && given.Preconditions.ResourceVersion != nil {
-		request.Condition = "if unchanged"
-	}
+	request.Condition = deleteCondition(given)
 	return c.cluster.answer(request, func() (string, error) {
 		if err := c.cluster.checkServed(request, object.GroupVersionKind().Version); err != nil {
 			return "", err
 		}
 		return c.cluster.delete(request, given.Preconditions)
 	})
+}
+
+// deleteCondition is the precondition of a delete, in words.
+func deleteCondition(given *client.DeleteOptions) string {
+	if given.Preconditions == nil || given.Preconditions.UID == nil || given.Preconditions.ResourceVersion == nil {
+		return ""
+	}
+	return ifUnchanged
 }
 
 // Apply is not offered; use Patch with an apply patch.
@@ -170,7 +192,7 @@ func (c *Client) DeleteAllOf(context.Context, client.Object, ...client.DeleteAll
 	return errors.New("deleting several objects is not offered: use Delete")
 }
 
-func (c *Client) request(ctx context.Context, verb string, obj client.Object) (*unstructured.Unstructured, Request, error) {
+func requestOf(ctx context.Context, client, verb string, obj client.Object) (*unstructured.Unstructured, Request, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, Request{}, fmt.Errorf("%s: %w", verb, err)
 	}
@@ -178,7 +200,7 @@ func (c *Client) request(ctx context.Context, verb string, obj client.Object) (*
 	if !ok {
 		return nil, Request{}, fmt.Errorf("a request with a %T: use *unstructured.Unstructured", obj)
 	}
-	return object, Request{Client: c.name, Verb: verb, Object: revisions.IDOf(object)}, nil
+	return object, Request{Client: client, Verb: verb, Object: revisions.IDOf(object)}, nil
 }
 
 // renderInto fills an object with the state in the object's API version.

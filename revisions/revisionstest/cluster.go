@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,16 +20,16 @@ import (
 
 // Cluster is an API server in memory. It is safe for concurrent use.
 type Cluster struct {
+	Journal
+
 	kinds *kinds
 
-	mu       sync.Mutex
-	now      time.Time
-	version  int
-	uids     int
-	objects  map[revisions.ObjectID]*stored
-	events   []event
-	requests []Request
-	faults   []*Fault
+	// The lock of the journal guards the rest.
+	now     time.Time
+	version int
+	uids    int
+	objects map[revisions.ObjectID]*stored
+	events  []event
 }
 
 // event is the state of an object after a change, or the last one before it was
@@ -40,11 +39,14 @@ type event struct {
 	deleted bool
 }
 
+// epoch is when the clocks of clusters and scripts begin.
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // New is a cluster with the namespaces "default" and "app". Its clock stands at
 // the start of 2026 and moves only with [Cluster.Advance]: as on a real cluster,
 // much happens within the second that is the unit of managedFields.
 func New() *Cluster {
-	c := &Cluster{kinds: newKinds(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), version: 100, objects: map[revisions.ObjectID]*stored{}}
+	c := &Cluster{kinds: newKinds(), now: epoch, version: 100, objects: map[revisions.ObjectID]*stored{}}
 	for _, name := range []string{"default", "app"} {
 		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
 		c.store(revisions.IDOf(object), nil, &stored{object: object})
@@ -169,7 +171,7 @@ func (c *Cluster) remove(id revisions.ObjectID) {
 		return
 	}
 	gk, _ := definedKind(gone.object)
-	c.kinds.drop(gk)
+	c.kinds.end(gk)
 	for _, other := range slices.SortedFunc(maps.Keys(c.objects), compareIDs) {
 		if other.GroupKind == gk {
 			c.remove(other)

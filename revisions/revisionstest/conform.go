@@ -208,7 +208,7 @@ func printState(object *unstructured.Unstructured) string {
 	s.takeManagers(managed)
 	var b strings.Builder
 	fields := leavesOf(object.Object)
-	for _, at := range fields.names() {
+	for _, at := range fields.printed() {
 		fmt.Fprintf(&b, "%s%s\n", printField(at, fields[at]), s.printOwners(at))
 	}
 	return b.String()

@@ -47,7 +47,11 @@ var builtin = []string{
 
 // kind is a kind that the cluster knows.
 type kind struct {
-	versions   []string
+	// versions are those that the mapper has learned of. As the one of
+	// controller-runtime, it forgets none, whatever becomes of the definition.
+	versions []string
+	// ended are those of them that are served no longer.
+	ended      []string
 	namespaced bool
 	serving    Serving
 }
@@ -87,6 +91,7 @@ func (k *kinds) add(gvk schema.GroupVersionKind, namespaced bool) {
 	if !slices.Contains(known.versions, gvk.Version) {
 		known.versions = append(known.versions, gvk.Version)
 	}
+	known.ended = slices.DeleteFunc(known.ended, func(version string) bool { return version == gvk.Version })
 }
 
 func (k *kinds) serve(gk schema.GroupKind, serving Serving) {
@@ -97,31 +102,40 @@ func (k *kinds) serve(gk schema.GroupKind, serving Serving) {
 	}
 }
 
-func (k *kinds) drop(gk schema.GroupKind) {
+// end says that no version of a kind is served any longer.
+func (k *kinds) end(gk schema.GroupKind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.known, gk)
+	if known := k.known[gk]; known != nil {
+		known.ended = slices.Clone(known.versions)
+	}
 }
 
 // define takes in the versions that a CustomResourceDefinition serves.
 func (k *kinds) define(definition *unstructured.Unstructured) {
 	gk, namespaced := definedKind(definition)
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	serving := Served
-	k.mu.Lock()
-	if known := k.known[gk]; known != nil {
-		serving = known.serving
+	k.end(gk)
+	for version, served := range definedVersions(definition) {
+		if served {
+			k.add(gk.WithVersion(version), namespaced)
+		}
 	}
-	k.mu.Unlock()
-	k.drop(gk)
+}
+
+// definedVersions are the versions of a CustomResourceDefinition, and whether they
+// are served.
+func definedVersions(definition *unstructured.Unstructured) map[string]bool {
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	all := map[string]bool{}
 	for _, item := range versions {
 		version, _ := item.(map[string]any)
 		name, _ := version["name"].(string)
-		if served, set := version["served"].(bool); name != "" && (served || !set) {
-			k.add(gk.WithVersion(name), namespaced)
+		served, set := version["served"].(bool)
+		if name != "" {
+			all[name] = served || !set
 		}
 	}
-	k.serve(gk, serving)
+	return all
 }
 
 func definedKind(definition *unstructured.Unstructured) (schema.GroupKind, bool) {
@@ -168,8 +182,9 @@ func (k *kinds) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.REST
 	return nil, &meta.NoKindMatchError{GroupKind: gk, SearchedVersions: versions}
 }
 
-func (k *kinds) reachable(gk schema.GroupKind) bool {
+func (k *kinds) reachable(gvk schema.GroupVersionKind) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.known[gk] != nil && k.known[gk].serving == Served
+	known := k.known[gvk.GroupKind()]
+	return known != nil && known.serving == Served && !slices.Contains(known.ended, gvk.Version)
 }

@@ -131,7 +131,11 @@ func (n notation) value(field, value string) any {
 	case n.kind.GroupKind() == definitionKind && field == "versions":
 		versions := []any{}
 		for version := range strings.SplitSeq(value, ",") {
-			versions = append(versions, map[string]any{"name": version, "served": true})
+			name, unserved := strings.CutPrefix(version, "-")
+			versions = append(versions, map[string]any{
+				"name": name, "served": !unserved, "storage": len(versions) == 0,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			})
 		}
 		return versions
 	case field == "finalizers", field == "ownerReferences", field == "managedFields":
@@ -196,6 +200,9 @@ func (n notation) revisionObject() (revisions.Object, error) {
 	}
 	if _, probed := n.flags["probe"]; probed {
 		object.Probe, object.Serving = statusProbe("ready"), statusProbe("serving")
+		if n.kind.GroupKind() == definitionKind {
+			object.Probe, object.Serving = probes.Func(established), probes.Func(established)
+		}
 	}
 	return object, nil
 }
@@ -212,6 +219,17 @@ func statusProbe(field string) probes.Probe {
 		}
 		return probes.Result{Status: probes.True}
 	})
+}
+
+// established says whether a CustomResourceDefinition is served.
+func established(object *unstructured.Unstructured) probes.Result {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, item := range conditions {
+		if condition, ok := item.(map[string]any); ok && condition["type"] == "Established" && condition["status"] == "True" {
+			return probes.Result{Status: probes.True}
+		}
+	}
+	return probes.Result{Status: probes.Unknown, Message: "it has no status yet"}
 }
 
 // parsePhases reads the body of the command "revision": lines that begin with

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,8 @@ import (
 
 // Options say how a script is played.
 type Options struct {
+	// Target is what the script is played on. nil means a cluster in memory, a new one.
+	Target *Target
 	// Concurrency is how many objects the engine takes on at once. 0 means one, in
 	// which case the order of the requests is always the same.
 	Concurrency int
@@ -34,11 +37,12 @@ const engineClient = "engine"
 // the revisions of a line, their records and whether they have succeeded.
 type player struct {
 	options Options
-	cluster *Cluster
-	cache   *Cache
+	target  *Target
+	cache   Watcher
 	engine  *revisions.Engine
 	owner   revisions.Owner
-	owners  int
+	// now is the time of the passes. It stands still but for the command "clock".
+	now time.Time
 	// line are the revisions that are not archived, newest first.
 	line []*member
 	// gone are owners whose objects the garbage collector has not looked at.
@@ -80,7 +84,10 @@ var commands = map[string]func(p *player, words []string, body []string) (string
 }
 
 func newPlayer(options Options) (*player, error) {
-	p := &player{options: options, cluster: New()}
+	p := &player{options: options, target: options.Target, now: epoch}
+	if p.target == nil {
+		p.target = New().Target()
+	}
 	if _, err := p.newOwner(nil, nil); err != nil {
 		return nil, err
 	}
@@ -93,6 +100,9 @@ func (p *player) play(b block) (string, error) {
 	handler, known := commands[words[0]]
 	if !known {
 		return "", fmt.Errorf("there is no such command: use one of %s", strings.Join(slices.Sorted(maps.Keys(commands)), ", "))
+	}
+	if err := p.target.Settle(); err != nil {
+		return "", err
 	}
 	return handler(p, words[1:], b.body)
 }
@@ -136,7 +146,7 @@ func (p *player) pass(words, _ []string) (string, error) {
 	if len(active) == 0 {
 		return "", errors.New("there is no active revision")
 	}
-	in := revisions.Rollout{Owner: p.owner, Target: active[0].Revision, Paused: slices.Contains(words, "paused"), Now: p.cluster.Now()}
+	in := revisions.Rollout{Owner: p.owner, Target: active[0].Revision, Paused: slices.Contains(words, "paused"), Now: p.now}
 	for _, m := range active[1:] {
 		in.Serving = append(in.Serving, m.Revision)
 	}
@@ -226,22 +236,21 @@ func (p *player) newOwner([]string, []string) (string, error) {
 	if p.owner.UID != "" {
 		p.gone = append(p.gone, p.owner.UID)
 	}
-	p.owners++
-	p.owner = revisions.Owner{
-		APIVersion: "strata.run/v1alpha1", Kind: "Package", Name: "demo",
-		UID: types.UID(fmt.Sprintf("owner-%d", p.owners)), Label: "strata.run/package",
-	}
 	p.line = nil
-	return "", nil
+	var err error
+	p.owner, err = p.target.NewOwner()
+	return "", err
 }
 
 // restart starts the engine anew, with an empty cache.
 func (p *player) restart([]string, []string) (string, error) {
-	p.cache = NewCache(p.cluster, "strata.run/package")
-	client := p.cluster.Client(engineClient)
+	client := p.target.Client(engineClient)
 	var err error
+	if p.cache, err = p.target.NewCache(); err != nil {
+		return "", err
+	}
 	p.engine, err = revisions.New(revisions.Config{
-		Writer: client, Live: client, Cache: p.cache, Mapper: p.cluster.Mapper(), Concurrency: max(1, p.options.Concurrency),
+		Writer: client, Live: client, Cache: p.cache, Mapper: p.target.Mapper, Concurrency: max(1, p.options.Concurrency),
 	})
 	return "", err
 }

@@ -5,6 +5,7 @@ package revisionstest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -79,7 +80,7 @@ func printTeardown(number int64, result revisions.TeardownResult, err error) str
 
 // printRequests are the requests of the engine since the last command.
 func (p *player) printRequests() string {
-	requests := p.cluster.Requests(engineClient)
+	requests := p.target.Journal.Requests(engineClient)
 	if len(requests) == 0 {
 		return "no request\n"
 	}
@@ -104,9 +105,13 @@ func printError(err error) string {
 
 // show prints an object with who owns its fields, or all objects in brief.
 func (p *player) show(words, _ []string) (string, error) {
+	objects, err := p.target.Objects()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
 	if len(words) == 0 {
-		var b strings.Builder
-		for _, object := range p.cluster.Objects() {
+		for _, object := range objects {
 			b.WriteString(printBrief(object))
 		}
 		return b.String(), nil
@@ -115,13 +120,12 @@ func (p *player) show(words, _ []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p.cluster.mu.Lock()
-	defer p.cluster.mu.Unlock()
-	found := p.cluster.objects[n.id()]
-	if found == nil {
-		return "absent\n", nil
+	for _, object := range objects {
+		if revisions.IDOf(object) == n.id() {
+			return printState(object), nil
+		}
 	}
-	return printState(found.render()), nil
+	return "absent\n", nil
 }
 
 // printBrief is an object on one line.
@@ -132,12 +136,24 @@ func printBrief(object *unstructured.Unstructured) string {
 	}
 	fields := leavesOf(object.Object)
 	var parts []string
-	for _, at := range fields.names() {
+	for _, at := range fields.printed() {
 		if object.GetKind() != definitionKind.Kind || strings.HasPrefix(string(at), "f:metadata") {
 			parts = append(parts, printField(at, fields[at]))
 		}
 	}
 	return text + ": " + strings.Join(parts, ", ") + "\n"
+}
+
+// printed are the paths in the order in which they are printed, which must not
+// depend on the UIDs of owners.
+func (l leaves) printed() []path {
+	return slices.SortedFunc(maps.Keys(l), func(a, b path) int {
+		list := path("f:metadata\nf:ownerReferences\n")
+		if strings.HasPrefix(string(a), string(list)) && strings.HasPrefix(string(b), string(list)) {
+			return strings.Compare(printField(a, l[a]), printField(b, l[b]))
+		}
+		return strings.Compare(string(a), string(b))
+	})
 }
 
 func printField(at path, value any) string {

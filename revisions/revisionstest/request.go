@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -89,28 +90,37 @@ type Fault struct {
 	hits int
 }
 
+// Journal keeps the requests of clients, and makes some of them fail. It is safe
+// for concurrent use.
+type Journal struct {
+	// mu is held for as long as a request takes.
+	mu       sync.Mutex
+	requests []Request
+	faults   []*Fault
+}
+
 // Fail adds a fault, which stays until it has hit as often as it says or
-// [Cluster.Heal] is called.
-func (c *Cluster) Fail(fault Fault) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.faults = append(c.faults, &fault)
+// [Journal.Heal] is called.
+func (j *Journal) Fail(fault Fault) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.faults = append(j.faults, &fault)
 }
 
 // Heal ends all faults.
-func (c *Cluster) Heal() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.faults = nil
+func (j *Journal) Heal() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.faults = nil
 }
 
 // Requests are the requests of a client since the last time they were asked for,
 // in the order in which they were answered.
-func (c *Cluster) Requests(client string) []Request {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (j *Journal) Requests(client string) []Request {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	var own []Request
-	c.requests = slices.DeleteFunc(c.requests, func(r Request) bool {
+	j.requests = slices.DeleteFunc(j.requests, func(r Request) bool {
 		if r.Client == client {
 			own = append(own, r)
 		}
@@ -121,10 +131,10 @@ func (c *Cluster) Requests(client string) []Request {
 
 // answer runs a request under the lock, with the faults that hit it, and logs it.
 // do returns what changed.
-func (c *Cluster) answer(r Request, do func() (string, error)) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	fault := c.fault(r)
+func (j *Journal) answer(r Request, do func() (string, error)) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	fault := j.fault(r)
 	var err error
 	if fault == nil || fault.After {
 		r.Effect, err = do()
@@ -133,12 +143,12 @@ func (c *Cluster) answer(r Request, do func() (string, error)) error {
 		err = statusError(fault.Code, r, cmp.Or(fault.Message, "it was told to fail"))
 	}
 	r.Code = codeOf(r, err)
-	c.requests = append(c.requests, r)
+	j.requests = append(j.requests, r)
 	return err
 }
 
-func (c *Cluster) fault(r Request) *Fault {
-	for _, fault := range c.faults {
+func (j *Journal) fault(r Request) *Fault {
+	for _, fault := range j.faults {
 		if !fault.matches(r) {
 			continue
 		}
@@ -198,14 +208,12 @@ func statusError(code int32, r Request, message string) error {
 	return failure(code, reasons[code], message)
 }
 
-// immutableUID is what an API server answers to a write of another object.
-func immutableUID(r Request) error { return immutableField(r, "metadata.uid") }
-
-// immutableField is the answer to whoever changes a field that cannot be changed.
-func immutableField(r Request, field string) error {
-	text := field + ": Invalid value: field is immutable"
-	return failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf("%s %q is invalid: %s", r.Object.GroupKind, r.Object.Name, text),
-		metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: field, Message: "Invalid value: field is immutable"})
+// immutableField is the answer to whoever changes a field that cannot be changed,
+// an object's UID among them.
+func immutableField(r Request, field string, value any) error {
+	message := fmt.Sprintf("Invalid value: %q: field is immutable", fmt.Sprint(value))
+	return failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf("%s %q is invalid: %s: %s", r.Object.GroupKind, r.Object.Name, field, message),
+		metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: field, Message: message})
 }
 
 // alreadyExists is what an API server answers to a create.
@@ -214,8 +222,13 @@ func alreadyExists(r Request) error {
 }
 
 // pathNotFound is what an API server answers for a path that it does not serve.
-func pathNotFound() error {
-	return failure(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource",
+func pathNotFound(r Request) error {
+	verb := r.Verb
+	if verb == VerbApply {
+		verb = VerbPatch
+	}
+	message := strings.TrimRight(fmt.Sprintf("the server could not find the requested resource (%s %s %s", verb, resourceOf(r), r.Object.Name), " ") + ")"
+	return failure(http.StatusNotFound, metav1.StatusReasonNotFound, message,
 		metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Message: "404 page not found"})
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/revisions"
 )
 
 const (
@@ -66,15 +68,14 @@ func (s *stored) disown(p path, name, operation string) {
 }
 
 // settle drops the managers that own nothing any more and metadata that is empty,
-// and does what the API server does to a Secret.
+// and does what the API server does to a Secret and a Namespace.
 func (s *stored) settle() {
-	metadata, _ := s.object.Object["metadata"].(map[string]any)
-	maps.DeleteFunc(metadata, func(_ string, value any) bool {
-		fields, isMap := value.(map[string]any)
-		list, isList := value.([]any)
-		return isMap && len(fields) == 0 || isList && len(list) == 0
-	})
+	s.dropEmpty()
 	s.managers = slices.DeleteFunc(s.managers, func(m manager) bool { return len(m.fields) == 0 })
+	if revisions.IDOf(s.object).GroupKind == namespaceKind {
+		set(s.object.Object, "f:metadata\nf:labels\nf:kubernetes.io/metadata.name", s.object.GetName())
+		set(s.object.Object, "f:spec\nf:finalizers", []any{"kubernetes"})
+	}
 	if s.object.GetKind() != "Secret" || s.object.GetAPIVersion() != "v1" {
 		return
 	}
@@ -84,6 +85,16 @@ func (s *stored) settle() {
 		set(s.object.Object, path("f:data\nf:"+key), base64.StdEncoding.EncodeToString([]byte(plain)))
 	}
 	delete(s.object.Object, "stringData")
+}
+
+// dropEmpty drops the metadata that is empty.
+func (s *stored) dropEmpty() {
+	metadata, _ := s.object.Object["metadata"].(map[string]any)
+	maps.DeleteFunc(metadata, func(_ string, value any) bool {
+		fields, isMap := value.(map[string]any)
+		list, isList := value.([]any)
+		return isMap && len(fields) == 0 || isList && len(list) == 0
+	})
 }
 
 // render is the object as an API server sends it.

@@ -4,6 +4,7 @@
 package revisionstest
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -24,6 +25,21 @@ type write struct {
 	force   bool
 }
 
+// The conditions of writes, in words.
+const (
+	ifAbsent    = "if absent"
+	ifUnchanged = "if unchanged"
+	ifTheSame   = "if the same"
+)
+
+// newWrite is a write of a client, which is its own field manager unless it names
+// one.
+func newWrite(request Request, body map[string]any, version, manager string) write {
+	w := write{request: request, body: body, version: version, manager: cmp.Or(manager, request.Client)}
+	w.request.Condition = w.condition()
+	return w
+}
+
 func (w write) meta(field string) string {
 	value, _, _ := unstructured.NestedString(w.body, "metadata", field)
 	return value
@@ -34,11 +50,11 @@ func (w write) condition() string {
 	uid, version := w.meta("uid"), w.meta("resourceVersion")
 	switch {
 	case version == "1" && uid == "":
-		return "if absent"
+		return ifAbsent
 	case version != "":
-		return "if unchanged"
+		return ifUnchanged
 	case uid != "":
-		return "if the same"
+		return ifTheSame
 	default:
 		return ""
 	}
@@ -53,7 +69,7 @@ func (c *Cluster) write(w write) (*stored, string, error) {
 	if err := c.checkPreconditions(w, before); err != nil {
 		return nil, "", err
 	}
-	next := &stored{object: w.blank()}
+	next := &stored{object: blank(w.request.Object.WithVersion(w.version), w.request.Object)}
 	if before != nil {
 		next = before.clone()
 	}
@@ -98,8 +114,8 @@ func (c *Cluster) checkServed(r Request, version string) error {
 	if _, err := c.kinds.RESTMapping(r.Object.GroupKind, version); err != nil {
 		return err
 	}
-	if !c.kinds.reachable(r.Object.GroupKind) {
-		return pathNotFound()
+	if !c.kinds.reachable(r.Object.WithVersion(version)) {
+		return pathNotFound(r)
 	}
 	return nil
 }
@@ -128,7 +144,7 @@ func (c *Cluster) checkPreconditions(w write, before *stored) error {
 	case version != "" && version != before.object.GetResourceVersion():
 		return statusError(409, r, "the object has been modified; please apply your changes to the latest version and try again")
 	case uid != "" && uid != string(before.object.GetUID()):
-		return immutableUID(r)
+		return immutableField(r, "metadata.uid", uid)
 	}
 	return nil
 }
@@ -175,6 +191,7 @@ func (c *Cluster) own(w write, before, next *stored) {
 	if before != nil {
 		had = leavesOf(before.object.Object)
 	}
+	next.dropEmpty()
 	has := leavesOf(next.object.Object)
 	metadata, _ := w.body["metadata"].(map[string]any)
 	unset(next.object.Object, "f:metadata\nf:managedFields")
@@ -247,16 +264,6 @@ func (c *Cluster) delete(r Request, condition *metav1.Preconditions) (string, er
 	return "marked for deletion", nil
 }
 
-func (w write) blank() *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(w.request.Object.WithVersion(w.version))
-	object.SetName(w.request.Object.Name)
-	if w.request.Object.Namespace != "" {
-		object.SetNamespace(w.request.Object.Namespace)
-	}
-	return object
-}
-
 // validate refuses what no API server takes.
 func validate(r Request, object *unstructured.Unstructured) error {
 	controllers := slices.DeleteFunc(object.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.Controller == nil || !*ref.Controller })
@@ -280,7 +287,7 @@ func validateUpdate(r Request, before, after *unstructured.Unstructured) error {
 	if equal(old, next) {
 		return nil
 	}
-	return immutableField(r, "spec.selector")
+	return immutableField(r, "spec.selector", next)
 }
 
 // merge is a JSON merge patch. Identity and what only the API server sets stay.
