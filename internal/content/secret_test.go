@@ -81,7 +81,9 @@ func TestPacker_Secrets(t *testing.T) {
 }
 
 func TestPacker_SecretDigests(t *testing.T) {
-	one := func(value string) render.Phase { return render.Phase{Name: "one", Objects: objectsOf(secretOf("a", value))} }
+	one := func(value string) render.Phase {
+		return render.Phase{Name: "one", Objects: objectsOf(secretOf("a", value))}
+	}
 	base := mustPack(t, keyed(1), one(canary))
 	if again := mustPack(t, keyed(1), one(canary)); !cmp.Equal(base, again) {
 		t.Error("equal content is packed in another way")

@@ -39,8 +39,6 @@ const manager = "system:serviceaccount:strata-system:strata-manager"
 
 var (
 	plane *localplane.Plane
-	// planeContext ends with the plane.
-	planeContext context.Context
 	// admin may do everything, and is not the manager.
 	admin client.Client
 )
@@ -61,7 +59,6 @@ func run(m *testing.M) int {
 func withCluster(tests func() int) (code int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	planeContext = ctx
 	stages, err := simulate.Istiod()
 	if err != nil {
 		return 1, err
@@ -86,6 +83,7 @@ func withCluster(tests func() int) (code int, err error) {
 	if err := startManager(ctx); err != nil {
 		return 1, err
 	}
+	restartManager = func() error { return errors.Join(stopManager(), startManager(ctx)) }
 	code = tests()
 	return code, stopManager()
 }
@@ -139,9 +137,13 @@ func applyFiles(ctx context.Context, files fs.FS, pattern string) error {
 	return nil
 }
 
-// stopManager ends the manager that runs, and returns its end. A test that starts
-// it again must not run beside others.
-var stopManager func() error
+var (
+	// stopManager ends the manager that runs, and returns its end.
+	stopManager func() error
+	// restartManager does so and starts another one. A test that calls it must not
+	// run beside others.
+	restartManager func() error
+)
 
 // startManager runs the manager in this process, with its shipped rights.
 func startManager(ctx context.Context) error {

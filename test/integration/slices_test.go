@@ -212,8 +212,7 @@ func largeRevision(t *testing.T, ns string, objects, written int, render func(ch
 		t.Errorf("the changed object has %q after the rollback", got)
 	}
 
-	must(t, stopManager())
-	must(t, startManager(planeContext))
+	must(t, restartManager())
 	drifted := configMap(t, ns, "object-1")
 	drifted.Data["value"] = "drift"
 	must(t, admin.Update(t.Context(), drifted))

@@ -13,9 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -24,10 +22,7 @@ import (
 	"github.com/strata-run/strata/internal/render"
 )
 
-var (
-	errRefused   = errors.New("the API server says no")
-	errImmutable = apierrors.NewInvalid(schema.GroupKind{Kind: "ObjectSlice"}, "sha256-1", nil)
-)
+var errRefused = errors.New("the API server says no")
 
 func want[V any](t *testing.T, reason, what string, want, got V) {
 	t.Helper()

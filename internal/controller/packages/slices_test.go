@@ -83,14 +83,16 @@ func TestWorker_Collects(t *testing.T) {
 		"UnseenRevision": {
 			reason: "a revision that the cache does not know refers to it", after: 2 * store.Grace, want: []string{"web"},
 			change: func(l *line, first *v1alpha1.Revision) {
-				list := &v1alpha1.RevisionList{}
-				if err := l.api.List(l.t.Context(), list); err != nil {
-					l.t.Fatal(err)
-				}
-				l.stale = list.Items
 				third := l.written(3)
 				third.Spec.Phases = first.Spec.Phases
-				l.create(third)
+				l.loop.Worker.(*Worker).Live = interceptor.NewClient(l.api, interceptor.Funcs{
+					List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+						if revisions, ok := list.(*v1alpha1.RevisionList); ok {
+							defer func() { revisions.Items = append(revisions.Items, *third) }()
+						}
+						return c.List(ctx, list, options...)
+					},
+				})
 			},
 		},
 		"UnknownRevisions": {
