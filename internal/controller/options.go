@@ -5,6 +5,7 @@ package controller
 
 import (
 	"fmt"
+	"net"
 
 	"github.com/spf13/pflag"
 
@@ -24,8 +25,18 @@ type Options struct {
 	// LeaderElect lets only one of several managers act.
 	LeaderElect bool
 
-	// MetricsAddress is where metrics are served; 0 serves none.
+	// MetricsAddress is where metrics are served; 0 serves none. Without
+	// MetricsSecure it has to be a loopback address.
 	MetricsAddress string
+
+	// MetricsSecure serves metrics over HTTPS, and only to those whom the API server
+	// knows and lets get the path /metrics.
+	MetricsSecure bool
+
+	// MetricsCertificates is a folder with tls.crt and tls.key for MetricsSecure. They
+	// are read again when they change. Empty stands for a certificate that the manager
+	// signs itself.
+	MetricsCertificates string
 
 	// HealthAddress is where /healthz and /readyz are served; 0 serves none.
 	HealthAddress string
@@ -48,6 +59,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "the manager's own namespace, for its lease and Secrets")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let only one of several managers act")
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "address to serve metrics on; 0 serves none")
+	fs.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure, "serve metrics over HTTPS, to those who may get /metrics")
+	fs.StringVar(&o.MetricsCertificates, "metrics-cert-dir", o.MetricsCertificates, "folder with tls.crt and tls.key for --metrics-secure; empty makes a certificate of its own")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "address to serve /healthz and /readyz on; 0 serves none")
 }
 
@@ -56,8 +69,21 @@ func (o Options) Validate() error {
 	if _, err := gatewayclass.AppVersion(o.IstioVersion); err != nil {
 		return fmt.Errorf("--istio-version: %w", err)
 	}
+	if o.MetricsAddress != "0" && !o.MetricsSecure && !isLoopback(o.MetricsAddress) {
+		return fmt.Errorf("--metrics-bind-address %s would show metrics to everyone who can reach it: add --metrics-secure, or take a loopback address such as 127.0.0.1:8080", o.MetricsAddress)
+	}
 	if o.LeaderElect && o.Namespace == "" {
 		return fmt.Errorf("--namespace is required with --leader-elect: the lease lives there")
 	}
 	return nil
+}
+
+// isLoopback says whether only this machine can reach an address.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -20,6 +20,14 @@ package controller
 // +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=gatewayclasses/status,verbs=patch
 // +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=gatewayclasses/finalizers,verbs=update
 //
+// Who asks for metrics is asked about at the API server. Events about our own kinds,
+// which are cluster-scoped, stand in the namespace default; the like of an event that
+// was recorded already is counted with a patch.
+//
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
+//
 // Role strata-manager-operands: the objects of packages. Which kinds these are is
 // only known when a revision is made, and a revision may bring its own kinds, so
 // the groups and resources cannot be listed. An apply needs create and patch;

@@ -37,11 +37,10 @@ type Held struct {
 	Pending int
 }
 
-// New is a set of metrics about the packages that a reader lists. The reader must be
-// a cache: it is asked at every scrape.
-func New(reader client.Reader) *Metrics {
+// New is a set of metrics.
+func New() *Metrics {
 	m := &Metrics{
-		reader: reader, now: time.Now,
+		now:      time.Now,
 		rollouts: rolloutDuration.histogram(), phases: phaseDuration.histogram(), renders: renderDuration.histogram(),
 		failures: probeFailures.counter(), applies: objectApply.counter(), conflicts: objectConflicts.counter(),
 		collisions: collisions.counter(), repaired: driftCorrections.counter(), staleReads: stalenessWaits.counter(),
@@ -56,6 +55,10 @@ func (m *Metrics) collectors() []prometheus.Collector {
 		m.rollouts, m.phases, m.renders, m.failures, m.applies, m.conflicts, m.collisions, m.repaired, m.staleReads, &state{m},
 	}
 }
+
+// ReadFrom says what lists the packages and revisions that are told of. It must be a
+// cache, as it is asked at every scrape, and be set before the first of them.
+func (m *Metrics) ReadFrom(reader client.Reader) { m.reader = reader }
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {

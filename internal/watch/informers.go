@@ -26,7 +26,7 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
-// Config is what informers work with. Every field is required.
+// Config is what informers work with. Every field is required but the last.
 type Config struct {
 	// Dynamic and Metadata send the lists and watches.
 	Dynamic  dynamic.Interface
@@ -38,6 +38,9 @@ type Config struct {
 	// Notify is called with the label's value when an object has changed. It must
 	// not block.
 	Notify func(value string)
+	// Ahead is called whenever the answer to our own write is newer than the informer,
+	// and used instead. It must not block. Optional.
+	Ahead func()
 }
 
 // Informers are the informers of a process. They implement revisions.Cache.
@@ -255,6 +258,9 @@ func (i *Informers) Get(gvk schema.GroupVersionKind, key types.NamespacedName) (
 	if missed || seen != nil && !newer(own, seen) {
 		delete(i.written, at)
 		return seen, nil
+	}
+	if i.config.Ahead != nil {
+		i.config.Ahead()
 	}
 	return own, nil
 }

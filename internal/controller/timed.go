@@ -1,0 +1,26 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/metrics"
+	"github.com/strata-run/strata/internal/render"
+)
+
+// timed is a front whose renderings are timed.
+func timed[P client.Object](meter *metrics.Metrics, f front.Front[P]) front.Front[P] {
+	of := f.Render
+	f.Render = func(resources []P, existing []v1alpha1.Package) ([]render.Package, error) {
+		began := time.Now()
+		defer func() { meter.Rendered(f.Name, time.Since(began)) }()
+		return of(resources, existing)
+	}
+	return f
+}
