@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/revisions"
@@ -102,6 +103,17 @@ func TestCheckDefinitions_Unknown(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCheckDefinitions_Unserved does not take a path that is not found for a
+// definition that does not exist.
+func TestCheckDefinitions_Unserved(t *testing.T) {
+	checked := newChecked()
+	checked.cluster.Serve(schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, revisionstest.Unreachable)
+	var held *Error
+	if err := checked.Check(t.Context(), Input{Package: pkg(""), Target: revision(t, 2, widgets("", "v1"))}); err == nil || asError(err, &held) {
+		t.Errorf("got %v, want an error that is no finding", err)
 	}
 }
 

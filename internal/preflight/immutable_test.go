@@ -44,6 +44,7 @@ func TestCheckImmutable(t *testing.T) {
 		"StatefulReplicas": {reason: "template and replicas may change", before: stateful("replicas: 1, template: {metadata: {labels: {a: b}}}"), target: stateful("replicas: 2, template: {metadata: {labels: {a: c}}}")},
 		"JobTemplate":      {reason: "a Job runs what it was made for", before: job("template: {spec: {containers: [{name: c, image: a}]}}"), live: job("template: {metadata: {labels: {controller-uid: u}}, spec: {dnsPolicy: ClusterFirst, containers: [{name: c, image: a, imagePullPolicy: Always}]}}"), target: job("template: {spec: {containers: [{name: c, image: b}]}}"), want: `Immutable: Job.batch app/x: .spec.template.spec.containers[0].image cannot be changed: it is "a" and would be "b"`},
 		"JobZero":          {reason: "a zero value that the API server leaves out is no change", before: job("template: {spec: {containers: [{name: c}]}}"), live: job("template: {spec: {containers: [{name: c}]}}"), target: job("template: {spec: {hostNetwork: false, containers: [{name: c}]}}")},
+		"JobContainerLess": {reason: "one container less is another template", before: job("template: {spec: {containers: [{name: c}, {name: d}]}}"), target: job("template: {spec: {containers: [{name: c}]}}"), want: `Immutable: Job.batch app/x: .spec.template.spec.containers cannot be changed: it is [{"name":"c"},{"name":"d"}] and would be [{"name":"c"}]`},
 		"JobSuspended":     {reason: "one that has not started may be changed", before: job("suspend: true, template: {spec: {priority: 1}}"), target: job("suspend: true, template: {spec: {priority: 2}}")},
 		"JobCompletions":   {reason: "how often it has to succeed", before: job("completions: 1"), target: job("completions: 2"), want: "Immutable: Job.batch app/x: .spec.completions cannot be changed: it is 1 and would be 2"},
 		"JobIndexed":       {reason: "an indexed one is elastic", before: job("completionMode: Indexed, completions: 1"), target: job("completionMode: Indexed, completions: 2")},
@@ -113,6 +114,24 @@ func TestCheckImmutable_Gone(t *testing.T) {
 	}
 }
 
+// TestCheckImmutable_Newest compares with what the newest revision holds the object
+// to, though an older one is still active.
+func TestCheckImmutable_Newest(t *testing.T) {
+	checked := newChecked()
+	older := checked.inPlace(t, revision(t, 1, object("batch/v1", "Job", "spec: {completions: 2}")))
+	newer := revision(t, 2, object("batch/v1", "Job", "spec: {completions: 3}"))
+	newer.Records = older.Records
+	target := revision(t, 3, object("batch/v1", "Job", "spec: {completions: 3}"))
+	in := Input{Package: pkg(""), Target: target, Serving: []revisions.Revision{newer, older}}
+	if got := checked.found(t, in); got != nil {
+		t.Errorf("found %v in what does not change", got)
+	}
+	in.Serving = []revisions.Revision{older, newer}
+	if got := checked.found(t, in); len(got) != 1 {
+		t.Errorf("found %v in a change", got)
+	}
+}
+
 // TestCheckImmutable_Cost reads only what may be refused, and nothing in a first
 // rollout.
 func TestCheckImmutable_Cost(t *testing.T) {
@@ -178,6 +197,18 @@ func TestCheckDryRun(t *testing.T) {
 				t.Errorf("%s: tried out: %v", c.reason, tried)
 			}
 		})
+	}
+}
+
+// TestCheckDryRun_Replace tries nothing out that is deleted and created anew.
+func TestCheckDryRun_Replace(t *testing.T) {
+	checked := newChecked()
+	before := checked.inPlace(t, revision(t, 1, definition, widget))
+	target := revision(t, 2, definition, strings.Replace(widget, "size: 1", "size: 2", 1))
+	target.Phases[0].Objects[1].Replace = true
+	checked.found(t, Input{Package: pkg(""), Target: target, Serving: []revisions.Revision{before}})
+	if got := checked.requests(t); len(got) > 0 {
+		t.Errorf("tried out: %v", got)
 	}
 }
 
