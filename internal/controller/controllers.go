@@ -144,12 +144,12 @@ func packageWorker(ctx context.Context, mgr manager.Manager, contents *store.Con
 		Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mgr.GetRESTMapper(), Label: v1alpha1.LabelPackage,
 		Notify: func(name string) { changes <- event.TypedGenericEvent[string]{Object: name} },
 	})
-	engines, err := newEngines(mgr, informers)
+	identities, err := newIdentities(mgr, informers)
 	if err != nil {
 		return nil, nil, err
 	}
 	return &packages.Worker{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Contents: contents, Engines: engines, Watches: informers, Now: time.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Contents: contents, Identities: identities, Watches: informers, Now: time.Now,
 	}, changes, nil
 }
 

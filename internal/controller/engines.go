@@ -12,65 +12,70 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/packages"
+	"github.com/strata-run/strata/internal/preflight"
 	"github.com/strata-run/strata/revisions"
 )
 
-// mostIdentities bounds how many ServiceAccounts have an engine ready. One that is
-// dropped is made again when it is needed, which costs no request.
+// mostIdentities bounds how many ServiceAccounts are kept ready. One that is dropped
+// is made again when it is needed, which costs no request.
 const mostIdentities = 256
 
-// engines makes an engine for each identity. They share the watches, what is known
-// of kinds, and the connections to the API server.
-type engines struct {
+// identities makes an identity for each ServiceAccount. They share the watches, what
+// is known of kinds, and the connections to the API server.
+type identities struct {
 	manager manager.Manager
-	// shared is the configuration of the manager's own engine.
-	shared revisions.Config
+	watches revisions.Cache
+	own     packages.Identity
 
 	lock sync.Mutex
-	own  *revisions.Engine
-	made map[v1alpha1.ServiceAccountReference]*revisions.Engine
+	made map[v1alpha1.ServiceAccountReference]packages.Identity
 }
 
-func newEngines(mgr manager.Manager, watches revisions.Cache) (*engines, error) {
-	e := &engines{manager: mgr, made: map[v1alpha1.ServiceAccountReference]*revisions.Engine{}, shared: revisions.Config{
-		Writer: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: watches, Mapper: mgr.GetRESTMapper(),
-	}}
+func newIdentities(mgr manager.Manager, watches revisions.Cache) (*identities, error) {
+	i := &identities{manager: mgr, watches: watches, made: map[v1alpha1.ServiceAccountReference]packages.Identity{}}
 	var err error
-	if e.own, err = revisions.New(e.shared); err != nil {
-		return nil, fmt.Errorf("creating the engine: %w", err)
-	}
-	return e, nil
+	i.own, err = i.identity(mgr.GetClient(), mgr.GetAPIReader())
+	return i, err
 }
 
-// For is the engine that writes, and reads live, as a ServiceAccount, or as the
-// manager. Whether the account exists or may do anything shows with its requests.
-func (e *engines) For(account *v1alpha1.ServiceAccountReference) (*revisions.Engine, error) {
+// For is a ServiceAccount, or the manager. Whether the account exists or may do
+// anything shows with its requests.
+func (i *identities) For(account *v1alpha1.ServiceAccountReference) (packages.Identity, error) {
 	if account == nil {
-		return e.own, nil
+		return i.own, nil
 	}
-	e.lock.Lock()
-	defer e.lock.Unlock()
-	if engine, ok := e.made[*account]; ok {
-		return engine, nil
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	if identity, ok := i.made[*account]; ok {
+		return identity, nil
 	}
-	as, err := impersonating(e.manager, *account)
+	as, err := impersonating(i.manager, *account)
 	if err != nil {
-		return nil, err
+		return packages.Identity{}, err
 	}
-	config := e.shared
-	config.Writer, config.Live = as, as
-	engine, err := revisions.New(config)
+	identity, err := i.identity(as, as)
 	if err != nil {
-		return nil, fmt.Errorf("creating the engine of ServiceAccount %s/%s: %w", account.Namespace, account.Name, err)
+		return packages.Identity{}, err
 	}
-	for other := range e.made {
-		if len(e.made) < mostIdentities {
+	for other := range i.made {
+		if len(i.made) < mostIdentities {
 			break
 		}
-		delete(e.made, other)
+		delete(i.made, other)
 	}
-	e.made[*account] = engine
-	return engine, nil
+	i.made[*account] = identity
+	return identity, nil
+}
+
+// identity is whoever the clients act as.
+func (i *identities) identity(writer client.Client, live client.Reader) (packages.Identity, error) {
+	mapper := i.manager.GetRESTMapper()
+	engine, err := revisions.New(revisions.Config{Writer: writer, Live: live, Cache: i.watches, Mapper: mapper})
+	if err != nil {
+		return packages.Identity{}, fmt.Errorf("creating the engine: %w", err)
+	}
+	return packages.Identity{Engine: engine, Checker: &preflight.Checker{Live: live, Writer: writer, Mapper: mapper}}, nil
 }
 
 // impersonating is a client that acts as a ServiceAccount. The API server adds the

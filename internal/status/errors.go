@@ -14,6 +14,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/internal/preflight"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -22,6 +23,7 @@ func errorReason(err error) string {
 	var invalid *revisions.ValidationError
 	var unusable *load.InvalidError
 	var unavailable *content.UnavailableError
+	var held *preflight.Error
 	switch {
 	case err == nil:
 		return ""
@@ -29,16 +31,19 @@ func errorReason(err error) string {
 		return v1alpha1.ReasonInvalidSpec
 	case errors.As(err, &unavailable):
 		return v1alpha1.ReasonContentUnavailable
-	case isDenied(err):
+	case errors.As(err, &held) && !held.PermissionDenied():
+		return v1alpha1.ReasonPreflightFailed
+	case held != nil, isDenied(err):
 		return v1alpha1.ReasonPermissionDenied
 	default:
 		return v1alpha1.ReasonRolloutError
 	}
 }
 
-// errorMessage is an error's text, with the remedy that its reason has.
-func errorMessage(reason string, err error) string {
-	if reason != v1alpha1.ReasonPermissionDenied {
+// errorMessage is an error's text, with the remedy if it does not tell that itself.
+func errorMessage(err error) string {
+	var held *preflight.Error
+	if errors.As(err, &held) || !isDenied(err) {
 		return err.Error()
 	}
 	return err.Error() + ": grant the right to the package's identity, or name another one in spec.serviceAccount; it is tried again at least once a minute"

@@ -219,7 +219,7 @@ func progressing(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Ob
 		return no(v1alpha1.ReasonObjectCollisions, sentence(*collision)+heldText(o.Held))
 	}
 	if o.Err != nil && !complete {
-		return no(reason, errorMessage(reason, o.Err)+heldText(o.Held))
+		return no(reason, errorMessage(o.Err)+heldText(o.Held))
 	}
 	if rolledOut {
 		return no(v1alpha1.ReasonRolledOut, "revision "+describe(revision)+" is rolled out"+leavingText(revision))

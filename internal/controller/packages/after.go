@@ -26,6 +26,9 @@ func (p *pass) after(known *memory) time.Duration {
 			after = soonest(after, max(object.Retry.Sub(p.now.Time), time.Second))
 		}
 	})
+	if isHeldBack(p.err) {
+		after = soonest(after, max(known.checked.again.Sub(p.now.Time), time.Second))
+	}
 	if len(p.line.Waiting) > 0 && history.Succeeded(p.line.Target) {
 		after = soonest(after, settle) // it is the turn of what waits
 	}

@@ -49,7 +49,8 @@ func (w *Worker) withheld(ctx context.Context, pkg *v1alpha1.Package, line histo
 	if !history.CanWithhold(pkg) || len(known.records[revision.UID]) > 0 {
 		return ""
 	}
-	return line.Withheld(pkg, revision, w.digest(ctx, revision, known))
+	digest, _ := w.digest(ctx, revision, known)
+	return line.Withheld(pkg, revision, digest)
 }
 
 // activate activates a revision that has waited for approval. Others stay as they
@@ -71,14 +72,14 @@ func (w *Worker) activate(ctx context.Context, revision *v1alpha1.Revision, know
 
 // digest is that of a revision's content. It is worked out once where the revision
 // does not tell it, and is empty for content that cannot be had.
-func (w *Worker) digest(ctx context.Context, revision *v1alpha1.Revision, known *memory) string {
+func (w *Worker) digest(ctx context.Context, revision *v1alpha1.Revision, known *memory) (string, error) {
 	digest, ok := known.digests[revision.UID]
 	if !ok {
 		var err error
 		if digest, err = load.Digest(ctx, w.Contents, revision); err != nil {
-			return ""
+			return "", err
 		}
 		known.digests[revision.UID] = digest
 	}
-	return digest
+	return digest, nil
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/loop"
+	"github.com/strata-run/strata/internal/preflight"
 	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/internal/store"
 	"github.com/strata-run/strata/revisions"
@@ -49,6 +50,9 @@ type line struct {
 	refuse func(write string) error
 	// stale, when set, is what lists of revisions return.
 	stale []v1alpha1.Revision
+	// checks are what was asked before a first write, finding what it is answered with.
+	checks  []preflight.Input
+	finding error
 	// noIdentity, when set, is why no identity can be taken on.
 	noIdentity error
 	// blockers are the objects of others that are watched.
@@ -68,18 +72,25 @@ func (l *line) Block(_, _ string, blockers []revisions.Blocker) error {
 // Release implements Watches.
 func (l *line) Release(user string) { l.released = append(l.released, user) }
 
-// For implements Engines: a ServiceAccount is a client of its own to the cluster.
-func (l *line) For(account *v1alpha1.ServiceAccountReference) (*revisions.Engine, error) {
+// Check implements Checker.
+func (l *line) Check(_ context.Context, in preflight.Input) error {
+	l.checks = append(l.checks, in)
+	return l.finding
+}
+
+// For implements Identities: a ServiceAccount is a client of its own to the cluster.
+func (l *line) For(account *v1alpha1.ServiceAccountReference) (Identity, error) {
 	name := "strata"
 	if account != nil {
 		name = account.Namespace + ":" + account.Name
 	}
 	if l.noIdentity != nil {
-		return nil, l.noIdentity
+		return Identity{}, l.noIdentity
 	}
-	return revisions.New(revisions.Config{
+	engine, err := revisions.New(revisions.Config{
 		Writer: l.cluster.Client(name), Live: l.cluster.Client(name), Cache: l.cache, Mapper: l.cluster.Mapper(),
 	})
+	return Identity{Engine: engine, Checker: l}, err
 }
 
 func newLine(t *testing.T, spec v1alpha1.PackageSpec) *line {
@@ -111,7 +122,7 @@ func (l *line) restart() {
 	contents := &store.Contents{Client: api, Live: l.api, Namespace: "strata-system", Now: func() time.Time { return l.now }}
 	l.loop = &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{
 		Client: api,
-		Worker: &Worker{Client: api, Live: l.api, Contents: contents, Engines: l, Watches: l, Now: func() time.Time { return l.now }},
+		Worker: &Worker{Client: api, Live: l.api, Contents: contents, Identities: l, Watches: l, Now: func() time.Time { return l.now }},
 	}
 }
 

@@ -34,6 +34,8 @@ type memory struct {
 	uncollected time.Duration
 	// digests are those of contents whose revisions do not tell them.
 	digests map[types.UID]string
+	// checked is what was found before the first write of the target's content.
+	checked checked
 	// records are newer than what the status holds.
 	records map[types.UID]map[revisions.ObjectID]revisions.Record
 	// firstSeen and wrote space the writes of a status that only tells of progress.

@@ -28,11 +28,19 @@ type Watches interface {
 	Release(user string)
 }
 
-// Engines are the engines of identities.
-type Engines interface {
-	// For is the engine whose writes, and whose live reads, are made as a
-	// ServiceAccount. Nil stands for the manager itself.
-	For(account *v1alpha1.ServiceAccountReference) (*revisions.Engine, error)
+// Identities are whom packages act as.
+type Identities interface {
+	// For is a ServiceAccount. Nil stands for the manager itself.
+	For(account *v1alpha1.ServiceAccountReference) (Identity, error)
+}
+
+// Identity is whom every write of an object, and every live read that decides about
+// one, is made as.
+type Identity struct {
+	// Engine rolls out and tears down.
+	Engine *revisions.Engine
+	// Checker looks at content before its first write.
+	Checker Checker
 }
 
 // Worker rolls out packages. Every field is required but the last two.
@@ -43,8 +51,8 @@ type Worker struct {
 	Live client.Reader
 	// Contents are where revisions keep what does not stand in them.
 	Contents *store.Contents
-	// Engines roll out and tear down.
-	Engines Engines
+	// Identities are whom packages act as.
+	Identities Identities
 	// Watches are given up when a package is gone.
 	Watches Watches
 	// Now is the clock.

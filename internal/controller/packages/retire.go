@@ -108,7 +108,7 @@ func (w *Worker) takeDown(ctx context.Context, p *pass, revision *v1alpha1.Revis
 	loaded, err := w.placed(ctx, revision, known)
 	var result revisions.TeardownResult
 	if err == nil {
-		result, err = p.engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: loaded, Keep: keep})
+		result, err = p.identity.Engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: loaded, Keep: keep})
 	}
 	p.removed[revision.UID] = result.Objects
 	written, writeErr := w.writeStatus(ctx, revision, status.ForArchiving(revision, result, err, p.now), known)

@@ -24,10 +24,11 @@ import (
 
 // pass carries what one pass finds from stage to stage.
 type pass struct {
-	pkg    *v1alpha1.Package
-	line   history.Line
-	now    metav1.Time
-	engine *revisions.Engine
+	pkg  *v1alpha1.Package
+	line history.Line
+	now  metav1.Time
+	// identity is whom the pass acts as.
+	identity Identity
 	// target and serving are the active revisions as the engine has them, without
 	// phases where they could not be loaded.
 	target  revisions.Revision
@@ -55,7 +56,7 @@ type pass struct {
 func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (pass, error) {
 	p := pass{pkg: pkg, line: line, now: w.now(), unloaded: map[int64]error{}, doings: doings{removed: map[types.UID][]revisions.RemovedObject{}}}
 	var err error
-	if p.engine, err = w.Engines.For(pkg.Spec.ServiceAccount); err != nil {
+	if p.identity, err = w.Identities.For(pkg.Spec.ServiceAccount); err != nil {
 		return p, err
 	}
 	p.pause = pauseOf(pkg, p.now)
@@ -72,13 +73,14 @@ func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line histor
 		p.pause = &v1alpha1.Pause{Reason: status.PausedRevision(line.Target)}
 	}
 	if rollout.Target.Paused || p.isPaused || pkg.Spec.OnFailure == v1alpha1.FailureRollback {
-		p.digest = w.digest(ctx, line.Target, known)
+		p.digest, _ = w.digest(ctx, line.Target, known) // what keeps it from being read is in unloaded
 	}
 	for _, revision := range line.Serving {
 		loaded, given := w.loadFor(ctx, &p, revision, known)
 		p.serving, rollout.Serving = append(p.serving, loaded), append(rollout.Serving, given)
 	}
-	p.result, p.err = p.engine.Reconcile(ctx, rollout)
+	rollout.Preflight = func(ctx context.Context) error { return w.check(ctx, &p, rollout, known) }
+	p.result, p.err = p.identity.Engine.Reconcile(ctx, rollout)
 	if err := p.unloaded[line.Target.Spec.Revision]; err != nil {
 		p.err = err
 	}
@@ -239,7 +241,7 @@ func (p *pass) retryable() error {
 			}
 		}
 	}
-	return errors.Join(slices.DeleteFunc(errs, isInvalid)...)
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return isInvalid(err) || isHeldBack(err) })...)
 }
 
 // isInvalid says that an error is about content that can never be rolled out.

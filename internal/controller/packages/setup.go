@@ -59,10 +59,15 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes <-c
 	return nil
 }
 
-// finalizing lets through the deletion of a package, and changes of its
-// finalizers, which leave the generation alone.
+// finalizing lets through the deletion of a package, and changes of its finalizers
+// and of the annotations that checks depend on, which leave the generation alone.
 var finalizing = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
+		for _, annotation := range checkAnnotations {
+			if e.ObjectOld.GetAnnotations()[annotation] != e.ObjectNew.GetAnnotations()[annotation] {
+				return true
+			}
+		}
 		return len(e.ObjectOld.GetFinalizers()) != len(e.ObjectNew.GetFinalizers()) ||
 			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 	},

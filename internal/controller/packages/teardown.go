@@ -28,7 +28,7 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 	if !controllerutil.ContainsFinalizer(pkg, v1alpha1.FinalizerTeardown) {
 		return loop.Outcome{Gone: true}, nil
 	}
-	engine, err := w.Engines.For(pkg.Spec.ServiceAccount)
+	identity, err := w.Identities.For(pkg.Spec.ServiceAccount)
 	if err != nil {
 		return w.failed(pkg, err)
 	}
@@ -37,7 +37,7 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 		loaded, err := w.placed(ctx, revision, known)
 		var result revisions.TeardownResult
 		if err == nil {
-			result, err = engine.Teardown(ctx, revisions.Teardown{
+			result, err = identity.Engine.Teardown(ctx, revisions.Teardown{
 				Owner: ownerOf(pkg), Revision: loaded, Orphan: orphans(pkg),
 			})
 		}

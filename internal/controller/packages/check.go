@@ -1,0 +1,83 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/preflight"
+	"github.com/strata-run/strata/revisions"
+)
+
+// Checker looks at content before its first write.
+type Checker interface {
+	// Check says what would be refused or do harm, with a *preflight.Error, or what
+	// could not be looked at.
+	Check(ctx context.Context, in preflight.Input) error
+}
+
+// checkAnnotations are those of a package that a check depends on.
+var checkAnnotations = []string{v1alpha1.AnnotationAllowPrune, v1alpha1.AnnotationCRDUpgradeSafety}
+
+// checked is the last answer of a checker.
+type checked struct {
+	// question tells apart what was asked.
+	question question
+	// err is the answer, times how often it was the same, and again when it is asked
+	// for anew. An answer without an error is final.
+	err   error
+	times int
+	again time.Time
+}
+
+// question is all of a package and a revision that an answer depends on. The world may
+// have changed besides.
+type question struct {
+	revision    types.UID
+	generation  int64
+	annotations [2]string
+}
+
+// check asks the checker before the first write of the target's content, and again
+// when the package has changed, or now and then while the answer is no.
+func (w *Worker) check(ctx context.Context, p *pass, rollout revisions.Rollout, known *memory) error {
+	asked := question{revision: p.line.Target.UID, generation: p.pkg.Generation}
+	for i, annotation := range checkAnnotations {
+		asked.annotations[i] = p.pkg.Annotations[annotation]
+	}
+	last := &known.checked
+	if last.question != asked {
+		*last = checked{question: asked, again: p.now.Time}
+	} else if last.err == nil && last.times > 0 || p.now.Time.Before(last.again) {
+		return last.err
+	}
+	digest, err := w.digest(ctx, p.line.Target, known)
+	if err != nil {
+		return fmt.Errorf("working out the digest of revision %d: %w", p.line.Target.Spec.Revision, err)
+	}
+	last.err = p.identity.Checker.Check(ctx, preflight.Input{
+		Package: p.pkg, Target: rollout.Target, Serving: rollout.Serving, ContentDigest: digest,
+	})
+	last.times++
+	last.again = p.now.Add(heldDelay(last.times))
+	if last.err != nil && !isHeldBack(last.err) {
+		// Nothing is known. It is asked for again as often as anything that fails.
+		err := last.err
+		*last = checked{}
+		return err
+	}
+	return last.err
+}
+
+// isHeldBack says that an error is the answer of a check.
+func isHeldBack(err error) bool {
+	var held *preflight.Error
+	return errors.As(err, &held)
+}
