@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -27,9 +30,13 @@ import (
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/controller/packages"
+	"github.com/strata-run/strata/internal/metrics"
 	"github.com/strata-run/strata/internal/store"
 	"github.com/strata-run/strata/internal/watch"
 )
+
+// reportingController is who reports events.
+const reportingController = "strata.run/manager"
 
 // Run runs every controller until the context ends. It refuses settings that
 // cannot work before it starts anything.
@@ -42,11 +49,17 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	// The API server's own priority and fairness spaces requests; a limit on top of
 	// it only makes rollouts slow.
 	config.QPS, config.Burst = -1, 0
-	mgr, err := newManager(config, o)
+	meter := metrics.New()
+	mgr, err := newManager(config, meter, o)
 	if err != nil {
 		return err
 	}
-	if err := setup(ctx, mgr, o); err != nil {
+	meter.ReadFrom(mgr.GetCache())
+	if err := ctrlmetrics.Registry.Register(meter); err != nil {
+		return fmt.Errorf("registering the metrics: %w", err)
+	}
+	defer ctrlmetrics.Registry.Unregister(meter)
+	if err := setup(ctx, mgr, meter, o); err != nil {
 		return err
 	}
 	if err := mgr.Start(ctx); err != nil {
@@ -55,7 +68,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	return nil
 }
 
-func newManager(connection *rest.Config, o Options) (manager.Manager, error) {
+func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, gatewayv1.Install} {
 		if err := add(scheme); err != nil {
@@ -76,11 +89,11 @@ func newManager(connection *rest.Config, o Options) (manager.Manager, error) {
 		GracefulShutdownTimeout:       &shutdown,
 		Controller:                    config.Controller{SkipNameValidation: &anyName},
 		HealthProbeBindAddress:        o.HealthAddress,
-		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+		Metrics:                       metricsServer(o),
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{
-				&v1alpha1.Revision{}: {Transform: dropHistory},
+				&v1alpha1.Revision{}: {Transform: dropHistory(meter)},
 				// Of Secrets, those that hold manifests, and of these the metadata.
 				secrets: {Namespaces: map[string]cache.Config{o.Namespace: {FieldSelector: holdManifests}}},
 			},
@@ -100,21 +113,33 @@ func newManager(connection *rest.Config, o Options) (manager.Manager, error) {
 
 // dropHistory keeps the content of torn-down revisions out of the cache: nobody
 // reads it but a rollback, which reads it live. What it refers to is kept, as that
-// must not be collected.
-func dropHistory(object any) (any, error) {
-	if revision, ok := object.(*v1alpha1.Revision); ok {
-		revision.ManagedFields = nil
-		if revision.Status.ArchivedAt != nil {
-			revision.Spec.Phases, revision.Spec.Probes = content.OnlyReferences(revision.Spec.Phases), nil
+// must not be collected. It is measured before.
+func dropHistory(meter *metrics.Metrics) toolscache.TransformFunc {
+	return func(object any) (any, error) {
+		if revision, ok := object.(*v1alpha1.Revision); ok {
+			revision.ManagedFields = nil
+			meter.Size(revision)
+			if revision.Status.ArchivedAt != nil {
+				revision.Spec.Phases, revision.Spec.Probes = content.OnlyReferences(revision.Spec.Phases), nil
+			}
 		}
+		return object, nil
 	}
-	return object, nil
+}
+
+// metricsServer says how metrics are served.
+func metricsServer(o Options) metricsserver.Options {
+	server := metricsserver.Options{BindAddress: o.MetricsAddress, SecureServing: o.MetricsSecure, CertDir: o.MetricsCertificates}
+	if o.MetricsSecure {
+		server.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return server
 }
 
 // setup is the list: every controller that the manager runs.
-func setup(ctx context.Context, mgr manager.Manager, o Options) error {
+func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o Options) error {
 	contents := &store.Contents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: o.Namespace, Now: time.Now}
-	worker, changes, err := packageWorker(ctx, mgr, contents)
+	worker, changes, err := packageWorker(ctx, mgr, meter, contents)
 	if err != nil {
 		return err
 	}
@@ -124,13 +149,13 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	publisher := &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now}
 	return whenServed(mgr, runtimeKind{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Kind: "GatewayClass"}, func() error {
 		return front.Setup(mgr, &gatewayv1.GatewayClass{}, &front.Reconciler[*gatewayv1.GatewayClass]{
-			Front: gatewayClassFront(o), Client: mgr.GetClient(), Publisher: publisher,
+			Front: timed(meter, gatewayClassFront(o)), Client: mgr.GetClient(), Publisher: publisher,
 		})
 	})
 }
 
 // packageWorker wires the engine to the cluster.
-func packageWorker(ctx context.Context, mgr manager.Manager, contents *store.Contents) (*packages.Worker, <-chan event.TypedGenericEvent[string], error) {
+func packageWorker(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, contents *store.Contents) (*packages.Worker, <-chan event.TypedGenericEvent[string], error) {
 	dynamicClient, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, nil, fmt.Errorf("creating the dynamic client: %w", err)
@@ -142,14 +167,15 @@ func packageWorker(ctx context.Context, mgr manager.Manager, contents *store.Con
 	changes := make(chan event.TypedGenericEvent[string], 1024)
 	informers := watch.New(ctx, watch.Config{
 		Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mgr.GetRESTMapper(), Label: v1alpha1.LabelPackage,
-		Notify: func(name string) { changes <- event.TypedGenericEvent[string]{Object: name} },
+		Notify: func(name string) { changes <- event.TypedGenericEvent[string]{Object: name} }, Ahead: meter.Stale,
 	})
-	identities, err := newIdentities(mgr, informers)
+	identities, err := newIdentities(mgr, informers, meter.Listener())
 	if err != nil {
 		return nil, nil, err
 	}
 	return &packages.Worker{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Contents: contents, Identities: identities, Watches: informers, Now: time.Now,
+		Recorder: mgr.GetEventRecorder(reportingController), Meter: meter,
 	}, changes, nil
 }
 

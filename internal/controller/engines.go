@@ -24,16 +24,17 @@ const mostIdentities = 256
 // identities makes an identity for each ServiceAccount. They share the watches, what
 // is known of kinds, and the connections to the API server.
 type identities struct {
-	manager manager.Manager
-	watches revisions.Cache
-	own     packages.Identity
+	manager  manager.Manager
+	watches  revisions.Cache
+	listener revisions.Listener
+	own      packages.Identity
 
 	lock sync.Mutex
 	made map[v1alpha1.ServiceAccountReference]packages.Identity
 }
 
-func newIdentities(mgr manager.Manager, watches revisions.Cache) (*identities, error) {
-	i := &identities{manager: mgr, watches: watches, made: map[v1alpha1.ServiceAccountReference]packages.Identity{}}
+func newIdentities(mgr manager.Manager, watches revisions.Cache, listener revisions.Listener) (*identities, error) {
+	i := &identities{manager: mgr, watches: watches, listener: listener, made: map[v1alpha1.ServiceAccountReference]packages.Identity{}}
 	var err error
 	i.own, err = i.identity(mgr.GetClient(), mgr.GetAPIReader())
 	return i, err
@@ -71,7 +72,7 @@ func (i *identities) For(account *v1alpha1.ServiceAccountReference) (packages.Id
 // identity is whoever the clients act as.
 func (i *identities) identity(writer client.Client, live client.Reader) (packages.Identity, error) {
 	mapper := i.manager.GetRESTMapper()
-	engine, err := revisions.New(revisions.Config{Writer: writer, Live: live, Cache: i.watches, Mapper: mapper})
+	engine, err := revisions.New(revisions.Config{Writer: writer, Live: live, Cache: i.watches, Mapper: mapper, Listener: i.listener})
 	if err != nil {
 		return packages.Identity{}, fmt.Errorf("creating the engine: %w", err)
 	}

@@ -32,7 +32,9 @@ func (m *Metrics) Moved(pkg *v1alpha1.Package, before, after *v1alpha1.Revision)
 	for _, object := range events.Failing(before, after) {
 		m.failures.WithLabelValues(pkg.Name, m.kinds.value(object.Kind)).Inc()
 	}
-	m.collisions.WithLabelValues(pkg.Name).Add(float64(len(events.Collisions(before, after))))
+	if found := len(events.Collisions(before, after)); found > 0 {
+		m.collisions.WithLabelValues(pkg.Name).Add(float64(found))
+	}
 }
 
 // outcomeOf is how the rollout of a revision has ended in a change of its status, empty
