@@ -218,6 +218,46 @@ func TestObservedGeneration(t *testing.T) {
 	})
 }
 
+func TestObservedGeneration_Required(t *testing.T) {
+	testProbe(t, ObservedGeneration{Inner: All{}, Required: true}, map[string]probeCase{
+		"Observed": {
+			reason: "The controller has seen the present spec.",
+			object: `{apiVersion: v1, kind: X, metadata: {generation: 3}, status: {observedGeneration: 3}}`,
+			want:   Result{Status: True},
+		},
+		"Absent": {
+			reason: "Missing is not passing where it is required.",
+			object: `{apiVersion: v1, kind: X, metadata: {generation: 3}, status: {}}`,
+			want:   Result{Unknown, "not observed yet (generation 3, observed none)"},
+		},
+		"Old": {
+			reason: "Nor is what is out of date.",
+			object: `{apiVersion: v1, kind: X, metadata: {generation: 3}, status: {observedGeneration: 2}}`,
+			want:   Result{Unknown, "not observed yet (generation 3, observed 2)"},
+		},
+	})
+}
+
+// What is missing passes neither a probe nor its negation.
+func TestNot_Missing(t *testing.T) {
+	obj := object(t, `{apiVersion: v1, kind: X, spec: {there: x}}`)
+	for name, inner := range map[string]Probe{
+		"Value":     FieldValue{Path: path(t, ".status.phase"), Value: "Failed"},
+		"First":     FieldsEqual{A: path(t, ".status.phase"), B: path(t, ".spec.there")},
+		"Second":    FieldsEqual{A: path(t, ".spec.there"), B: path(t, ".status.phase")},
+		"Condition": Condition{Type: "Failed"},
+		"Observed":  ObservedGeneration{Inner: All{}, Required: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, p := range []Probe{inner, Not{Inner: inner}, Any{inner, Not{Inner: inner}}} {
+				if got := p.Probe(obj); got.Status != Unknown {
+					t.Errorf("%T: Probe() = %v, want Unknown", p, got)
+				}
+			}
+		})
+	}
+}
+
 func TestNewResult(t *testing.T) {
 	cases := map[string]struct{ message, want string }{
 		"Plain":       {"a is 1", "a is 1"},

@@ -6,6 +6,7 @@ package probes
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,8 +69,8 @@ func TestFieldValue(t *testing.T) {
 		"NotByQuantity":    {"Without a quantity the spelling counts.", ".spec.memory", "1Gi", Result{False, `.spec.memory is "1024Mi", expected "1Gi"`}},
 		"Object":           {"An object equals no value.", ".spec.object", "x", Result{False, `.spec.object is an object with 2 fields, expected "x"`}},
 		"List":             {"Neither does a list.", ".spec.list", 1, Result{False, `.spec.list is a list of 2 entries, expected 1`}},
-		"Missing":          {"Missing is not passing.", ".status.phase", "x", Result{False, ".status.phase is missing"}},
-		"Null":             {"Neither is null.", ".spec.nothing", "", Result{False, ".spec.nothing is missing"}},
+		"Missing":          {"Missing is not passing.", ".status.phase", "x", Result{Unknown, `.status.phase is missing, expected "x"`}},
+		"Null":             {"Neither is null.", ".spec.nothing", "", Result{Unknown, `.spec.nothing is missing, expected ""`}},
 		"InvalidValue":     {"A list cannot be expected.", ".spec.list", []any{1}, Result{Unknown, "field value probe for .spec.list: the value is of type []interface {}, which is none of string, bool, number and resource.Quantity"}},
 		"InvalidNil":       {"Nor can nothing.", ".spec.list", nil, Result{Unknown, "field value probe for .spec.list: the value is of type <nil>, which is none of string, bool, number and resource.Quantity"}},
 		"InvalidNilAmount": {"Nor can a nil quantity.", ".spec.list", none, Result{Unknown, "field value probe for .spec.list: the value is of type *resource.Quantity, which is none of string, bool, number and resource.Quantity"}},
@@ -78,7 +79,7 @@ func TestFieldValue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := FieldValue{Path: path(t, tc.path), Value: tc.value}
 			testProbe(t, p, map[string]probeCase{"Probe": {tc.reason, fieldObject, tc.want}})
-			if invalid := p.Validate() != nil; invalid != (tc.want.Status == Unknown) {
+			if invalid := p.Validate() != nil; invalid != strings.HasPrefix(tc.want.Message, "field value probe") {
 				t.Errorf("Validate() = %v does not agree with Probe()", p.Validate())
 			}
 		})
@@ -88,6 +89,55 @@ func TestFieldValue(t *testing.T) {
 			"A probe without path is not valid and so Unknown.", fieldObject, Result{Unknown, "field value probe: the path is missing"},
 		}})
 	})
+}
+
+func TestFieldValue_Operator(t *testing.T) {
+	gi := resource.MustParse("1Gi")
+	cases := map[string]struct {
+		reason   string
+		path     string
+		operator Operator
+		value    any
+		want     Result
+	}{
+		"Equal":         {"Equal is the default spelled out.", ".spec.three", Equal, 3, Result{Status: True}},
+		"AtLeast":       {"More is enough.", ".spec.three", AtLeast, 2, Result{Status: True}},
+		"AtLeastSame":   {"As much is enough.", ".spec.three", AtLeast, 3, Result{Status: True}},
+		"AtLeastLess":   {"Less is not.", ".spec.three", AtLeast, 4, Result{False, ".spec.three is 3, expected at least 4"}},
+		"AtMost":        {"Less is fine.", ".spec.three", AtMost, 3.5, Result{Status: True}},
+		"AtMostMore":    {"More is too much.", ".spec.three", AtMost, 2.5, Result{False, ".spec.three is 3, expected at most 2.5"}},
+		"Amount":        {"Quantities are compared as such.", ".spec.memory", AtLeast, resource.MustParse("1000Mi"), Result{Status: True}},
+		"AmountLess":    {"Not as text.", ".spec.memory", AtLeast, resource.MustParse("2Gi"), Result{False, `.spec.memory is "1024Mi", expected at least 2Gi`}},
+		"AmountAtMost":  {"Both ways.", ".spec.memory", AtMost, gi, Result{Status: True}},
+		"Text":          {"Text is neither more nor less.", ".spec.name", AtLeast, 1, Result{False, `.spec.name is "web", expected at least 1`}},
+		"NumberText":    {"The text of a number neither.", ".spec.text3", AtLeast, 1, Result{False, `.spec.text3 is "3", expected at least 1`}},
+		"NoAmount":      {"Nor is what is no amount.", ".spec.name", AtMost, gi, Result{False, `.spec.name is "web", expected at most 1Gi`}},
+		"Missing":       {"Missing is not at most something.", ".spec.nowhere", AtMost, 3, Result{Unknown, ".spec.nowhere is missing, expected at most 3"}},
+		"TextOrdered":   {"Text has no order.", ".spec.name", AtLeast, "a", Result{Unknown, "field value probe for .spec.name: AtLeast compares numbers and quantities, and the value is of type string"}},
+		"OddOperator":   {"An operator has to exist.", ".spec.name", "Like", "a", Result{Unknown, `field value probe for .spec.name: the operator "Like" is none of Equal, AtLeast and AtMost`}},
+		"BeyondInteger": {"A number beyond int64 is compared.", ".spec.three", AtMost, 1e300, Result{Status: True}},
+		"BelowInteger":  {"And one below.", ".spec.three", AtLeast, -1e300, Result{Status: True}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := FieldValue{Path: path(t, tc.path), Value: tc.value, Operator: tc.operator}
+			testProbe(t, p, map[string]probeCase{"Probe": {tc.reason, fieldObject, tc.want}})
+		})
+	}
+}
+
+func TestNumber_Compare(t *testing.T) {
+	// In their order, each smaller than the next.
+	values := []any{-math.MaxFloat64, int64(math.MinInt64), -1.5, int64(-1), 0, 0.5, 1, int64(1 << 53), int64(1<<53 + 1), int64(math.MaxInt64), 1e19}
+	for i, a := range values {
+		for j, b := range values {
+			n, _ := numberOf(a)
+			m, _ := numberOf(b)
+			if got, want := n.compare(m), i-j; got < 0 != (want < 0) || got > 0 != (want > 0) {
+				t.Errorf("%v compared with %v is %d", a, b, got)
+			}
+		}
+	}
 }
 
 func TestFieldsEqual(t *testing.T) {
@@ -103,9 +153,9 @@ func TestFieldsEqual(t *testing.T) {
 		"Nested":     {"A nested difference is one.", ".spec.object", ".spec.otherObject", Result{False, ".spec.object is an object with 2 fields, expected it to equal .spec.otherObject, which is an object with 2 fields"}},
 		"NumberText": {"A number is not its text.", ".spec.three", ".spec.text3", Result{False, `.spec.three is 3, expected it to equal .spec.text3, which is "3"`}},
 		"BoolText":   {"A bool is no text.", ".spec.enabled", ".spec.name", Result{False, `.spec.enabled is true, expected it to equal .spec.name, which is "web"`}},
-		"MissingA":   {"A missing field is not passing.", ".status.a", ".spec.name", Result{False, ".status.a is missing"}},
-		"MissingB":   {"Nor is the other.", ".spec.name", ".status.b", Result{False, ".status.b is missing"}},
-		"BothNull":   {"Nor are two that are null.", ".spec.nothing", ".spec.nothing", Result{False, ".spec.nothing is missing"}},
+		"MissingA":   {"A missing field is not passing.", ".status.a", ".spec.name", Result{Unknown, ".status.a is missing, expected it to equal .spec.name"}},
+		"MissingB":   {"Nor is the other.", ".spec.name", ".status.b", Result{Unknown, ".status.b is missing, expected it to equal .spec.name"}},
+		"BothNull":   {"Nor are two that are null.", ".spec.nothing", ".spec.nothing", Result{Unknown, ".spec.nothing is missing, expected it to equal .spec.nothing"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

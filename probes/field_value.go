@@ -11,8 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// Operator says how a field has to stand to a value.
+type Operator string
+
+const (
+	// Equal fields have the value. It is the default.
+	Equal Operator = "Equal"
+	// AtLeast fields have the value or a larger one.
+	AtLeast Operator = "AtLeast"
+	// AtMost fields have the value or a smaller one.
+	AtMost Operator = "AtMost"
+)
+
 // FieldValue asks that a field of the object has a given value. A field that is
-// missing or null has no value: the answer is False.
+// missing or null has no value: the answer is Unknown.
 type FieldValue struct {
 	// Path names the field. It is required.
 	Path Path
@@ -27,17 +39,30 @@ type FieldValue struct {
 	//
 	// It is required; other types are refused.
 	Value any
+	// Operator is Equal when empty. AtLeast and AtMost are for numbers and
+	// quantities; a field that holds something else is False.
+	Operator Operator
 }
 
-// Validate returns an error when the path or the value is missing, or the value has
-// a type that no field can be compared with. Such a probe answers Unknown to every
-// object. The error does not print the value.
+// Validate returns an error when the path or the value is missing, the value has a
+// type that no field can be compared with, or the operator does not go with it. Such
+// a probe answers Unknown to every object. The error does not print the value.
 func (f FieldValue) Validate() error {
 	if len(f.Path.steps) == 0 {
 		return errors.New("field value probe: the path is missing")
 	}
+	switch f.Operator {
+	case "", Equal, AtLeast, AtMost:
+	default:
+		return fmt.Errorf("field value probe for %s: the operator %q is none of Equal, AtLeast and AtMost", f.Path, f.Operator)
+	}
 	switch v := f.Value.(type) {
-	case string, bool, resource.Quantity:
+	case string, bool:
+		if f.isOrdered() {
+			return fmt.Errorf("field value probe for %s: %s compares numbers and quantities, and the value is of type %T", f.Path, f.Operator, f.Value)
+		}
+		return nil
+	case resource.Quantity:
 		return nil
 	case *resource.Quantity:
 		if v != nil {
@@ -50,38 +75,72 @@ func (f FieldValue) Validate() error {
 	return nil
 }
 
+func (f FieldValue) isOrdered() bool { return f.Operator == AtLeast || f.Operator == AtMost }
+
 // Probe compares the field of obj.
 func (f FieldValue) Probe(obj *unstructured.Unstructured) Result {
 	if err := f.Validate(); err != nil {
 		return NewResult(Unknown, err.Error())
 	}
 	found, ok := f.Path.Lookup(obj)
-	if !ok {
-		return NewResult(False, f.Path.String()+" is missing")
-	}
-	if f.equals(found) {
+	secret := HoldsSecrets(obj)
+	switch {
+	case !ok && secret:
+		return NewResult(Unknown, f.Path.String()+" is missing")
+	case !ok:
+		return NewResult(Unknown, fmt.Sprintf("%s is missing, expected %s", f.Path, f.expected()))
+	case f.holds(found):
 		return Result{Status: True}
-	}
-	if HoldsSecrets(obj) {
+	case secret:
 		return NewResult(False, f.Path.String()+" differs")
 	}
 	return NewResult(False, fmt.Sprintf("%s is %s, expected %s", f.Path, describe(found), f.expected()))
 }
 
-func (f FieldValue) equals(found any) bool {
-	want, ok := f.quantity()
-	if !ok {
+// holds compares what was found with the value.
+func (f FieldValue) holds(found any) bool {
+	want, isQuantity := f.quantity()
+	if !isQuantity && !f.isOrdered() {
 		return equalValues(f.Value, found)
 	}
-	q, ok := quantityOf(found)
-	return ok && want.Cmp(q) == 0
+	var order int
+	if isQuantity {
+		q, ok := quantityOf(found)
+		if !ok {
+			return false
+		}
+		order = q.Cmp(want)
+	} else {
+		n, ok := numberOf(found)
+		if !ok {
+			return false
+		}
+		m, _ := numberOf(f.Value)
+		order = n.compare(m)
+	}
+	switch f.Operator {
+	case AtLeast:
+		return order >= 0
+	case AtMost:
+		return order <= 0
+	default:
+		return order == 0
+	}
 }
 
 func (f FieldValue) expected() string {
+	text := describe(f.Value)
 	if q, ok := f.quantity(); ok {
-		return q.String()
+		text = q.String()
 	}
-	return describe(f.Value)
+	switch f.Operator {
+	case AtLeast:
+		return "at least " + text
+	case AtMost:
+		return "at most " + text
+	default:
+		return text
+	}
 }
 
 // quantity returns a copy of the value, since reading a quantity may change it.

@@ -38,11 +38,11 @@ func (f FieldsEqual) Probe(obj *unstructured.Unstructured) Result {
 	}
 	a, found := f.A.Lookup(obj)
 	if !found {
-		return NewResult(False, f.A.String()+" is missing")
+		return NewResult(Unknown, f.A.String()+" is missing, expected it to equal "+f.B.String())
 	}
 	b, found := f.B.Lookup(obj)
 	if !found {
-		return NewResult(False, f.B.String()+" is missing")
+		return NewResult(Unknown, f.B.String()+" is missing, expected it to equal "+f.A.String())
 	}
 	if equalValues(a, b) {
 		return Result{Status: True}

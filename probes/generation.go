@@ -12,16 +12,20 @@ import (
 // ObservedGeneration keeps a probe from believing a status that was written for an
 // older spec. While .status.observedGeneration is another than metadata.generation
 // the answer is Unknown. An object whose status has no observedGeneration is handed
-// to the inner probe as it is, since most kinds never have one.
+// to the inner probe as it is, since most kinds never have one; with Required it is
+// Unknown.
 type ObservedGeneration struct {
-	// Inner is asked once the generation is observed. It is required.
+	// Inner is asked once the generation is observed. It is required; All{} asks
+	// for nothing more.
 	Inner Probe
+	// Required says that the object must have an observedGeneration.
+	Required bool
 }
 
 // Probe compares the generations, then asks the inner probe.
 func (o ObservedGeneration) Probe(obj *unstructured.Unstructured) Result {
 	content := contentOf(obj)
-	if _, ok := fieldAt(content, "status", "observedGeneration"); ok {
+	if _, ok := fieldAt(content, "status", "observedGeneration"); ok || o.Required {
 		result := observed(content)
 		if result.Status != True && HoldsSecrets(obj) {
 			result.Message = "not observed yet"

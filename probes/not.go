@@ -12,10 +12,10 @@ import (
 // Not turns the answer of a probe round: True becomes False and False becomes True.
 // Unknown stays Unknown, with its message.
 //
-// A missing field makes FieldValue and FieldsEqual False and so their Not True: it
-// asks that the field does not have the value, not that it has another one. A
-// Select belongs around a Not, not inside it, where every object that is not
-// selected would fail.
+// What is missing does not pass: a field or condition that is not there makes
+// FieldValue, FieldsEqual and Condition Unknown, and Not leaves it so. A Select
+// belongs around a Not, not inside it, where every object that is not selected
+// would fail.
 type Not struct {
 	// Inner is the probe that must not hold. It is required.
 	Inner Probe

@@ -4,6 +4,7 @@
 package probes
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -82,6 +83,30 @@ func (n number) String() string {
 		return strconv.FormatInt(n.int, 10)
 	}
 	return strconv.FormatFloat(n.float, 'g', -1, 64)
+}
+
+// compare is negative when n is the smaller one, positive when it is the larger one.
+// A whole number and one that is not are compared exactly.
+func (n number) compare(m number) int {
+	switch {
+	case n.whole && m.whole:
+		return cmp.Compare(n.int, m.int)
+	case !n.whole && !m.whole:
+		return cmp.Compare(n.float, m.float)
+	case m.whole:
+		return -m.compare(n)
+	}
+	// m is beyond what an int64 holds, or has a fraction.
+	switch floor := math.Floor(m.float); {
+	case floor >= 1<<63:
+		return -1
+	case floor < -(1 << 63):
+		return 1
+	case n.int <= int64(floor):
+		return -1
+	default:
+		return 1
+	}
 }
 
 // equalValues compares two values of objects: numbers by value, whatever type

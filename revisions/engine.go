@@ -195,6 +195,7 @@ func (e *Engine) runPhase(ctx context.Context, l *line, revision string, paused 
 	objects, err := e.reconcilePhase(ctx, l, revision, paused, phase)
 	result.Phases[i].Reached = true
 	result.Phases[i].Objects = objects
+	result.settle(phase, objects, l.now)
 	result.record(objects, paused)
 	return err
 }

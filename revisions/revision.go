@@ -105,6 +105,12 @@ type Object struct {
 	// Probe says when the object is ready and lets the next phase start. Nil means
 	// that it is as soon as it is in place.
 	Probe probes.Probe
+	// HoldsFor is how long the probe must hold without interruption before the object
+	// counts as ready. 0 is at once. It needs [Rollout].Now.
+	HoldsFor time.Duration
+	// Within is how long the object may take to become ready. The engine hands it on
+	// to who judges the rollout; 0 is no limit.
+	Within time.Duration
 	// Serving says whether the object still serves, which is less than ready: a
 	// Deployment in the middle of a rolling update is not ready and serves. Nil
 	// means that it does as soon as it is there.
@@ -152,6 +158,9 @@ type Record struct {
 	Yielded []string
 	// Contest is who keeps changing the object, nil when nobody does.
 	Contest *Contest
+	// HeldSince is since when the probe holds without interruption, for an object
+	// with HoldsFor; zero while it does not.
+	HeldSince time.Time
 }
 
 // Contest is a fight over an object: somebody else changed it, and it was

@@ -67,13 +67,29 @@ func asStored(probes []v1alpha1.Probe) []v1alpha1.Probe {
 	for _, probe := range probes {
 		probe = *probe.DeepCopy()
 		for i := range probe.Assertions {
-			if c := probe.Assertions[i].Condition; c != nil && c.Status == "" {
-				c.Status = metav1.ConditionTrue
-			}
+			setDefaults(&probe.Assertions[i])
 		}
 		stored = append(stored, probe)
 	}
 	return stored
+}
+
+func setDefaults(assertion *v1alpha1.Assertion) {
+	conditions := []*v1alpha1.ConditionAssertion{assertion.Condition}
+	if assertion.Not != nil {
+		conditions = append(conditions, assertion.Not.Condition)
+	}
+	for _, alternative := range assertion.AnyOf {
+		conditions = append(conditions, alternative.Condition)
+		if alternative.Not != nil {
+			conditions = append(conditions, alternative.Not.Condition)
+		}
+	}
+	for _, c := range conditions {
+		if c != nil && c.Status == "" {
+			c.Status = metav1.ConditionTrue
+		}
+	}
 }
 
 // Digest is that of a revision's content: the phases, given with the digest of

@@ -209,29 +209,29 @@ func TestRevision_ProbesThatDoNotCompile(t *testing.T) {
 		"CEL": {
 			reason: "the expression that is wrong is named",
 			probe:  v1alpha1.Probe{Name: "bad", Assertions: append(assertCondition("Ready", ""), v1alpha1.Assertion{CEL: &v1alpha1.CELAssertion{Expression: "self.status ="}})},
-			want:   "spec.probes[1] (bad), assertions[1]: cel.expression: ",
+			want:   "spec.probes[1].assertions[1].cel.expression (probe bad): compiling CEL expression: line 1, column 13: ",
 		},
 		"FirstPath": {
 			reason: "the path that is wrong is named",
 			probe:  v1alpha1.Probe{Name: "bad", Assertions: []v1alpha1.Assertion{{FieldsEqual: &v1alpha1.FieldsEqualAssertion{A: ".a[", B: ".b"}}}},
-			want:   "spec.probes[1] (bad), assertions[0]: fieldsEqual.a: ",
+			want:   "spec.probes[1].assertions[0].fieldsEqual.a (probe bad): ",
 		},
 		"SecondPath": {
 			reason: "the path that is wrong is named",
 			probe:  v1alpha1.Probe{Name: "bad", Assertions: []v1alpha1.Assertion{{FieldsEqual: &v1alpha1.FieldsEqualAssertion{A: ".a", B: ".b["}}}},
-			want:   "spec.probes[1] (bad), assertions[0]: fieldsEqual.b: ",
+			want:   "spec.probes[1].assertions[0].fieldsEqual.b (probe bad): ",
 		},
 		"Nothing": {
 			reason: "an assertion of nothing does not hold by itself",
 			probe:  v1alpha1.Probe{Name: "bad", Assertions: []v1alpha1.Assertion{{}}},
-			want:   "spec.probes[1] (bad), assertions[0]: one of condition, fieldsEqual and cel must be set",
+			want:   "spec.probes[1].assertions[0] (probe bad): set one of ",
 		},
 		"Selector": {
 			reason: "the selector that is wrong is named",
 			probe: v1alpha1.Probe{Name: "bad", Assertions: assertCondition("Ready", ""), Selector: v1alpha1.ProbeSelector{
 				Labels: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}},
 			}},
-			want: "spec.probes[1] (bad), selector.labels: ",
+			want: "spec.probes[1].selector.labels (probe bad): ",
 		},
 	}
 	for name, tc := range tests {
