@@ -54,9 +54,10 @@ func (c *Checker) checkDryRun(ctx context.Context, in Input, changes []change, f
 		if change.uid == "" || change.object.Replace || redefined[change.id.GroupKind] || !judgedElsewhere(change) || found.about(change.id) {
 			continue
 		}
-		if tried++; tried > maxTrials {
+		if tried >= maxTrials {
 			return nil
 		}
+		tried++
 		err := c.tryOut(ctx, change.request(in))
 		if err == nil {
 			continue
