@@ -65,6 +65,15 @@ func (l Line) rejects(pkg *v1alpha1.Package, digest string) bool {
 	return isRollback(l.Target) && rejected != nil && rejected.Spec.ContentDigest == digest
 }
 
+// ownerReference is that of a package's revision. It does not block the package's
+// deletion: with --cascade=foreground the garbage collector would delete the revision,
+// and with it what the teardown has to know.
+func ownerReference(pkg *v1alpha1.Package) metav1.OwnerReference {
+	reference := *metav1.NewControllerRef(pkg, v1alpha1.GroupVersion.WithKind("Package"))
+	reference.BlockOwnerDeletion = nil
+	return reference
+}
+
 // Next is the next revision of a package, with the content given. It starts paused
 // when the package withholds the content.
 func (l Line) Next(pkg *v1alpha1.Package, content Content) *v1alpha1.Revision {
@@ -84,7 +93,7 @@ func (l Line) next(pkg *v1alpha1.Package, content Content) *v1alpha1.Revision {
 			Labels:     map[string]string{v1alpha1.LabelPackage: pkg.Name},
 			Finalizers: []string{v1alpha1.FinalizerTeardown},
 			OwnerReferences: []metav1.OwnerReference{
-				*metav1.NewControllerRef(pkg, v1alpha1.GroupVersion.WithKind("Package")),
+				ownerReference(pkg),
 			},
 		},
 		Spec: v1alpha1.RevisionSpec{

@@ -231,7 +231,7 @@ func TestLine_Next(t *testing.T) {
 					Finalizers: []string{v1alpha1.FinalizerTeardown},
 					OwnerReferences: []metav1.OwnerReference{{
 						APIVersion: "strata.run/v1alpha1", Kind: "Package", Name: "istiod", UID: "p",
-						Controller: new(true), BlockOwnerDeletion: new(true),
+						Controller: new(true),
 					}},
 				},
 				Spec: v1alpha1.RevisionSpec{

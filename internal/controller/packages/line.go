@@ -83,7 +83,7 @@ func (w *Worker) claim(ctx context.Context, pkg *v1alpha1.Package, revision *v1a
 	}
 	before := &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta}
 	claimed := before.DeepCopy()
-	if err := controllerutil.SetControllerReference(pkg, claimed, w.Client.Scheme()); err != nil {
+	if err := controllerutil.SetControllerReference(pkg, claimed, w.Client.Scheme(), controllerutil.WithBlockOwnerDeletion(false)); err != nil {
 		return nil, fmt.Errorf("claiming revision %s: %w", revision.Name, err)
 	}
 	if claimed.Labels == nil {

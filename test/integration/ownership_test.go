@@ -1,0 +1,200 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/localplane"
+	"github.com/strata-run/strata/internal/localplane/planetest"
+)
+
+// TestAdoption: what each collision protection makes of an object that is nobody's,
+// and of one that somebody else controls. The object's own wins over its phase's.
+func TestAdoption(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason        string
+		controlled    bool
+		phase, object v1alpha1.CollisionProtection
+		adopted       bool
+	}{
+		"Default":               {reason: "the default is Prevent"},
+		"Prevent":               {reason: "nothing is adopted", phase: v1alpha1.CollisionPrevent},
+		"IfNoController":        {reason: "nobody controls it", phase: v1alpha1.CollisionIfNoController, adopted: true},
+		"None":                  {reason: "anything is adopted", phase: v1alpha1.CollisionNone, adopted: true},
+		"ObjectOverPhase":       {reason: "the object says otherwise than its phase", phase: v1alpha1.CollisionNone, object: v1alpha1.CollisionPrevent},
+		"Controlled":            {reason: "somebody controls it", controlled: true, phase: v1alpha1.CollisionIfNoController},
+		"ControlledNone":        {reason: "and is overruled", controlled: true, phase: v1alpha1.CollisionPrevent, object: v1alpha1.CollisionNone, adopted: true},
+		"ControlledPrevent":     {reason: "and is respected", controlled: true, phase: v1alpha1.CollisionPrevent},
+		"NobodyObjectOverPhase": {reason: "the object may be laxer", phase: v1alpha1.CollisionPrevent, object: v1alpha1.CollisionIfNoController, adopted: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ns := planetest.Namespace(t, plane)
+			theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}, Data: map[string]string{"value": "theirs", "extra": "kept"}}
+			if tc.controlled {
+				owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "owner"}}
+				must(t, admin.Create(t.Context(), owner))
+				theirs.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.UID, Controller: new(true)}}
+			}
+			must(t, admin.Create(t.Context(), theirs, client.FieldOwner("them")))
+			wanted := configMapManifest(t, ns, "a", "ours")
+			wanted.CollisionProtection = tc.object
+			one := phase("one", wanted)
+			one.CollisionProtection = tc.phase
+			pkg := newPackage(t, v1alpha1.PackageSpec{}, one)
+			if tc.adopted {
+				eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+				isAdopted(t, pkg, theirs)
+				return
+			}
+			revision := eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionProgressing, v1alpha1.ReasonObjectCollisions)
+			isUntouched(t, theirs)
+			found := revision.Status.Objects
+			if len(found) != 1 || found[0].Hint == "" || tc.controlled && !containsAll(found[0].Message, "ConfigMap owner") {
+				t.Errorf("%s: the status names not the owner and the remedy: %+v", tc.reason, found)
+			}
+		})
+	}
+}
+
+func isAdopted(t *testing.T, pkg *v1alpha1.Package, before *corev1.ConfigMap) {
+	t.Helper()
+	after := configMap(t, before.Namespace, before.Name)
+	if after.UID != before.UID || after.Data["value"] != "ours" || after.Data["extra"] != "kept" {
+		t.Errorf("the adopted object has %v, want our value and their extra one", after.Data)
+	}
+	if !metav1.IsControlledBy(after, pkg) || len(after.OwnerReferences) != len(before.OwnerReferences)+1 {
+		t.Errorf("the adopted object has the owners %v, want ours as controller and the others kept", after.OwnerReferences)
+	}
+}
+
+// isUntouched compares byte for byte.
+func isUntouched(t *testing.T, before *corev1.ConfigMap) {
+	t.Helper()
+	was, err := json.Marshal(before)
+	must(t, err)
+	is, err := json.Marshal(configMap(t, before.Namespace, before.Name))
+	must(t, err)
+	if string(was) != string(is) {
+		t.Errorf("the refused object was changed:\nbefore %s\nafter  %s", was, is)
+	}
+}
+
+// TestBlockerIsWatched: a collision is looked at again when the object in the way
+// changes, and never on a timer.
+func TestBlockerIsWatched(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}, Data: map[string]string{"value": "theirs"}}
+	must(t, admin.Create(t.Context(), theirs))
+	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", configMapManifest(t, ns, "a", "ours"), configMapManifest(t, ns, "b", "ours")))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionProgressing, v1alpha1.ReasonObjectCollisions)
+	time.Sleep(2 * time.Second)
+	since := time.Now()
+	time.Sleep(8 * time.Second)
+	about := slices.DeleteFunc(requests(t, since), func(e localplane.AuditEvent) bool { return e.Namespace != ns })
+	if len(about) != 0 {
+		t.Errorf("%d requests about a refused object that does not change, such as %s", len(about), key(about[0]))
+	}
+	// Another refusal, with as much as the object tells.
+	patchAs(t, configMap(t, ns, "a"), "them", fields{"metadata": fields{"labels": fields{v1alpha1.LabelPackage: "other"}}})
+	planetest.Eventually(t, "the new state of the object to be told", func() (bool, error) {
+		text := message(getRevision(t, pkg.Name, 1).Status.Conditions, v1alpha1.ConditionProgressing)
+		return containsAll(text, `Package "other"`), errors.New(text)
+	})
+	must(t, admin.Delete(t.Context(), theirs))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+}
+
+// TestForegroundDeletion: kubectl delete --cascade=foreground waits until all is
+// gone, and keeps the reverse order of the phases.
+func TestForegroundDeletion(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", configMapManifest(t, ns, "first", "1")), phase("two", configMapManifest(t, ns, "second", "1")))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	patchAs(t, configMap(t, ns, "second"), "tester", fields{"metadata": fields{"finalizers": []string{"example.com/stuck"}}})
+	must(t, admin.Delete(t.Context(), pkg, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	time.Sleep(4 * time.Second)
+	if !exists(t, configMapType(), ns, "first") || !exists(t, &v1alpha1.Package{}, "", pkg.Name) {
+		t.Error("the first phase, or the package, went before the second phase")
+	}
+	patchAs(t, configMap(t, ns, "second"), "tester", fields{"metadata": fields{"finalizers": nil}})
+	planetest.Eventually(t, "the package to go", func() (bool, error) {
+		return !exists(t, &v1alpha1.Package{}, "", pkg.Name), nil
+	})
+	if exists(t, configMapType(), ns, "first") || exists(t, configMapType(), ns, "second") {
+		t.Error("objects have outlived a package that was deleted in the foreground")
+	}
+}
+
+// TestStuckFinalizer: an object that cannot go is named with its finalizer and since
+// when, and the rest of its phase goes on.
+func TestStuckFinalizer(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", configMapManifest(t, ns, "first", "1")),
+		phase("two", configMapManifest(t, ns, "stuck", "1"), configMapManifest(t, ns, "free", "1")))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	patchAs(t, configMap(t, ns, "stuck"), "tester", fields{"metadata": fields{"finalizers": []string{"example.com/stuck"}}})
+	must(t, admin.Delete(t.Context(), pkg))
+	planetest.Eventually(t, "the rest of the phase to go", func() (bool, error) { return !exists(t, configMapType(), ns, "free"), nil })
+	planetest.Eventually(t, "the finalizer to be named", func() (bool, error) {
+		text := message(getPackage(t, pkg.Name).Status.Conditions, v1alpha1.ConditionProgressing)
+		return containsAll(text, "stuck", "example.com/stuck", "since"), errors.New(text)
+	})
+	if !exists(t, configMapType(), ns, "first") {
+		t.Error("the next phase was begun")
+	}
+	patchAs(t, configMap(t, ns, "stuck"), "tester", fields{"metadata": fields{"finalizers": nil}})
+	planetest.Eventually(t, "the package to go", func() (bool, error) { return !exists(t, &v1alpha1.Package{}, "", pkg.Name), nil })
+}
+
+// TestDefinitionWithObjects: a CustomResourceDefinition is deleted only if a revision
+// says so, and no object of its kind is left.
+func TestDefinitionWithObjects(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	definition := manifests(t, ns, kindAndObject)[1]
+	definition.Deletion = v1alpha1.ObjectDelete
+	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", definition))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	gadget := &unstructured.Unstructured{Object: fields{"apiVersion": ns + ".example.org/v1", "kind": "Gadget", "metadata": fields{"namespace": ns, "name": "mine"}}}
+	planetest.Eventually(t, "the kind to be served", func() (bool, error) {
+		err := admin.Create(t.Context(), gadget.DeepCopy())
+		return err == nil, err
+	})
+	must(t, admin.Delete(t.Context(), pkg))
+	planetest.Eventually(t, "the object in the way to be named", func() (bool, error) {
+		text := message(getPackage(t, pkg.Name).Status.Conditions, v1alpha1.ConditionProgressing)
+		return containsAll(text, "gadgets."+ns, ns+"/mine", "delete it first"), errors.New(text)
+	})
+	crd := &unstructured.Unstructured{Object: fields{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
+	must(t, admin.Get(context.Background(), types.NamespacedName{Name: "gadgets." + ns + ".example.org"}, crd))
+	if crd.GetDeletionTimestamp() != nil {
+		t.Error("the definition is being deleted, and the object with it")
+	}
+	must(t, admin.Delete(t.Context(), gadget))
+	planetest.Eventually(t, "the package to go", func() (bool, error) {
+		return !exists(t, &v1alpha1.Package{}, "", pkg.Name), nil
+	})
+	planetest.Eventually(t, "the definition to go", func() (bool, error) {
+		return !exists(t, crd, "", "gadgets."+ns+".example.org"), nil
+	})
+}

@@ -1,0 +1,213 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/localplane/planetest"
+)
+
+// patchAs changes an object as the field manager given.
+func patchAs(t *testing.T, object client.Object, manager string, patch fields) {
+	t.Helper()
+	data, err := json.Marshal(patch)
+	must(t, err)
+	must(t, admin.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, data), client.FieldOwner(manager)))
+}
+
+func deployment(t *testing.T, namespace, name string) *appsv1.Deployment {
+	t.Helper()
+	object := &appsv1.Deployment{}
+	must(t, admin.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, object))
+	return object
+}
+
+// writesTo counts what the manager has written in a namespace, by object.
+func writesTo(t *testing.T, namespace string, since time.Time) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	for _, e := range requests(t, since) {
+		if e.Namespace == namespace && e.Verb != "get" && e.Verb != "list" {
+			counts[e.Resource+" "+e.Name]++
+		}
+	}
+	return counts
+}
+
+// scaleAs scales the Deployment app through the subresource.
+func scaleAs(t *testing.T, namespace, manager string, replicas int32) {
+	t.Helper()
+	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
+	must(t, admin.SubResource("scale").Update(t.Context(), deployment(t, namespace, "app"), client.WithSubResourceBody(scale), client.FieldOwner(manager)))
+}
+
+// TestYield: an autoscaler's replicas and a restart are left alone, also by the next
+// revision, and what people add stays. Only what is ours is repaired.
+func TestYield(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", deploymentManifest(t, ns, "app", goodImage)))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	since := time.Now()
+	// As a HorizontalPodAutoscaler does.
+	scaleAs(t, ns, "kube-controller-manager", 3)
+	// As kubectl rollout restart and a person do.
+	patchAs(t, deployment(t, ns, "app"), "kubectl-rollout", fields{"spec": fields{"template": fields{"metadata": fields{"annotations": fields{"kubectl.kubernetes.io/restartedAt": "now"}}}}})
+	patchAs(t, deployment(t, ns, "app"), "kubectl-edit", fields{"metadata": fields{"labels": fields{"team": "blue"}, "annotations": fields{"note": "x"}}})
+	time.Sleep(3 * time.Second)
+	if counts := writesTo(t, ns, since); len(counts) != 0 {
+		t.Errorf("nothing of this is ours, and it was written:%s", describe(counts))
+	}
+	newRevision(t, pkg, 2, phase("one", deploymentManifest(t, ns, "app", "registry.example/app:2.0")))
+	eventuallyRevision(t, pkg.Name, 2, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	app := deployment(t, ns, "app")
+	if *app.Spec.Replicas != 3 || app.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] != "now" || app.Labels["team"] != "blue" || app.Annotations["note"] != "x" {
+		t.Errorf("the next revision has taken back what others have set: replicas %d, template %v, labels %v, annotations %v",
+			*app.Spec.Replicas, app.Spec.Template.Annotations, app.Labels, app.Annotations)
+	}
+	must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		patched := deployment(t, ns, "app")
+		patched.Spec.Template.Spec.Containers[0].Image = "registry.example/app:mine"
+		return admin.Update(t.Context(), patched, client.FieldOwner("kubectl-edit"))
+	}))
+	planetest.Eventually(t, "the image to be put back", func() (bool, error) {
+		return deployment(t, ns, "app").Spec.Template.Spec.Containers[0].Image == "registry.example/app:2.0", nil
+	})
+}
+
+// webhooks is a validating webhook whose owner sets bundle and policy.
+const webhooks = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: NS.example.org}
+webhooks:
+- name: none.example.org
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: Ignore
+  rules: [{apiGroups: [none.example.org], apiVersions: [v1], operations: [CREATE], resources: [nones]}]
+  clientConfig: {url: "https://127.0.0.1:1/never"}
+`
+
+// TestYield_Webhook: a running operand sets CA bundle and failure policy of its
+// webhook, as istiod does, and nobody takes them back.
+func TestYield_Webhook(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	withBundle := strings.Replace(webhooks, `never"}`, `never", caBundle: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1BPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=}`, 1)
+	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", manifests(t, ns, withBundle)...))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	get := func() *unstructured.Unstructured {
+		config := &unstructured.Unstructured{}
+		config.SetAPIVersion("admissionregistration.k8s.io/v1")
+		config.SetKind("ValidatingWebhookConfiguration")
+		must(t, admin.Get(context.Background(), types.NamespacedName{Name: ns + ".example.org"}, config))
+		return config
+	}
+	const other = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1RPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="
+	config := get()
+	list, _, err := unstructured.NestedSlice(config.Object, "webhooks")
+	must(t, err)
+	webhook, ok := list[0].(map[string]any)
+	if !ok {
+		t.Fatalf("the webhook is %v", list[0])
+	}
+	webhook["failurePolicy"] = "Fail"
+	must(t, unstructured.SetNestedField(webhook, other, "clientConfig", "caBundle"))
+	must(t, unstructured.SetNestedSlice(config.Object, list, "webhooks"))
+	since := time.Now()
+	must(t, admin.Update(t.Context(), config, client.FieldOwner("pilot-discovery")))
+	time.Sleep(2 * time.Second)
+	newRevision(t, pkg, 2, phase("one", manifests(t, ns, strings.Replace(withBundle, "[nones]", "[nones, others]", 1))...))
+	eventuallyRevision(t, pkg.Name, 2, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	list, _, err = unstructured.NestedSlice(get().Object, "webhooks")
+	must(t, err)
+	text := fmt.Sprint(list)
+	if !containsAll(text, other, "failurePolicy:Fail", "others") {
+		t.Errorf("after the next revision the webhook is %s", text)
+	}
+	writes := 0
+	for _, e := range requests(t, since) {
+		if e.Name == ns+".example.org" && e.Verb != "get" {
+			writes++
+		}
+	}
+	if writes != 1 {
+		t.Errorf("%d writes of the webhook configuration, want one, for the new revision", writes)
+	}
+}
+
+// TestFight: somebody sets a field back each time. It is repaired at once at first,
+// and less and less often then; the status names who it is and what.
+func TestFight(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", configMapManifest(t, ns, "a", "1"), configMapManifest(t, ns, "b", "1")))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	since := time.Now()
+	for end := since.Add(12 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if configMap(t, ns, "a").Data["value"] == "1" {
+			patchAs(t, configMap(t, ns, "a"), "gitops", fields{"data": fields{"value": "mine"}})
+		}
+	}
+	patchAs(t, configMap(t, ns, "b"), "kubectl-edit", fields{"data": fields{"value": "mine"}})
+	planetest.Eventually(t, "the other object to be repaired meanwhile", func() (bool, error) {
+		return configMap(t, ns, "b").Data["value"] == "1", nil
+	})
+	// At once three times, and then after 1, 2, 4 and 8 seconds.
+	if repairs := writesTo(t, ns, since)["configmaps a"]; repairs < 5 || repairs > 7 {
+		t.Errorf("%d repairs in 12 seconds of a fight, want 3 at once and 3 spaced", repairs)
+	}
+	planetest.Eventually(t, "the status to tell of the fight", func() (bool, error) {
+		found := getRevision(t, pkg.Name, 1).Status.Interference
+		for _, entry := range found {
+			if entry.Name == "a" && entry.Manager == "gitops" && entry.Count >= 5 && len(entry.Fields) == 1 && entry.Fields[0] == ".data.value" {
+				return true, nil
+			}
+		}
+		return false, fmt.Errorf("status.interference is %+v", found)
+	})
+}
+
+// TestUnmanagedFields: what is not managed is never applied.
+func TestUnmanagedFields(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	app := deploymentManifest(t, ns, "app", goodImage)
+	app.UnmanagedFields = []string{".spec.replicas", ".spec.template.spec.containers[name=main].resources"}
+	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", app))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	since := time.Now()
+	patchAs(t, deployment(t, ns, "app"), "operator", fields{"spec": fields{"replicas": 2}})
+	time.Sleep(2 * time.Second)
+	if counts := writesTo(t, ns, since); len(counts) != 0 || *deployment(t, ns, "app").Spec.Replicas != 2 {
+		t.Errorf("replicas are not managed, and are %d:%s", *deployment(t, ns, "app").Spec.Replicas, describe(counts))
+	}
+}
+
+// TestScaledByPerson: a person who scales is no autoscaler.
+func TestScaledByPerson(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", deploymentManifest(t, ns, "app", goodImage)))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	scaleAs(t, ns, "kubectl", 3)
+	planetest.Eventually(t, "the replicas to be set back", func() (bool, error) {
+		return *deployment(t, ns, "app").Spec.Replicas == 1, nil
+	})
+}
