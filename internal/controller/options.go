@@ -72,8 +72,8 @@ func (o Options) Validate() error {
 	if o.MetricsAddress != "0" && !o.MetricsSecure && !isLoopback(o.MetricsAddress) {
 		return fmt.Errorf("--metrics-bind-address %s would show metrics to everyone who can reach it: add --metrics-secure, or take a loopback address such as 127.0.0.1:8080", o.MetricsAddress)
 	}
-	if o.LeaderElect && o.Namespace == "" {
-		return fmt.Errorf("--namespace is required with --leader-elect: the lease lives there")
+	if o.Namespace == "" {
+		return fmt.Errorf("--namespace is required: the lease and the Secrets of revisions live there")
 	}
 	return nil
 }

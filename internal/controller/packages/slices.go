@@ -40,30 +40,34 @@ type identities map[content.Reference]string
 func (w *Worker) followContent(ctx context.Context, pkg *v1alpha1.Package, all []v1alpha1.Revision, known *memory) error {
 	var errs []error
 	for i := range all {
-		revision := &all[i]
-		if revision.Status.ArchivedAt != nil || !pkg.DeletionTimestamp.IsZero() {
+		if all[i].Status.ArchivedAt == nil && pkg.DeletionTimestamp.IsZero() {
+			errs = append(errs, w.follow(ctx, pkg, &all[i], known))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (w *Worker) follow(ctx context.Context, pkg *v1alpha1.Package, revision *v1alpha1.Revision, known *memory) error {
+	seen, followed := known.content[revision.UID]
+	if !followed {
+		seen = identities{}
+		for _, reference := range content.References(revision.Spec.Phases) {
+			seen[reference] = ""
+		}
+		known.content[revision.UID] = seen
+	}
+	var errs []error
+	for reference, was := range seen {
+		is, err := w.identify(ctx, pkg, reference)
+		errs = append(errs, err)
+		if err != nil || is != "" && is == was {
 			continue
 		}
-		before, followed := known.content[revision.UID]
-		if !followed {
-			before = identities{}
-			for _, reference := range content.References(revision.Spec.Phases) {
-				before[reference] = ""
-			}
-			known.content[revision.UID] = before
+		// What is loaded already has been seen live, before the cache knew it.
+		if followed && (was != "" || is == "") {
+			delete(known.loaded, revision.UID)
 		}
-		for reference, was := range before {
-			is, err := w.identify(ctx, pkg, reference)
-			errs = append(errs, err)
-			if err != nil || is != "" && is == was {
-				continue
-			}
-			// What is loaded already has been seen live, before the cache knew it.
-			if followed && (was != "" || is == "") {
-				delete(known.loaded, revision.UID)
-			}
-			before[reference] = is
-		}
+		seen[reference] = is
 	}
 	return errors.Join(errs...)
 }
