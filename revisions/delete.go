@@ -79,16 +79,21 @@ func (e *Engine) removeCurrent(ctx context.Context, in Teardown, object Object, 
 	case control == ControlForeign:
 		result.State, result.Message = RemovalForeign, foreignText(state, in.Owner)
 	case in.Orphan:
-		e.release(ctx, result, in.Owner, current)
+		e.release(ctx, result, in.Owner, current, true)
 	case object.Retain:
-		result.State, result.Message = RemovalRetained, "it is kept on purpose"
+		// It has our owner reference when another revision had put it in place, and would
+		// not be kept for longer than the owner.
+		e.release(ctx, result, in.Owner, current, false)
+		if result.State == RemovalReleased {
+			result.State, result.Message = RemovalRetained, "it is kept on purpose"
+		}
 	case control != ControlOurs:
 		result.State, result.Message = RemovalForeign, "it has no controller, and is not the object that was created"
 	case state.Controller == nil:
 		// Our owner reference is put back as long as the object is wanted. Whoever has
 		// taken it off since wants to keep the object: this is how the garbage
 		// collector orphans.
-		e.release(ctx, result, in.Owner, current)
+		e.release(ctx, result, in.Owner, current, true)
 		result.Message = cmp.Or(result.Message, "its owner reference was taken off, so it stays")
 	default:
 		e.delete(ctx, result, current)
@@ -141,12 +146,13 @@ func (e *Engine) deleteCurrent(ctx context.Context, current *unstructured.Unstru
 	return nil
 }
 
-// release takes our label and owner reference off an object, and leaves the rest.
-func (e *Engine) release(ctx context.Context, result *RemovedObject, owner Owner, current *unstructured.Unstructured) {
+// release takes our owner reference off an object, and our label if it is told to,
+// and leaves the rest.
+func (e *Engine) release(ctx context.Context, result *RemovedObject, owner Owner, current *unstructured.Unstructured, label bool) {
 	before := current.GetOwnerReferences()
 	references := slices.DeleteFunc(slices.Clone(before), func(ref metav1.OwnerReference) bool { return ref.UID == owner.UID })
 	metadata := map[string]any{"uid": current.GetUID(), "resourceVersion": current.GetResourceVersion()}
-	labelled := current.GetLabels()[owner.Label] == owner.Name
+	labelled := label && current.GetLabels()[owner.Label] == owner.Name
 	if labelled {
 		metadata["labels"] = map[string]any{owner.Label: nil}
 	}
