@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -139,7 +138,8 @@ func metricsServer(o Options) metricsserver.Options {
 // setup is the list: every controller that the manager runs.
 func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o Options) error {
 	contents := &store.Contents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: o.Namespace, Now: time.Now}
-	worker, changes, err := packageWorker(ctx, mgr, meter, contents)
+	changes := &packages.Changes{}
+	worker, err := packageWorker(ctx, mgr, meter, contents, changes)
 	if err != nil {
 		return err
 	}
@@ -155,28 +155,27 @@ func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o O
 }
 
 // packageWorker wires the engine to the cluster.
-func packageWorker(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, contents *store.Contents) (*packages.Worker, <-chan event.TypedGenericEvent[string], error) {
+func packageWorker(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, contents *store.Contents, changes *packages.Changes) (*packages.Worker, error) {
 	dynamicClient, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return nil, nil, fmt.Errorf("creating the dynamic client: %w", err)
+		return nil, fmt.Errorf("creating the dynamic client: %w", err)
 	}
 	metadataClient, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return nil, nil, fmt.Errorf("creating the metadata client: %w", err)
+		return nil, fmt.Errorf("creating the metadata client: %w", err)
 	}
-	changes := make(chan event.TypedGenericEvent[string], 1024)
 	informers := watch.New(ctx, watch.Config{
 		Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mgr.GetRESTMapper(), Label: v1alpha1.LabelPackage,
-		Notify: func(name string) { changes <- event.TypedGenericEvent[string]{Object: name} }, Ahead: meter.Stale,
+		Notify: changes.Notify, Ahead: meter.Stale,
 	})
 	identities, err := newIdentities(mgr, informers, meter.Listener())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	return &packages.Worker{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Contents: contents, Identities: identities, Watches: informers, Now: time.Now,
 		Recorder: mgr.GetEventRecorder(reportingController), Meter: meter,
-	}, changes, nil
+	}, nil
 }
 
 // isServed says whether the API server serves a kind.

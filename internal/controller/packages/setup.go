@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/loop"
@@ -26,9 +25,9 @@ import (
 // workers is how many packages are looked at side by side.
 const workers = 4
 
-// Setup adds the loop to a manager. Changes of managed objects come in through
-// the channel, as the names of packages.
-func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes <-chan event.TypedGenericEvent[string]) error {
+// Setup adds the loop to a manager. Changes tell which packages' objects have
+// changed.
+func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes *Changes) error {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
@@ -39,9 +38,6 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes <-c
 		}
 		return []reconcile.Request{requestFor(revision.Spec.Package)}
 	})
-	byObject := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, name string) []reconcile.Request {
-		return []reconcile.Request{requestFor(name)}
-	})
 	bld := builder.ControllerManagedBy(mgr)
 	for _, kind := range store.Kinds() {
 		bld = bld.Watches(kind, byContent(mgr))
@@ -50,7 +46,7 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes <-c
 		Named("package").
 		For(&v1alpha1.Package{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizing))).
 		Watches(&v1alpha1.Revision{}, byPackage, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WatchesRawSource(source.TypedChannel(changes, byObject)).
+		WatchesRawSource(changes.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: loop.RateLimiter()}).
 		Complete(&loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: mgr.GetClient(), Worker: worker, Missing: worker.Strays, Wrote: worker.wrote})
 	if err != nil {
