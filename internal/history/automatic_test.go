@@ -53,6 +53,12 @@ func TestLine_AnswerFailure(t *testing.T) {
 			states: []state{{number: 1, lifecycle: active, succeeded: true, digest: "bad"}, bad},
 			why:    "no revision with other content has succeeded",
 		},
+		"MadeByHand": {
+			reason: "content that does not tell its digest counts as other content",
+			states: []state{{number: 1, lifecycle: active, succeeded: true}, {number: 2, lifecycle: active, previous: 1, placed: true}},
+			digest: "worked out",
+			want:   &v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "worked out"},
+		},
 		"ArchivedSuccess": {
 			reason: "what has succeeded may be history",
 			states: []state{{number: 1, lifecycle: archived, tornDown: true, succeeded: true, digest: "good"}, bad},
@@ -119,7 +125,9 @@ func TestLine_AnswerFailure(t *testing.T) {
 			}
 			// What was created and not recorded is found again.
 			after := Sort(pkg, append(revisionsOf(tc.states), *next))
-			if diff := cmp.Diff(tc.want, after.MissingRecord(pkg)); diff != "" {
+			lost := *tc.want
+			lost.RejectedDigest = after.Find(tc.want.FromRevision).Spec.ContentDigest
+			if diff := cmp.Diff(&lost, after.MissingRecord(pkg)); diff != "" {
 				t.Errorf("%s: record that was lost (-want +got):\n%s", tc.reason, diff)
 			}
 			pkg.Status.AutomaticRollback = outcome

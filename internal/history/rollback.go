@@ -127,8 +127,9 @@ func (l Line) rollbackSource(number int64) *v1alpha1.Revision {
 		return l.Find(number)
 	}
 	for _, revision := range l.All() {
+		digest := revision.Spec.ContentDigest // content made by hand may not tell it, and counts as other
 		if revision.Spec.Revision < l.Target.Spec.Revision && Succeeded(revision) &&
-			revision.Spec.ContentDigest != l.Target.Spec.ContentDigest {
+			(digest == "" || digest != l.Target.Spec.ContentDigest) {
 			return revision
 		}
 	}
