@@ -259,7 +259,17 @@ func tail(text string) string {
 // The message of a condition is cut like that of an object, and stays text.
 func TestForTarget_BoundsOfConditions(t *testing.T) {
 	revision := revisionOf(2, phase{name: "plane", size: 1})
-	revision.Status = status.ForTarget(revision, status.Observation{Err: errors.New(strings.Repeat("漢字", 20000)), Now: at(1)})
+	long := errors.New(strings.Repeat("漢字", 20000))
+	revision.Status = status.ForTarget(revision, status.Observation{Err: errors.Join(long, errors.Join(errors.New("another object"), long)), Now: at(1)})
+	checkRevision(t, revision)
+	if message := condition(revision.Status.Conditions, v1alpha1.ConditionProgressing); !strings.Contains(message, "\nanother object\n") || len(message) > 3<<10 {
+		t.Errorf("one object's text crowds out another's: %d bytes, ending in %q", len(message), tail(message))
+	}
+	many := make([]error, 20)
+	for i := range many {
+		many[i] = long
+	}
+	revision.Status = status.ForTarget(revision, status.Observation{Err: errors.Join(many...), Now: at(1)})
 	checkRevision(t, revision)
 	message := condition(revision.Status.Conditions, v1alpha1.ConditionProgressing)
 	if !strings.HasSuffix(message, "(cut)") || !utf8.ValidString(message) || len(message) < 16<<10 {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"regexp"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,9 +45,29 @@ func errorReason(err error) string {
 func errorMessage(err error) string {
 	var held *preflight.Error
 	if errors.As(err, &held) || !isDenied(err) {
-		return err.Error()
+		return partsText(err)
 	}
-	return err.Error() + ": grant the right to the package's identity, or name another one in spec.serviceAccount; it is tried again at least once a minute"
+	return partsText(err) + ": grant the right to the package's identity, or name another one in spec.serviceAccount; it is tried again at least once a minute"
+}
+
+// partsText is the text of an error with that of each of its parts cut, so that one
+// object's does not crowd out the others'.
+func partsText(err error) string {
+	var joined interface {
+		error
+		Unwrap() []error
+	}
+	if !errors.As(err, &joined) || joined.Error() != err.Error() {
+		if _, ok := errors.AsType[*preflight.Error](err); ok {
+			return err.Error() // its parts are cut already
+		}
+		return bound(err.Error(), objectMessageLimit)
+	}
+	var parts []string
+	for _, part := range joined.Unwrap() {
+		parts = append(parts, partsText(part))
+	}
+	return strings.Join(parts, "\n")
 }
 
 // denial is how the API server says that somebody lacks a right: an authorizer that

@@ -104,7 +104,7 @@ func PatchStatus(ctx context.Context, c client.Client, before, after client.Obje
 }
 
 // RateLimiter spaces the tries of an object that fails: from 200 ms on, doubled
-// each time, up to two minutes.
+// each time, up to a minute.
 func RateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 2*time.Minute)
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, time.Minute)
 }

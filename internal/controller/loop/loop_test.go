@@ -260,7 +260,7 @@ func TestRateLimiter(t *testing.T) {
 	for range 12 {
 		waits = append(waits, limiter.When(requestFor("web")))
 	}
-	if waits[0] != 200*time.Millisecond || waits[1] != 400*time.Millisecond || waits[11] != 2*time.Minute {
+	if waits[0] != 200*time.Millisecond || waits[1] != 400*time.Millisecond || waits[11] != time.Minute {
 		t.Errorf("the waits are %v", waits)
 	}
 	limiter.Forget(requestFor("web"))

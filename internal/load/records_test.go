@@ -1,0 +1,93 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/revisions"
+)
+
+// What a status keeps of an object comes back to the engine.
+func TestRecords(t *testing.T) {
+	ref := func(name string) v1alpha1.ObjectReference {
+		return v1alpha1.ObjectReference{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "ns", Name: name}
+	}
+	got := Records(v1alpha1.RevisionStatus{
+		Inventory: []v1alpha1.InventoryEntry{
+			{ObjectReference: ref("quiet"), UID: "u1", Action: "Created", Content: "c", Fields: "f"},
+			{ObjectReference: ref("fought-over"), UID: "u2", Action: "Adopted", Content: "c", Fields: "f", Yielded: []string{".spec.replicas"}},
+		},
+		Interference: []v1alpha1.Interference{
+			{ObjectReference: ref("fought-over"), Manager: "other", Fields: []string{".spec.paused"}, Count: 3, FirstSeen: metav1.Unix(1, 0), LastSeen: metav1.Unix(9, 0)},
+			{ObjectReference: ref("gone"), Manager: "other", Count: 1},
+		},
+	})
+	want := map[revisions.ObjectID]revisions.Record{
+		ID(ref("quiet")): {UID: "u1", Action: revisions.ActionCreated, Content: "c", Fields: "f"},
+		ID(ref("fought-over")): {
+			UID: "u2", Action: revisions.ActionAdopted, Content: "c", Fields: "f", Yielded: []string{".spec.replicas"},
+			Contest: &revisions.Contest{Manager: "other", Fields: []string{".spec.paused"}, Count: 3, First: time.Unix(1, 0), Last: time.Unix(9, 0)},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
+func TestRevision_UnmanagedAndReplaced(t *testing.T) {
+	spec := v1alpha1.Object{UnmanagedFields: []string{".spec.replicas", ".spec.template.spec.containers[name=main].image"}, OnImmutableChange: v1alpha1.ImmutableReplace}
+	object, err := loadOne(t, deployment(), spec, v1alpha1.Phase{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, path := range object.Unmanaged {
+		paths = append(paths, path.String())
+	}
+	if diff := cmp.Diff(spec.UnmanagedFields, paths); diff != "" || !object.Replace {
+		t.Errorf("replace %t, unmanaged fields (-want +got):\n%s", object.Replace, diff)
+	}
+	if object, err = loadOne(t, deployment(), v1alpha1.Object{OnImmutableChange: v1alpha1.ImmutableRefuse}, v1alpha1.Phase{}, nil); err != nil || object.Replace {
+		t.Errorf("error %v, replace %t; want to be refused", err, object.Replace)
+	}
+
+	_, err = loadOne(t, deployment(), v1alpha1.Object{UnmanagedFields: []string{".spec.replicas", ".spec[x"}}, v1alpha1.Phase{}, nil)
+	var invalid *InvalidError
+	if !errors.As(err, &invalid) || !strings.HasPrefix(err.Error(), "spec.phases[0].objects[0].unmanagedFields[1]: ") {
+		t.Errorf("a path that cannot be read gives %v, want an InvalidError that names the field", err)
+	}
+}
+
+// A revision that does not tell its digest has the one that a front would give it.
+func TestDigest(t *testing.T) {
+	revision, slices := packed(t, configMap("a", "1"), configMap("b", strings.Repeat("x", content.InlineLimit)))
+	told := revision.Spec.ContentDigest
+	revision.Spec.ContentDigest = ""
+	got, err := Digest(t.Context(), slices, revision)
+	if err != nil || got != told {
+		t.Errorf("the digest is %s, error %v; want %s", got, err, told)
+	}
+	revision.Spec.Phases[0].Objects[0].UnmanagedFields = []string{".data.value"}
+	if other, err := Digest(t.Context(), slices, revision); err != nil || other == told {
+		t.Errorf("other content has the same digest, error %v", err)
+	}
+	revision.Spec.Phases[0].Objects[0] = v1alpha1.Object{Slice: &v1alpha1.SliceReference{Name: "sha256-missing"}}
+	var unavailable *content.UnavailableError
+	if _, err := Digest(t.Context(), slices, revision); !errors.As(err, &unavailable) {
+		t.Errorf("content that is missing gives %v", err)
+	}
+	revision.Spec.ContentDigest = told
+	if got, err := Digest(t.Context(), slices, revision); err != nil || got != told {
+		t.Errorf("a digest that is told is %s, error %v; want it unread", got, err)
+	}
+}
