@@ -213,7 +213,8 @@ type PackageStatus struct {
 	// +optional
 	CurrentRevision int64 `json:"currentRevision,omitempty"`
 
-	// TargetRevision is the newest active revision, the one that rolls out.
+	// TargetRevision is the revision that rolls out: the newest active one, or an older
+	// one that is not done while newer ones wait for approval.
 	// +optional
 	TargetRevision int64 `json:"targetRevision,omitempty"`
 

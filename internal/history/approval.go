@@ -29,12 +29,15 @@ func (l Line) Withheld(pkg *v1alpha1.Package, revision *v1alpha1.Revision, diges
 	if isMadeByRollback(pkg, revision) && l.hasSucceeded(digest) {
 		return ""
 	}
+	if digest == "" && CanWithhold(pkg) {
+		return "the digest of its content, to approve it by, could not be worked out"
+	}
 	var whys []string
-	if pkg.Spec.Approval == v1alpha1.ApprovalManual && (digest == "" || pkg.Spec.ApprovedDigest != digest) {
+	if pkg.Spec.Approval == v1alpha1.ApprovalManual && pkg.Spec.ApprovedDigest != digest {
 		whys = append(whys, fmt.Sprintf(`its content %s is not approved: kubectl patch package %s --type=merge -p '{"spec":{"approvedDigest":"%s"}}'`, digest, pkg.Name, digest))
 	}
 	for _, gate := range pkg.Spec.Gates {
-		if digest != "" && gate.ApprovedDigest == digest {
+		if gate.ApprovedDigest == digest {
 			continue
 		}
 		why := fmt.Sprintf("gate %s has not let its content %s through", gate.Name, digest)

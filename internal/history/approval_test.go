@@ -56,7 +56,7 @@ func TestLine_Withheld(t *testing.T) {
 			reason: "content that nobody can name is not approved by an empty approval",
 			spec:   v1alpha1.PackageSpec{Approval: v1alpha1.ApprovalManual, Gates: []v1alpha1.Gate{{Name: "check"}}},
 			states: []state{{number: 1, lifecycle: active}},
-			want:   []string{"not approved", "gate check"},
+			want:   []string{"could not be worked out"},
 		},
 		"Succeeded": {
 			reason: "what has succeeded is kept",

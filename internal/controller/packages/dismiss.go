@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -44,14 +43,11 @@ func (w *Worker) dismiss(ctx context.Context, pkg *v1alpha1.Package, line histor
 // letGoOfDismissed lets go of those that are torn down.
 func (w *Worker) letGoOfDismissed(ctx context.Context, p *pass, known *memory) error {
 	var errs []error
-	p.line.Archived = slices.DeleteFunc(p.line.Archived, func(revision *v1alpha1.Revision) bool {
-		if !isLeaving(revision) || !isOver(p.pkg, revision) {
-			return false
+	for _, revision := range p.line.Archived {
+		if isLeaving(revision) && isOver(p.pkg, revision) {
+			errs = append(errs, w.letRevisionGo(ctx, revision, known))
 		}
-		err := w.letRevisionGo(ctx, revision, known)
-		errs = append(errs, err)
-		return err == nil
-	})
+	}
 	return errors.Join(errs...)
 }
 
