@@ -60,6 +60,8 @@ type Question struct {
 	CollisionProtection CollisionProtection
 	// Retain says that the object gets no owner reference.
 	Retain bool
+	// ForwardOnly says that an object that is ours is left as a newer content has made it.
+	ForwardOnly bool
 	// Rivals have fields of the manifest that are not ours any more. They need be known
 	// only when our managedFields entry has changed.
 	Rivals []Rival
@@ -114,6 +116,8 @@ func decide(q Question) Verdict {
 // applied against what is wanted, and our managedFields entry then against now.
 func compare(q Question) Verdict {
 	switch {
+	case q.ForwardOnly:
+		return Verdict{Operation: OperationNone, Reason: "a rollback does not take it back"}
 	case q.Record == nil || q.Record.UID != q.Current.UID:
 		return Verdict{Operation: OperationApply, Reason: "nothing is on record of what was applied"}
 	case q.Record.Content != q.Content:

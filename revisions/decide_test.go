@@ -25,10 +25,11 @@ const (
 	factRecord
 	factProtection
 	factRetain
+	factForward
 	factCount
 )
 
-var factNames = [factCount]string{"OBJECT", "DELETING", "RECORD", "PROTECTION", "RETAIN"}
+var factNames = [factCount]string{"OBJECT", "DELETING", "RECORD", "PROTECTION", "RETAIN", "FORWARD"}
 
 // factValues are all values of each fact. What the object is says who controls it
 // and what its metadata proves; the combinations that cannot be are left out.
@@ -44,6 +45,7 @@ var factValues = [factCount][]string{
 	{"no", "yes"},
 	{"none", "same", "content differs", "fields differ", "yieldable differ", "contested", "other UID"},
 	{"empty", "Prevent", "IfNoController", "None"},
+	{"no", "yes"},
 	{"no", "yes"},
 }
 
@@ -75,7 +77,7 @@ func (r row) possible() bool {
 // question builds what decide is asked for a combination of facts.
 func (r row) question() Question {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	q := Question{Owner: testOwner, Content: "content", Retain: r[factRetain] == "yes", Now: now}
+	q := Question{Owner: testOwner, Content: "content", Retain: r[factRetain] == "yes", ForwardOnly: r[factForward] == "yes", Now: now}
 	if r[factProtection] != "empty" {
 		q.CollisionProtection = CollisionProtection(r[factProtection])
 	}
@@ -289,7 +291,9 @@ func TestDecide_Properties(t *testing.T) {
 	}, {
 		name:   "OnlyRecordedRests",
 		reason: "without a matching record nothing proves that the object is as it should be",
-		broken: func(r row, v Verdict) bool { return v.Operation == OperationNone && r[factRecord] != "same" },
+		broken: func(r row, v Verdict) bool {
+			return v.Operation == OperationNone && r[factRecord] != "same" && r[factForward] == "no"
+		},
 	}, {
 		name:   "OthersAreReadAgain",
 		reason: "what is not ours is only ever adopted, which is bound to the state decided on",

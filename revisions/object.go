@@ -60,7 +60,7 @@ func (e *Engine) placeObject(ctx context.Context, phase string, t *task) *unstru
 	}
 	t.question = Question{
 		Owner: l.owner, Record: l.record(p.id), Now: l.now,
-		CollisionProtection: t.object.CollisionProtection, Retain: t.object.Retain,
+		CollisionProtection: t.object.CollisionProtection, Retain: t.object.Retain, ForwardOnly: t.object.ForwardOnly,
 	}
 	state := e.act(ctx, t, current)
 	// A mapper may not have noticed that the kind is gone.
@@ -222,6 +222,13 @@ func (t *task) done(action Action, verdict Verdict, state *unstructured.Unstruct
 	}
 	record.Content = t.object.prepared.content(q.Owner, q.Retain, record.Yielded)
 	known := q.Record != nil && q.Record.UID == record.UID
+	if t.object.ForwardOnly && action == ActionUnchanged {
+		// It has been left as another content has made it.
+		record.Content = ""
+		if known {
+			record.Content = q.Record.Content
+		}
+	}
 	switch {
 	case q.Now.IsZero():
 		// Without a clock nobody can tell a fight from a quarrel now and then.

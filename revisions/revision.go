@@ -95,6 +95,10 @@ type Object struct {
 	Retain bool
 	// Unmanaged are fields that are left out of every write.
 	Unmanaged []FieldPath
+	// ForwardOnly creates the object when it is absent, and never changes one that is
+	// ours: a rollback does not take a CustomResourceDefinition back, as resources may
+	// use what it has gained. A later revision changes it again.
+	ForwardOnly bool
 	// Replace deletes the object and creates it anew when a change needs another
 	// value in a field that cannot be changed. Otherwise the change is refused.
 	Replace bool

@@ -16,9 +16,11 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
+var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
 // retained are the kinds whose loss loses data, or everything that lives in them.
 var retained = []schema.GroupKind{
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+	definitionKind,
 	{Kind: "Namespace"},
 	{Kind: "PersistentVolume"},
 	{Kind: "PersistentVolumeClaim"},
@@ -39,13 +41,14 @@ func Retains(manifest *unstructured.Unstructured, deletion v1alpha1.ObjectDeleti
 // object is one manifest with its probes: the revision's own where one selects
 // it, the default of its kind elsewhere. The error begins with the field that it is
 // about.
-func (c compiled) object(stored manifest, spec v1alpha1.Object, phase v1alpha1.Phase) (revisions.Object, error) {
+func (c compiled) object(stored manifest, spec v1alpha1.Object, phase v1alpha1.Phase, rollback bool) (revisions.Object, error) {
 	manifest := stored.manifest
 	kind := manifest.GroupVersionKind().GroupKind()
 	object := revisions.Object{
 		Manifest:            manifest,
 		CollisionProtection: revisions.CollisionProtection(cmp.Or(spec.CollisionProtection, phase.CollisionProtection, v1alpha1.CollisionPrevent)),
 		Retain:              Retains(manifest, spec.Deletion),
+		ForwardOnly:         rollback && kind == definitionKind,
 		Replace:             spec.OnImmutableChange == v1alpha1.ImmutableReplace,
 	}
 	if stored.sealed != nil {

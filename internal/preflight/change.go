@@ -36,6 +36,10 @@ func changesOf(target revisions.Revision, serving []revisions.Revision) []change
 			record, placed := revision.Records[id]
 			if placed || revision.Succeeded {
 				held[id] = change{before: object.Manifest, uid: record.UID}
+				if object.ForwardOnly {
+					// It is as another content has made it.
+					held[id] = change{uid: record.UID}
+				}
 			}
 		})
 	}

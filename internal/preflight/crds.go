@@ -22,8 +22,8 @@ import (
 var refusedRules = []crdsafety.Rule{crdsafety.RuleScope, crdsafety.RuleNames, crdsafety.RuleStoredVersion}
 
 // checkDefinitions compares every CustomResourceDefinition that is new or changed
-// with the live one. That one counts, and not what a revision says, in every
-// direction: a rollback is a change like any other.
+// with the live one. That one counts, and not what a revision says. A rollback leaves
+// the live one as it is, which must then serve what the content needs.
 func (c *Checker) checkDefinitions(ctx context.Context, in Input, changes []change, found *findings) error {
 	safe := in.Package.Annotations[v1alpha1.AnnotationCRDUpgradeSafety] == v1alpha1.CRDUpgradeSafetyNone
 	for _, change := range changes {
@@ -46,6 +46,12 @@ func (c *Checker) checkDefinitions(ctx context.Context, in Input, changes []chan
 			found.add(CheckCRDUpgradeSafety, change.id, fmt.Sprintf("%s cannot be read: %v", change.id, err), "correct its manifest")
 			continue
 		}
+		if change.object.ForwardOnly {
+			if missing := missingVersion(before, after); missing != "" {
+				found.add(CheckCRDUpgradeSafety, change.id, change.id.String()+" "+missing, "roll back to a revision that does without the version, or bring the version back with a new one")
+			}
+			continue
+		}
 		for _, unsafe := range merged(crdsafety.Compare(before, after)) {
 			refused := slices.Contains(refusedRules, unsafe.Rule)
 			if safe && !refused {
@@ -55,6 +61,21 @@ func (c *Checker) checkDefinitions(ctx context.Context, in Input, changes []chan
 		}
 	}
 	return nil
+}
+
+// missingVersion says that the version in which a definition had its resources stored
+// is no longer served by the live one, which stays: the content of its time cannot do
+// without. Empty when it is.
+func missingVersion(live, wanted *apiextensionsv1.CustomResourceDefinition) string {
+	for _, version := range wanted.Spec.Versions {
+		served := slices.ContainsFunc(live.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+			return v.Name == version.Name && v.Served
+		})
+		if version.Storage && !served {
+			return fmt.Sprintf("is not taken back by a rollback, and no longer serves version %s, in which this content stores its resources", version.Name)
+		}
+	}
+	return ""
 }
 
 func definitionRemedy(rule crdsafety.Rule) string {

@@ -66,6 +66,31 @@ func TestCheckDefinitions(t *testing.T) {
 	}
 }
 
+// TestCheckDefinitions_Rollback has contents that leave the live definition alone, and
+// need of it no more than the version that they store.
+func TestCheckDefinitions_Rollback(t *testing.T) {
+	const size, sizeMore = "size: {type: integer}", "size: {type: integer}, color: {type: string}"
+	cases := map[string]struct {
+		reason       string
+		live, target string
+		want         []string
+	}{
+		"Gained":  {reason: "what the definition has gained stays", live: widgets(sizeMore, "v1", "v2"), target: widgets(size, "v1")},
+		"Removed": {reason: "the version is gone", live: widgets(size, "v2"), target: widgets(size, "v1"), want: []string{"CRDUpgradeSafety: CustomResourceDefinition.apiextensions.k8s.io widgets.example.org is not taken back by a rollback, and no longer serves version v1, in which this content stores its resources"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			checked := newChecked()
+			checked.inPlace(t, revision(t, 1, c.live))
+			target := revision(t, 2, c.target)
+			target.Phases[0].Objects[0].ForwardOnly = true
+			if diff := cmp.Diff(c.want, checked.found(t, Input{Package: pkg(""), Target: target})); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
 // TestCheckDefinitions_Cost reads a definition only when its content changes.
 func TestCheckDefinitions_Cost(t *testing.T) {
 	checked := newChecked()

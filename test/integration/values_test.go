@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -177,16 +179,7 @@ status:
 func TestKindAndItsObject(t *testing.T) {
 	t.Parallel()
 	ns := planetest.Namespace(t, plane)
-	definition := "gadgets." + ns + ".example.org"
-	t.Cleanup(func() {
-		crd := &unstructured.Unstructured{}
-		crd.SetAPIVersion("apiextensions.k8s.io/v1")
-		crd.SetKind("CustomResourceDefinition")
-		crd.SetName(definition)
-		if err := client.IgnoreNotFound(admin.Delete(context.Background(), crd)); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { deleteDefinition(t, "gadgets."+ns+".example.org") })
 	since := time.Now()
 	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", manifests(t, ns, kindAndObject)...))
 	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
@@ -211,4 +204,46 @@ func TestNamespaceAndItsContent(t *testing.T) {
 		configMapManifest(t, ns, "a", "1"), object(t, fields{"apiVersion": "v1", "kind": "Namespace", "metadata": fields{"name": ns}})))
 	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
 	appliedOnce(t, pkg.Name, ns, since, 2)
+}
+
+// TestDefinitionsNeverGoBack: a rollback leaves a CustomResourceDefinition as the newer
+// revision has made it, and the resources that use what it has gained.
+func TestDefinitionsNeverGoBack(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	t.Cleanup(func() { deleteDefinition(t, "gadgets."+ns+".example.org") })
+	before := manifests(t, ns, kindAndObject)[1]
+	after := manifests(t, ns, strings.Replace(kindAndObject, "size: {type: string}", "size: {type: string}, weight: {type: integer}", 1))[1]
+	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("crds", before), phase("config", configMapManifest(t, ns, "a", "1")))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	newRevision(t, pkg, 2, phase("crds", after), phase("config", configMapManifest(t, ns, "a", "2")))
+	eventuallyRevision(t, pkg.Name, 2, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	requestRollback(t, pkg.Name, v1alpha1.Rollback{ToRevision: 1, RequestedAt: metav1.Now()})
+	eventuallyRevision(t, pkg.Name, 3, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	if got := configMap(t, ns, "a").Data["value"]; got != "1" {
+		t.Errorf("after the rollback the object has %s, want 1", got)
+	}
+	crd := &unstructured.Unstructured{Object: fields{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
+	must(t, admin.Get(t.Context(), types.NamespacedName{Name: "gadgets." + ns + ".example.org"}, crd))
+	if data, err := crd.MarshalJSON(); err != nil || !strings.Contains(string(data), `"weight"`) {
+		t.Errorf("the rollback has taken a field back: %v", err)
+	}
+	// The next revision narrows it for good, and is held back.
+	newRevision(t, pkg, 4, phase("crds", before), phase("config", configMapManifest(t, ns, "a", "4")))
+	revision := eventuallyRevision(t, pkg.Name, 4, v1alpha1.ConditionProgressing, v1alpha1.ReasonPreflightFailed)
+	if text := message(revision.Status.Conditions, v1alpha1.ConditionProgressing); !containsAll(text, "weight", v1alpha1.AnnotationCRDUpgradeSafety) {
+		t.Errorf("the message names not the field and the remedy: %s", text)
+	}
+	if got := configMap(t, ns, "a").Data["value"]; got != "1" {
+		t.Errorf("a revision that was held back has written: %s", got)
+	}
+}
+
+func deleteDefinition(t *testing.T, name string) {
+	t.Helper()
+	crd := &unstructured.Unstructured{Object: fields{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
+	crd.SetName(name)
+	if err := client.IgnoreNotFound(admin.Delete(context.Background(), crd)); err != nil {
+		t.Error(err)
+	}
 }
