@@ -74,13 +74,6 @@ func handedOver(pkg *v1alpha1.Package, from, to int64) Event {
 	})
 }
 
-func superseded(revision *v1alpha1.Revision) Event {
-	return onRevision(revision, Event{
-		Type: corev1.EventTypeNormal, Reason: ReasonSuperseded, Action: "RollOut",
-		Note: "A newer revision is rolled out instead of this one, which had not succeeded",
-	})
-}
-
 func rolledBack(pkg *v1alpha1.Package, to *v1alpha1.RollbackStatus, why string) Event {
 	return onPackage(pkg, Event{
 		Type: corev1.EventTypeNormal, Reason: ReasonRolledBack, Action: "RollBack", Related: revisionOf(pkg, to.Revision),
@@ -150,10 +143,11 @@ func interference(revision *v1alpha1.Revision, fought []v1alpha1.Interference) E
 }
 
 func archived(revision *v1alpha1.Revision) Event {
-	return onRevision(revision, Event{
-		Type: corev1.EventTypeNormal, Reason: ReasonArchived, Action: "Archive",
-		Note: "What only this revision contained is gone, and it is history",
-	})
+	note := "What only this revision contained is gone, and it is history"
+	if !Succeeded(revision) {
+		note += "; it had not succeeded"
+	}
+	return onRevision(revision, Event{Type: corev1.EventTypeNormal, Reason: ReasonArchived, Action: "Archive", Note: note})
 }
 
 func retained(regarding corev1.ObjectReference, objects []string) Event {

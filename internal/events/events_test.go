@@ -175,7 +175,6 @@ func TestForRevision(t *testing.T) {
 		},
 		"NotApproved": {
 			reason: "a revision that is overtaken was not approved", before: []change{progress(v1alpha1.ReasonAwaitingApproval, "")}, after: []change{progress(v1alpha1.ReasonSuperseded, "")},
-			want: []string{"Normal Superseded Revision/web-2 (Package/web): A newer revision is rolled out instead of this one, which had not succeeded"},
 		},
 		"ProbeFailing": {
 			reason: "what was available and is not", before: []change{good(), serves, phases("a:Complete")},
@@ -215,9 +214,13 @@ func TestForRevision(t *testing.T) {
 			reason: "a fight that goes on is no news", before: []change{good(), rivals("a", 3, now)}, after: []change{good(), rivals("a", 4, soon)},
 		},
 		"Archived": {
-			reason: "nothing else is told of what is history", before: []change{progress(v1alpha1.ReasonArchiving, "")},
-			after: []change{progress(v1alpha1.ReasonArchived, ""), history(), phases("a:Complete")},
+			reason: "nothing else is told of what is history", before: []change{good(), progress(v1alpha1.ReasonArchiving, "")},
+			after: []change{good(), progress(v1alpha1.ReasonArchived, ""), history(), phases("a:Complete")},
 			want:  []string{"Normal Archived Revision/web-2 (Package/web): What only this revision contained is gone, and it is history"},
+		},
+		"ArchivedUnfinished": {
+			reason: "what was never rolled out says so", before: []change{rolling}, after: []change{progress(v1alpha1.ReasonArchived, ""), history()},
+			want: []string{"Normal Archived Revision/web-2 (Package/web): What only this revision contained is gone, and it is history; it had not succeeded"},
 		},
 	}
 	for name, tc := range cases {
@@ -230,6 +233,18 @@ func TestForRevision(t *testing.T) {
 				t.Errorf("%s: told again: %v", tc.reason, said(again))
 			}
 		})
+	}
+}
+
+// TestHandover: what one revision has told of an object is not told again by the one
+// that takes the object over.
+func TestHandover(t *testing.T) {
+	older := revisionWith(good(), rivals("a", 1, now))
+	if again := ForRevision(revisionWith(), revisionWith(rivals("a", 1, now)), older); len(again) > 0 {
+		t.Errorf("told again: %v", said(again))
+	}
+	if more := ForRevision(revisionWith(), revisionWith(rivals("a", 2, soon)), older); len(more) != 1 {
+		t.Errorf("the next repair was told as %v", said(more))
 	}
 }
 

@@ -24,10 +24,6 @@ const (
 	// what runs instead of an older one.
 	ReasonHandedOver = "HandedOver"
 
-	// ReasonSuperseded (Normal, on a Revision): a newer revision is rolled out instead of
-	// this one, which had not succeeded.
-	ReasonSuperseded = "Superseded"
-
 	// ReasonRolledBack (Normal, on a Package): a revision with the content of an earlier
 	// one was made, because somebody has asked for it, or spec.onFailure has.
 	ReasonRolledBack = "RolledBack"

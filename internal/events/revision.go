@@ -26,8 +26,10 @@ var halts = map[string]string{
 	v1alpha1.ReasonRolloutError:             ReasonRolloutError,
 }
 
-// ForRevision tells of what has changed from one status of a revision to the next.
-func ForRevision(before, after *v1alpha1.Revision) []Event {
+// ForRevision tells of what has changed from one status of a revision to the next. The
+// others of its line are as they were before: what one of them has told of an object is
+// not told again by the revision that takes the object over.
+func ForRevision(before, after *v1alpha1.Revision, others ...*v1alpha1.Revision) []Event {
 	if before.Status.ArchivedAt == nil && after.Status.ArchivedAt != nil {
 		return []Event{archived(after)}
 	}
@@ -45,11 +47,9 @@ func ForRevision(before, after *v1alpha1.Revision) []Event {
 			list = append(list, halted(after, halts[reason], message))
 		case reason == v1alpha1.ReasonAwaitingApproval:
 			list = append(list, awaitingApproval(after, message))
-		case reason == v1alpha1.ReasonSuperseded:
-			list = append(list, superseded(after))
 		}
 	}
-	return append(append(list, ofProbes(before, after)...), ofRivals(before, after)...)
+	return append(append(list, ofProbes(before, after)...), ofRivals(append(others, before), after)...)
 }
 
 // Succeeded says whether a revision was rolled out once.
@@ -186,15 +186,19 @@ func isFailure(object v1alpha1.ObjectStatus) bool {
 }
 
 // ofRivals tells of repairs, and of objects that somebody keeps changing.
-func ofRivals(before, after *v1alpha1.Revision) []Event {
+func ofRivals(before []*v1alpha1.Revision, after *v1alpha1.Revision) []Event {
 	known := map[v1alpha1.ObjectReference]v1alpha1.Interference{}
-	for _, entry := range before.Status.Interference {
-		known[entry.ObjectReference] = entry
+	for _, revision := range before {
+		for _, entry := range revision.Status.Interference {
+			if old, ok := known[entry.ObjectReference]; !ok || old.LastSeen.Before(&entry.LastSeen) {
+				known[entry.ObjectReference] = entry
+			}
+		}
 	}
 	var repaired, fought []v1alpha1.Interference
 	for _, entry := range after.Status.Interference {
 		old := known[entry.ObjectReference]
-		if entry.Count == old.Count && entry.LastSeen.Equal(&old.LastSeen) {
+		if entry.Count == old.Count && entry.LastSeen.Equal(&old.LastSeen) || entry.LastSeen.Before(&old.LastSeen) {
 			continue
 		}
 		if entry.Count < foughtOver {

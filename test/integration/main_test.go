@@ -143,6 +143,8 @@ var (
 	// restartManager does so and starts another one. A test that calls it must not
 	// run beside others.
 	restartManager func() error
+	// metricsAddress is where the manager that runs serves its metrics.
+	metricsAddress string
 )
 
 // startManager runs the manager in this process, with its shipped rights.
@@ -157,7 +159,11 @@ func startManager(ctx context.Context) error {
 	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(os.Stderr))))
 	options := controller.DefaultOptions()
 	options.IstioVersion = "1.29"
-	options.MetricsAddress, options.HealthAddress = "0", "0"
+	options.MetricsSecure, options.HealthAddress = true, "0"
+	if options.MetricsAddress, err = freeAddress(ctx); err != nil {
+		return err
+	}
+	metricsAddress = options.MetricsAddress
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

@@ -4,6 +4,9 @@
 package packages
 
 import (
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -53,12 +56,13 @@ func statesOf(line history.Line) states {
 // metrics that count them. What could not be written has not changed, and is told
 // with the next try.
 func (w *Worker) announce(p *pass, before states) {
+	others := slices.Collect(maps.Values(before))
 	for _, after := range p.line.All() {
 		was := before[after.UID]
 		if was == nil || was.ResourceVersion == after.ResourceVersion {
 			continue
 		}
-		w.tell(events.ForRevision(was, after))
+		w.tell(events.ForRevision(was, after, others...))
 		if was.Status.ArchivedAt == nil && after.Status.ArchivedAt != nil {
 			w.tell(events.Retained(p.pkg, after, p.removed[after.UID]))
 		}
