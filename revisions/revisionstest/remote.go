@@ -73,7 +73,7 @@ func (r *Remote) Target() *Target {
 			return nil
 		},
 		// What an object tells of time, it tells in seconds.
-		Advance: func(time.Duration) { time.Sleep(time.Second + 100*time.Millisecond) },
+		Advance: func(time.Duration) { <-time.After(time.Second + 100*time.Millisecond) },
 		Objects: r.objects,
 		Settle:  r.settle,
 	}
@@ -175,13 +175,15 @@ func (r *Remote) read(id revisions.ObjectID) (*unstructured.Unstructured, error)
 			err = r.Client.Get(context.Background(), types.NamespacedName{Namespace: id.Namespace, Name: id.Name}, object)
 		}
 	}
-	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return object, nil
+	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+		object = nil
+		return object, nil
+	default:
 		return nil, fmt.Errorf("reading %s: %w", id, err)
 	}
-	return object, nil
 }
 
 // otherVersion is another version of a kind that the script has defined, empty when
@@ -298,7 +300,7 @@ func (r *Remote) Clean() error {
 
 // await asks until there is no error, and returns the last one.
 func await(limit time.Duration, ask func() error) error {
-	for deadline := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(limit); ; <-time.After(10 * time.Millisecond) {
 		err := ask()
 		if err == nil {
 			return nil

@@ -234,10 +234,7 @@ func (c *remoteCache) knows(gvk schema.GroupVersionKind, id revisions.ObjectID, 
 	c.mu.Lock()
 	held := c.held
 	c.mu.Unlock()
-	known, err := c.Cache.Get(gvk, types.NamespacedName{Namespace: id.Namespace, Name: id.Name})
-	if err != nil || held {
-		return nil
-	}
+	known, unwatched := c.Cache.Get(gvk, types.NamespacedName{Namespace: id.Namespace, Name: id.Name})
 	want, has := "", ""
 	if object != nil && object.GetLabels()[label] != "" {
 		want = object.GetResourceVersion()
@@ -245,7 +242,7 @@ func (c *remoteCache) knows(gvk schema.GroupVersionKind, id revisions.ObjectID, 
 	if known != nil {
 		has = known.GetResourceVersion()
 	}
-	if want != has {
+	if unwatched == nil && !held && want != has {
 		return fmt.Errorf("the cache has %s in version %q, and it is in version %q", id, has, want)
 	}
 	return nil
