@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/strata-run/strata/probes"
@@ -37,6 +38,12 @@ func (w *modelWorld) judge(t *rapid.T, before, after snapshot) {
 			t.Fatalf("%s has lost what others have set: %v, was %v", id, extrasOf(is), extrasOf(was))
 		}
 	}
+	for _, state := range []snapshot{before, after} {
+		for _, object := range state {
+			left := object.GetLabels()[w.owner.Label] == w.owner.Name && revisions.FieldsDigest(object) != ""
+			w.ever[object.GetUID()] = w.ever[object.GetUID()] || left || controller(object) == w.owner.UID
+		}
+	}
 	for id, object := range after {
 		controllers := slices.DeleteFunc(object.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.Controller == nil || !*ref.Controller })
 		if len(controllers) > 1 {
@@ -47,15 +54,17 @@ func (w *modelWorld) judge(t *rapid.T, before, after snapshot) {
 
 // judgeWrites says that a pass leaves alone, byte for byte, what is not ours to
 // write or is being deleted, and creates nothing that no revision wants.
-func (w *modelWorld) judgeWrites(t *rapid.T, active []*modelRevision, before, after snapshot) {
+func (w *modelWorld) judgeWrites(t *rapid.T, active []*modelRevision, before, after snapshot, wasOurs map[types.UID]bool) {
 	for id, was := range before {
 		if w.mayWrite(active, id, was) && (was.GetDeletionTimestamp() == nil || w.held) {
 			continue
 		}
 		// An apply is bound to the object and not to its state, so that a change of
-		// which the cache does not know yet may be met. It still steals nothing.
+		// which the cache does not know yet may be met. It still steals nothing, and
+		// hits no object that has never been ours.
 		stolen := controller(was) != "" && after[id] != nil && controller(after[id]) != controller(was)
-		if after[id] == nil || stolen || !w.held && !same(was, after[id]) {
+		late := w.held && wasOurs[was.GetUID()]
+		if after[id] == nil || stolen || !late && !same(was, after[id]) {
 			t.Fatalf("%s is not ours to write, and was changed", id)
 		}
 	}

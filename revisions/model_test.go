@@ -65,6 +65,8 @@ type modelWorld struct {
 	number  int64
 	held    bool
 	extras  int
+	// ever are the objects that have been ours at some time.
+	ever map[types.UID]bool
 }
 
 // modelRevision is a revision that is not archived.
@@ -80,8 +82,8 @@ type snapshot map[revisions.ObjectID]*unstructured.Unstructured
 
 func newModelWorld(t *rapid.T) *modelWorld {
 	w := &modelWorld{
-		cluster: revisionstest.New(),
-		owner:   revisions.Owner{APIVersion: "strata.run/v1alpha1", Kind: "Package", Name: "demo", UID: "owner", Label: "strata.run/package"},
+		cluster: revisionstest.New(), ever: map[types.UID]bool{},
+		owner: revisions.Owner{APIVersion: "strata.run/v1alpha1", Kind: "Package", Name: "demo", UID: "owner", Label: "strata.run/package"},
 	}
 	w.restart(t)
 	return w
@@ -194,8 +196,9 @@ func (w *modelWorld) reconcile(t *rapid.T, paused, keep bool) ([]revisionstest.R
 	result, err := w.engine.Reconcile(t.Context(), in)
 	after, requests := w.snapshot(), w.cluster.Requests("engine")
 	t.Logf("pass over %d, %v: %v", in.Target.Number, requests, err)
+	wasOurs := maps.Clone(w.ever)
 	w.judge(t, before, after)
-	w.judgeWrites(t, active, before, after)
+	w.judgeWrites(t, active, before, after, wasOurs)
 	w.judgeDeletes(t, requests, before, func(id revisions.ObjectID) bool {
 		return wantedAs(active, id, func(o revisions.Object) bool { return o.Replace })
 	})
