@@ -15,18 +15,24 @@ import (
 	"strings"
 )
 
+// constantSource is a file with constants, and the title of those whose group has none.
+type constantSource struct{ file, title string }
+
 // constantSources are the files that the page is made of, with the title of the
 // constants whose group has none.
-var constantSources = []struct{ file, title string }{
+var constantSources = []constantSource{
 	{"api/v1alpha1/conditions.go", "Conditions"},
 	{"api/v1alpha1/labels.go", "Labels, annotations, finalizers and field owners"},
 }
 
+// eventSources are the files that the page of events is made of.
+var eventSources = []constantSource{{"internal/events/reasons.go", "Events"}}
+
 // constantsPage lists constants with what their comments say.
-func constantsPage(root fs.FS) (string, error) {
+func constantsPage(root fs.FS, title, from string, sources []constantSource) (string, error) {
 	page := &strings.Builder{}
-	heading(page, "Conditions, reasons and labels", "the comments in api/v1alpha1")
-	for _, source := range constantSources {
+	heading(page, title, "the comments in "+from)
+	for _, source := range sources {
 		data, err := fs.ReadFile(root, source.file)
 		if err != nil {
 			return "", fmt.Errorf("reading %s: %w", source.file, err)
@@ -52,7 +58,7 @@ func writeConstants(page *strings.Builder, title string, group *ast.GenDecl) err
 	if text := strings.TrimSpace(group.Doc.Text()); text != "" {
 		title = strings.TrimSuffix(text, ".")
 	}
-	rows := map[bool][]string{}
+	rows, statusColumn := map[bool][]string{}, "status"
 	for _, spec := range group.Specs {
 		value, ok := spec.(*ast.ValueSpec)
 		if !ok || len(value.Names) != 1 || len(value.Values) != 1 {
@@ -67,11 +73,14 @@ func writeConstants(page *strings.Builder, title string, group *ast.GenDecl) err
 			return fmt.Errorf("constant %s: %w", value.Names[0].Name, err)
 		}
 		status, meaning := meaningOfConstant(value.Names[0].Name, value.Doc.Text())
+		if strings.HasPrefix(status, "Normal") || strings.HasPrefix(status, "Warning") {
+			statusColumn = "type"
+		}
 		rows[status != ""] = append(rows[status != ""], row(text, status, meaning))
 	}
 	fmt.Fprintf(page, "\n## %s\n\n", title)
 	if reasons := rows[true]; len(reasons) > 0 {
-		page.WriteString("| reason | status | meaning |\n|---|---|---|\n" + strings.Join(reasons, ""))
+		page.WriteString("| reason | " + statusColumn + " | meaning |\n|---|---|---|\n" + strings.Join(reasons, ""))
 	}
 	if others := rows[false]; len(others) > 0 {
 		page.WriteString("| value | meaning |\n|---|---|\n" + strings.Join(others, ""))
@@ -87,7 +96,7 @@ func row(value, status, meaning string) string {
 }
 
 var (
-	reasonComment = regexp.MustCompile(`^\w+ \((True|False|Unknown)(?:, on an? (\w+))?\): `)
+	reasonComment = regexp.MustCompile(`^\w+ \((True|False|Unknown|Normal|Warning)(?:, on an? (\w+))?\): `)
 	docLink       = regexp.MustCompile(`\[(\w+)\]`)
 )
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/strata-run/strata/config/crd"
+	"github.com/strata-run/strata/internal/metrics"
 )
 
 // reference is where the pages are written.
@@ -79,9 +80,13 @@ func pages(ctx context.Context) (map[string]string, error) {
 	if pages["api.md"], err = apiPage(crd.Files); err != nil {
 		return nil, err
 	}
-	if pages["conditions.md"], err = constantsPage(os.DirFS(".")); err != nil {
+	if pages["conditions.md"], err = constantsPage(os.DirFS("."), "Conditions, reasons and labels", "api/v1alpha1", constantSources); err != nil {
 		return nil, err
 	}
+	if pages["events.md"], err = constantsPage(os.DirFS("."), "Events", "internal/events/reasons.go", eventSources); err != nil {
+		return nil, err
+	}
+	pages["metrics.md"] = metricsPage(metrics.Catalog())
 	commands, err := commandPages(ctx)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,26 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/strata-run/strata/internal/metrics"
+)
+
+// metricsPage lists metrics with their labels and meaning.
+func metricsPage(catalog []metrics.Description) string {
+	page := &strings.Builder{}
+	heading(page, "Metrics", "the catalog in internal/metrics")
+	page.WriteString("\n| metric | type | labels | meaning |\n|---|---|---|---|\n")
+	for _, d := range catalog {
+		labels := ""
+		if len(d.Labels) > 0 {
+			labels = "`" + strings.Join(d.Labels, "`, `") + "`"
+		}
+		fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", d.Name, d.Type, labels, cell(d.Help))
+	}
+	return page.String()
+}
