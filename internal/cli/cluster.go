@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 )
@@ -32,6 +34,8 @@ type cluster struct {
 	client client.WithWatch
 	// host is the API server's address, for messages.
 	host string
+	// config is how it is reached.
+	config *rest.Config
 }
 
 // newScheme knows the kinds that the commands read as Go types.
@@ -45,16 +49,29 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// newMapper maps the kinds that the commands read to their paths. It is fixed,
-// so that no command needs discovery: that would cost requests, and would ask
-// for rights.
-func newMapper() meta.RESTMapper {
+// newMapper maps kinds to their paths. Those that most commands read are fixed, so
+// that they need no discovery: that would cost requests, and would ask for rights.
+// Others are discovered when a command asks for one of them.
+func newMapper(cfg *rest.Config) (meta.RESTMapper, error) {
+	httpClient, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", cfg.Host, err)
+	}
+	discovered, err := apiutil.NewDynamicRESTMapper(cfg, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", cfg.Host, err)
+	}
+	return meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{fixedMapper(), discovered}}, nil
+}
+
+func fixedMapper() meta.RESTMapper {
 	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []string{"Package", "Revision", "ObjectSlice"} {
 		m.Add(v1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
 	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Event"), meta.RESTScopeNamespace)
 	m.Add(apps.WithKind("ReplicaSet"), meta.RESTScopeNamespace)
 	return m
 }
@@ -70,11 +87,15 @@ func (a *app) connectTo() (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme, Mapper: newMapper()})
+	mapper, err := newMapper(cfg)
+	if err != nil {
+		return nil, exitf(CodeUsage, "%w", err)
+	}
+	c, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		return nil, exitf(CodeUsage, "connecting to %s: %w", cfg.Host, err)
 	}
-	return &cluster{client: c, host: cfg.Host}, nil
+	return &cluster{client: c, host: cfg.Host, config: cfg}, nil
 }
 
 // restConfig is the configuration that the flags and the kubeconfig make.
@@ -102,6 +123,7 @@ func (a *app) restConfig() (*rest.Config, error) {
 	cfg.QPS, cfg.Burst = 100, 200
 	cfg.UserAgent = "strata"
 	cfg.WarningHandler = &warnings{app: a, seen: map[string]bool{}}
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &retrying{next: next, times: a.retries} })
 	return cfg, nil
 }
 

@@ -33,7 +33,15 @@ const (
 	outputJSON outputFormat = "json"
 	outputYAML outputFormat = "yaml"
 	outputName outputFormat = "name"
+	// outputJSONPath stands for jsonpath=TEMPLATE, which is the value then.
+	outputJSONPath outputFormat = "jsonpath"
 )
+
+// jsonPathPrefix begins a value of -o that holds a template.
+const jsonPathPrefix = "jsonpath="
+
+// template is the template of jsonpath=TEMPLATE.
+func (f outputFormat) template() (string, bool) { return strings.CutPrefix(string(f), jsonPathPrefix) }
 
 // outputFlag is the flag -o, which takes some of the formats.
 type outputFlag struct {
@@ -57,13 +65,22 @@ func (o *outputFlag) list() string {
 	words := make([]string, len(o.allowed))
 	for i, f := range o.allowed {
 		words[i] = string(f)
+		if f == outputJSONPath {
+			words[i] = jsonPathPrefix + "TEMPLATE"
+		}
 	}
 	return strings.Join(words, ", ")
 }
 
 // Set is called for the flag's value.
 func (o *outputFlag) Set(s string) error {
-	if !slices.Contains(o.allowed, outputFormat(s)) {
+	template, isTemplate := outputFormat(s).template()
+	switch {
+	case isTemplate && slices.Contains(o.allowed, outputJSONPath):
+		if _, err := parseJSONPath(template); err != nil {
+			return err
+		}
+	case s == string(outputJSONPath) || !slices.Contains(o.allowed, outputFormat(s)):
 		return fmt.Errorf("must be one of %s", o.list())
 	}
 	o.value = outputFormat(s)
@@ -78,14 +95,19 @@ func (o *outputFlag) Type() string { return "FORMAT" }
 
 // isDocument is true for the formats that programs read.
 func (o *outputFlag) isDocument() bool {
-	return o.value == outputJSON || o.value == outputYAML
+	_, isTemplate := o.value.template()
+	return isTemplate || o.value == outputJSON || o.value == outputYAML
 }
 
 // printDocument writes a value in one of the formats that programs read.
 func printDocument(p *output.Printer, format outputFormat, v any) error {
-	if format == outputYAML {
+	template, isTemplate := format.template()
+	switch {
+	case isTemplate:
+		return printJSONPath(p, template, v)
+	case format == outputYAML:
 		p.YAML(v)
-	} else {
+	default:
 		p.JSON(v)
 	}
 	return p.Err()
