@@ -16,6 +16,16 @@
 // engine relies on, and [Conformance] tells how every API server answers. The same
 // test belongs to each Kubernetes version that is supported.
 //
+// The mapper is as forgetful as that of controller-runtime, which is not at all: a
+// kind or version that is gone goes on to be known, and its path is not found.
+//
+// # Other API servers
+//
+// A script is played on a [Target]. [Remote] makes one of any API server, with
+// whatever cache is under test: test/integration plays all scripts on a real one, and
+// they must go as in memory, request by request. A script whose first line begins with
+// "# needs: memory" is left out there, and says why.
+//
 // # Scripts
 //
 // [Replay] plays a script. The scripts under revisions/testdata/rollout tell what

@@ -80,12 +80,13 @@ func withCluster(tests func() int) (code int, err error) {
 	if err := installCluster(ctx); err != nil {
 		return 1, err
 	}
+	leaks := leakCheck()
 	if err := startManager(ctx); err != nil {
 		return 1, err
 	}
 	restartManager = func() error { return errors.Join(stopManager(), startManager(ctx)) }
 	code = tests()
-	return code, stopManager()
+	return code, errors.Join(stopManager(), leaks())
 }
 
 // installCluster installs what a cluster has before the manager starts.
