@@ -1,0 +1,31 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import "testing"
+
+// TestOptions_Metrics: metrics tell who runs what, and are not for everyone.
+func TestOptions_Metrics(t *testing.T) {
+	cases := map[string]struct {
+		reason, address string
+		secure, valid   bool
+	}{
+		"Default":   {reason: "loopback is for this machine only", address: DefaultOptions().MetricsAddress, valid: true},
+		"Loopback6": {reason: "in IPv6, too", address: "[::1]:8080", valid: true},
+		"None":      {reason: "no metrics are no risk", address: "0", valid: true},
+		"Everyone":  {reason: "no address is every address", address: ":8443"},
+		"Other":     {reason: "others can reach it", address: "10.0.0.1:8443"},
+		"Nonsense":  {reason: "what is no address is not loopback", address: "loopback"},
+		"Secure":    {reason: "who may read is asked", address: ":8443", secure: true, valid: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := DefaultOptions()
+			o.MetricsAddress, o.MetricsSecure = tc.address, tc.secure
+			if err := o.Validate(); (err == nil) != tc.valid {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
