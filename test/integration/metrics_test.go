@@ -48,15 +48,17 @@ func askForMetrics(t *testing.T, token string) (status int, body string) {
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	var response *http.Response
 	planetest.Eventually(t, "the manager to serve metrics", func() (bool, error) {
-		response, err = insecure().Do(request)
+		response, err := insecure().Do(request)
+		if err != nil {
+			return false, err
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		status, body = response.StatusCode, string(text)
 		return err == nil, err
 	})
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	must(t, err)
-	return response.StatusCode, string(text)
+	return status, body
 }
 
 // tokenFor makes a ServiceAccount, and a token for it. With a role it may do what that
@@ -116,6 +118,7 @@ func TestMetricsAreAuthenticated(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			status, body := askForMetrics(t, tc.token)
 			if status != tc.want {
 				t.Errorf("%s: answered %d, want %d: %.200s", tc.reason, status, tc.want, body)

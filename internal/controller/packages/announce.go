@@ -64,13 +64,13 @@ func (w *Worker) announce(p *pass, before states) {
 		}
 		w.tell(events.ForRevision(was, after, others...))
 		if was.Status.ArchivedAt == nil && after.Status.ArchivedAt != nil {
-			w.tell(events.Retained(p.pkg, after, p.removed[after.UID]))
+			w.tell(events.Retained(p.pkg, after, p.did.removed[after.UID]))
 		}
 		if w.Meter != nil {
 			w.Meter.Moved(p.pkg, was, after)
 		}
 	}
-	w.tell(events.Pruned(p.pkg, p.pruned))
+	w.tell(events.Pruned(p.pkg, p.did.pruned))
 	if w.Meter != nil {
 		w.Meter.Hold(p.pkg.Name, metrics.Held{Retained: retaining(p.target)})
 	}

@@ -110,7 +110,7 @@ func (w *Worker) takeDown(ctx context.Context, p *pass, revision *v1alpha1.Revis
 	if err == nil {
 		result, err = p.identity.Engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: loaded, Keep: keep})
 	}
-	p.removed[revision.UID] = result.Objects
+	p.did.removed[revision.UID] = result.Objects
 	written, writeErr := w.writeStatus(ctx, revision, status.ForArchiving(revision, result, err, p.now), known)
 	return written, errors.Join(err, writeErr)
 }
@@ -127,7 +127,7 @@ func (w *Worker) prune(ctx context.Context, p *pass, known *memory) error {
 			return fmt.Errorf("pruning revision %d: %w", revision.Spec.Revision, err)
 		}
 		if err == nil {
-			p.pruned = append(p.pruned, revision.Spec.Revision)
+			p.did.pruned = append(p.did.pruned, revision.Spec.Revision)
 		}
 	}
 	return nil

@@ -48,13 +48,14 @@ type pass struct {
 	// unloaded says, by its number, what kept an active revision from being loaded.
 	// That of a serving one holds up no other.
 	unloaded map[int64]error
-	doings
+	// did is what the pass has done that no status tells.
+	did doings
 }
 
 // rollOut loads the active revisions and makes one pass of the engine over them.
 // The error says that the package's identity could not be taken on.
 func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (pass, error) {
-	p := pass{pkg: pkg, line: line, now: w.now(), unloaded: map[int64]error{}, doings: doings{removed: map[types.UID][]revisions.RemovedObject{}}}
+	p := pass{pkg: pkg, line: line, now: w.now(), unloaded: map[int64]error{}, did: doings{removed: map[types.UID][]revisions.RemovedObject{}}}
 	var err error
 	if p.identity, err = w.Identities.For(pkg.Spec.ServiceAccount); err != nil {
 		return p, err
