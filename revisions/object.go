@@ -116,41 +116,50 @@ func (t *task) yields() []string {
 }
 
 // act decides on the state given and performs the decision. What exists without
-// being known, and what is to be adopted, is decided on once more by its live
-// state. It returns the state in which the object is there and ours.
+// being known, what is to be adopted and what is refused is decided on once more by
+// its live state: somebody else's object may have gone or changed hands before the
+// cache knows. It returns the state in which the object is there and ours.
 func (e *Engine) act(ctx context.Context, t *task, current *unstructured.Unstructured) *unstructured.Unstructured {
-	p := t.object.prepared
 	verdict := t.ask(current)
-	if verdict.Operation != OperationCreate && verdict.Operation != OperationAdopt {
+	absent := verdict.Operation == OperationCreate
+	if !absent && verdict.Operation != OperationAdopt && verdict.Operation != OperationRefuse {
 		return e.perform(ctx, t, verdict, current)
 	}
-	var conflict error
-	if verdict.Operation == OperationCreate && !t.paused {
-		created, err := e.create(ctx, p.stamp(t.question.Owner, t.question.Retain, nil))
-		if err == nil {
-			t.done(ActionCreated, verdict, created)
+	if absent && !t.paused {
+		if created := e.createNew(ctx, t, verdict); created != nil || !isTaken(t.result.Err) {
 			return created
 		}
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
-			t.result.Err = err
-			return nil
-		}
-		conflict = err
 	}
-	current, err := e.live(ctx, p.kind, p.id)
+	current, err := e.live(ctx, t.object.prepared.kind, t.object.prepared.id)
 	switch {
 	case apierrors.IsNotFound(err) && t.paused:
 		current = nil
-	case apierrors.IsNotFound(err) && conflict != nil:
-		// It was deleted between the two requests.
-		t.result.Err = conflict
-		return nil
+	case apierrors.IsNotFound(err) && absent:
+		return nil // it was deleted between the two requests, and the conflict is told
+	case apierrors.IsNotFound(err):
+		return e.createNew(ctx, t, t.ask(nil))
 	case err != nil:
 		t.result.Err = err
 		return nil
 	}
+	t.result.Err = nil
 	return e.perform(ctx, t, t.ask(current), current)
 }
+
+// createNew creates an object that does not exist. That it does after all is an
+// error of the result like others.
+func (e *Engine) createNew(ctx context.Context, t *task, verdict Verdict) *unstructured.Unstructured {
+	created, err := e.create(ctx, t.object.prepared.stamp(t.question.Owner, t.question.Retain, nil))
+	if err != nil {
+		t.result.Err = err
+		return nil
+	}
+	t.done(ActionCreated, verdict, created)
+	return created
+}
+
+// isTaken says whether a create was refused as the object exists.
+func isTaken(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
 // perform carries out a verdict on the state given.
 func (e *Engine) perform(ctx context.Context, t *task, verdict Verdict, current *unstructured.Unstructured) *unstructured.Unstructured {

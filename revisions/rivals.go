@@ -4,6 +4,7 @@
 package revisions
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -117,7 +118,7 @@ func differs(manifest, current map[string]any, path fieldpath.Path) bool {
 	}
 	a, errA := json.Marshal(wanted)
 	b, errB := json.Marshal(found)
-	return errA != nil || errB != nil || string(a) != string(b)
+	return errA != nil || errB != nil || !bytes.Equal(a, b)
 }
 
 // at is the value of a path, and whether there is one.
