@@ -165,6 +165,15 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 		s.list(w, r, collection)
 	case r.Method == http.MethodPatch:
 		s.patch(w, r, collection, path)
+	case r.Method == http.MethodDelete:
+		var options metav1.DeleteOptions
+		if err := json.NewDecoder(r.Body).Decode(&options); err != nil {
+			s.t.Error(err)
+		}
+		if len(options.DryRun) == 0 {
+			s.remove(collection, strings.TrimPrefix(path, collection+"/"))
+		}
+		reply(w, http.StatusOK, &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess})
 	default:
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -4,12 +4,10 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -132,7 +130,7 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 	if pkg.Spec.Paused != nil {
 		a.note("Note: %s is paused (%s): nothing is written until it is resumed.", name, pkg.Spec.Paused.Reason)
 	}
-	if err := a.confirm(o); err != nil {
+	if err := a.ask(writeFlags{yes: o.yes, dryRun: o.dryRun}, "Go on?"); err != nil {
 		return err
 	}
 	if err := a.carryOut(ctx, c, pkg, o, &doc); err != nil {
@@ -188,25 +186,6 @@ func hasSameContent(a, b *v1alpha1.Revision) bool {
 	return a.Spec.ContentDigest != "" && a.Spec.ContentDigest == b.Spec.ContentDigest
 }
 
-// confirm asks whether to go on.
-func (a *app) confirm(o rollbackOptions) error {
-	if o.yes || o.dryRun != dryRunNone {
-		return nil
-	}
-	if !a.isTerminal(a.In) {
-		return exitf(CodeUsage, "there is no terminal to ask at: give --yes to go on, or --dry-run=client to look only")
-	}
-	fmt.Fprint(a.Err, "Go on? [y/N] ")
-	answer, err := bufio.NewReader(a.In).ReadString('\n')
-	if word := strings.ToLower(strings.TrimSpace(answer)); word == "y" || word == "yes" {
-		return nil
-	}
-	if err != nil && answer == "" {
-		fmt.Fprintln(a.Err)
-	}
-	return exitf(CodeInterrupted, "nothing was changed")
-}
-
 // carryOut sends the request and waits until the controller has answered it.
 func (a *app) carryOut(ctx context.Context, c *cluster, pkg *v1alpha1.Package, o rollbackOptions, doc *Rollback) error {
 	if o.dryRun == dryRunClient {
@@ -244,7 +223,7 @@ func (a *app) requestRollback(ctx context.Context, c *cluster, pkg *v1alpha1.Pac
 		if err != nil {
 			return at, err
 		}
-		options := []client.PatchOption{client.FieldOwner("strata-cli")}
+		options := []client.PatchOption{client.FieldOwner(cliOwner)}
 		if o.dryRun == dryRunServer {
 			options = append(options, client.DryRunAll)
 		}

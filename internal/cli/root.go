@@ -145,6 +145,7 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 	}
 	add("look", a.getCommand(), a.historyCommand(), a.treeCommand(), a.statusCommand())
 	add("change", a.rollbackCommand())
+	add("change", a.approveCommand(), a.pauseCommand(), a.resumeCommand(), a.archiveCommand(), a.deleteCommand())
 	add("local", a.upCommand(), a.downCommand())
 	add("", a.versionCommand(), a.optionsCommand(), a.completionCommand())
 	return root

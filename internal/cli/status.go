@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/strata-run/strata/internal/cli/output"
-	"github.com/strata-run/strata/internal/history"
 )
 
 type statusOptions struct {
@@ -38,7 +37,8 @@ yet is waited for, and when a newer revision becomes the target, that is
 followed, unless --revision names one. With -o json each change is one JSON document on one line.
 
 Exit codes: 0 rolled out; 1 not rolled out (without --watch); 3 it cannot succeed
-by waiting (a collision, an invalid revision, a deadline exceeded); 4 the time
+by waiting (a collision, an invalid revision, a deadline exceeded, missing rights,
+what a check before the first write has found); 4 the time
 was over; 5 a newer revision took the place of --revision; 6 there is no such
 package; 7 no cluster answers.`,
 		Example: `  strata status istiod-openshift-gateway
@@ -59,7 +59,7 @@ package; 7 no cluster answers.`,
 			return a.status(cmd.Context(), o, packageName(args[0]))
 		},
 	}
-	addOutput(cmd, &o.output, outputJSON, outputYAML)
+	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "follow the rollout until it is done or cannot succeed")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --watch: how long to follow, 0 without limit")
 	cmd.Flags().Int64Var(&o.revision, "revision", 0, "with --watch: follow this revision, wait until it is made, and end with code 5 when a newer one replaces it; 0 follows whichever is the target")
@@ -262,7 +262,7 @@ func (w *watcher) note(format string, args ...any) {
 // status builds the present status.
 func (w *watcher) status(ctx context.Context) Status {
 	v := view{pkg: w.snapshot.pkg, revisions: w.snapshot.revisions, slices: w.slices, pods: map[string][]PodTrouble{}}
-	line := history.Sort(v.pkg, v.revisions)
+	line := lineOf(v.pkg, v.revisions)
 	if err := w.cluster.readSlices(ctx, w.slices, v.shownRevisions(false)...); err != nil && ctx.Err() == nil {
 		w.note("Note: some objects cannot be named: %s", err)
 	}

@@ -71,12 +71,14 @@ var terminalReasons = map[string]bool{
 	v1alpha1.ReasonObjectCollisions:         true,
 	v1alpha1.ReasonInvalidSpec:              true,
 	v1alpha1.ReasonProgressDeadlineExceeded: true,
+	v1alpha1.ReasonPreflightFailed:          true,
+	v1alpha1.ReasonPermissionDenied:         true,
 }
 
 // buildStatus is the document of a package and its revisions.
 func buildStatus(v view) Status {
 	s := Status{TypeMeta: documentType("Status"), Package: summarisePackage(v.pkg, v.revisions), Phases: []PhaseProgress{}}
-	line := history.Sort(v.pkg, v.revisions)
+	line := lineOf(v.pkg, v.revisions)
 	s.Verdict, s.Message = judge(v.pkg, line.Target)
 	if v.pkg.Spec.ProgressDeadline != nil {
 		s.DeadlineSeconds = int64(v.pkg.Spec.ProgressDeadline.Duration / time.Second)

@@ -53,8 +53,8 @@ type RevisionSummary struct {
 	// Name is the name of the Revision object.
 	Name string `json:"name"`
 	// Roles are the words current (the newest that has succeeded), target (the
-	// one that rolls out) and serving (older than the target, and still active),
-	// as far as they apply.
+	// one that rolls out), serving (older than the target, and still active) and
+	// waiting (newer than the target, and withheld), as far as they apply.
 	Roles []string `json:"roles,omitempty"`
 	// Version is the application version.
 	Version string `json:"version,omitempty"`
@@ -103,6 +103,7 @@ const (
 	roleCurrent        = "current"
 	roleTarget         = "target"
 	roleServing        = "serving"
+	roleWaiting        = "waiting"
 	notObservedMessage = "the controller has not looked at it yet"
 )
 
@@ -120,7 +121,7 @@ func summarisePackage(p *v1alpha1.Package, revisions []v1alpha1.Revision) Packag
 		Paused:          p.Spec.Paused,
 	}
 	// The revisions themselves are never behind; the Package's status may be.
-	line := history.Sort(p, revisions)
+	line := lineOf(p, revisions)
 	if line.Target != nil {
 		s.TargetRevision = line.Target.Spec.Revision
 	}
@@ -138,6 +139,21 @@ func summarisePackage(p *v1alpha1.Package, revisions []v1alpha1.Revision) Packag
 	return s
 }
 
+// lineOf sorts a package's revisions as the controller has sorted them: newer ones
+// that are withheld do not take the place of one that is still being rolled out.
+func lineOf(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) history.Line {
+	line := history.Sort(pkg, revisions)
+	if line.Target == nil || !isWithheld(line.Target) {
+		return line
+	}
+	for _, serving := range line.Serving {
+		if serving.Spec.Revision == pkg.Status.TargetRevision {
+			return line.Before(serving)
+		}
+	}
+	return line
+}
+
 // notLookedAt says that a revision is newer than what the controller has seen.
 func notLookedAt(revision int64) string {
 	return fmt.Sprintf("the controller has not looked at revision %d yet", revision)
@@ -148,7 +164,8 @@ func packageState(p *v1alpha1.Package) (string, string) {
 	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionProgressing)
 	switch {
 	case !p.DeletionTimestamp.IsZero():
-		if c != nil && (c.Reason == v1alpha1.ReasonTearingDown || c.Reason == v1alpha1.ReasonTeardownStuck) {
+		if c != nil && (c.Reason == v1alpha1.ReasonTearingDown || c.Reason == v1alpha1.ReasonTeardownStuck ||
+			c.Reason == v1alpha1.ReasonPermissionDenied && c.ObservedGeneration == p.Generation) {
 			return c.Reason, c.Message
 		}
 		return v1alpha1.ReasonTearingDown, "the package is being deleted"
@@ -214,6 +231,8 @@ func rolesOf(s RevisionSummary, p PackageSummary) []string {
 		roles = append(roles, roleTarget)
 	case s.Revision < p.TargetRevision && s.Lifecycle != string(v1alpha1.LifecycleArchived):
 		roles = append(roles, roleServing)
+	case s.Revision > p.TargetRevision && s.Lifecycle != string(v1alpha1.LifecycleArchived):
+		roles = append(roles, roleWaiting)
 	}
 	return roles
 }

@@ -4,10 +4,11 @@
 package cli
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/history"
 )
 
 // Tree is the document of `strata tree`: a package, its revisions, their phases
@@ -137,8 +138,8 @@ func buildTree(v view, shown []*v1alpha1.Revision) Tree {
 // shownRevisions are the revisions that a tree shows: the target, older ones that
 // are not torn down, and history if asked for.
 func (v view) shownRevisions(all bool) []*v1alpha1.Revision {
-	line := history.Sort(v.pkg, v.revisions)
-	var shown []*v1alpha1.Revision
+	line := lineOf(v.pkg, v.revisions)
+	shown := slices.Clone(line.Waiting)
 	if line.Target != nil {
 		shown = append(shown, line.Target)
 	}

@@ -1,0 +1,251 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+)
+
+type pauseOptions struct {
+	writeFlags
+
+	reason, until, by string
+}
+
+func (a *app) pauseCommand() *cobra.Command {
+	var o pauseOptions
+	cmd := &cobra.Command{
+		Use:   "pause PACKAGE --reason TEXT",
+		Short: "Stop every write of a package's rollout, and say why",
+		Long: `Stop every write for a package: the rollout, repairs and teardowns. Observation
+goes on, and what is pending is shown. Deadlines do not run in a pause.
+
+The reason is for whoever finds the package paused; on a terminal it is asked for.
+With --until the pause ends by itself. Who pauses is whom the API server takes you
+for, unless --by names someone.
+
+Exit codes: 0 it is paused; 2 usage; 5 the package was changed meanwhile; 6 there
+is no such package; 7 no cluster answers.
+
+Rights: get and patch packages.strata.run; create selfsubjectreviews, which
+everyone may.`,
+		Example: `  strata pause istiod-openshift-gateway --reason "change freeze" --until 2h
+  strata pause istiod-openshift-gateway --reason "INC-4711" --until 2026-12-24T18:00:00Z`,
+		Args:              onePackage,
+		ValidArgsFunction: a.completePackages(1),
+		RunE:              a.run(func(ctx context.Context, args []string) error { return a.pause(ctx, o, packageName(args[0])) }),
+	}
+	o.add(cmd)
+	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for whoever finds it paused")
+	cmd.Flags().StringVar(&o.until, "until", "", "when the pause ends by itself: a duration from now such as 2h, or a time such as 2026-12-24T18:00:00Z")
+	cmd.Flags().StringVar(&o.by, "by", "", "who pauses it; empty is whom the API server takes you for")
+	return cmd
+}
+
+func (a *app) pause(ctx context.Context, o pauseOptions, name string) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	pause := &v1alpha1.Pause{By: o.by, Reason: o.reason}
+	var err error
+	if pause.Until, err = parseUntil(o.until, a.now()); err != nil {
+		return exitf(CodeUsage, "flag --until: %w", err)
+	}
+	if pause.Reason, err = a.pauseReason(o); err != nil {
+		return err
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	pkg, err := c.pkg(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !pkg.DeletionTimestamp.IsZero() {
+		a.note("Note: package %s is being deleted: nothing more of it is torn down while it is paused.", name)
+	}
+	if before := pauseOf(pkg, a.now()); before != nil {
+		a.note("Package %s is %s.", name, pauseText(before))
+		if err := a.ask(o.writeFlags, "Replace that pause?"); err != nil {
+			return err
+		}
+	}
+	if pause.By == "" {
+		pause.By = a.whoAmI(ctx, c)
+	}
+	_, err = c.editPackage(ctx, pkg, o.writeFlags, "pausing", func(*v1alpha1.Package) map[string]any {
+		set := map[string]any{"by": nil, "reason": pause.Reason, "until": pause.Until}
+		if pause.By != "" {
+			set["by"] = pause.By
+		}
+		return map[string]any{"spec": map[string]any{"paused": set}}
+	})
+	if err != nil {
+		return err
+	}
+	return a.printReceipt(o.writeFlags, Receipt{
+		TypeMeta: documentType("Receipt"), Command: "pause", Package: name, Changed: true, DryRun: o.dryRun, Paused: pause,
+		Message: fmt.Sprintf("Package %s is %s.", name, pauseText(pause)),
+	})
+}
+
+// pauseReason is the reason given, or asked for.
+func (a *app) pauseReason(o pauseOptions) (string, error) {
+	reason := strings.TrimSpace(o.reason)
+	if reason == "" && a.isTerminal(a.In) {
+		var err error
+		if reason, err = a.prompt("Reason: "); err != nil {
+			return "", err
+		}
+	}
+	if reason == "" {
+		return "", exitf(CodeUsage, "--reason is required: say why, for whoever finds the package paused")
+	}
+	return reason, nil
+}
+
+// parseUntil is a time, given as such or as a duration from now; nil for nothing.
+func parseUntil(text string, now time.Time) (*metav1.Time, error) {
+	if text == "" {
+		return nil, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither a duration such as 2h nor a time such as 2026-12-24T18:00:00Z", text)
+		}
+		at = now.Add(d)
+	}
+	if !at.After(now) {
+		return nil, fmt.Errorf("%s is over already", at.UTC().Format(time.RFC3339))
+	}
+	until := metav1.NewTime(at.UTC().Truncate(time.Second))
+	return &until, nil
+}
+
+// pauseOf is the pause that is in force, nil when there is none.
+func pauseOf(pkg *v1alpha1.Package, now time.Time) *v1alpha1.Pause {
+	if pause := pkg.Spec.Paused; pause != nil && (pause.Until == nil || now.Before(pause.Until.Time)) {
+		return pause
+	}
+	return nil
+}
+
+// pauseText says who paused, why, and until when.
+func pauseText(pause *v1alpha1.Pause) string {
+	text := "paused"
+	if pause.By != "" {
+		text += " by " + pause.By
+	}
+	text += ": " + pause.Reason
+	if pause.Until != nil {
+		text += ", until " + pause.Until.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+// whoAmI is whom the API server takes the user for; where it does not tell, the
+// user's name in the kubeconfig.
+func (a *app) whoAmI(ctx context.Context, c *cluster) string {
+	review := &unstructured.Unstructured{}
+	review.SetGroupVersionKind(schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview"})
+	if err := c.client.Create(ctx, review); err == nil {
+		if name, _, err := unstructured.NestedString(review.Object, "status", "userInfo", "username"); err == nil && name != "" {
+			return name
+		}
+	}
+	raw, err := a.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return ""
+	}
+	current := raw.CurrentContext
+	if a.flags.Context != nil && *a.flags.Context != "" {
+		current = *a.flags.Context
+	}
+	if named := raw.Contexts[current]; named != nil {
+		return named.AuthInfo
+	}
+	return ""
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	var o writeFlags
+	cmd := &cobra.Command{
+		Use:   "resume PACKAGE",
+		Short: "End the pause of a package",
+		Long: `End the pause of a package: what was pending is written, and deadlines start
+anew. What is pending is shown.
+
+Exit codes: 0 it is not paused any more, or was not paused; 2 usage; 5 the package
+was changed meanwhile; 6 there is no such package; 7 no cluster answers.
+
+Rights: get and patch packages.strata.run; list revisions.strata.run.`,
+		Example:           `  strata resume istiod-openshift-gateway`,
+		Args:              onePackage,
+		ValidArgsFunction: a.completePackages(1),
+		RunE:              a.run(func(ctx context.Context, args []string) error { return a.resume(ctx, o, packageName(args[0])) }),
+	}
+	o.add(cmd)
+	return cmd
+}
+
+func (a *app) resume(ctx context.Context, o writeFlags, name string) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	if err != nil {
+		return err
+	}
+	r := Receipt{TypeMeta: documentType("Receipt"), Command: "resume", Package: name, DryRun: o.dryRun, Message: fmt.Sprintf("Package %s is not paused.", name)}
+	if pkg.Spec.Paused == nil {
+		a.notePausedRevision(pkg, revisions)
+		return a.printReceipt(o, r)
+	}
+	r.Paused, r.Changed = pkg.Spec.Paused, true
+	r.Message = fmt.Sprintf("Package %s goes on. It was %s.", name, pauseText(pkg.Spec.Paused))
+	if target := lineOf(pkg, revisions).Target; target != nil && target.Status.Plan != nil {
+		r.Message += " Pending: " + target.Status.Plan.Summary + "."
+	}
+	_, err = c.editPackage(ctx, pkg, o, "resuming", func(*v1alpha1.Package) map[string]any {
+		return map[string]any{"spec": map[string]any{"paused": nil}}
+	})
+	if err != nil {
+		return err
+	}
+	return a.printReceipt(o, r)
+}
+
+// notePausedRevision tells of a revision that is paused by itself.
+func (a *app) notePausedRevision(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) {
+	target := lineOf(pkg, revisions).Target
+	if target != nil && lifecycleOf(target) == v1alpha1.LifecyclePaused {
+		a.note("Note: revision %d itself is paused: %s.", target.Spec.Revision, output.Clean(nextForPausedRevision(pkg, target)))
+	}
+}
+
+// nextForPausedRevision is the way out of a pause of a single revision.
+func nextForPausedRevision(pkg *v1alpha1.Package, target *v1alpha1.Revision) string {
+	if isWithheld(target) {
+		return "it waits for approval: strata approve " + pkg.Name
+	}
+	return fmt.Sprintf(`kubectl patch revision %s --type=merge -p '{"spec":{"lifecycleState":"Active"}}'`, target.Name)
+}
