@@ -19,7 +19,7 @@ func TestRevision_PreparedWithSalt(t *testing.T) {
 		r := Revision{Phases: []Phase{{Name: "only", Objects: []Object{{Manifest: manifest, Salt: salt}}}}}.Prepared()
 		return r.Phases[0].Objects[0].prepared.content(Owner{Label: "l", Name: "web"}, true, nil)
 	}
-	if record("a", "1") != record("a", "1") {
+	if first, again := record("a", "1"), record("a", "1"); first != again {
 		t.Error("equal content has another record")
 	}
 	seen := map[string]string{}

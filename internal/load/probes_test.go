@@ -4,7 +4,6 @@
 package load
 
 import (
-	"encoding/json"
 	"errors"
 	"regexp"
 	"strings"
@@ -193,9 +192,7 @@ func TestDigest_OfAssertionsAfterTheAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if before != after {
-		sent, _ := json.Marshal(revision.Spec.Probes)
-		got, _ := json.Marshal(back.Spec.Probes)
-		t.Errorf("the digest has changed on the way:\n%s\n%s", sent, got)
+		t.Errorf("the digest has changed on the way:\n%+v\n%+v", revision.Spec.Probes, back.Spec.Probes)
 	}
 }
 

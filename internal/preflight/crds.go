@@ -47,35 +47,39 @@ func (c *Checker) checkDefinitions(ctx context.Context, in Input, changes []chan
 			continue
 		}
 		if change.object.ForwardOnly {
-			if missing := missingVersion(before, after); missing != "" {
-				found.add(CheckCRDUpgradeSafety, change.id, change.id.String()+" "+missing, "roll back to a revision that does without the version, or bring the version back with a new one")
-			}
-			continue
-		}
-		for _, unsafe := range merged(crdsafety.Compare(before, after)) {
-			refused := slices.Contains(refusedRules, unsafe.Rule)
-			if safe && !refused {
-				continue
-			}
-			found.add(CheckCRDUpgradeSafety, change.id, change.id.String()+" "+unsafe.String(), definitionRemedy(unsafe.Rule))
+			findMissingVersion(before, after, change, found)
+		} else {
+			findUnsafe(before, after, change, safe, found)
 		}
 	}
 	return nil
 }
 
-// missingVersion says that the version in which a definition had its resources stored
-// is no longer served by the live one, which stays: the content of its time cannot do
-// without. Empty when it is.
-func missingVersion(live, wanted *apiextensionsv1.CustomResourceDefinition) string {
+// findUnsafe finds what a change of a definition may break. What the Package declares
+// safe is not found, unless the API server refuses it anyway.
+func findUnsafe(before, after *apiextensionsv1.CustomResourceDefinition, change change, safe bool, found *findings) {
+	for _, unsafe := range merged(crdsafety.Compare(before, after)) {
+		if safe && !slices.Contains(refusedRules, unsafe.Rule) {
+			continue
+		}
+		found.add(CheckCRDUpgradeSafety, change.id, change.id.String()+" "+unsafe.String(), definitionRemedy(unsafe.Rule))
+	}
+}
+
+// findMissingVersion finds that the version in which a definition had its resources
+// stored is no longer served by the live one, which stays: the content of its time
+// cannot do without.
+func findMissingVersion(live, wanted *apiextensionsv1.CustomResourceDefinition, change change, found *findings) {
 	for _, version := range wanted.Spec.Versions {
 		served := slices.ContainsFunc(live.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 			return v.Name == version.Name && v.Served
 		})
 		if version.Storage && !served {
-			return fmt.Sprintf("is not taken back by a rollback, and no longer serves version %s, in which this content stores its resources", version.Name)
+			found.add(CheckCRDUpgradeSafety, change.id,
+				fmt.Sprintf("%s is not taken back by a rollback, and no longer serves version %s, in which this content stores its resources", change.id, version.Name),
+				"roll back to a revision that does without the version, or bring the version back with a new one")
 		}
 	}
-	return ""
 }
 
 func definitionRemedy(rule crdsafety.Rule) string {

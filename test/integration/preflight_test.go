@@ -245,6 +245,7 @@ func TestPreflightImmutable(t *testing.T) {
 	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: ns, UID: "uid"}}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			place := "namespace: " + ns + ", "
 			if c.cluster {
 				place = ""
