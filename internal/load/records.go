@@ -23,10 +23,14 @@ func Records(status v1alpha1.RevisionStatus) map[revisions.ObjectID]revisions.Re
 	records := map[revisions.ObjectID]revisions.Record{}
 	for _, entry := range status.Inventory {
 		id := ID(entry.ObjectReference)
-		records[id] = revisions.Record{
+		record := revisions.Record{
 			UID: types.UID(entry.UID), Action: revisions.Action(entry.Action),
 			Content: entry.Content, Fields: entry.Fields, Yielded: entry.Yielded, Contest: contests[id],
 		}
+		if entry.HeldSince != nil {
+			record.HeldSince = entry.HeldSince.Time
+		}
+		records[id] = record
 	}
 	return records
 }

@@ -162,7 +162,7 @@ func inventory(loaded revisions.Revision, records map[revisions.ObjectID]revisio
 			list = append(list, v1alpha1.InventoryEntry{
 				ObjectReference: reference(id, object.Manifest.GroupVersionKind().Version),
 				UID:             string(record.UID), Action: string(record.Action), Content: record.Content, Fields: record.Fields,
-				Yielded: record.Yielded,
+				Yielded: record.Yielded, HeldSince: timeOrNil(record.HeldSince),
 			})
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -60,6 +59,8 @@ func ForTarget(revision *v1alpha1.Revision, o Observation) v1alpha1.RevisionStat
 	if lookedAt(revision, o) {
 		next.Phases = phases(revision.Status.Phases, o, succeeded, resumed)
 		next.Objects = notReady(revision.Status.Objects, o)
+		setDue(next.Objects, revision.Status.Objects, o, succeeded)
+		next.Flaps = flaps(revision.Status, o.Result, o.Now)
 		next.Phase, next.Probes = counts(o.Result)
 		next.Plan = plan(o)
 		if !o.isStopped() {
@@ -129,6 +130,7 @@ func ForServing(revision *v1alpha1.Revision, loaded revisions.Revision, result r
 		}
 	case succeeded:
 		next.Objects = notReady(revision.Status.Objects, Observation{Result: result, Now: now})
+		next.Flaps = flaps(revision.Status, result, now)
 	default:
 		next.Objects = nil
 	}
@@ -226,7 +228,7 @@ func progressing(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Ob
 	}
 	message := waitingFor(next, o)
 	if !complete && IsOverdue(next, o.Deadline, o.Now.Time) {
-		return no(v1alpha1.ReasonProgressDeadlineExceeded, fmt.Sprintf("nothing moved for %s: %s", o.Deadline, message)+heldText(o.Held))
+		return no(v1alpha1.ReasonProgressDeadlineExceeded, overdueText(next, o, message)+heldText(o.Held))
 	}
 	return condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRollingOut, message)
 }
@@ -269,9 +271,10 @@ func SoakLeft(next v1alpha1.RevisionStatus, soak time.Duration, now time.Time) t
 }
 
 // IsOverdue says whether a rollout has gone without progress for longer than the
-// deadline, of which 0 means for ever. Time in which it was stopped does not count.
+// deadline, of which 0 means for ever, or an object was not ready in time. Time in
+// which it was stopped does not count.
 func IsOverdue(status v1alpha1.RevisionStatus, deadline time.Duration, now time.Time) bool {
-	return deadline > 0 && status.LastProgressTime != nil && DeadlineLeft(status, deadline, now) <= 0
+	return overdue(status, now) != nil || deadline > 0 && status.LastProgressTime != nil && DeadlineLeft(status, deadline, now) <= 0
 }
 
 // DeadlineLeft is how long the rollout may still go without progress.
@@ -288,7 +291,7 @@ func progressed(before, after v1alpha1.RevisionStatus) bool {
 	completeBefore, readyBefore := progress(before)
 	complete, ready := progress(after)
 	return complete > completeBefore || ready > readyBefore ||
-		!equality.Semantic.DeepEqual(before.Inventory, after.Inventory)
+		!samePlaced(before.Inventory, after.Inventory)
 }
 
 func progress(status v1alpha1.RevisionStatus) (complete int, ready int32) {

@@ -53,9 +53,10 @@ func (p *pass) untilJudged() time.Duration {
 	case p.result.Target.Complete():
 		return status.SoakLeft(target.Status, o.Soak, p.now.Time)
 	case o.Deadline > 0:
-		return status.DeadlineLeft(target.Status, o.Deadline, p.now.Time)
+		return soonest(status.DeadlineLeft(target.Status, o.Deadline, p.now.Time), status.DueLeft(target.Status, p.now.Time))
+	default:
+		return status.DueLeft(target.Status, p.now.Time)
 	}
-	return 0
 }
 
 // isHeldSilently says whether an object waits for something that no watch shows: a
