@@ -5,8 +5,9 @@
 // Helm's releases.
 //
 // [Load] parses a chart from a folder of an fs.FS, [Chart.Render] renders it to
-// objects, and [Manifests] does the second half alone, for plain YAML files. The
-// same chart and [Release] give the same objects, in the same order:
+// objects, and [Manifests] does the second half alone, for plain YAML files;
+// [Installed] does that for what Helm has stored of a release. The same chart and
+// [Release] give the same objects, in the same order:
 //
 //   - nothing of a cluster is asked: lookup finds nothing, the Kubernetes version
 //     and API versions that a template sees are constants;

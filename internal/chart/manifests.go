@@ -36,10 +36,23 @@ type document struct {
 // with the output of a template: without status, null values and what only an
 // API server sets, sorted. Name is what errors call the file.
 func Manifests(name string, data []byte) ([]*unstructured.Unstructured, error) {
+	return manifests(name, data, yaml.YAMLToJSONStrict)
+}
+
+// Installed parses what Helm has stored of a release as [Manifests] does, but as
+// Helm itself reads it: a key that stands twice is no error, and has its last value.
+func Installed(name string, data []byte) ([]*unstructured.Unstructured, error) {
+	return manifests(name, data, yaml.YAMLToJSON)
+}
+
+// decoder turns YAML into JSON.
+type decoder func(text []byte) ([]byte, error)
+
+func manifests(name string, data []byte, decode decoder) ([]*unstructured.Unstructured, error) {
 	if len(data) > MaxOutputBytes {
 		return nil, fmt.Errorf("parsing manifests: %s has more than %d bytes", name, MaxOutputBytes)
 	}
-	all, err := parse(name, data)
+	all, err := parse(name, data, decode)
 	if err != nil {
 		return nil, fmt.Errorf("parsing manifests: %w", err)
 	}
@@ -82,10 +95,10 @@ func cutMarker(line []byte) ([]byte, bool) {
 }
 
 // parse returns the objects of a file, as they stand.
-func parse(name string, data []byte) ([]located, error) {
+func parse(name string, data []byte, decode decoder) ([]located, error) {
 	var all []located
 	for _, doc := range split(data) {
-		content, err := doc.parse()
+		content, err := doc.parse(decode)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -113,17 +126,17 @@ func parse(name string, data []byte) ([]located, error) {
 }
 
 // parse returns the document's content, nil when it holds nothing but comments.
-// Numbers are int64 or float64. A key that stands twice is an error.
-func (d document) parse() (any, error) {
+// Numbers are int64 or float64. Whether a key may stand twice is the decoder's.
+func (d document) parse(decode decoder) (any, error) {
 	var content any
 	if len(bytes.TrimSpace(d.text)) == 0 {
 		return content, nil
 	}
-	raw, err := yaml.YAMLToJSONStrict(d.text)
+	raw, err := decode(d.text)
 	if err != nil {
 		// The parser counts lines from the document's start: put it where it
 		// stands in the file.
-		if _, padded := yaml.YAMLToJSONStrict(append(bytes.Repeat([]byte("\n"), d.lines), d.text...)); padded != nil {
+		if _, padded := decode(append(bytes.Repeat([]byte("\n"), d.lines), d.text...)); padded != nil {
 			err = padded
 		}
 		return nil, fmt.Errorf("invalid YAML: %w", oneLine(err))

@@ -144,3 +144,20 @@ func FuzzManifests(f *testing.F) {
 		}
 	})
 }
+
+func TestInstalled(t *testing.T) {
+	const twice = "# Source: web/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {app: first}\n  labels: {app: last}\n"
+	objects, err := Installed("release", []byte("---\n"+twice))
+	if err != nil {
+		t.Fatalf("Helm has installed it, so it is no error: %v", err)
+	}
+	if got := objects[0].GetLabels()["app"]; len(objects) != 1 || got != "last" {
+		t.Errorf("got %d objects and the label %q, want one with the last value, as Helm reads it", len(objects), got)
+	}
+	if _, err := Manifests("file", []byte(twice)); err == nil {
+		t.Error("in a file that somebody writes a key that stands twice stays an error")
+	}
+	if _, err := Installed("release", []byte("a: [\n")); err == nil || !strings.Contains(err.Error(), "release: invalid YAML") {
+		t.Errorf("got error %v, want one that names the release", err)
+	}
+}

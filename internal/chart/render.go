@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common/util"
 	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -165,7 +166,7 @@ func (c *Chart) render(r Release) ([]*unstructured.Unstructured, error) {
 		if size += len(texts[name]); size > MaxOutputBytes {
 			return nil, fmt.Errorf("%s: the output has more than %d bytes", name, MaxOutputBytes)
 		}
-		found, err := parse(name, []byte(texts[name]))
+		found, err := parse(name, []byte(texts[name]), yaml.YAMLToJSONStrict)
 		if err != nil {
 			return nil, err
 		}
