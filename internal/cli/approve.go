@@ -232,11 +232,11 @@ func (a *app) showPlan(o approveOptions, revision *v1alpha1.Revision) {
 		p.Line(output.Span{Text: "What it would do is not known yet."})
 		return
 	}
-	writePlan(p, plan)
+	writePending(p, plan)
 }
 
-// writePlan writes what a revision would do, one object a line, under its phase.
-func writePlan(p *output.Printer, plan *v1alpha1.Plan) {
+// writePending writes what a revision would do, one object a line, under its phase.
+func writePending(p *output.Printer, plan *v1alpha1.Plan) {
 	p.Wrapped("", output.Plain, "It would do: "+plan.Summary)
 	phase := ""
 	for _, object := range plan.Objects {

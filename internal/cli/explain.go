@@ -1,0 +1,89 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"maps"
+
+	"github.com/spf13/cobra"
+)
+
+// mostEvents is how many events an explanation shows.
+const mostEvents = 5
+
+func (a *app) explainCommand() *cobra.Command {
+	var o outputFlag
+	cmd := &cobra.Command{
+		Use:   "explain PACKAGE",
+		Short: "Say why a rollout does not go on, and which command helps",
+		Long: `Say why a package is where it is: the first object that holds it, what its probe
+expects and what it finds, the pods that do not run, the last events of both, the
+rights that are missing, who else changes its objects, what waits for approval or is
+paused, when it is tried again, and the command to run next.
+
+Exit codes: 0 whatever there is to say; 2 usage; 6 there is no such package; 7 no
+cluster answers. See status for codes that tell how a rollout stands.
+
+Rights: get packages.strata.run; list revisions.strata.run; get
+objectslices.strata.run. As far as you may: list pods, replicasets.apps and events in
+the namespaces of the objects.`,
+		Example:           `  strata explain istiod-openshift-gateway`,
+		Args:              onePackage,
+		ValidArgsFunction: a.completePackages(1),
+		RunE:              a.run(func(ctx context.Context, args []string) error { return a.explain(ctx, o, packageName(args[0])) }),
+	}
+	addOutput(cmd, &o, outputJSON, outputYAML, outputJSONPath)
+	return cmd
+}
+
+func (a *app) explain(ctx context.Context, o outputFlag, name string) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	e, err := a.explanation(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	p := a.stdout(o.value)
+	if o.isDocument() {
+		return printDocument(p, o.value, e)
+	}
+	writeExplanation(p, e, a.now())
+	for _, text := range e.Unread {
+		a.note("Note: %s", text)
+	}
+	return p.Err()
+}
+
+// explanation reads all that the explanation of a package needs.
+func (a *app) explanation(ctx context.Context, c *cluster, name string) (Explanation, error) {
+	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	if err != nil {
+		return Explanation{}, err
+	}
+	v := view{pkg: pkg, revisions: revisions, slices: sliceCache{}}
+	a.readDetails(ctx, c, &v, v.shownRevisions(false))
+	e := buildExplanation(v, a.now())
+	scope := scopeOf(name, revisions)
+	if b := e.Blocking; b != nil && b.Kind != "" {
+		scope = eventScope{objects: map[identity]bool{}, namespaces: []string{clusterEvents}}
+		scope.add(b.ObjectReference)
+		if b.Namespace != "" {
+			scope.namespaces = []string{b.Namespace}
+		}
+	} else {
+		scope.namespaces = []string{clusterEvents}
+		maps.DeleteFunc(scope.objects, func(identity, bool) bool { return true })
+	}
+	e.Events, e.Unread = c.readEvents(ctx, scope)
+	if more := len(e.Events) - mostEvents; more > 0 {
+		e.Events = e.Events[more:]
+	}
+	if e.Verdict == VerdictRolledOut && e.Package.Available == "True" {
+		e.Events = []PackageEvent{}
+	}
+	return e, nil
+}

@@ -1,0 +1,317 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+)
+
+// Explanation is the document of `strata explain`: why a package is where it is, and
+// what to do about it.
+type Explanation struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Package is the package.
+	Package PackageSummary `json:"package"`
+	// Verdict is RolledOut, InProgress or Failed.
+	Verdict Verdict `json:"verdict"`
+	// Message says why, in words.
+	Message string `json:"message,omitempty"`
+	// Target is the revision that rolls out, or has rolled out last.
+	Target *RevisionSummary `json:"target,omitempty"`
+	// Phase is the first phase of the target that is not complete.
+	Phase *PhaseProgress `json:"phase,omitempty"`
+	// Blocking is the first object that holds the rollout. Its message says what is
+	// expected and what was found.
+	Blocking *TreeObject `json:"blocking,omitempty"`
+	// Events are the last ones of the blocking object and its pods; of the package
+	// and its revisions when no object holds it.
+	Events []PackageEvent `json:"events"`
+	// Findings are what a check before the first write has found, such as rights
+	// that are missing.
+	Findings []string `json:"findings,omitempty"`
+	// Interference are the objects that somebody else keeps changing.
+	Interference []v1alpha1.Interference `json:"interference,omitempty"`
+	// Flaps are the objects that were ready and ceased to be so.
+	Flaps []v1alpha1.Flap `json:"flaps,omitempty"`
+	// Waiting are newer revisions that are withheld, and for what.
+	Waiting []WaitingRevision `json:"waiting,omitempty"`
+	// RollbackRefused is why the package's rollback request was refused.
+	RollbackRefused string `json:"rollbackRefused,omitempty"`
+	// NextTry says when the controller looks at it again by itself.
+	NextTry string `json:"nextTry,omitempty"`
+	// DeadlineAt is when the rollout fails if nothing moves until then.
+	DeadlineAt *metav1.Time `json:"deadlineAt,omitempty"`
+	// Next are the commands to run next, the most useful one first.
+	Next []NextCommand `json:"next"`
+	// Unread says what could not be read.
+	Unread []string `json:"unread,omitempty"`
+}
+
+// WaitingRevision is a revision that is withheld.
+type WaitingRevision struct {
+	// Revision is its number.
+	Revision int64 `json:"revision"`
+	// Digest is that of its content, to approve it by.
+	Digest string `json:"digest,omitempty"`
+	// Why says what it waits for.
+	Why string `json:"why"`
+	// Summary counts what it would do.
+	Summary string `json:"summary,omitempty"`
+}
+
+// NextCommand is a command and what it is for.
+type NextCommand struct {
+	// Command is the command line.
+	Command string `json:"command"`
+	// Why says what it is for.
+	Why string `json:"why"`
+}
+
+// buildExplanation says why a package is where it is. Events are added by the caller.
+func buildExplanation(v view, now time.Time) Explanation {
+	s := buildStatus(v)
+	e := Explanation{
+		TypeMeta: documentType("Explanation"), Package: s.Package, Verdict: s.Verdict, Message: s.Message, Target: s.Target,
+		Blocking: s.Blocking, RollbackRefused: s.RollbackRefused, Events: []PackageEvent{}, Next: []NextCommand{},
+	}
+	for i := range s.Phases {
+		if s.Phases[i].State != string(v1alpha1.PhaseComplete) {
+			e.Phase = &s.Phases[i]
+			break
+		}
+	}
+	line := lineOf(v.pkg, v.revisions)
+	target := line.Target
+	for _, r := range append(line.Waiting, target) {
+		if r == nil || !isWithheld(r) {
+			continue
+		}
+		w := WaitingRevision{Revision: r.Spec.Revision, Digest: digestOf(r), Why: summariseRevision(r, v.revisions, s.Package).Message}
+		if r.Status.Plan != nil {
+			w.Summary = r.Status.Plan.Summary
+		}
+		e.Waiting = append(e.Waiting, w)
+	}
+	if target != nil {
+		e.Interference, e.Flaps = target.Status.Interference, target.Status.Flaps
+		if s.Package.State == v1alpha1.ReasonPreflightFailed || s.Package.State == v1alpha1.ReasonPermissionDenied {
+			e.Findings = strings.Split(summariseRevision(target, v.revisions, s.Package).Message, "; ")
+		}
+		if s.Package.State == v1alpha1.ReasonRollingOut && s.LastProgressAt != nil && s.DeadlineSeconds > 0 {
+			at := metav1.NewTime(s.LastProgressAt.Add(time.Duration(s.DeadlineSeconds) * time.Second))
+			e.DeadlineAt = &at
+		}
+		for _, object := range target.Status.Objects {
+			if object.DueAt != nil && (e.DeadlineAt == nil || object.DueAt.Before(e.DeadlineAt)) {
+				e.DeadlineAt = object.DueAt
+			}
+		}
+	}
+	e.NextTry = nextTry(v.pkg, e, now)
+	e.Next = nextCommands(v, e, now)
+	return e
+}
+
+// nextTry says when the controller looks at it again by itself.
+func nextTry(pkg *v1alpha1.Package, e Explanation, now time.Time) string {
+	switch {
+	case e.Verdict == VerdictRolledOut:
+		return ""
+	case pauseOf(pkg, now) != nil && pkg.Spec.Paused.Until != nil:
+		return "when the pause ends, at " + stamp(pkg.Spec.Paused.Until.Time)
+	case pauseOf(pkg, now) != nil:
+		return "when somebody resumes it"
+	case len(e.Waiting) > 0 && (e.Blocking == nil || e.Package.State == v1alpha1.ReasonAwaitingApproval):
+		return "as soon as the content is approved"
+	}
+	switch e.Package.State {
+	case v1alpha1.ReasonInvalidSpec:
+		return "with the next revision: this one can never be rolled out"
+	case v1alpha1.ReasonNoRevision:
+		return "as soon as there is a revision"
+	case v1alpha1.ReasonRolloutError, v1alpha1.ReasonPermissionDenied, v1alpha1.ReasonPreflightFailed, v1alpha1.ReasonContentUnavailable:
+		return "by itself, after a second at first and after a minute at most"
+	}
+	return "as soon as an object changes, and at least once a minute while it waits"
+}
+
+// nextCommands are the commands that help, the most useful one first.
+func nextCommands(v view, e Explanation, now time.Time) []NextCommand {
+	next := []NextCommand{}
+	add := func(why, format string, args ...any) {
+		next = append(next, NextCommand{Command: fmt.Sprintf(format, args...), Why: why})
+	}
+	name := e.Package.Name
+	if pauseOf(v.pkg, now) != nil {
+		add("go on", "strata resume %s", name)
+	}
+	if len(e.Waiting) > 0 {
+		add(fmt.Sprintf("see what revision %d would do, and approve it", e.Waiting[0].Revision), "strata approve %s --revision %d%s", name, e.Waiting[0].Revision, gateFlags(v.pkg, e.Waiting[0].Digest))
+	}
+	switch e.Package.State {
+	case v1alpha1.ReasonObjectCollisions:
+		if e.Blocking != nil {
+			add("see whose it is", "strata trace %s%s", traceArgument(e.Blocking.ObjectReference), namespaceFlag(e.Blocking.ObjectReference))
+			add("take it over, if it is to be the package's", "strata adopt %s", name)
+		}
+	case v1alpha1.ReasonPermissionDenied, v1alpha1.ReasonPreflightFailed:
+		if account := v.pkg.Spec.ServiceAccount; account != nil {
+			add("see what the package's identity may do", "kubectl auth can-i --list --as=system:serviceaccount:%s:%s", account.Namespace, account.Name)
+		}
+	case v1alpha1.ReasonTearingDown, v1alpha1.ReasonTeardownStuck:
+		add("see what is left and what keeps it", "strata tree %s", name)
+	case statePending, v1alpha1.ReasonNoRevision:
+		add("see whether the manager runs", "kubectl -n strata-system get pods")
+	}
+	next = append(next, nextForBlocking(e)...)
+	if canRollBack(v, e) && pauseOf(v.pkg, now) == nil {
+		add("go back to what has worked", "strata rollback %s", name)
+	}
+	if len(e.Interference) > 0 {
+		ref := e.Interference[0].ObjectReference
+		add("see who keeps changing it", "strata trace %s%s", traceArgument(ref), namespaceFlag(ref))
+	}
+	if len(next) == 0 && e.Verdict != VerdictRolledOut {
+		add("follow it", "strata status %s -w", name)
+	}
+	return next
+}
+
+// nextForBlocking are the commands that say more of the object that holds it.
+func nextForBlocking(e Explanation) []NextCommand {
+	b := e.Blocking
+	if b == nil || e.Package.State == v1alpha1.ReasonObjectCollisions || b.Kind == "" {
+		return nil
+	}
+	if len(b.Pods) > 0 {
+		pod := b.Pods[0]
+		next := []NextCommand{{Command: fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name), Why: "see what keeps the pod"}}
+		if strings.Contains(pod.Reason, "Crash") || pod.Reason == "Error" || pod.Reason == "OOMKilled" {
+			next = append([]NextCommand{{Command: fmt.Sprintf("kubectl -n %s logs %s --previous", pod.Namespace, pod.Name), Why: "see what it said before it ended"}}, next...)
+		}
+		return next
+	}
+	return []NextCommand{{
+		Command: fmt.Sprintf("kubectl%s describe %s", namespaceFlag(b.ObjectReference), traceArgument(b.ObjectReference)),
+		Why:     "see what its controller says",
+	}}
+}
+
+// canRollBack says whether there is something to go back to, and a reason to.
+func canRollBack(v view, e Explanation) bool {
+	line := lineOf(v.pkg, v.revisions)
+	if line.Target == nil || e.Verdict == VerdictRolledOut || !v.pkg.DeletionTimestamp.IsZero() || isWithheld(line.Target) || e.Target.Succeeded {
+		return false
+	}
+	return newestEarlierSuccess(line.Target, v.revisions) != nil
+}
+
+// gateFlags open the gates that have not let content through.
+func gateFlags(pkg *v1alpha1.Package, digest string) string {
+	flags := ""
+	for _, gate := range pkg.Spec.Gates {
+		if gate.ApprovedDigest != digest {
+			flags += " --gate " + gate.Name
+		}
+	}
+	if pkg.Spec.Approval == v1alpha1.ApprovalManual && pkg.Spec.ApprovedDigest != digest {
+		return ""
+	}
+	return flags
+}
+
+// traceArgument names an object on a command line.
+func traceArgument(ref v1alpha1.ObjectReference) string {
+	kind := strings.ToLower(ref.Kind)
+	if ref.Group != "" && ref.Group != "apps" && ref.Group != "batch" {
+		kind += "." + ref.Group
+	}
+	return kind + "/" + ref.Name
+}
+
+func namespaceFlag(ref v1alpha1.ObjectReference) string {
+	return prefixed(" -n ", ref.Namespace)
+}
+
+// writeExplanation writes it as one screen.
+func writeExplanation(p *output.Printer, e Explanation, now time.Time) {
+	p.Line(statusHead(Status{Package: e.Package, Target: e.Target, Verdict: e.Verdict})...)
+	line := func(label string, style output.Style, text string) {
+		p.Labelled(output.Span{Text: "  " + label, Style: output.Faint}, labelColumn, output.Span{Text: text, Style: style})
+	}
+	writeWhy(line, e, now)
+	for _, w := range e.Waiting {
+		line("waits", output.Busy, fmt.Sprintf("revision %d: %s%s", w.Revision, w.Why, prefixed("; it would do: ", w.Summary)))
+	}
+	for _, text := range e.Findings {
+		line("finding", output.Bad, text)
+	}
+	for _, i := range e.Interference {
+		line("rival", output.Busy, fmt.Sprintf("%s: %s has changed %s, %d times in a row, last %s ago", objectName(i.ObjectReference),
+			cmp.Or(i.Manager, "someone"), cmp.Or(strings.Join(i.Fields, ", "), "it"), i.Count, age(now, i.LastSeen)))
+	}
+	for _, f := range e.Flaps {
+		line("flaps", output.Busy, fmt.Sprintf("%s ceased to be ready %d times, last %s ago", objectName(f.ObjectReference), f.Count, age(now, f.LastChange)))
+	}
+	if e.RollbackRefused != "" {
+		line("rollback", output.Bad, "refused: "+e.RollbackRefused)
+	}
+	if e.DeadlineAt != nil {
+		text := "passed " + age(now, *e.DeadlineAt) + " ago"
+		if e.DeadlineAt.After(now) {
+			text = "in " + duration.HumanDuration(e.DeadlineAt.Sub(now))
+		}
+		line("deadline", output.Plain, text)
+	}
+	if e.NextTry != "" {
+		line("tried", output.Plain, e.NextTry)
+	}
+	if len(e.Events) > 0 {
+		p.Line(output.Span{Text: "  last events", Style: output.Faint})
+		for _, event := range e.Events {
+			p.Line(output.Span{Text: fmt.Sprintf("    %-4s %s  %s", age(now, event.Time), event.Reason, event.target())})
+			p.Wrapped("         ", output.Plain, event.Message)
+		}
+	}
+	for i, next := range e.Next {
+		label := "next"
+		if i > 0 {
+			label = "or"
+		}
+		// A command stays on one line, so that it can be copied.
+		p.Line(output.Span{Text: fmt.Sprintf("  %-*s", labelColumn-2, label), Style: output.Faint}, output.Span{Text: next.Command, Style: output.Bold})
+		line("", output.Faint, next.Why)
+	}
+}
+
+// writeWhy writes what holds it.
+func writeWhy(line func(string, output.Style, string), e Explanation, now time.Time) {
+	if b := e.Blocking; b != nil {
+		where := ""
+		if e.Phase != nil {
+			where = fmt.Sprintf(" (phase %s, %d/%d ready)", e.Phase.Name, e.Phase.Ready, e.Phase.Objects)
+		}
+		line("held by", output.Bold, treeObjectName(*b)+where)
+		for _, reason := range reasonLines(*b, now) {
+			line("", reason.Style, reason.Text)
+		}
+		return
+	}
+	switch {
+	case e.Verdict == VerdictRolledOut && e.Package.Available == string(metav1.ConditionTrue):
+		line("state", output.Good, "nothing holds it: it is rolled out and serves")
+	case len(e.Findings) == 0 && len(e.Waiting) == 0:
+		line("state", output.Bad, cmp.Or(e.Message, e.Package.State))
+	}
+}
