@@ -24,11 +24,10 @@ import (
 
 // Collections that the tests fill.
 const (
-	packagesPath    = "/apis/strata.run/v1alpha1/packages"
-	revisionsPath   = "/apis/strata.run/v1alpha1/revisions"
-	slicesPath      = "/apis/strata.run/v1alpha1/objectslices"
-	podsPath        = "/api/v1/namespaces/openshift-ingress/pods"
-	replicaSetsPath = "/apis/apps/v1/namespaces/openshift-ingress/replicasets"
+	packagesPath  = "/apis/strata.run/v1alpha1/packages"
+	revisionsPath = "/apis/strata.run/v1alpha1/revisions"
+	slicesPath    = "/apis/strata.run/v1alpha1/objectslices"
+	podsPath      = "/api/v1/namespaces/openshift-ingress/pods"
 )
 
 // kinds are the apiVersion and the kind of each resource.
@@ -37,7 +36,6 @@ var kinds = map[string][2]string{
 	"revisions":    {"strata.run/v1alpha1", "Revision"},
 	"objectslices": {"strata.run/v1alpha1", "ObjectSlice"},
 	"pods":         {"v1", "Pod"},
-	"replicasets":  {"apps/v1", "ReplicaSet"},
 }
 
 // apiServer answers as an API server does, as far as the commands ask: get,

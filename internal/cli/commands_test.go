@@ -141,7 +141,7 @@ func TestNotInstalled(t *testing.T) {
 func TestForbiddenDetails(t *testing.T) {
 	tm := newTerminal(t, fixtureNamed(t, "bad_image"))
 	tm.server.fail = func(r *http.Request) *metav1.Status {
-		for _, resource := range []string{"objectslices", "replicasets", "pods"} {
+		for _, resource := range []string{"objectslices", "pods"} {
 			if strings.Contains(r.URL.Path, "/"+resource) {
 				err := apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", nil).ErrStatus
 				err.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
@@ -155,7 +155,7 @@ func TestForbiddenDetails(t *testing.T) {
 	r.wants(t, CodeOK, "ProbeFailed for 12s", "why pods do not run is not shown")
 }
 
-// TestFailingPods goes from the Deployment over its ReplicaSets to the pods.
+// TestFailingPods goes from the Deployment to the pods of its ReplicaSets.
 func TestFailingPods(t *testing.T) {
 	tm := newTerminal(t, fixtureNamed(t, "bad_image"))
 	for _, command := range []string{"tree", "status"} {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/pods"
 	"github.com/strata-run/strata/internal/render"
 )
 
@@ -60,7 +61,7 @@ func newFixture(t *testing.T) *fixture {
 			Status: v1alpha1.PackageStatus{ObservedGeneration: 1},
 		},
 		slices: sliceCache{},
-		pods:   map[string][]PodTrouble{},
+		pods:   map[string][]pods.Trouble{},
 	}}
 }
 
@@ -355,27 +356,24 @@ func fixtureNamed(t *testing.T, name string) *fixture {
 // raw is a manifest as it stands inline.
 func raw(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }
 
-// failingPod adds a pod of a deployment whose image cannot be pulled, and its
-// ReplicaSet; another one runs.
+// failingPod adds a pod of the Deployment whose image cannot be pulled, of a ReplicaSet
+// of it; one of another ReplicaSet runs.
 func (f *fixture) failingPod(deployment string) {
 	f.t.Helper()
 	isController := true
-	owned := func(name, uid, kind string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{
-			Name: name, Namespace: "openshift-ingress", UID: types.UID("uid of " + name), Labels: map[string]string{"app": "istiod"},
-			OwnerReferences: []metav1.OwnerReference{{Kind: kind, UID: types.UID(uid), Controller: &isController}},
-		}
+	podOf := func(hash, name string) corev1.Pod {
+		set := "istiod-openshift-gateway-" + hash
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: set + "-" + name, Namespace: "openshift-ingress", Labels: map[string]string{"app": "istiod", "pod-template-hash": hash},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: set, UID: types.UID("uid of " + set), Controller: &isController}},
+		}}
 	}
-	const set, other = "istiod-openshift-gateway-5c9d8f7b6d", "istiod-openshift-gateway-7f6c5d4b3a"
-	for _, name := range []string{set, other} {
-		f.cluster = append(f.cluster, clusterObject{replicaSetsPath, metav1.PartialObjectMetadata{ObjectMeta: owned(name, deployment, "Deployment")}})
-	}
-	failing := corev1.Pod{ObjectMeta: owned(set+"-x2x7p", "uid of "+set, "ReplicaSet")}
+	failing := podOf("5c9d8f7b6d", "x2x7p")
 	failing.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "discovery", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
 		Reason: "ErrImagePull", Message: `image "docker.io/istio/pilot:1.31.0-does-not-exist" cannot be pulled`,
 	}}}}
-	running := corev1.Pod{ObjectMeta: owned(other+"-k4k4k", "uid of "+other, "ReplicaSet")}
+	running := podOf("7f6c5d4b3a", "k4k4k")
 	running.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "discovery", Ready: true}}
 	f.cluster = append(f.cluster, clusterObject{podsPath, failing}, clusterObject{podsPath, running})
-	f.view.pods[deployment] = troubleOf([]corev1.Pod{failing, running}, map[types.UID]bool{types.UID("uid of " + set): true, types.UID("uid of " + other): true})
+	f.view.pods[deployment] = pods.Failing([]corev1.Pod{failing, running})
 }

@@ -7,9 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 )
@@ -97,58 +94,5 @@ func TestRepeatedBy(t *testing.T) {
 	back.Spec.Origin.Reference, back.Spec.ContentDigest = "", ""
 	if got := repeatedBy(back, f.view.revisions); got != 0 {
 		t.Errorf("neither reference nor content: got %d, want 0", got)
-	}
-}
-
-func TestPodTrouble(t *testing.T) {
-	waiting := func(reason, message string) corev1.ContainerStatus {
-		return corev1.ContainerStatus{Name: "app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
-	}
-	crashed := waiting("CrashLoopBackOff", "back-off 10s")
-	crashed.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}
-	ended := corev1.ContainerStatus{Name: "app", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}}
-	cases := map[string]struct {
-		reason string
-		status corev1.PodStatus
-		want   string
-	}{
-		"Runs":          {reason: "What runs is no trouble.", status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "app", Ready: true}}}},
-		"Starts":        {reason: "Nor is what only starts.", status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ContainerCreating", "")}}},
-		"Image":         {reason: "The kubelet's reason and message are given.", status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ErrImagePull", "not found")}}, want: "Pod p: ErrImagePull: not found"},
-		"InitContainer": {reason: "An init container holds the rest.", status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{waiting("ErrImagePull", "init")}, ContainerStatuses: []corev1.ContainerStatus{waiting("PodInitializing", "")}}, want: "Pod p: ErrImagePull: init"},
-		"Crashes":       {reason: "How it ended last says more than the back-off.", status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{crashed}}, want: "Pod p: CrashLoopBackOff: back-off 10s (it ended with exit code 1, Error)"},
-		"Killed":        {reason: "What has ended badly does not run.", status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{ended}}, want: "Pod p: OOMKilled: exit code 137"},
-		"NoNode": {reason: "A pod without a node has no containers.", status: corev1.PodStatus{Conditions: []corev1.PodCondition{
-			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/1 nodes"},
-		}}, want: "Pod p: Unschedulable: 0/1 nodes"},
-		"Evicted": {reason: "The whole pod has failed.", status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "disk"}, want: "Pod p: Evicted: disk"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			trouble, found := podTrouble(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: tc.status})
-			got := ""
-			if found {
-				got = trouble.String()
-			}
-			if got != tc.want {
-				t.Errorf("%s Got %q, want %q", tc.reason, got, tc.want)
-			}
-		})
-	}
-}
-
-func TestTroubleOf_OnlyPodsOfTheWorkload(t *testing.T) {
-	isController := true
-	pod := func(name, owner string) corev1.Pod {
-		return corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{{UID: types.UID(owner), Controller: &isController}}},
-			Status:     corev1.PodStatus{Phase: corev1.PodFailed},
-		}
-	}
-	going := pod("going", "ours")
-	going.DeletionTimestamp = agoPointer(0)
-	found := troubleOf([]corev1.Pod{pod("b", "ours"), pod("a", "ours"), pod("other", "theirs"), {}, going}, map[types.UID]bool{"ours": true})
-	if len(found) != 2 || found[0].Name != "a" || found[1].Name != "b" {
-		t.Errorf("got %v, want the pods a and b", found)
 	}
 }

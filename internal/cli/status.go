@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/pods"
 )
 
 type statusOptions struct {
@@ -261,7 +262,7 @@ func (w *watcher) note(format string, args ...any) {
 
 // status builds the present status.
 func (w *watcher) status(ctx context.Context) Status {
-	v := view{pkg: w.snapshot.pkg, revisions: w.snapshot.revisions, slices: w.slices, pods: map[string][]PodTrouble{}}
+	v := view{pkg: w.snapshot.pkg, revisions: w.snapshot.revisions, slices: w.slices, pods: map[string][]pods.Trouble{}}
 	line := lineOf(v.pkg, v.revisions)
 	if err := w.cluster.readSlices(ctx, w.slices, v.shownRevisions(false)...); err != nil && ctx.Err() == nil {
 		w.note("Note: some objects cannot be named: %s", err)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/pods"
 )
 
 type treeOptions struct {
@@ -91,7 +92,7 @@ func (a *app) readDetails(ctx context.Context, c *cluster, v *view, shown []*v1a
 	if err := c.readSlices(ctx, v.slices, needed...); err != nil {
 		a.note("Note: some objects cannot be named: %s", err)
 	}
-	v.pods = map[string][]PodTrouble{}
+	v.pods = map[string][]pods.Trouble{}
 	for _, r := range shown {
 		if err := c.readPods(ctx, v, r); err != nil {
 			a.note("Note: why pods do not run is not shown: %s", err)
@@ -117,11 +118,11 @@ func (c *cluster) readPods(ctx context.Context, v *view, r *v1alpha1.Revision) e
 			continue
 		}
 		asked++
-		pods, err := c.failingPods(ctx, object.ObjectReference, uid, v.manifestOf(r, object.ObjectReference))
+		failing, err := c.failingPods(ctx, object.ObjectReference, uid, v.manifestOf(r, object.ObjectReference))
 		if err != nil {
 			return err
 		}
-		v.pods[uid] = pods
+		v.pods[uid] = failing
 	}
 	return nil
 }

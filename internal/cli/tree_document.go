@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/pods"
 )
 
 // Tree is the document of `strata tree`: a package, its revisions, their phases
@@ -112,7 +113,7 @@ type TreeObject struct {
 	// Hint is what to do about it.
 	Hint string `json:"hint,omitempty"`
 	// Pods are the pods that keep a workload from being ready.
-	Pods []PodTrouble `json:"pods,omitempty"`
+	Pods []pods.Trouble `json:"pods,omitempty"`
 }
 
 // view is what trees and statuses are built from.
@@ -123,7 +124,7 @@ type view struct {
 	// slices are the manifests that do not stand in the revisions.
 	slices sliceCache
 	// pods are the failing pods of workloads, by the workload's UID.
-	pods map[string][]PodTrouble
+	pods map[string][]pods.Trouble
 }
 
 // buildTree is the document of a package with the given revisions of it.
@@ -196,7 +197,7 @@ type states struct {
 	// target holds what the target contains, and whether it has it in place. It
 	// is nil for the target itself.
 	target map[identity]bool
-	pods   map[string][]PodTrouble
+	pods   map[string][]pods.Trouble
 }
 
 // mostNotReady is how many objects that are not ready a status lists.

@@ -174,7 +174,7 @@ func packageWorker(ctx context.Context, mgr manager.Manager, meter *metrics.Metr
 	}
 	return &packages.Worker{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Contents: contents, Identities: identities, Watches: informers, Now: time.Now,
-		Recorder: mgr.GetEventRecorder(reportingController), Meter: meter,
+		Recorder: mgr.GetEventRecorder(reportingController), Meter: meter, Pods: mgr.GetAPIReader(),
 	}, nil
 }
 

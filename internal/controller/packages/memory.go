@@ -41,6 +41,8 @@ type memory struct {
 	// firstSeen and wrote space the writes of a status that only tells of progress.
 	firstSeen map[types.UID]time.Time
 	wrote     map[types.UID]time.Time
+	// looks are what is known of the pods of workloads that hang.
+	looks map[revisions.ObjectID]look
 	// held counts the passes in a row that were held up by what no event will tell.
 	held int
 	// conflicts counts the passes in a row that ended in nothing but conflicts.

@@ -43,7 +43,7 @@ type Identity struct {
 	Checker Checker
 }
 
-// Worker rolls out packages. Every field is required but the last two.
+// Worker rolls out packages. Every field is required but the last three.
 type Worker struct {
 	// Client reads from the cache and writes.
 	Client client.Client
@@ -60,6 +60,9 @@ type Worker struct {
 	// Recorder and Meter are told what has happened. Without them nobody is.
 	Recorder Recorder
 	Meter    Meter
+	// Pods reads the pods of workloads that hang, from the API server. Without it
+	// nobody tells why they do not run.
+	Pods client.Reader
 
 	memory memories
 }
@@ -95,6 +98,7 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 	if known.isNewConflict(pass.err) {
 		return loop.Outcome{Hold: true}, pass.err
 	}
+	w.explain(ctx, &pass, known)
 	outcome, err := w.persist(ctx, &pass, known)
 	if err == nil && !outcome.Hold {
 		err = errors.Join(w.retire(ctx, &pass, known), w.fallBack(ctx, &pass, known))
@@ -102,7 +106,7 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 	pass.sort()
 	w.announce(&pass, before)
 	pkg.Status = status.ForPackage(pkg, pass.line, pass.result.Serves, pass.err, pass.now)
-	outcome.After = soonest(outcome.After, pass.after(known))
+	outcome.After = soonest(soonest(outcome.After, pass.after(known)), known.untilLook(pass.now.Time))
 	return outcome, errors.Join(err, pass.retryable())
 }
 

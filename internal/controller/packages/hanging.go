@@ -1,0 +1,145 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logging "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/internal/pods"
+	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions"
+)
+
+const (
+	// hangsAfter is how long a workload is not ready before its pods are looked at.
+	// Most are ready by then.
+	hangsAfter = 5 * time.Second
+	// firstLook and lastLook space the further looks at one workload: each wait is
+	// twice as long as the one before.
+	firstLook, lastLook = 10 * time.Second, 5 * time.Minute
+	// mostLooks bounds the workloads whose pods are read in one pass.
+	mostLooks = 4
+	// podsTextLimit bounds what is said of a workload's pods, in bytes.
+	podsTextLimit = 512
+)
+
+// look is what is known of the pods of a workload that is not ready.
+type look struct {
+	// text says why they do not run; empty when nothing is known.
+	text string
+	// again is when to look at them again, and wait how long that is from the look
+	// before; 0 before the first one.
+	again time.Time
+	wait  time.Duration
+}
+
+// explain adds to the results of workloads that hang why their pods do not run. A
+// workload's own status does not tell.
+func (w *Worker) explain(ctx context.Context, p *pass, known *memory) {
+	if w.Pods == nil || p.line.Target == nil {
+		return
+	}
+	looks := map[revisions.ObjectID]look{}
+	asked := 0
+	explainOne := func(revision *v1alpha1.Revision, loaded revisions.Revision, result revisions.RevisionResult) {
+		for _, phase := range result.Phases {
+			for i := range phase.Objects {
+				object := &phase.Objects[i]
+				if !hangs(object) {
+					continue
+				}
+				l, ok := known.looks[object.ID]
+				if !ok || object.Wrote() {
+					l = look{again: unreadySince(revision, object.ID, p.now.Time).Add(hangsAfter)}
+				}
+				if !p.now.Time.Before(l.again) && asked < mostLooks {
+					asked++
+					l = l.next(readPods(ctx, w.Pods, loaded, object), p.now.Time)
+				}
+				looks[object.ID] = l
+				object.Probe = withPods(object.Probe, l.text)
+			}
+		}
+	}
+	explainOne(p.line.Target, p.target, p.result.Target)
+	for i, revision := range p.line.Serving {
+		explainOne(revision, p.serving[i], p.result.Serving[i])
+	}
+	known.looks = looks
+}
+
+// hangs says whether an object has pods, is in place and is not ready. One whose probe
+// holds, and has to for longer, is fine.
+func hangs(object *revisions.ObjectResult) bool {
+	return pods.IsWorkload(object.ID.GroupKind) && object.InPlace() && object.Probe.Status != probes.True && object.Record.HeldSince.IsZero()
+}
+
+// unreadySince is since when the status says that an object is not ready, now when it
+// does not.
+func unreadySince(revision *v1alpha1.Revision, id revisions.ObjectID, now time.Time) time.Time {
+	for _, entry := range revision.Status.Objects {
+		if load.ID(entry.ObjectReference) == id {
+			return entry.Since.Time
+		}
+	}
+	return now
+}
+
+// next is the look after another one.
+func (l look) next(text string, now time.Time) look {
+	wait := min(max(2*l.wait, firstLook), lastLook)
+	return look{text: text, again: now.Add(wait), wait: wait}
+}
+
+// untilLook is how long until the pods of a workload are looked at again, 0 when none
+// are.
+func (m *memory) untilLook(now time.Time) time.Duration {
+	var after time.Duration
+	for l := range maps.Values(m.looks) {
+		after = soonest(after, max(l.again.Sub(now), time.Second))
+	}
+	return after
+}
+
+// readPods says why the pods of a workload do not run; empty when they do, or when
+// they cannot be read, as the workload's own words then have to do.
+func readPods(ctx context.Context, reader client.Reader, loaded revisions.Revision, object *revisions.ObjectResult) string {
+	workload := pods.Workload{Kind: object.ID.GroupKind, Namespace: object.ID.Namespace, Name: object.ID.Name, UID: object.Record.UID}
+	for _, phase := range loaded.Phases {
+		for _, candidate := range phase.Objects {
+			if revisions.IDOf(candidate.Manifest) == object.ID {
+				workload.Manifest = candidate.Manifest
+			}
+		}
+	}
+	own, err := pods.List(ctx, reader, workload)
+	if err != nil {
+		logging.FromContext(ctx).V(1).Info("Could not read the pods of a workload that hangs", "workload", object.ID.String(), "error", err.Error())
+		return ""
+	}
+	if len(own) == 0 {
+		return "no pod of it exists: its events say why"
+	}
+	return pods.Text(pods.Failing(own), podsTextLimit)
+}
+
+// withPods is the answer of a probe with what is known of the pods.
+func withPods(result probes.Result, text string) probes.Result {
+	if text == "" {
+		return result
+	}
+	message := result.Message
+	if room := probes.MaxMessage - len(text) - len("; "); len(message) > room {
+		message = strings.ToValidUTF8(message[:room], "")
+	}
+	return probes.NewResult(result.Status, strings.TrimPrefix(message+"; "+text, "; "))
+}
