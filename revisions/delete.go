@@ -45,12 +45,22 @@ func (e *Engine) remove(ctx context.Context, in Teardown, phase string, object O
 		if version := e.judgeNoMatch(ctx, &result, p.kind); version != "" {
 			e.removeServed(ctx, in, object, &result, p.kind.GroupKind().WithVersion(version))
 		}
+	case apierrors.IsForbidden(err) && !in.Revision.hasPlaced(p.id):
+		// Who may not even read an object has not created it. What a crash may have left
+		// unrecorded carries our owner reference, and goes with the owner.
+		result.State, result.Message = RemovalForeign, "it was never put in place, and may not be read"
 	case err != nil:
 		result.Err = err
 	default:
 		e.removeCurrent(ctx, in, object, &result, current)
 	}
 	return result
+}
+
+// hasPlaced says whether the revision may have put an object in place.
+func (r Revision) hasPlaced(id ObjectID) bool {
+	_, recorded := r.Records[id]
+	return recorded || r.Succeeded
 }
 
 // removeServed takes an object away by another version of its kind than that of
