@@ -6,6 +6,7 @@ package probes
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -47,6 +48,10 @@ func benchmarks(tb testing.TB) map[string]struct {
 		"Condition":       {Condition{Type: "Available"}, healthy},
 		"FieldValue":      {field, healthy},
 		"FieldsEqual":     {equal, healthy},
+		"FieldAtLeast":    {FieldValue{Path: path(tb, ".status.availableReplicas"), Value: int64(2), Operator: AtLeast}, healthy},
+		"FieldQuantity":   {FieldValue{Path: path(tb, ".spec.replicas"), Value: resource.MustParse("3")}, healthy},
+		"Observed":        {ObservedGeneration{Inner: All{}, Required: true}, healthy},
+		"AnyOfTwo":        {Any{Condition{Type: "Available"}, Condition{Type: "Progressing"}}, healthy},
 		"AllOfFour": {All{
 			ObservedGeneration{Inner: Condition{Type: "Available"}}, field, equal,
 			Select{Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Inner: deployment},

@@ -17,20 +17,24 @@
 //   - False: the object was looked at and is not as it should be. Its controller
 //     works on it or has failed; the message says which field decided.
 //   - Unknown: the object does not say. Its controller has not looked at the present
-//     generation yet, the condition that is asked for does not exist, the rollout is
-//     paused, or the probe itself is not valid.
+//     generation yet, the condition or field that is asked for does not exist, the
+//     rollout is paused, or the probe itself is not valid.
 //
-// What is missing never passes. An object of the wrong kind, with values of the wrong
+// What is missing never passes, not even under a negation: it is Unknown, and the
+// negation of Unknown is Unknown. Who wants a field to be absent asks for that in CEL,
+// with !has(self.status.problem). An object of the wrong kind, with values of the wrong
 // type, or nil, gets an answer as well; no probe panics.
 //
 // # The probes
 //
 //   - [Condition] asks for an entry of .status.conditions.
-//   - [FieldValue] asks for the value of a field, typed.
+//   - [FieldValue] asks for the value of a field, typed: equal, at least or at most,
+//     as text, number, boolean or quantity.
 //   - [FieldsEqual] asks that two fields are equal.
 //   - [Default] knows what ready means for a kind, see below. [Serving] knows when an
 //     object of a kind still serves, which is less.
-//   - [ObservedGeneration] lets its inner probe speak only about the present spec.
+//   - [ObservedGeneration] lets its inner probe speak only about the present spec, and
+//     asks on demand that the object says which spec its status is about.
 //   - [All], [Any] and [Not] combine probes.
 //   - [Select] puts a probe to the objects of one kind or with some labels only.
 //   - [Func] makes a probe of a function. The package celprobe, beside this one,
@@ -44,6 +48,12 @@
 //	All   False if any is False, else Unknown if any is Unknown, else True
 //	Any   True if any is True, else Unknown if any is Unknown, else False
 //	Not   True and False change places, Unknown stays
+//
+// # Time
+//
+// No probe knows a clock. That a probe has to hold for a while, or to hold within a
+// time, is for who asks it again and again and keeps since when: the rollout engine
+// does the first (HoldsFor of its Object), who judges a rollout the second.
 //
 // # What Default asks of a kind
 //

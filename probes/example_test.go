@@ -82,6 +82,70 @@ func ExampleParsePath() {
 	// parsing path ".metadata.annotations.example.org/channel": position 34: '/' stands where "." or "[" is expected
 }
 
+func ExampleFieldValue_operator() {
+	path, err := probes.ParsePath(".status.availableReplicas")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, least := range []int{2, 3} {
+		result := probes.FieldValue{Path: path, Value: least, Operator: probes.AtLeast}.Probe(deployment())
+		fmt.Printf("%s %q\n", result.Status, result.Message)
+	}
+	// Output:
+	// True ""
+	// False ".status.availableReplicas is 2, expected at least 3"
+}
+
+func ExampleFieldsEqual() {
+	wanted, _ := probes.ParsePath(".spec.replicas")
+	there, _ := probes.ParsePath(".status.availableReplicas")
+	result := probes.FieldsEqual{A: there, B: wanted}.Probe(deployment())
+	fmt.Println(result.Status, result.Message)
+	// Output: False .status.availableReplicas is 2, expected it to equal .spec.replicas, which is 3
+}
+
+func ExampleObservedGeneration() {
+	obj := deployment()
+	obj.SetGeneration(3) // somebody has changed the spec since
+	result := probes.ObservedGeneration{Inner: probes.Condition{Type: "Available"}}.Probe(obj)
+	fmt.Println(result.Status, result.Message)
+	// Output: Unknown not observed yet (generation 3, observed 2)
+}
+
+// One of several ways to be ready is enough.
+func ExampleAny() {
+	result := probes.Any{
+		probes.Condition{Type: "Ready"},
+		probes.Condition{Type: "Available"},
+	}.Probe(deployment())
+	fmt.Println(result.Status)
+	// Output: True
+}
+
+// What the object does not say is neither so nor not so.
+func ExampleNot() {
+	fmt.Println(probes.Not{Inner: probes.Condition{Type: "Available"}}.Probe(deployment()))
+	fmt.Println(probes.Not{Inner: probes.Condition{Type: "Degraded"}}.Probe(deployment()))
+	// Output:
+	// {False this holds and must not: condition "Available" is "True"}
+	// {Unknown the object has no condition "Degraded" yet}
+}
+
+// For objects that are not selected, the answer is True.
+func ExampleSelect() {
+	p := probes.Select{Kind: schema.GroupKind{Kind: "Service"}, Inner: probes.Condition{Type: "Ready"}}
+	fmt.Println(p.Probe(deployment()).Status)
+	// Output: True
+}
+
+// An object that is not ready may serve all the same.
+func ExampleServing() {
+	p, _ := probes.Serving(schema.GroupKind{Group: "apps", Kind: "Deployment"})
+	fmt.Println(p.Probe(deployment()).Status)
+	// Output: True
+}
+
 func ExampleFieldValue() {
 	path, err := probes.ParsePath(".spec.resources.limits.memory")
 	if err != nil {

@@ -106,6 +106,8 @@ func scrambledProbes(t testing.TB) []Probe {
 	equal := FieldsEqual{A: path(t, ".status"), B: path(t, ".spec")}
 	list := []Probe{
 		one, value, amount, equal, ObservedGeneration{Inner: one}, All{one, value, amount, equal}, Any{one, value, amount, equal},
+		FieldValue{Path: path(t, ".spec.replicas"), Value: 1.5, Operator: AtLeast}, FieldValue{Path: path(t, ".spec.replicas"), Value: resource.MustParse("1"), Operator: AtMost},
+		ObservedGeneration{Inner: All{}, Required: true}, Not{Inner: equal},
 		Not{Inner: one}, Not{Inner: value}, Select{Inner: one}, All{nil}, Any{nil}, Not{}, Select{}, ObservedGeneration{},
 		Condition{}, FieldValue{}, FieldsEqual{},
 	}

@@ -5,6 +5,7 @@ package load
 
 import (
 	"errors"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -220,5 +221,29 @@ func TestPathPattern_Refuses(t *testing.T) {
 		if pattern.MatchString(text) {
 			t.Errorf("the pattern takes %q, which is no path", text)
 		}
+	}
+}
+
+// The example of the guide can be used as it stands.
+func TestRevision_ProbesOfTheGuide(t *testing.T) {
+	text, err := os.ReadFile("../../docs/guides/probes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, found := strings.Cut(string(text), "```yaml\n")
+	block, _, closed := strings.Cut(block, "```")
+	if !found || !closed {
+		t.Fatal("the guide has no example")
+	}
+	var spec v1alpha1.RevisionSpec
+	if err := yaml.UnmarshalStrict([]byte(block), &spec); err != nil {
+		t.Fatal(err)
+	}
+	object, err := loadOne(t, deployment(), v1alpha1.Object{}, v1alpha1.Phase{}, spec.Probes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(spec.Probes) != 2 || object.Within != 3*time.Minute || object.HoldsFor != 30*time.Second {
+		t.Errorf("got %d probes with within %s and holdsFor %s", len(spec.Probes), object.Within, object.HoldsFor)
 	}
 }
