@@ -49,6 +49,9 @@ type feed struct {
 	// listed takes over a list, changed a single event.
 	listed  func(*snapshot, client.ObjectList)
 	changed func(*snapshot, watch.EventType, runtime.Object)
+	// isOperand is true for kinds that are not ours: that such a kind is not served
+	// does not mean that Strata is not installed.
+	isOperand bool
 }
 
 // follow watches a package and its revisions until the context ends. Every
@@ -144,7 +147,10 @@ func (c *cluster) run(ctx context.Context, f feed, out chan<- change) {
 		case ctx.Err() != nil:
 			return
 		case err != nil && (!begun || apierrors.IsForbidden(err)):
-			send(change{err: c.explain("watching", err)})
+			if !f.isOperand {
+				err = c.explain("watching", err)
+			}
+			send(change{err: err})
 			return
 		case err != nil:
 			if !send(change{lost: err}) {

@@ -144,6 +144,7 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 		}
 	}
 	add("look", a.getCommand(), a.historyCommand(), a.treeCommand(), a.statusCommand())
+	add("look", a.waitCommand(), a.assertCommand())
 	add("look", a.explainCommand(), a.eventsCommand(), a.traceCommand())
 	add("change", a.rollbackCommand())
 	add("change", a.approveCommand(), a.pauseCommand(), a.resumeCommand(), a.archiveCommand(), a.deleteCommand())

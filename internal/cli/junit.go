@@ -1,0 +1,104 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/strata-run/strata/internal/cli/output"
+)
+
+// junitSuites is the root of a JUnit report.
+type junitSuites struct {
+	XMLName xml.Name     `xml:"testsuites"`
+	Suites  []junitSuite `xml:"testsuite"`
+}
+
+// junitSuite is a package at a revision.
+type junitSuite struct {
+	Name       string          `xml:"name,attr"`
+	Tests      int             `xml:"tests,attr"`
+	Failures   int             `xml:"failures,attr"`
+	Errors     int             `xml:"errors,attr"`
+	Skipped    int             `xml:"skipped,attr"`
+	Time       string          `xml:"time,attr"`
+	Timestamp  string          `xml:"timestamp,attr"`
+	Properties []junitProperty `xml:"properties>property"`
+	Cases      []junitCase     `xml:"testcase"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+// junitCase is one assertion: a phase, a probe, an object.
+type junitCase struct {
+	Name    string        `xml:"name,attr"`
+	Class   string        `xml:"classname,attr"`
+	Time    string        `xml:"time,attr"`
+	Failure *junitOutcome `xml:"failure,omitempty"`
+	Error   *junitOutcome `xml:"error,omitempty"`
+	Skipped *junitOutcome `xml:"skipped,omitempty"`
+}
+
+type junitOutcome struct {
+	Message string `xml:"message,attr,omitempty"`
+	Text    string `xml:",chardata"`
+}
+
+// junitOf turns a report into JUnit's form: failure is for what is false, error for
+// what could not be read, skipped for what the rollout has not reached.
+func junitOf(r AssertReport) junitSuites {
+	name := r.Package
+	if r.Revision != 0 {
+		name = fmt.Sprintf("%s@%d", r.Package, r.Revision)
+	}
+	suite := junitSuite{Name: name, Time: fmt.Sprintf("%.3f", r.Seconds), Timestamp: r.StartedAt.UTC().Format(time.RFC3339)}
+	for _, p := range []junitProperty{
+		{"package", r.Package}, {"revision", number(r.Revision)}, {"revisionUID", r.RevisionUID}, {"contentDigest", r.ContentDigest},
+		{"version", r.Version}, {"kubernetes", r.Kubernetes}, {"exitCode", fmt.Sprint(r.ExitCode)},
+	} {
+		if p.Value != "" {
+			suite.Properties = append(suite.Properties, p)
+		}
+	}
+	for _, result := range r.Results {
+		// XML has no form for some characters; none of them may reach a report.
+		c := junitCase{Name: output.Clean(result.Name), Class: name + "." + result.Class, Time: fmt.Sprintf("%.3f", result.Seconds)}
+		outcome := &junitOutcome{Message: output.Clean(result.Message)}
+		if result.Interruptions > 0 {
+			outcome.Text = fmt.Sprintf("it ceased to hold %s", countOf(result.Interruptions, "time"))
+		}
+		suite.Tests++
+		switch result.Result {
+		case resultFailed:
+			suite.Failures++
+			c.Failure = outcome
+		case resultError:
+			suite.Errors++
+			c.Error = outcome
+		case resultSkipped:
+			suite.Skipped++
+			c.Skipped = outcome
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	return junitSuites{Suites: []junitSuite{suite}}
+}
+
+// writeJUnit writes a report in JUnit's form.
+func writeJUnit(w io.Writer, r AssertReport) error {
+	text, err := xml.MarshalIndent(junitOf(r), "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the report: %w", err)
+	}
+	if _, err := fmt.Fprintf(w, "%s%s\n", xml.Header, text); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
