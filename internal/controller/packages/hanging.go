@@ -48,33 +48,45 @@ func (w *Worker) explain(ctx context.Context, p *pass, known *memory) {
 	if w.Pods == nil || p.line.Target == nil {
 		return
 	}
-	looks := map[revisions.ObjectID]look{}
-	asked := 0
-	explainOne := func(revision *v1alpha1.Revision, loaded revisions.Revision, result revisions.RevisionResult) {
-		for _, phase := range result.Phases {
-			for i := range phase.Objects {
-				object := &phase.Objects[i]
-				if !hangs(object) {
-					continue
-				}
-				l, ok := known.looks[object.ID]
-				if !ok || object.Wrote() {
-					l = look{again: unreadySince(revision, object.ID, p.now.Time).Add(hangsAfter)}
-				}
-				if !p.now.Time.Before(l.again) && asked < mostLooks {
-					asked++
-					l = l.next(readPods(ctx, w.Pods, loaded, object), p.now.Time)
-				}
-				looks[object.ID] = l
-				object.Probe = withPods(object.Probe, l.text)
+	looking := looking{reader: w.Pods, now: p.now.Time, before: known.looks, looks: map[revisions.ObjectID]look{}}
+	looking.explain(ctx, p.line.Target, p.target, p.result.Target)
+	for i, revision := range p.line.Serving {
+		looking.explain(ctx, revision, p.serving[i], p.result.Serving[i])
+	}
+	known.looks = looking.looks
+}
+
+// looking is one pass over the workloads that hang.
+type looking struct {
+	reader client.Reader
+	now    time.Time
+	// before is what the passes before have found, looks what is known now.
+	before, looks map[revisions.ObjectID]look
+	// asked counts the workloads whose pods were read.
+	asked int
+}
+
+func (g *looking) explain(ctx context.Context, revision *v1alpha1.Revision, loaded revisions.Revision, result revisions.RevisionResult) {
+	for _, phase := range result.Phases {
+		for i := range phase.Objects {
+			if object := &phase.Objects[i]; hangs(object) {
+				g.explainOne(ctx, revision, loaded, object)
 			}
 		}
 	}
-	explainOne(p.line.Target, p.target, p.result.Target)
-	for i, revision := range p.line.Serving {
-		explainOne(revision, p.serving[i], p.result.Serving[i])
+}
+
+func (g *looking) explainOne(ctx context.Context, revision *v1alpha1.Revision, loaded revisions.Revision, object *revisions.ObjectResult) {
+	l, ok := g.before[object.ID]
+	if !ok || object.Wrote() {
+		l = look{again: unreadySince(revision, object, g.now).Add(hangsAfter)}
 	}
-	known.looks = looks
+	if !g.now.Before(l.again) && g.asked < mostLooks {
+		g.asked++
+		l = l.next(readPods(ctx, g.reader, loaded, object), g.now)
+	}
+	g.looks[object.ID] = l
+	object.Probe = withPods(object.Probe, l.text)
 }
 
 // hangs says whether an object has pods, is in place and is not ready. One whose probe
@@ -83,11 +95,11 @@ func hangs(object *revisions.ObjectResult) bool {
 	return pods.IsWorkload(object.ID.GroupKind) && object.InPlace() && object.Probe.Status != probes.True && object.Record.HeldSince.IsZero()
 }
 
-// unreadySince is since when the status says that an object is not ready, now when it
-// does not.
-func unreadySince(revision *v1alpha1.Revision, id revisions.ObjectID, now time.Time) time.Time {
+// unreadySince is since when the status says that an object is not ready; now when it
+// does not, or when the object has just been written.
+func unreadySince(revision *v1alpha1.Revision, object *revisions.ObjectResult, now time.Time) time.Time {
 	for _, entry := range revision.Status.Objects {
-		if load.ID(entry.ObjectReference) == id {
+		if load.ID(entry.ObjectReference) == object.ID && !object.Wrote() {
 			return entry.Since.Time
 		}
 	}
