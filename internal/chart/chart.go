@@ -6,6 +6,7 @@ package chart
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -50,12 +51,35 @@ func Load(s Source) (*Chart, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newChart(files, s.Dir, s)
+}
+
+// LoadArchive parses a chart that is packed as Helm packs it, in a .tgz, with the
+// refusals of [Load]. Name is what errors call it.
+func LoadArchive(name string, archived io.Reader) (*Chart, error) {
+	// What is packed may be much larger than the file.
+	files, err := archive.LoadArchiveFiles(archived)
+	if err != nil {
+		return nil, fmt.Errorf("loading chart %s: %w", name, err)
+	}
+	size := 0
+	for _, file := range files {
+		size += len(file.Data)
+	}
+	if size > MaxChartBytes {
+		return nil, fmt.Errorf("loading chart %s: the chart has more than %d bytes", name, MaxChartBytes)
+	}
+	return newChart(files, name, Source{})
+}
+
+// newChart parses the files of a chart.
+func newChart(files []*archive.BufferedFile, name string, s Source) (*Chart, error) {
 	parsed, err := loader.LoadFiles(files)
 	if err != nil {
-		return nil, fmt.Errorf("loading chart %s: %w", s.Dir, err)
+		return nil, fmt.Errorf("loading chart %s: %w", name, err)
 	}
 	if len(parsed.Metadata.Dependencies) > 0 || len(parsed.Dependencies()) > 0 {
-		return nil, fmt.Errorf("loading chart %s: charts with dependencies are not supported", s.Dir)
+		return nil, fmt.Errorf("loading chart %s: charts with dependencies are not supported", name)
 	}
 	// The loader keeps every file a second time.
 	parsed.Raw = nil

@@ -31,6 +31,10 @@ const (
 	placeRoom = 118
 )
 
+// RevisionLimit is how many bytes the spec of a revision and its inventory may take
+// together, as JSON.
+func RevisionLimit() int { return storedLimit - statusRoom }
+
 // inventoryRoom is how many bytes the inventory takes once each of the manifests
 // is in place.
 func inventoryRoom(manifests []*unstructured.Unstructured) int {
@@ -48,9 +52,9 @@ func checkSize(phases []v1alpha1.Phase, probes []v1alpha1.Probe, objects, invent
 	if err != nil {
 		return fmt.Errorf("encoding content: %w", err)
 	}
-	if size := len(spec) + inventory; size > storedLimit-statusRoom {
+	if size := len(spec) + inventory; size > RevisionLimit() {
 		return fmt.Errorf("%d objects are too many for one revision: it would take %d bytes with the inventory of what it has put in place, and %d can be stored: split it into several packages",
-			objects, size, storedLimit-statusRoom)
+			objects, size, RevisionLimit())
 	}
 	return nil
 }

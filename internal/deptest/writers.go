@@ -14,7 +14,7 @@ import (
 // has a cluster of its own, and so has who tests the engine. What the preflight
 // sends looks like writes and changes nothing: dry runs, and reviews of rights.
 var (
-	writerFiles    = []string{"revisions/apply.go", "revisions/delete.go", "internal/preflight/ask.go"}
+	writerFiles    = []string{"revisions/apply.go", "revisions/delete.go", "internal/preflight/ask.go", "internal/plan/trial.go"}
 	writerPackages = []string{"internal/controller/...", "internal/store", "internal/cli/...", "internal/localplane/...", "revisions/revisionstest", "test/..."}
 )
 

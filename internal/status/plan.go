@@ -6,6 +6,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -30,7 +31,16 @@ func plan(o Observation) *v1alpha1.Plan {
 	if !o.isStopped() || o.Digest == "" {
 		return nil
 	}
-	p := &planner{plan: &v1alpha1.Plan{Digest: o.Digest}, counts: map[v1alpha1.PlannedAction]int{}}
+	return planOf(o, mostPlanned)
+}
+
+// FullPlan is what a revision would do, with every object that would be touched. The
+// observation is that of a paused pass; of it Loaded, Result, Serving and Digest count.
+func FullPlan(o Observation) *v1alpha1.Plan { return planOf(o, math.MaxInt) }
+
+// planOf is a plan that lists the first objects, at most as many as are given.
+func planOf(o Observation, most int) *v1alpha1.Plan {
+	p := &planner{plan: &v1alpha1.Plan{Digest: o.Digest}, most: most, counts: map[v1alpha1.PlannedAction]int{}}
 	for i, phase := range o.Loaded.Phases {
 		for j, object := range phase.Objects {
 			p.target(phase.Name, object, o.Result.Phases, i, j)
@@ -43,14 +53,16 @@ func plan(o Observation) *v1alpha1.Plan {
 
 // planner puts a plan together.
 type planner struct {
-	plan      *v1alpha1.Plan
+	plan *v1alpha1.Plan
+	// most is how many objects are listed; the others are counted only.
+	most      int
 	counts    map[v1alpha1.PlannedAction]int
 	unchanged int
 }
 
 func (p *planner) add(phase string, ref v1alpha1.ObjectReference, action v1alpha1.PlannedAction, reason string) {
 	p.counts[action]++
-	if len(p.plan.Objects) < mostPlanned {
+	if len(p.plan.Objects) < p.most {
 		p.plan.Objects = append(p.plan.Objects, v1alpha1.PlannedObject{
 			ObjectReference: ref, Phase: phase, Action: action, Reason: bound(reason, plannedReasonLimit),
 		})

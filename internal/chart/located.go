@@ -1,0 +1,76 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"bytes"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// Located is an object and where it stands.
+type Located struct {
+	// Object is the object, without status and what only an API server sets.
+	Object *unstructured.Unstructured
+	// File is what the file is called, and Line where the object's document begins, from
+	// 1.
+	File string
+	Line int
+}
+
+// Problem is a document that cannot be used.
+type Problem struct {
+	// File and Line say where it begins.
+	File string
+	Line int
+	// Err says what is wrong with it.
+	Err error
+}
+
+// Locate parses a file as [Manifests] does, and goes on where something is wrong: it
+// returns what can be used, in the order of the file, and every problem. That an object
+// stands there twice is none.
+func Locate(name string, data []byte) (objects []Located, problems []Problem) {
+	for _, doc := range split(data) {
+		line := doc.lines + 1 + leadingLines(doc.text)
+		problem := func(err error) { problems = append(problems, Problem{File: name, Line: line, Err: err}) }
+		content, err := doc.parse(yaml.YAMLToJSONStrict)
+		if err != nil {
+			problem(err)
+			continue
+		}
+		items, err := expand(content)
+		if err != nil {
+			problem(err)
+			continue
+		}
+		for _, item := range items {
+			object := &unstructured.Unstructured{Object: item}
+			if err := check(object); err != nil {
+				problem(err)
+				continue
+			}
+			if hookOf(object) != "" {
+				continue
+			}
+			sanitise(object)
+			objects = append(objects, Located{Object: object, File: name, Line: line})
+		}
+	}
+	return objects, problems
+}
+
+// leadingLines is how many lines a document begins with that hold nothing or a comment.
+func leadingLines(text []byte) int {
+	n := 0
+	for line := range bytes.Lines(text) {
+		trimmed := bytes.TrimSpace(line)
+		if len(trimmed) > 0 && trimmed[0] != '#' {
+			return n
+		}
+		n++
+	}
+	return 0
+}

@@ -1,0 +1,9 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plain turns any manifests into the phases of a package: those of plain
+// files, and of charts that no front knows. It is pure.
+//
+// [Phases] sorts objects into four phases by their kinds, [Place] gives those that
+// lack a namespace one, and [Images] tells what their pods run.
+package plain
