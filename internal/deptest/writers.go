@@ -10,12 +10,13 @@ import (
 )
 
 // These may change a cluster: the engine in two files, the loops, what they store
-// content with, and the command line at a person's request. The local Kubernetes
-// has a cluster of its own, and so has who tests the engine. What the preflight
+// content with, and the command line at a person's request, with what imports Helm
+// releases. The local Kubernetes has a cluster of its own, and so has who tests the
+// engine. What the preflight
 // sends looks like writes and changes nothing: dry runs, and reviews of rights.
 var (
 	writerFiles    = []string{"revisions/apply.go", "revisions/delete.go", "internal/preflight/ask.go", "internal/plan/trial.go"}
-	writerPackages = []string{"internal/controller/...", "internal/store", "internal/cli/...", "internal/localplane/...", "revisions/revisionstest", "test/..."}
+	writerPackages = []string{"internal/controller/...", "internal/store", "internal/helmimport", "internal/cli/...", "internal/localplane/...", "revisions/revisionstest", "test/..."}
 )
 
 // writing are the methods of controller-runtime's and client-go's clients that

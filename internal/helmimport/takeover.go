@@ -1,0 +1,161 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package helmimport
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+)
+
+// helmManager is the field manager of the helm command.
+const helmManager = "helm"
+
+// writer is the field manager of what an import itself writes.
+const writer = "strata-cli"
+
+// tries is how often an object is looked at again that changed between a read and a
+// write.
+const tries = 5
+
+// takeOver makes the fields of one object that Helm owns ours, as far as they stand
+// in the manifest, and lets go of the others. It changes metadata alone, and with
+// marks also takes Helm's marks off.
+//
+// Helm owns more than the manifest: with what it has created, all that the API
+// server has filled in. To own that too would mean to remove it with the first
+// apply, and to have defaults of today in its place. So nobody owns it afterwards,
+// and it stays.
+func (i *Importer) takeOver(ctx context.Context, object *Object, allowed Permissions, marks bool) error {
+	var err error
+	for range tries {
+		if err = i.tryTakeOver(ctx, object, allowed, marks); !apierrors.IsConflict(err) {
+			break
+		}
+	}
+	if err != nil && !isRefusal(err) {
+		return fmt.Errorf("taking over %s from Helm: %w", identityOf(object.Manifest), err)
+	}
+	return err
+}
+
+func (i *Importer) tryTakeOver(ctx context.Context, object *Object, allowed Permissions, marks bool) error {
+	current, found, err := i.current(ctx, object.Manifest)
+	if err != nil || !found {
+		return err
+	}
+	applied, err := i.trial(ctx, object.Manifest)
+	if err != nil {
+		return err
+	}
+	// It may have changed since the plan.
+	now := *object
+	now.judge(current, applied)
+	if reason := now.refusal(allowed); reason != "" {
+		return &RefusedError{Reasons: []string{identityOf(object.Manifest).String() + " " + reason}}
+	}
+	patch, err := takeOverPatch(object.Manifest, current, applied, marks)
+	if err != nil || patch == nil {
+		return err
+	}
+	return i.Client.Patch(ctx, current, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(writer))
+}
+
+// takeOverPatch is the merge patch that hands an object over, nil when there is
+// nothing to hand over. It applies to the very state given.
+func takeOverPatch(manifest, current, applied *unstructured.Unstructured, marks bool) ([]byte, error) {
+	metadata := map[string]any{}
+	entries, changed := handOver(current.GetManagedFields(), applied.GetManagedFields())
+	if changed {
+		metadata["managedFields"] = entries
+	}
+	if marks {
+		addMarks(metadata, manifest, current)
+	}
+	if len(metadata) == 0 {
+		return nil, nil
+	}
+	metadata["uid"], metadata["resourceVersion"] = current.GetUID(), current.GetResourceVersion()
+	data, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, fmt.Errorf("encoding: %w", err)
+	}
+	return data, nil
+}
+
+// handOver is managedFields with the entry of our apply in the place of Helm's
+// entries, and whether that changes anything. An object without any entry gets ours
+// too: the first apply would give all that it finds to a manager of no name.
+func handOver(current, applied []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool) {
+	if len(current) > 0 && !slices.ContainsFunc(current, func(e metav1.ManagedFieldsEntry) bool { return isHelms(e, current) }) {
+		return nil, false
+	}
+	entries := slices.DeleteFunc(slices.Clone(current), func(e metav1.ManagedFieldsEntry) bool {
+		return isHelms(e, current) || isOurs(e)
+	})
+	at := slices.IndexFunc(applied, isOurs)
+	if at < 0 {
+		return nil, false
+	}
+	return append(entries, applied[at]), true
+}
+
+func isOurs(e metav1.ManagedFieldsEntry) bool {
+	return e.Manager == v1alpha1.FieldOwner && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
+}
+
+// isHelms says whether an entry is Helm's. A program that uses Helm as a library
+// writes under its own name; it is known by Helm's annotation, which Helm sets on
+// everything that it creates.
+func isHelms(e metav1.ManagedFieldsEntry, all []metav1.ManagedFieldsEntry) bool {
+	if e.Subresource != "" || isOurs(e) {
+		return false
+	}
+	return e.Manager == helmManager || slices.ContainsFunc(all, func(other metav1.ManagedFieldsEntry) bool {
+		return other.Manager == e.Manager && other.Subresource == "" && marksReleases(other)
+	})
+}
+
+// marksReleases says whether an entry has the annotation that names a release.
+func marksReleases(e metav1.ManagedFieldsEntry) bool {
+	if e.FieldsV1 == nil {
+		return false
+	}
+	var fields struct {
+		Metadata struct {
+			Annotations map[string]any `json:"f:annotations"`
+		} `json:"f:metadata"`
+	}
+	if json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields) != nil {
+		return false
+	}
+	return fields.Metadata.Annotations["f:"+annotationReleaseName] != nil
+}
+
+// addMarks adds to a patch what takes off Helm's marks that are not in the manifest.
+func addMarks(patch map[string]any, manifest, current *unstructured.Unstructured) {
+	annotations := map[string]any{}
+	for _, key := range []string{annotationReleaseName, annotationReleaseNamespace} {
+		_, wanted := manifest.GetAnnotations()[key]
+		if _, found := current.GetAnnotations()[key]; found && !wanted {
+			annotations[key] = nil
+		}
+	}
+	if len(annotations) > 0 {
+		patch["annotations"] = annotations
+	}
+	_, wanted := manifest.GetLabels()[labelManagedBy]
+	if current.GetLabels()[labelManagedBy] == managedByHelm && !wanted {
+		patch["labels"] = map[string]any{labelManagedBy: nil}
+	}
+}
