@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -20,12 +19,12 @@ import (
 func (i *Informers) handler(k revisions.Kind) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
-			if !i.isOurs(k, object) {
+			if !i.isOwn(k, object) {
 				i.notify(object)
 			}
 		},
 		UpdateFunc: func(before, after any) {
-			if i.isOurs(k, after) {
+			if i.isOwn(k, after) {
 				return
 			}
 			i.notify(after)
@@ -43,17 +42,19 @@ func (i *Informers) handler(k revisions.Kind) cache.ResourceEventHandler {
 	}
 }
 
-// isOurs says whether an event brings nothing but the state that our own write
-// has returned already.
-func (i *Informers) isOurs(k revisions.Kind, object any) bool {
-	seen, ok := object.(*unstructured.Unstructured)
+// isOwn says whether an event brings nothing but the state that our own write has
+// returned already. What the write has returned is not needed any more then.
+func (i *Informers) isOwn(k revisions.Kind, object any) bool {
+	seen, ok := object.(*packed)
 	if !ok {
 		return false
 	}
 	i.lock.Lock()
 	defer i.lock.Unlock()
-	own, wrote := i.written[writtenKey{k.GroupVersionKind, types.NamespacedName{Namespace: seen.GetNamespace(), Name: seen.GetName()}}]
-	return wrote && own.GetUID() == seen.GetUID() && own.GetResourceVersion() == seen.GetResourceVersion()
+	at := writtenKey{k.GroupVersionKind, types.NamespacedName{Namespace: seen.namespace, Name: seen.name}}
+	own, wrote := i.written[at]
+	i.catchUp(at)
+	return wrote && string(own.GetUID()) == seen.uid && own.GetResourceVersion() == seen.version
 }
 
 func (i *Informers) notify(object any) {

@@ -179,7 +179,7 @@ func (i *Informers) ensure(k revisions.Kind) (*kind, error) {
 		return nil, fmt.Errorf("watching %s: %w", k.GroupVersionKind, err)
 	}
 	informer := i.informer(k, mapping.Resource)
-	if err := informer.SetTransform(trim(k.GroupVersionKind)); err != nil {
+	if err := informer.SetTransform(i.trim(k.GroupVersionKind)); err != nil {
 		return nil, fmt.Errorf("watching %s: %w", k.GroupVersionKind, err)
 	}
 	if _, err := informer.AddEventHandler(i.handler(k)); err != nil {
@@ -209,25 +209,26 @@ func (i *Informers) informer(k revisions.Kind, resource schema.GroupVersionResou
 	return dynamicinformer.NewFilteredDynamicInformer(i.config.Dynamic, resource, metav1.NamespaceAll, 0, indexers, selected).Informer()
 }
 
-// trim keeps of an object what is needed, in one form for both informers.
-func trim(gvk schema.GroupVersionKind) cache.TransformFunc {
+// trim keeps of an object what is needed, in one form for both informers. What is
+// packed already is left as it is.
+func (i *Informers) trim(gvk schema.GroupVersionKind) cache.TransformFunc {
 	return func(object any) (any, error) {
+		var whole *unstructured.Unstructured
 		switch o := object.(type) {
 		case *unstructured.Unstructured:
-			revisions.Trim(o)
-			return o, nil
+			whole = o
 		case *metav1.PartialObjectMetadata:
 			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 			if err != nil {
 				return nil, fmt.Errorf("converting metadata: %w", err)
 			}
-			whole := &unstructured.Unstructured{Object: content}
+			whole = &unstructured.Unstructured{Object: content}
 			whole.SetGroupVersionKind(gvk)
-			revisions.Trim(whole)
-			return whole, nil
 		default:
 			return object, nil
 		}
+		revisions.Trim(whole)
+		return pack(whole, i.config.Label)
 	}
 }
 
@@ -282,6 +283,15 @@ func (i *Informers) store(gvk schema.GroupVersionKind) (cache.Store, error) {
 }
 
 func find(store cache.Store, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	object, err := stored(store, key)
+	if err != nil || object == nil {
+		return nil, err
+	}
+	return object.open()
+}
+
+// stored is what the store of an informer holds of an object, nil when it holds none.
+func stored(store cache.Store, key types.NamespacedName) (*packed, error) {
 	name := key.String()
 	if key.Namespace == "" {
 		name = key.Name
@@ -290,19 +300,37 @@ func find(store cache.Store, key types.NamespacedName) (*unstructured.Unstructur
 	if err != nil || !exists {
 		return nil, err
 	}
-	object, ok := found.(*unstructured.Unstructured)
+	object, ok := found.(*packed)
 	if !ok {
 		return nil, fmt.Errorf("the informer holds a %T", found)
 	}
 	return object, nil
 }
 
-// Observe takes in the state that a write has returned.
+// Observe takes in the state that a write has returned. It is kept until the
+// informer has it, or has it already.
 func (i *Informers) Observe(object *unstructured.Unstructured) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
-	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-	i.written[writtenKey{object.GroupVersionKind(), key}] = object
+	at := writtenKey{object.GroupVersionKind(), types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
+	i.written[at] = object
+	i.catchUp(at)
+}
+
+// catchUp drops what our own write has returned once the store has that state or a
+// newer one: it would be kept for as long as nobody asks for the object.
+func (i *Informers) catchUp(at writtenKey) {
+	own, wrote := i.written[at]
+	if !wrote {
+		return
+	}
+	store, err := i.store(at.GroupVersionKind)
+	if err != nil {
+		return
+	}
+	if seen, err := stored(store, at.NamespacedName); err == nil && seen != nil && number(seen.version) >= version(own) {
+		delete(i.written, at)
+	}
 }
 
 // newer says whether one state of an object is newer than another, which may be of

@@ -1,0 +1,75 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"unique"
+	"weak"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+)
+
+// packed is an object as an informer's store holds it: its JSON, and what the
+// informer and its handlers ask for. A tree of maps takes five times as much, and
+// of most objects nobody asks for months.
+type packed struct {
+	namespace, name, uid, version string
+	// label is the value of the label that informers select by.
+	label unique.Handle[string]
+	key   unique.Handle[string]
+	data  string
+
+	lock sync.Mutex
+	// opened is the object, for as long as somebody uses it, and until the garbage
+	// collector comes by.
+	opened weak.Pointer[unstructured.Unstructured]
+}
+
+var _ metav1.ObjectMetaAccessor = (*packed)(nil)
+
+// pack packs an object.
+func pack(object *unstructured.Unstructured, label string) (*packed, error) {
+	data, err := json.Marshal(object.Object)
+	if err != nil {
+		return nil, fmt.Errorf("packing %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return &packed{
+		namespace: unique.Make(object.GetNamespace()).Value(),
+		// The object was decoded from a larger text, which would be kept with its parts.
+		name: strings.Clone(object.GetName()), uid: strings.Clone(string(object.GetUID())), version: strings.Clone(object.GetResourceVersion()),
+		label: unique.Make(object.GetLabels()[label]), key: unique.Make(label),
+		data: string(data),
+	}, nil
+}
+
+// GetObjectMeta is what informers and their handlers ask for, and nothing else of
+// the metadata.
+func (p *packed) GetObjectMeta() metav1.Object {
+	meta := &metav1.ObjectMeta{Namespace: p.namespace, Name: p.name, UID: types.UID(p.uid), ResourceVersion: p.version}
+	if value := p.label.Value(); value != "" {
+		meta.Labels = map[string]string{p.key.Value(): value}
+	}
+	return meta
+}
+
+// open is the object. It is shared and must not be changed.
+func (p *packed) open() (*unstructured.Unstructured, error) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if object := p.opened.Value(); object != nil {
+		return object, nil
+	}
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(p.data), &object.Object); err != nil {
+		return nil, fmt.Errorf("unpacking %s/%s: %w", p.namespace, p.name, err)
+	}
+	p.opened = weak.Make(object)
+	return object, nil
+}
