@@ -148,6 +148,7 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 	add("look", a.explainCommand(), a.eventsCommand(), a.traceCommand())
 	add("change", a.rollbackCommand())
 	add("change", a.approveCommand(), a.pauseCommand(), a.resumeCommand(), a.archiveCommand(), a.deleteCommand())
+	add("change", a.importHelmCommand())
 	add("local", a.upCommand(), a.downCommand())
 	add("", a.versionCommand(), a.optionsCommand(), a.completionCommand())
 	return root
