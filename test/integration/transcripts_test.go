@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -119,6 +120,8 @@ func newTranscriptStage(t *testing.T) *transcriptStage {
 // play plays a script and returns it in the script's own words.
 func (s *transcriptStage) play(t *testing.T, script string) string {
 	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	httpClient, err := rest.HTTPClientFor(s.config)
 	must(t, err)
 	mapper, err := apiutil.NewDynamicRESTMapper(s.config, httpClient)
@@ -135,16 +138,16 @@ func (s *transcriptStage) play(t *testing.T, script string) string {
 		if err != nil {
 			return nil, nil, err
 		}
-		return watch.New(t.Context(), watch.Config{
+		return watch.New(ctx, watch.Config{
 			Dynamic: bodies, Metadata: heads, Mapper: mapper, Label: transcriptLabel, Notify: func(string) {},
 		}), s.gate.hold, nil
 	}
-	t.Cleanup(func() {
+	defer func() {
 		s.gate.hold(false)
 		if err := remote.Clean(); err != nil {
 			t.Errorf("deleting what the script has left: %v", err)
 		}
-	})
+	}()
 	got, err := revisionstest.Replay(s.there(script), revisionstest.Options{Target: remote.Target()})
 	must(t, err)
 	return s.back(got, remote.Owners)
