@@ -61,7 +61,7 @@ func Rules() []Rule {
 		{CodeDuplicate, "Duplicate", Error, "An object stands in the content twice."},
 		{CodeNoNamespace, "NoNamespace", Warning, "An object of a namespaced kind names no namespace, and takes that of --namespace."},
 		{CodeHasNamespace, "NamespaceOfCluster", Error, "An object of a cluster-scoped kind names a namespace."},
-		{CodeUnknownKind, "UnknownKind", Error, "The cluster does not serve a kind, and the content does not bring it (with --server)."},
+		{CodeUnknownKind, "UnknownKind", Error, "The cluster does not serve a kind, and the content does not bring it (with --live)."},
 		{CodeInvalid, "Invalid", Error, "A manifest sets what it must not, or lacks what it needs."},
 		{CodeForeignSpace, "NamespaceNotIncluded", Note, "An object lives in a namespace that the content does not bring."},
 		{CodeImmutable, "ImmutableField", Error, "A field changes that cannot be changed (with --against)."},

@@ -1,0 +1,285 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/history"
+)
+
+type applyOptions struct {
+	writeFlags
+
+	source           sourceOptions
+	managerNamespace string
+	reason           string
+	serviceAccount   string
+	wait             bool
+	timeout          time.Duration
+	force            bool
+	allowRejected    bool
+}
+
+func (o *applyOptions) validate() error {
+	if err := errors.Join(o.source.validate(), o.writeFlags.validate()); err != nil {
+		return err
+	}
+	switch {
+	case o.dryRun != dryRunNone && o.wait:
+		return exitf(CodeUsage, "--wait waits for a rollout, which --dry-run=%s does not begin", o.dryRun)
+	case len(o.reason) > 1024:
+		return exitf(CodeUsage, "flag --reason: has %d bytes, and at most 1024 can be kept", len(o.reason))
+	}
+	_, err := o.account()
+	return err
+}
+
+func (a *app) applyCommand() *cobra.Command {
+	var o applyOptions
+	cmd := &cobra.Command{
+		Use:   "apply NAME",
+		Short: "Roll out manifests or a chart as a package",
+		Long: `Roll out manifests or a Helm chart as the package NAME, which is made if it does not
+exist. The content becomes the package's next revision; the manager rolls it out,
+phase by phase. Content that the package has already makes no revision.
+
+What would be done is shown first, as by plan. Deleting and replacing has to be
+confirmed. Content that would be held back or collide is refused without --force. A
+package that a front makes is refused.
+
+Exit codes: 0 the revision was made, or none is needed; with --wait: rolled out; 2
+usage, or a file cannot be read; 3 refused, or with --wait: it cannot succeed; 4
+with --wait: the time was over; 5 someone else made a revision meanwhile, or with
+--wait: a newer revision took its place; 7 no cluster answers.
+Rights needed: those of plan; to create and patch packages, revisions and
+objectslices; for Secrets in the content, to create and patch Secrets in the
+manager's namespace.`,
+		Example: `  strata apply web -f manifests/ --reason "raise the limits"
+  strata apply web --chart ./web --values production.yaml --wait --yes`,
+		Args:              onePackage,
+		ValidArgsFunction: a.completePackages(1),
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return a.apply(ctx, o, packageName(args[0]))
+		}),
+	}
+	o.writeFlags.add(cmd)
+	o.source.add(cmd)
+	addManagerNamespace(cmd, &o.managerNamespace)
+	f := cmd.Flags()
+	f.StringVar(&o.reason, "reason", "", "why, for the history")
+	f.StringVar(&o.serviceAccount, "service-account", "", "for a new package: NAMESPACE/NAME of the ServiceAccount that it acts as (default: the manager)")
+	f.BoolVar(&o.wait, "wait", false, "follow the rollout until it is done or cannot succeed")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --wait: how long to follow, 0 without limit")
+	f.BoolVar(&o.force, "force", false, "make the revision although it collides or would be held back")
+	f.BoolVar(&o.allowRejected, "allow-rejected", false, "also apply content that a rollback has rejected")
+	return cmd
+}
+
+// Applied is the document of `strata apply`: what was planned, and what came of it.
+type Applied struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Package is the package's name.
+	Package string `json:"package"`
+	// PackageCreated is true when the package was made.
+	PackageCreated bool `json:"packageCreated,omitempty"`
+	// Revision is the revision that was made, 0 when none was.
+	Revision int64 `json:"revision,omitempty"`
+	// Target is the package's target now.
+	Target int64 `json:"target,omitempty"`
+	// DryRun is none, client or server.
+	DryRun string `json:"dryRun"`
+	// Plan is what was planned.
+	Plan Plan `json:"plan"`
+}
+
+// account is the ServiceAccount for a new package, nil for none.
+func (o *applyOptions) account() (*v1alpha1.ServiceAccountReference, error) {
+	if o.serviceAccount == "" {
+		return nil, nil
+	}
+	namespace, name, ok := cutTwo(o.serviceAccount)
+	if !ok {
+		return nil, exitf(CodeUsage, "flag --service-account: %q is not NAMESPACE/NAME", o.serviceAccount)
+	}
+	return &v1alpha1.ServiceAccountReference{Namespace: namespace, Name: name}, nil
+}
+
+func (a *app) apply(ctx context.Context, o applyOptions, name string) error {
+	s, err := a.readSource(o.source, name)
+	if err != nil {
+		return err
+	}
+	s.origin.Reason = o.reason
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	s.origin.CreatedBy = c.whoAmI(ctx)
+	proposed, err := a.propose(ctx, c, s, name, o.managerNamespace, false)
+	if err != nil {
+		return err
+	}
+	if proposed.pkg.Spec.ServiceAccount == nil && !proposed.exists {
+		proposed.pkg.Spec.ServiceAccount, _ = o.account() // checked with the options
+	}
+	doc := Applied{TypeMeta: documentType("Applied"), Package: name, DryRun: o.dryRun, Plan: planDocument(proposed)}
+	doc.Target = doc.Plan.FromRevision
+	p := a.stdout(o.output.value)
+	if !o.output.isDocument() {
+		writePlanObjects(p, doc.Plan)
+		writePlanNotes(p, doc.Plan)
+	}
+	if err := a.agree(o, doc.Plan); err != nil {
+		return err
+	}
+	if proposed.need == history.NeedRevision || proposed.need == history.NeedRejected {
+		if err := a.publish(ctx, c, proposed, o, &doc); err != nil {
+			return err
+		}
+	}
+	return a.finishApply(ctx, c, p, o, doc)
+}
+
+// agree refuses what must not be applied, and asks before something is deleted.
+func (a *app) agree(o applyOptions, doc Plan) error {
+	switch {
+	case doc.Need == string(history.NeedNone):
+		return nil
+	case doc.Need == string(history.NeedPinned):
+		return exitf(CodeTerminal, "package %s is kept at revision %d by spec.rollback: take that away first (kubectl patch package %s --type=merge -p '{\"spec\":{\"rollback\":null}}')", doc.Package, doc.FromRevision, doc.Package)
+	case doc.Need == string(history.NeedRejected) && !o.allowRejected:
+		return exitf(CodeTerminal, "a rollback has rejected this content: change it, or give --allow-rejected")
+	case doc.Invalid != "":
+		return exitf(CodeTerminal, "the content can never be rolled out; nothing was changed")
+	case doc.isBlocked() && !o.force:
+		return exitf(CodeTerminal, "the content would not be rolled out as it is: see above; nothing was changed (--force makes the revision all the same)")
+	case doc.count(v1alpha1.PlanDelete)+doc.count(v1alpha1.PlanReplace) == 0:
+		return nil
+	}
+	return a.ask(o.writeFlags, "Go on?")
+}
+
+// publish makes the package, if need be, and the revision.
+func (a *app) publish(ctx context.Context, c *cluster, p *proposal, o applyOptions, doc *Applied) error {
+	if o.dryRun == dryRunClient {
+		return nil
+	}
+	if o.dryRun == dryRunServer {
+		return c.tryOut(ctx, p)
+	}
+	phases, _, err := p.source.phases(c)
+	if err != nil {
+		return err
+	}
+	contents := c.contents(o.managerNamespace)
+	// The plan was packed without making the key for Secrets.
+	packed, err := contents.Pack(ctx, phases, p.source.probes)
+	if err != nil {
+		return c.explain("packing the content", err)
+	}
+	if !p.exists {
+		if err := c.client.Create(ctx, p.pkg, client.FieldOwner(cliOwner)); err != nil {
+			return c.explainWrite("creating package "+p.pkg.Name, err)
+		}
+		doc.PackageCreated = true
+	}
+	if err := contents.Keep(ctx, p.pkg, packed, p.line.Target); err != nil {
+		return c.explainWrite("storing the content", err)
+	}
+	next := p.line.Next(p.pkg, contentOf(p.source, packed))
+	if err := c.client.Create(ctx, next, client.FieldOwner(cliOwner)); err != nil {
+		return c.explainWrite(fmt.Sprintf("creating revision %d of package %s", next.Spec.Revision, p.pkg.Name), err)
+	}
+	doc.Revision, doc.Target = next.Spec.Revision, next.Spec.Revision
+	return nil
+}
+
+// tryOut lets the API server check the package and the revision.
+func (c *cluster) tryOut(ctx context.Context, p *proposal) error {
+	pkg := p.pkg.DeepCopy()
+	if !p.exists {
+		if err := c.client.Create(ctx, pkg, client.FieldOwner(cliOwner), client.DryRunAll); err != nil {
+			return c.explainWrite("creating package "+pkg.Name, err)
+		}
+	}
+	next := p.line.Next(pkg, contentOf(p.source, p.packed))
+	if err := c.client.Create(ctx, next, client.FieldOwner(cliOwner), client.DryRunAll); err != nil {
+		return c.explainWrite(fmt.Sprintf("creating revision %d of package %s", next.Spec.Revision, pkg.Name), err)
+	}
+	return nil
+}
+
+// explainWrite is explain for a write: what exists already was made by someone else
+// meanwhile, and what the API server refuses can never be done.
+func (c *cluster) explainWrite(doing string, err error) error {
+	var exit *ExitError
+	switch {
+	case errors.As(err, &exit):
+		return err
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
+		return exitf(CodeSuperseded, "%s: someone else was faster: look again, and repeat the command: %w", doing, err)
+	case apierrors.IsInvalid(err):
+		return exitf(CodeTerminal, "%s: %w", doing, err)
+	}
+	return c.explain(doing, err)
+}
+
+// finishApply says what came of it, and follows the rollout if asked to.
+func (a *app) finishApply(ctx context.Context, c *cluster, p *output.Printer, o applyOptions, doc Applied) error {
+	switch {
+	case o.output.isDocument():
+		if err := printDocument(p, o.output.value, doc); err != nil {
+			return err
+		}
+	case o.dryRun != dryRunNone:
+		p.Line(output.Span{Text: fmt.Sprintf("Nothing was changed (--dry-run=%s).", o.dryRun)})
+	case doc.Revision == 0:
+		p.Line(output.Span{Text: fmt.Sprintf("No revision is needed: revision %d has this content.", doc.Target)})
+	case doc.Plan.Waits != "":
+		p.Line(output.Span{Text: fmt.Sprintf("Revision %d was made, and waits.", doc.Revision)})
+	default:
+		p.Line(output.Span{Text: fmt.Sprintf("Revision %d was made and rolls out.", doc.Revision)})
+	}
+	if err := p.Err(); err != nil || !o.wait {
+		return err
+	}
+	following := watchOptions{name: doc.Package, timeout: o.timeout, revision: doc.Target}
+	if o.output.isDocument() {
+		following.output = o.output
+	}
+	return a.watch(ctx, c, following)
+}
+
+// whoAmI is the name of whoever asks, as the API server knows it; empty when it does
+// not tell.
+func (c *cluster) whoAmI(ctx context.Context) string {
+	review := &unstructured.Unstructured{}
+	review.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"))
+	if err := c.client.Create(ctx, review); err != nil {
+		return ""
+	}
+	answer := &authenticationv1.SelfSubjectReview{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(review.Object, answer); err != nil {
+		return ""
+	}
+	return truncate(answer.Status.UserInfo.Username, 253)
+}

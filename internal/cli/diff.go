@@ -1,0 +1,282 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/diff"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/probes"
+)
+
+// outputUnified is lines of YAML that were taken out and put in.
+const outputUnified outputFormat = "unified"
+
+// noise are fields that change with every version of a chart and do nothing: labels
+// and annotations of the objects themselves. Those of pod templates restart pods, and
+// always count.
+var noise = []string{
+	`.metadata.labels["helm.sh/chart"]`, `.metadata.labels["chart"]`, `.metadata.labels["heritage"]`, `.metadata.labels["app.kubernetes.io/version"]`,
+	`.metadata.labels["app.kubernetes.io/managed-by"]`, `.metadata.annotations["meta.helm.sh/release-name"]`,
+	`.metadata.annotations["meta.helm.sh/release-namespace"]`,
+}
+
+type diffOptions struct {
+	output           outputFlag
+	live             bool
+	object           string
+	ignore           []string
+	noise            bool
+	keepNames        bool
+	showSecrets      bool
+	managerNamespace string
+	context          int
+	patterns         []probes.Pattern
+}
+
+func (o *diffOptions) validate(args []string) error {
+	switch {
+	case o.live && len(args) > 2:
+		return exitf(CodeUsage, "--live compares one revision with the cluster: %s is one too many", args[2])
+	case o.context < 0:
+		return exitf(CodeUsage, "flag --context-lines: is %d and must not be negative", o.context)
+	}
+	all := o.ignore
+	if !o.noise {
+		all = append(append([]string{}, noise...), all...)
+	}
+	for _, text := range all {
+		pattern, err := probes.ParsePattern(text)
+		if err != nil {
+			return exitf(CodeUsage, "flag --ignore: %w", err)
+		}
+		o.patterns = append(o.patterns, pattern)
+	}
+	return nil
+}
+
+func (a *app) diffCommand() *cobra.Command {
+	var o diffOptions
+	cmd := &cobra.Command{
+		Use:   "diff PACKAGE [REVISION [REVISION]]",
+		Short: "Compare two revisions, or a revision with the cluster",
+		Long: `Compare the contents of two revisions, phase by phase and object by object.
+Without revisions it is the one before the target with the target; with one it is
+that with the target.
+
+With --live a revision, the target if none is named, is compared with the cluster:
+what an apply would change back, with the name of who has changed it; and, apart
+from that, which fields others have set that the revision does not care about. It
+sends dry runs of server-side apply and changes nothing.
+
+Objects that were renamed are found by their content. Labels that change with each
+version of a chart do not count without --noise. Values of Secrets are redacted
+without --show-secrets: that they differ is shown all the same.
+
+-o unified writes lines of YAML; -o json and -o yaml a document.
+
+Exit codes: 0 no differences; 1 there are some; 2 an error, also: there is no such
+package or revision, not all could be read, no cluster answers.
+Rights needed: to get packages and objectslices, to list revisions; for manifests of
+kind Secret, to get Secrets in the manager's namespace; with --live: to get and
+patch the objects.`,
+		Example: `  strata diff istiod-openshift-gateway 1 2
+  strata diff istiod-openshift-gateway --live
+  strata diff web 3 4 -o unified --object deployment/web`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 3 {
+				return fmt.Errorf("a package and two revisions: %s is one too many", args[3])
+			}
+			for _, arg := range args[min(len(args), 1):] {
+				if _, err := revisionNumber(arg); err != nil {
+					return err
+				}
+			}
+			return onePackage(cmd, args[:min(len(args), 1)])
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			switch len(args) {
+			case 0:
+				return a.completePackages(1)(cmd, args, prefix)
+			case 1, 2:
+				return a.completeRevisions(cmd, args, prefix)
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			if err := o.validate(args); err != nil {
+				return err
+			}
+			return errorIsTwo(a.diff(ctx, o, args))
+		}),
+	}
+	addOutput(cmd, &o.output, outputUnified, outputJSON, outputYAML, outputName, outputJSONPath)
+	f := cmd.Flags()
+	f.BoolVar(&o.live, "live", false, "compare a revision with the cluster")
+	f.StringVar(&o.object, "object", "", "only the object KIND/NAME, such as deployment/istiod")
+	f.StringArrayVar(&o.ignore, "ignore", nil, "a field that does not count, such as .spec.replicas or .metadata.annotations['example.com/note']; can be given more than once")
+	f.BoolVar(&o.noise, "noise", false, "also count labels that change with each version of a chart")
+	f.BoolVar(&o.keepNames, "no-renames", false, "do not look for objects that were renamed")
+	f.BoolVar(&o.showSecrets, "show-secrets", false, "show the values of Secrets")
+	f.IntVar(&o.context, "context-lines", 3, "with -o unified: how many lines of context")
+	addManagerNamespace(cmd, &o.managerNamespace)
+	return cmd
+}
+
+// errorIsTwo makes every error but a difference one of code 2, as 1 says that there are
+// differences. What ends the command from outside keeps its code.
+func errorIsTwo(err error) error {
+	code := codeOf(err)
+	if err == nil || code == CodeInterrupted || code == CodeUsage || isSilent(err) {
+		return err
+	}
+	return &ExitError{Code: CodeUsage, Err: err}
+}
+
+func (a *app) diff(ctx context.Context, o diffOptions, args []string) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, packageName(args[0]))
+	if err != nil {
+		return err
+	}
+	var doc Diff
+	if o.live {
+		doc, err = a.liveDiff(ctx, c, o, pkg, revisions, args)
+	} else {
+		doc, err = a.revisionDiff(ctx, c, o, pkg, revisions, args)
+	}
+	if err != nil {
+		return err
+	}
+	p := a.stdout(o.output.value)
+	if err := printDiff(p, o, doc); err != nil {
+		return err
+	}
+	if doc.Different {
+		return &ExitError{Code: CodeFalse}
+	}
+	return nil
+}
+
+// revisionDiff compares two revisions.
+func (a *app) revisionDiff(ctx context.Context, c *cluster, o diffOptions, pkg *v1alpha1.Package, revisions []v1alpha1.Revision, args []string) (Diff, error) {
+	from, to, err := chooseDiff(pkg, revisions, args[1:])
+	if err != nil {
+		return Diff{}, err
+	}
+	r := newReader(c.contents(o.managerNamespace), true)
+	before, err := a.readFor(ctx, r, from)
+	if err != nil {
+		return Diff{}, err
+	}
+	after, err := a.readFor(ctx, r, to)
+	if err != nil {
+		return Diff{}, err
+	}
+	result := diff.Contents(objectsOf(before, o.object), objectsOf(after, o.object), diff.Options{Ignore: o.patterns, ShowSecrets: o.showSecrets, KeepNames: o.keepNames})
+	return buildDiff(from, to, result, o)
+}
+
+// chooseDiff are the revisions that the arguments name.
+func chooseDiff(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, args []string) (from, to *v1alpha1.Revision, err error) {
+	var numbers [2]int64
+	for i, arg := range args {
+		numbers[i], _ = revisionNumber(arg) // checked with the arguments
+	}
+	if to, err = revisionOr(pkg, revisions, numbers[1]); err != nil {
+		return nil, nil, err
+	}
+	if len(args) > 0 {
+		from, err = revisionNumbered(pkg.Name, revisions, numbers[0])
+		return from, to, err
+	}
+	line := history.Sort(pkg, revisions)
+	for _, revision := range line.All() {
+		if revision.Spec.Revision < to.Spec.Revision {
+			return revision, to, nil
+		}
+	}
+	return nil, nil, exitf(CodeNotFound, "package %s has no revision before %d", pkg.Name, to.Spec.Revision)
+}
+
+// readFor reads a revision, and notes what of it could not be read: it is not compared.
+func (a *app) readFor(ctx context.Context, r *reader, revision *v1alpha1.Revision) (storedContent, error) {
+	read, err := r.read(ctx, revision)
+	if err != nil {
+		return read, fmt.Errorf("reading revision %d: %w", revision.Spec.Revision, err)
+	}
+	if read.unread != nil {
+		return read, exitf(CodeUsage, "comparing revision %d: not all of it could be read: %w", revision.Spec.Revision, read.unread)
+	}
+	return read, nil
+}
+
+// objectsOf are the objects of a content, or those that an argument names.
+func objectsOf(content storedContent, argument string) []diff.Object {
+	var objects []diff.Object
+	for _, phase := range content.phases {
+		for _, object := range phase.Objects {
+			manifest := object.unstructured()
+			if manifest == nil || argument != "" && !namesObject(argument, referenceOf(manifest)) {
+				continue
+			}
+			objects = append(objects, diff.Object{Manifest: manifest, Phase: phase.Name, Settings: settingsOf(phase, object)})
+		}
+	}
+	return objects
+}
+
+// settingsOf are how an object is treated, as far as it is set.
+func settingsOf(phase StoredPhase, object StoredObject) map[string]any {
+	settings := map[string]any{}
+	protection := string(object.CollisionProtection)
+	if protection == "" {
+		protection = string(phase.CollisionProtection)
+	}
+	for name, value := range map[string]string{
+		"collisionProtection": protection, "deletion": string(object.Deletion), "onImmutableChange": string(object.OnImmutableChange),
+		"unmanagedFields": strings.Join(object.UnmanagedFields, " "),
+	} {
+		if value != "" {
+			settings[name] = value
+		}
+	}
+	return settings
+}
+
+// printDiff writes a difference in a format.
+func printDiff(p *output.Printer, o diffOptions, doc Diff) error {
+	switch {
+	case o.output.isDocument():
+		return printDocument(p, o.output.value, doc)
+	case o.output.value == outputName:
+		for i := range doc.Objects {
+			p.Line(output.Span{Text: nameOf(doc.Objects[i].ObjectReference)})
+		}
+	case o.output.value == outputUnified:
+		for i := range doc.Objects {
+			writeUnified(p, doc.Objects[i].Unified)
+		}
+	default:
+		writeDiff(p, doc)
+	}
+	return p.Err()
+}
+
+// isSilent says whether an error only carries a code.
+func isSilent(err error) bool {
+	var exit *ExitError
+	return errors.As(err, &exit) && exit.Err == nil
+}

@@ -1,0 +1,229 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/diff"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/internal/plan"
+	"github.com/strata-run/strata/revisions"
+)
+
+// Differences from the cluster.
+const (
+	// differenceDrifted: an apply would change fields.
+	differenceDrifted = "Drifted"
+	// differenceMissing: it does not exist.
+	differenceMissing = "Missing"
+	// differenceCollides: it exists and is someone else's.
+	differenceCollides = "Collides"
+	// differenceUnknown: it could not be read or tried out.
+	differenceUnknown = "Unknown"
+	// differenceForeign: others have set fields that the revision does not contain.
+	differenceForeign = "Foreign"
+)
+
+// mostForeign is how many foreign fields are told of a manager.
+const mostForeign = 16
+
+// liveDiff compares a revision with the cluster.
+func (a *app) liveDiff(ctx context.Context, c *cluster, o diffOptions, pkg *v1alpha1.Package, all []v1alpha1.Revision, args []string) (Diff, error) {
+	var n int64
+	if len(args) > 1 {
+		n, _ = revisionNumber(args[1]) // checked with the arguments
+	}
+	revision, err := revisionOr(pkg, all, n)
+	if err != nil {
+		return Diff{}, err
+	}
+	contents := c.contents(o.managerNamespace)
+	loaded, err := load.Revision(ctx, contents, revision)
+	if err != nil {
+		return Diff{}, fmt.Errorf("loading revision %d: %w", revision.Spec.Revision, err)
+	}
+	loaded.Records = newestRecords(pkg, all)
+	if o.object != "" {
+		loaded = onlyLoaded(loaded, o.object)
+	}
+	tried, err := c.planner(contents).Trial(ctx, pkg, loaded)
+	if err != nil {
+		return Diff{}, err
+	}
+	doc := Diff{TypeMeta: documentType("Diff"), Package: pkg.Name, FromRevision: revision.Spec.Revision, Live: true, Objects: []DiffObject{}}
+	for i := range tried {
+		object, err := driftOf(&tried[i], o, revision.Spec.Revision)
+		if err != nil {
+			return doc, err
+		}
+		switch {
+		case object.Difference == "":
+			doc.Same++
+			continue
+		case object.Difference == differenceForeign:
+			doc.Same++
+		default:
+			doc.Different = true
+		}
+		doc.Objects = append(doc.Objects, object)
+	}
+	doc.Summary = summaryOf(doc)
+	return doc, nil
+}
+
+// newestRecords are what is known of each object, from the newest revision that has put
+// it in place.
+func newestRecords(pkg *v1alpha1.Package, all []v1alpha1.Revision) map[revisions.ObjectID]revisions.Record {
+	records := map[revisions.ObjectID]revisions.Record{}
+	for _, standing := range slices.Backward(history.Sort(pkg, all).Standing()) {
+		maps.Copy(records, load.Records(standing.Status))
+	}
+	return records
+}
+
+// onlyLoaded is a revision with the objects that an argument names.
+func onlyLoaded(revision revisions.Revision, argument string) revisions.Revision {
+	var phases []revisions.Phase
+	for _, phase := range revision.Phases {
+		phase.Objects = slices.DeleteFunc(slices.Clone(phase.Objects), func(object revisions.Object) bool {
+			return !namesObject(argument, referenceOf(object.Manifest))
+		})
+		phases = append(phases, phase)
+	}
+	revision.Phases = phases
+	return revision
+}
+
+// driftOf is how one object differs from the cluster.
+func driftOf(tried *plan.Tried, o diffOptions, revision int64) (DiffObject, error) {
+	result := &tried.Result
+	object := DiffObject{Phase: tried.Phase, ObjectReference: v1alpha1.ObjectReference{
+		Group: result.ID.Group, Version: result.Version, Kind: result.ID.Kind, Namespace: result.ID.Namespace, Name: result.ID.Name,
+	}}
+	switch {
+	case result.Err != nil:
+		object.Difference, object.Message = differenceUnknown, result.Err.Error()
+		return object, nil
+	case result.Action == revisions.ActionCollision:
+		object.Difference, object.Message = differenceCollides, result.Reason
+		return object, nil
+	case tried.Live == nil:
+		object.Difference, object.Message = differenceMissing, result.Waiting
+	case result.Waiting != "" && tried.Applied == nil:
+		object.Difference, object.Message = differenceUnknown, result.Waiting
+		return object, nil
+	}
+	return object, compareLive(&object, tried, o, revision)
+}
+
+// compareLive fills in what an apply would change, and what others have set.
+func compareLive(object *DiffObject, tried *plan.Tried, o diffOptions, revision int64) error {
+	names := [2]string{fmt.Sprintf("revision %d", revision), "live"}
+	var before, after []diff.Object
+	if tried.Applied != nil {
+		before = []diff.Object{{Manifest: withoutServerFields(tried.Applied)}}
+	}
+	if tried.Live != nil {
+		after = []diff.Object{{Manifest: withoutServerFields(tried.Live)}}
+	}
+	managers := []diff.Manager{}
+	if tried.Live != nil {
+		managers = diff.Managers(tried.Live)
+		object.NotOurs = foreignFields(managers)
+	}
+	if tried.Applied == nil {
+		if len(object.NotOurs) > 0 {
+			object.Difference = differenceForeign
+		}
+		return nil
+	}
+	for _, d := range diff.Contents(before, after, diff.Options{Ignore: o.patterns, ShowSecrets: o.showSecrets, KeepNames: true}).Differences {
+		if object.Difference == "" {
+			object.Difference = differenceDrifted
+		}
+		for _, change := range d.Changes {
+			object.Fields = append(object.Fields, DiffField{Change: change, ChangedBy: whoHas(managers, change.Path)})
+		}
+		var err error
+		if object.Unified, err = unifiedOf(d, names, o); err != nil {
+			return err
+		}
+	}
+	if object.Difference == "" && len(object.NotOurs) > 0 {
+		object.Difference = differenceForeign
+	}
+	return nil
+}
+
+// serverFields are metadata that the API server sets.
+var serverFields = []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"}
+
+// withoutServerFields is an object without what no manifest says.
+func withoutServerFields(object *unstructured.Unstructured) *unstructured.Unstructured {
+	stripped := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
+	delete(stripped.Object, "status")
+	if metadata, ok := stripped.Object["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		for _, name := range serverFields {
+			delete(metadata, name)
+		}
+		stripped.Object["metadata"] = metadata
+	}
+	return stripped
+}
+
+// isOurs says whether a field manager is the engine.
+func isOurs(m diff.Manager) bool { return m.Name == v1alpha1.FieldOwner && m.Operation == "Apply" }
+
+// whoHas is the field manager that has a field, the one of others that wrote last; the
+// engine itself when nobody else has it, as another revision has set it then; empty when
+// nobody has it.
+func whoHas(managers []diff.Manager, path string) string {
+	name := ""
+	var last *diff.Manager
+	for i := range managers {
+		m := &managers[i]
+		switch {
+		case m.Subresource == "status" || !m.Has(path):
+		case isOurs(*m) && last == nil:
+			name = m.Name
+		case isOurs(*m):
+		case last == nil || m.Time != nil && (last.Time == nil || last.Time.Before(m.Time)):
+			last, name = m, m.Name
+		}
+	}
+	return name
+}
+
+// foreignFields are the fields that others have, and we have not.
+func foreignFields(managers []diff.Manager) []ForeignFields {
+	ours := map[string]bool{}
+	for _, m := range managers {
+		if isOurs(m) {
+			for _, field := range m.Fields {
+				ours[field] = true
+			}
+		}
+	}
+	var all []ForeignFields
+	for _, m := range managers {
+		if isOurs(m) || m.Subresource == "status" {
+			continue
+		}
+		fields := slices.DeleteFunc(slices.Clone(m.Fields), func(field string) bool { return ours[field] || strings.HasPrefix(field, ".status") })
+		if len(fields) > 0 {
+			all = append(all, ForeignFields{Manager: m.Name, Fields: fields[:min(len(fields), mostForeign)], Count: len(fields)})
+		}
+	}
+	return all
+}

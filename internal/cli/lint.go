@@ -1,0 +1,318 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/chart"
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/lint"
+	"github.com/strata-run/strata/internal/load"
+)
+
+// outputSARIF is what code hosts show beside the lines of a change.
+const outputSARIF outputFormat = "sarif"
+
+type lintOptions struct {
+	output           outputFlag
+	source           sourceOptions
+	name             string
+	live             bool
+	against          string
+	suppress         []string
+	threshold        string
+	managerNamespace string
+}
+
+func (o *lintOptions) validate() error {
+	if err := o.source.validate(); err != nil {
+		return err
+	}
+	if !slices.Contains([]string{string(lint.Error), string(lint.Warning), string(lint.Note)}, o.threshold) {
+		return exitf(CodeUsage, "flag --threshold: must be error, warning or note")
+	}
+	for _, suppressed := range o.suppress {
+		code, _, _ := strings.Cut(suppressed, "=")
+		if lint.RuleOf(code).Code == "" {
+			return exitf(CodeUsage, "flag --suppress: there is no code %s", code)
+		}
+	}
+	return nil
+}
+
+func (a *app) lintCommand() *cobra.Command {
+	var o lintOptions
+	cmd := &cobra.Command{
+		Use:   "lint",
+		Short: "Find what is wrong with manifests or a chart, before they are applied",
+		Long: `Find what is wrong with manifests or a chart before they are applied: what stands
+there twice, lacks its namespace or is too large; probes that do not compile or
+select nothing. With --live also kinds that the cluster does not serve; with
+--against PACKAGE also what the change from the package's target would break:
+fields that cannot be changed, CustomResourceDefinitions, a content that shrinks.
+
+Each finding has a code that keeps its meaning. --suppress CODE leaves a rule out,
+--suppress CODE=OBJECT for one object only ("PKG0101=ConfigMap app/settings").
+
+` + lintRules() + `
+Exit codes: 0 clean; 1 there are findings of --threshold or worse; 2 usage, or a file
+cannot be read; 3 a file cannot be parsed; 6 there is no such package; 7 no cluster
+answers. Rights needed: none; with --against: to get packages and objectslices, to
+list revisions.`,
+		Example: `  strata lint -f manifests/
+  strata lint --chart ./web --values production.yaml --against web -o sarif > lint.sarif
+  strata lint -f manifests/ --suppress PKG0106 --threshold error`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: a.run(func(ctx context.Context, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return a.lint(ctx, o)
+		}),
+	}
+	addOutput(cmd, &o.output, outputJSON, outputYAML, outputSARIF, outputJUnit, outputJSONPath)
+	o.source.add(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.name, "package", "package", "the name of the package that the content is for, which a chart sees as its release")
+	f.BoolVar(&o.live, "live", false, "ask the cluster which kinds it serves")
+	f.StringVar(&o.against, "against", "", "the package whose target the content is compared with")
+	f.StringSliceVar(&o.suppress, "suppress", nil, "a code, or CODE=OBJECT, that does not count; can be given more than once")
+	f.StringVar(&o.threshold, "threshold", string(lint.Warning), "how bad a finding must be to make the exit code 1: error, warning or note")
+	addManagerNamespace(cmd, &o.managerNamespace)
+	// The errors are for flags that do not exist.
+	_ = cmd.RegisterFlagCompletionFunc("against", func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return a.completePackages(-1)(cmd, nil, prefix)
+	})
+	_ = cmd.RegisterFlagCompletionFunc("threshold", cobra.FixedCompletions([]cobra.Completion{"error", "warning", "note"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("suppress", cobra.FixedCompletions(lintCodes(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// lintRules lists the rules, for the help.
+func lintRules() string {
+	var text strings.Builder
+	for _, rule := range lint.Rules() {
+		fmt.Fprintf(&text, "  %s %-7s %s\n", rule.Code, rule.Severity, rule.Name)
+	}
+	return text.String()
+}
+
+func lintCodes() []cobra.Completion {
+	var codes []cobra.Completion
+	for _, rule := range lint.Rules() {
+		codes = append(codes, describe(rule.Code, rule.Name))
+	}
+	return codes
+}
+
+// LintReport is the document of `strata lint`.
+type LintReport struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Findings are what is wrong, in the order of files and lines.
+	Findings []LintFinding `json:"findings"`
+	// Errors, Warnings and Notes count them, Suppressed those that were left out.
+	Errors     int `json:"errors"`
+	Warnings   int `json:"warnings"`
+	Notes      int `json:"notes"`
+	Suppressed int `json:"suppressed"`
+	// Threshold is how bad a finding must be to count, and failed whether one is.
+	Threshold string `json:"threshold"`
+	Failed    bool   `json:"failed"`
+	// Objects is how many objects were looked at.
+	Objects int `json:"objects"`
+}
+
+// LintFinding is one thing that is wrong.
+type LintFinding struct {
+	// Code is the rule's, such as PKG0101, and rule its name, such as Duplicate.
+	Code string `json:"code"`
+	Rule string `json:"rule"`
+	// Severity is error, warning or note.
+	Severity string `json:"severity"`
+	// Object names the object, empty when it is about none.
+	Object string `json:"object,omitempty"`
+	// Message says what is wrong, and remedy what to do.
+	Message string `json:"message"`
+	Remedy  string `json:"remedy,omitempty"`
+	// File and line say where; unset when that is not known.
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+}
+
+func (a *app) lint(ctx context.Context, o lintOptions) error {
+	in := lint.Input{Package: o.name, Namespace: o.source.namespace, Collisions: v1alpha1.CollisionProtection(o.source.collisions)}
+	if err := a.readLocated(o, &in); err != nil {
+		return err
+	}
+	if o.live || o.against != "" {
+		c, err := a.connect()
+		if err != nil {
+			return err
+		}
+		if o.live {
+			if err := c.servesAnything(); err != nil {
+				return err
+			}
+			in.Scope = c.scope
+		}
+		if o.against != "" {
+			if err := c.readAgainst(ctx, o, &in); err != nil {
+				return err
+			}
+		}
+	}
+	findings, err := lint.Check(ctx, in)
+	if err != nil {
+		return fmt.Errorf("comparing with package %s: %w", o.against, err)
+	}
+	report := lintReport(findings, o, len(in.Objects))
+	p := a.stdout(o.output.value)
+	if err := a.printLint(p, o.output, report); err != nil {
+		return err
+	}
+	switch {
+	case len(in.Problems) > 0:
+		return &ExitError{Code: CodeTerminal}
+	case report.Failed:
+		return &ExitError{Code: CodeFalse}
+	}
+	return nil
+}
+
+// readLocated reads what is checked, with the places where it stands. What a chart
+// renders has none.
+func (a *app) readLocated(o lintOptions, in *lint.Input) error {
+	var err error
+	if in.Probes, err = readProbes(o.source.probes); err != nil {
+		return err
+	}
+	if o.source.chart != "" {
+		s, err := a.readSource(o.source, o.name)
+		var exit *ExitError
+		switch {
+		case errors.As(err, &exit) && exit.Code == CodeTerminal:
+			in.Problems = append(in.Problems, chart.Problem{File: o.source.chart, Err: exit.Err})
+			return nil
+		case err != nil:
+			return err
+		}
+		for _, object := range s.objects {
+			in.Objects = append(in.Objects, chart.Located{Object: object, File: o.source.chart})
+		}
+		return nil
+	}
+	files, err := manifestFiles(o.source.files, a.In)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		objects, problems := chart.Locate(file.name, file.data)
+		in.Objects, in.Problems = append(in.Objects, objects...), append(in.Problems, problems...)
+	}
+	return nil
+}
+
+// servesAnything asks for a kind that every API server serves, so that one that does
+// not answer is not taken for one that serves nothing.
+func (c *cluster) servesAnything() error {
+	_, err := c.client.RESTMapper().RESTMapping(namespaceKind)
+	return c.explain("asking which kinds are served", err)
+}
+
+// readAgainst loads the target of the package that the content is compared with.
+// Manifests of kind Secret are compared too if they may be read.
+func (c *cluster) readAgainst(ctx context.Context, o lintOptions, in *lint.Input) error {
+	pkg, revisions, err := c.packageAndRevisions(ctx, packageName(o.against))
+	if err != nil {
+		return err
+	}
+	target := history.Sort(pkg, revisions).Target
+	if target == nil {
+		return exitf(CodeNotFound, "package %s has no active revision to compare with", pkg.Name)
+	}
+	loaded, err := load.Revision(ctx, c.contents(o.managerNamespace), target)
+	if err != nil {
+		return c.explain(fmt.Sprintf("reading revision %d of package %s", target.Spec.Revision, pkg.Name), err)
+	}
+	in.Against, in.Owner = &loaded, pkg
+	return nil
+}
+
+// lintReport is the document of findings.
+func lintReport(findings []lint.Finding, o lintOptions, objects int) LintReport {
+	report := LintReport{TypeMeta: documentType("LintReport"), Findings: []LintFinding{}, Threshold: o.threshold, Objects: objects}
+	for _, f := range findings {
+		if slices.Contains(o.suppress, f.Rule.Code) || slices.Contains(o.suppress, f.Rule.Code+"="+f.Object) {
+			report.Suppressed++
+			continue
+		}
+		switch f.Rule.Severity {
+		case lint.Error:
+			report.Errors++
+		case lint.Warning:
+			report.Warnings++
+		case lint.Note:
+			report.Notes++
+		}
+		report.Failed = report.Failed || f.Rule.Severity.AtLeast(lint.Severity(o.threshold))
+		report.Findings = append(report.Findings, LintFinding{
+			Code: f.Rule.Code, Rule: f.Rule.Name, Severity: string(f.Rule.Severity), Object: f.Object,
+			Message: f.Message, Remedy: f.Remedy, File: f.File, Line: f.Line,
+		})
+	}
+	return report
+}
+
+// printLint writes a report in a format.
+func (a *app) printLint(p *output.Printer, o outputFlag, report LintReport) error {
+	switch o.value {
+	case outputSARIF:
+		p.JSON(sarifOf(report))
+	case outputJUnit:
+		return writeLintJUnit(a.Out, report)
+	case outputText:
+		writeLint(p, report)
+	default:
+		return printDocument(p, o.value, report)
+	}
+	return p.Err()
+}
+
+// writeLint writes a finding a line, as compilers do, with its remedy below.
+func writeLint(p *output.Printer, report LintReport) {
+	styles := map[string]output.Style{string(lint.Error): output.Bad, string(lint.Warning): output.Busy, string(lint.Note): output.Faint}
+	for i := range report.Findings {
+		f := &report.Findings[i]
+		p.Line(output.Span{Text: placeText(f)}, output.Span{Text: f.Severity, Style: styles[f.Severity]}, output.Span{Text: " " + f.Code + " " + f.Rule})
+		p.Wrapped("    ", output.Plain, f.Message+": "+f.Remedy)
+	}
+	text := fmt.Sprintf("%s: %s, %s, %s", countObjects(report.Objects), countNoun(report.Errors, "error"), countNoun(report.Warnings, "warning"), countNoun(report.Notes, "note"))
+	if report.Suppressed > 0 {
+		text += fmt.Sprintf(", %d suppressed", report.Suppressed)
+	}
+	p.Line(output.Span{Text: text})
+}
+
+// placeText is where a finding stands, as editors read it.
+func placeText(f *LintFinding) string {
+	switch {
+	case f.File == "":
+		return ""
+	case f.Line == 0:
+		return f.File + ": "
+	}
+	return fmt.Sprintf("%s:%d: ", f.File, f.Line)
+}

@@ -1,0 +1,205 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/internal/plan"
+)
+
+type planOptions struct {
+	output           outputFlag
+	source           sourceOptions
+	managerNamespace string
+	skipRights       bool
+	exitCode         bool
+}
+
+func (a *app) planCommand() *cobra.Command {
+	var o planOptions
+	cmd := &cobra.Command{
+		Use:   "plan NAME",
+		Short: "Show what applying manifests or a chart would do, object by object",
+		Long: `Show what applying manifests or a chart as the package NAME would do, object by
+object: create, update, adopt, collide, replace, delete (once the revision has
+succeeded), retain. It also says what would hold the revision back before its first
+write: rights that the package's identity lacks, fields that cannot be changed,
+unsafe changes of CustomResourceDefinitions, a content that has shrunk; and how
+large it is. Nothing is written. The engine and the checks are the controller's own.
+
+The rights are those of the package's ServiceAccount, or of the manager. To ask for
+them takes the right to impersonate that account; without it they are left out, and
+the plan says so.
+
+Exit codes: 0 nothing stands against it; with --exit-code: 1 something would change;
+2 usage, or a file cannot be read; 3 the content cannot be used, collides, or would
+be held back; 7 no cluster answers. Rights needed: to get and list packages and
+revisions, to get the objects; for Secrets in the content, to get Secrets in the
+manager's namespace.`,
+		Example: `  strata plan web -f manifests/
+  strata plan web --chart ./web-1.2.3.tgz --values production.yaml
+  strata plan web -f manifests/ -o json`,
+		Args:              onePackage,
+		ValidArgsFunction: a.completePackages(1),
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			if err := o.source.validate(); err != nil {
+				return err
+			}
+			return a.plan(ctx, o, packageName(args[0]))
+		}),
+	}
+	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputName, outputJSONPath)
+	o.source.add(cmd)
+	addManagerNamespace(cmd, &o.managerNamespace)
+	cmd.Flags().BoolVar(&o.skipRights, "skip-rights", false, "do not ask for the rights of the package's identity")
+	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "end with code 1 when something would change")
+	return cmd
+}
+
+// proposal is content for a package, and what it would do.
+type proposal struct {
+	pkg    *v1alpha1.Package
+	line   history.Line
+	exists bool
+	source source
+	packed content.Packed
+	next   *v1alpha1.Revision
+	need   history.Need
+	plan   plan.Plan
+	// identity is whose rights were asked for, empty when they were not.
+	identity string
+}
+
+func (a *app) plan(ctx context.Context, o planOptions, name string) error {
+	s, err := a.readSource(o.source, name)
+	if err != nil {
+		return err
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	proposed, err := a.propose(ctx, c, s, name, o.managerNamespace, o.skipRights)
+	if err != nil {
+		return err
+	}
+	doc := planDocument(proposed)
+	p := a.stdout(o.output.value)
+	if err := printPlan(p, o.output, doc); err != nil {
+		return err
+	}
+	switch {
+	case doc.isBlocked():
+		return &ExitError{Code: CodeTerminal}
+	case o.exitCode && len(doc.Objects) > 0:
+		return &ExitError{Code: CodeFalse}
+	}
+	return nil
+}
+
+// propose reads a package's line, packs the content, and plans it.
+func (a *app) propose(ctx context.Context, c *cluster, s source, name, managerNamespace string, skipRights bool) (*proposal, error) {
+	p := &proposal{source: s}
+	if err := p.readLine(ctx, c, name); err != nil {
+		return nil, err
+	}
+	phases, unknown, err := s.phases(c)
+	if err != nil {
+		return nil, err
+	}
+	a.noteUnknown(unknown, false)
+	contents := c.contents(managerNamespace)
+	// A plan writes nothing, so it does not make the key for Secrets either.
+	if p.packed, err = packWith(ctx, c, phases, s.probes, managerNamespace); err != nil {
+		return nil, err
+	}
+	p.need = p.line.NeedFor(p.pkg, p.packed.Digest)
+	p.next = p.line.Next(p.pkg, contentOf(s, p.packed))
+	planner := c.planner(plan.Overlay{Packed: p.packed, Stored: contents})
+	if !skipRights {
+		as, name, err := a.identity(ctx, c, p.pkg, managerNamespace)
+		if err != nil {
+			return nil, err
+		}
+		if as != nil {
+			planner.Identity, p.identity = &plan.Identity{Live: as, Asker: as}, name
+		}
+	}
+	if p.plan, err = planner.Plan(ctx, p.pkg, p.line, p.next); err != nil {
+		return nil, c.explain("planning package "+name, err)
+	}
+	return p, nil
+}
+
+// planner plans against the cluster.
+func (c *cluster) planner(stored load.Stored) plan.Planner {
+	return plan.Planner{Live: c.client, Writer: c.client, Mapper: c.client.RESTMapper(), Stored: stored}
+}
+
+// readLine reads the package and its revisions. One that does not exist is planned as
+// new.
+func (p *proposal) readLine(ctx context.Context, c *cluster, name string) error {
+	pkg := &v1alpha1.Package{}
+	err := c.client.Get(ctx, client.ObjectKey{Name: name}, pkg)
+	switch {
+	case apierrors.IsNotFound(err) && !isMissingKind(err):
+		p.pkg = newPackage(name)
+		return nil
+	case err != nil:
+		return c.explain("reading package "+name, err)
+	}
+	p.pkg, p.exists = pkg, true
+	all, err := c.revisions(ctx, name)
+	if err != nil {
+		return err
+	}
+	p.line = history.Sort(pkg, all)
+	if !pkg.DeletionTimestamp.IsZero() {
+		return exitf(CodeTerminal, "package %s is being deleted: wait until it is gone", name)
+	}
+	if front := pkg.Labels[v1alpha1.LabelFront]; front != "" {
+		return exitf(CodeTerminal, "package %s is made by the front %s, which would replace the content at once: change its custom resource instead", name, front)
+	}
+	return nil
+}
+
+// newPackage is a package that the command line makes.
+func newPackage(name string) *v1alpha1.Package {
+	return &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{v1alpha1.FinalizerTeardown}}}
+}
+
+// identity is a client that acts as the package's ServiceAccount, or the manager's,
+// and the account's name; nil when whoever asks may not do so.
+func (a *app) identity(ctx context.Context, c *cluster, pkg *v1alpha1.Package, managerNamespace string) (client.Client, string, error) {
+	account := v1alpha1.ServiceAccountReference{Namespace: managerNamespace, Name: managerName}
+	if pkg.Spec.ServiceAccount != nil {
+		account = *pkg.Spec.ServiceAccount
+	}
+	config := rest.CopyConfig(c.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + account.Namespace + ":" + account.Name}
+	as, err := client.New(config, client.Options{Scheme: c.client.Scheme(), Mapper: c.client.RESTMapper()})
+	if err != nil {
+		return nil, "", fmt.Errorf("acting as ServiceAccount %s/%s: %w", account.Namespace, account.Name, err)
+	}
+	may, err := plan.MayImpersonate(ctx, as)
+	if err != nil {
+		return nil, "", c.explain("asking for rights", err)
+	}
+	if !may {
+		return nil, "", nil
+	}
+	return as, config.Impersonate.UserName, nil
+}

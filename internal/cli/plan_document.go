@@ -1,0 +1,228 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/history"
+)
+
+// Plan is the document of `strata plan`: what applying a content would do.
+type Plan struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Package is the package's name.
+	Package string `json:"package"`
+	// NewPackage is true when the package does not exist yet.
+	NewPackage bool `json:"newPackage,omitempty"`
+	// FromRevision is the present target, 0 when there is none.
+	FromRevision int64 `json:"fromRevision,omitempty"`
+	// Revision is the number of the revision that would be made, 0 when none would.
+	Revision int64 `json:"revision,omitempty"`
+	// Need is Revision when a revision would be made; None when the target has the
+	// content already; Rejected when a rollback has rejected it; Pinned when a rollback
+	// keeps the package where it is.
+	Need string `json:"need"`
+	// Digest is that of the content.
+	Digest string `json:"digest"`
+	// Summary counts what would be done: "2 create, 1 update, 30 unchanged".
+	Summary string `json:"summary"`
+	// Objects are those that would be touched, in the order of the phases; what would be
+	// deleted or retained comes last.
+	Objects []v1alpha1.PlannedObject `json:"objects"`
+	// Unchanged is how many objects would not be touched.
+	Unchanged int `json:"unchanged"`
+	// Findings are what would hold the revision back before its first write.
+	Findings []PlanFinding `json:"findings"`
+	// Invalid is why the content can never be rolled out, empty when it can.
+	Invalid string `json:"invalid,omitempty"`
+	// Unread are revisions that serve and could not be read: what becomes of their
+	// objects is not part of the plan.
+	Unread []string `json:"unread,omitempty"`
+	// RightsOf is whose rights were checked, empty when they were not.
+	RightsOf string `json:"rightsOf,omitempty"`
+	// Waits is why the revision would not be rolled out at once although nothing is wrong
+	// with it: a pause, or a missing approval.
+	Waits string `json:"waits,omitempty"`
+	// Size is how much room the content takes.
+	Size ContentSize `json:"size"`
+}
+
+// PlanFinding is one reason to hold a content back.
+type PlanFinding struct {
+	// Check is Shrink, Permission, CRDUpgradeSafety, Immutable or Admission.
+	Check string `json:"check"`
+	// Message says what is wrong.
+	Message string `json:"message"`
+	// Remedy says what to do.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// planDocument is the document of a proposal.
+func planDocument(p *proposal) Plan {
+	doc := Plan{
+		TypeMeta: documentType("Plan"), Package: p.pkg.Name, NewPackage: !p.exists, Need: string(p.need),
+		Digest: p.packed.Digest, Summary: p.plan.Summary, Objects: append([]v1alpha1.PlannedObject{}, p.plan.Objects...),
+		Unchanged: p.plan.Unchanged, Findings: []PlanFinding{}, Invalid: p.plan.Invalid, Unread: p.plan.Unread,
+		RightsOf: p.identity, Size: contentSizeOf(p.packed),
+	}
+	if p.line.Target != nil {
+		doc.FromRevision = p.line.Target.Spec.Revision
+	}
+	if p.need == history.NeedRevision || p.need == history.NeedRejected {
+		doc.Revision = p.next.Spec.Revision
+	}
+	for _, finding := range p.plan.Findings {
+		doc.Findings = append(doc.Findings, PlanFinding{Check: string(finding.Check), Message: finding.Message, Remedy: finding.Remedy})
+	}
+	switch pause := p.pkg.Spec.Paused; {
+	case p.next.Spec.LifecycleState == v1alpha1.LifecyclePaused:
+		doc.Waits = p.line.Withheld(p.pkg, p.next, p.packed.Digest)
+	case pause != nil:
+		doc.Waits = "the package is paused: " + pause.Reason
+	}
+	return doc
+}
+
+// isBlocked says that the content would not be rolled out as it is.
+func (d *Plan) isBlocked() bool {
+	return d.Invalid != "" || len(d.Findings) > 0 || d.count(v1alpha1.PlanCollide) > 0
+}
+
+func (d *Plan) count(action v1alpha1.PlannedAction) int {
+	n := 0
+	for i := range d.Objects {
+		if d.Objects[i].Action == action {
+			n++
+		}
+	}
+	return n
+}
+
+// printPlan writes a plan in a format.
+func printPlan(p *output.Printer, o outputFlag, doc Plan) error {
+	switch {
+	case o.isDocument():
+		return printDocument(p, o.value, doc)
+	case o.value == outputName:
+		for i := range doc.Objects {
+			p.Line(output.Span{Text: nameOf(doc.Objects[i].ObjectReference)})
+		}
+	case o.value == outputWide:
+		writePlanTable(p, doc)
+		writePlanNotes(p, doc)
+	default:
+		writePlanObjects(p, doc)
+		writePlanNotes(p, doc)
+	}
+	return p.Err()
+}
+
+// plannedLook is how an action is written.
+var plannedLook = map[v1alpha1.PlannedAction]struct {
+	sign, word string
+	style      output.Style
+}{
+	v1alpha1.PlanCreate:  {"+", "create", output.Good},
+	v1alpha1.PlanUpdate:  {"~", "update", output.Busy},
+	v1alpha1.PlanReplace: {"±", "replace", output.Bad},
+	v1alpha1.PlanAdopt:   {">", "adopt", output.Busy},
+	v1alpha1.PlanCollide: {"!", "collide", output.Bad},
+	v1alpha1.PlanDelete:  {"-", "delete", output.Bad},
+	v1alpha1.PlanRetain:  {"=", "retain", output.Faint},
+	v1alpha1.PlanWait:    {"…", "wait", output.Busy},
+	v1alpha1.PlanUnknown: {"?", "unknown", output.Bad},
+}
+
+// hasReason are the actions whose reason is more than the action says.
+var hasReason = map[v1alpha1.PlannedAction]bool{
+	v1alpha1.PlanCollide: true, v1alpha1.PlanUnknown: true, v1alpha1.PlanWait: true, v1alpha1.PlanAdopt: true, v1alpha1.PlanReplace: true,
+}
+
+// writePlanObjects writes what would be done, one object a line, under its phase.
+func writePlanObjects(p *output.Printer, doc Plan) {
+	p.Wrapped("", output.Plain, planHead(doc))
+	phase := ""
+	for i := range doc.Objects {
+		object := &doc.Objects[i]
+		if object.Phase != phase {
+			phase = object.Phase
+			p.Line(output.Span{Text: "  phase " + phase})
+		}
+		look := plannedLook[object.Action]
+		p.Line(output.Span{Text: fmt.Sprintf("    %s %-8s", look.sign, look.word), Style: look.style}, output.Span{Text: objectName(object.ObjectReference)})
+		if hasReason[object.Action] && object.Reason != "" {
+			p.Wrapped("        ", output.Faint, object.Reason)
+		}
+	}
+	p.Line(output.Span{Text: "  " + doc.Summary})
+}
+
+func planHead(doc Plan) string {
+	switch {
+	case doc.Need == string(history.NeedNone):
+		return fmt.Sprintf("%s has this content already, as revision %d; drift is repaired by itself:", doc.Package, doc.FromRevision)
+	case doc.Need == string(history.NeedPinned):
+		return fmt.Sprintf("%s is kept at revision %d by its spec.rollback; without that:", doc.Package, doc.FromRevision)
+	case doc.NewPackage:
+		return fmt.Sprintf("%s is a new package; its revision %d:", doc.Package, doc.Revision)
+	}
+	return fmt.Sprintf("%s, revision %d after %d:", doc.Package, doc.Revision, doc.FromRevision)
+}
+
+// writePlanTable writes the same as a table, with the reasons.
+func writePlanTable(p *output.Printer, doc Plan) {
+	rows := make([][]output.Cell, len(doc.Objects))
+	for i := range doc.Objects {
+		object := &doc.Objects[i]
+		look := plannedLook[object.Action]
+		rows[i] = []output.Cell{
+			{Text: look.word, Style: look.style}, {Text: object.Phase}, {Text: object.Kind}, {Text: object.Namespace}, {Text: object.Name}, {Text: object.Reason},
+		}
+	}
+	p.Table([]output.Column{{Head: "ACTION"}, {Head: "PHASE"}, {Head: "KIND"}, {Head: "NAMESPACE"}, {Head: "NAME"}, {Head: "REASON"}}, rows)
+	p.Line(output.Span{Text: doc.Summary})
+}
+
+// writePlanNotes writes what is to be known besides the objects.
+func writePlanNotes(p *output.Printer, doc Plan) {
+	if doc.Invalid != "" {
+		p.Wrapped("  ", output.Bad, "It can never be rolled out: "+doc.Invalid)
+	}
+	if len(doc.Findings) > 0 {
+		p.Line(output.Span{Text: "  It would be held back before its first write:", Style: output.Bad})
+		for _, finding := range doc.Findings {
+			p.Wrapped("    ", output.Bad, finding.Check+": "+finding.Message)
+			if finding.Remedy != "" {
+				p.Wrapped("      ", output.Plain, "remedy: "+finding.Remedy)
+			}
+		}
+	}
+	if doc.count(v1alpha1.PlanCollide) > 0 {
+		p.Wrapped("  ", output.Bad, "What collides is left alone, and holds its phase: take it out, or give --collision-protection IfNoController to adopt it.")
+	}
+	if doc.Need == string(history.NeedRejected) {
+		p.Wrapped("  ", output.Bad, "A rollback has rejected this content: applying it takes --allow-rejected.")
+	}
+	for _, unread := range doc.Unread {
+		p.Wrapped("  ", output.Bad, "What becomes of the objects of a revision is not known: "+unread)
+	}
+	if doc.Waits != "" {
+		p.Wrapped("  ", output.Busy, "It would not begin at once: "+doc.Waits)
+	}
+	p.Line(output.Span{Text: "  size: " + doc.Size.String(), Style: output.Faint})
+	p.Line(output.Span{Text: "  rights of " + cmp.Or(doc.RightsOf, "the package's identity: not checked"), Style: output.Faint})
+}
+
+// nameOf is a reference as -o name writes it.
+func nameOf(ref v1alpha1.ObjectReference) string {
+	object := unstructuredFor(ref)
+	return plainName(object)
+}

@@ -1,0 +1,311 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/chart"
+	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/internal/render/plain"
+)
+
+// largestFile is how large a file of manifests may be, in bytes.
+const largestFile = chart.MaxOutputBytes
+
+// manifestEndings are those of the files that are read of a folder.
+var manifestEndings = []string{".yaml", ".yml", ".json"}
+
+// sourceOptions say where a content comes from.
+type sourceOptions struct {
+	files       []string
+	chart       string
+	values, set []string
+	namespace   string
+	release     string
+	kubeVersion string
+	apiVersions []string
+	collisions  string
+	probes      string
+}
+
+func (o *sourceOptions) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVarP(&o.files, "filename", "f", nil, "a file of manifests, a folder with all below it, or - for stdin; can be given more than once")
+	f.StringVar(&o.chart, "chart", "", "a Helm chart: its folder, or a .tgz")
+	f.StringSliceVar(&o.values, "values", nil, "with --chart: a file of values; later ones win")
+	f.StringArrayVar(&o.set, "set", nil, "with --chart: values as KEY=VALUE, which win over files")
+	f.StringVarP(&o.namespace, "namespace", "n", "default", "the namespace of objects that name none, and of the chart's release")
+	f.StringVar(&o.release, "release-name", "", "with --chart: what templates see as .Release.Name (default: the package's name)")
+	f.StringVar(&o.kubeVersion, "kube-version", "", "with --chart: the Kubernetes version that templates see (default "+chart.DefaultKubeVersion+", whatever the cluster has)")
+	f.StringSliceVar(&o.apiVersions, "api-versions", nil, "with --chart: the API versions that templates see as served (default: the stable ones that every cluster has)")
+	f.StringVar(&o.collisions, "collision-protection", "", "what to do with objects that exist and are not the package's: Prevent (the default), IfNoController or None")
+	f.StringVar(&o.probes, "probes", "", "a file with the list of probes, as in spec.probes of a Revision")
+	// The errors are for flags that do not exist.
+	_ = cmd.RegisterFlagCompletionFunc("collision-protection", cobra.FixedCompletions(
+		[]cobra.Completion{string(v1alpha1.CollisionPrevent), string(v1alpha1.CollisionIfNoController), string(v1alpha1.CollisionNone)}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkFlagDirname("chart")
+}
+
+func (o *sourceOptions) validate() error {
+	protections := []v1alpha1.CollisionProtection{"", v1alpha1.CollisionPrevent, v1alpha1.CollisionIfNoController, v1alpha1.CollisionNone}
+	switch {
+	case len(o.files) == 0 && o.chart == "":
+		return exitf(CodeUsage, "say what to take: --filename FILE or --chart CHART")
+	case len(o.files) > 0 && o.chart != "":
+		return exitf(CodeUsage, "give --filename or --chart, not both")
+	case o.chart == "" && (len(o.values) > 0 || len(o.set) > 0 || o.release != "" || o.kubeVersion != "" || len(o.apiVersions) > 0):
+		return exitf(CodeUsage, "--values, --set, --release-name, --kube-version and --api-versions are for --chart")
+	case o.namespace == "":
+		return exitf(CodeUsage, "flag --namespace: is empty")
+	case !slices.Contains(protections, v1alpha1.CollisionProtection(o.collisions)):
+		return exitf(CodeUsage, "flag --collision-protection: must be Prevent, IfNoController or None")
+	}
+	return nil
+}
+
+// source is content as it was read, without what only a cluster knows.
+type source struct {
+	options sourceOptions
+	objects []*unstructured.Unstructured
+	probes  []v1alpha1.Probe
+	origin  v1alpha1.Origin
+}
+
+// readSource reads what the options name. Content that cannot be used has the exit
+// code 3, a file that cannot be read 2.
+func (a *app) readSource(o sourceOptions, name string) (source, error) {
+	s := source{options: o}
+	var err error
+	if o.chart != "" {
+		err = s.readChart(name)
+	} else {
+		err = s.readFiles(a.In)
+	}
+	if err != nil {
+		return s, err
+	}
+	if len(s.objects) == 0 {
+		return s, exitf(CodeTerminal, "%s: there is no object in it", s.origin.Reference)
+	}
+	if s.probes, err = readProbes(o.probes); err != nil {
+		return s, err
+	}
+	s.origin.Kind = v1alpha1.OriginCLI
+	s.origin.Images = plain.Images(s.objects)
+	return s, nil
+}
+
+// manifestFile is a file of manifests.
+type manifestFile struct {
+	name string
+	data []byte
+}
+
+// readFiles reads plain manifests.
+func (s *source) readFiles(stdin io.Reader) error {
+	files, err := manifestFiles(s.options.files, stdin)
+	if err != nil {
+		return err
+	}
+	seen := map[identity]string{}
+	for _, file := range files {
+		objects, err := chart.Manifests(file.name, file.data)
+		if err != nil {
+			return exitf(CodeTerminal, "%w", err)
+		}
+		for _, object := range objects {
+			kind := object.GroupVersionKind()
+			id := identity{GroupKind: kind.GroupKind(), namespace: cmp.Or(object.GetNamespace(), s.options.namespace), name: object.GetName()}
+			if first, twice := seen[id]; twice {
+				return exitf(CodeTerminal, "%s: %s %s is also in %s: remove one", file.name, kind.Kind, object.GetName(), first)
+			}
+			seen[id] = file.name
+		}
+		s.objects = append(s.objects, objects...)
+	}
+	names := make([]string, len(s.options.files))
+	for i, name := range s.options.files {
+		names[i] = filepath.Base(name)
+	}
+	s.origin.Reference = "File/" + truncate(strings.Join(names, ","), 400)
+	return nil
+}
+
+// truncate is the first bytes of a text.
+func truncate(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "")
+}
+
+// manifestFiles are the files that paths name: themselves, or what is below a folder,
+// in the order of their names.
+func manifestFiles(paths []string, stdin io.Reader) ([]manifestFile, error) {
+	var files []manifestFile
+	add := func(name string, data []byte) error {
+		if len(data) > largestFile {
+			return exitf(CodeTerminal, "%s has more than %d bytes", name, largestFile)
+		}
+		files = append(files, manifestFile{name: name, data: data})
+		return nil
+	}
+	for _, path := range paths {
+		if path == "-" {
+			data, err := io.ReadAll(io.LimitReader(stdin, largestFile+1))
+			if err != nil {
+				return nil, exitf(CodeUsage, "reading stdin: %w", err)
+			}
+			if err := add("stdin", data); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || name != path && !slices.Contains(manifestEndings, filepath.Ext(name)) {
+				return err
+			}
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			return add(name, data)
+		})
+		var exit *ExitError
+		if err != nil && !errors.As(err, &exit) {
+			err = exitf(CodeUsage, "flag --filename: %w", err)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// readChart renders a chart.
+func (s *source) readChart(name string) error {
+	o := s.options
+	loaded, err := loadChart(o.chart)
+	if err != nil {
+		return err
+	}
+	values := map[string]any{}
+	for _, file := range o.values {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return exitf(CodeUsage, "flag --values: %w", err)
+		}
+		more, err := chart.ReadValues(file, data)
+		if err != nil {
+			return exitf(CodeUsage, "flag --values: %w", err)
+		}
+		values = chart.MergeValues(values, more)
+	}
+	for _, expression := range o.set {
+		if err := chart.SetValue(values, expression); err != nil {
+			return exitf(CodeUsage, "flag --set: %w", err)
+		}
+	}
+	s.objects, err = loaded.Render(chart.Release{
+		Name: cmp.Or(o.release, name), Namespace: o.namespace, Values: values, KubeVersion: o.kubeVersion, APIVersions: o.apiVersions,
+	})
+	if err != nil {
+		return exitf(CodeTerminal, "%w", err)
+	}
+	s.origin = v1alpha1.Origin{Reference: "Chart/" + loaded.Name(), Chart: loaded.Name() + " " + loaded.Version(), AppVersion: loaded.AppVersion()}
+	return nil
+}
+
+func loadChart(path string) (*chart.Chart, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, exitf(CodeUsage, "flag --chart: %w", err)
+	}
+	var loaded *chart.Chart
+	if info.IsDir() {
+		loaded, err = chart.Load(chart.Source{FS: os.DirFS(path), Dir: "."})
+	} else {
+		file, openErr := os.Open(path)
+		if openErr != nil {
+			return nil, exitf(CodeUsage, "flag --chart: %w", openErr)
+		}
+		defer file.Close()
+		loaded, err = chart.LoadArchive(path, file)
+	}
+	if err != nil {
+		return nil, exitf(CodeTerminal, "%w", err)
+	}
+	return loaded, nil
+}
+
+// readProbes reads a list of probes; a name of no file is none.
+func readProbes(file string) ([]v1alpha1.Probe, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, exitf(CodeUsage, "flag --probes: %w", err)
+	}
+	var probes []v1alpha1.Probe
+	if err := yaml.UnmarshalStrict(data, &probes); err != nil {
+		return nil, exitf(CodeTerminal, "reading the probes of %s: %w", file, err)
+	}
+	return probes, nil
+}
+
+// phases sorts the content into phases. A cluster, when there is one, is asked where
+// objects of kinds live that nobody else knows; those that stay unknown are returned.
+func (s *source) phases(c *cluster) ([]render.Phase, []schema.GroupVersionKind, error) {
+	var ask func(schema.GroupVersionKind) plain.Scope
+	if c != nil {
+		ask = c.scope
+	}
+	placed, unknown := plain.Place(s.objects, s.options.namespace, plain.Scopes(s.objects, ask))
+	phases, err := plain.Phases(placed, v1alpha1.CollisionProtection(s.options.collisions))
+	if err != nil {
+		return nil, nil, exitf(CodeTerminal, "%w", err)
+	}
+	return phases, unknown, nil
+}
+
+// scope is where objects of a kind live, as the cluster has it.
+func (c *cluster) scope(kind schema.GroupVersionKind) plain.Scope {
+	mapping, err := c.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	switch {
+	case err != nil:
+		return plain.ScopeUnknown
+	case mapping.Scope.Name() == meta.RESTScopeNameNamespace:
+		return plain.ScopeNamespaced
+	default:
+		return plain.ScopeCluster
+	}
+}
+
+// noteUnknown says which objects were left without a namespace since nobody knows
+// whether they need one.
+func (a *app) noteUnknown(unknown []schema.GroupVersionKind, offline bool) {
+	for _, kind := range unknown {
+		text := "the cluster does not serve it"
+		if offline {
+			text = "no cluster was asked"
+		}
+		a.note("Note: whether %s %s needs a namespace is not known, as %s; objects that name none are left without.", kind.GroupVersion(), kind.Kind, text)
+	}
+}

@@ -1,0 +1,213 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/store"
+)
+
+// defaultManagerNamespace is where the manager runs unless it was installed elsewhere.
+const defaultManagerNamespace = "strata-system"
+
+// addManagerNamespace adds the flag that says where manifests of kind Secret are kept.
+func addManagerNamespace(cmd *cobra.Command, namespace *string) {
+	cmd.Flags().StringVar(namespace, "manager-namespace", defaultManagerNamespace, "the namespace of the manager, which keeps manifests of kind Secret there")
+}
+
+// contents reads and keeps what revisions refer to.
+func (c *cluster) contents(managerNamespace string) *store.Contents {
+	return &store.Contents{Client: c.client, Live: c.client, Namespace: managerNamespace, Now: time.Now}
+}
+
+// StoredObject is one object of a revision as it is stored.
+type StoredObject struct {
+	// Source is inline, ObjectSlice/NAME or Secret/NAME: where the manifest stands.
+	Source string `json:"source"`
+	// CollisionProtection, Deletion, OnImmutableChange and UnmanagedFields are as they
+	// are set, empty for the default.
+	CollisionProtection v1alpha1.CollisionProtection `json:"collisionProtection,omitempty"`
+	Deletion            v1alpha1.ObjectDeletion      `json:"deletion,omitempty"`
+	OnImmutableChange   v1alpha1.ImmutableChange     `json:"onImmutableChange,omitempty"`
+	UnmanagedFields     []string                     `json:"unmanagedFields,omitempty"`
+	// Unreadable is why the manifest could not be read; manifest is unset then.
+	Unreadable string `json:"unreadable,omitempty"`
+	// Manifest is the object. Values of a Secret are redacted unless asked for.
+	Manifest map[string]any `json:"manifest,omitempty"`
+}
+
+// unstructured is the manifest, nil when it could not be read.
+func (o *StoredObject) unstructured() *unstructured.Unstructured {
+	if o.Manifest == nil {
+		return nil
+	}
+	return &unstructured.Unstructured{Object: o.Manifest}
+}
+
+// StoredPhase is one phase of a revision as it is stored.
+type StoredPhase struct {
+	// Name is the phase's.
+	Name string `json:"name"`
+	// CollisionProtection is for objects that set none, empty for the default.
+	CollisionProtection v1alpha1.CollisionProtection `json:"collisionProtection,omitempty"`
+	// Objects are in the order of the revision.
+	Objects []StoredObject `json:"objects"`
+}
+
+// storedContent is a revision's content as it was read.
+type storedContent struct {
+	phases []StoredPhase
+	// digest is that of what was read, empty when not all could be read.
+	digest string
+	// unread is why some of it could not be, nil when all was.
+	unread error
+}
+
+// reader reads what revisions refer to, each thing once.
+type reader struct {
+	contents *store.Contents
+	// withSecrets is false when manifests of kind Secret are not to be read at all.
+	withSecrets bool
+	slices      map[string][]*unstructured.Unstructured
+	secrets     map[string][]content.Sealed
+	failed      map[content.Reference]error
+}
+
+func newReader(contents *store.Contents, withSecrets bool) *reader {
+	return &reader{
+		contents: contents, withSecrets: withSecrets, slices: map[string][]*unstructured.Unstructured{},
+		secrets: map[string][]content.Sealed{}, failed: map[content.Reference]error{},
+	}
+}
+
+// read reads the content of a revision. What cannot be read is told at its place.
+func (r *reader) read(ctx context.Context, revision *v1alpha1.Revision) (storedContent, error) {
+	var all storedContent
+	var digests [][]string
+	var errs []error
+	for _, phase := range revision.Spec.Phases {
+		stored := StoredPhase{Name: phase.Name, CollisionProtection: phase.CollisionProtection, Objects: []StoredObject{}}
+		var own []string
+		for _, object := range phase.Objects {
+			next, digest, err := r.object(ctx, object)
+			if ctx.Err() != nil {
+				return all, ctx.Err()
+			}
+			if err != nil {
+				errs = append(errs, err)
+				next.Unreadable = err.Error()
+			}
+			stored.Objects = append(stored.Objects, next)
+			own = append(own, digest)
+		}
+		all.phases = append(all.phases, stored)
+		digests = append(digests, own)
+	}
+	if all.unread = joinOnce(errs); all.unread != nil {
+		return all, nil
+	}
+	var err error
+	all.digest, err = content.Digest(revision.Spec.Phases, digests, revision.Spec.Probes)
+	return all, err
+}
+
+// joinOnce joins errors, each text once.
+func joinOnce(errs []error) error {
+	var distinct []error
+	seen := map[string]bool{}
+	for _, err := range errs {
+		if !seen[err.Error()] {
+			seen[err.Error()] = true
+			distinct = append(distinct, err)
+		}
+	}
+	return errors.Join(distinct...)
+}
+
+// object reads one object, and its part of the digest.
+func (r *reader) object(ctx context.Context, object v1alpha1.Object) (StoredObject, string, error) {
+	stored := StoredObject{
+		Source: "inline", CollisionProtection: object.CollisionProtection, Deletion: object.Deletion,
+		OnImmutableChange: object.OnImmutableChange, UnmanagedFields: object.UnmanagedFields,
+	}
+	var manifest *unstructured.Unstructured
+	switch {
+	case object.Secret != nil:
+		stored.Source = "Secret/" + object.Secret.Name
+		held, err := readOnce(ctx, r, content.Reference{Secret: true, Name: object.Secret.Name}, r.secrets, r.secret)
+		if err != nil {
+			return stored, "", err
+		}
+		if int(object.Secret.Index) >= len(held) {
+			return stored, "", fmt.Errorf("Secret %s holds %d manifests, and number %d is asked for", object.Secret.Name, len(held), object.Secret.Index)
+		}
+		sealed := held[object.Secret.Index]
+		stored.Manifest = sealed.Manifest.Object
+		return stored, sealed.Digest, nil
+	case object.Slice != nil:
+		stored.Source = "ObjectSlice/" + object.Slice.Name
+		held, err := readOnce(ctx, r, content.Reference{Name: object.Slice.Name}, r.slices, r.contents.Slice)
+		if err != nil {
+			return stored, "", err
+		}
+		if int(object.Slice.Index) >= len(held) {
+			return stored, "", fmt.Errorf("ObjectSlice %s holds %d manifests, and number %d is asked for", object.Slice.Name, len(held), object.Slice.Index)
+		}
+		manifest = held[object.Slice.Index]
+	case object.Object != nil:
+		manifest = &unstructured.Unstructured{}
+		if err := manifest.UnmarshalJSON(object.Object.Raw); err != nil {
+			return stored, "", fmt.Errorf("reading an inline manifest: %w", err)
+		}
+	default:
+		return stored, "", errors.New("neither object nor slice nor secret is set")
+	}
+	text, err := content.Canonical(manifest)
+	if err != nil {
+		return stored, "", err
+	}
+	stored.Manifest = manifest.Object
+	return stored, content.ObjectDigest(text), nil
+}
+
+// errSecretsNotRead says that nobody has asked for Secrets.
+var errSecretsNotRead = errors.New("manifests of kind Secret are not read")
+
+func (r *reader) secret(ctx context.Context, name string) ([]content.Sealed, error) {
+	if !r.withSecrets {
+		return nil, errSecretsNotRead
+	}
+	held, err := r.contents.Secret(ctx, name)
+	if apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("Secret %s/%s holds manifests of kind Secret, and you may not read it", r.contents.Namespace, name)
+	}
+	return held, err
+}
+
+// readOnce reads what is not known yet, and asks for nothing twice that failed.
+func readOnce[T any](ctx context.Context, r *reader, reference content.Reference, known map[string][]T, read func(context.Context, string) ([]T, error)) ([]T, error) {
+	if held, ok := known[reference.Name]; ok {
+		return held, nil
+	}
+	if err := r.failed[reference]; err != nil {
+		return nil, err
+	}
+	held, err := read(ctx, reference.Name)
+	if err != nil {
+		r.failed[reference] = err
+		return nil, err
+	}
+	known[reference.Name] = held
+	return held, nil
+}
