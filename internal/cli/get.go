@@ -5,6 +5,8 @@ package cli
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +22,7 @@ import (
 type getOptions struct {
 	output   outputFlag
 	selector string
+	states   []string
 }
 
 func (a *app) getCommand() *cobra.Command {
@@ -39,7 +42,8 @@ Package objects: a List, or the object itself when one name is given.`,
 		ValidArgsFunction: a.completePackages(-1),
 		RunE:              a.run(func(ctx context.Context, args []string) error { return a.get(ctx, o, args) }),
 	}
-	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputName)
+	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputName, outputJSONPath)
+	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only packages in these states, such as RollingOut, Failed or Paused")
 	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "only packages with these labels, such as strata.run/front=kyma")
 	return cmd
 }
@@ -60,6 +64,7 @@ func (a *app) get(ctx context.Context, o getOptions, args []string) error {
 	if err != nil {
 		return err
 	}
+	packages = inStates(packages, o.states, a.now())
 	if err := a.printPackages(o.output, packages, len(args) == 1); err != nil {
 		return err
 	}
@@ -67,6 +72,21 @@ func (a *app) get(ctx context.Context, o getOptions, args []string) error {
 		return c.notFound(ctx, missing...)
 	}
 	return nil
+}
+
+// inStates are the packages in some states; all without states.
+func inStates(packages []v1alpha1.Package, states []string, now time.Time) []v1alpha1.Package {
+	if len(states) == 0 {
+		return packages
+	}
+	return slices.DeleteFunc(packages, func(p v1alpha1.Package) bool {
+		state := summarisePackage(&p, nil).State
+		return !slices.ContainsFunc(states, func(wanted string) bool {
+			return strings.EqualFold(wanted, state) || strings.EqualFold(wanted, shortState(state)) ||
+				strings.EqualFold(wanted, string(VerdictFailed)) && (terminalReasons[state] || terminalTeardowns[state]) ||
+				strings.EqualFold(wanted, v1alpha1.ReasonPaused) && pauseOf(&p, now) != nil
+		})
+	})
 }
 
 // selectPackages reads the packages of some names in their order, or all that a
@@ -108,6 +128,11 @@ func (a *app) printPackages(o outputFlag, packages []v1alpha1.Package, single bo
 		a.note("No packages found.")
 	default:
 		writePackages(p, packages, o.value == outputWide, a.now())
+		for i := range packages {
+			if pause := pauseOf(&packages[i], a.now()); pause != nil && o.value != outputWide {
+				a.note("Note: %s is %s.", packages[i].Name, pauseText(pause))
+			}
+		}
 	}
 	return p.Err()
 }
@@ -133,7 +158,7 @@ func writePackages(p *output.Printer, packages []v1alpha1.Package, wide bool, no
 		{Head: "PHASE"}, {Head: "PROBES"}, {Head: "AVAILABLE", Short: "AVAIL"}, {Head: "AGE"},
 	}
 	if wide {
-		columns = append(columns, output.Column{Head: "READY"}, output.Column{Head: "FRONT"}, output.Column{Head: "MESSAGE"})
+		columns = append(columns, output.Column{Head: "PAUSED"}, output.Column{Head: "READY"}, output.Column{Head: "FRONT"}, output.Column{Head: "MESSAGE"})
 	}
 	rows := make([][]output.Cell, len(packages))
 	for i := range packages {
@@ -156,9 +181,20 @@ func packageRow(pkg *v1alpha1.Package, wide bool, now time.Time) []output.Cell {
 		{Text: age(now, pkg.CreationTimestamp)},
 	}
 	if wide {
-		row = append(row, output.Cell{Text: s.Ready, Style: truthStyle(s.Ready)}, output.Cell{Text: s.Front}, output.Cell{Text: s.Message})
+		row = append(row, output.Cell{Text: pausedCell(pauseOf(pkg, now)), Style: output.Busy}, output.Cell{Text: s.Ready, Style: truthStyle(s.Ready)}, output.Cell{Text: s.Front}, output.Cell{Text: s.Message})
 	}
 	return row
+}
+
+// pausedCell says who paused and why.
+func pausedCell(pause *v1alpha1.Pause) string {
+	switch {
+	case pause == nil:
+		return ""
+	case pause.By == "":
+		return pause.Reason
+	}
+	return pause.By + ": " + pause.Reason
 }
 
 // stateStyle is the style of a package's state or a revision's outcome.
@@ -166,7 +202,7 @@ func stateStyle(state string) output.Style {
 	switch state {
 	case v1alpha1.ReasonRolledOut, v1alpha1.ReasonRolledBack, outcomeSucceeded:
 		return output.Good
-	case v1alpha1.ReasonRollingOut, v1alpha1.ReasonPaused, v1alpha1.ReasonTearingDown, v1alpha1.ReasonArchiving, statePending:
+	case v1alpha1.ReasonRollingOut, v1alpha1.ReasonPaused, v1alpha1.ReasonTearingDown, v1alpha1.ReasonArchiving, v1alpha1.ReasonAwaitingApproval, statePending:
 		return output.Busy
 	case v1alpha1.ReasonArchived, v1alpha1.ReasonNoRevision, outcomeSuperseded:
 		return output.Plain

@@ -40,7 +40,11 @@ The current revision is the newest that has succeeded. The target is the one
 that rolls out; it is marked when it is not the current one. DURATION is from
 the revision's creation until it had been rolled out. OUTCOME is Succeeded,
 RolledBack (a rollback rejected it), Superseded (replaced before it had
-succeeded), or what the rollout does at present.`,
+succeeded), or what the rollout does at present.
+
+Exit codes: 0; 2 usage; 6 there is no such package; 7 no cluster answers.
+
+Rights: get packages.strata.run; list revisions.strata.run.`,
 		Example: `  strata history istiod-openshift-gateway
   strata history istiod-openshift-gateway -o wide`,
 		Args:              onePackage,
@@ -49,7 +53,7 @@ succeeded), or what the rollout does at present.`,
 			return a.history(ctx, o, packageName(args[0]))
 		}),
 	}
-	addOutput(cmd, &o, outputWide, outputJSON, outputYAML)
+	addOutput(cmd, &o, outputWide, outputJSON, outputYAML, outputName, outputJSONPath)
 	return cmd
 }
 
@@ -67,6 +71,10 @@ func (a *app) history(ctx context.Context, o outputFlag, name string) error {
 	switch {
 	case o.isDocument():
 		return printDocument(p, o.value, h)
+	case o.value == outputName:
+		for _, r := range h.Revisions {
+			p.Line(output.Span{Text: "revision." + v1alpha1.GroupVersion.Group + "/" + r.Name})
+		}
 	case len(h.Revisions) == 0:
 		a.note("Package %s has no revisions yet.", name)
 	default:

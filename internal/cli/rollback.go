@@ -68,12 +68,15 @@ A revision that has never succeeded is refused without --allow-failed. The
 content that is rolled back is rejected: the front that made it does not make it
 again until its custom resource asks for something else. With --pin it makes
 nothing at all until spec.rollback is taken away. CustomResourceDefinitions
-never go back.
+never go back, and neither do volumes and what Jobs have done; a warning says so.
 
 Exit codes: 0 the new revision was made, with --wait: rolled out; 2 usage; 3
 refused, or with --wait: it cannot succeed; 4 the controller did not answer, or
 with --wait: the time was over; 5 with --wait: a newer revision took its place; 6
-there is no such package or revision.`,
+there is no such package or revision; 7 no cluster answers.
+
+Rights: get, list, watch and patch packages.strata.run; list and watch
+revisions.strata.run; get objectslices.strata.run.`,
 		Example: `  strata rollback istiod-openshift-gateway
   strata rollback istiod-openshift-gateway --to 2 --reason "1.31.0 drops mTLS" --wait`,
 		Args:              onePackage,
@@ -85,7 +88,7 @@ there is no such package or revision.`,
 			return a.rollback(ctx, o, packageName(args[0]))
 		}),
 	}
-	addOutput(cmd, &o.output, outputJSON, outputYAML)
+	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
 	cmd.Flags().Int64Var(&o.to, "to", 0, "the revision whose content is wanted; 0 is the newest earlier one that has succeeded")
 	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the history")
 	cmd.Flags().BoolVar(&o.pin, "pin", false, "let the front make no further revision until spec.rollback is taken away")
@@ -120,12 +123,16 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 	doc := Rollback{
 		TypeMeta: documentType("Rollback"), Package: name, FromRevision: from.Spec.Revision, ToRevision: to.Spec.Revision,
 		Reason: o.reason, Pin: o.pin, DryRun: o.dryRun, Changes: append([]Change{}, changes...),
+		Warnings: warningsOf(from, to, changes),
 	}
 	p := a.stdout(o.output.value)
 	if !o.output.isDocument() {
 		p.Wrapped("", output.Plain, fmt.Sprintf("Rolling back %s from revision %s to the content of revision %s:",
 			name, withVersion(from.Spec.Revision, versionOf(from)), withVersion(to.Spec.Revision, versionOf(to))))
 		writeChanges(p, changes, same)
+	}
+	for _, text := range doc.Warnings {
+		a.note("Warning: %s", text)
 	}
 	if pkg.Spec.Paused != nil {
 		a.note("Note: %s is paused (%s): nothing is written until it is resumed.", name, pkg.Spec.Paused.Reason)

@@ -5,6 +5,8 @@ package cli
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,6 +39,8 @@ type Rollback struct {
 	// Changes are the objects whose content differs, phase by phase. Drift has no
 	// part in it.
 	Changes []Change `json:"changes"`
+	// Warnings say what does not go back with the content.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Change is what a rollback does to one object.
@@ -65,17 +69,17 @@ var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResou
 // changesBetween are the objects that differ between the target and the content
 // that is to come back: first what that content brings, in its phases' order, then
 // what it does not contain. It also counts the objects that stay as they are.
-func changesBetween(from, to *v1alpha1.Revision, slices sliceCache) ([]Change, int) {
+func changesBetween(from, to *v1alpha1.Revision, held sliceCache) ([]Change, int) {
 	var changes []Change
 	same := 0
 	present := map[identity]item{}
-	for _, items := range itemsOf(from, slices) {
+	for _, items := range itemsOf(from, held) {
 		for _, it := range items {
 			present[identityOf(it.ref)] = it
 		}
 	}
 	wanted := map[identity]bool{}
-	for i, items := range itemsOf(to, slices) {
+	for i, items := range itemsOf(to, held) {
 		for _, it := range items {
 			id := identityOf(it.ref)
 			wanted[id] = true
@@ -95,7 +99,7 @@ func changesBetween(from, to *v1alpha1.Revision, slices sliceCache) ([]Change, i
 			changes = append(changes, change)
 		}
 	}
-	for i, items := range itemsOf(from, slices) {
+	for i, items := range itemsOf(from, held) {
 		for _, it := range items {
 			if wanted[identityOf(it.ref)] {
 				continue
@@ -108,6 +112,70 @@ func changesBetween(from, to *v1alpha1.Revision, slices sliceCache) ([]Change, i
 		}
 	}
 	return changes, same
+}
+
+// warningsOf say what does not go back with a revision's content.
+func warningsOf(from, to *v1alpha1.Revision, changes []Change) []string {
+	var warnings []string
+	names := map[string][]string{}
+	add := func(why string, c Change) { names[why] = append(names[why], objectName(c.ObjectReference)) }
+	const (
+		definitions = "CustomResourceDefinitions never go back, and neither do custom resources that were stored by newer versions"
+		kept        = "stay in place although that content does not have them: delete by hand what is not wanted"
+		claims      = "are volumes or claims: what is stored in them stays as it is, and most of their fields cannot be changed"
+		jobs        = "are Jobs: what they have done is not undone, and most of their fields cannot be changed"
+		stateful    = "are StatefulSets: what their volumes hold stays as it is, and may be of a newer version"
+	)
+	for _, c := range changes {
+		kind := schema.GroupKind{Group: c.Group, Kind: c.Kind}
+		switch {
+		case c.Action == changeKeep && kind == crdKind:
+			add(definitions, c)
+		case c.Action == changeKeep:
+			add(kept, c)
+		case kind == schema.GroupKind{Kind: "PersistentVolumeClaim"}, kind == schema.GroupKind{Kind: "PersistentVolume"}:
+			add(claims, c)
+		case kind == schema.GroupKind{Group: "batch", Kind: "Job"}:
+			add(jobs, c)
+		case kind == schema.GroupKind{Group: "apps", Kind: "StatefulSet"} && c.Action == changeUpdate:
+			add(stateful, c)
+		}
+	}
+	for _, why := range []string{definitions, kept, claims, jobs, stateful} {
+		if len(names[why]) > 0 {
+			warnings = append(warnings, some(names[why])+": "+why)
+		}
+	}
+	if !slices.Equal(secretsOf(from), secretsOf(to)) {
+		warnings = append(warnings, "Secrets of the two revisions differ, and are not compared here")
+	}
+	return warnings
+}
+
+// mostNamed is how many of several objects a warning names.
+const mostNamed = 4
+
+// some names the first of several, and says how many more there are.
+func some(names []string) string {
+	if more := len(names) - mostNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNamed], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// secretsOf are where the manifests of kind Secret of a revision stand. The names
+// follow from what is in them.
+func secretsOf(r *v1alpha1.Revision) []string {
+	var names []string
+	for _, phase := range r.Spec.Phases {
+		for _, object := range phase.Objects {
+			if object.Secret != nil {
+				names = append(names, fmt.Sprintf("%s/%d", object.Secret.Name, object.Secret.Index))
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // writeChanges writes what a rollback would do, one object a line, under its phase.

@@ -144,13 +144,12 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 		}
 	}
 	add("look", a.getCommand(), a.historyCommand(), a.treeCommand(), a.statusCommand())
-	add("look", a.waitCommand(), a.assertCommand())
+	add("look", a.waitCommand(), a.assertCommand(), a.statsCommand())
+	add("change", a.adoptCommand())
 	add("look", a.explainCommand(), a.eventsCommand(), a.traceCommand())
 	add("change", a.rollbackCommand())
 	add("change", a.approveCommand(), a.pauseCommand(), a.resumeCommand(), a.archiveCommand(), a.deleteCommand())
 	add("change", a.importHelmCommand())
-	add("look", a.showCommand(), a.diffCommand())
-	add("change", a.planCommand(), a.renderCommand(), a.applyCommand(), a.lintCommand())
 	add("local", a.upCommand(), a.downCommand())
 	add("", a.versionCommand(), a.optionsCommand(), a.completionCommand())
 	return root

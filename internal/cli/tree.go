@@ -31,7 +31,12 @@ phases, and the objects with what was done to each and what it waits for.
 Objects that a revision found unchanged, and phases that the rollout has not
 reached, are counted on one line; --expand and -o wide list each of them. For a
 workload that is not ready, the pods that do not run are listed with their
-reasons, as far as you may read pods.`,
+reasons, as far as you may read pods.
+
+Exit codes: 0; 2 usage; 6 there is no such package or revision; 7 no cluster answers.
+
+Rights: get packages.strata.run; list revisions.strata.run; get
+objectslices.strata.run. As far as you may: list pods and replicasets.apps.`,
 		Example: `  strata tree istiod-openshift-gateway
   strata tree istiod-openshift-gateway --revision 2 --expand`,
 		Args:              onePackage,
@@ -40,7 +45,7 @@ reasons, as far as you may read pods.`,
 			return a.tree(ctx, o, packageName(args[0]))
 		}),
 	}
-	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML)
+	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputJSONPath)
 	cmd.Flags().Int64Var(&o.revision, "revision", 0, "show this revision only, which may be archived")
 	cmd.Flags().BoolVar(&o.all, "all", false, "show archived revisions too")
 	cmd.Flags().BoolVar(&o.expand, "expand", false, "list every object")

@@ -6,12 +6,16 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
@@ -37,7 +41,23 @@ type ServerVersion struct {
 	// API is the version of Strata's API that it serves, such as
 	// strata.run/v1alpha1; empty when it serves none.
 	API string `json:"api,omitempty"`
+	// Managers are the managers that run there; with --remote only.
+	Managers []ManagerVersion `json:"managers,omitempty"`
 }
+
+// ManagerVersion is a manager that a cluster runs.
+type ManagerVersion struct {
+	// Namespace and Name are those of its Deployment.
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Image is the image that is to run.
+	Image string `json:"image"`
+	// Ready is how many of its replicas are ready, of how many: "1/1".
+	Ready string `json:"ready"`
+}
+
+// managerNamespace is where the manager lives; config/manager puts it there.
+const managerNamespace = "strata-system"
 
 // serverTimeout bounds how long the cluster is asked: the client's version is
 // worth knowing without it.
@@ -45,12 +65,23 @@ const serverTimeout = 2 * time.Second
 
 func (a *app) versionCommand() *cobra.Command {
 	var o outputFlag
-	var clientOnly bool
+	var clientOnly, remote bool
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the version of this command and, if one answers, of the cluster",
-		Args:  cobra.NoArgs,
+		Long: `Show the version of this command and, if one answers, of the cluster. With --remote
+a cluster has to answer, and the managers that run there are shown, too.
+
+Exit codes: 0; with --remote: 6 Strata is not installed there, 7 no cluster answers.
+
+Rights: none; with --remote: list deployments.apps in the namespace strata-system.`,
+		Example: `  strata version
+  strata version --remote -o json`,
+		Args: cobra.NoArgs,
 		RunE: a.run(func(ctx context.Context, _ []string) error {
+			if remote {
+				return a.remoteVersion(ctx, o)
+			}
 			v := Version{TypeMeta: documentType("Version"), Client: version.Get()}
 			if !clientOnly {
 				v.Server = a.serverVersion(ctx)
@@ -58,8 +89,10 @@ func (a *app) versionCommand() *cobra.Command {
 			return a.printVersion(o, v)
 		}),
 	}
-	addOutput(cmd, &o, outputJSON, outputYAML)
+	addOutput(cmd, &o, outputJSON, outputYAML, outputJSONPath)
+	cmd.Flags().BoolVar(&remote, "remote", false, "show also which managers run in the cluster, and fail when none answers")
 	cmd.Flags().BoolVar(&clientOnly, "client", false, "do not ask the cluster")
+	cmd.MarkFlagsMutuallyExclusive("client", "remote")
 	return cmd
 }
 
@@ -75,8 +108,51 @@ func (a *app) printVersion(o outputFlag, v Version) error {
 			api = "Strata is not installed"
 		}
 		p.Line(output.Span{Text: "Server: Kubernetes " + s.Kubernetes + " at " + s.Host + ", " + api})
+		for _, m := range s.Managers {
+			p.Line(output.Span{Text: "Manager: " + m.Image + ", " + m.Ready + " ready, Deployment " + m.Namespace + "/" + m.Name})
+		}
 	}
 	return p.Err()
+}
+
+// remoteVersion shows what the cluster runs.
+func (a *app) remoteVersion(ctx context.Context, o outputFlag) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	v := Version{TypeMeta: documentType("Version"), Client: version.Get()}
+	if v.Server = a.serverVersion(ctx); v.Server == nil {
+		return exitf(CodeUnreachable, "no cluster answers at %s; %s", c.host, remedy)
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DeploymentList"})
+	if err := c.client.List(ctx, list, client.InNamespace(managerNamespace)); err != nil {
+		a.note("Note: which managers run is not shown: %s", err)
+	}
+	for i := range list.Items {
+		v.Server.Managers = append(v.Server.Managers, managerOf(&list.Items[i]))
+	}
+	if err := a.printVersion(o, v); err != nil {
+		return err
+	}
+	if v.Server.API == "" {
+		return &ExitError{Code: CodeNotFound}
+	}
+	return nil
+}
+
+func managerOf(deployment *unstructured.Unstructured) ManagerVersion {
+	m := ManagerVersion{Namespace: deployment.GetNamespace(), Name: deployment.GetName()}
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if len(containers) > 0 {
+		first, _ := containers[0].(map[string]any)
+		m.Image, _, _ = unstructured.NestedString(first, "image")
+	}
+	ready, _, _ := unstructured.NestedInt64(deployment.Object, "status", "readyReplicas")
+	wanted, _, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
+	m.Ready = fmt.Sprintf("%d/%d", ready, wanted)
+	return m
 }
 
 // serverVersion is what the cluster runs, nil when it does not answer.

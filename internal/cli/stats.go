@@ -1,0 +1,262 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+)
+
+// Stats is the document of `strata stats`: all packages of a cluster at a glance.
+type Stats struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Packages is how many there are.
+	Packages int `json:"packages"`
+	// States counts them by their state.
+	States map[string]int `json:"states"`
+	// Unavailable are the packages that do not serve, by name.
+	Unavailable []string `json:"unavailable"`
+	// Failed are those that waiting does not help, by name.
+	Failed []string `json:"failed"`
+	// Paused are those that are paused, the longest first where that is known.
+	Paused []PausedPackage `json:"paused"`
+	// Revisions is how many there are, Lifecycles counts them by lifecycle state.
+	Revisions  int            `json:"revisions"`
+	Lifecycles map[string]int `json:"lifecycles"`
+	// Slowest are the rollouts that took longest, of those that history keeps.
+	Slowest []SlowRollout `json:"slowest"`
+	// Slices is how many ObjectSlices there are, -1 when they may not be read.
+	Slices int `json:"slices"`
+	// HistoryBytes is the size of all revisions and slices as JSON. In etcd they are
+	// about as large.
+	HistoryBytes int64 `json:"historyBytes"`
+	// Largest are the packages whose revisions are largest.
+	Largest []PackageSize `json:"largest"`
+}
+
+// PausedPackage is a package that is paused.
+type PausedPackage struct {
+	// Name is the package's.
+	Name string `json:"name"`
+
+	v1alpha1.Pause `json:",inline"`
+}
+
+// SlowRollout is how long a rollout took.
+type SlowRollout struct {
+	// Package and Revision name it.
+	Package  string `json:"package"`
+	Revision int64  `json:"revision"`
+	// Seconds is from its creation until it had been rolled out, or until now.
+	Seconds int64 `json:"seconds"`
+	// UnderWay is true while it is not rolled out.
+	UnderWay bool `json:"underWay,omitempty"`
+}
+
+// PackageSize is how large the revisions of a package are.
+type PackageSize struct {
+	// Name is the package's.
+	Name string `json:"name"`
+	// Revisions is how many it has, Bytes their size as JSON, without slices.
+	Revisions int   `json:"revisions"`
+	Bytes     int64 `json:"bytes"`
+}
+
+func (a *app) statsCommand() *cobra.Command {
+	var o outputFlag
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Count all packages by state; the slowest rollouts, pauses, size of history",
+		Long: `Show all packages of the cluster at a glance: how many are in which state, which do
+not serve, have failed or are paused and why, the rollouts that took longest, and how
+much room the history takes.
+
+Exit codes: 0; 2 usage; 6 Strata is not installed; 7 no cluster answers.
+
+Rights: list packages.strata.run and revisions.strata.run; as far as you may, list
+objectslices.strata.run.`,
+		Example: `  strata stats
+  strata stats -o jsonpath='{.states.RolledOut}'`,
+		Args: cobra.NoArgs,
+		RunE: a.run(func(ctx context.Context, _ []string) error { return a.stats(ctx, o) }),
+	}
+	addOutput(cmd, &o, outputJSON, outputYAML, outputJSONPath)
+	return cmd
+}
+
+func (a *app) stats(ctx context.Context, o outputFlag) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	packages, err := c.packages(ctx, labels.Everything())
+	if err != nil {
+		return err
+	}
+	var revisions v1alpha1.RevisionList
+	if err := c.client.List(ctx, &revisions); err != nil {
+		return c.explain("listing revisions", err)
+	}
+	s := buildStats(packages, revisions.Items, a.now())
+	if err := c.addSlices(ctx, &s); err != nil {
+		a.note("Note: the size of ObjectSlices is not counted: %s", err)
+		s.Slices = -1
+	}
+	p := a.stdout(o.value)
+	if o.isDocument() {
+		return printDocument(p, o.value, s)
+	}
+	writeStats(p, s)
+	return p.Err()
+}
+
+// addSlices adds the slices, read in parts: there may be many.
+func (c *cluster) addSlices(ctx context.Context, s *Stats) error {
+	next := ""
+	for {
+		var list v1alpha1.ObjectSliceList
+		if err := c.client.List(ctx, &list, client.Limit(100), client.Continue(next)); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			s.Slices++
+			s.HistoryBytes += sizeOf(&list.Items[i])
+		}
+		if next = list.Continue; next == "" {
+			return nil
+		}
+	}
+}
+
+// sizeOf is the size of an object as JSON.
+func sizeOf(object any) int64 {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return 0
+	}
+	return int64(len(text))
+}
+
+// mostStats is how many entries a list of Stats has.
+const mostStats = 5
+
+func buildStats(packages []v1alpha1.Package, revisions []v1alpha1.Revision, now time.Time) Stats {
+	s := Stats{
+		TypeMeta: documentType("Stats"), Packages: len(packages), States: map[string]int{}, Lifecycles: map[string]int{}, Revisions: len(revisions),
+		Unavailable: []string{}, Failed: []string{}, Paused: []PausedPackage{}, Slowest: []SlowRollout{}, Largest: []PackageSize{},
+	}
+	of := map[string][]v1alpha1.Revision{}
+	for i := range revisions {
+		of[revisions[i].Spec.Package] = append(of[revisions[i].Spec.Package], revisions[i])
+		s.Lifecycles[string(lifecycleOf(&revisions[i]))]++
+	}
+	for i := range packages {
+		p := &packages[i]
+		own := of[p.Name]
+		sortRevisions(own)
+		summary := summarisePackage(p, own)
+		s.States[summary.State]++
+		if summary.Available != string(metav1.ConditionTrue) {
+			s.Unavailable = append(s.Unavailable, p.Name)
+		}
+		if terminalReasons[summary.State] || terminalTeardowns[summary.State] {
+			s.Failed = append(s.Failed, p.Name)
+		}
+		if pause := pauseOf(p, now); pause != nil {
+			s.Paused = append(s.Paused, PausedPackage{Name: p.Name, Pause: *pause})
+		}
+		size := PackageSize{Name: p.Name, Revisions: len(own)}
+		for j := range own {
+			size.Bytes += sizeOf(&own[j])
+			s.Slowest = append(s.Slowest, rolloutOf(&own[j], summary, now)...)
+		}
+		s.HistoryBytes += size.Bytes
+		s.Largest = append(s.Largest, size)
+	}
+	slices.SortStableFunc(s.Slowest, func(a, b SlowRollout) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	slices.SortStableFunc(s.Largest, func(a, b PackageSize) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	s.Slowest = s.Slowest[:min(len(s.Slowest), mostStats)]
+	s.Largest = s.Largest[:min(len(s.Largest), mostStats)]
+	return s
+}
+
+// rolloutOf is how long the rollout of a revision took, or takes; nothing for one
+// that was given up.
+func rolloutOf(r *v1alpha1.Revision, p PackageSummary, now time.Time) []SlowRollout {
+	rollout := SlowRollout{Package: r.Spec.Package, Revision: r.Spec.Revision}
+	switch {
+	case r.Status.SucceededAt != nil:
+		rollout.Seconds = int64(r.Status.SucceededAt.Sub(r.CreationTimestamp.Time) / time.Second)
+	case r.Spec.Revision == p.TargetRevision && lifecycleOf(r) == v1alpha1.LifecycleActive:
+		rollout.Seconds, rollout.UnderWay = int64(now.Sub(r.CreationTimestamp.Time)/time.Second), true
+	default:
+		return nil
+	}
+	return []SlowRollout{rollout}
+}
+
+func writeStats(p *output.Printer, s Stats) {
+	line := func(label string, style output.Style, text string) {
+		p.Labelled(output.Span{Text: label, Style: output.Faint}, 14, output.Span{Text: text, Style: style})
+	}
+	line("packages", output.Bold, fmt.Sprint(s.Packages))
+	for _, state := range slices.Sorted(maps.Keys(s.States)) {
+		line("", stateStyle(state), fmt.Sprintf("%4d  %s", s.States[state], state))
+	}
+	if len(s.Failed) > 0 {
+		line("failed", output.Bad, some(s.Failed))
+	}
+	if len(s.Unavailable) > 0 {
+		line("not serving", output.Bad, some(s.Unavailable))
+	}
+	for _, paused := range s.Paused {
+		line("paused", output.Busy, paused.Name+": "+strings.TrimPrefix(pauseText(&paused.Pause), "paused "))
+	}
+	line("revisions", output.Bold, fmt.Sprint(s.Revisions))
+	for _, state := range slices.Sorted(maps.Keys(s.Lifecycles)) {
+		line("", output.Plain, fmt.Sprintf("%4d  %s", s.Lifecycles[state], state))
+	}
+	for _, r := range s.Slowest {
+		text := fmt.Sprintf("%s  %s revision %d", duration.HumanDuration(time.Duration(r.Seconds)*time.Second), r.Package, r.Revision)
+		if r.UnderWay {
+			text += ", under way"
+		}
+		line("slowest", output.Plain, text)
+	}
+	size := "history " + bytesText(s.HistoryBytes)
+	if s.Slices >= 0 {
+		size += ", of that " + countOf(s.Slices, "slice")
+	}
+	line("size", output.Plain, size)
+	for _, l := range s.Largest {
+		line("", output.Plain, fmt.Sprintf("%s  %s, %s", bytesText(l.Bytes), l.Name, countOf(l.Revisions, "revision")))
+	}
+}
+
+// bytesText is a size for people.
+func bytesText(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
