@@ -1,0 +1,127 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a running manager.
+type process struct {
+	command *exec.Cmd
+	ended   chan error
+}
+
+// startManager runs the manager, and returns when it acts. It dies with the context.
+func (b *bench) startManager(ctx context.Context) error {
+	kubeconfig := filepath.Join(b.work, "manager.kubeconfig")
+	if err := b.plane.WriteKubeconfig(kubeconfig, managerUser, "system:serviceaccounts", "system:serviceaccounts:strata-system"); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(b.plane.DataDir(), "logs", "strata-manager.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the manager's log: %w", err)
+	}
+	defer log.Close() // the process has its own
+	command := exec.CommandContext(ctx, b.manager, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	command.Stdout, command.Stderr = log, log
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = 15 * time.Second
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("starting the manager: %w", err)
+	}
+	b.process = &process{command: command, ended: make(chan error, 1)}
+	go func(p *process) { p.ended <- p.command.Wait() }(b.process)
+	return nil
+}
+
+// stopManager ends the manager, if it runs.
+func (b *bench) stopManager() error {
+	if b.process == nil {
+		return nil
+	}
+	p := b.process
+	b.process = nil
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stopping the manager: %w", err)
+	}
+	if err := <-p.ended; err != nil {
+		return fmt.Errorf("the manager has ended: %w: -data keeps its log", err)
+	}
+	return nil
+}
+
+// isRunning is an error when the manager has ended by itself.
+func (p *process) isRunning() error {
+	select {
+	case err := <-p.ended:
+		p.ended <- err
+		return fmt.Errorf("the manager has ended by itself (%w): -data keeps its log", errors.Join(err, os.ErrProcessDone))
+	default:
+		return nil
+	}
+}
+
+// memory is the manager's resident memory and the most that it has been, in MB
+// (1,000,000 bytes). It is not known on systems without /proc.
+func (p *process) memory() (now, peak float64, known bool) {
+	file, err := os.Open(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	if err != nil {
+		return 0, 0, false
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		kibibytes, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 64)
+		switch {
+		case err != nil:
+		case name == "VmRSS":
+			now = kibibytes * 1024 / 1e6
+		case name == "VmHWM":
+			peak = kibibytes * 1024 / 1e6
+		}
+	}
+	return now, peak, now > 0 && peak > 0
+}
+
+// cpu is how much processor time the manager has used. It is 0 on systems without
+// /proc.
+func (p *process) cpu() time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	return cpuOf(string(text))
+}
+
+// cpuOf reads the time in user and system mode from a line of /proc/PID/stat, where
+// they stand in hundredths of a second after a name in parentheses.
+func cpuOf(stat string) time.Duration {
+	_, after, _ := strings.Cut(stat, ") ")
+	columns := strings.Fields(after)
+	if len(columns) < 13 {
+		return 0
+	}
+	var used time.Duration
+	for _, column := range columns[11:13] {
+		ticks, err := strconv.ParseInt(column, 10, 64)
+		if err != nil {
+			return 0
+		}
+		used += time.Duration(ticks) * 10 * time.Millisecond
+	}
+	return used
+}
