@@ -263,6 +263,6 @@ func writeAdoption(p *output.Printer, doc Adoption) {
 		if object.Retained {
 			fate = "retained when the package goes"
 		}
-		p.Labelled(output.Span{Text: "  +", Style: output.Good}, 4, output.Span{Text: objectName(object.ObjectReference)+prefixed(" from ", object.From)+": "+fate})
+		p.Labelled(output.Span{Text: "  +", Style: output.Good}, 4, output.Span{Text: objectName(object.ObjectReference) + prefixed(" from ", object.From) + ": " + fate})
 	}
 }

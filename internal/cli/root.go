@@ -144,7 +144,7 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 		}
 	}
 	add("look", a.getCommand(), a.historyCommand(), a.treeCommand(), a.statusCommand())
-	add("look", a.waitCommand(), a.assertCommand(), a.statsCommand())
+	add("look", a.waitCommand(), a.assertCommand(), a.statsCommand(), a.reportCommand())
 	add("change", a.adoptCommand())
 	add("look", a.explainCommand(), a.eventsCommand(), a.traceCommand())
 	add("change", a.rollbackCommand())
