@@ -150,6 +150,8 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 	add("change", a.rollbackCommand())
 	add("change", a.approveCommand(), a.pauseCommand(), a.resumeCommand(), a.archiveCommand(), a.deleteCommand())
 	add("change", a.importHelmCommand())
+	add("look", a.showCommand(), a.diffCommand())
+	add("change", a.planCommand(), a.renderCommand(), a.applyCommand(), a.lintCommand())
 	add("local", a.upCommand(), a.downCommand())
 	add("", a.versionCommand(), a.optionsCommand(), a.completionCommand())
 	return root
