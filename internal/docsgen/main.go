@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/strata-run/strata/config/crd"
+	"github.com/strata-run/strata/internal/cli"
 	"github.com/strata-run/strata/internal/metrics"
 )
 
@@ -92,6 +93,11 @@ func pages(ctx context.Context) (map[string]string, error) {
 		return nil, err
 	}
 	maps.Copy(pages, commands)
+	schemas, err := schemaPages(os.DirFS("."), cli.DocumentVersion, cli.Documents())
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(pages, schemas)
 	return pages, nil
 }
 
