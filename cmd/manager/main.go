@@ -8,6 +8,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -19,6 +20,11 @@ import (
 	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/version"
 )
+
+// gcPercent lets the garbage collector come by twice as often as by default: at rest
+// the manager allocates next to nothing, so it costs no time, and memory is what a
+// cluster with many packages has to pay for. GOGC in the environment overrides it.
+const gcPercent = 50
 
 func main() {
 	if err := command().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
@@ -45,6 +51,9 @@ func command() *cobra.Command {
 			}
 			logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(verbosity)))
 			ctrl.SetLogger(logger)
+			if os.Getenv("GOGC") == "" {
+				debug.SetGCPercent(gcPercent)
+			}
 			klog.SetLogger(logger)
 			logger.Info("Starting the manager", "version", version.Get().String())
 			cluster, err := config.GetConfig()

@@ -7,10 +7,12 @@ import (
 	"maps"
 	"sync"
 	"time"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/revisions"
 )
@@ -27,7 +29,7 @@ type memory struct {
 	// own are the states of revisions that our own writes have returned.
 	own loop.OwnWrites[*v1alpha1.Revision]
 	// loaded are the contents of active revisions, which never change.
-	loaded map[types.UID]revisions.Revision
+	loaded map[types.UID]held
 	// content tells what these refer to, and what stood there.
 	content map[types.UID]identities
 	// uncollected is how long until something can be collected, 0 for nothing.
@@ -41,12 +43,49 @@ type memory struct {
 	// firstSeen and wrote space the writes of a status that only tells of progress.
 	firstSeen map[types.UID]time.Time
 	wrote     map[types.UID]time.Time
+	// leaving is since when archived revisions are being torn down.
+	leaving map[types.UID]time.Time
 	// looks are what is known of the pods of workloads that hang.
 	looks map[revisions.ObjectID]look
 	// held counts the passes in a row that were held up by what no event will tell.
 	held int
 	// conflicts counts the passes in a row that ended in nothing but conflicts.
 	conflicts int
+}
+
+// held is a loaded content. Unpacked manifests are most of what a package at rest would
+// take of the memory. Those that stand in the revision itself are kept until the garbage
+// collector comes by, as to unpack them again costs no request; those of slices and
+// Secrets are kept for as long as they are wanted.
+type held struct {
+	lasting *revisions.Revision
+	passing weak.Pointer[revisions.Revision]
+}
+
+func hold(revision *v1alpha1.Revision, loaded *revisions.Revision) held {
+	if len(content.References(revision.Spec.Phases)) > 0 {
+		return held{lasting: loaded}
+	}
+	return held{passing: weak.Make(loaded)}
+}
+
+// get is the content, nil when it has to be loaded again.
+func (h held) get() *revisions.Revision {
+	if h.lasting != nil {
+		return h.lasting
+	}
+	return h.passing.Value()
+}
+
+// hasJustBegunToLeave says whether the teardown of an archived revision may still be
+// over before anybody has to be told that it goes on.
+func (m *memory) hasJustBegunToLeave(revision *v1alpha1.Revision, now time.Time) bool {
+	since, known := m.leaving[revision.UID]
+	if !known {
+		m.leaving[revision.UID] = now
+		return true
+	}
+	return now.Sub(since) < settle
 }
 
 // silentConflicts is how many conflicts in a row are the usual races. More of them
@@ -70,8 +109,8 @@ func (m *memories) of(pkg *v1alpha1.Package) *memory {
 	known, ok := m.packages[pkg.UID]
 	if !ok {
 		known = &memory{
-			loaded: map[types.UID]revisions.Revision{}, records: map[types.UID]map[revisions.ObjectID]revisions.Record{},
-			content: map[types.UID]identities{}, digests: map[types.UID]string{}, firstSeen: map[types.UID]time.Time{}, wrote: map[types.UID]time.Time{},
+			loaded: map[types.UID]held{}, records: map[types.UID]map[revisions.ObjectID]revisions.Record{},
+			content: map[types.UID]identities{}, digests: map[types.UID]string{}, firstSeen: map[types.UID]time.Time{}, wrote: map[types.UID]time.Time{}, leaving: map[types.UID]time.Time{},
 		}
 		if m.packages == nil {
 			m.packages = map[types.UID]*memory{}
@@ -97,10 +136,11 @@ func (m *memory) forgetOthers(all []v1alpha1.Revision) {
 	// The cache may not know yet that a revision is archived: what our write has
 	// returned is kept until it does, or the revision would come to life again.
 	m.own.ForgetOthers(exists)
-	maps.DeleteFunc(m.loaded, func(uid types.UID, _ revisions.Revision) bool { return !standing[uid] })
+	maps.DeleteFunc(m.loaded, func(uid types.UID, _ held) bool { return !standing[uid] })
 	maps.DeleteFunc(m.content, func(uid types.UID, _ identities) bool { return !standing[uid] })
 	maps.DeleteFunc(m.digests, func(uid types.UID, _ string) bool { return !standing[uid] })
 	maps.DeleteFunc(m.records, func(uid types.UID, _ map[revisions.ObjectID]revisions.Record) bool { return !standing[uid] })
 	maps.DeleteFunc(m.firstSeen, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
+	maps.DeleteFunc(m.leaving, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
 	maps.DeleteFunc(m.wrote, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
 }

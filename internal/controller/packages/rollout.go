@@ -142,18 +142,20 @@ func (p *pass) judgeUnloaded() {
 	}
 }
 
-// load is a revision as the engine has it. Content never changes, so it is loaded
-// once. With an error it has no phases, and counts as one that has not succeeded.
+// load is a revision as the engine has it. Content never changes, so what was loaded
+// is used again. With an error it has no phases, and counts as one that has not succeeded.
 func (w *Worker) load(ctx context.Context, revision *v1alpha1.Revision, known *memory) (revisions.Revision, error) {
 	records := known.recordsOf(revision)
-	loaded, ok := known.loaded[revision.UID]
-	if !ok {
-		var err error
-		if loaded, err = load.Revision(ctx, w.Contents, revision); err != nil {
+	kept := known.loaded[revision.UID].get()
+	if kept == nil {
+		read, err := load.Revision(ctx, w.Contents, revision)
+		if err != nil {
 			return revisions.Revision{Number: revision.Spec.Revision, Records: records}, err
 		}
-		known.loaded[revision.UID] = loaded
+		kept = &read
+		known.loaded[revision.UID] = hold(revision, kept)
 	}
+	loaded := *kept
 	loaded.Succeeded, loaded.Records = history.Succeeded(revision), records
 	return loaded, nil
 }

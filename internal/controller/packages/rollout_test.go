@@ -146,7 +146,7 @@ func TestWorker_PersistsSuccessFirst(t *testing.T) {
 	want(t, "after a restart it goes on where it was", "objects", []string{"ConfigMap/new=b"}, l.objects())
 	writes, _ := l.since()
 	want(t, "archived first, marked as gone when it is, pruned then", "writes",
-		[]string{"archive web-1", "status web-1 Archiving", "status web-1 Archived", "patch web-1", "delete web-1"}, writes)
+		[]string{"archive web-1", "status web-1 Archived", "patch web-1", "delete web-1"}, writes)
 	want(t, "history is cut", "states", []string{"2: Active RolledOut"}, l.states())
 }
 
