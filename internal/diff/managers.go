@@ -30,7 +30,7 @@ func Managers(object *unstructured.Unstructured) []Manager {
 	for _, entry := range object.GetManagedFields() {
 		m := Manager{Name: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource, Time: entry.Time}
 		var fields map[string]any
-		if entry.FieldsV1 != nil && json.Unmarshal(entry.FieldsV1.Raw, &fields) == nil {
+		if entry.FieldsV1 != nil && json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) == nil {
 			collectFields("", fields, &m.Fields)
 		}
 		slices.Sort(m.Fields)

@@ -4,6 +4,7 @@
 package diff
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 
@@ -76,5 +77,5 @@ func redactSide(manifest, other *unstructured.Unstructured, differs string) *uns
 func sameText(a, b any) bool {
 	left, leftErr := json.Marshal(a)
 	right, rightErr := json.Marshal(b)
-	return leftErr == nil && rightErr == nil && string(left) == string(right)
+	return leftErr == nil && rightErr == nil && bytes.Equal(left, right)
 }

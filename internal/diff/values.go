@@ -242,36 +242,42 @@ func runs(was, is []string) []run {
 	if len(was) > mostAligned || len(is) > mostAligned {
 		return []run{{beforeLen: len(was), afterLen: len(is)}}
 	}
+	common := commonLengths(was, is)
+	var all []run
+	i, j := 0, 0
+	for i < len(was) || j < len(is) {
+		if i < len(was) && j < len(is) && was[i] == is[j] {
+			i, j = i+1, j+1
+			continue
+		}
+		if len(all) == 0 || all[len(all)-1].before+all[len(all)-1].beforeLen != i || all[len(all)-1].after+all[len(all)-1].afterLen != j {
+			all = append(all, run{before: i, after: j})
+		}
+		last := &all[len(all)-1]
+		if j == len(is) || i < len(was) && common[i+1][j] >= common[i][j+1] {
+			i, last.beforeLen = i+1, last.beforeLen+1
+		} else {
+			j, last.afterLen = j+1, last.afterLen+1
+		}
+	}
+	return all
+}
+
+// commonLengths are, for each pair of places, how many entries the two lists have in
+// common from there on, in order.
+func commonLengths(was, is []string) [][]int {
 	common := make([][]int, len(was)+1)
 	for i := range common {
 		common[i] = make([]int, len(is)+1)
 	}
-	for i := len(was) - 1; i >= 0; i-- {
-		for j := len(is) - 1; j >= 0; j-- {
-			if was[i] == is[j] {
+	for i, left := range slices.Backward(was) {
+		for j, right := range slices.Backward(is) {
+			if left == right {
 				common[i][j] = common[i+1][j+1] + 1
 			} else {
 				common[i][j] = max(common[i+1][j], common[i][j+1])
 			}
 		}
 	}
-	var all []run
-	i, j := 0, 0
-	for i < len(was) || j < len(is) {
-		from := run{before: i, after: j}
-		for (i < len(was) || j < len(is)) && (i == len(was) || j == len(is) || was[i] != is[j]) {
-			if j == len(is) || i < len(was) && common[i+1][j] >= common[i][j+1] {
-				i++
-			} else {
-				j++
-			}
-		}
-		if from.beforeLen, from.afterLen = i-from.before, j-from.after; from.beforeLen+from.afterLen > 0 {
-			all = append(all, from)
-		}
-		for i < len(was) && j < len(is) && was[i] == is[j] {
-			i, j = i+1, j+1
-		}
-	}
-	return all
+	return common
 }

@@ -192,8 +192,7 @@ func (c *checking) load(ctx context.Context, phases []render.Phase) (revisions.R
 		c.add(CodeInvalid, "", err.Error(), "correct the manifest", chart.Located{})
 		return loaded, false
 	}
-	var unusable *revisions.ValidationError
-	if errors.As(loaded.Validate(), &unusable) {
+	if unusable, ok := errors.AsType[*revisions.ValidationError](loaded.Validate()); ok {
 		for _, violation := range unusable.Violations {
 			c.add(CodeInvalid, "", violation, "correct the manifest", chart.Located{})
 		}
@@ -204,29 +203,31 @@ func (c *checking) load(ctx context.Context, phases []render.Phase) (revisions.R
 // checkProbes looks at which objects the probes judge, and what they cost.
 func (c *checking) checkProbes(placed []*unstructured.Unstructured, loaded revisions.Revision) {
 	for i, probe := range c.in.Probes {
-		selected := 0
-		for _, object := range placed {
-			if yes, err := load.Selects(probe.Selector, object); err == nil && yes {
-				selected++
-			}
+		selects := func(object *unstructured.Unstructured) bool {
+			yes, err := load.Selects(probe.Selector, object)
+			return err == nil && yes
 		}
-		if selected == 0 {
+		if !slices.ContainsFunc(placed, selects) {
 			c.add(CodeProbeIdle, "", fmt.Sprintf("spec.probes[%d] (probe %s) selects no object of the content", i, probe.Name), "correct its selector", chart.Located{})
 		}
 	}
 	for _, phase := range loaded.Phases {
 		for _, object := range phase.Objects {
-			id := revisions.IDOf(object.Manifest)
-			if object.Probe == nil && !isBuiltin(id.Group) {
-				c.add(CodeNoProbe, id.String(), fmt.Sprintf("nobody can say when %s is ready", id), "add a probe for its kind", c.at(object.Manifest))
-				continue
-			}
-			if len(c.in.Probes) == 0 || object.Probe == nil {
-				continue
-			}
-			if result := object.Probe.Probe(object.Manifest); result.Status == probes.Unknown && isCostly(result.Message) {
-				c.add(CodeProbeCost, id.String(), fmt.Sprintf("the probes of %s: %s", id, result.Message), "make the expression cheaper", c.at(object.Manifest))
-			}
+			c.checkProbe(object)
+		}
+	}
+}
+
+// checkProbe looks at what judges one object.
+func (c *checking) checkProbe(object revisions.Object) {
+	id := revisions.IDOf(object.Manifest)
+	switch {
+	case object.Probe == nil && !isBuiltin(id.Group):
+		c.add(CodeNoProbe, id.String(), fmt.Sprintf("nobody can say when %s is ready", id), "add a probe for its kind", c.at(object.Manifest))
+	case object.Probe == nil, len(c.in.Probes) == 0:
+	default:
+		if result := object.Probe.Probe(object.Manifest); result.Status == probes.Unknown && isCostly(result.Message) {
+			c.add(CodeProbeCost, id.String(), fmt.Sprintf("the probes of %s: %s", id, result.Message), "make the expression cheaper", c.at(object.Manifest))
 		}
 	}
 }

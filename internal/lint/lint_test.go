@@ -5,6 +5,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,10 +60,8 @@ func revisionOf(t *testing.T, in Input) *revisions.Revision {
 func TestCheck(t *testing.T) {
 	serves := func(kinds ...string) func(schema.GroupVersionKind) plain.Scope {
 		return func(gvk schema.GroupVersionKind) plain.Scope {
-			for _, kind := range kinds {
-				if gvk.Kind == kind {
-					return plain.ScopeNamespaced
-				}
+			if slices.Contains(kinds, gvk.Kind) {
+				return plain.ScopeNamespaced
 			}
 			return plain.ScopeUnknown
 		}

@@ -69,8 +69,7 @@ func (p Plan) Blocked() bool { return p.Invalid != "" || len(p.Findings) > 0 }
 // it has no UID then. The line is the package's without the revision.
 func (p Planner) Plan(ctx context.Context, pkg *v1alpha1.Package, line history.Line, next *v1alpha1.Revision) (Plan, error) {
 	target, err := load.Revision(ctx, p.Stored, next)
-	var invalid *load.InvalidError
-	if errors.As(err, &invalid) {
+	if _, ok := errors.AsType[*load.InvalidError](err); ok {
 		return Plan{Invalid: err.Error()}, nil
 	}
 	if err != nil {
@@ -87,9 +86,8 @@ func (p Planner) Plan(ctx context.Context, pkg *v1alpha1.Package, line history.L
 	if ctx.Err() != nil {
 		return plan, ctx.Err()
 	}
-	var unusable *revisions.ValidationError
 	var unknown *revisions.UnknownKindError
-	if errors.As(err, &unusable) {
+	if unusable, ok := errors.AsType[*revisions.ValidationError](err); ok {
 		plan.Invalid = strings.Join(unusable.Violations, "; ")
 	} else if errors.As(err, &unknown) && !result.Target.Phases[0].Reached {
 		plan.Invalid = err.Error()

@@ -104,14 +104,14 @@ func encodeStringData(object *unstructured.Unstructured) error {
 	plain, found, err := unstructured.NestedStringMap(object.Object, "stringData")
 	if err != nil {
 		// The error would quote the value.
-		return fmt.Errorf("Secret %s/%s: stringData holds something other than text", object.GetNamespace(), object.GetName())
+		return fmt.Errorf("reading Secret %s/%s: stringData holds something other than text", object.GetNamespace(), object.GetName())
 	}
 	if !found {
 		return nil
 	}
 	data, _, err := unstructured.NestedStringMap(object.Object, "data")
 	if err != nil {
-		return fmt.Errorf("Secret %s/%s: data holds something other than text", object.GetNamespace(), object.GetName())
+		return fmt.Errorf("reading Secret %s/%s: data holds something other than text", object.GetNamespace(), object.GetName())
 	}
 	if data == nil {
 		data = map[string]string{}

@@ -4,6 +4,7 @@
 package plain
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -16,9 +17,7 @@ import (
 
 func object(apiVersion, kind, name string, fields map[string]any) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}}
-	for key, value := range fields {
-		o.Object[key] = value
-	}
+	maps.Copy(o.Object, fields)
 	return o
 }
 
