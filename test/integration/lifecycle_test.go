@@ -237,7 +237,8 @@ func TestHistoryLimitZero(t *testing.T) {
 	if len(names) != 1 || names[0] != v1alpha1.RevisionName(pkg.Name, 2) {
 		t.Errorf("the revisions are %v, want the current one alone", names)
 	}
-	if status := getPackage(t, pkg.Name).Status; status.HighestRevision != 2 || status.CurrentRevision != 2 {
-		t.Errorf("the highest revision is %d and the current one %d, want 2", status.HighestRevision, status.CurrentRevision)
-	}
+	planetest.Eventually(t, "the package to say so", func() (bool, error) {
+		status := getPackage(t, pkg.Name).Status
+		return status.HighestRevision == 2 && status.CurrentRevision == 2, fmt.Errorf("the highest revision is %d and the current one %d, want 2", status.HighestRevision, status.CurrentRevision)
+	})
 }
