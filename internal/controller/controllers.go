@@ -121,6 +121,7 @@ func dropHistory(meter *metrics.Metrics) toolscache.TransformFunc {
 			if revision.Status.ArchivedAt != nil {
 				revision.Spec.Phases, revision.Spec.Probes = content.OnlyReferences(revision.Spec.Phases), nil
 			}
+			compact(revision)
 		}
 		return object, nil
 	}
