@@ -121,6 +121,9 @@ func checkOf(a Assert) (check, error) {
 }
 
 func checkRolledOut(m moment) finding {
+	if m.revision == nil {
+		return found(notReached, "the revision does not exist yet")
+	}
 	verdict, message := judge(m.pkg, m.revision)
 	if verdict == VerdictRolledOut {
 		return found(isTrue, "revision %d is rolled out", m.revision.Spec.Revision)

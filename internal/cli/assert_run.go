@@ -107,6 +107,10 @@ func (r *assertRun) step(ctx context.Context) (bool, error) {
 	m := r.moment(ctx)
 	line := lineOf(m.pkg, m.revisions)
 	verdict, _ := judge(m.pkg, line.Target)
+	if m.revision == nil && r.revision != 0 {
+		// That an older one has failed says nothing about the one that is to come.
+		verdict = VerdictInProgress
+	}
 	if r.tell != nil {
 		r.tell(buildStatus(m.view))
 	}
@@ -234,7 +238,10 @@ func (r *assertRun) report() AssertReport {
 	case r.lost:
 		report.ExitCode = CodeUnreachable
 	case r.revision != 0 && m.revision == nil && report.ExitCode != CodeSuperseded:
-		report.ExitCode, report.Message = CodeNotFound, fmt.Sprintf("package %s has no revision %d", r.name, r.revision)
+		report.Message = fmt.Sprintf("it has no revision %d", r.revision)
+		if report.ExitCode == CodeFalse {
+			report.ExitCode = CodeNotFound
+		}
 	}
 	return report
 }

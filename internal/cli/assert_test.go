@@ -247,6 +247,11 @@ func TestWait(t *testing.T) {
 		w.becomes("rolled_back")
 		w.ends(CodeOK)
 	})
+	t.Run("RevisionToCome", func(t *testing.T) {
+		w := newTerminal(t, fixtureNamed(t, "collision")).begin("wait", fixturePackage, "--revision", "4", "--timeout", "300ms")
+		w.sees("it has no revision 4")
+		w.ends(CodeTimeout)
+	})
 	t.Run("NotFound", func(t *testing.T) {
 		newTerminal(t, nil).begin("wait", fixturePackage).ends(CodeNotFound)
 	})

@@ -57,9 +57,10 @@ and their claims, and what has the annotation helm.sh/resource-policy: keep) sta
 With --cascade=orphan all of them stay and are released.
 
 What goes and what stays is shown first, and has to be confirmed. Where data would
-be lost that no revision can bring back (custom resources of definitions that go,
-what lives in namespaces that go, volumes) the name of the package has to be typed,
-or given with --allow-data-loss. --dry-run=client shows it and deletes nothing.
+be lost that no revision can bring back (what lives in namespaces that go, volumes
+and their claims) the name of the package has to be typed, or given with
+--allow-data-loss. Custom resources are not deleted: a definition that goes waits
+until somebody has deleted them. --dry-run=client shows it and deletes nothing.
 
 Exit codes: 0 the deletion is under way, with --wait: done; 2 usage; 3 with --wait:
 the teardown is stuck; 4 with --wait: the time was over; 5 it was replaced
@@ -199,7 +200,7 @@ func (c *cluster) dataWith(ctx context.Context, ref v1alpha1.ObjectReference) []
 
 // customResources counts those of a definition.
 func (c *cluster) customResources(ctx context.Context, ref v1alpha1.ObjectReference) risk {
-	found := risk{DataAtRisk: DataAtRisk{Object: ref, What: ref.Name, Count: -1}}
+	found := risk{DataAtRisk: DataAtRisk{Object: ref, What: ref.Name, Count: -1, Protected: true}}
 	definition := &unstructured.Unstructured{}
 	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: ref.Group, Version: "v1", Kind: ref.Kind})
 	if err := c.client.Get(ctx, client.ObjectKey{Name: ref.Name}, definition); err != nil {
@@ -241,14 +242,15 @@ func (c *cluster) count(ctx context.Context, kind schema.GroupVersionKind, names
 
 // confirmDeletion asks, and has the package's name typed where data is lost.
 func (a *app) confirmDeletion(o deleteOptions, d Deletion) error {
-	if len(d.AtRisk) == 0 || o.isDry() || o.allowLoss == d.Package {
+	lost := d.lost()
+	if len(lost) == 0 || o.isDry() || o.allowLoss == d.Package {
 		return a.ask(o.writeFlags, "Go on?")
 	}
 	if o.allowLoss != "" {
 		return exitf(CodeUsage, "flag --allow-data-loss: is %q, and the package is %s", o.allowLoss, d.Package)
 	}
 	if !a.isTerminal(a.In) {
-		return exitf(CodeUsage, "data would be lost (%s): give --allow-data-loss=%s to lose it, --cascade=orphan to keep every object, or --dry-run=client to look only", riskText(d.AtRisk[0]), d.Package)
+		return exitf(CodeUsage, "data would be lost (%s): give --allow-data-loss=%s to lose it, --cascade=orphan to keep every object, or --dry-run=client to look only", riskText(lost[0]), d.Package)
 	}
 	answer, err := a.prompt(fmt.Sprintf("Data is lost that no revision can bring back. Type the package's name (%s) to go on: ", d.Package))
 	if err != nil {

@@ -33,7 +33,7 @@ type Deletion struct {
 	// Retain are the objects that stay on purpose.
 	Retain []DoomedObject `json:"retain"`
 	// AtRisk is what is lost with the objects that are deleted, and that no
-	// revision can bring back.
+	// revision can bring back; what is protected has to be deleted by hand first.
 	AtRisk []DataAtRisk `json:"atRisk"`
 	// Unknown says what could not be looked at.
 	Unknown []string `json:"unknown,omitempty"`
@@ -63,6 +63,9 @@ type DataAtRisk struct {
 	What string `json:"what"`
 	// Count is how many; -1 when they could not be counted.
 	Count int64 `json:"count"`
+	// Protected is true for what is not lost: the teardown waits until somebody has
+	// deleted it.
+	Protected bool `json:"protected,omitempty"`
 }
 
 // buildDeletion sorts what a package has in place into what goes and what stays.
@@ -74,6 +77,9 @@ func buildDeletion(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, held sl
 	orphan := cascade == cascadeOrphan || pkg.Spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan
 	seen := map[identity]bool{}
 	for _, r := range lineOf(pkg, revisions).Standing() {
+		if lifecycleOf(r) == v1alpha1.LifecycleArchived {
+			continue // what only it contains is being deleted already
+		}
 		known := map[identity]placeOf{}
 		for i, items := range itemsOf(r, held) {
 			for _, it := range items {
@@ -125,10 +131,15 @@ func isRetainedKind(ref v1alpha1.ObjectReference) bool {
 
 // writeDeletion writes what goes and what stays.
 func writeDeletion(p *output.Printer, d Deletion) {
-	if len(d.AtRisk) > 0 {
+	for _, risk := range d.AtRisk {
+		if risk.Protected {
+			p.Wrapped("", output.Busy, "Held up by "+riskText(risk)+": they are not deleted, and the package does not go before somebody has deleted them.")
+		}
+	}
+	if lost := d.lost(); len(lost) > 0 {
 		p.Line(output.Span{Text: "Data that is lost:", Style: output.Bad})
-		for _, risk := range d.AtRisk {
-			p.Wrapped("  ! ", output.Bad, riskText(risk))
+		for _, risk := range lost {
+			p.Labelled(output.Span{Text: "  !", Style: output.Bad}, 4, output.Span{Text: riskText(risk), Style: output.Bad})
 		}
 	}
 	list := func(title, sign string, style output.Style, objects []DoomedObject) {
@@ -156,6 +167,11 @@ func writeDeletion(p *output.Printer, d Deletion) {
 	if d.Front != "" {
 		p.Wrapped("Note: ", output.Plain, fmt.Sprintf("the front %s makes the package again as long as its custom resource exists: delete that instead to be rid of it.", d.Front))
 	}
+}
+
+// lost is what the deletion destroys.
+func (d *Deletion) lost() []DataAtRisk {
+	return slices.DeleteFunc(slices.Clone(d.AtRisk), func(r DataAtRisk) bool { return r.Protected })
 }
 
 func riskText(r DataAtRisk) string {
