@@ -45,8 +45,10 @@ func (o *applyOptions) validate() error {
 	case len(o.reason) > 1024:
 		return exitf(CodeUsage, "flag --reason: has %d bytes, and at most 1024 can be kept", len(o.reason))
 	}
-	_, err := o.account()
-	return err
+	if _, _, ok := cutTwo(o.serviceAccount); o.serviceAccount != "" && !ok {
+		return exitf(CodeUsage, "flag --service-account: %q is not NAMESPACE/NAME", o.serviceAccount)
+	}
+	return nil
 }
 
 func (a *app) applyCommand() *cobra.Command {
@@ -80,7 +82,7 @@ manager's namespace.`,
 			return a.apply(ctx, o, packageName(args[0]))
 		}),
 	}
-	o.writeFlags.add(cmd)
+	o.add(cmd)
 	o.source.add(cmd)
 	addManagerNamespace(cmd, &o.managerNamespace)
 	f := cmd.Flags()
@@ -112,15 +114,12 @@ type Applied struct {
 }
 
 // account is the ServiceAccount for a new package, nil for none.
-func (o *applyOptions) account() (*v1alpha1.ServiceAccountReference, error) {
-	if o.serviceAccount == "" {
-		return nil, nil
-	}
+func (o *applyOptions) account() *v1alpha1.ServiceAccountReference {
 	namespace, name, ok := cutTwo(o.serviceAccount)
 	if !ok {
-		return nil, exitf(CodeUsage, "flag --service-account: %q is not NAMESPACE/NAME", o.serviceAccount)
+		return nil
 	}
-	return &v1alpha1.ServiceAccountReference{Namespace: namespace, Name: name}, nil
+	return &v1alpha1.ServiceAccountReference{Namespace: namespace, Name: name}
 }
 
 func (a *app) apply(ctx context.Context, o applyOptions, name string) error {
@@ -139,7 +138,7 @@ func (a *app) apply(ctx context.Context, o applyOptions, name string) error {
 		return err
 	}
 	if proposed.pkg.Spec.ServiceAccount == nil && !proposed.exists {
-		proposed.pkg.Spec.ServiceAccount, _ = o.account() // checked with the options
+		proposed.pkg.Spec.ServiceAccount = o.account()
 	}
 	doc := Applied{TypeMeta: documentType("Applied"), Package: name, DryRun: o.dryRun, Plan: planDocument(proposed)}
 	doc.Target = doc.Plan.FromRevision

@@ -92,26 +92,8 @@ patch the objects.`,
 		Example: `  strata diff istiod-openshift-gateway 1 2
   strata diff istiod-openshift-gateway --live
   strata diff web 3 4 -o unified --object deployment/web`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 3 {
-				return fmt.Errorf("a package and two revisions: %s is one too many", args[3])
-			}
-			for _, arg := range args[min(len(args), 1):] {
-				if _, err := revisionNumber(arg); err != nil {
-					return err
-				}
-			}
-			return onePackage(cmd, args[:min(len(args), 1)])
-		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			switch len(args) {
-			case 0:
-				return a.completePackages(1)(cmd, args, prefix)
-			case 1, 2:
-				return a.completeRevisions(cmd, args, prefix)
-			}
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		},
+		Args:              packageAndTwoRevisions,
+		ValidArgsFunction: a.completeContents(2),
 		RunE: a.run(func(ctx context.Context, args []string) error {
 			if err := o.validate(args); err != nil {
 				return err
@@ -130,6 +112,33 @@ patch the objects.`,
 	f.IntVar(&o.context, "context-lines", 3, "with -o unified: how many lines of context")
 	addManagerNamespace(cmd, &o.managerNamespace)
 	return cmd
+}
+
+// packageAndTwoRevisions is the check of a command that takes a package and up to two
+// revisions.
+func packageAndTwoRevisions(cmd *cobra.Command, args []string) error {
+	if len(args) > 3 {
+		return fmt.Errorf("a package and two revisions: %s is one too many", args[3])
+	}
+	for _, arg := range args[min(len(args), 1):] {
+		if _, err := revisionNumber(arg); err != nil {
+			return err
+		}
+	}
+	return onePackage(cmd, args[:min(len(args), 1)])
+}
+
+// completeContents completes a package and then as many revisions of it as are given.
+func (a *app) completeContents(revisions int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		switch {
+		case len(args) == 0:
+			return a.completePackages(1)(cmd, args, prefix)
+		case len(args) <= revisions:
+			return a.completeRevisions(cmd, args, prefix)
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // errorIsTwo makes every error but a difference one of code 2, as 1 says that there are

@@ -4,8 +4,8 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -156,15 +156,15 @@ func summaryOf(doc Diff) string {
 	for i := range doc.Objects {
 		counts[doc.Objects[i].Difference]++
 	}
-	text := ""
+	var parts []string
 	for _, w := range differenceWords {
 		if n := counts[w.difference]; n > 0 {
-			text += fmt.Sprintf("%d %s, ", n, w.word)
+			parts = append(parts, fmt.Sprintf("%d %s", n, w.word))
 		}
 	}
-	text += fmt.Sprintf("%d the same", doc.Same)
+	same := fmt.Sprintf("%d the same", doc.Same)
 	if doc.Ignored > 0 {
-		text += fmt.Sprintf(" (%d of them differ in labels that do not count: --noise shows them)", doc.Ignored)
+		same += fmt.Sprintf(" (%d of them differ in labels that do not count: --noise shows them)", doc.Ignored)
 	}
-	return cmp.Or(text, "nothing to compare")
+	return strings.Join(append(parts, same), ", ")
 }

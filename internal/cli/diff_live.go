@@ -66,11 +66,11 @@ func (a *app) liveDiff(ctx context.Context, c *cluster, o diffOptions, pkg *v1al
 		if err != nil {
 			return doc, err
 		}
-		switch {
-		case object.Difference == "":
+		switch object.Difference {
+		case "":
 			doc.Same++
 			continue
-		case object.Difference == differenceForeign:
+		case differenceForeign:
 			doc.Same++
 		default:
 			doc.Different = true
@@ -110,20 +110,28 @@ func driftOf(tried *plan.Tried, o diffOptions, revision int64) (DiffObject, erro
 	object := DiffObject{Phase: tried.Phase, ObjectReference: v1alpha1.ObjectReference{
 		Group: result.ID.Group, Version: result.Version, Kind: result.ID.Kind, Namespace: result.ID.Namespace, Name: result.ID.Name,
 	}}
-	switch {
-	case result.Err != nil:
-		object.Difference, object.Message = differenceUnknown, result.Err.Error()
-		return object, nil
-	case result.Action == revisions.ActionCollision:
-		object.Difference, object.Message = differenceCollides, result.Reason
-		return object, nil
-	case tried.Live == nil:
-		object.Difference, object.Message = differenceMissing, result.Waiting
-	case result.Waiting != "" && tried.Applied == nil:
-		object.Difference, object.Message = differenceUnknown, result.Waiting
+	if object.Difference, object.Message = lookOf(tried); object.Difference != "" && object.Difference != differenceMissing {
 		return object, nil
 	}
-	return object, compareLive(&object, tried, o, revision)
+	err := compareLive(&object, tried, o, revision)
+	return object, err
+}
+
+// lookOf is what can be said of an object without comparing it. One that cannot be tried
+// out does not keep the others from being compared.
+func lookOf(tried *plan.Tried) (difference, message string) {
+	result := &tried.Result
+	switch {
+	case result.Err != nil:
+		return differenceUnknown, result.Err.Error()
+	case result.Action == revisions.ActionCollision:
+		return differenceCollides, result.Reason
+	case tried.Live == nil:
+		return differenceMissing, result.Waiting
+	case result.Waiting != "" && tried.Applied == nil:
+		return differenceUnknown, result.Waiting
+	}
+	return "", ""
 }
 
 // compareLive fills in what an apply would change, and what others have set.

@@ -157,22 +157,8 @@ func (a *app) lint(ctx context.Context, o lintOptions) error {
 	if err := a.readLocated(o, &in); err != nil {
 		return err
 	}
-	if o.live || o.against != "" {
-		c, err := a.connect()
-		if err != nil {
-			return err
-		}
-		if o.live {
-			if err := c.servesAnything(); err != nil {
-				return err
-			}
-			in.Scope = c.scope
-		}
-		if o.against != "" {
-			if err := c.readAgainst(ctx, o, &in); err != nil {
-				return err
-			}
-		}
+	if err := a.askCluster(ctx, o, &in); err != nil {
+		return err
 	}
 	findings, err := lint.Check(ctx, in)
 	if err != nil {
@@ -190,6 +176,27 @@ func (a *app) lint(ctx context.Context, o lintOptions) error {
 		return &ExitError{Code: CodeFalse}
 	}
 	return nil
+}
+
+// askCluster reads what only a cluster knows, as far as it was asked for.
+func (a *app) askCluster(ctx context.Context, o lintOptions, in *lint.Input) error {
+	if !o.live && o.against == "" {
+		return nil
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	if o.live {
+		if err := c.servesAnything(); err != nil {
+			return err
+		}
+		in.Scope = c.scope
+	}
+	if o.against == "" {
+		return nil
+	}
+	return c.readAgainst(ctx, o, in)
 }
 
 // readLocated reads what is checked, with the places where it stands. What a chart

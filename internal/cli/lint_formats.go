@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -112,16 +113,16 @@ func writeLintJUnit(w io.Writer, report LintReport) error {
 	suite := junitSuite{Name: "strata lint", Time: "0.000"}
 	for _, rule := range lint.Rules() {
 		c := junitCase{Name: rule.Code + " " + rule.Name, Class: "strata.lint", Time: "0.000"}
-		text := ""
+		var lines []string
 		for i := range report.Findings {
 			if f := &report.Findings[i]; f.Code == rule.Code {
-				text += output.Clean(placeText(f)+f.Message+": "+f.Remedy) + "\n"
+				lines = append(lines, output.Clean(placeText(f)+f.Message+": "+f.Remedy))
 			}
 		}
 		suite.Tests++
-		if text != "" && rule.Severity.AtLeast(lint.Severity(report.Threshold)) {
+		if len(lines) > 0 && rule.Severity.AtLeast(lint.Severity(report.Threshold)) {
 			suite.Failures++
-			c.Failure = &junitOutcome{Message: rule.Summary, Text: text}
+			c.Failure = &junitOutcome{Message: rule.Summary, Text: strings.Join(lines, "\n")}
 		}
 		suite.Cases = append(suite.Cases, c)
 	}

@@ -47,17 +47,9 @@ kind Secret, to get Secrets in the manager's namespace.`,
 		Example: `  strata show istiod-openshift-gateway
   strata show istiod-openshift-gateway 2 --object deployment/istiod
   strata show web 3 -o json | jq '.phases[].name'`,
-		Args: packageAndRevision,
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			switch len(args) {
-			case 0:
-				return a.completePackages(1)(cmd, args, prefix)
-			case 1:
-				return a.completeRevisions(cmd, args, prefix)
-			}
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: a.run(func(ctx context.Context, args []string) error { return a.show(ctx, o, args) }),
+		Args:              packageAndRevision,
+		ValidArgsFunction: a.completeContents(1),
+		RunE:              a.run(func(ctx context.Context, args []string) error { return a.show(ctx, o, args) }),
 	}
 	addOutput(cmd, &o.output, outputJSON, outputYAML, outputName, outputJSONPath)
 	cmd.Flags().StringVar(&o.object, "object", "", "only the object KIND/NAME, such as deployment/istiod or configmap/istio-system/istio")

@@ -5,7 +5,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -159,41 +158,48 @@ func truncate(text string, most int) string {
 // in the order of their names.
 func manifestFiles(paths []string, stdin io.Reader) ([]manifestFile, error) {
 	var files []manifestFile
-	add := func(name string, data []byte) error {
-		if len(data) > largestFile {
-			return exitf(CodeTerminal, "%s has more than %d bytes", name, largestFile)
-		}
-		files = append(files, manifestFile{name: name, data: data})
-		return nil
-	}
 	for _, path := range paths {
+		var more []manifestFile
+		var err error
 		if path == "-" {
-			data, err := io.ReadAll(io.LimitReader(stdin, largestFile+1))
-			if err != nil {
-				return nil, exitf(CodeUsage, "reading stdin: %w", err)
-			}
-			if err := add("stdin", data); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || name != path && !slices.Contains(manifestEndings, filepath.Ext(name)) {
-				return err
-			}
-			data, err := os.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			return add(name, data)
-		})
-		var exit *ExitError
-		if err != nil && !errors.As(err, &exit) {
-			err = exitf(CodeUsage, "flag --filename: %w", err)
+			more, err = readStdin(stdin)
+		} else {
+			more, err = readBelow(path)
 		}
 		if err != nil {
 			return nil, err
 		}
+		files = append(files, more...)
+	}
+	for _, file := range files {
+		if len(file.data) > largestFile {
+			return nil, exitf(CodeTerminal, "%s has more than %d bytes", file.name, largestFile)
+		}
+	}
+	return files, nil
+}
+
+func readStdin(stdin io.Reader) ([]manifestFile, error) {
+	data, err := io.ReadAll(io.LimitReader(stdin, largestFile+1))
+	if err != nil {
+		return nil, exitf(CodeUsage, "reading stdin: %w", err)
+	}
+	return []manifestFile{{name: "stdin", data: data}}, nil
+}
+
+// readBelow reads a file, or the manifests of a folder.
+func readBelow(path string) ([]manifestFile, error) {
+	var files []manifestFile
+	err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || name != path && !slices.Contains(manifestEndings, filepath.Ext(name)) {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		files = append(files, manifestFile{name: name, data: data})
+		return err
+	})
+	if err != nil {
+		return nil, exitf(CodeUsage, "flag --filename: %w", err)
 	}
 	return files, nil
 }

@@ -114,11 +114,10 @@ func (r *reader) read(ctx context.Context, revision *v1alpha1.Revision) (storedC
 		all.phases = append(all.phases, stored)
 		digests = append(digests, own)
 	}
-	if all.unread = joinOnce(errs); all.unread != nil {
-		return all, nil
-	}
 	var err error
-	all.digest, err = content.Digest(revision.Spec.Phases, digests, revision.Spec.Probes)
+	if all.unread = joinOnce(errs); all.unread == nil {
+		all.digest, err = content.Digest(revision.Spec.Phases, digests, revision.Spec.Probes)
+	}
 	return all, err
 }
 
@@ -150,7 +149,7 @@ func (r *reader) object(ctx context.Context, object v1alpha1.Object) (StoredObje
 			return stored, "", err
 		}
 		if int(object.Secret.Index) >= len(held) {
-			return stored, "", fmt.Errorf("Secret %s holds %d manifests, and number %d is asked for", object.Secret.Name, len(held), object.Secret.Index)
+			return stored, "", fmt.Errorf("reading Secret %s: it holds %d manifests, and number %d is asked for", object.Secret.Name, len(held), object.Secret.Index)
 		}
 		sealed := held[object.Secret.Index]
 		stored.Manifest = sealed.Manifest.Object
@@ -190,7 +189,7 @@ func (r *reader) secret(ctx context.Context, name string) ([]content.Sealed, err
 	}
 	held, err := r.contents.Secret(ctx, name)
 	if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("Secret %s/%s holds manifests of kind Secret, and you may not read it", r.contents.Namespace, name)
+		return nil, fmt.Errorf("reading Secret %s/%s, which holds manifests of kind Secret: you may not read it", r.contents.Namespace, name)
 	}
 	return held, err
 }
