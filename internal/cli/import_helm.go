@@ -110,7 +110,7 @@ the release's Secrets, patch or delete them.`,
 }
 
 func (o *importHelmOptions) addFlags(cmd *cobra.Command) {
-	o.writeFlags.add(cmd)
+	o.add(cmd)
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the namespace of the release; empty is that of the kubeconfig's context")
 	cmd.Flags().StringVar(&o.pkg, "package", "", "the name of the package; empty is that of the release")
 	cmd.Flags().StringVar(&o.secrets, "release-secrets", o.secrets, "what becomes of the Secrets that Helm keeps the release in: keep, handover or delete")
