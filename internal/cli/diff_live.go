@@ -167,10 +167,26 @@ func compareLive(object *DiffObject, tried *plan.Tried, o diffOptions, revision 
 			return err
 		}
 	}
+	object.NotOurs = withoutChanged(object.NotOurs, object.Fields)
 	if object.Difference == "" && len(object.NotOurs) > 0 {
 		object.Difference = differenceForeign
 	}
 	return nil
+}
+
+// withoutChanged leaves out what is told as a change of a field of ours.
+func withoutChanged(foreign []ForeignFields, changed []DiffField) []ForeignFields {
+	var rest []ForeignFields
+	for _, f := range foreign {
+		before := len(f.Fields)
+		f.Fields = slices.DeleteFunc(f.Fields, func(field string) bool {
+			return slices.ContainsFunc(changed, func(c DiffField) bool { return c.Path == field })
+		})
+		if f.Count -= before - len(f.Fields); f.Count > 0 {
+			rest = append(rest, f)
+		}
+	}
+	return rest
 }
 
 // serverFields are metadata that the API server sets.

@@ -14,6 +14,13 @@
 //	package + revisions ──► document ──► output: text, or JSON and YAML
 //	   (load.go, follow.go)   (pure)
 //
+// [Documents] lists every document; their JSON Schemas in docs/reference/schemas are
+// made from the types and their comments.
+//
+// What manifests or a chart make is read in source.go, packed as the fronts pack it,
+// and planned by internal/plan, which apply shows before it writes. What a revision
+// holds is read back in stored.go.
+//
 // What every command keeps to:
 //
 //   - stdout is data, stderr is progress and notes.
