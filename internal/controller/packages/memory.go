@@ -9,6 +9,7 @@ import (
 	"time"
 	"weak"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -118,6 +119,20 @@ func (m *memories) of(pkg *v1alpha1.Package) *memory {
 		m.packages[pkg.UID] = known
 	}
 	return known
+}
+
+// seen takes in that the cache has a state of a revision.
+func (m *memories) seen(revision *v1alpha1.Revision) {
+	owner := metav1.GetControllerOf(revision)
+	if owner == nil {
+		return
+	}
+	m.lock.Lock()
+	known := m.packages[owner.UID]
+	m.lock.Unlock()
+	if known != nil {
+		known.own.Newest(revision)
+	}
 }
 
 func (m *memories) forget(uid types.UID) {

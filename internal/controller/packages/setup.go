@@ -45,7 +45,7 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes *Ch
 	err := bld.
 		Named("package").
 		For(&v1alpha1.Package{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizing))).
-		Watches(&v1alpha1.Revision{}, byPackage, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.Revision{}, byPackage, builder.WithPredicates(worker.caughtUp())).
 		WatchesRawSource(changes.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: loop.RateLimiter()}).
 		Complete(&loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: mgr.GetClient(), Worker: worker, Missing: worker.Strays, Wrote: worker.wrote})
@@ -53,6 +53,18 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes *Ch
 		return fmt.Errorf("setting up the package loop: %w", err)
 	}
 	return nil
+}
+
+// caughtUp lets through what changes a revision's spec. From every news of one the
+// memory learns that the cache has our own writes, so that it need not keep them: after
+// a rollout no pass comes by to tell.
+func (w *Worker) caughtUp() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		if revision, ok := e.ObjectNew.(*v1alpha1.Revision); ok {
+			w.memory.seen(revision)
+		}
+		return predicate.GenerationChangedPredicate{}.Update(e)
+	}}
 }
 
 // finalizing lets through the deletion of a package, and changes of its finalizers
