@@ -224,6 +224,8 @@ func (i *Informers) trim(gvk schema.GroupVersionKind) cache.TransformFunc {
 			}
 			whole = &unstructured.Unstructured{Object: content}
 			whole.SetGroupVersionKind(gvk)
+			// No probe looks at it, and no decision needs its age.
+			unstructured.RemoveNestedField(whole.Object, "metadata", "creationTimestamp")
 		default:
 			return object, nil
 		}

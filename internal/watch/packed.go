@@ -40,13 +40,18 @@ func pack(object *unstructured.Unstructured, label string) (*packed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("packing %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
-	return &packed{
-		namespace: unique.Make(object.GetNamespace()).Value(),
-		// The object was decoded from a larger text, which would be kept with its parts.
-		name: strings.Clone(object.GetName()), uid: strings.Clone(string(object.GetUID())), version: strings.Clone(object.GetResourceVersion()),
-		label: unique.Make(object.GetLabels()[label]), key: unique.Make(label),
-		data: string(data),
-	}, nil
+	p := &packed{data: string(data), label: unique.Make(object.GetLabels()[label]), key: unique.Make(label)}
+	p.namespace = unique.Make(object.GetNamespace()).Value()
+	p.name, p.uid, p.version = p.part(object.GetName()), p.part(string(object.GetUID())), p.part(object.GetResourceVersion())
+	return p, nil
+}
+
+// part is a text of the object, without memory of its own where the JSON contains it.
+func (p *packed) part(text string) string {
+	if at := strings.Index(p.data, text); at >= 0 {
+		return p.data[at : at+len(text)]
+	}
+	return strings.Clone(text)
 }
 
 // GetObjectMeta is what informers and their handlers ask for, and nothing else of

@@ -62,6 +62,7 @@ func TestPacked_Metadata(t *testing.T) {
 	for name, object := range map[string]*unstructured.Unstructured{
 		"Ours":          configMap("a", "x", "u1", "web"),
 		"WithoutLabel":  configMap("a", "x", "u1", ""),
+		"Escaped":       configMap("a", "x", "u<1>", "web"),
 		"ClusterScoped": {Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "n", "resourceVersion": "7"}}},
 	} {
 		p, err := pack(object, label)
@@ -84,7 +85,7 @@ func TestPacked_Metadata(t *testing.T) {
 // What the store keeps of an object without a body is less than a kilobyte. As a tree
 // of maps it was three.
 func TestPacked_Size(t *testing.T) {
-	const number, budget = 2000, 1000
+	const number, budget = 2000, 750
 	transform := New(t.Context(), Config{Label: label}).trim(configMaps)
 	kept := make([]any, 0, number)
 	var before, after runtime.MemStats
