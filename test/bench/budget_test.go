@@ -138,6 +138,13 @@ func TestReadBenchmark(t *testing.T) {
 	}
 }
 
+func TestMemoryOf(t *testing.T) {
+	got := memoryOf("Name:\tstrata\nVmHWM:\t  200000 kB\nVmRSS:\t  100000 kB\nRssAnon:\t   50000 kB\nRssFile:\t   50000 kB\n")
+	if want := (memory{resident: 102.4, peak: 204.8, anonymous: 51.2}); got != want {
+		t.Errorf("memoryOf = %+v, want %+v", got, want)
+	}
+}
+
 func TestCPUOf(t *testing.T) {
 	if got := cpuOf("42 (a name) with ) S 1 42 42 0 -1 4194304 100 0 0 0 150 50 0 0 20 0 9 0 1 2 3\n"); got != 0 {
 		t.Errorf("cpuOf = %v of a line that cannot be read", got)

@@ -92,11 +92,21 @@ func deployment(name string) fields {
 	}}
 }
 
+// slowed is the fixture with Deployments that take a while to be available.
+func slowed(manifests []manifest) []manifest {
+	for _, m := range manifests {
+		if spec, ok := m.content["spec"].(fields); ok && m.kind == "Deployment" {
+			spec["minReadySeconds"] = slowSeconds
+		}
+	}
+	return manifests
+}
+
 // upgraded is the fixture with one object changed, a Deployment that gets another
 // image, and one removed.
-func upgraded(namespace string) []manifest {
+func upgraded(manifests []manifest) []manifest {
 	var all []manifest
-	for _, m := range fixture(namespace) {
+	for _, m := range manifests {
 		if m.name == "configmap-8" {
 			continue
 		}

@@ -30,7 +30,7 @@ func (b *bench) measurePeer(ctx context.Context) error {
 		objects    []manifest
 	}{
 		{"Helm install", "install", fixture(namespace)},
-		{"Helm upgrade", "upgrade", upgraded(namespace)},
+		{"Helm upgrade", "upgrade", upgraded(fixture(namespace))},
 	} {
 		b.say("%s", s.name)
 		chart := filepath.Join(b.work, s.verb)

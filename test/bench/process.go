@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -74,27 +73,37 @@ func (p *process) isRunning() error {
 	}
 }
 
-// memory is the manager's resident memory and the most that it has been, in MB
-// (1,000,000 bytes). It is not known on systems without /proc.
-func (p *process) memory() (now, peak float64, known bool) {
-	file, err := os.Open(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+// memory is a process's, in MB (1,000,000 bytes).
+type memory struct {
+	// resident is all that is in memory now, and peak the most that it has been.
+	resident, peak float64
+	// anonymous is the part that is not the program itself, whose pages the system
+	// shares and may drop.
+	anonymous float64
+}
+
+// memory is the manager's. It is not known on systems without /proc.
+func (p *process) memory() (m memory, known bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
 	if err != nil {
-		return 0, 0, false
+		return memory{}, false
 	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), ":")
+	m = memoryOf(string(text))
+	return m, m.resident > 0 && m.peak > 0
+}
+
+// memoryOf reads /proc/PID/status.
+func memoryOf(status string) memory {
+	var m memory
+	at := map[string]*float64{"VmRSS": &m.resident, "VmHWM": &m.peak, "RssAnon": &m.anonymous}
+	for line := range strings.Lines(status) {
+		name, value, _ := strings.Cut(line, ":")
 		kibibytes, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 64)
-		switch {
-		case err != nil:
-		case name == "VmRSS":
-			now = kibibytes * 1024 / 1e6
-		case name == "VmHWM":
-			peak = kibibytes * 1024 / 1e6
+		if into := at[name]; into != nil && err == nil {
+			*into = kibibytes * 1024 / 1e6
 		}
 	}
-	return now, peak, now > 0 && peak > 0
+	return m
 }
 
 // cpu is how much processor time the manager has used. It is 0 on systems without

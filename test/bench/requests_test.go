@@ -73,7 +73,7 @@ func TestDescribe(t *testing.T) {
 
 // The fixture is what the budget says, and upgrade is what its name says.
 func TestFixture(t *testing.T) {
-	before, after := fixture("ns"), upgraded("ns")
+	before, after := fixture("ns"), upgraded(fixture("ns"))
 	kinds, phases, contents := map[string]bool{}, map[string]bool{}, map[string]any{}
 	for _, m := range before {
 		kinds[m.kind], phases[m.phase], contents[m.kind+m.name] = true, true, m.content

@@ -152,7 +152,7 @@ const settling = 150 * time.Second
 
 // recordMemory notes how much memory the manager has at rest.
 func (b *bench) recordMemory(ctx context.Context, name string) error {
-	busy, _, known := b.process.memory()
+	busy, known := b.process.memory()
 	if !known {
 		return nil
 	}
@@ -161,10 +161,11 @@ func (b *bench) recordMemory(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	now, peak, _ := b.process.memory()
-	b.say("%.0f MB, after %.0f MB, at most %.0f MB", now, busy, peak)
-	b.figures[name+"/MB resident"] = now
-	b.figures[name+"/MB at most"] = peak
+	rest, _ := b.process.memory()
+	b.say("%.0f MB at rest, after %.0f MB, at most %.0f MB", rest.resident, busy.resident, rest.peak)
+	b.figures[name+"/MB resident"] = rest.resident
+	b.figures[name+"/MB of it anonymous"] = rest.anonymous
+	b.figures[name+"/MB at most"] = rest.peak
 	return nil
 }
 

@@ -18,8 +18,11 @@ import (
 )
 
 const (
-	// line is the package of the fixture, and its namespace.
-	line = "bench"
+	// line is the package of the fixture, and its namespace. Its pods are ready at
+	// once; those of slow only count after slowSeconds, as those of most operands.
+	line        = "bench"
+	slow        = "slow"
+	slowSeconds = 3
 	// atRest is how long a line at rest is listened to.
 	atRest = 30 * time.Second
 	// stepLimit bounds one step of one package.
@@ -47,28 +50,33 @@ var (
 
 // measureSteps lets a package live, one step after the other.
 func (b *bench) measureSteps(ctx context.Context) error {
-	if err := b.newNamespace(ctx, line); err != nil {
-		return err
+	for _, name := range []string{line, slow} {
+		if err := b.newNamespace(ctx, name); err != nil {
+			return err
+		}
 	}
 	if err := b.quiet(ctx, stepLimit); err != nil {
 		return err
 	}
 	for _, s := range []step{
-		{"first rollout", b.install1, map[string]func(counts) int{"object writes": writes, "watches": watches, "status patches": statuses}},
+		{"first rollout", b.rollOut(line, fixture(line)), map[string]func(counts) int{"object writes": writes, "watches": watches, "status patches": statuses}},
 		{"steady state", b.rest, map[string]func(counts) int{"requests in 30 s": all}},
 		{"a pass that finds nothing", b.touch, map[string]func(counts) int{"requests": all}},
 		{"one drifted object", b.drift, map[string]func(counts) int{"object writes": writes}},
-		{"upgrade, 1 changed, 1 removed", b.upgrade, map[string]func(counts) int{"object writes": writes, "object deletes": deletes, "status patches": statuses}},
+		{"upgrade, 1 changed, 1 removed", b.upgrade(line, upgraded(fixture(line))), map[string]func(counts) int{"object writes": writes, "object deletes": deletes, "status patches": statuses}},
 		{"archived revision", b.touch, map[string]func(counts) int{"requests a pass": all}},
 		{"rollback, 1 changed, 1 back", b.rollback, map[string]func(counts) int{"object writes": writes, "object deletes": deletes, "status patches": statuses}},
 		{"restart", b.restart, map[string]func(counts) int{"writes": changes, "object reads": reads, "watches": watches}},
-		{"deletion", b.remove, map[string]func(counts) int{"object deletes": deletes, "object reads": reads, "object writes": writes}},
+		{"slow first rollout", b.rollOut(slow, slowed(fixture(slow))), map[string]func(counts) int{"object writes": writes, "status patches": statuses}},
+		{"slow upgrade", b.upgrade(slow, upgraded(slowed(fixture(slow)))), map[string]func(counts) int{"object writes": writes, "object deletes": deletes, "status patches": statuses}},
+		{"deletion", b.remove(line), map[string]func(counts) int{"object deletes": deletes, "object reads": reads, "object writes": writes}},
 	} {
 		if err := b.take(ctx, s); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	return nil
+	// The large part watches other kinds.
+	return b.remove(slow)(ctx)
 }
 
 // take makes a step, waits until the manager is at rest, and counts.
@@ -98,19 +106,35 @@ func (b *bench) record(s step, since time.Time, user string) error {
 	return nil
 }
 
-// install1 rolls the fixture out for the first time.
-func (b *bench) install1(ctx context.Context) error {
-	pkg, err := b.newPackage(ctx, line)
-	if err != nil {
-		return err
+// rollOut rolls a package out for the first time.
+func (b *bench) rollOut(name string, manifests []manifest) func(context.Context) error {
+	return func(ctx context.Context) error {
+		pkg, err := b.newPackage(ctx, name)
+		if err != nil {
+			return err
+		}
+		if _, err := b.newRevision(ctx, pkg, 1, manifests); err != nil {
+			return err
+		}
+		return b.awaitCurrent(ctx, name, 1)
 	}
-	if _, err := b.newRevision(ctx, pkg, 1, fixture(line)); err != nil {
-		return err
-	}
-	return b.awaitCurrent(ctx, line, 1)
 }
 
-// awaitCurrent waits until a revision has succeeded, and all others are archived.
+// upgrade rolls out revision 2.
+func (b *bench) upgrade(name string, manifests []manifest) func(context.Context) error {
+	return func(ctx context.Context) error {
+		pkg := &v1alpha1.Package{}
+		if err := b.get(ctx, "", name, pkg); err != nil {
+			return err
+		}
+		if _, err := b.newRevision(ctx, pkg, 2, manifests); err != nil {
+			return err
+		}
+		return b.awaitCurrent(ctx, name, 2)
+	}
+}
+
+// awaitCurrent waits until a revision has succeeded.
 func (b *bench) awaitCurrent(ctx context.Context, name string, number int64) error {
 	return wait(ctx, fmt.Sprintf("revision %d of %s", number, name), stepLimit, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		pkg := &v1alpha1.Package{}
@@ -128,7 +152,7 @@ func (b *bench) rest(ctx context.Context) error { return pause(ctx, atRest) }
 // looked at. A label does not move an object's generation, as an annotation does
 // with a Deployment's.
 func (b *bench) touch(ctx context.Context) error {
-	for _, m := range upgraded(line) {
+	for _, m := range upgraded(fixture(line)) {
 		object := &unstructured.Unstructured{Object: fields{"apiVersion": m.content["apiVersion"], "kind": m.kind}}
 		object.SetNamespace(line)
 		object.SetName(m.name)
@@ -157,18 +181,6 @@ func (b *bench) drift(ctx context.Context) error {
 	})
 }
 
-// upgrade rolls out revision 2.
-func (b *bench) upgrade(ctx context.Context) error {
-	pkg := &v1alpha1.Package{}
-	if err := b.get(ctx, "", line, pkg); err != nil {
-		return err
-	}
-	if _, err := b.newRevision(ctx, pkg, 2, upgraded(line)); err != nil {
-		return err
-	}
-	return b.awaitCurrent(ctx, line, 2)
-}
-
 // rollback asks for the content of revision 1.
 func (b *bench) rollback(ctx context.Context) error {
 	pkg := &v1alpha1.Package{}
@@ -191,14 +203,16 @@ func (b *bench) restart(ctx context.Context) error {
 	return b.startManager(ctx)
 }
 
-// remove deletes the package.
-func (b *bench) remove(ctx context.Context) error {
-	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: line}}
-	if err := b.admin.Delete(ctx, pkg); err != nil {
-		return fmt.Errorf("deleting the package: %w", err)
+// remove deletes a package.
+func (b *bench) remove(name string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := b.admin.Delete(ctx, pkg); err != nil {
+			return fmt.Errorf("deleting package %s: %w", name, err)
+		}
+		return wait(ctx, "package "+name+" to go", stepLimit, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
+			err := b.admin.Get(ctx, client.ObjectKeyFromObject(pkg), pkg)
+			return apierrors.IsNotFound(err), err
+		})
 	}
-	return wait(ctx, "the package to go", stepLimit, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
-		err := b.admin.Get(ctx, client.ObjectKeyFromObject(pkg), pkg)
-		return apierrors.IsNotFound(err), err
-	})
 }
