@@ -120,12 +120,12 @@ func (a *app) adopt(ctx context.Context, o adoptOptions, name string, named []st
 	}
 	doc := Adoption{TypeMeta: documentType("Adoption"), Package: name, Revision: target.Spec.Revision, DryRun: o.dryRun, Objects: []AdoptedObject{}}
 	for _, it := range wanted {
-		object, err := c.lookAtAdoption(ctx, pkg, it, o.takeOver)
+		object, isOurs, err := c.lookAtAdoption(ctx, pkg, it, o.takeOver)
 		if err != nil {
 			return err
 		}
-		if object != nil {
-			doc.Objects = append(doc.Objects, *object)
+		if !isOurs {
+			doc.Objects = append(doc.Objects, object)
 		}
 	}
 	return a.carryOutAdoption(ctx, c, o, pkg, doc)
@@ -201,30 +201,30 @@ func isNamedBy(ref v1alpha1.ObjectReference, text string) bool {
 	return (strings.EqualFold(kind, ref.Kind) || strings.EqualFold(kind, ref.Kind+"s")) && (!hasGroup || group == ref.Group)
 }
 
-// lookAtAdoption says whose an object is, nil when it is the package's already.
-func (c *cluster) lookAtAdoption(ctx context.Context, pkg *v1alpha1.Package, it item, takeOver bool) (*AdoptedObject, error) {
+// lookAtAdoption says whose an object is, and whether it is the package's already.
+func (c *cluster) lookAtAdoption(ctx context.Context, pkg *v1alpha1.Package, it item, takeOver bool) (object AdoptedObject, isOurs bool, err error) {
 	kind := schema.GroupVersionKind{Group: it.ref.Group, Version: it.ref.Version, Kind: it.ref.Kind}
 	current, err := c.metadata(ctx, kind, it.ref.Namespace, it.ref.Name)
 	if apierrors.IsNotFound(err) {
-		return nil, exitf(CodeNotFound, "%s does not exist: the rollout creates it", objectName(it.ref))
+		return object, false, exitf(CodeNotFound, "%s does not exist: the rollout creates it", objectName(it.ref))
 	}
 	if err != nil {
-		return nil, c.explain("reading "+objectName(it.ref), err)
+		return object, false, c.explain("reading "+objectName(it.ref), err)
 	}
-	object := &AdoptedObject{ObjectReference: it.ref, Retained: it.retained, current: current}
+	object = AdoptedObject{ObjectReference: it.ref, Retained: it.retained, current: current}
 	owner, label := metav1.GetControllerOf(current), current.Labels[v1alpha1.LabelPackage]
 	switch {
 	case owner != nil && owner.UID == pkg.UID:
-		return nil, nil
+		return object, true, nil
 	case owner != nil:
 		object.From = owner.Kind + " " + owner.Name
 	case label != "" && label != pkg.Name:
 		object.From = "Package " + label
 	}
 	if object.From != "" && !takeOver {
-		return nil, exitf(CodeTerminal, "%s is that of %s: take it out there, or give --take-over", objectName(it.ref), object.From)
+		return object, false, exitf(CodeTerminal, "%s is that of %s: take it out there, or give --take-over", objectName(it.ref), object.From)
 	}
-	return object, nil
+	return object, false, nil
 }
 
 // takeOver makes an object the package's, on condition that it is still what was

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -138,27 +139,38 @@ func (a *app) checksOf(o assertOptions) ([]check, error) {
 		checks = append(checks, c)
 	}
 	for _, file := range o.files {
-		text, err := a.readInput(file)
+		own, err := a.checksIn(file, o)
 		if err != nil {
-			return nil, exitf(CodeUsage, "reading the assertions: %w", err)
+			return nil, err
 		}
-		parsed, err := readAssertions(text)
+		checks = append(checks, own...)
+	}
+	return checks, nil
+}
+
+// checksIn are the checks of a file.
+func (a *app) checksIn(file string, o assertOptions) ([]check, error) {
+	text, err := a.readInput(file)
+	if err != nil {
+		return nil, exitf(CodeUsage, "reading the assertions: %w", err)
+	}
+	parsed, err := readAssertions(text)
+	if err != nil {
+		return nil, exitf(CodeUsage, "reading the assertions of %s: %w", file, err)
+	}
+	var checks []check
+	for i, one := range parsed.Asserts {
+		c, err := checkOf(one)
 		if err != nil {
-			return nil, exitf(CodeUsage, "reading the assertions of %s: %w", file, err)
+			return nil, exitf(CodeUsage, "reading the assertions of %s: asserts[%d]%w", file, i, err)
 		}
-		for i, one := range parsed.Asserts {
-			c, err := checkOf(one)
-			if err != nil {
-				return nil, exitf(CodeUsage, "reading the assertions of %s: asserts[%d]%w", file, i, err)
-			}
-			if one.Within == nil {
-				c.within = o.within
-			}
-			if one.HoldsFor == nil {
-				c.holdsFor = o.holdsFor
-			}
-			checks = append(checks, c)
+		if one.Within == nil {
+			c.within = o.within
 		}
+		if one.HoldsFor == nil {
+			c.holdsFor = o.holdsFor
+		}
+		checks = append(checks, c)
 	}
 	return checks, nil
 }
@@ -168,13 +180,13 @@ func (a *app) readInput(path string) ([]byte, error) {
 	if path == "-" {
 		return io.ReadAll(a.In)
 	}
-	return os.ReadFile(path)
+	return os.ReadFile(filepath.Clean(path))
 }
 
 // writeReport writes the report to stdout, and to the file that is asked for.
 func (a *app) writeReport(o assertOptions, report AssertReport) error {
 	if o.junit != "" {
-		file, err := os.OpenFile(o.junit, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+		file, err := os.OpenFile(o.junit, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 		if err != nil {
 			return fmt.Errorf("writing the report: %w", err)
 		}

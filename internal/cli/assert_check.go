@@ -6,6 +6,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,10 +175,8 @@ func (m moment) checkPhase(name string) finding {
 		}
 		return found(isFalse, "%s%s", text, prefixed(": ", m.firstNotReady(name)))
 	}
-	for _, known := range names {
-		if known == name {
-			return found(notReached, "the rollout has not reached it")
-		}
+	if slices.Contains(names, name) {
+		return found(notReached, "the rollout has not reached it")
 	}
 	return found(impossible, "revision %d has no phase %s; there are: %s", m.revision.Spec.Revision, name, cmp.Or(strings.Join(names, ", "), "none"))
 }

@@ -35,6 +35,8 @@ type Assertions struct {
 // fieldsEqual, observedGeneration, default, cel, not, anyOf) is set. The latter are
 // about object, or about the Package itself without one.
 type Assert struct {
+	v1alpha1.Assertion `json:",inline"`
+
 	// Name is shown in reports. Default: what it says.
 	Name string `json:"name,omitempty"`
 	// RolledOut asks that the revision is rolled out and has succeeded.
@@ -48,8 +50,6 @@ type Assert struct {
 	Probe string `json:"probe,omitempty"`
 	// Object is a live object, which need not be the package's.
 	Object *ObjectSelector `json:"object,omitempty"`
-
-	v1alpha1.Assertion `json:",inline"`
 
 	// Within is how long it may take to become true. Default: that of the file.
 	Within *metav1.Duration `json:"within,omitempty"`

@@ -98,10 +98,7 @@ func (a *app) delete(ctx context.Context, o deleteOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	d, err := a.lookAtDeletion(ctx, c, pkg, revisions, o)
-	if err != nil {
-		return err
-	}
+	d := a.lookAtDeletion(ctx, c, pkg, revisions, o)
 	p := a.stdout(o.output.value)
 	if !o.output.isDocument() {
 		p.Line(output.Span{Text: "Deleting package " + name + ":"})
@@ -136,7 +133,7 @@ func (a *app) delete(ctx context.Context, o deleteOptions, name string) error {
 }
 
 // lookAtDeletion finds what would go, what would stay and what would be lost.
-func (a *app) lookAtDeletion(ctx context.Context, c *cluster, pkg *v1alpha1.Package, revisions []v1alpha1.Revision, o deleteOptions) (Deletion, error) {
+func (a *app) lookAtDeletion(ctx context.Context, c *cluster, pkg *v1alpha1.Package, revisions []v1alpha1.Revision, o deleteOptions) Deletion {
 	held := sliceCache{}
 	var unknown []string
 	if err := c.readSlices(ctx, held, lineOf(pkg, revisions).Standing()...); err != nil {
@@ -155,7 +152,7 @@ func (a *app) lookAtDeletion(ctx context.Context, c *cluster, pkg *v1alpha1.Pack
 			}
 		}
 	}
-	return d, nil
+	return d
 }
 
 // risk is data at risk, and why it could not be counted.
@@ -309,23 +306,32 @@ func (a *app) awaitGone(ctx context.Context, c *cluster, pkg *v1alpha1.Package, 
 				continue
 			}
 			ch.apply(&s)
-			if !s.packageRead {
-				continue
-			}
-			if s.pkg == nil || s.pkg.UID != pkg.UID {
+			if s.packageRead && (s.pkg == nil || s.pkg.UID != pkg.UID) {
 				return nil
 			}
-			state, message := packageState(s.pkg)
-			if s.pkg.DeletionTimestamp.IsZero() || message == told {
-				continue
+			var err error
+			if told, err = a.tellTeardown(s, told); err != nil {
+				return err
 			}
-			told = message
-			if terminalTeardowns[state] {
-				return exitf(CodeTerminal, "package %s: %s: %s", pkg.Name, state, message)
-			}
-			a.note("%s  %s", stamp(a.now()), message)
 		}
 	}
+}
+
+// tellTeardown tells where a teardown stands, unless that was told. The error is that
+// it does not go on.
+func (a *app) tellTeardown(s snapshot, told string) (string, error) {
+	if s.pkg == nil || s.pkg.DeletionTimestamp.IsZero() {
+		return told, nil
+	}
+	state, message := packageState(s.pkg)
+	switch {
+	case message == told:
+	case terminalTeardowns[state]:
+		return message, exitf(CodeTerminal, "package %s: %s: %s", s.pkg.Name, state, message)
+	default:
+		a.note("%s  %s", stamp(a.now()), message)
+	}
+	return message, nil
 }
 
 // terminalTeardowns are the states of a teardown that somebody has to end.

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
@@ -80,12 +79,7 @@ func buildDeletion(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, held sl
 		if lifecycleOf(r) == v1alpha1.LifecycleArchived {
 			continue // what only it contains is being deleted already
 		}
-		known := map[identity]placeOf{}
-		for i, items := range itemsOf(r, held) {
-			for _, it := range items {
-				known[identityOf(it.ref)] = placeOf{phase: i, item: it}
-			}
-		}
+		known := placesIn(r, held)
 		entries := slices.Clone(r.Status.Inventory)
 		slices.SortStableFunc(entries, func(a, b v1alpha1.InventoryEntry) int {
 			return known[identityOf(b.ObjectReference)].phase - known[identityOf(a.ObjectReference)].phase
@@ -118,6 +112,17 @@ func buildDeletion(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, held sl
 type placeOf struct {
 	phase int
 	item  item
+}
+
+// placesIn are the places of the objects of a revision.
+func placesIn(r *v1alpha1.Revision, held sliceCache) map[identity]placeOf {
+	known := map[identity]placeOf{}
+	for i, items := range itemsOf(r, held) {
+		for _, it := range items {
+			known[identityOf(it.ref)] = placeOf{phase: i, item: it}
+		}
+	}
+	return known
 }
 
 // isRetainedKind says whether objects of a kind stay when nothing else is known of

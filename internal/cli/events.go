@@ -167,10 +167,10 @@ type eventWatcher struct {
 }
 
 func (w *eventWatcher) take(ctx context.Context, c *cluster, ch change) error {
-	switch {
-	case ch.err != nil:
+	if ch.err != nil {
 		return ch.err
-	case ch.lost != nil:
+	}
+	if ch.apply == nil {
 		w.app.note("%s", lostText(c.host, ch.lost))
 		return nil
 	}

@@ -98,11 +98,11 @@ func (s *eventScope) add(ref v1alpha1.ObjectReference) {
 // podSuffixes are what the controllers of workloads add to their names for pods and
 // ReplicaSets. The pods themselves may be gone when their events are read.
 var podSuffixes = map[string]*regexp.Regexp{
-	"Deployment":  regexp.MustCompile(`^-[bcdf-hj-np-tv-xz2456789]{5,10}(-[bcdf-hj-np-tv-xz2456789]{5})?$`),
-	"ReplicaSet":  regexp.MustCompile(`^-[bcdf-hj-np-tv-xz2456789]{5}$`),
-	"DaemonSet":   regexp.MustCompile(`^-[bcdf-hj-np-tv-xz2456789]{5}$`),
-	"Job":         regexp.MustCompile(`^-([0-9]+-)?[bcdf-hj-np-tv-xz2456789]{5}$`),
-	"StatefulSet": regexp.MustCompile(`^-[0-9]+$`),
+	"Deployment":  regexp.MustCompile(`^-[bcdfghj-np-tvwxz2456789]{5,10}(-[bcdfghj-np-tvwxz2456789]{5})?$`),
+	"ReplicaSet":  regexp.MustCompile(`^-[bcdfghj-np-tvwxz2456789]{5}$`),
+	"DaemonSet":   regexp.MustCompile(`^-[bcdfghj-np-tvwxz2456789]{5}$`),
+	"Job":         regexp.MustCompile(`^-(\d+-)?[bcdfghj-np-tvwxz2456789]{5}$`),
+	"StatefulSet": regexp.MustCompile(`^-\d+$`),
 }
 
 // takes says whether an event is in the scope, and of which object when it is about a

@@ -108,19 +108,26 @@ func buildExplanation(v view, now time.Time) Explanation {
 		if s.Package.State == v1alpha1.ReasonPreflightFailed || s.Package.State == v1alpha1.ReasonPermissionDenied {
 			e.Findings = strings.Split(summariseRevision(target, v.revisions, s.Package).Message, "; ")
 		}
-		if s.Package.State == v1alpha1.ReasonRollingOut && s.LastProgressAt != nil && s.DeadlineSeconds > 0 {
-			at := metav1.NewTime(s.LastProgressAt.Add(time.Duration(s.DeadlineSeconds) * time.Second))
-			e.DeadlineAt = &at
-		}
-		for _, object := range target.Status.Objects {
-			if object.DueAt != nil && (e.DeadlineAt == nil || object.DueAt.Before(e.DeadlineAt)) {
-				e.DeadlineAt = object.DueAt
-			}
-		}
+		e.DeadlineAt = deadlineOf(s, target)
 	}
 	e.NextTry = nextTry(v.pkg, e, now)
 	e.Next = nextCommands(v, e, now)
 	return e
+}
+
+// deadlineOf is when a rollout fails if nothing moves until then, nil for never.
+func deadlineOf(s Status, target *v1alpha1.Revision) *metav1.Time {
+	var deadline *metav1.Time
+	if s.Package.State == v1alpha1.ReasonRollingOut && s.LastProgressAt != nil && s.DeadlineSeconds > 0 {
+		at := metav1.NewTime(s.LastProgressAt.Add(time.Duration(s.DeadlineSeconds) * time.Second))
+		deadline = &at
+	}
+	for _, object := range target.Status.Objects {
+		if object.DueAt != nil && (deadline == nil || object.DueAt.Before(deadline)) {
+			deadline = object.DueAt
+		}
+	}
+	return deadline
 }
 
 // nextTry says when the controller looks at it again by itself.
@@ -219,16 +226,16 @@ func canRollBack(v view, e Explanation) bool {
 
 // gateFlags open the gates that have not let content through.
 func gateFlags(pkg *v1alpha1.Package, digest string) string {
-	flags := ""
-	for _, gate := range pkg.Spec.Gates {
-		if gate.ApprovedDigest != digest {
-			flags += " --gate " + gate.Name
-		}
-	}
 	if pkg.Spec.Approval == v1alpha1.ApprovalManual && pkg.Spec.ApprovedDigest != digest {
 		return ""
 	}
-	return flags
+	var flags strings.Builder
+	for _, gate := range pkg.Spec.Gates {
+		if gate.ApprovedDigest != digest {
+			flags.WriteString(" --gate " + gate.Name)
+		}
+	}
+	return flags.String()
 }
 
 // traceArgument names an object on a command line.

@@ -60,8 +60,10 @@ func (a *app) pause(ctx context.Context, o pauseOptions, name string) error {
 	}
 	pause := &v1alpha1.Pause{By: o.by, Reason: o.reason}
 	var err error
-	if pause.Until, err = parseUntil(o.until, a.now()); err != nil {
-		return exitf(CodeUsage, "flag --until: %w", err)
+	if o.until != "" {
+		if pause.Until, err = parseUntil(o.until, a.now()); err != nil {
+			return exitf(CodeUsage, "flag --until: %w", err)
+		}
 	}
 	if pause.Reason, err = a.pauseReason(o); err != nil {
 		return err
@@ -117,11 +119,8 @@ func (a *app) pauseReason(o pauseOptions) (string, error) {
 	return reason, nil
 }
 
-// parseUntil is a time, given as such or as a duration from now; nil for nothing.
+// parseUntil is a time, given as such or as a duration from now.
 func parseUntil(text string, now time.Time) (*metav1.Time, error) {
-	if text == "" {
-		return nil, nil
-	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		d, err := time.ParseDuration(text)

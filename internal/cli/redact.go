@@ -59,17 +59,21 @@ func redactValues(value any) {
 			case field == "env" && isList:
 				redactEnvironment(list)
 			case (field == "args" || field == "command") && isList:
-				for i, argument := range list {
-					if text, ok := argument.(string); ok {
-						list[i] = secretWord.ReplaceAllString(text, "$1=<redacted>")
-					}
-				}
+				redactArguments(list)
 			}
 			redactValues(inner)
 		}
 	case []any:
 		for _, inner := range value {
 			redactValues(inner)
+		}
+	}
+}
+
+func redactArguments(list []any) {
+	for i, argument := range list {
+		if text, ok := argument.(string); ok {
+			list[i] = secretWord.ReplaceAllString(text, "$1=<redacted>")
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -160,7 +159,6 @@ func (b *bundle) addPackage(ctx context.Context, pkg *v1alpha1.Package) error {
 	revisions, err := b.cluster.revisions(ctx, pkg.Name)
 	if err != nil {
 		b.unread("revisions of "+pkg.Name, err)
-		return nil
 	}
 	for i := range revisions {
 		clean := redactRevision(&revisions[i])
@@ -220,7 +218,6 @@ func (b *bundle) addList(ctx context.Context, dir string, kind schema.GroupVersi
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if err := b.cluster.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		b.unread(kind.Kind+"s of namespace "+namespace, err)
-		return nil
 	}
 	for i := range list.Items {
 		name := fmt.Sprintf("%s%s-%s.yaml", dir, strings.ToLower(kind.Kind), list.Items[i].GetName())
@@ -260,7 +257,7 @@ func (b *bundle) write(name string, text []byte) error {
 	}
 	w, err := b.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: b.doc.CreatedAt.Time})
 	if err == nil {
-		_, err = io.WriteString(w, string(text))
+		_, err = w.Write(text)
 	}
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)

@@ -53,10 +53,10 @@ type Stats struct {
 
 // PausedPackage is a package that is paused.
 type PausedPackage struct {
+	v1alpha1.Pause `json:",inline"`
+
 	// Name is the package's.
 	Name string `json:"name"`
-
-	v1alpha1.Pause `json:",inline"`
 }
 
 // SlowRollout is how long a rollout took.

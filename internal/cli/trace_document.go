@@ -116,35 +116,42 @@ func traceRevisions(v view, id identity) []TraceRevision {
 	taken := false
 	for i := len(v.revisions) - 1; i >= 0; i-- {
 		r := &v.revisions[i]
-		next := TraceRevision{}
-		contains := false
-		for phase, items := range itemsOf(r, v.slices) {
-			if slices.ContainsFunc(items, func(it item) bool { return identityOf(it.ref) == id }) {
-				contains, next.PhaseName = true, r.Spec.Phases[phase].Name
-			}
+		next, contains := v.traceRevision(r, id)
+		if !contains {
+			continue
 		}
-		for _, entry := range r.Status.Inventory {
-			if identityOf(entry.ObjectReference) == id {
-				contains, next.Action, next.Placed = true, entry.Action, !taken
-				taken = true
-			}
+		if next.Action != "" {
+			next.Placed, taken = !taken, true
 		}
-		for _, object := range r.Status.Objects {
-			if identityOf(object.ObjectReference) == id {
-				contains, next.Problem, next.PhaseName = true, object.Reason+prefixed(": ", object.Message), object.Phase
-			}
-		}
-		for _, rival := range r.Status.Interference {
-			if identityOf(rival.ObjectReference) == id {
-				next.Rival = fmt.Sprintf("%s has changed %s, %d times in a row", cmp.Or(rival.Manager, "someone"), strings.Join(rival.Fields, ", "), rival.Count)
-			}
-		}
-		if contains {
-			next.RevisionSummary = summariseRevision(r, v.revisions, summary)
-			found = append(found, next)
-		}
+		next.RevisionSummary = summariseRevision(r, v.revisions, summary)
+		found = append(found, next)
 	}
 	return found
+}
+
+// traceRevision is what a revision says of an object, and whether it contains it.
+func (v view) traceRevision(r *v1alpha1.Revision, id identity) (next TraceRevision, contains bool) {
+	for phase, items := range itemsOf(r, v.slices) {
+		if slices.ContainsFunc(items, func(it item) bool { return identityOf(it.ref) == id }) {
+			contains, next.PhaseName = true, r.Spec.Phases[phase].Name
+		}
+	}
+	for _, entry := range r.Status.Inventory {
+		if identityOf(entry.ObjectReference) == id {
+			contains, next.Action = true, entry.Action
+		}
+	}
+	for _, object := range r.Status.Objects {
+		if identityOf(object.ObjectReference) == id {
+			contains, next.Problem, next.PhaseName = true, object.Reason+prefixed(": ", object.Message), object.Phase
+		}
+	}
+	for _, rival := range r.Status.Interference {
+		if identityOf(rival.ObjectReference) == id {
+			next.Rival = fmt.Sprintf("%s has changed %s, %d times in a row", cmp.Or(rival.Manager, "someone"), strings.Join(rival.Fields, ", "), rival.Count)
+		}
+	}
+	return next, contains
 }
 
 // mostFields is how many fields of a manager are listed unasked.

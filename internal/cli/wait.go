@@ -123,15 +123,11 @@ func hasImpossible(all []*tracked) bool {
 
 // endText says why it has ended, with the bracket that closes it.
 func endText(code Code, timeout time.Duration) string {
-	switch code {
-	case CodeTimeout:
-		return fmt.Sprintf("not within %s)", timeout)
-	case CodeTerminal:
-		return "waiting does not help)"
-	case CodeUnreachable:
-		return "the connection is interrupted)"
-	}
-	return ""
+	return map[Code]string{
+		CodeTimeout:     fmt.Sprintf("not within %s)", timeout),
+		CodeTerminal:    "waiting does not help)",
+		CodeUnreachable: "the connection is interrupted)",
+	}[code]
 }
 
 // targetCheck is the check for a value of --for.
