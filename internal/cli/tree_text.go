@@ -272,6 +272,9 @@ func reasonLines(o TreeObject, now time.Time) []output.Span {
 	}
 	lines := []output.Span{{Text: text, Style: output.Bad}}
 	for i, pod := range o.Pods {
+		if strings.Contains(o.Message, "Pod "+pod.Name+": "+pod.Reason) {
+			continue // the controller has said it already
+		}
 		if i == mostPods {
 			lines = append(lines, output.Span{Text: fmt.Sprintf("and %d more pods", len(o.Pods)-i)})
 			break
