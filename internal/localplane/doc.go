@@ -25,7 +25,9 @@
 // simulations for further kinds, for example a load balancer.
 //
 // There is no pod network: nothing reaches a Service, no program runs in a
-// pod, and a webhook is only called when its clientConfig holds a URL.
+// pod, and a webhook is only called when its clientConfig holds a URL. A test that
+// needs the real program behind a pod starts it with [Plane.Run], and lets the API
+// server reach it through the package egress.
 //
 // Several planes can run side by side. The children die with the process that
 // started them: on Linux always, elsewhere only when [Plane.Stop] is called.

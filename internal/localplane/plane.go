@@ -145,28 +145,34 @@ func (p *Plane) Err() error {
 	return p.err
 }
 
-// startComponent starts a program and watches it.
+// startComponent starts one of the cluster's own programs and watches it.
 func (p *Plane) startComponent(name, program string, args []string) error {
+	_, err := p.start(Program{Name: name, Path: p.options.Binaries.Path(program), Args: args})
+	return err
+}
+
+// start starts a program and watches it.
+func (p *Plane) start(program Program) (*component, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopping {
-		return fmt.Errorf("starting %s: the local Kubernetes is being stopped", name)
+		return nil, fmt.Errorf("starting %s: the local Kubernetes is being stopped", program.Name)
 	}
-	c, err := startComponent(p.launcher, p.dataDir, name, p.options.Binaries.Path(program), args)
+	c, err := startComponent(p.launcher, p.dataDir, program)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.components = append(p.components, c)
 	go func() {
 		<-c.exited
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if !p.stopping && p.err == nil {
+		if !p.stopping && !c.dismissed.Load() && p.err == nil {
 			p.err = c.failure()
 			close(p.done)
 		}
 	}()
-	return nil
+	return c, nil
 }
 
 // stopGrace is how long a program may take to end by itself. After it the

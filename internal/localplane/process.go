@@ -4,6 +4,7 @@
 package localplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -61,34 +63,36 @@ type component struct {
 	name    string
 	cmd     *exec.Cmd
 	logPath string
+	// dismissed is set before the program is ended while the plane goes on.
+	dismissed atomic.Bool
 	// exited is closed when the process has ended; exitErr is set before.
 	exited  chan struct{}
 	exitErr error
 }
 
-// startComponent runs a program in the data folder. Its output goes to a log
-// file, which is emptied first.
-func startComponent(l *launcher, dataDir, name, path string, args []string) (*component, error) {
+// startComponent runs a program. Its output goes to a log file, which is emptied
+// first.
+func startComponent(l *launcher, dataDir string, program Program) (*component, error) {
 	c := &component{
-		name:    name,
-		logPath: filepath.Join(dataDir, "logs", name+".log"),
+		name:    program.Name,
+		logPath: filepath.Join(dataDir, "logs", program.Name+".log"),
 		exited:  make(chan struct{}),
 	}
 	log, err := os.Create(c.logPath)
 	if err != nil {
-		return nil, fmt.Errorf("starting %s: %w", name, err)
+		return nil, fmt.Errorf("starting %s: %w", program.Name, err)
 	}
 	defer log.Close()
 	// No context ends it: etcd must outlive those who write to it, see stop.
-	c.cmd = exec.CommandContext(context.Background(), path, args...)
-	c.cmd.Dir = dataDir
+	c.cmd = exec.CommandContext(context.Background(), program.Path, program.Args...)
+	c.cmd.Dir = cmp.Or(program.Dir, dataDir)
 	c.cmd.Stdout, c.cmd.Stderr = log, log
 	// Every one of these programs also takes settings from its environment or
 	// from the home folder; a user's must not reach them.
-	c.cmd.Env = []string{"HOME=" + dataDir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}
+	c.cmd.Env = append([]string{"HOME=" + dataDir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}, program.Env...)
 	c.cmd.SysProcAttr = childAttributes()
 	if err := l.start(c.cmd); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", name, err)
+		return nil, fmt.Errorf("starting %s: %w", program.Name, err)
 	}
 	go func() {
 		c.exitErr = c.cmd.Wait()
