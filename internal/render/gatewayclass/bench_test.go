@@ -3,11 +3,7 @@
 
 package gatewayclass
 
-import (
-	"testing"
-
-	manifests131 "istio.io/istio/manifests"
-)
+import "testing"
 
 // BenchmarkRender is a render of both packages with the charts parsed already.
 // 2026-11: 25-45 ms on one core of a small virtual machine; the ceiling we want
@@ -22,15 +18,5 @@ func BenchmarkRender(b *testing.B) {
 				mustRender(b, in)
 			}
 		})
-	}
-}
-
-// BenchmarkParseContent is what the first render of a version costs on top.
-func BenchmarkParseContent(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := parseContent(manifests131.FS, "1.31.0"); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

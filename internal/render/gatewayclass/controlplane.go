@@ -13,6 +13,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/chart"
+	"github.com/strata-run/strata/internal/istio"
 	"github.com/strata-run/strata/internal/render"
 )
 
@@ -45,11 +46,11 @@ var placements = []placement{
 
 // renderControlPlane gives the package with istiod.
 func renderControlPlane(in Input, d *decision) (render.Package, error) {
-	c, err := d.release.content()
+	istiod, err := d.release.Chart(istio.ChartIstiod)
 	if err != nil {
 		return render.Package{}, err
 	}
-	objects, err := c.istiod.Render(chart.Release{Name: ReleaseName, Namespace: Namespace, Values: values(in, d)})
+	objects, err := istiod.Render(chart.Release{Name: ReleaseName, Namespace: Namespace, Values: values(in, d)})
 	if err != nil {
 		return render.Package{}, err
 	}
@@ -58,7 +59,7 @@ func renderControlPlane(in Input, d *decision) (render.Package, error) {
 	if err != nil {
 		return render.Package{}, err
 	}
-	origin := d.origin(c.istiod.Name(), d.release)
+	origin := d.origin(istiod.Name(), d.release)
 	origin.Images = images(objects, d)
 	return render.Package{Name: PackageControlPlane, Phases: phases, Origin: origin}, nil
 }
@@ -141,7 +142,7 @@ func releaseWebhooks(o *unstructured.Unstructured) error {
 func images(objects []*unstructured.Unstructured, d *decision) []string {
 	all := []string{d.proxyImage}
 	if d.proxyImage == "" {
-		all[0] = imageHub + "/proxyv2:" + d.release.app
+		all[0] = imageHub + "/proxyv2:" + d.release.Version()
 	}
 	for _, o := range objects {
 		if o.GetKind() != "Deployment" {

@@ -7,15 +7,15 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/istio"
 	"github.com/strata-run/strata/internal/render"
 )
 
 // renderCRDs gives the package with the CRDs of a release.
-func renderCRDs(in Input, d *decision, r *release) (render.Package, error) {
-	c, err := r.content()
+func renderCRDs(in Input, d *decision, r *istio.Release) (render.Package, error) {
+	crds, err := r.CRDs()
 	if err != nil {
 		return render.Package{}, err
 	}
@@ -23,19 +23,15 @@ func renderCRDs(in Input, d *decision, r *release) (render.Package, error) {
 	if phase.CollisionProtection == "" {
 		phase.CollisionProtection = v1alpha1.CollisionPrevent
 	}
-	for i, raw := range c.crds {
-		crd := &unstructured.Unstructured{}
-		if err := json.Unmarshal(raw, &crd.Object); err != nil {
-			return render.Package{}, fmt.Errorf("decoding CRD %s: %w", c.crdNames[i], err)
-		}
+	for _, crd := range crds {
 		setLabel(crd, LabelOwned, "true")
 		setAnnotation(crd, v1alpha1.AnnotationResourcePolicy, v1alpha1.ResourcePolicyKeep)
-		setAnnotation(crd, AnnotationAppVersion, r.app)
+		setAnnotation(crd, AnnotationAppVersion, r.Version())
 		phase.Objects = append(phase.Objects, render.Object{Manifest: crd, Deletion: v1alpha1.ObjectRetain})
 	}
 	origin := d.origin("base", r)
 	if r != d.release {
-		origin.Reason += fmt.Sprintf("; the CRDs stay at %s, as they never go back", r.app)
+		origin.Reason += fmt.Sprintf("; the CRDs stay at %s, as they never go back", r.Version())
 	}
 	return render.Package{Name: PackageCRDs, Phases: []render.Phase{phase}, Origin: origin}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/istio"
 	"github.com/strata-run/strata/internal/render"
 )
 
@@ -62,7 +63,7 @@ func TestRender_CRDs(t *testing.T) {
 				if got := crd.GetLabels()[LabelOwned]; got != "true" {
 					t.Errorf("%s: label %s is %q", crd.GetName(), LabelOwned, got)
 				}
-				want := map[string]string{"helm.sh/resource-policy": "keep", "app.kubernetes.io/version": releases[i].app}
+				want := map[string]string{"helm.sh/resource-policy": "keep", "app.kubernetes.io/version": istio.Releases()[i].Version()}
 				if diff := cmp.Diff(want, crd.GetAnnotations()); diff != "" {
 					t.Errorf("annotations of %s:\n%s", crd.GetName(), diff)
 				}

@@ -13,6 +13,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 // decision is what the classes together ask for.
@@ -22,7 +23,7 @@ type decision struct {
 	// names are those of all classes.
 	names []string
 
-	release *release
+	release *istio.Release
 
 	// istiodImage is empty for that of the release; proxyImage likewise.
 	istiodImage string
@@ -68,21 +69,21 @@ func counting(classes []gatewayv1.GatewayClass) []*gatewayv1.GatewayClass {
 func (d *decision) decideVersion(classes []*gatewayv1.GatewayClass, fallback string) error {
 	class, asked := override(classes, AnnotationIstioVersion)
 	if class == nil {
-		r, ok := resolve(fallback)
+		r, ok := istio.Resolve(fallback)
 		if !ok {
 			return &UnknownVersionError{Version: fallback, Known: Versions()}
 		}
 		d.release = r
-		d.reason = fmt.Sprintf("GatewayClass %s gets the default, Istio %s", d.class.Name, r.app)
+		d.reason = fmt.Sprintf("GatewayClass %s gets the default, Istio %s", d.class.Name, r.Version())
 		return nil
 	}
-	r, ok := resolve(asked)
+	r, ok := istio.Resolve(asked)
 	if !ok {
 		return &UnknownVersionError{Class: class.Name, Version: asked, Known: Versions()}
 	}
 	d.class = class
 	d.release = r
-	d.reason = fmt.Sprintf("GatewayClass %s asks for Istio %s", class.Name, r.app)
+	d.reason = fmt.Sprintf("GatewayClass %s asks for Istio %s", class.Name, r.Version())
 	return nil
 }
 
@@ -139,13 +140,13 @@ func (i Images) Validate() error {
 }
 
 // origin is recorded in the revisions of a chart's package.
-func (d *decision) origin(chart string, r *release) v1alpha1.Origin {
+func (d *decision) origin(chart string, r *istio.Release) v1alpha1.Origin {
 	return v1alpha1.Origin{
 		Kind:       v1alpha1.OriginFront,
 		Reference:  "GatewayClass/" + d.class.Name,
 		Generation: d.class.Generation,
 		Chart:      chart,
-		AppVersion: r.app,
+		AppVersion: r.Version(),
 		Reason:     d.reason,
 	}
 }

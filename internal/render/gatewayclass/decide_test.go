@@ -79,7 +79,7 @@ func TestDecide(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := outcome{Class: d.class.Name, App: d.release.app, Istiod: d.istiodImage, Reason: d.reason}
+			got := outcome{Class: d.class.Name, App: d.release.Version(), Istiod: d.istiodImage, Reason: d.reason}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n%s", tc.reason, diff)
 			}

@@ -12,9 +12,9 @@
 //   - istiod-openshift-gateway: the control plane, in three phases. The webhooks
 //     come last, when istiod is there to answer them.
 //
-// The charts are those that the Go module istio.io/istio embeds, one module per
-// Istio minor (versions.go). What the front sets in them is in values.go; what it
-// takes out of the result, and which phase a kind goes to, in controlplane.go.
+// The charts are those of the releases in internal/istio. What the front sets in
+// them is in values.go; what it takes out of the result, and which phase a kind
+// goes to, in controlplane.go.
 //
 // No probes are rendered: the defaults of the kinds say what is needed (CRD
 // Established, Deployment available, autoscaler able to scale, every webhook with

@@ -9,6 +9,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/istio"
 	"github.com/strata-run/strata/internal/render"
 )
 
@@ -82,7 +83,7 @@ func Render(in Input) ([]render.Package, error) {
 	if in.ForeignCRDs {
 		return []render.Package{controlPlane}, nil
 	}
-	r, ok, err := crdRelease(d.release, in.CRDVersion)
+	r, ok, err := istio.CRDRelease(d.release, in.CRDVersion)
 	if err != nil {
 		return nil, fmt.Errorf("rendering package %s: %w", PackageCRDs, err)
 	}

@@ -3,7 +3,11 @@
 
 package gatewayclass
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/strata-run/strata/internal/istio"
+)
 
 // values are what istiod's chart gets: an istiod for Gateway API and nothing
 // else. The platform is not set: the one for OpenShift turns on its CNI plugin.
@@ -21,7 +25,7 @@ func values(in Input, d *decision) map[string]any {
 func globalValues(d *decision) map[string]any {
 	global := map[string]any{
 		"hub":               imageHub,
-		"tag":               d.release.app,
+		"tag":               d.release.Version(),
 		"istioNamespace":    Namespace,
 		"priorityClassName": "system-cluster-critical",
 		// Not Istio's own name for it, which a service mesh in the same cluster
@@ -53,9 +57,13 @@ func pilotValues(in Input, d *decision) map[string]any {
 	return pilot
 }
 
+// lastWithoutIgnore is the minor, the oldest in this binary, whose istiod does not read
+// PILOT_IGNORE_RESOURCES.
+const lastWithoutIgnore = "1.28"
+
 // pilotEnv restricts istiod to the Gateways of our classes. The GatewayClasses
 // themselves are the users': istiod must not create its own.
-func pilotEnv(in Input, r *release) map[string]any {
+func pilotEnv(in Input, r *istio.Release) map[string]any {
 	env := map[string]any{
 		"PILOT_ENABLE_GATEWAY_API":                         "true",
 		"PILOT_ENABLE_ALPHA_GATEWAY_API":                   "false",
@@ -71,7 +79,7 @@ func pilotEnv(in Input, r *release) map[string]any {
 		"PILOT_ENABLE_CA_CRL":                              "false",
 		"PILOT_ENABLE_GATEWAY_API_COPY_LABELS_ANNOTATIONS": "false",
 	}
-	if r.ignoresResources {
+	if r.Minor() != lastWithoutIgnore {
 		env["PILOT_IGNORE_RESOURCES"] = "listenersets.gateway.networking.k8s.io"
 	}
 	if in.InferencePools {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/strata-run/strata/internal/istio"
 	"github.com/strata-run/strata/internal/render"
 )
 
@@ -209,7 +210,7 @@ func TestValues_Images(t *testing.T) {
 	for i, version := range Versions() {
 		t.Run(version, func(t *testing.T) {
 			packages := mustRender(t, input(version))
-			app := releases[i].app
+			app := istio.Releases()[i].Version()
 			if got, want := istiodContainer(t, packages)["image"], "registry.istio.io/release/pilot:"+app; got != want {
 				t.Errorf("istiod runs %v, want %s", got, want)
 			}
