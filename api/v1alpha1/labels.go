@@ -12,6 +12,10 @@ const (
 	// LabelFront stands on a Package that a front made and names the front.
 	LabelFront = "strata.run/front"
 
+	// AnnotationFrontGroup stands on a Package that a front made for some of its
+	// resources, and names these: a Gateway as namespace/name.
+	AnnotationFrontGroup = "strata.run/front-group"
+
 	// AnnotationResourcePolicy is Helm's annotation for objects that an
 	// uninstall leaves in place. With the value [ResourcePolicyKeep] an object is
 	// retained, whatever its kind.

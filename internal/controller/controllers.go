@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,6 +37,9 @@ import (
 
 // reportingController is who reports events.
 const reportingController = "strata.run/manager"
+
+// lastApplied is where kubectl apply keeps a copy of what it has applied.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // Run runs every controller until the context ends. It refuses settings that
 // cannot work before it starts anything.
@@ -90,7 +94,7 @@ func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (man
 		HealthProbeBindAddress:        o.HealthAddress,
 		Metrics:                       metricsServer(o),
 		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
+			DefaultTransform: trim,
 			ByObject: map[client.Object]cache.ByObject{
 				&v1alpha1.Revision{}: {Transform: dropHistory(meter)},
 				// Of Secrets, those that hold manifests, and of these the metadata.
@@ -108,6 +112,19 @@ func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (man
 		return nil, fmt.Errorf("adding the readiness check: %w", err)
 	}
 	return mgr, nil
+}
+
+// trim keeps out of the cache what nobody reads and may be large.
+func trim(object any) (any, error) {
+	if o, err := meta.Accessor(object); err == nil {
+		o.SetManagedFields(nil)
+		if annotations := o.GetAnnotations(); annotations[lastApplied] != "" {
+			annotations = maps.Clone(annotations)
+			delete(annotations, lastApplied)
+			o.SetAnnotations(annotations)
+		}
+	}
+	return object, nil
 }
 
 // dropHistory keeps the content of torn-down revisions out of the cache: nobody
@@ -147,12 +164,19 @@ func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o O
 	if err := packages.Setup(ctx, mgr, worker, changes); err != nil {
 		return err
 	}
+	kinds, err := front.NewKinds(mgr)
+	if err != nil {
+		return err
+	}
 	publisher := &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now}
-	return whenServed(mgr, runtimeKind{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Kind: "GatewayClass"}, func() error {
-		return front.Setup(mgr, &gatewayv1.GatewayClass{}, &front.Reconciler[*gatewayv1.GatewayClass]{
-			Front: timed(meter, gatewayClassFront(o)), Client: mgr.GetClient(), Publisher: publisher,
-		})
-	})
+	return front.Setup(mgr, kinds, &gatewayv1.GatewayClass{}, reconciler(mgr, publisher, timed(meter, gatewayClassFront(o))))
+}
+
+// reconciler is the loop of one front.
+func reconciler[P client.Object, F any](mgr manager.Manager, publisher *front.Publisher, f front.Front[P, F]) *front.Reconciler[P, F] {
+	return &front.Reconciler[P, F]{
+		Front: f, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Publisher: publisher, Recorder: mgr.GetEventRecorder(reportingController),
+	}
 }
 
 // packageWorker wires the engine to the cluster.
@@ -177,16 +201,4 @@ func packageWorker(ctx context.Context, mgr manager.Manager, meter *metrics.Metr
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Contents: contents, Identities: identities, Watches: informers, Now: time.Now,
 		Recorder: mgr.GetEventRecorder(reportingController), Meter: meter, Pods: mgr.GetAPIReader(),
 	}, nil
-}
-
-// isServed says whether the API server serves a kind.
-func isServed(mapper meta.RESTMapper, kind runtimeKind) (bool, error) {
-	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("looking up %s: %w", kind, err)
-	}
-	return true, nil
 }

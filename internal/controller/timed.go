@@ -8,19 +8,18 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/metrics"
 	"github.com/strata-run/strata/internal/render"
 )
 
 // timed is a front whose renderings are timed.
-func timed[P client.Object](meter *metrics.Metrics, f front.Front[P]) front.Front[P] {
+func timed[P client.Object, F any](meter *metrics.Metrics, f front.Front[P, F]) front.Front[P, F] {
 	of := f.Render
-	f.Render = func(resources []P, existing []v1alpha1.Package) ([]render.Package, error) {
+	f.Render = func(in front.Input[P, F]) ([]render.Package, error) {
 		began := time.Now()
 		defer func() { meter.Rendered(f.Name, time.Since(began)) }()
-		return of(resources, existing)
+		return of(in)
 	}
 	return f
 }

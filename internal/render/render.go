@@ -27,6 +27,10 @@ type Package struct {
 	// After names packages that must have rolled out their newest content before
 	// this one gets a new revision.
 	After []string
+
+	// Held says why the package gets no new revision for now: what runs stays as it
+	// is, and a package that does not exist is not made. Empty holds nothing back.
+	Held string
 }
 
 // Phase is a group of objects that are applied together.

@@ -29,6 +29,9 @@ type FrontPackage struct {
 	Need history.Need
 	// Waiting is the package that has to be rolled out first, empty when none has.
 	Waiting string
+	// Held is why the package gets no new content for now, empty when nothing keeps it
+	// back.
+	Held string
 }
 
 // The condition that the gatewayclass front writes, and its reasons.

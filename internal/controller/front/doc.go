@@ -3,11 +3,17 @@
 
 // Package front is the one loop of all fronts.
 //
-// A front translates its custom resource into packages. The loop renders, makes
-// the Packages and their next Revisions when the content is new, and derives the
-// resource's status from theirs. It applies no operand and waits for nothing: it
-// returns at once, and the next event of a Package brings it back.
+// A front translates its custom resources into packages. [Front] says what a front has
+// to give: which resources are its own, what else it looks at, what should run (pure),
+// what becomes of the resources' status (pure). [Reconciler] does the rest, a group of
+// resources at a time: it puts finalizers on, observes, renders, makes the Packages and
+// their next Revisions when the content is new, lets go of packages that nobody wants
+// any more, and tells the resources where their packages stand. It applies no operand
+// and waits for nothing: it returns at once, and the next event brings it back.
 //
-// A new front is a Renderer in internal/render, a pure status mapping in
+// [Kinds] knows which of the kinds that fronts look at are served, so that a front can
+// work beside kinds that come later or never.
+//
+// A new front is a renderer in internal/render, a pure status mapping in
 // internal/status, and one entry in internal/controller/controllers.go.
 package front

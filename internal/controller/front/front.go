@@ -5,174 +5,151 @@ package front
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
+	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/status"
 )
 
-// Front is what one front does; all its resources together want one list of
-// packages. Every field is required.
-type Front[P client.Object] struct {
+// Front is what one front does with its resources of type P. F are the facts of the
+// cluster that it looks at besides them; struct{} when there are none.
+//
+// Fields are required unless they say that they are optional.
+type Front[P client.Object, F any] struct {
 	// Name is the front's, a DNS label. It stands on its packages.
 	Name string
-	// Finalizer holds a resource until the packages that nobody else wants are gone.
+	// Finalizer holds a resource until the packages that nobody wants any more are
+	// gone. Optional: without it, packages go after their resource.
 	Finalizer string
 	// List is an empty list of the resources.
 	List func() client.ObjectList
 	// Selects says which resources are the front's.
 	Selects func(P) bool
-	// Render is pure: the packages that the resources want, given those that exist.
-	Render func(resources []P, existing []v1alpha1.Package) ([]render.Package, error)
-	// Status is pure: it sets the conditions on a resource, from the state of the
-	// packages or from what kept them from being rendered.
-	Status func(resource P, packages []status.FrontPackage, err error, now metav1.Time)
+	// Group names the group of a resource. The resources of a group want one list of
+	// packages together. Optional: without it, all are one group, of the front's name.
+	Group func(P) string
+
+	// Observe reads what rendering and the status depend on. It is the front's only
+	// access to the cluster, and it may also write what belongs in no revision, such as
+	// a label that has to go. When nothing has changed it costs no request. Optional.
+	Observe func(ctx context.Context, group Group[P]) (F, error)
+	// Render is pure: the packages that a group wants.
+	Render func(in Input[P, F]) ([]render.Package, error)
+	// Leave is pure: how the packages go that a group does not want any more. Optional:
+	// without it, they are deleted all at once.
+	Leave func(in Input[P, F]) Departure
+	// Annotations is pure: those that a resource has to carry, besides any others.
+	// Optional.
+	Annotations func(resource P, state State[F]) map[string]string
+	// Status is pure: it sets the status of a resource. It is asked for resources that
+	// are being deleted, too.
+	Status func(resource P, state State[F])
+	// Events is pure: what of a change of status is worth an event. Optional.
+	Events func(before, after P) []Event
+	// Again is when to look again without an event, 0 for not at all. Optional.
+	Again func(facts F) time.Duration
+
+	// LiveStatus makes a status that has to change be computed again from a live read,
+	// where others write into the same lists and a patch would replace their entries.
+	LiveStatus bool
+	// Changed says which updates of a resource matter. Optional: without it, those of
+	// its spec and annotations, and its deletion.
+	Changed predicate.Predicate
+	// Watches are further kinds whose changes matter. Optional.
+	Watches []Watch
 }
 
-// Reconciler reconciles all resources of a front in one pass.
-type Reconciler[P client.Object] struct {
-	// Front is the front.
-	Front Front[P]
-	// Client reads from the cache and writes.
-	Client client.Client
-	// Publisher makes packages and revisions.
-	Publisher *Publisher
-
-	own       loop.OwnWrites[P]
-	conflicts loop.Conflicts
+// Group are resources that want one list of packages together, and the packages that
+// were made for them.
+type Group[P client.Object] struct {
+	// Name is the group's.
+	Name string
+	// Resources are those that are to stay, in the order of the cache.
+	Resources []P
+	// Leaving are those that are being deleted.
+	Leaving []P
+	// Existing are the group's packages.
+	Existing []v1alpha1.Package
 }
 
-// Reconcile makes one pass over the front's resources.
-func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	return r.conflicts.Decide(ctx, request, loop.Outcome{}, r.pass(ctx))
+// Input is what a front's pure functions work on.
+type Input[P client.Object, F any] struct {
+	Group[P]
+	// Facts are what was observed.
+	Facts F
 }
 
-func (r *Reconciler[P]) pass(ctx context.Context) error {
-	resources, err := r.resources(ctx)
-	if err != nil {
-		return err
-	}
-	staying, leaving := split(resources)
-	if len(staying) == 0 {
-		gone, err := r.Publisher.Withdraw(ctx, r.Front.Name)
-		if err == nil && gone {
-			err = r.release(ctx, leaving)
-		}
-		return err
-	}
-	if err := errors.Join(r.release(ctx, leaving), r.hold(ctx, staying)); err != nil {
-		return err
-	}
-	states, err := r.publish(ctx, staying)
-	if err != nil && loop.IsConflict(err) {
-		return err
-	}
-	statusErr := r.writeStatus(ctx, staying, states, err)
-	if _, ok := errors.AsType[*RenderError](err); ok {
-		err = nil // another try renders the same; a change of the resource brings us back
-	}
-	return errors.Join(err, statusErr)
+// Departure says how packages go.
+type Departure struct {
+	// Blocked says why they do not go for now. Nil lets them go.
+	Blocked error
+	// Orphan leaves their objects in place, without owner.
+	Orphan bool
+	// Order names packages that go one after the other. The others go at once.
+	Order []string
 }
 
-// RenderError says that the resources ask for something that cannot be rendered.
-type RenderError struct{ Err error }
-
-// Error is that of the cause.
-func (e *RenderError) Error() string { return e.Err.Error() }
-
-// Unwrap is the cause.
-func (e *RenderError) Unwrap() error { return e.Err }
-
-// publish renders and publishes. When nothing can be rendered nothing is changed,
-// and there are no states: what runs is not what is asked for.
-func (r *Reconciler[P]) publish(ctx context.Context, resources []P) ([]status.FrontPackage, error) {
-	existing, err := r.Publisher.packages(ctx, r.Front.Name)
-	if err != nil {
-		return nil, err
-	}
-	wanted, err := r.Front.Render(resources, existing)
-	if err != nil {
-		return nil, &RenderError{Err: err}
-	}
-	return r.Publisher.Publish(ctx, r.Front.Name, wanted)
+// State is where the packages of a group stand after a pass.
+type State[F any] struct {
+	// Packages are those that are wanted, in the order of rendering. Empty when
+	// nothing could be rendered.
+	Packages []status.FrontPackage
+	// Facts are what was observed.
+	Facts F
+	// Err is what kept packages from being observed, rendered or published.
+	Err error
+	// Departing are the packages that nobody wants any more, and Blocked is what keeps
+	// them from going.
+	Departing []v1alpha1.Package
+	Blocked   error
+	// Now is the time of the pass, in seconds.
+	Now metav1.Time
 }
 
-func (r *Reconciler[P]) resources(ctx context.Context) ([]P, error) {
-	list := r.Front.List()
-	if err := r.Client.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("listing the resources of front %s: %w", r.Front.Name, err)
+// Watch is a kind whose changes bring a front's groups back, as soon as the kind is
+// served and as long as it is.
+type Watch struct {
+	// Object is an empty object of the kind: typed, unstructured, or
+	// [metav1.PartialObjectMetadata] with its kind set. What is read of the kind from
+	// the cache has to be read the same way.
+	Object client.Object
+	// Groups are those that an object matters to. Optional: without it, all groups
+	// that have a resource.
+	Groups func(ctx context.Context, object client.Object) []string
+	// Changed says which events matter. Optional.
+	Changed predicate.Predicate
+}
+
+// Event is something worth telling about a resource.
+type Event struct {
+	// Type is Normal or Warning.
+	Type string
+	// Reason and Action are a word each, in CamelCase.
+	Reason, Action string
+	// Note is for people.
+	Note string
+	// Related is an object that has a part in it. Optional.
+	Related *corev1.ObjectReference
+}
+
+// group is the name of a resource's group.
+func (f *Front[P, F]) group(resource P) string {
+	if f.Group == nil {
+		return f.Name
 	}
-	var selected []P
-	err := meta.EachListItem(list, func(item runtimeObject) error {
-		if resource, ok := item.(P); ok && r.Front.Selects(resource) {
-			selected = append(selected, r.own.Newest(resource))
-		}
-		return nil
-	})
-	return selected, err
+	return f.Group(resource)
 }
 
-func split[P client.Object](resources []P) (staying, leaving []P) {
-	for _, resource := range resources {
-		if resource.GetDeletionTimestamp().IsZero() {
-			staying = append(staying, resource)
-		} else {
-			leaving = append(leaving, resource)
-		}
+// groupOf is the group that a package was made for.
+func (f *Front[P, F]) groupOf(pkg client.Object) string {
+	if f.Group == nil {
+		return f.Name
 	}
-	return staying, leaving
-}
-
-// hold puts the finalizer on resources; release takes it off.
-func (r *Reconciler[P]) hold(ctx context.Context, resources []P) error {
-	return r.finalize(ctx, resources, controllerutil.AddFinalizer)
-}
-
-func (r *Reconciler[P]) release(ctx context.Context, resources []P) error {
-	return r.finalize(ctx, resources, controllerutil.RemoveFinalizer)
-}
-
-func (r *Reconciler[P]) finalize(ctx context.Context, resources []P, change func(client.Object, string) bool) error {
-	var errs []error
-	for i, resource := range resources {
-		changed, ok := resource.DeepCopyObject().(P)
-		if !ok || !change(changed, r.Front.Finalizer) {
-			continue
-		}
-		err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(resource, client.MergeFromWithOptimisticLock{}))
-		if client.IgnoreNotFound(err) != nil {
-			errs = append(errs, fmt.Errorf("changing the finalizer of %s: %w", resource.GetName(), err))
-			continue
-		}
-		r.own.Wrote(changed)
-		resources[i] = changed
-	}
-	return errors.Join(errs...)
-}
-
-func (r *Reconciler[P]) writeStatus(ctx context.Context, resources []P, states []status.FrontPackage, cause error) error {
-	var errs []error
-	for _, before := range resources {
-		after, ok := before.DeepCopyObject().(P)
-		if !ok {
-			continue
-		}
-		r.Front.Status(after, slices.Clone(states), cause, r.Publisher.now())
-		wrote, err := loop.PatchStatus(ctx, r.Client, before, after)
-		if wrote {
-			r.own.Wrote(after)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return pkg.GetAnnotations()[v1alpha1.AnnotationFrontGroup]
 }

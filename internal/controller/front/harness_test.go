@@ -40,7 +40,7 @@ const (
 type fixture struct {
 	t    *testing.T
 	api  client.WithWatch
-	loop *Reconciler[*gatewayv1.GatewayClass]
+	loop *Reconciler[*gatewayv1.GatewayClass, string]
 	now  time.Time
 	uids int
 
@@ -74,23 +74,26 @@ func newFixture(t *testing.T) *fixture {
 	front := interceptor.NewClient(f.api, interceptor.Funcs{
 		Get: f.got, List: f.listed, Create: f.created, Patch: f.patched, Delete: f.deleted, SubResourcePatch: f.statusPatched,
 	})
-	f.loop = &Reconciler[*gatewayv1.GatewayClass]{
-		Front: Front[*gatewayv1.GatewayClass]{
+	f.loop = &Reconciler[*gatewayv1.GatewayClass, string]{
+		Front: Front[*gatewayv1.GatewayClass, string]{
 			Name: "test", Finalizer: finalizer,
 			List:    func() client.ObjectList { return &gatewayv1.GatewayClassList{} },
 			Selects: func(class *gatewayv1.GatewayClass) bool { return class.Spec.ControllerName == ours },
-			Render: func(_ []*gatewayv1.GatewayClass, existing []v1alpha1.Package) ([]render.Package, error) {
+			Render: func(in Input[*gatewayv1.GatewayClass, string]) ([]render.Package, error) {
 				f.existing = nil
-				for _, pkg := range existing {
+				for _, pkg := range in.Existing {
 					f.existing = append(f.existing, pkg.Name)
 				}
 				return f.rendered, f.renderErr
 			},
-			Status: func(class *gatewayv1.GatewayClass, packages []status.FrontPackage, err error, now metav1.Time) {
-				status.SetControllerInstalled(&class.Status.Conditions, class.Generation, "plane", packages, err, now)
+			Status: func(class *gatewayv1.GatewayClass, state State[string]) {
+				if class.DeletionTimestamp.IsZero() {
+					status.SetControllerInstalled(&class.Status.Conditions, class.Generation, "plane", state.Packages, state.Err, state.Now)
+				}
 			},
 		},
 		Client: front,
+		Live:   f.api,
 		Publisher: &Publisher{
 			Client: front, Now: func() time.Time { return f.now },
 			Contents: &store.Contents{Client: front, Live: f.api, Namespace: "strata-system", Now: func() time.Time { return f.now }},

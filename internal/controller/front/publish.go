@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,8 +23,13 @@ import (
 	"github.com/strata-run/strata/internal/store"
 )
 
-// runtimeObject shortens a signature of apimachinery.
-type runtimeObject = runtime.Object
+// Owner is whose packages are made.
+type Owner struct {
+	// Front is the front's name.
+	Front string
+	// Group is the group of its resources, empty where all of them are one.
+	Group string
+}
 
 // Publisher makes the Packages and Revisions that fronts want.
 type Publisher struct {
@@ -42,12 +46,12 @@ func (p *Publisher) now() metav1.Time { return metav1.NewTime(p.Now()).Rfc3339Co
 // Publish makes what is missing of the packages, and says where each stands. It
 // returns at once: a package that has to wait for another gets its revision in a
 // later pass.
-func (p *Publisher) Publish(ctx context.Context, front string, wanted []render.Package) ([]status.FrontPackage, error) {
+func (p *Publisher) Publish(ctx context.Context, owner Owner, wanted []render.Package) ([]status.FrontPackage, error) {
 	var states []status.FrontPackage
 	var errs []error
 	done := map[string]bool{}
 	for _, want := range wanted {
-		state, err := p.publish(ctx, front, want, done)
+		state, err := p.publish(ctx, owner, want, done)
 		errs = append(errs, err)
 		states = append(states, state)
 		done[want.Name] = err == nil && state.Need == history.NeedNone && isOver(state.Package, state.Target.Spec.Revision)
@@ -64,13 +68,16 @@ func isOver(pkg *v1alpha1.Package, target int64) bool {
 		pkg.Status.TargetRevision == target && progressing != nil && progressing.Reason == v1alpha1.ReasonObjectCollisions
 }
 
-func (p *Publisher) publish(ctx context.Context, front string, want render.Package, done map[string]bool) (status.FrontPackage, error) {
+func (p *Publisher) publish(ctx context.Context, owner Owner, want render.Package, done map[string]bool) (status.FrontPackage, error) {
 	state := status.FrontPackage{Name: want.Name, Version: want.Origin.AppVersion}
+	if want.Held != "" {
+		return p.held(ctx, owner, want)
+	}
 	packed, err := p.Contents.Pack(ctx, want.Phases, want.Probes)
 	if err != nil {
 		return state, fmt.Errorf("package %s: %w", want.Name, err)
 	}
-	if state.Package, err = p.ensurePackage(ctx, front, want.Name); err != nil {
+	if state.Package, err = p.ensurePackage(ctx, owner, want.Name); err != nil {
 		return state, err
 	}
 	line, err := p.line(ctx, state.Package)
@@ -99,26 +106,54 @@ func (p *Publisher) publish(ctx context.Context, front string, want render.Packa
 	return state, nil
 }
 
+// held is where a package stands that gets nothing new for now. One that is not there
+// is not made.
+func (p *Publisher) held(ctx context.Context, owner Owner, want render.Package) (status.FrontPackage, error) {
+	state := status.FrontPackage{Name: want.Name, Version: want.Origin.AppVersion, Need: history.NeedRevision, Held: want.Held}
+	pkg, err := p.read(ctx, owner, want.Name)
+	if pkg == nil || err != nil {
+		return state, err
+	}
+	line, err := p.line(ctx, pkg)
+	state.Package, state.Target = pkg, line.Target
+	return state, err
+}
+
+// read is a package of the owner's, nil when there is none of that name. The package
+// is given with an error, too, when it exists and is not to be used.
+func (p *Publisher) read(ctx context.Context, owner Owner, name string) (*v1alpha1.Package, error) {
+	pkg := &v1alpha1.Package{}
+	if err := p.Client.Get(ctx, types.NamespacedName{Name: name}, pkg); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading package %s: %w", name, err)
+	}
+	front, group := pkg.Labels[v1alpha1.LabelFront], pkg.Annotations[v1alpha1.AnnotationFrontGroup]
+	switch {
+	case front != owner.Front:
+		return pkg, fmt.Errorf("package %s exists and is not of front %s (its label %s is %q): delete or rename it", name, owner.Front, v1alpha1.LabelFront, front)
+	case group != owner.Group:
+		return pkg, fmt.Errorf("package %s exists and is not of %s (its annotation %s is %q): delete or rename it", name, owner.Group, v1alpha1.AnnotationFrontGroup, group)
+	case !pkg.DeletionTimestamp.IsZero():
+		return pkg, fmt.Errorf("package %s is being deleted, and is made again when it is gone", name)
+	}
+	return pkg, nil
+}
+
 // ensurePackage makes the Package if it is missing, with its finalizer from the
 // start.
-func (p *Publisher) ensurePackage(ctx context.Context, front, name string) (*v1alpha1.Package, error) {
-	pkg := &v1alpha1.Package{}
-	err := p.Client.Get(ctx, types.NamespacedName{Name: name}, pkg)
-	if !apierrors.IsNotFound(err) {
-		if err != nil {
-			return nil, fmt.Errorf("reading package %s: %w", name, err)
-		}
-		if owner := pkg.Labels[v1alpha1.LabelFront]; owner != front {
-			return pkg, fmt.Errorf("package %s exists and is not of front %s (its label %s is %q): delete or rename it", name, front, v1alpha1.LabelFront, owner)
-		}
-		if !pkg.DeletionTimestamp.IsZero() {
-			return pkg, fmt.Errorf("package %s is being deleted, and is made again when it is gone", name)
-		}
-		return pkg, nil
+func (p *Publisher) ensurePackage(ctx context.Context, owner Owner, name string) (*v1alpha1.Package, error) {
+	pkg, err := p.read(ctx, owner, name)
+	if pkg != nil || err != nil {
+		return pkg, err
 	}
 	pkg = &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Labels: map[string]string{v1alpha1.LabelFront: front}, Finalizers: []string{v1alpha1.FinalizerTeardown},
+		Name: name, Labels: map[string]string{v1alpha1.LabelFront: owner.Front}, Finalizers: []string{v1alpha1.FinalizerTeardown},
 	}}
+	if owner.Group != "" {
+		pkg.Annotations = map[string]string{v1alpha1.AnnotationFrontGroup: owner.Group}
+	}
 	if err := p.Client.Create(ctx, pkg); err != nil {
 		return nil, fmt.Errorf("creating package %s: %w", name, err)
 	}
@@ -155,23 +190,22 @@ func (p *Publisher) create(ctx context.Context, pkg *v1alpha1.Package, line hist
 	return next, nil
 }
 
-// Withdraw deletes the front's packages, and says whether all of them are gone.
-func (p *Publisher) Withdraw(ctx context.Context, front string) (bool, error) {
-	existing, err := p.packages(ctx, front)
-	if err != nil {
-		return false, err
+// Withdraw deletes packages: their objects go with them, or stay when they are
+// orphaned.
+func (p *Publisher) Withdraw(ctx context.Context, departing []v1alpha1.Package, orphan bool) error {
+	propagation := metav1.DeletePropagationBackground
+	if orphan {
+		propagation = metav1.DeletePropagationOrphan
 	}
 	var errs []error
-	for i := range existing {
-		pkg := &existing[i]
-		if !pkg.DeletionTimestamp.IsZero() {
-			continue
-		}
-		if err := p.Client.Delete(ctx, pkg, client.Preconditions{UID: &pkg.UID}); client.IgnoreNotFound(err) != nil {
+	for i := range departing {
+		pkg := &departing[i]
+		err := p.Client.Delete(ctx, pkg, client.Preconditions{UID: &pkg.UID}, client.PropagationPolicy(propagation))
+		if client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("deleting package %s: %w", pkg.Name, err))
 		}
 	}
-	return len(existing) == 0, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // packages are those that the front has made.

@@ -10,41 +10,121 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/loop"
 )
 
 // Setup adds a front's loop to a manager. The resource is an empty object of the
-// front's type.
-func Setup[P client.Object](mgr manager.Manager, resource P, r *Reconciler[P]) error {
-	request := []reconcile.Request{{NamespacedName: types.NamespacedName{Name: r.Front.Name}}}
-	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return request })
-	selected := predicate.NewPredicateFuncs(func(object client.Object) bool {
-		p, ok := object.(P)
-		return ok && r.Front.Selects(p)
-	})
-	ours := predicate.NewPredicateFuncs(func(object client.Object) bool {
-		return object.GetLabels()[v1alpha1.LabelFront] == r.Front.Name
-	})
-	// Our own status writes bring no news, and neither do those of others.
-	asked := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, leaving)
-	err := builder.ControllerManagedBy(mgr).
-		Named("front-"+r.Front.Name).
-		Watches(resource, all, builder.WithPredicates(selected, asked)).
-		Watches(&v1alpha1.Package{}, all, builder.WithPredicates(ours, predicate.ResourceVersionChangedPredicate{})).
-		WithOptions(controller.Options{RateLimiter: loop.RateLimiter()}).
-		Complete(r)
+// front's type. The front rests while its kind is not served: what was made for
+// resources that cannot be read is left alone.
+func Setup[P client.Object, F any](mgr manager.Manager, kinds *Kinds, resource P, r *Reconciler[P, F]) error {
+	kind, err := apiutil.GVKForObject(resource, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("setting up front %s: %w", r.Front.Name, err)
 	}
+	r.isServed = func() bool { return kinds.Served(kind) }
+	ours := predicate.NewPredicateFuncs(func(object client.Object) bool {
+		return object.GetLabels()[v1alpha1.LabelFront] == r.Front.Name
+	})
+	ofPackage := func(_ context.Context, pkg client.Object) []string { return []string{r.Front.groupOf(pkg)} }
+	c, err := builder.ControllerManagedBy(mgr).
+		Named("front-"+r.Front.Name).
+		Watches(&v1alpha1.Package{}, enqueue(ofPackage), builder.WithPredicates(ours, predicate.ResourceVersionChangedPredicate{})).
+		WithOptions(controller.Options{RateLimiter: loop.RateLimiter()}).
+		Build(r)
+	if err != nil {
+		return fmt.Errorf("setting up front %s: %w", r.Front.Name, err)
+	}
+	watches := append([]Watch{{Object: resource, Groups: r.ofResource, Changed: r.asked()}}, r.Front.Watches...)
+	for _, watch := range watches {
+		if err := r.watch(mgr, kinds, c, watch); err != nil {
+			return fmt.Errorf("setting up front %s: %w", r.Front.Name, err)
+		}
+	}
 	return nil
+}
+
+// watch begins to watch a kind as soon as it is served.
+func (r *Reconciler[P, F]) watch(mgr manager.Manager, kinds *Kinds, c controller.Controller, watch Watch) error {
+	kind, err := apiutil.GVKForObject(watch.Object, mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+	groups, changed := watch.Groups, watch.Changed
+	if groups == nil {
+		groups = r.allGroups
+	}
+	if changed == nil {
+		changed = predicate.ResourceVersionChangedPredicate{}
+	}
+	return kinds.Await(kind, watch.Object, func() error {
+		return c.Watch(source.Kind(mgr.GetCache(), watch.Object, enqueue(groups), changed))
+	})
+}
+
+// enqueue makes a request of each group that an object matters to.
+func enqueue(groups func(context.Context, client.Object) []string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		var requests []reconcile.Request
+		for _, group := range groups(ctx, object) {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: group}})
+		}
+		return requests
+	})
+}
+
+// ofResource is the group of a resource.
+func (r *Reconciler[P, F]) ofResource(_ context.Context, object client.Object) []string {
+	if resource, ok := object.(P); ok {
+		return []string{r.Front.group(resource)}
+	}
+	return nil
+}
+
+// allGroups are the groups that have a resource.
+func (r *Reconciler[P, F]) allGroups(ctx context.Context, _ client.Object) []string {
+	if r.Front.Group == nil {
+		return []string{r.Front.Name}
+	}
+	if !r.isServed() {
+		return nil
+	}
+	resources, err := r.list(ctx, r.Client, func(P) bool { return true })
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Finding the groups that an event matters to")
+		return nil
+	}
+	var groups []string
+	for _, resource := range resources {
+		groups = append(groups, r.Front.group(resource))
+	}
+	return groups // the queue takes each of them once
+}
+
+// asked lets through news of the front's resources that may ask for something. Our own
+// status writes bring no news, and neither do those of others.
+func (r *Reconciler[P, F]) asked() predicate.Predicate {
+	changed := r.Front.Changed
+	if changed == nil {
+		changed = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, leaving)
+	}
+	selects := func(object client.Object) bool {
+		p, ok := object.(P)
+		return ok && r.Front.Selects(p)
+	}
+	selected := predicate.NewPredicateFuncs(selects)
+	selected.UpdateFunc = func(e event.UpdateEvent) bool { return selects(e.ObjectOld) || selects(e.ObjectNew) }
+	return predicate.And(selected, changed)
 }
 
 // leaving lets through the deletion of a resource, which a finalizer delays.

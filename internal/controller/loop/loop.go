@@ -82,6 +82,16 @@ func (l *Loop[T, P]) Reconcile(ctx context.Context, request reconcile.Request) (
 	return l.conflicts.Decide(ctx, request, outcome, err)
 }
 
+// StatusDiffers says whether PatchStatus would write anything.
+func StatusDiffers(before, after client.Object) (bool, error) {
+	data, err := client.MergeFrom(before).Data(after)
+	if err != nil {
+		return false, fmt.Errorf("comparing the status of %s: %w", after.GetName(), err)
+	}
+	empty, err := changesNothing(data)
+	return !empty, err
+}
+
 // PatchStatus writes an object's status if it differs from before, on condition
 // that the object is still what it was, and says whether it did.
 func PatchStatus(ctx context.Context, c client.Client, before, after client.Object) (bool, error) {

@@ -1,0 +1,189 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package front
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/loop"
+	"github.com/strata-run/strata/internal/render"
+)
+
+// Reconciler reconciles the groups of a front, a group at a time.
+type Reconciler[P client.Object, F any] struct {
+	// Front is the front.
+	Front Front[P, F]
+	// Client reads from the cache and writes. Live reads from the API server.
+	Client client.Client
+	Live   client.Reader
+	// Publisher makes packages and revisions.
+	Publisher *Publisher
+	// Recorder records events. Optional when the front has none.
+	Recorder events.EventRecorder
+
+	// isServed says whether the resources can be read. Nil says that they can.
+	isServed func() bool
+
+	own       loop.OwnWrites[P]
+	conflicts loop.Conflicts
+}
+
+// RenderError says that the resources ask for something that cannot be rendered.
+type RenderError struct{ Err error }
+
+// Error is that of the cause.
+func (e *RenderError) Error() string { return e.Err.Error() }
+
+// Unwrap is the cause.
+func (e *RenderError) Unwrap() error { return e.Err }
+
+// Reconcile makes one pass over the group that the request names.
+func (r *Reconciler[P, F]) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	again, err := r.pass(ctx, request.Name)
+	return r.conflicts.Decide(ctx, request, loop.Outcome{After: again}, err)
+}
+
+func (r *Reconciler[P, F]) pass(ctx context.Context, name string) (time.Duration, error) {
+	if r.isServed != nil && !r.isServed() {
+		return 0, nil // nothing is known of the resources, so nothing is taken for unwanted
+	}
+	in := Input[P, F]{}
+	var err error
+	if in.Group, err = r.gather(ctx, name); err != nil {
+		return 0, err
+	}
+	if len(in.Resources)+len(in.Leaving)+len(in.Existing) == 0 {
+		return 0, nil
+	}
+	if err := r.hold(ctx, in.Resources); err != nil {
+		return 0, err
+	}
+	state, err := r.work(ctx, &in)
+	if loop.IsConflict(err) {
+		return 0, err
+	}
+	statusErr := r.tell(ctx, slices.Concat(in.Resources, in.Leaving), state)
+	if _, ok := errors.AsType[*RenderError](err); ok {
+		err = nil // another try renders the same; a change of the resource brings us back
+	}
+	again := time.Duration(0)
+	if r.Front.Again != nil {
+		again = r.Front.Again(in.Facts)
+	}
+	return again, errors.Join(err, statusErr)
+}
+
+// work observes, renders and publishes, and lets go of what is not wanted any more.
+// When nothing can be rendered nothing is changed, and there are no states: what runs
+// is not what is asked for.
+func (r *Reconciler[P, F]) work(ctx context.Context, in *Input[P, F]) (state State[F], err error) {
+	defer func() { state.Err = err }()
+	if r.Front.Observe != nil {
+		in.Facts, err = r.Front.Observe(ctx, in.Group)
+		if state.Facts = in.Facts; err != nil {
+			return state, err
+		}
+	}
+	var wanted []render.Package
+	if len(in.Resources) > 0 {
+		if wanted, err = r.Front.Render(*in); err != nil {
+			// What is wanted is not known, so no package is taken for unwanted.
+			if releaseErr := r.release(ctx, in); releaseErr != nil {
+				return state, errors.Join(err, releaseErr)
+			}
+			return state, &RenderError{Err: err}
+		}
+	}
+	if state.Packages, err = r.Publisher.Publish(ctx, r.owner(in.Name), wanted); loop.IsConflict(err) {
+		return state, err
+	}
+	state.Departing = unwanted(in.Existing, wanted)
+	if len(state.Departing) > 0 {
+		departErr := r.depart(ctx, *in, &state)
+		return state, errors.Join(err, departErr)
+	}
+	return state, errors.Join(err, r.release(ctx, in))
+}
+
+// owner is whose packages the group's are.
+func (r *Reconciler[P, F]) owner(group string) Owner {
+	if r.Front.Group == nil {
+		return Owner{Front: r.Front.Name}
+	}
+	return Owner{Front: r.Front.Name, Group: group}
+}
+
+// unwanted are the packages that exist and are not among those that are wanted.
+func unwanted(existing []v1alpha1.Package, wanted []render.Package) []v1alpha1.Package {
+	var departing []v1alpha1.Package
+	for i := range existing {
+		if !slices.ContainsFunc(wanted, func(w render.Package) bool { return w.Name == existing[i].Name }) {
+			departing = append(departing, existing[i])
+		}
+	}
+	return departing
+}
+
+// depart lets packages go that nobody wants any more, unless something blocks that.
+func (r *Reconciler[P, F]) depart(ctx context.Context, in Input[P, F], state *State[F]) error {
+	departure := Departure{}
+	if r.Front.Leave != nil {
+		departure = r.Front.Leave(in)
+	}
+	if state.Blocked = departure.Blocked; state.Blocked != nil {
+		return nil
+	}
+	due := nextToGo(state.Departing, departure.Order)
+	if len(due) == 0 {
+		return nil
+	}
+	if err := r.confirm(ctx, in.Group); err != nil {
+		return err
+	}
+	return r.Publisher.Withdraw(ctx, due, departure.Orphan)
+}
+
+// nextToGo are the packages whose turn it is and that are not going yet.
+func nextToGo(departing []v1alpha1.Package, order []string) []v1alpha1.Package {
+	turn := slices.IndexFunc(order, func(name string) bool {
+		return slices.ContainsFunc(departing, func(pkg v1alpha1.Package) bool { return pkg.Name == name })
+	})
+	var due []v1alpha1.Package
+	for i := range departing {
+		place := slices.Index(order, departing[i].Name)
+		if departing[i].DeletionTimestamp.IsZero() && (place < 0 || place == turn) {
+			due = append(due, departing[i])
+		}
+	}
+	return due
+}
+
+// confirm asks the API server whether a group is what the cache says, before
+// something is deleted for want of a resource: a cache that has just been filled from
+// an API server that lags behind must not delete anything.
+func (r *Reconciler[P, F]) confirm(ctx context.Context, group Group[P]) error {
+	live, err := r.list(ctx, r.Live, func(p P) bool { return r.Front.group(p) == group.Name })
+	if err != nil {
+		return err
+	}
+	known := slices.Concat(group.Resources, group.Leaving)
+	for _, resource := range live {
+		i := slices.IndexFunc(known, func(k P) bool { return k.GetUID() == resource.GetUID() })
+		if i < 0 || known[i].GetGeneration() != resource.GetGeneration() {
+			behind := errors.New("the cache has another state of it, and packages might be deleted for want of it")
+			return apierrors.NewConflict(schema.GroupResource{Resource: r.Front.Name}, resource.GetName(), behind)
+		}
+	}
+	return nil
+}

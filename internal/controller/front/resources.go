@@ -1,0 +1,181 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package front
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/strata-run/strata/internal/controller/loop"
+)
+
+// gather reads a group from the cache, or from our own writes where these are newer.
+func (r *Reconciler[P, F]) gather(ctx context.Context, name string) (Group[P], error) {
+	group := Group[P]{Name: name}
+	resources, err := r.list(ctx, r.Client, func(P) bool { return true })
+	if err != nil {
+		return group, err
+	}
+	exist := map[types.UID]bool{}
+	for _, resource := range resources {
+		exist[resource.GetUID()] = true
+	}
+	r.own.ForgetOthers(exist)
+	for _, resource := range slices.DeleteFunc(resources, func(p P) bool { return r.Front.group(p) != name }) {
+		if resource = r.own.Newest(resource); resource.GetDeletionTimestamp().IsZero() {
+			group.Resources = append(group.Resources, resource)
+		} else {
+			group.Leaving = append(group.Leaving, resource)
+		}
+	}
+	existing, err := r.Publisher.packages(ctx, r.Front.Name)
+	for i := range existing {
+		if r.Front.groupOf(&existing[i]) == name {
+			group.Existing = append(group.Existing, existing[i])
+		}
+	}
+	return group, err
+}
+
+// list reads those of the front's resources that are meant.
+func (r *Reconciler[P, F]) list(ctx context.Context, from client.Reader, meant func(P) bool) ([]P, error) {
+	list := r.Front.List()
+	if err := from.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("listing the resources of front %s: %w", r.Front.Name, err)
+	}
+	var selected []P
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		if resource, ok := item.(P); ok && r.Front.Selects(resource) && meant(resource) {
+			selected = append(selected, resource)
+		}
+		return nil
+	})
+	return selected, err
+}
+
+// hold puts the finalizer on resources.
+func (r *Reconciler[P, F]) hold(ctx context.Context, resources []P) error {
+	if r.Front.Finalizer == "" {
+		return nil
+	}
+	return r.change(ctx, resources, func(o client.Object) { controllerutil.AddFinalizer(o, r.Front.Finalizer) })
+}
+
+// release takes the finalizer off the resources that are leaving, whose group then has
+// none of them: nothing is told of what is gone.
+func (r *Reconciler[P, F]) release(ctx context.Context, in *Input[P, F]) error {
+	err := r.change(ctx, in.Leaving, func(o client.Object) { controllerutil.RemoveFinalizer(o, r.Front.Finalizer) })
+	if err == nil {
+		in.Leaving = nil
+	}
+	return err
+}
+
+// change changes the metadata of resources, those in the list too.
+func (r *Reconciler[P, F]) change(ctx context.Context, resources []P, change func(client.Object)) error {
+	var errs []error
+	for i, resource := range resources {
+		changed, ok := resource.DeepCopyObject().(P)
+		if !ok {
+			continue
+		}
+		change(changed)
+		if slices.Equal(changed.GetFinalizers(), resource.GetFinalizers()) && maps.Equal(changed.GetAnnotations(), resource.GetAnnotations()) {
+			continue
+		}
+		err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(resource, client.MergeFromWithOptimisticLock{}))
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("changing the metadata of %s: %w", resource.GetName(), err))
+			continue
+		}
+		r.own.Wrote(changed)
+		resources[i] = changed
+	}
+	return errors.Join(errs...)
+}
+
+// tell brings the state to the resources: annotations, status and events.
+func (r *Reconciler[P, F]) tell(ctx context.Context, resources []P, state State[F]) error {
+	state.Now = r.Publisher.now()
+	var errs []error
+	for i := range resources {
+		errs = append(errs, r.annotate(ctx, resources[i:i+1], state), r.writeStatus(ctx, resources[i], state))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Reconciler[P, F]) annotate(ctx context.Context, resource []P, state State[F]) error {
+	if r.Front.Annotations == nil {
+		return nil
+	}
+	wanted := r.Front.Annotations(resource[0], state)
+	return r.change(ctx, resource, func(o client.Object) {
+		annotations := maps.Clone(o.GetAnnotations())
+		if annotations == nil && len(wanted) > 0 {
+			annotations = map[string]string{}
+		}
+		maps.Copy(annotations, wanted)
+		o.SetAnnotations(annotations)
+	})
+}
+
+func (r *Reconciler[P, F]) writeStatus(ctx context.Context, before P, state State[F]) error {
+	after, differs, err := r.withStatus(before, state)
+	if err != nil || !differs {
+		return err
+	}
+	if r.Front.LiveStatus {
+		live, ok := before.DeepCopyObject().(P)
+		if !ok {
+			return nil
+		}
+		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(before), live); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		before = live
+		if after, _, err = r.withStatus(before, state); err != nil {
+			return err
+		}
+	}
+	wrote, err := loop.PatchStatus(ctx, r.Client, before, after)
+	if wrote {
+		r.own.Wrote(after)
+		r.announce(before, after)
+	}
+	return err
+}
+
+// withStatus is a resource with the status that it should have, and whether that
+// differs from the one that it has.
+func (r *Reconciler[P, F]) withStatus(before P, state State[F]) (P, bool, error) {
+	after, ok := before.DeepCopyObject().(P)
+	if !ok {
+		return before, false, nil
+	}
+	r.Front.Status(after, state)
+	differs, err := loop.StatusDiffers(before, after)
+	return after, differs, err
+}
+
+func (r *Reconciler[P, F]) announce(before, after P) {
+	if r.Front.Events == nil || r.Recorder == nil {
+		return
+	}
+	for _, e := range r.Front.Events(before, after) {
+		var related runtime.Object
+		if e.Related != nil {
+			related = e.Related
+		}
+		r.Recorder.Eventf(after, related, e.Type, e.Reason, e.Action, "%s", e.Note)
+	}
+}
