@@ -50,7 +50,7 @@ var libraries = []library{
 		why:   "what decides is pure",
 	},
 	{
-		where: []string{"internal/chart", "internal/content", "internal/history", "internal/render/...", "internal/status"},
+		where: []string{"internal/chart", "internal/content", "internal/history", "internal/render/...", "internal/status", "internal/status/ingress"},
 		never: clusterAndFiles,
 		why:   "the package is pure: what it needs to know is handed to it",
 	},
