@@ -9,5 +9,5 @@ import "embed"
 
 // Files holds one YAML file per CustomResourceDefinition.
 //
-//go:embed strata.run_*.yaml
+//go:embed *_*.yaml
 var Files embed.FS

@@ -27,8 +27,12 @@ var clusterAndFiles = []string{"net", "os", "k8s.io/client-go", "sigs.k8s.io/con
 
 var libraries = []library{
 	{
-		where: []string{"api/..."}, only: []string{"k8s.io/apimachinery"},
+		where: []string{"api/v1alpha1", "api/olm.operatorframework.io/..."}, only: []string{"k8s.io/apimachinery"},
 		why: "the API can be imported with nothing but apimachinery",
+	},
+	{
+		where: []string{"api/operator.openshift.io/...", "api/operator.kyma-project.io/..."}, only: []string{"k8s.io/apimachinery", "k8s.io/api/core/v1"},
+		why: "what ends up in a pod has the types of the core API, and nothing else is needed",
 	},
 	{
 		where: []string{"probes"}, only: []string{"k8s.io/apimachinery"}, never: clusterAndFiles,
