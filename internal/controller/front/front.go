@@ -81,6 +81,7 @@ type Group[P client.Object] struct {
 // Input is what a front's pure functions work on.
 type Input[P client.Object, F any] struct {
 	Group[P]
+
 	// Facts are what was observed.
 	Facts F
 }

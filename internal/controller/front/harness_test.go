@@ -58,6 +58,8 @@ type fixture struct {
 	behind bool
 	// stale, when set, are the classes that the cache knows.
 	stale []gatewayv1.GatewayClass
+	// deletion, when set, is told of how something is deleted.
+	deletion func(options *client.DeleteOptions)
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -157,6 +159,9 @@ func (f *fixture) deleted(ctx context.Context, c client.WithWatch, object client
 	if err := f.write("delete %s", object.GetName()); err != nil {
 		return err
 	}
+	if f.deletion != nil {
+		f.deletion((&client.DeleteOptions{}).ApplyOptions(options))
+	}
 	return c.Delete(ctx, object, options...)
 }
 
@@ -198,6 +203,18 @@ func (f *fixture) class(name, controller string) {
 func (f *fixture) deleteClass(name string) {
 	f.t.Helper()
 	if err := f.api.Delete(f.t.Context(), &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) annotateClass(name, key, value string) {
+	f.t.Helper()
+	class := &gatewayv1.GatewayClass{}
+	if err := f.api.Get(f.t.Context(), types.NamespacedName{Name: name}, class); err != nil {
+		f.t.Fatal(err)
+	}
+	class.Annotations[key] = value
+	if err := f.api.Update(f.t.Context(), class); err != nil {
 		f.t.Fatal(err)
 	}
 }

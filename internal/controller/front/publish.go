@@ -111,22 +111,19 @@ func (p *Publisher) publish(ctx context.Context, owner Owner, want render.Packag
 func (p *Publisher) held(ctx context.Context, owner Owner, want render.Package) (status.FrontPackage, error) {
 	state := status.FrontPackage{Name: want.Name, Version: want.Origin.AppVersion, Need: history.NeedRevision, Held: want.Held}
 	pkg, err := p.read(ctx, owner, want.Name)
-	if pkg == nil || err != nil {
-		return state, err
+	if err != nil {
+		return state, client.IgnoreNotFound(err)
 	}
 	line, err := p.line(ctx, pkg)
 	state.Package, state.Target = pkg, line.Target
 	return state, err
 }
 
-// read is a package of the owner's, nil when there is none of that name. The package
-// is given with an error, too, when it exists and is not to be used.
+// read is a package of the owner's. It is given with an error, too, when it exists and
+// is not to be used.
 func (p *Publisher) read(ctx context.Context, owner Owner, name string) (*v1alpha1.Package, error) {
 	pkg := &v1alpha1.Package{}
 	if err := p.Client.Get(ctx, types.NamespacedName{Name: name}, pkg); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
 		return nil, fmt.Errorf("reading package %s: %w", name, err)
 	}
 	front, group := pkg.Labels[v1alpha1.LabelFront], pkg.Annotations[v1alpha1.AnnotationFrontGroup]
@@ -145,7 +142,7 @@ func (p *Publisher) read(ctx context.Context, owner Owner, name string) (*v1alph
 // start.
 func (p *Publisher) ensurePackage(ctx context.Context, owner Owner, name string) (*v1alpha1.Package, error) {
 	pkg, err := p.read(ctx, owner, name)
-	if pkg != nil || err != nil {
+	if !apierrors.IsNotFound(err) {
 		return pkg, err
 	}
 	pkg = &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{

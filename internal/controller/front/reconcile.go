@@ -141,11 +141,9 @@ func (r *Reconciler[P, F]) depart(ctx context.Context, in Input[P, F], state *St
 	if r.Front.Leave != nil {
 		departure = r.Front.Leave(in)
 	}
-	if state.Blocked = departure.Blocked; state.Blocked != nil {
-		return nil
-	}
+	state.Blocked = departure.Blocked
 	due := nextToGo(state.Departing, departure.Order)
-	if len(due) == 0 {
+	if state.Blocked != nil || len(due) == 0 {
 		return nil
 	}
 	if err := r.confirm(ctx, in.Group); err != nil {
