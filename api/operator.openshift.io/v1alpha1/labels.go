@@ -1,0 +1,22 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+const (
+	// Name is what every IstioCSR has to be called.
+	Name = "default"
+
+	// Finalizer holds an IstioCSR until its objects are released or torn down. It is
+	// that of the cert-manager operator.
+	Finalizer = "istiocsr.openshift.operator.io/cert-manager-istio-csr-controller"
+
+	// AnnotationDeletionPolicy on an IstioCSR says what becomes of the agent when the
+	// IstioCSR is deleted. With the value [DeletionPolicyDelete] it is removed; with
+	// any other, and without the annotation, it keeps running, and its objects are
+	// nobody's.
+	AnnotationDeletionPolicy = "operator.openshift.io/istio-csr-deletion-policy"
+
+	// DeletionPolicyDelete is the value of [AnnotationDeletionPolicy] that removes.
+	DeletionPolicyDelete = "Delete"
+)
