@@ -143,7 +143,8 @@ func (r *Reconciler[P, F]) depart(ctx context.Context, in Input[P, F], state *St
 	}
 	state.Blocked = departure.Blocked
 	due := nextToGo(state.Departing, departure.Order)
-	if state.Blocked != nil || len(due) == 0 {
+	isDue := departure.Blocked == nil && len(due) > 0
+	if !isDue {
 		return nil
 	}
 	if err := r.confirm(ctx, in.Group); err != nil {
