@@ -17,6 +17,9 @@ const (
 	// istio.io/rev on what it serves, and a part of the names of its objects.
 	IstioRevision = "openshift-gateway"
 
+	// CanaryRevision is the revision of the second control plane, while there is one.
+	CanaryRevision = "openshift-gateway-canary"
+
 	// Namespace is where the control plane runs. It must exist.
 	Namespace = "openshift-ingress"
 
@@ -45,6 +48,24 @@ const (
 	// istiod runs instead of the version's own. For development only.
 	AnnotationIstiodImage = "unsupported.do-not-use.openshift.io/istiod-image"
 
+	// AnnotationCanaryVersion on a GatewayClass asks for a second control plane beside
+	// the first one, of this Istio version, see [CanaryRevision].
+	AnnotationCanaryVersion = "strata.run/istio-canary-version"
+
+	// AnnotationCanaryImage on a GatewayClass is a full image reference that the
+	// second istiod runs instead of the version's own.
+	AnnotationCanaryImage = "strata.run/istiod-canary-image"
+
+	// AnnotationSync on a GatewayClass changes when istiod has been started anew.
+	// Istio before 1.31 may have given up on Gateways that were there before it, and
+	// looks at them again when their class changes.
+	AnnotationSync = "ingress.operator.openshift.io/sync"
+
+	// LabelRevision on a Gateway is the revision of the istiod that serves it:
+	// [IstioRevision] or [CanaryRevision]. An istiod with a revision ignores Gateways
+	// without.
+	LabelRevision = "istio.io/rev"
+
 	// AnnotationAppVersion on an Istio CRD is the Istio version it is from.
 	AnnotationAppVersion = "app.kubernetes.io/version"
 )
@@ -62,6 +83,9 @@ const (
 	PackageCRDs = "istio-crds"
 	// PackageControlPlane is the package of istiod.
 	PackageControlPlane = "istiod-openshift-gateway"
+
+	// PackageCanary is the package of the second istiod, while one is asked for.
+	PackageCanary = "istiod-openshift-gateway-canary"
 
 	// PhaseCRDs is the only phase of [PackageCRDs].
 	PhaseCRDs = "crds"

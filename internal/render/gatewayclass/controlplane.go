@@ -44,28 +44,30 @@ var placements = []placement{
 	{schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, PhaseWebhooks, false},
 }
 
-// renderControlPlane gives the package with istiod.
+// renderControlPlane gives the package with an istiod: the first one, or the canary.
 func renderControlPlane(in Input, d *decision) (render.Package, error) {
 	istiod, err := d.release.Chart(istio.ChartIstiod)
 	if err != nil {
 		return render.Package{}, err
 	}
-	objects, err := istiod.Render(chart.Release{Name: ReleaseName, Namespace: Namespace, Values: values(in, d)})
+	objects, err := istiod.Render(chart.Release{Name: d.helmRelease(), Namespace: Namespace, Values: values(in, d)})
 	if err != nil {
 		return render.Package{}, err
 	}
-	objects = append(objects, networkPolicy())
-	phases, err := toPhases(objects)
+	if d.revision == IstioRevision {
+		objects = append(objects, networkPolicy())
+	}
+	phases, err := toPhases(objects, d.helmRelease())
 	if err != nil {
 		return render.Package{}, err
 	}
 	origin := d.origin(istiod.Name(), d.release)
 	origin.Images = images(objects, d)
-	return render.Package{Name: PackageControlPlane, Phases: phases, Origin: origin}, nil
+	return render.Package{Name: "istiod-" + d.revision, Phases: phases, Origin: origin}, nil
 }
 
 // toPhases prepares the objects and sorts them into the phases.
-func toPhases(objects []*unstructured.Unstructured) ([]render.Phase, error) {
+func toPhases(objects []*unstructured.Unstructured, helmRelease string) ([]render.Phase, error) {
 	// Objects of an older operator's Helm release have no controller. They must
 	// be taken over as they stand, or the control plane would be down meanwhile.
 	phases := []render.Phase{
@@ -78,7 +80,7 @@ func toPhases(objects []*unstructured.Unstructured) ([]render.Phase, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("%s %s has no place: objects of kind %s are not expected of the control plane", o.GetKind(), o.GetName(), o.GroupVersionKind().GroupKind())
 		}
-		if err := prepare(o, placements[i].namespaced); err != nil {
+		if err := prepare(o, placements[i].namespaced, helmRelease); err != nil {
 			return nil, err
 		}
 		p := slices.IndexFunc(phases, func(p render.Phase) bool { return p.Name == placements[i].phase })
@@ -100,7 +102,7 @@ func place(o *unstructured.Unstructured) int {
 
 // prepare makes an object as it must stand in a revision: with its namespace,
 // what Helm needs to adopt it, and without what istiod writes itself.
-func prepare(o *unstructured.Unstructured, namespaced bool) error {
+func prepare(o *unstructured.Unstructured, namespaced bool, helmRelease string) error {
 	switch {
 	case namespaced && o.GetNamespace() == "":
 		o.SetNamespace(Namespace)
@@ -110,7 +112,7 @@ func prepare(o *unstructured.Unstructured, namespaced bool) error {
 	if len(o.GetOwnerReferences()) > 0 {
 		return fmt.Errorf("%s %s has an owner already", o.GetKind(), o.GetName())
 	}
-	setAnnotation(o, annotationReleaseName, ReleaseName)
+	setAnnotation(o, annotationReleaseName, helmRelease)
 	setAnnotation(o, annotationReleaseNamespace, Namespace)
 	return releaseWebhooks(o)
 }

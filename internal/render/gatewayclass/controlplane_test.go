@@ -162,7 +162,7 @@ func TestToPhases_Errors(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			phases, err := toPhases([]*unstructured.Unstructured{tc.object})
+			phases, err := toPhases([]*unstructured.Unstructured{tc.object}, ReleaseName)
 			if err == nil {
 				t.Fatalf("%s: got %v", tc.reason, phases)
 			}
@@ -182,7 +182,7 @@ func TestToPhases_Places(t *testing.T) {
 			namespace = Namespace
 		}
 		o := object(strings.TrimPrefix(p.kind.Group+"/v1", "/"), p.kind.Kind, "")
-		phases, err := toPhases([]*unstructured.Unstructured{o})
+		phases, err := toPhases([]*unstructured.Unstructured{o}, ReleaseName)
 		if err != nil {
 			t.Errorf("%s: %v", p.kind, err)
 			continue

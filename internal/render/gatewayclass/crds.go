@@ -13,11 +13,22 @@ import (
 	"github.com/strata-run/strata/internal/render"
 )
 
-// renderCRDs gives the package with the CRDs of a release.
-func renderCRDs(in Input, d *decision, r *istio.Release) (render.Package, error) {
+// renderCRDs gives the package with the CRDs, or none when they are to be left alone.
+func renderCRDs(in Input, d *decision) ([]render.Package, error) {
+	if in.ForeignCRDs {
+		return nil, nil
+	}
+	r, ok, err := istio.CRDRelease(releaseOfCRDs(in, d), in.CRDVersion)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		held := fmt.Sprintf("the CRDs in place are of Istio %s, newer than any that this manager has, and are never replaced by older ones", in.CRDVersion)
+		return []render.Package{{Name: PackageCRDs, Held: held, Origin: d.origin("base", istio.Newest())}}, nil
+	}
 	crds, err := r.CRDs()
 	if err != nil {
-		return render.Package{}, err
+		return nil, err
 	}
 	phase := render.Phase{Name: PhaseCRDs, CollisionProtection: in.CRDCollisions}
 	if phase.CollisionProtection == "" {
@@ -30,10 +41,45 @@ func renderCRDs(in Input, d *decision, r *istio.Release) (render.Package, error)
 		phase.Objects = append(phase.Objects, render.Object{Manifest: crd, Deletion: v1alpha1.ObjectRetain})
 	}
 	origin := d.origin("base", r)
-	if r != d.release {
+	if r != releaseOfCRDs(in, d) {
 		origin.Reason += fmt.Sprintf("; the CRDs stay at %s, as they never go back", r.Version())
 	}
-	return render.Package{Name: PackageCRDs, Phases: []render.Phase{phase}, Origin: origin}, nil
+	return []render.Package{{Name: PackageCRDs, Phases: []render.Phase{phase}, Origin: origin}}, nil
+}
+
+// releaseOfCRDs is the newest that is to run.
+func releaseOfCRDs(in Input, d *decision) *istio.Release {
+	if canary, _, err := decideCanary(in, d); err == nil && canary != nil {
+		return canary.release // it is not older
+	}
+	return d.release
+}
+
+// OwnersOf decides who manages the CRDs that the classes need, see [Owners]. When what
+// they ask for is not known, those of all versions count.
+func OwnersOf(in Input, existing []CRD, living map[Subscription]bool) Ownership {
+	names := v1alpha1.IstioCRDs()
+	classes := counting(in.Classes)
+	if len(classes) == 0 {
+		return Owners(names, existing, living)
+	}
+	d, err := decide(in, classes)
+	if err != nil {
+		return Owners(names, existing, living)
+	}
+	release := releaseOfCRDs(in, d)
+	wanted, err := release.CRDNames()
+	if err != nil {
+		return Owners(names, existing, living)
+	}
+	o := Owners(wanted, existing, living)
+	// What is in place may be of a newer version, which has more of them.
+	if r, ok, err := istio.CRDRelease(release, Newer(in.CRDVersion, o.Version)); ok && err == nil && r != release {
+		if newer, err := r.CRDNames(); err == nil {
+			o = Owners(newer, existing, living)
+		}
+	}
+	return o
 }
 
 func setLabel(o *unstructured.Unstructured, key, value string) {

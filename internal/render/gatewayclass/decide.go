@@ -6,7 +6,6 @@ package gatewayclass
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -24,6 +23,8 @@ type decision struct {
 	names []string
 
 	release *istio.Release
+	// revision is Istio's: [IstioRevision] or [CanaryRevision].
+	revision string
 
 	// istiodImage is empty for that of the release; proxyImage likewise.
 	istiodImage string
@@ -36,7 +37,7 @@ type decision struct {
 // decide finds what to install for the classes that count, of which there must be
 // one.
 func decide(in Input, classes []*gatewayv1.GatewayClass) (*decision, error) {
-	d := &decision{class: classes[0], istiodImage: in.Images.Istiod, proxyImage: in.Images.Proxy}
+	d := &decision{class: classes[0], revision: IstioRevision}
 	for _, c := range classes {
 		if len(c.Name) > maxClassName {
 			return nil, fmt.Errorf("GatewayClass %s: its name has %d characters; istiod finds a class by a label, which takes at most %d", c.Name, len(c.Name), maxClassName)
@@ -46,7 +47,7 @@ func decide(in Input, classes []*gatewayv1.GatewayClass) (*decision, error) {
 	if err := d.decideVersion(classes, in.DefaultVersion); err != nil {
 		return nil, err
 	}
-	if err := d.decideImages(classes, in.Images); err != nil {
+	if err := d.decideImages(classes, AnnotationIstiodImage, in.imagesFor(d.release.Minor())); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -87,22 +88,6 @@ func (d *decision) decideVersion(classes []*gatewayv1.GatewayClass, fallback str
 	return nil
 }
 
-func (d *decision) decideImages(classes []*gatewayv1.GatewayClass, images Images) error {
-	if err := images.Validate(); err != nil {
-		return err
-	}
-	class, image := override(classes, AnnotationIstiodImage)
-	if class == nil {
-		return nil
-	}
-	if err := checkImage(image); err != nil {
-		return fmt.Errorf("GatewayClass %s: annotation %s: %w", class.Name, AnnotationIstiodImage, err)
-	}
-	d.istiodImage = image
-	d.reason += fmt.Sprintf("; GatewayClass %s asks for istiod image %s", class.Name, image)
-	return nil
-}
-
 // override finds the oldest class that has the annotation, with a value.
 func override(classes []*gatewayv1.GatewayClass, annotation string) (*gatewayv1.GatewayClass, string) {
 	for _, c := range classes {
@@ -113,31 +98,8 @@ func override(classes []*gatewayv1.GatewayClass, annotation string) (*gatewayv1.
 	return nil, ""
 }
 
-// imageReference is a registry or user, a path, and a tag, a digest or both. The
-// charts put references into YAML unquoted or in double quotes, so nothing else
-// may pass.
-var imageReference = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})$`)
-
-// checkImage says whether a reference is complete.
-func checkImage(image string) error {
-	if len(image) > 512 || !imageReference.MatchString(image) {
-		return fmt.Errorf("%.100q is not a full image reference with a tag or digest, such as %s/pilot:1.2.3", image, imageHub)
-	}
-	return nil
-}
-
-// Validate says which image is not a full reference.
-func (i Images) Validate() error {
-	for _, image := range []struct{ name, reference string }{{"istiod", i.Istiod}, {"proxy", i.Proxy}} {
-		if image.reference == "" {
-			continue
-		}
-		if err := checkImage(image.reference); err != nil {
-			return fmt.Errorf("image of %s: %w", image.name, err)
-		}
-	}
-	return nil
-}
+// helmRelease is the Helm release that an older operator installs the same as.
+func (d *decision) helmRelease() string { return d.revision + "-istiod" }
 
 // origin is recorded in the revisions of a chart's package.
 func (d *decision) origin(chart string, r *istio.Release) v1alpha1.Origin {

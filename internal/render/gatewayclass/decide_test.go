@@ -70,7 +70,7 @@ func TestDecide(t *testing.T) {
 			reason:  "the manager's setting holds where no class asks",
 			classes: []gatewayv1.GatewayClass{class("a", 1, nil)},
 			images:  Images{Istiod: "b.io/x:1"},
-			want:    outcome{Class: "a", App: "1.31.0", Istiod: "b.io/x:1", Reason: "GatewayClass a gets the default, Istio 1.31.0"},
+			want:    outcome{Class: "a", App: "1.31.0", Istiod: "b.io/x:1", Reason: "GatewayClass a gets the default, Istio 1.31.0; istiod image b.io/x:1 is set by the manager's settings"},
 		},
 	}
 	for name, tc := range cases {

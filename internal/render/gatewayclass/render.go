@@ -5,11 +5,11 @@ package gatewayclass
 
 import (
 	"fmt"
+	"slices"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/istio"
 	"github.com/strata-run/strata/internal/render"
 )
 
@@ -24,8 +24,10 @@ type Input struct {
 	// any form that [AppVersion] takes. Required.
 	DefaultVersion string
 
-	// Images take the place of the images of the release.
-	Images Images
+	// Images take the place of the images of every release, and VersionImages, by
+	// Istio's minor version, of those of one: a component of these wins.
+	Images        Images
+	VersionImages map[string]Images
 
 	// CRDVersion is the Istio version of the CRDs that this front has put in
 	// place, such as 1.31.0: those are never replaced by older ones. Empty when
@@ -42,19 +44,23 @@ type Input struct {
 	// them.
 	ForeignCRDs bool
 
+	// Platform is what the cluster's own configuration asks for.
+	Platform Platform
+
+	// Migration says what of an older installation has to go first, empty when there
+	// is none: the control plane waits for it.
+	Migration string
+
+	// CanaryGateways are the Gateways, as namespace/name and sorted, that the second
+	// control plane serves: while there are any it stays.
+	CanaryGateways []string
+
+	// Existing are the names of the packages that there are.
+	Existing []string
+
 	// InferencePools says that a CRD [InferencePoolCRD] or
 	// [ExperimentalInferencePoolCRD] exists: istiod then serves them.
 	InferencePools bool
-}
-
-// Images are full image references, with a tag or a digest. An empty one is that
-// of the Istio release.
-type Images struct {
-	// Istiod is the control plane's. The annotation [AnnotationIstiodImage] wins
-	// over it.
-	Istiod string
-	// Proxy is that of the gateways' Envoy.
-	Proxy string
 }
 
 // Render gives the packages that the classes need, in the order of their
@@ -62,8 +68,8 @@ type Images struct {
 // no influence.
 //
 // Without a class that counts there are no packages. [PackageCRDs] is missing
-// when the CRDs are someone else's, and when the ones in place are newer than any
-// in this binary: what is in place then stays as it is.
+// when the CRDs are someone else's, and held back when the ones in place are newer
+// than any in this binary: what is in place then stays as it is.
 //
 // When several classes ask for a version or an image, the oldest that does so
 // decides. A version that is not in this binary is an [UnknownVersionError].
@@ -76,24 +82,24 @@ func Render(in Input) ([]render.Package, error) {
 	if err != nil {
 		return nil, err
 	}
+	crds, err := renderCRDs(in, d)
+	if err != nil {
+		return nil, fmt.Errorf("rendering package %s: %w", PackageCRDs, err)
+	}
 	controlPlane, err := renderControlPlane(in, d)
 	if err != nil {
 		return nil, fmt.Errorf("rendering package %s: %w", PackageControlPlane, err)
 	}
-	if in.ForeignCRDs {
-		return []render.Package{controlPlane}, nil
-	}
-	r, ok, err := istio.CRDRelease(d.release, in.CRDVersion)
+	controlPlane.Held = in.Migration
+	canary, err := renderCanary(in, d)
 	if err != nil {
-		return nil, fmt.Errorf("rendering package %s: %w", PackageCRDs, err)
+		return nil, fmt.Errorf("rendering package %s: %w", PackageCanary, err)
 	}
-	if !ok {
-		return []render.Package{controlPlane}, nil
+	packages := slices.Concat(crds, []render.Package{controlPlane}, canary)
+	if len(crds) > 0 && crds[0].Held == "" {
+		for i := range packages[1:] {
+			packages[1+i].After = []string{PackageCRDs}
+		}
 	}
-	crds, err := renderCRDs(in, d, r)
-	if err != nil {
-		return nil, fmt.Errorf("rendering package %s: %w", PackageCRDs, err)
-	}
-	controlPlane.After = []string{PackageCRDs}
-	return []render.Package{crds, controlPlane}, nil
+	return packages, nil
 }

@@ -13,11 +13,11 @@ import (
 // else. The platform is not set: the one for OpenShift turns on its CNI plugin.
 func values(in Input, d *decision) map[string]any {
 	return map[string]any{
-		"revision":               IstioRevision,
+		"revision":               d.revision,
 		"global":                 globalValues(d),
 		"pilot":                  pilotValues(in, d),
-		"meshConfig":             meshConfig(),
-		"gatewayClasses":         classDefaults(d.names),
+		"meshConfig":             meshConfig(in.Platform, abilitiesOf(d.release)),
+		"gatewayClasses":         classDefaults(d.names, in.Platform),
 		"sidecarInjectorWebhook": map[string]any{"enableNamespacesByDefault": false},
 	}
 }
@@ -54,12 +54,11 @@ func pilotValues(in Input, d *decision) map[string]any {
 	if d.istiodImage != "" {
 		pilot["image"] = d.istiodImage
 	}
+	if arguments := in.Platform.TLS.arguments(abilitiesOf(d.release)); len(arguments) > 0 {
+		pilot["extraContainerArgs"] = arguments
+	}
 	return pilot
 }
-
-// lastWithoutIgnore is the minor, the oldest in this binary, whose istiod does not read
-// PILOT_IGNORE_RESOURCES.
-const lastWithoutIgnore = "1.28"
 
 // pilotEnv restricts istiod to the Gateways of our classes. The GatewayClasses
 // themselves are the users': istiod must not create its own.
@@ -79,7 +78,7 @@ func pilotEnv(in Input, r *istio.Release) map[string]any {
 		"PILOT_ENABLE_CA_CRL":                              "false",
 		"PILOT_ENABLE_GATEWAY_API_COPY_LABELS_ANNOTATIONS": "false",
 	}
-	if r.Minor() != lastWithoutIgnore {
+	if abilitiesOf(r).ignoresResources {
 		env["PILOT_IGNORE_RESOURCES"] = "listenersets.gateway.networking.k8s.io"
 	}
 	if in.InferencePools {
@@ -88,26 +87,36 @@ func pilotEnv(in Input, r *istio.Release) map[string]any {
 	return env
 }
 
-func meshConfig() map[string]any {
-	return map[string]any{
-		"accessLogFile":         "/dev/stdout",
-		"ingressControllerMode": "OFF",
-		"defaultConfig": map[string]any{
-			"proxyHeaders": map[string]any{
-				"server":                  map[string]any{"disabled": true},
-				"envoyDebugHeaders":       map[string]any{"disabled": true},
-				"metadataExchangeHeaders": map[string]any{"mode": "IN_MESH"},
-			},
+func meshConfig(platform Platform, a abilities) map[string]any {
+	proxy := map[string]any{
+		"proxyHeaders": map[string]any{
+			"server":                  map[string]any{"disabled": true},
+			"envoyDebugHeaders":       map[string]any{"disabled": true},
+			"metadataExchangeHeaders": map[string]any{"mode": "IN_MESH"},
 		},
 	}
+	if metadata := platform.proxyMetadata(); metadata != nil {
+		proxy["proxyMetadata"] = metadata
+	}
+	mesh := map[string]any{
+		"accessLogFile":         "/dev/stdout",
+		"ingressControllerMode": "OFF",
+		"defaultConfig":         proxy,
+	}
+	platform.TLS.meshTLS(mesh, a)
+	return mesh
 }
 
 // classDefaults are what istiod merges into the Deployment and the autoscaler of
 // every Gateway of a class.
-func classDefaults(names []string) map[string]any {
+func classDefaults(names []string, platform Platform) map[string]any {
+	replicas := 2
+	if platform.SingleReplica {
+		replicas = 1
+	}
 	defaults := map[string]any{
 		"horizontalPodAutoscaler": map[string]any{
-			"spec": map[string]any{"minReplicas": 2, "maxReplicas": 10},
+			"spec": map[string]any{"minReplicas": replicas, "maxReplicas": 10},
 		},
 		"deployment": map[string]any{
 			"spec": map[string]any{"template": map[string]any{"spec": map[string]any{

@@ -4,6 +4,7 @@
 package gatewayclass
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -52,6 +53,8 @@ type UnknownVersionError struct {
 	Version string
 	// Known are the versions that can be asked for.
 	Known []string
+	// Annotation is the one that asks. Empty stands for [AnnotationIstioVersion].
+	Annotation string
 }
 
 // Error names who asks, for what, and the remedy.
@@ -61,5 +64,5 @@ func (e *UnknownVersionError) Error() string {
 		return fmt.Sprintf("the default Istio version %q is not known: set it to one of %s", e.Version, known)
 	}
 	return fmt.Sprintf("GatewayClass %s asks for Istio version %q, which is not known: set its annotation %s to one of %s, or remove it",
-		e.Class, e.Version, AnnotationIstioVersion, known)
+		e.Class, e.Version, cmp.Or(e.Annotation, AnnotationIstioVersion), known)
 }

@@ -1,0 +1,78 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatewayclass
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/internal/istio"
+	"github.com/strata-run/strata/internal/render"
+)
+
+// renderCanary gives the package of a second control plane, if a class asks for one and
+// nothing speaks against it. Gateways are moved to it by their label [LabelRevision], one
+// by one, and back. One that is not asked for any more stays as it is while it serves
+// Gateways: they would have nobody else.
+func renderCanary(in Input, d *decision) ([]render.Package, error) {
+	canary, refused, err := decideCanary(in, d)
+	exists := slices.Contains(in.Existing, PackageCanary)
+	switch {
+	case err != nil:
+		return nil, err
+	case canary == nil && refused == "" && (!exists || len(in.CanaryGateways) == 0):
+		return nil, nil
+	case canary == nil && refused == "":
+		refused = fmt.Sprintf("it is not asked for any more, and stays while it serves Gateways: set the label %s of %s to %s",
+			LabelRevision, strings.Join(in.CanaryGateways, ", "), IstioRevision)
+	}
+	if refused != "" {
+		return []render.Package{{Name: PackageCanary, Held: "canary: " + refused, Origin: d.origin("istiod", d.release)}}, nil
+	}
+	pkg, err := renderControlPlane(in, canary)
+	if err != nil {
+		return nil, err
+	}
+	return []render.Package{pkg}, nil
+}
+
+// decideCanary finds what the second control plane is to be, nil for none, and why not,
+// when one is asked for that would do harm.
+func decideCanary(in Input, first *decision) (canary *decision, refused string, err error) {
+	classes := counting(in.Classes)
+	class, asked := override(classes, AnnotationCanaryVersion)
+	if class == nil {
+		return nil, "", nil
+	}
+	r, ok := istio.Resolve(asked)
+	if !ok {
+		return nil, (&UnknownVersionError{Class: class.Name, Version: asked, Known: Versions(), Annotation: AnnotationCanaryVersion}).Error(), nil
+	}
+	if refused := refuseCanary(class, first.release, r); refused != "" {
+		return nil, refused, nil
+	}
+	canary = &decision{class: class, revision: CanaryRevision, release: r, reason: fmt.Sprintf("GatewayClass %s asks for a canary of Istio %s", class.Name, r.Version())}
+	// The defaults of the classes are the first one's: istiod takes the oldest of them,
+	// whichever revision they are of.
+	if err := canary.decideImages(classes, AnnotationCanaryImage, in.imagesFor(r.Minor())); err != nil {
+		return nil, err.Error(), nil
+	}
+	return canary, "", nil
+}
+
+// refuseCanary says why no canary of a version may run beside the first one.
+func refuseCanary(class *gatewayv1.GatewayClass, first, second *istio.Release) string {
+	releases := istio.Releases()
+	switch {
+	case slices.Index(releases, second) < slices.Index(releases, first):
+		return fmt.Sprintf("GatewayClass %s asks for Istio %s beside %s: a canary may not be older", class.Name, second.Version(), first.Version())
+	case !abilitiesOf(first).sideBySide:
+		return fmt.Sprintf("GatewayClass %s asks for Istio %s beside %s, which drops the configuration of a Gateway that is moved away before its pods have connected to the other: "+
+			"remove its annotation %s, and upgrade in place", class.Name, second.Version(), first.Version(), AnnotationCanaryVersion)
+	}
+	return ""
+}

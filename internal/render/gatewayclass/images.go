@@ -1,0 +1,94 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatewayclass
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// Images are full image references, with a tag or a digest. An empty one is that
+// of the Istio release.
+type Images struct {
+	// Istiod is the control plane's. The annotation [AnnotationIstiodImage] wins
+	// over it.
+	Istiod string `json:"istiod,omitempty"`
+	// Proxy is that of the gateways' Envoy.
+	Proxy string `json:"proxy,omitempty"`
+
+	// IstiodSource and ProxySource say where the two were set, for the history of
+	// revisions: "flag --istiod-image". Empty for nowhere in particular.
+	IstiodSource string `json:"-"`
+	ProxySource  string `json:"-"`
+}
+
+// imagesFor are the images for a minor version.
+func (in Input) imagesFor(minor string) Images {
+	all, one := in.Images, in.VersionImages[minor]
+	if one.Istiod != "" {
+		all.Istiod, all.IstiodSource = one.Istiod, one.IstiodSource
+	}
+	if one.Proxy != "" {
+		all.Proxy, all.ProxySource = one.Proxy, one.ProxySource
+	}
+	return all
+}
+
+// decideImages takes the settings, and for istiod the annotation of the oldest class
+// that has it.
+func (d *decision) decideImages(classes []*gatewayv1.GatewayClass, annotation string, images Images) error {
+	if err := images.Validate(); err != nil {
+		return err
+	}
+	d.istiodImage, d.proxyImage = images.Istiod, images.Proxy
+	class, image := override(classes, annotation)
+	if class != nil {
+		if err := checkImage(image); err != nil {
+			return fmt.Errorf("GatewayClass %s: annotation %s: %w", class.Name, annotation, err)
+		}
+		d.istiodImage = image
+		d.reason += fmt.Sprintf("; GatewayClass %s asks for istiod image %s", class.Name, image)
+	} else {
+		d.reason += set("istiod", images.Istiod, images.IstiodSource)
+	}
+	d.reason += set("proxy", images.Proxy, images.ProxySource)
+	return nil
+}
+
+// set says where the image of a component was set, nothing when it is the release's.
+func set(component, image, source string) string {
+	if image == "" {
+		return ""
+	}
+	return fmt.Sprintf("; %s image %s is set by %s", component, image, cmp.Or(source, "the manager's settings"))
+}
+
+// imageReference is a registry or user, a path, and a tag, a digest or both. The
+// charts put references into YAML unquoted or in double quotes, so nothing else
+// may pass.
+var imageReference = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})$`)
+
+// checkImage says whether a reference is complete.
+func checkImage(image string) error {
+	if len(image) > 512 || !imageReference.MatchString(image) {
+		return fmt.Errorf("%.100q is not a full image reference with a tag or digest, such as %s/pilot:1.2.3", image, imageHub)
+	}
+	return nil
+}
+
+// Validate says which image is not a full reference.
+func (i Images) Validate() error {
+	for _, image := range []struct{ name, reference, source string }{{"istiod", i.Istiod, i.IstiodSource}, {"proxy", i.Proxy, i.ProxySource}} {
+		if image.reference == "" {
+			continue
+		}
+		if err := checkImage(image.reference); err != nil {
+			return fmt.Errorf("image of %s: %w", cmp.Or(image.source, image.name), err)
+		}
+	}
+	return nil
+}
