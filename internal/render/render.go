@@ -31,6 +31,10 @@ type Package struct {
 	// Held says why the package gets no new revision for now: what runs stays as it
 	// is, and a package that does not exist is not made. Empty holds nothing back.
 	Held string
+
+	// MayShrink says that the content may well have less than half of the objects of
+	// what runs, which else is taken for a mistake: it follows what users ask for.
+	MayShrink bool
 }
 
 // Phase is a group of objects that are applied together.

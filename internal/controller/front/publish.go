@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,6 +99,11 @@ func (p *Publisher) publish(ctx context.Context, owner Owner, want render.Packag
 			return state, nil
 		}
 	}
+	if want.MayShrink {
+		if err := p.allowPrune(ctx, state.Package, line, packed); err != nil {
+			return state, err
+		}
+	}
 	next, err := p.create(ctx, state.Package, line, packed, want)
 	if err != nil {
 		return state, err // what was the target still is
@@ -172,6 +178,31 @@ func (p *Publisher) line(ctx context.Context, pkg *v1alpha1.Package) (history.Li
 func isUnavailable(revision *v1alpha1.Revision) bool {
 	progressing := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionProgressing)
 	return progressing != nil && progressing.Reason == v1alpha1.ReasonContentUnavailable
+}
+
+// allowPrune lets exactly this content be rolled out if it has fewer objects than a
+// revision that it takes over from.
+func (p *Publisher) allowPrune(ctx context.Context, pkg *v1alpha1.Package, line history.Line, next content.Packed) error {
+	shrinks := slices.ContainsFunc(slices.Concat(line.Serving, []*v1alpha1.Revision{line.Target}), func(before *v1alpha1.Revision) bool {
+		return before != nil && countOf(next.Phases) < countOf(before.Spec.Phases)
+	})
+	if !shrinks || pkg.Annotations[v1alpha1.AnnotationAllowPrune] == next.Digest {
+		return nil
+	}
+	changed := pkg.DeepCopy()
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, v1alpha1.AnnotationAllowPrune, next.Digest)
+	if err := p.Client.Patch(ctx, changed, client.MergeFrom(pkg)); err != nil {
+		return fmt.Errorf("allowing package %s to shrink: %w", pkg.Name, err)
+	}
+	return nil
+}
+
+func countOf(phases []v1alpha1.Phase) int {
+	count := 0
+	for _, phase := range phases {
+		count += len(phase.Objects)
+	}
+	return count
 }
 
 // create stores the content first and makes the revision then, so that a revision

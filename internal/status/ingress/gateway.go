@@ -42,18 +42,15 @@ type GatewayInput struct {
 // that have a hostname, and takes DNSReady off the others. It changes nothing else.
 //
 // Listeners are found by name: whoever owns the list may carry conditions over by
-// position. Where a list has no room for one more condition nothing is added, and the
-// place is returned: the Gateway's name, or a listener's.
-func Gateway(gateway *gatewayv1.Gateway, in GatewayInput) (full []string) {
+// position. Where a list has no room for one more condition nothing is added; see
+// [Full].
+func Gateway(gateway *gatewayv1.Gateway, in GatewayInput) {
 	verdict := LoadBalancer(in.Service, in.Events)
 	if len(in.Others) > 0 && in.Service != nil {
 		verdict.Message = fmt.Sprintf("%s Service %s is taken; more carry the Gateway's label: %s.",
 			sentence(verdict.Message), in.Service.Name, strings.Join(firstNames(in.Others), ", "))
 	}
-	condition := verdict.Condition(ConditionLoadBalancerReady, gateway.Generation, in.Now)
-	if !set(&gateway.Status.Conditions, condition) {
-		full = append(full, "Gateway "+gateway.Name)
-	}
+	set(&gateway.Status.Conditions, verdict.Condition(ConditionLoadBalancerReady, gateway.Generation, in.Now))
 	hostnames := Hostnames(gateway)
 	for i := range gateway.Status.Listeners {
 		listener := &gateway.Status.Listeners[i]
@@ -63,7 +60,21 @@ func Gateway(gateway *gatewayv1.Gateway, in GatewayInput) (full []string) {
 			continue
 		}
 		verdict := DNS(DNSInput{Hostname: hostname, Config: in.Config, Platform: in.Platform, Record: in.Records[hostname], Missing: in.Missing})
-		if !set(&listener.Conditions, verdict.Condition(ConditionDNSReady, gateway.Generation, in.Now)) {
+		set(&listener.Conditions, verdict.Condition(ConditionDNSReady, gateway.Generation, in.Now))
+	}
+}
+
+// Full are the places of a Gateway that have no room for our condition: the Gateway
+// itself, and listeners with a hostname.
+func Full(gateway *gatewayv1.Gateway) []string {
+	var full []string
+	if !hasRoom(gateway.Status.Conditions, ConditionLoadBalancerReady) {
+		full = append(full, "Gateway "+gateway.Name)
+	}
+	hostnames := Hostnames(gateway)
+	for i := range gateway.Status.Listeners {
+		listener := &gateway.Status.Listeners[i]
+		if _, ok := hostnames[listener.Name]; ok && !hasRoom(listener.Conditions, ConditionDNSReady) {
 			full = append(full, "listener "+string(listener.Name))
 		}
 	}
@@ -86,13 +97,15 @@ func Hostnames(gateway *gatewayv1.Gateway) map[gatewayv1.SectionName]string {
 	return hostnames
 }
 
-// set sets a condition, and says whether there was room for it.
-func set(conditions *[]metav1.Condition, condition metav1.Condition) bool {
-	if len(*conditions) >= MaxConditions && meta.FindStatusCondition(*conditions, condition.Type) == nil {
-		return false
+// set sets a condition if there is room for it.
+func set(conditions *[]metav1.Condition, condition metav1.Condition) {
+	if hasRoom(*conditions, condition.Type) {
+		meta.SetStatusCondition(conditions, condition)
 	}
-	meta.SetStatusCondition(conditions, condition)
-	return true
+}
+
+func hasRoom(conditions []metav1.Condition, kind string) bool {
+	return len(conditions) < MaxConditions || meta.FindStatusCondition(conditions, kind) != nil
 }
 
 // firstNames are few enough names for a message.

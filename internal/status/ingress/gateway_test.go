@@ -135,9 +135,10 @@ func TestGateway(t *testing.T) {
 			if c.change != nil {
 				c.change(c.gateway, &in)
 			}
-			if full := ingress.Gateway(c.gateway, in); len(full) > 0 {
+			if full := ingress.Full(c.gateway); len(full) > 0 {
 				t.Errorf("there is no room on %v", full)
 			}
+			ingress.Gateway(c.gateway, in)
 			if diff := cmp.Diff(c.want, verdicts(c.gateway)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
@@ -193,10 +194,10 @@ func TestGatewayWithoutRoom(t *testing.T) {
 	g.Status.Listeners[0].Conditions = foreignConditions(8)
 	g.Status.Listeners[1].Conditions = foreignConditions(7)
 	before := g.DeepCopy()
-	full := ingress.Gateway(g, input())
-	if diff := cmp.Diff([]string{"Gateway edge", "listener full"}, full); diff != "" {
+	if diff := cmp.Diff([]string{"Gateway edge", "listener full"}, ingress.Full(g)); diff != "" {
 		t.Errorf("where there is no room (-want +got):\n%s", diff)
 	}
+	ingress.Gateway(g, input())
 	if diff := cmp.Diff(before.Status.Listeners[0], g.Status.Listeners[0]); diff != "" || len(g.Status.Conditions) != 8 {
 		t.Errorf("a full list was changed:\n%s", diff)
 	}
