@@ -1,0 +1,116 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/rand"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/internal/status/ingress"
+)
+
+// PackageName is the name of a Gateway's package: gateway-NAME, or for a long name
+// gw- and its beginning with a digest of it.
+func PackageName(gateway string) string {
+	const short, long = "gateway-", "gw-"
+	if name := short + gateway; len(name) <= maxPackage {
+		return name
+	}
+	sum := sha256.Sum256([]byte(gateway))
+	digest := hex.EncodeToString(sum[:])[:12]
+	beginning := gateway[:maxPackage-len(long)-len(digest)-1]
+	return long + strings.TrimRight(beginning, "-.") + "-" + digest
+}
+
+// RecordName is the name of a hostname's DNSRecord. It is what OpenShift's ingress
+// operator calls it, so that records of before are taken over.
+func RecordName(gateway, hostname string) string {
+	hash := fnv.New32a()
+	hash.Write([]byte(hostname + ".")) // never an error
+	return gateway + "-" + rand.SafeEncodeString(strconv.FormatUint(uint64(hash.Sum32()), 10)) + "-wildcard"
+}
+
+// records renders a package with a DNSRecord for each hostname.
+func records(gateway *gatewayv1.Gateway, hostnames []string, to address, facts Facts) (*render.Package, error) {
+	if len(gateway.Name) > maxLabel {
+		return nil, fmt.Errorf("Gateway %s: its name has %d characters; the label %s takes at most %d", gateway.Name, len(gateway.Name), LabelGateway, maxLabel)
+	}
+	phase := render.Phase{Name: PhaseRecords, CollisionProtection: v1alpha1.CollisionIfNoController}
+	names := map[string]string{}
+	for _, hostname := range hostnames {
+		name := RecordName(gateway.Name, hostname)
+		if other, ok := names[name]; ok {
+			return nil, fmt.Errorf("Gateway %s: hostnames %s and %s have the same hash, so that both records would be named %s: put one of them on another Gateway", gateway.Name, other, hostname, name)
+		}
+		names[name] = hostname
+		phase.Objects = append(phase.Objects, render.Object{Manifest: record(gateway.Name, hostname, to, facts)})
+	}
+	return &render.Package{
+		Name: PackageName(gateway.Name), Phases: []render.Phase{phase}, MayShrink: true,
+		Origin: v1alpha1.Origin{
+			Kind: v1alpha1.OriginFront, Reference: fmt.Sprintf("Gateway/%s/%s", Namespace, gateway.Name), Generation: gateway.Generation,
+			Reason: reasonFor(hostnames, to),
+		},
+	}, nil
+}
+
+// reasonFor tells the history what the records are.
+func reasonFor(hostnames []string, to address) string {
+	count := "1 hostname points"
+	if len(hostnames) != 1 {
+		count = fmt.Sprintf("%d hostnames point", len(hostnames))
+	}
+	return fmt.Sprintf("%s at %s", count, to.target)
+}
+
+func record(gateway, hostname string, to address, facts Facts) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{
+			"dnsName":             hostname + ".",
+			"targets":             []any{to.target},
+			"recordType":          to.kind,
+			"recordTTL":           recordTTL,
+			"dnsManagementPolicy": policy(hostname, facts),
+		},
+	}}
+	object.SetGroupVersionKind(RecordKind)
+	object.SetNamespace(Namespace)
+	object.SetName(RecordName(gateway, hostname))
+	object.SetLabels(labels(gateway, facts))
+	return object
+}
+
+// labels are those of the Service, but the engine's, and the Gateway's name.
+func labels(gateway string, facts Facts) map[string]string {
+	labels := maps.Clone(facts.Service.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	delete(labels, v1alpha1.LabelPackage)
+	labels[LabelGateway] = gateway
+	return labels
+}
+
+// domainBound are the platforms whose zones only take names below the base domain.
+var domainBound = []string{"AWS", "GCP"}
+
+// policy says whether OpenShift is to publish a hostname's record.
+func policy(hostname string, facts Facts) string {
+	if slices.Contains(domainBound, facts.Platform) && !strings.HasSuffix(hostname, "."+ingress.Hostname(facts.Config.BaseDomain)) {
+		return "Unmanaged"
+	}
+	return "Managed"
+}
