@@ -87,6 +87,7 @@ func pages(ctx context.Context) (map[string]string, error) {
 	if pages["events.md"], err = constantsPage(os.DirFS("."), "Events", "internal/events/reasons.go", eventSources); err != nil {
 		return nil, err
 	}
+	pages["fronts.md"] = frontsPage(frontSources)
 	pages["metrics.md"] = metricsPage(metrics.Catalog())
 	commands, err := commandPages(ctx)
 	if err != nil {

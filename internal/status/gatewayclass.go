@@ -34,7 +34,7 @@ type FrontPackage struct {
 	Held string
 }
 
-// The condition that the gatewayclass front writes, and its reasons.
+// The condition of GatewayClasses about istiod, and its reasons.
 const (
 	ConditionControllerInstalled = "ControllerInstalled"
 	ReasonInstalled              = "Installed"
@@ -45,14 +45,28 @@ const (
 // SetControllerInstalled sets the condition ControllerInstalled: True only while
 // the control plane is available, False with the cause when it cannot be
 // installed, Unknown while it is being installed or cannot be observed. The plane
-// is the name of the control plane's package. Other conditions stay.
-func SetControllerInstalled(conditions *[]metav1.Condition, generation int64, plane string, packages []FrontPackage, cause error, now metav1.Time) {
-	c := controllerInstalled(plane, packages, cause)
+// is the name of the control plane's package. Warnings are told while it is
+// available, and so is what holds back a package. Other conditions stay; where they
+// leave no room, nothing is added.
+func SetControllerInstalled(conditions *[]metav1.Condition, generation int64, plane string, packages []FrontPackage, cause error, now metav1.Time, warnings ...string) {
+	c := controllerInstalled(plane, packages, cause, warnings)
 	c.Type = ConditionControllerInstalled
+	setOnClass(conditions, generation, now, c)
+}
+
+// maxClassConditions is how many conditions a GatewayClass takes.
+const maxClassConditions = 8
+
+// setOnClass sets one condition, unless the list is full of those of others: the API
+// server would refuse the whole status.
+func setOnClass(conditions *[]metav1.Condition, generation int64, now metav1.Time, c metav1.Condition) {
+	if len(*conditions) >= maxClassConditions && meta.FindStatusCondition(*conditions, c.Type) == nil {
+		return
+	}
 	setAll(generation, now, conditions, c)
 }
 
-func controllerInstalled(name string, packages []FrontPackage, cause error) metav1.Condition {
+func controllerInstalled(name string, packages []FrontPackage, cause error, warnings []string) metav1.Condition {
 	plane := FrontPackage{}
 	if i := slices.IndexFunc(packages, func(p FrontPackage) bool { return p.Name == name }); i >= 0 {
 		plane = packages[i]
@@ -65,11 +79,13 @@ func controllerInstalled(name string, packages []FrontPackage, cause error) meta
 	known := available != nil && progressing != nil
 	switch {
 	case known && available.Status == metav1.ConditionTrue:
-		return condition("", metav1.ConditionTrue, ReasonInstalled, installedMessage(plane, progressing, cause))
+		return condition("", metav1.ConditionTrue, ReasonInstalled, installedMessage(plane, progressing, cause, append(heldBack(name, packages), warnings...)))
 	case cause != nil:
 		return condition("", metav1.ConditionFalse, ReasonInstallFailed, cause.Error())
 	case len(packages) == 0:
 		return condition("", metav1.ConditionUnknown, ReasonPending, "waiting for first reconciliation")
+	case plane.Held != "":
+		return condition("", metav1.ConditionUnknown, ReasonPending, plane.Held)
 	case !known:
 		return condition("", metav1.ConditionUnknown, ReasonPending, pendingMessage(plane, packages))
 	case available.Status == metav1.ConditionUnknown:
@@ -101,19 +117,42 @@ func pendingMessage(plane FrontPackage, packages []FrontPackage) string {
 // istiod names the control plane, with its version if that is known.
 func istiod(version string) string { return strings.TrimSuffix("istiod "+version, " ") }
 
+// heldBack are the reasons why other packages than the one named get nothing new.
+func heldBack(name string, packages []FrontPackage) []string {
+	var reasons []string
+	for _, p := range packages {
+		if p.Name != name && p.Held != "" {
+			reasons = append(reasons, p.Held)
+		}
+	}
+	return reasons
+}
+
 // installedMessage names what runs, and anything else that is wanted and does not.
-func installedMessage(plane FrontPackage, progressing *metav1.Condition, cause error) string {
+func installedMessage(plane FrontPackage, progressing *metav1.Condition, cause error, warnings []string) string {
 	message := istiod(cmp.Or(plane.Package.Status.Version, plane.Version)) + " installed"
+	if warning := planeWarning(plane, progressing, cause); warning != "" {
+		warnings = append([]string{warning}, warnings...)
+	}
+	if len(warnings) == 0 {
+		return message
+	}
+	return message + " (with warning: " + strings.Join(warnings, "; ") + ")"
+}
+
+func planeWarning(plane FrontPackage, progressing *metav1.Condition, cause error) string {
 	switch {
 	case cause != nil:
-		return message + " (with warning: " + cause.Error() + ")"
+		return cause.Error()
+	case plane.Held != "":
+		return plane.Held
 	case plane.Need == history.NeedRejected || plane.Need == history.NeedPinned:
-		return message + " (with warning: a rollback keeps out the newest content)"
+		return "a rollback keeps out the newest content"
 	case plane.Need == history.NeedRevision && plane.Waiting != "":
-		return message + fmt.Sprintf(" (with warning: %s waits for package %s)", plane.Version, plane.Waiting)
+		return fmt.Sprintf("%s waits for package %s", plane.Version, plane.Waiting)
 	case progressing.Reason != v1alpha1.ReasonRolledOut:
-		return message + " (with warning: " + progressing.Message + ")"
+		return progressing.Message
 	default:
-		return message
+		return ""
 	}
 }

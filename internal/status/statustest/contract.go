@@ -68,4 +68,11 @@ var contract = map[string]reasons{
 		status.ReasonInstallFailed: no,
 		status.ReasonPending:       unknown,
 	},
+	status.ConditionCRDsReady: {
+		status.ReasonManagedByCIO:      yes,
+		status.ReasonManagedByOLM:      yes,
+		status.ReasonNoneExist:         unknown,
+		status.ReasonUnknownManagement: no,
+		status.ReasonMixedOwnership:    no,
+	},
 }

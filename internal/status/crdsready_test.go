@@ -1,0 +1,164 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/statustest"
+)
+
+func TestSetCRDsReady(t *testing.T) {
+	const (
+		rolledOut  = "False/RolledOut: revision 2 is rolled out"
+		rollingOut = "True/RollingOut: revision 2: phase 1/1"
+		serves     = "True/ProbesSucceeded: the operand serves"
+		byCIO      = "Istio CRDs are being managed by cluster-ingress-operator"
+		byOLM      = "Istio CRDs are managed by OSSM subscription 's' in namespace 'n'"
+	)
+	ours := status.CRDOwnership{Reason: status.ReasonManagedByCIO, Message: byCIO}
+	partly := status.CRDOwnership{Reason: status.ReasonManagedByCIO, Message: byCIO, Missing: []string{"a"}}
+	none := status.CRDOwnership{Reason: status.ReasonNoneExist, Message: "CRDs not yet installed", Missing: []string{"a", "b"}}
+	of := func(progressing, available string) []status.FrontPackage {
+		return []status.FrontPackage{frontPackage(plane, 0, rollingOut, ""), frontPackage(crds, 1, progressing, available)}
+	}
+	tests := map[string]struct {
+		reason    string
+		ownership status.CRDOwnership
+		packages  []status.FrontPackage
+		cause     error
+		want      string
+	}{
+		"NoneExist":            {reason: "scenario 1, before anything is made", ownership: none, want: "Unknown/NoneExist: CRDs not yet installed"},
+		"Installing":           {reason: "some are there already", ownership: partly, packages: of(rollingOut, "False/RollingOut: not yet"), want: "Unknown/NoneExist: CRDs not yet installed: revision 2: phase 1/1"},
+		"NotServedYet":         {reason: "they exist, and are not served", ownership: ours, packages: of(rollingOut, "False/RollingOut: not yet"), want: "Unknown/NoneExist: CRDs not yet installed: revision 2: phase 1/1"},
+		"CannotInstall":        {reason: "what keeps them from being installed is told", ownership: none, packages: of("False/RolloutError: forbidden", "False/RollingOut: not yet"), want: "Unknown/NoneExist: CRDs not yet installed: forbidden"},
+		"CannotPublish":        {reason: "and so is an error of ours", ownership: none, cause: errors.New("creating revision 1: timeout"), want: "Unknown/NoneExist: CRDs not yet installed: creating revision 1: timeout"},
+		"ManagedByCIO":         {reason: "scenario 2, and the end of 1 and of a takeover", ownership: ours, packages: of(rolledOut, serves), want: "True/ManagedByCIO: " + byCIO},
+		"Upgrading":            {reason: "an upgrade is told, and takes nothing away", ownership: ours, packages: of(rollingOut, serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: revision 2: phase 1/1)"},
+		"UpgradeRefused":       {reason: "an upgrade that is not safe is told", ownership: ours, packages: of("False/PreflightFailed: CRD a loses version v1", serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: CRD a loses version v1)"},
+		"TooNew":               {reason: "CRDs of a newer operator stay", ownership: ours, packages: []status.FrontPackage{{Name: crds, Held: "they are newer"}}, want: "True/ManagedByCIO: " + byCIO + " (with warning: they are newer)"},
+		"TooNewWithPackage":    {reason: "also if there is a package", ownership: ours, packages: []status.FrontPackage{func() status.FrontPackage { p := frontPackage(crds, 1, rolledOut, serves); p.Held = "they are newer"; return p }()}, want: "True/ManagedByCIO: " + byCIO + " (with warning: they are newer)"},
+		"UnknownVersion":       {reason: "what cannot be rendered takes no CRDs away", ownership: ours, cause: errors.New("version 9 is not known"), want: "True/ManagedByCIO: " + byCIO + " (with warning: version 9 is not known)"},
+		"OneDeleted":           {reason: "one is gone, and is created again", ownership: partly, packages: of(rolledOut, "False/ProbeFailed: CRD a does not exist"), want: "Unknown/NoneExist: CRDs not yet installed: CRD a does not exist"},
+		"NotObserved":          {reason: "what cannot be observed has not gone", ownership: ours, packages: of(rolledOut, "Unknown/Unknown: timeout"), want: "True/ManagedByCIO: " + byCIO + " (with warning: timeout)"},
+		"JustCreated":          {reason: "a package without a status", ownership: none, packages: of("", ""), want: "Unknown/NoneExist: CRDs not yet installed"},
+		"NoPackageYet":         {reason: "all are ours already, and nothing has looked at them", ownership: ours, want: "Unknown/NoneExist: CRDs not yet installed"},
+		"ManagedByOLM":         {reason: "scenario 3", ownership: status.CRDOwnership{Reason: status.ReasonManagedByOLM, Message: byOLM}, want: "True/ManagedByOLM: " + byOLM},
+		"UnknownManagement":    {reason: "scenario 4", ownership: status.CRDOwnership{Reason: status.ReasonUnknownManagement, Message: "x"}, want: "False/UnknownManagement: x"},
+		"MixedOwnership":       {reason: "scenario 5", ownership: status.CRDOwnership{Reason: status.ReasonMixedOwnership, Message: "x"}, packages: of(rolledOut, serves), want: "False/MixedOwnership: x"},
+		"NotKnownAtFirst":      {reason: "the cluster could not be read", cause: errors.New("listing: forbidden"), want: "Unknown/NoneExist: CRDs not yet installed: listing: forbidden"},
+		"WhateverThePackageIs": {reason: "CRDs of others are not ours, even if our package is still there", ownership: status.CRDOwnership{Reason: status.ReasonManagedByOLM, Message: byOLM}, packages: of(rolledOut, serves), want: "True/ManagedByOLM: " + byOLM},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			foreign := metav1.Condition{Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted", Message: "Handled by Istio controller", ObservedGeneration: 1, LastTransitionTime: at(1)}
+			set := func(conditions []metav1.Condition, now int64) []metav1.Condition {
+				conditions = append([]metav1.Condition(nil), conditions...)
+				status.SetCRDsReady(&conditions, generation, crds, tc.packages, tc.ownership, tc.cause, at(now))
+				return conditions
+			}
+			got := set([]metav1.Condition{foreign}, 100)
+			statustest.Conditions(t, generation, got, status.ConditionCRDsReady)
+			stable(t, tc.reason, got, set([]metav1.Condition{foreign}, 100), set(got, 160))
+			if diff := cmp.Diff(tc.want, condition(got, status.ConditionCRDsReady)); diff != "" {
+				t.Errorf("%s: CRDsReady (-want +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(foreign, got[0]); diff != "" || len(got) != 2 {
+				t.Errorf("%s: the conditions of others were touched, %d in all:\n%s", tc.reason, len(got), diff)
+			}
+		})
+	}
+}
+
+// While it is not known who manages the CRDs, what was known stays.
+func TestSetCRDsReady_NotKnown(t *testing.T) {
+	var conditions []metav1.Condition
+	status.SetCRDsReady(&conditions, 1, crds, nil, status.CRDOwnership{Reason: status.ReasonManagedByOLM, Message: "x"}, nil, at(1))
+	before := slices.Clone(conditions)
+	status.SetCRDsReady(&conditions, 2, crds, nil, status.CRDOwnership{}, errors.New("timeout"), at(2))
+	if diff := cmp.Diff(before, conditions); diff != "" {
+		t.Errorf("an error of the observation has changed it:\n%s", diff)
+	}
+}
+
+// A class takes eight conditions. Where others have used them up none is added, and the
+// ones that are there are kept up to date.
+func TestGatewayClassConditions_Full(t *testing.T) {
+	var conditions []metav1.Condition
+	for i := range 7 {
+		conditions = append(conditions, metav1.Condition{Type: fmt.Sprintf("Foreign%d", i), Status: metav1.ConditionTrue})
+	}
+	set := func() {
+		status.SetControllerInstalled(&conditions, 1, plane, nil, nil, at(1))
+		status.SetCRDsReady(&conditions, 1, crds, nil, status.CRDOwnership{Reason: status.ReasonMixedOwnership, Message: "x"}, nil, at(1))
+	}
+	set()
+	if len(conditions) != 8 || conditions[7].Type != status.ConditionControllerInstalled {
+		t.Fatalf("there are %d conditions, the last of them %s", len(conditions), conditions[len(conditions)-1].Type)
+	}
+	conditions[7].Message = "old"
+	set()
+	if len(conditions) != 8 || conditions[7].Message != "waiting for first reconciliation" {
+		t.Errorf("there are %d conditions, and ours says %q", len(conditions), conditions[7].Message)
+	}
+}
+
+// Warnings are told while istiod serves, and what holds it back before.
+func TestSetControllerInstalled_Warnings(t *testing.T) {
+	serving := frontPackage(plane, 2, "False/RolledOut: x", "True/ProbesSucceeded: x")
+	held := serving
+	held.Held = "waiting for the Sail operator"
+	canary := status.FrontPackage{Name: "canary", Held: "canary: no"}
+	tests := map[string]struct {
+		reason   string
+		packages []status.FrontPackage
+		warnings []string
+		want     string
+	}{
+		"Warnings":    {reason: "all of them", packages: []status.FrontPackage{serving, canary}, warnings: []string{"CRDsReady is MixedOwnership"}, want: "True/Installed: istiod 1.30.0 installed (with warning: canary: no; CRDsReady is MixedOwnership)"},
+		"HeldServing": {reason: "what runs is installed", packages: []status.FrontPackage{held}, want: "True/Installed: istiod 1.30.0 installed (with warning: waiting for the Sail operator)"},
+		"Held":        {reason: "nothing is there yet", packages: []status.FrontPackage{{Name: plane, Held: "waiting for the Sail operator"}}, warnings: []string{"x"}, want: "Unknown/Pending: waiting for the Sail operator"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var conditions []metav1.Condition
+			status.SetControllerInstalled(&conditions, generation, plane, tc.packages, nil, at(1), tc.warnings...)
+			if diff := cmp.Diff(tc.want, condition(conditions, status.ConditionControllerInstalled)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// Each row of the reference is a condition as it may be written, and no reason lacks a row.
+func TestGatewayClassRows(t *testing.T) {
+	reasons := map[string]bool{}
+	for _, r := range status.GatewayClassRows() {
+		c := metav1.Condition{Type: r.Condition, Status: metav1.ConditionStatus(r.Status), Reason: r.Reason, Message: r.Message, ObservedGeneration: 1, LastTransitionTime: at(1)}
+		if problems := statustest.Problems(1, []metav1.Condition{c}, r.Condition); len(problems) > 0 {
+			t.Errorf("%s/%s: %s", r.Condition, r.Reason, strings.Join(problems, "; "))
+		}
+		if r.When == "" {
+			t.Errorf("%s/%s: it does not say when", r.Condition, r.Reason)
+		}
+		reasons[r.Condition+"/"+r.Reason] = true
+	}
+	for _, want := range []string{
+		"ControllerInstalled/Installed", "ControllerInstalled/InstallFailed", "ControllerInstalled/Pending",
+		"CRDsReady/ManagedByCIO", "CRDsReady/ManagedByOLM", "CRDsReady/NoneExist", "CRDsReady/UnknownManagement", "CRDsReady/MixedOwnership",
+	} {
+		if !reasons[want] {
+			t.Errorf("%s has no row", want)
+		}
+	}
+}

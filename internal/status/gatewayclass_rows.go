@@ -1,0 +1,58 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+// FrontRow is a line of the reference of what a front says on its resources.
+type FrontRow struct {
+	// Condition is its type, Status what it is, and Reason why.
+	Condition, Status, Reason string
+	// When says in which situation, for people who know the front and not its code.
+	When string
+	// Message is an example, or the beginning of one.
+	Message string
+	// Remedy says what to do, empty when there is nothing to be done.
+	Remedy string
+}
+
+// GatewayClassRows are all conditions, reasons and scenarios of GatewayClasses.
+func GatewayClassRows() []FrontRow {
+	return append(controllerInstalledRows(), crdsReadyRows()...)
+}
+
+func controllerInstalledRows() []FrontRow {
+	row := func(status, reason, when, message, remedy string) FrontRow {
+		return FrontRow{Condition: ConditionControllerInstalled, Status: status, Reason: reason, When: when, Message: message, Remedy: remedy}
+	}
+	return []FrontRow{
+		row("True", ReasonInstalled, "istiod is rolled out, and all its probes hold", "istiod 1.31.0 installed", ""),
+		row("True", ReasonInstalled, "istiod serves, and something else that is asked for is not so: an upgrade goes on or hangs, a rollback keeps out the newest content, the CRDs have no known manager, a canary is refused",
+			"istiod 1.29.1 installed (with warning: ...)", "the warning says it"),
+		row("Unknown", ReasonPending, "nothing has been started", "waiting for first reconciliation", ""),
+		row("Unknown", ReasonPending, "the first revision is being rolled out, or waits for the CRDs", "istiod 1.31.0 is being installed: ...", ""),
+		row("Unknown", ReasonPending, "what an OLM-based operator has installed has to go first", "waiting for the Sail operator to remove the OLM-based control plane: ...",
+			"after 5 minutes the message says how to help the Sail operator, or how to do without it"),
+		row("Unknown", ReasonPending, "the objects of istiod cannot be observed", "whether istiod serves could not be observed: ...", "see the manager's log, and its rights"),
+		row("False", ReasonInstallFailed, "what is asked for cannot be rendered, such as an Istio version that the manager does not have", "GatewayClass x asks for Istio version ...", "change the annotation or setting that the message names"),
+		row("False", ReasonInstallFailed, "the first rollout does not go on: the API server refuses an object, an object is somebody else's, the deadline has passed", "the object, and the API server's words", "`strata explain istiod-openshift-gateway`"),
+		row("False", ReasonInstallFailed, "istiod was installed, and does not serve any more", "istiod does not serve: ...", "`strata tree istiod-openshift-gateway`"),
+	}
+}
+
+func crdsReadyRows() []FrontRow {
+	row := func(status, reason, when, message, remedy string) FrontRow {
+		return FrontRow{Condition: ConditionCRDsReady, Status: status, Reason: reason, When: when, Message: message, Remedy: remedy}
+	}
+	const byCIO = "Istio CRDs are being managed by cluster-ingress-operator"
+	return []FrontRow{
+		row("Unknown", ReasonNoneExist, "scenario 1: the CRDs do not exist; they are installed, labelled `ingress.operator.openshift.io/owned`", notYetInstalled, ""),
+		row("True", ReasonManagedByCIO, "scenario 2: the CRDs carry the label, whatever its value; they are replaced by the version that goes with istiod, never by an older one. Missing ones are created", byCIO, ""),
+		row("True", ReasonManagedByOLM, "scenario 3: the CRDs were installed by OLM, and their subscription exists or has an install plan; they are not touched, and missing ones not created",
+			"Istio CRDs are managed by OSSM subscription 'servicemeshoperator' in namespace 'openshift-operators'", ""),
+		row("True", ReasonManagedByCIO, "scenario 3: the CRDs were installed by OLM, and their subscription is gone, or none is named; OLM's labels are taken off, and the CRDs replaced", byCIO, ""),
+		row("False", ReasonUnknownManagement, "scenario 4: the CRDs carry neither the label nor OLM's; they are not touched", "Istio CRDs are managed by a third party: ...",
+			"remove the CRDs, or add the label `ingress.operator.openshift.io/owned` to all of them"),
+		row("False", ReasonMixedOwnership, "scenario 5: the CRDs do not all have the same manager; none is touched", "Istio CRDs are managed inconsistently: ...",
+			"remove the CRDs that the message names as somebody else's, or add the label to them"),
+	}
+}
