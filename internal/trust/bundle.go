@@ -1,0 +1,107 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"slices"
+	"strings"
+	"time"
+)
+
+// CA is one CA in a bundle.
+type CA struct {
+	// Certificate is the CA's.
+	Certificate *x509.Certificate
+	// Old says that the source no longer has the CA.
+	Old bool
+	// Until is when an old CA goes. Zero while the istiod certificate leads to it,
+	// and for a CA that the source has.
+	Until time.Time
+}
+
+// Digest tells CAs apart: the first 16 hexadecimal digits of the SHA-256 of the
+// certificate.
+func (c CA) Digest() string {
+	sum := sha256.Sum256(c.Certificate.Raw)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Bundle is what a mesh trusts. Those that the source has come first, in its order,
+// then the old ones, the newest first.
+type Bundle []CA
+
+// PEM is the text of the bundle, as agents read it. It holds nothing but the
+// certificates. It is empty for an empty bundle.
+func (b Bundle) PEM() []byte {
+	var text bytes.Buffer
+	for _, ca := range b {
+		// Writing into memory cannot fail.
+		_ = pem.Encode(&text, &pem.Block{Type: certificateBlock, Bytes: ca.Certificate.Raw})
+	}
+	return text.Bytes()
+}
+
+// Record says what PEM does not: when which old CA goes. It is empty when none does.
+func (b Bundle) Record() string {
+	var entries []string
+	for _, ca := range b {
+		if !ca.Until.IsZero() {
+			entries = append(entries, ca.Digest()+"="+ca.Until.UTC().Format(time.RFC3339))
+		}
+	}
+	return strings.Join(entries, ",")
+}
+
+// Read is the bundle that PEM and Record were made from, but for who is old, which
+// Decide finds out anew. What cannot be read in the record is forgotten: the old CA
+// then gets its whole time again. It returns nil when the text is not that of a
+// bundle.
+func Read(text []byte, record string) Bundle {
+	// A CA that expired in the meantime was none when the text was written.
+	cas, err := parse(text, time.Time{}, 2)
+	if err != nil {
+		return nil
+	}
+	until := map[string]time.Time{}
+	for entry := range strings.SplitSeq(record, ",") {
+		digest, when, _ := strings.Cut(entry, "=")
+		if at, err := time.Parse(time.RFC3339, when); err == nil {
+			until[digest] = at
+		}
+	}
+	var bundle Bundle
+	for _, certificate := range cas {
+		ca := CA{Certificate: certificate}
+		ca.Until = until[ca.Digest()]
+		bundle = append(bundle, ca)
+	}
+	return bundle
+}
+
+// Signers are the CAs of a text that have signed a chain, and nothing else of it. So
+// a bundle that somebody else has written can be continued: whoever holds the key of
+// such a CA signs for the mesh already.
+func Signers(text, certificates []byte, now time.Time) Bundle {
+	issued, err := parseChain(certificates)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(Read(text, ""), func(ca CA) bool {
+		return !issued.leadsTo(now, ca.Certificate)
+	})
+}
+
+// certificates are those of the CAs.
+func (b Bundle) certificates() []*x509.Certificate {
+	list := make([]*x509.Certificate, len(b))
+	for i, ca := range b {
+		list[i] = ca.Certificate
+	}
+	return list
+}
