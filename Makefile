@@ -110,7 +110,7 @@ demo-down: build ## Stop what the demo has left running, and remove its data
 
 .PHONY: test
 test: ## Run the unit tests, and the integration tests against the local Kubernetes
-	$(GO) test -timeout 30m ./...
+	$(GO) test -timeout 30m $$($(GO) list ./... | grep -v '/test/istiod$$')
 
 # The tests build the local Kubernetes when it is missing, but silently. In a fresh
 # clone it is built before them, with its progress shown; no test runs.
@@ -121,6 +121,11 @@ endif
 .PHONY: kubernetes
 kubernetes:
 	$(GO) test -timeout 30m -v -run '^$$' ./internal/localplane
+
+# istiod is built once and takes some minutes; then the tests take two.
+.PHONY: test-istiod
+test-istiod: bin/pilot-discovery ## Run the tests of the fronts beside a real istiod, built before
+	$(GO) test -timeout 15m -count=1 ./test/istiod
 
 .PHONY: race
 race: ## Run the unit tests under the race detector; it needs a C compiler
@@ -150,10 +155,11 @@ verify: generate ## Fail when something generated is stale, go.mod is untidy or 
 	$(GO) mod tidy -diff
 	$(GO) -C tools mod tidy -diff
 	$(GO) -C tools/kubernetes mod tidy -diff
+	$(GO) -C tools/istiod mod tidy -diff
 	bin/docsgen links
 
 .PHONY: presubmit
-presubmit: lint verify test race ## The whole gate, to run before a change is sent
+presubmit: lint verify test test-istiod race ## The whole gate, to run before a change is sent
 
 # Tools, each built anew when the pinned versions change.
 
@@ -162,6 +168,10 @@ bin/controller-gen: tools/go.mod tools/go.sum
 
 bin/golangci-lint: tools/go.mod tools/go.sum
 	$(GO) -C tools build -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+# The real istiod, for tests: 1,700 packages, built behind whatever else runs here.
+bin/pilot-discovery: tools/istiod/go.mod tools/istiod/go.sum
+	nice $(GO) -C tools/istiod build -ldflags '-s -w' -o ../../$@ istio.io/istio/pilot/cmd/pilot-discovery
 
 # A peer that the bench compares with. It is a module of its own, so that its
 # libraries are nobody else's.

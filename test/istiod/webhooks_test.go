@@ -1,0 +1,98 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiod
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/internal/render/gatewayclass"
+)
+
+const (
+	injector  = "istio-sidecar-injector-openshift-gateway-openshift-ingress"
+	validator = "istio-validator-openshift-gateway-openshift-ingress"
+	proxy     = "registry.istio.io/release/proxyv2:1.31.0"
+	// dryNamespace is where nothing is really created. One of the test's own would be
+	// deleted at its end, and istiod would be refused to write its certificate there.
+	dryNamespace = "default"
+)
+
+// webhooks: istiod puts its certificate into its webhooks, and they work: the API
+// server calls it, and it answers with what was rendered for it.
+func webhooks(t *testing.T) {
+	root := get(t, &corev1.ConfigMap{}, gatewayclass.Namespace, gatewayclass.CAConfigMap).Data["root-cert.pem"]
+	if root == "" {
+		t.Fatal("istiod has not published its certificate")
+	}
+	mutating := get(t, &admissionv1.MutatingWebhookConfiguration{}, "", injector)
+	for _, w := range mutating.Webhooks {
+		if string(w.ClientConfig.CABundle) != root {
+			t.Errorf("webhook %s has the certificate %q, want that of istiod", w.Name, w.ClientConfig.CABundle)
+		}
+	}
+	validating := get(t, &admissionv1.ValidatingWebhookConfiguration{}, "", validator)
+	for _, w := range validating.Webhooks {
+		if string(w.ClientConfig.CABundle) != root || *w.FailurePolicy != admissionv1.Fail {
+			t.Errorf("webhook %s has the certificate %q and the policy %s, want that of istiod and Fail", w.Name, w.ClientConfig.CABundle, *w.FailurePolicy)
+		}
+	}
+	for _, object := range []client.Object{mutating, validating} {
+		if names := writers(object, ""); !slices.Contains(names, istiodWriter) {
+			t.Errorf("%s was written by %v, and not by istiod", object.GetName(), names)
+		}
+	}
+	t.Run("Validate", validate)
+	t.Run("Inject", inject)
+}
+
+// validate: what is invalid in Istio's eyes alone is refused, by istiod.
+func validate(t *testing.T) {
+	virtualService := func(revision string, route map[string]any) error {
+		object := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "networking.istio.io/v1", "kind": "VirtualService",
+			"metadata": map[string]any{"namespace": dryNamespace, "name": "routes", "labels": map[string]any{"istio.io/rev": revision}},
+			"spec":     map[string]any{"hosts": []any{"app.example.com"}, "http": []any{route}},
+		}}
+		return admin.Create(t.Context(), object, client.DryRunAll)
+	}
+	good := map[string]any{"route": []any{map[string]any{"destination": map[string]any{"host": "app"}}}}
+	if err := virtualService(gatewayclass.IstioRevision, good); err != nil {
+		t.Errorf("a good VirtualService is refused: %v", err)
+	}
+	err := virtualService(gatewayclass.IstioRevision, map[string]any{})
+	if err == nil || !strings.Contains(err.Error(), "validation.istio.io") || !strings.Contains(err.Error(), "denied the request") {
+		t.Errorf("a VirtualService without a route: got %v, want istiod's refusal", err)
+	}
+	if err := virtualService("another", map[string]any{}); err != nil {
+		t.Errorf("a VirtualService of another revision is not ours to judge: %v", err)
+	}
+}
+
+// inject: a pod that asks for it gets a proxy from the templates that were rendered.
+func inject(t *testing.T) {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: dryNamespace, Name: "app",
+			Labels: map[string]string{"istio.io/rev": gatewayclass.IstioRevision, "sidecar.istio.io/inject": "true"},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app:1"}}},
+	}
+	must(t, admin.Create(t.Context(), pod, client.DryRunAll))
+	var got []string
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		got = append(got, fmt.Sprintf("%s %s", c.Name, c.Image))
+	}
+	if !slices.Contains(got, "istio-proxy "+proxy) {
+		t.Errorf("the pod has the containers %v, want istio-proxy with %s", got, proxy)
+	}
+}
