@@ -1,0 +1,97 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// args are the agent's. Their order is that of the operator before, since pods with
+// other arguments are other pods.
+func (o objects) args() []any {
+	c := o.IstioCSR.Spec.IstioCSRConfig
+	d := durationsOf(o.IstioCSR)
+	algorithm := cmp.Or(c.IstiodTLSConfig.PrivateKeyAlgorithm, defaultAlgorithm)
+	size := strconv.Itoa(int(cmp.Or(c.IstiodTLSConfig.PrivateKeySize, defaultKeySize)))
+	var args []any
+	set := func(flag, value string) { args = append(args, "--"+flag+"="+value) }
+	set("log-level", strconv.Itoa(int(cmp.Or(c.LogLevel, 1))))
+	set("log-format", cmp.Or(c.LogFormat, "text"))
+	set("metrics-port", strconv.Itoa(metricsPort))
+	set("readiness-probe-port", strconv.Itoa(readinessPort))
+	set("readiness-probe-path", "/readyz")
+	set("certificate-namespace", o.mesh)
+	set("issuer-enabled", "true")
+	set("preserve-certificate-requests", "false")
+	set("issuer-name", c.CertManager.IssuerRef.Name)
+	set("issuer-kind", IssuerKind(o.IstioCSR))
+	set("issuer-group", GroupCertManager)
+	set("root-ca-file", caMountPath+"/"+CAKey)
+	set("serving-certificate-dns-names", serviceHost(o.namespace))
+	set("serving-certificate-duration", exact(d.certificate))
+	set("trust-domain", c.IstiodTLSConfig.TrustDomain)
+	set("cluster-id", clusterID(o.IstioCSR))
+	set("max-client-certificate-duration", exact(d.longest))
+	set("serving-address", fmt.Sprintf("0.0.0.0:%d", servingPort))
+	set("serving-certificate-key-size", size)
+	set("serving-signature-algorithm", algorithm)
+	set("enable-client-cert-authenticator", "false")
+	set("leader-election-namespace", o.mesh)
+	set("disable-kubernetes-client-rate-limiter", "false")
+	set("istiod-cert-enabled", "false")
+	set("istiod-cert-namespace", o.mesh)
+	set("istiod-cert-duration", exact(d.certificate))
+	set("istiod-cert-renew-before", exact(d.renewBefore))
+	set("istiod-cert-key-algorithm", algorithm)
+	set("istiod-cert-key-size", size)
+	set("istiod-cert-additional-dns-names", strings.Join(c.IstiodTLSConfig.CertificateDNSNames, ","))
+	set("istiod-cert-istio-revisions", strings.Join(c.Istio.Revisions, ","))
+	if c.IstioDataPlaneNamespaceSelector != "" {
+		set("configmap-namespace-selector", c.IstioDataPlaneNamespaceSelector)
+	}
+	return append(args, o.optionalArgs()...)
+}
+
+// optionalArgs are those of spec.agentConfig.
+func (o objects) optionalArgs() []any {
+	var args []any
+	if accounts := o.trustedAccounts(); len(accounts) > 0 {
+		args = append(args, "--ca-trusted-node-accounts="+strings.Join(accounts, ","))
+	}
+	agent := o.IstioCSR.Spec.AgentConfig
+	if agent == nil || agent.TLS == nil || !knowsTLS(imageOf(o.IstioCSR, o.Image)) {
+		return args
+	}
+	if version := agent.TLS.MinVersion; version != "" {
+		args = append(args, "--serving-tls-min-version=VersionTLS"+strings.ReplaceAll(version, ".", ""))
+	}
+	for _, suite := range agent.TLS.CipherSuites {
+		args = append(args, "--serving-tls-cipher-suites="+suite)
+	}
+	for _, curve := range agent.TLS.CurvePreferences {
+		args = append(args, "--serving-tls-curve-preferences="+curve)
+	}
+	return args
+}
+
+func (o objects) trustedAccounts() []string {
+	if agent := o.IstioCSR.Spec.AgentConfig; agent != nil {
+		return slices.Sorted(slices.Values(agent.TrustedNodeAccounts))
+	}
+	return nil
+}
+
+// exact is a duration in whole minutes where it is one, as the operator before has
+// written it, and else to the last digit.
+func exact(d time.Duration) string {
+	if d%time.Minute == 0 {
+		return strconv.FormatInt(int64(d/time.Minute), 10) + "m"
+	}
+	return d.String()
+}

@@ -1,0 +1,140 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+)
+
+// Problem is something that keeps an agent from working.
+type Problem struct {
+	// Waiting says that it goes by itself, when somebody makes or mends what is waited
+	// for. Otherwise the IstioCSR, or what it refers to, has to be changed.
+	Waiting bool
+	// Holds says that nothing is rolled out while it lasts.
+	Holds bool
+	// Message says what it is, and what to do.
+	Message string
+}
+
+// Input is all that a rendering depends on.
+type Input struct {
+	// IstioCSR is the one that the agent runs for.
+	IstioCSR *operatorv1alpha1.IstioCSR
+	// Image is what the agent runs when the IstioCSR does not ask for another.
+	Image Image
+	// Facts are those of the cluster.
+	Facts Facts
+}
+
+// Check finds the problems of an agent, those first that have to be mended by hand.
+func Check(in Input) []Problem {
+	if why := in.IstioCSR.Spec.Undecodable; why != "" {
+		return []Problem{{Holds: true, Message: "spec cannot be read: " + why}}
+	}
+	var problems []Problem
+	for _, message := range checkSpec(in) {
+		problems = append(problems, Problem{Holds: true, Message: message})
+	}
+	problems = append(problems, checkFacts(in)...)
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		switch {
+		case a.Waiting == b.Waiting:
+			return 0
+		case a.Waiting:
+			return 1
+		default:
+			return -1
+		}
+	})
+	return problems
+}
+
+func checkFacts(in Input) []Problem {
+	config := in.IstioCSR.Spec.IstioCSRConfig
+	switch {
+	case !in.Facts.CertManager:
+		return []Problem{{Waiting: true, Holds: true, Message: "cert-manager is not installed: the cluster serves neither Certificate nor Issuer of cert-manager.io/v1"}}
+	case !in.Facts.Namespace:
+		return []Problem{{Waiting: true, Holds: true, Message: fmt.Sprintf("namespace %s (spec.istioCSRConfig.istio.namespace) does not exist: create it", config.Istio.Namespace)}}
+	}
+	problems := checkIssuer(in)
+	if in.Facts.CA.Problem != "" {
+		problems = append(problems, Problem{Waiting: in.Facts.CA.Waiting, Message: in.Facts.CA.Problem})
+	}
+	return problems
+}
+
+func checkIssuer(in Input) []Problem {
+	issuer, name := in.Facts.Issuer, issuerText(in.IstioCSR)
+	switch {
+	case !issuer.Exists:
+		return []Problem{{Waiting: true, Message: name + " does not exist: create it"}}
+	case issuer.Type == issuerACME:
+		return []Problem{{Holds: true, Message: name + " is of type ACME, which signs for DNS names only and not for the identities of a mesh: refer to an issuer of another type"}}
+	case issuer.Type == issuerSelfSigned:
+		return []Problem{{Holds: true, Message: name + " is of type SelfSigned, which signs each certificate with its own key, so that no two trust each other: refer to an issuer of type CA, or of another type that has a root"}}
+	case !issuer.Ready:
+		message := name + " is not ready"
+		if issuer.Message != "" {
+			message += ": " + issuer.Message
+		}
+		return []Problem{{Waiting: true, Message: message}}
+	}
+	return nil
+}
+
+// issuerText names the issuer for people.
+func issuerText(ic *operatorv1alpha1.IstioCSR) string {
+	kind, name := IssuerKind(ic), ic.Spec.IstioCSRConfig.CertManager.IssuerRef.Name
+	if kind == KindClusterIssuer {
+		return kind + " " + name
+	}
+	return kind + " " + ic.Spec.IstioCSRConfig.Istio.Namespace + "/" + name
+}
+
+// The kinds of issuers, and their group, as cert-manager spells them.
+const (
+	KindIssuer        = "Issuer"
+	KindClusterIssuer = "ClusterIssuer"
+	GroupCertManager  = "cert-manager.io"
+)
+
+// IssuerKind is the kind of the issuer: the API takes any spelling, and cert-manager
+// only its own.
+func IssuerKind(ic *operatorv1alpha1.IstioCSR) string {
+	if strings.EqualFold(ic.Spec.IstioCSRConfig.CertManager.IssuerRef.Kind, KindClusterIssuer) {
+		return KindClusterIssuer
+	}
+	return KindIssuer
+}
+
+// Warnings are what an admin ought to know of an agent that works.
+func Warnings(in Input) []string {
+	var warnings []string
+	if ignored := ignoredLabels(in.IstioCSR); len(ignored) > 0 {
+		warnings = append(warnings, "spec.controllerConfig.labels: the objects have "+strings.Join(ignored, ", ")+" of their own, so these are ignored")
+	}
+	if wantsMonitor(in.IstioCSR) && !in.Facts.ServiceMonitors {
+		warnings = append(warnings, "spec.agentConfig.serviceMonitor has no effect: the cluster has no kind ServiceMonitor of monitoring.coreos.com")
+	}
+	if RemovesOnDeletion(in.IstioCSR) && len(in.Facts.Clients) > 0 {
+		warnings = append(warnings, fmt.Sprintf("when this is deleted the agent goes with it, as the annotation %s says, and %s still points at it",
+			operatorv1alpha1.AnnotationDeletionPolicy, strings.Join(in.Facts.Clients, ", ")))
+	}
+	return warnings
+}
+
+// RemovesOnDeletion says whether the agent goes with its IstioCSR.
+func RemovesOnDeletion(ic *operatorv1alpha1.IstioCSR) bool {
+	return ic.Annotations[operatorv1alpha1.AnnotationDeletionPolicy] == operatorv1alpha1.DeletionPolicyDelete
+}
+
+func wantsMonitor(ic *operatorv1alpha1.IstioCSR) bool {
+	return ic.Spec.AgentConfig != nil && ic.Spec.AgentConfig.ServiceMonitor != nil
+}

@@ -1,0 +1,22 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package istiocsr renders the istio-csr agent that an IstioCSR asks for.
+//
+// [Running] says which of several IstioCSRs the agent runs for. [Render] gives the
+// package of that one, in three phases: who the agent is and what it may reach, the
+// certificate of istiod, and the agent. The next phase waits until the certificate is
+// issued, or the pods could not start. No probes are rendered: the defaults of the
+// kinds say what is needed.
+//
+// [Check] finds what stands in the way: a spec that the API server lets through and
+// that cannot work (spec.go, pods.go), and what the cluster lacks (facts.go). Render
+// holds the package back where a rollout would do harm or be in vain.
+//
+// The CA certificates are not rendered: they change by themselves, and the agent reads
+// them again without a restart. The Deployment only names the ConfigMap,
+// [CAConfigMap], that the front keeps for it.
+//
+// Names, labels, arguments and mounts are those of the cert-manager operator, so that
+// what it has installed is taken over without a restart of the pods.
+package istiocsr

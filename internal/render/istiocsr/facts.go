@@ -1,0 +1,48 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+// Facts are what an agent depends on besides its IstioCSR.
+type Facts struct {
+	// Running is the namespace of the IstioCSR that the facts are about.
+	Running string
+	// CertManager says that the kinds of cert-manager are served.
+	CertManager bool
+	// Namespace says that the namespace of istiod exists.
+	Namespace bool
+	// Issuer is the issuer that signs.
+	Issuer Issuer
+	// CA is the copy of the CA certificates.
+	CA CA
+	// ServiceMonitors says that the kind ServiceMonitor is there.
+	ServiceMonitors bool
+	// Clients are the Istio configurations that point at the agent, as KIND NAME,
+	// sorted. They are looked for when the agent would be removed with its IstioCSR.
+	Clients []string
+}
+
+// Issuer is what is known of an issuer.
+type Issuer struct {
+	// Exists says that there is one. Without it the rest is empty.
+	Exists bool
+	// Type is the field of its spec that is set: acme, ca, selfSigned, vault or venafi.
+	Type string
+	// Ready says that its condition Ready is True, and Message is what it says.
+	Ready   bool
+	Message string
+}
+
+// CA is what is known of the copy of the CA certificates.
+type CA struct {
+	// Problem says why it is not what it should be, and what to do. Empty when it is.
+	Problem string
+	// Waiting says that the problem goes by itself.
+	Waiting bool
+}
+
+// The types of issuers that cannot sign for a mesh.
+const (
+	issuerACME       = "acme"
+	issuerSelfSigned = "selfSigned"
+)

@@ -1,0 +1,58 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+)
+
+// Labels are those of every object that is made for an agent: the user's, and over
+// them our own.
+func Labels(ic *operatorv1alpha1.IstioCSR, image Image) map[string]string {
+	labels := map[string]string{}
+	if config := ic.Spec.ControllerConfig; config != nil {
+		for key, value := range config.Labels {
+			if !isReserved(key) {
+				labels[key] = value
+			}
+		}
+	}
+	maps.Copy(labels, map[string]string{
+		"app":                          AgentName,
+		"app.kubernetes.io/name":       AgentName,
+		"app.kubernetes.io/instance":   AgentName,
+		"app.kubernetes.io/version":    imageOf(ic, image).Version,
+		"app.kubernetes.io/managed-by": "cert-manager-operator",
+		"app.kubernetes.io/part-of":    "cert-manager-operator",
+	})
+	return labels
+}
+
+// reserved are the labels that are never a user's.
+var reserved = []string{
+	"app", "app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of",
+	LabelNamespace,
+}
+
+func isReserved(key string) bool {
+	return slices.Contains(reserved, key) || strings.HasPrefix(key, "strata.run/")
+}
+
+// ignoredLabels are those of the user's labels that have no effect, sorted.
+func ignoredLabels(ic *operatorv1alpha1.IstioCSR) []string {
+	if ic.Spec.ControllerConfig == nil {
+		return nil
+	}
+	var ignored []string
+	for _, key := range slices.Sorted(maps.Keys(ic.Spec.ControllerConfig.Labels)) {
+		if isReserved(key) {
+			ignored = append(ignored, key)
+		}
+	}
+	return ignored
+}

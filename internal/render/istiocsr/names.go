@@ -1,0 +1,107 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+)
+
+// Names that users, the agent and operators before this one rely on.
+const (
+	// AgentName is the name of the agent's Deployment, Service, ServiceAccount and roles,
+	// and the value of their label app.
+	AgentName = "cert-manager-istio-csr"
+
+	// CertificateName is the istiod certificate's, and CertificateSecret that of the
+	// Secret that it is issued into. Both are in the namespace of istiod.
+	CertificateName   = "istiod"
+	CertificateSecret = "istiod-tls"
+
+	// CAConfigMap holds the CA certificates that the agent trusts and publishes, under
+	// CAKey, in the agent's namespace. The front keeps it; it is in no revision.
+	CAConfigMap = "cert-manager-istio-csr-issuer-ca-copy"
+	CAKey       = "ca.crt"
+
+	// LabelNamespace stands on what is not in the agent's namespace and names that.
+	LabelNamespace = "cert-manager-istio-csr-namespace"
+)
+
+// Names of the phases.
+const (
+	// PhaseAccess holds the ServiceAccount, its rights, and the network policies.
+	PhaseAccess = "access"
+	// PhaseCertificate holds the certificate of istiod.
+	PhaseCertificate = "certificate"
+	// PhaseAgent holds the agent.
+	PhaseAgent = "agent"
+)
+
+const (
+	leasesName    = AgentName + "-leases"
+	metricsName   = AgentName + "-metrics"
+	defaultPort   = 443
+	servingPort   = 6443
+	metricsPort   = 9402
+	readinessPort = 6060
+	caMountPath   = "/var/run/configmaps/istio-csr"
+
+	// maxPackageName is how long the name of a package may be.
+	maxPackageName = 52
+	// maxCommonName is how long the common name of a certificate may be.
+	maxCommonName = 64
+)
+
+// PackageName is the name of the package of a namespace's agent: istio-csr-NAMESPACE,
+// and for a long namespace its beginning and a digest of it.
+func PackageName(namespace string) string {
+	name := "istio-csr-" + namespace
+	if len(name) <= maxPackageName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(namespace))
+	digest := hex.EncodeToString(sum[:])[:10]
+	return strings.TrimRight(name[:maxPackageName-len(digest)-1], "-") + "-" + digest
+}
+
+// Endpoint is host and port of the agent.
+func Endpoint(ic *operatorv1alpha1.IstioCSR) string {
+	return fmt.Sprintf("%s:%d", serviceHost(ic.Namespace), port(ic))
+}
+
+func serviceHost(namespace string) string { return AgentName + "." + namespace + ".svc" }
+
+func port(ic *operatorv1alpha1.IstioCSR) int64 {
+	if server := ic.Spec.IstioCSRConfig.Server; server != nil && server.Port != 0 {
+		return int64(server.Port)
+	}
+	return defaultPort
+}
+
+// ClusterRoleName is the name of the agent's ClusterRole, and ClusterRoleBindingName
+// that of its binding. They are made from the namespace, unless the status names others
+// that could be an agent's: those of the operator before, which had generated names.
+func ClusterRoleName(ic *operatorv1alpha1.IstioCSR) string {
+	return clusterName(ic, ic.Status.ClusterRole)
+}
+
+// ClusterRoleBindingName is described at [ClusterRoleName].
+func ClusterRoleBindingName(ic *operatorv1alpha1.IstioCSR) string {
+	return clusterName(ic, ic.Status.ClusterRoleBinding)
+}
+
+// clusterName never gives the name of what is not an agent's: a status may be written by
+// people who may not write ClusterRoles.
+func clusterName(ic *operatorv1alpha1.IstioCSR, known string) string {
+	if strings.HasPrefix(known, AgentName+"-") && len(validation.IsDNS1123Subdomain(known)) == 0 {
+		return known
+	}
+	return AgentName + "-" + ic.Namespace
+}

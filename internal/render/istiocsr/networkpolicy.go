@@ -1,0 +1,84 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+)
+
+const (
+	labelPolicyOwner    = "istiocsr.operator.openshift.io/owned-by"
+	defaultAPIPort      = 6443
+	defaultMonitoring   = "openshift-user-workload-monitoring"
+	labelNamespaceName  = "kubernetes.io/metadata.name"
+	policyDenyAll       = "istio-csr-deny-all"
+	policyToAPIServer   = "istio-csr-allow-egress-to-api-server"
+	policyToDNS         = "istio-csr-allow-egress-to-dns"
+	policyFromMonitor   = "istio-csr-allow-ingress-to-metrics"
+	policyFromWorkloads = "istio-csr-allow-ingress-to-grpc"
+)
+
+// networkPolicies deny all that the agent does not need: it asks the API server, and is
+// asked by the mesh and for metrics.
+func (o objects) networkPolicies() []*unstructured.Unstructured {
+	config := operatorv1alpha1.NetworkPolicy{}
+	if agent := o.IstioCSR.Spec.AgentConfig; agent != nil && agent.NetworkPolicy != nil {
+		config = *agent.NetworkPolicy
+	}
+	if config.Mode == operatorv1alpha1.NetworkPolicyNone {
+		return nil
+	}
+	apiPorts := slices.Sorted(slices.Values(config.APIServerPorts))
+	if len(apiPorts) == 0 {
+		apiPorts = []int32{defaultAPIPort}
+	}
+	toAPIServer := make([]any, 0, len(apiPorts))
+	for _, number := range apiPorts {
+		toAPIServer = append(toAPIServer, policyPort("TCP", int64(number)))
+	}
+	monitoring := map[string]any{"namespaceSelector": map[string]any{"matchLabels": map[string]any{
+		labelNamespaceName: cmp.Or(config.MonitoringNamespace, defaultMonitoring),
+	}}}
+	policies := []*unstructured.Unstructured{
+		o.policy(policyDenyAll, nil, "Ingress", "Egress"),
+		o.policy(policyToAPIServer, map[string]any{"egress": []any{map[string]any{"ports": toAPIServer}}}, "Egress"),
+		o.policy(policyFromMonitor, map[string]any{"ingress": []any{map[string]any{"from": []any{monitoring}, "ports": []any{policyPort("TCP", metricsPort)}}}}, "Ingress"),
+		o.policy(policyFromWorkloads, map[string]any{"ingress": []any{map[string]any{"ports": []any{policyPort("TCP", servingPort)}}}}, "Ingress"),
+	}
+	if config.DNS {
+		ports := []any{policyPort("UDP", 53), policyPort("TCP", 53)}
+		policies = append(policies, o.policy(policyToDNS, map[string]any{"egress": []any{map[string]any{"ports": ports}}}, "Egress"))
+	}
+	return policies
+}
+
+func (o objects) policy(name string, rules map[string]any, types ...string) *unstructured.Unstructured {
+	u := o.object("networking.k8s.io/v1", "NetworkPolicy", o.namespace, name)
+	setLabel(u, labelPolicyOwner, "istio-csr")
+	spec := map[string]any{"podSelector": map[string]any{"matchLabels": selector()}}
+	for field, value := range rules {
+		spec[field] = value
+	}
+	list := make([]any, 0, len(types))
+	for _, kind := range types {
+		list = append(list, kind)
+	}
+	spec["policyTypes"] = list
+	return with(u, "spec", spec)
+}
+
+func setLabel(u *unstructured.Unstructured, key, value string) {
+	labels := u.GetLabels()
+	labels[key] = value
+	u.SetLabels(labels)
+}
+
+func policyPort(protocol string, number int64) map[string]any {
+	return map[string]any{"protocol": protocol, "port": number}
+}

@@ -1,0 +1,104 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/render"
+)
+
+// Render gives the package of an agent. It is pure, and never fails: a package that
+// cannot be rendered, or that had better not be rolled out now, is held back with the
+// reason, so that what runs stays as it is.
+func Render(in Input) render.Package {
+	p := render.Package{Name: PackageName(in.IstioCSR.Namespace), Origin: originOf(in)}
+	var holds []string
+	for _, problem := range Check(in) {
+		if problem.Holds {
+			holds = append(holds, problem.Message)
+		}
+	}
+	if p.Held = strings.Join(holds, "\n"); p.Held != "" {
+		return p
+	}
+	o := newObjects(in)
+	// What a Helm chart or another operator has installed has no controller. It is taken
+	// over as it stands, or the mesh would be without an agent meanwhile.
+	p.Phases = []render.Phase{
+		phase(PhaseAccess, o.networkPolicies(), o.access()),
+		phase(PhaseCertificate, []*unstructured.Unstructured{o.certificate()}),
+		phase(PhaseAgent, o.services(), []*unstructured.Unstructured{o.deployment()}, o.extras()),
+	}
+	return p
+}
+
+func phase(name string, groups ...[]*unstructured.Unstructured) render.Phase {
+	p := render.Phase{Name: name, CollisionProtection: v1alpha1.CollisionIfNoController}
+	for _, group := range groups {
+		for _, manifest := range group {
+			p.Objects = append(p.Objects, render.Object{Manifest: manifest})
+		}
+	}
+	return p
+}
+
+func originOf(in Input) v1alpha1.Origin {
+	image := imageOf(in.IstioCSR, in.Image)
+	return v1alpha1.Origin{
+		Kind:       v1alpha1.OriginFront,
+		Reference:  "IstioCSR/" + in.IstioCSR.Namespace + "/" + in.IstioCSR.Name,
+		Generation: in.IstioCSR.Generation,
+		AppVersion: image.Version,
+		Images:     []string{image.Reference},
+		Reason:     fmt.Sprintf("IstioCSR %s/%s asks for istio-csr %s", in.IstioCSR.Namespace, in.IstioCSR.Name, image.Version),
+	}
+}
+
+// objects makes the objects of an agent.
+type objects struct {
+	Input
+	labels    map[string]string
+	namespace string // the agent's
+	mesh      string // that of istiod
+}
+
+func newObjects(in Input) objects {
+	return objects{Input: in, labels: Labels(in.IstioCSR, in.Image), namespace: in.IstioCSR.Namespace, mesh: in.IstioCSR.Spec.IstioCSRConfig.Istio.Namespace}
+}
+
+// object is one with our labels. What is not in the agent's namespace says whose it is.
+func (o objects) object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}}
+	if namespace != "" {
+		u.SetNamespace(namespace)
+	}
+	labels := asAny(o.labels)
+	if namespace != o.namespace {
+		labels[LabelNamespace] = o.namespace
+	}
+	u.Object["metadata"].(map[string]any)["labels"] = labels
+	return u
+}
+
+// with sets the fields beside metadata.
+func with(u *unstructured.Unstructured, field string, value any) *unstructured.Unstructured {
+	u.Object[field] = value
+	return u
+}
+
+func asAny(set map[string]string) map[string]any {
+	all := make(map[string]any, len(set)+1)
+	for key, value := range set {
+		all[key] = value
+	}
+	return all
+}
+
+// selector matches the pods of the agent.
+func selector() map[string]any { return map[string]any{"app": AgentName} }
