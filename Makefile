@@ -129,7 +129,7 @@ test-istiod: bin/pilot-discovery ## Run the tests of the fronts beside a real is
 
 .PHONY: race
 race: ## Run the unit tests under the race detector; it needs a C compiler
-	CGO_ENABLED=1 $(GO) test -race ./probes/... ./revisions/... ./internal/watch/... ./internal/controller/...
+	CGO_ENABLED=1 $(GO) test -race ./api/... ./probes/... ./revisions/... ./internal/...
 
 # How many packages the large part of the bench has. Memory is judged with the
 # default only; 0 leaves the part out, which then takes three minutes instead of

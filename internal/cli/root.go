@@ -10,6 +10,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -96,6 +97,13 @@ func (a *app) execute(ctx context.Context) Code {
 	return codeOf(err)
 }
 
+// silenceLibraries drops what libraries log. Loggers are the process', which may run
+// several commands, and requests of an earlier one may still be on their way.
+var silenceLibraries = sync.OnceFunc(func() {
+	ctrllog.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+})
+
 // root is the command that holds all others.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -113,8 +121,7 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
 			// Libraries have nothing to tell; up alone keeps a log.
 			if cmd.Name() != "up" {
-				ctrllog.SetLogger(logr.Discard())
-				klog.SetLogger(logr.Discard())
+				silenceLibraries()
 			}
 		},
 	}
