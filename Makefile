@@ -127,6 +127,12 @@ kubernetes:
 test-istiod: bin/pilot-discovery ## Run the tests of the fronts beside a real istiod, built before
 	$(GO) test -timeout 15m -count=1 ./test/istiod
 
+# `make test` runs these as well. The first run builds cert-manager, which takes some
+# minutes; then the tests take seconds.
+.PHONY: test-certmanager
+test-certmanager: ## Run the tests with a real cert-manager
+	$(GO) test -timeout 15m -count=1 ./test/certmanager
+
 .PHONY: race
 race: ## Run the unit tests under the race detector; it needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race ./api/... ./probes/... ./revisions/... ./internal/...
@@ -156,6 +162,7 @@ verify: generate ## Fail when something generated is stale, go.mod is untidy or 
 	$(GO) -C tools mod tidy -diff
 	$(GO) -C tools/kubernetes mod tidy -diff
 	$(GO) -C tools/istiod mod tidy -diff
+	$(GO) -C tools/certmanager mod tidy -diff
 	bin/docsgen links
 
 .PHONY: presubmit

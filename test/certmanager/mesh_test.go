@@ -1,0 +1,184 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certmanager
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/probes"
+)
+
+// mesh is a namespace with issuers and certificates.
+type mesh struct {
+	t         *testing.T
+	namespace string
+}
+
+func newMesh(t *testing.T) mesh {
+	t.Helper()
+	return mesh{t: t, namespace: planetest.Namespace(t, plane)}
+}
+
+// object reads a manifest, in which NS stands for the namespace.
+func (m mesh) object(manifest string) *unstructured.Unstructured {
+	m.t.Helper()
+	object := &unstructured.Unstructured{}
+	must(m.t, yaml.Unmarshal([]byte(strings.ReplaceAll(manifest, "NS", m.namespace)), &object.Object))
+	return object
+}
+
+// create makes an object, which goes when the test ends.
+func (m mesh) create(manifest string) *unstructured.Unstructured {
+	m.t.Helper()
+	object := m.object(manifest)
+	must(m.t, admin.Create(m.t.Context(), object))
+	if object.GetNamespace() != m.namespace {
+		m.t.Cleanup(func() { _ = client.IgnoreNotFound(admin.Delete(context.Background(), object)) })
+	}
+	return object
+}
+
+// root makes a CA that signs itself, in the Secret of its name.
+func (m mesh) root(name string) {
+	m.t.Helper()
+	m.create(`{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: self-` + name + `, namespace: NS}, spec: {selfSigned: {}}}`)
+	certificate := m.create(`
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: ` + name + `, namespace: NS}
+spec:
+  isCA: true
+  commonName: ` + name + `
+  secretName: ` + name + `
+  privateKey: {algorithm: ECDSA, rotationPolicy: Always}
+  issuerRef: {name: self-` + name + `, kind: Issuer, group: cert-manager.io}
+`)
+	m.becomes(certificate, probes.True, "")
+}
+
+// issuer makes an issuer that signs with what is in a Secret.
+func (m mesh) issuer(name, secret string) *unstructured.Unstructured {
+	m.t.Helper()
+	return m.create(`{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: ` + name + `, namespace: NS}, spec: {ca: {secretName: ` + secret + `}}}`)
+}
+
+// istiod makes a certificate as the mesh's control plane has one.
+func (m mesh) istiod(issuer string) *unstructured.Unstructured {
+	m.t.Helper()
+	return m.create(`
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: istiod, namespace: NS}
+spec:
+  commonName: istiod.NS.svc
+  dnsNames: [istiod.NS.svc]
+  uris: [spiffe://cluster.local/ns/NS/sa/istiod-service-account]
+  secretName: istiod-tls
+  duration: 1h
+  renewBefore: 30m
+  revisionHistoryLimit: 1
+  privateKey: {algorithm: ECDSA, size: 256, rotationPolicy: Always}
+  issuerRef: {name: ` + issuer + `, kind: Issuer, group: cert-manager.io}
+`)
+}
+
+// renew has a certificate issued again at once, as cert-manager's command line does.
+func (m mesh) renew(name string) {
+	m.t.Helper()
+	certificate := m.object(`{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: ` + name + `, namespace: NS}}`)
+	m.get(certificate)
+	before := m.secret(certificate, "tls.crt")
+	original := certificate.DeepCopy()
+	conditions, _, err := unstructured.NestedSlice(certificate.Object, "status", "conditions")
+	must(m.t, err)
+	conditions = append(conditions, map[string]any{
+		"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "renewed by a test",
+		"lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+	})
+	must(m.t, unstructured.SetNestedSlice(certificate.Object, conditions, "status", "conditions"))
+	must(m.t, admin.Status().Patch(m.t.Context(), certificate, client.MergeFrom(original)))
+	planetest.Eventually(m.t, name+" to be issued again", func() (bool, error) {
+		return m.secret(certificate, "tls.crt") != before, nil
+	})
+	m.becomes(certificate, probes.True, "")
+}
+
+// get reads an object anew.
+func (m mesh) get(object client.Object) {
+	m.t.Helper()
+	must(m.t, admin.Get(m.t.Context(), client.ObjectKeyFromObject(object), object))
+}
+
+// secret reads a key of the Secret of a certificate. It is empty when there is none.
+func (m mesh) secret(certificate *unstructured.Unstructured, key string) string {
+	m.t.Helper()
+	name, _, err := unstructured.NestedString(certificate.Object, "spec", "secretName")
+	must(m.t, err)
+	var secret corev1.Secret
+	must(m.t, client.IgnoreNotFound(admin.Get(m.t.Context(), client.ObjectKey{Namespace: certificate.GetNamespace(), Name: name}, &secret)))
+	return string(secret.Data[key])
+}
+
+// becomes waits until the default probe of an object's kind gives an answer with a
+// text in its message.
+func (m mesh) becomes(object *unstructured.Unstructured, want probes.Status, text string) {
+	m.t.Helper()
+	probe, ok := probes.Default(object.GroupVersionKind().GroupKind())
+	if !ok {
+		m.t.Fatalf("%s has no default probe", object.GetKind())
+	}
+	planetest.Eventually(m.t, fmt.Sprintf("%s %s to be %s %q", object.GetKind(), object.GetName(), want, text), func() (bool, error) {
+		if err := admin.Get(m.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return false, err
+		}
+		got := probe.Probe(object)
+		return got.Status == want && strings.Contains(got.Message, text), fmt.Errorf("it is %s: %s", got.Status, got.Message)
+	})
+}
+
+// edit changes a field of an object's spec.
+func (m mesh) edit(object *unstructured.Unstructured, value any, path ...string) {
+	m.t.Helper()
+	m.get(object)
+	before := object.DeepCopy()
+	must(m.t, unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), append([]string{"spec"}, path...)...))
+	must(m.t, admin.Patch(m.t.Context(), object, client.MergeFrom(before)))
+}
+
+// verify checks a chain in PEM against roots in PEM.
+func verify(certificates, roots string, at time.Time) error {
+	pool, between := x509.NewCertPool(), x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(roots))
+	first, rest := pem.Decode([]byte(certificates))
+	if first == nil {
+		return fmt.Errorf("there is no certificate")
+	}
+	between.AppendCertsFromPEM(rest)
+	leaf, err := x509.ParseCertificate(first.Bytes)
+	if err != nil {
+		return err
+	}
+	_, err = leaf.Verify(x509.VerifyOptions{Roots: pool, Intermediates: between, CurrentTime: at})
+	return err
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
