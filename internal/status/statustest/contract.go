@@ -6,6 +6,7 @@ package statustest
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/status"
 )
@@ -62,6 +63,13 @@ var contract = map[string]reasons{
 		v1alpha1.ReasonNotReady:    no,
 		v1alpha1.ReasonTearingDown: no,
 		v1alpha1.ReasonNoRevision:  no,
+
+		operatorv1alpha1.ReasonProgressing: no,
+		operatorv1alpha1.ReasonFailed:      no,
+	},
+	operatorv1alpha1.ConditionDegraded: {
+		operatorv1alpha1.ReasonReady:  no,
+		operatorv1alpha1.ReasonFailed: yes,
 	},
 	status.ConditionControllerInstalled: {
 		status.ReasonInstalled:     yes,

@@ -16,17 +16,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
 // The contract knows every condition and reason of the API, and no other.
 func TestContract_IsThatOfTheAPI(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../../../api/v1alpha1/conditions.go", nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
+	var declarations []ast.Decl
+	for _, api := range []string{"v1alpha1", "operator.openshift.io/v1alpha1"} {
+		file, err := parser.ParseFile(token.NewFileSet(), "../../../api/"+api+"/conditions.go", nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		declarations = append(declarations, file.Decls...)
 	}
 	declared := map[string][]string{}
-	for _, declaration := range file.Decls {
+	for _, declaration := range declarations {
 		group, ok := declaration.(*ast.GenDecl)
 		if !ok {
 			continue
@@ -52,7 +57,7 @@ func TestContract_IsThatOfTheAPI(t *testing.T) {
 		}
 	}
 	known := map[string][]string{}
-	for _, kind := range []string{v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable, v1alpha1.ConditionSucceeded, v1alpha1.ConditionReady} {
+	for _, kind := range []string{v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable, v1alpha1.ConditionSucceeded, v1alpha1.ConditionReady, operatorv1alpha1.ConditionDegraded} {
 		known["Condition"] = append(known["Condition"], kind)
 		for reason := range contract[kind] {
 			known["Reason"] = append(known["Reason"], reason)

@@ -1,0 +1,255 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/render/istiocsr"
+	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/statustest"
+)
+
+func istioCSR() *operatorv1alpha1.IstioCSR {
+	return &operatorv1alpha1.IstioCSR{
+		ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "csr", Generation: generation},
+		Spec: operatorv1alpha1.IstioCSRSpec{IstioCSRConfig: operatorv1alpha1.IstioCSRConfig{
+			CertManager:     operatorv1alpha1.CertManagerConfig{IssuerRef: operatorv1alpha1.IssuerReference{Name: "ca", Kind: "Issuer", Group: "cert-manager.io"}},
+			IstiodTLSConfig: operatorv1alpha1.IstiodTLSConfig{TrustDomain: "cluster.local"},
+			Istio:           operatorv1alpha1.IstioConfig{Namespace: "mesh"},
+		}},
+	}
+}
+
+// csrPackage is the agent's package, at revision 2.
+func csrPackage(progressing, available, ready string) status.FrontPackage {
+	p := frontPackage("istio-csr-csr", 1, progressing, available)
+	p.Package.Status.TargetRevision = 2
+	p.Target = &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 2, Origin: &v1alpha1.Origin{AppVersion: "v0.14.2", Images: []string{"example.com/csr:v0.14.2"}}}}
+	if ready != "" {
+		c := frontPackage("", 0, ready, "").Package.Status.Conditions[0]
+		c.Type = v1alpha1.ConditionReady
+		p.Package.Status.Conditions = append(p.Package.Status.Conditions, c)
+	}
+	return p
+}
+
+// csrState is that of an agent that works.
+func csrState() status.IstioCSRState {
+	return status.IstioCSRState{
+		Image:    istiocsr.Image{Reference: istiocsr.DefaultImage},
+		Facts:    istiocsr.Facts{Running: "csr", CertManager: true, Namespace: true, Issuer: istiocsr.Issuer{Exists: true, Type: "ca", Ready: true}},
+		Packages: []status.FrontPackage{csrPackage("False/RolledOut: revision 2 is rolled out", "True/ProbesSucceeded: the operand serves", "True/Ready: revision 2 serves")},
+		Now:      at(100),
+	}
+}
+
+func TestSetIstioCSR(t *testing.T) {
+	const (
+		notDegraded = "False/Ready: nothing has to be mended by hand"
+		answers     = "istio-csr v0.14.2 answers at cert-manager-istio-csr.csr.svc:443"
+		meanwhile   = "; the agent that runs answers meanwhile"
+	)
+	tests := map[string]struct {
+		reason          string
+		change          func(ic *operatorv1alpha1.IstioCSR, s *status.IstioCSRState)
+		ready, degraded string
+	}{
+		"Works": {
+			reason: "everything is in place", change: func(*operatorv1alpha1.IstioCSR, *status.IstioCSRState) {},
+			ready: "True/Ready: " + answers, degraded: notDegraded,
+		},
+		"Warnings": {
+			reason: "what has no effect is told", change: func(ic *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				ic.Spec.ControllerConfig = &operatorv1alpha1.ControllerConfig{Labels: map[string]string{"app": "mine"}}
+				s.Packages[0].Need = history.NeedRejected
+			},
+			ready: "True/Ready: " + answers + " (with warning: a rollback keeps out the newest content; spec.controllerConfig.labels: the objects have app of their own, so these are ignored)", degraded: notDegraded,
+		},
+		"RollsOut": {
+			reason: "what is asked for is not there yet, and what was there still works", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				s.Packages = []status.FrontPackage{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
+			},
+			ready: "False/Progressing: revision 2: phase 2/3" + meanwhile, degraded: notDegraded,
+		},
+		"DeploymentFails": {
+			reason: "it takes Ready back, and names the object", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				s.Packages = []status.FrontPackage{csrPackage("False/RolledOut: x", "False/ProbeFailed: Deployment x", "False/NotReady: Deployment csr/cert-manager-istio-csr: no pod is available")}
+			},
+			ready: "False/Progressing: Deployment csr/cert-manager-istio-csr: no pod is available", degraded: notDegraded,
+		},
+		"NewerRevisionNotLookedAt": {
+			reason: "the package's Ready is about the revision before", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				s.Packages[0].Package.Status.TargetRevision = 1
+			},
+			ready: "False/Progressing: revision 2 (v0.14.2) is about to be rolled out" + meanwhile, degraded: notDegraded,
+		},
+		"NotMadeYet": {
+			reason: "nothing is there", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				s.Packages = []status.FrontPackage{{Name: "istio-csr-csr"}}
+			},
+			ready: "False/Progressing: the agent is about to be installed", degraded: notDegraded,
+		},
+		"Collision": {
+			reason: "somebody has to decide whose it is", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				s.Packages = []status.FrontPackage{csrPackage("False/ObjectCollisions: x", "True/Serving: x", "False/NotReady: Service a/b is somebody else's")}
+			},
+			ready: "False/Failed: Service a/b is somebody else's" + meanwhile, degraded: "True/Failed: Service a/b is somebody else's" + meanwhile,
+		},
+		"RefusedByAWebhook": {
+			reason: "it would be refused again", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				m := `admission webhook "webhook.cert-manager.io" denied the request: no`
+				s.Packages = []status.FrontPackage{csrPackage("False/RolloutError: "+m, "False/RollingOut: x", "False/NotReady: "+m)}
+			},
+			ready: `False/Failed: admission webhook "webhook.cert-manager.io" denied the request: no`, degraded: `True/Failed: admission webhook "webhook.cert-manager.io" denied the request: no`,
+		},
+		"WebhookIsDown": {
+			reason: "it comes back", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				m := `failed calling webhook "webhook.cert-manager.io": connection refused`
+				s.Packages = []status.FrontPackage{csrPackage("False/RolloutError: "+m, "False/RollingOut: x", "False/NotReady: "+m)}
+			},
+			ready: `False/Progressing: failed calling webhook "webhook.cert-manager.io": connection refused`, degraded: notDegraded,
+		},
+		"IssuerNotReady": {
+			reason: "an agent without its issuer can sign nothing", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				s.Facts.Issuer.Ready, s.Facts.Issuer.Message = false, "the secret is missing"
+			},
+			ready: "False/Progressing: Issuer mesh/ca is not ready: the secret is missing" + meanwhile, degraded: notDegraded,
+		},
+		"IssuerRefused": {
+			reason: "the user has to name another", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				s.Facts.Issuer.Type = "acme"
+				s.Packages = []status.FrontPackage{{Name: "istio-csr-csr", Held: "x"}}
+			},
+			ready:    "False/Failed: Issuer mesh/ca is of type ACME, which signs for DNS names only and not for the identities of a mesh: refer to an issuer of another type",
+			degraded: "True/Failed: Issuer mesh/ca is of type ACME, which signs for DNS names only and not for the identities of a mesh: refer to an issuer of another type",
+		},
+		"BadCA": {
+			reason: "what runs keeps the last good copy, and the user has to mend the new one", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				s.Facts.CA = istiocsr.CA{Problem: "ConfigMap a/b: no certificate"}
+			},
+			ready: "False/Failed: ConfigMap a/b: no certificate" + meanwhile, degraded: "True/Failed: ConfigMap a/b: no certificate" + meanwhile,
+		},
+		"TroubleWithTheAPI": {
+			reason: "what could not be observed is not told", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				s.Facts, s.Packages, s.Err = istiocsr.Facts{Running: "csr"}, nil, errors.New("reading Issuer mesh/ca: timeout")
+			},
+			ready: "False/Progressing: reading Issuer mesh/ca: timeout; it is tried again", degraded: notDegraded,
+		},
+		"Undecodable": {
+			reason: "only the user can mend it", change: func(ic *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				ic.Spec = operatorv1alpha1.IstioCSRSpec{Undecodable: "time: invalid duration"}
+				s.Packages[0].Held = "spec cannot be read"
+			},
+			ready: "False/Failed: spec cannot be read: time: invalid duration" + meanwhile, degraded: "True/Failed: spec cannot be read: time: invalid duration" + meanwhile,
+		},
+		"AnotherRuns": {
+			reason: "nothing of its own is wrong", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) { s.Facts.Running = "older" },
+			ready: "False/Failed: IstioCSR older/default is older, and a cluster has one agent: this one takes its place when it is deleted",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			ic, s := istioCSR(), csrState()
+			tc.change(ic, &s)
+			status.SetIstioCSR(ic, s)
+			required := []string{operatorv1alpha1.ConditionReady}
+			if tc.degraded != "" {
+				required = append(required, operatorv1alpha1.ConditionDegraded)
+			}
+			statustest.Conditions(t, generation, ic.Status.Conditions, required...)
+			again := ic.DeepCopy()
+			s.Now = at(160)
+			status.SetIstioCSR(again, s)
+			if diff := cmp.Diff(ic, again); diff != "" {
+				t.Errorf("%s: the same state gives another status:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.ready, condition(ic.Status.Conditions, operatorv1alpha1.ConditionReady)); diff != "" {
+				t.Errorf("%s: Ready (-want +got):\n%s", tc.reason, diff)
+			}
+			if tc.degraded == "" {
+				if len(ic.Status.Conditions) != 1 {
+					t.Errorf("%s: the conditions are %v", tc.reason, ic.Status.Conditions)
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.degraded, condition(ic.Status.Conditions, operatorv1alpha1.ConditionDegraded)); diff != "" {
+				t.Errorf("%s: Degraded (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// The fields tell what there is, and go with it.
+func TestSetIstioCSR_Fields(t *testing.T) {
+	ic, s := istioCSR(), csrState()
+	status.SetIstioCSR(ic, s)
+	fields := ic.Status
+	fields.Conditions = nil
+	want := operatorv1alpha1.IstioCSRStatus{
+		IstioCSRImage: "example.com/csr:v0.14.2", IstioCSRGRPCEndpoint: "cert-manager-istio-csr.csr.svc:443", ServiceAccount: "cert-manager-istio-csr",
+		ClusterRole: "cert-manager-istio-csr-csr", ClusterRoleBinding: "cert-manager-istio-csr-csr",
+	}
+	if diff := cmp.Diff(want, fields); diff != "" {
+		t.Errorf("with an agent (-want +got):\n%s", diff)
+	}
+	failing := csrState()
+	failing.Packages, failing.Err = nil, errors.New("timeout")
+	status.SetIstioCSR(ic, failing)
+	if ic.Status.IstioCSRGRPCEndpoint == "" {
+		t.Error("they went since nothing could be observed")
+	}
+	status.SetIstioCSR(ic, status.IstioCSRState{Now: at(1)})
+	if ic.Status.IstioCSRGRPCEndpoint == "" {
+		t.Error("they went since it is not known which one runs")
+	}
+	loser := csrState()
+	loser.Facts.Running = "older"
+	status.SetIstioCSR(ic, loser)
+	fields = ic.Status
+	fields.Conditions = nil
+	if diff := cmp.Diff(operatorv1alpha1.IstioCSRStatus{}, fields); diff != "" || len(ic.Status.Conditions) != 1 {
+		t.Errorf("of one without an agent (-want +got): %v\n%s", ic.Status.Conditions, diff)
+	}
+	before := istioCSR()
+	before.Status = operatorv1alpha1.IstioCSRStatus{IstioCSRImage: "old", ClusterRole: "cert-manager-istio-csr-x7", ClusterRoleBinding: "cert-manager-istio-csr-y8"}
+	held := csrState()
+	held.Packages = []status.FrontPackage{{Name: "istio-csr-csr", Held: "x"}}
+	status.SetIstioCSR(before, held)
+	if before.Status.IstioCSRImage != "" || before.Status.ClusterRole != "cert-manager-istio-csr-x7" || before.Status.ClusterRoleBinding != "cert-manager-istio-csr-y8" {
+		t.Errorf("before it is taken over, the names of the roles are kept and nothing else: %+v", before.Status)
+	}
+}
+
+func TestSetIstioCSR_Leaving(t *testing.T) {
+	now := metav1.Unix(50, 0)
+	ic, s := istioCSR(), csrState()
+	ic.DeletionTimestamp = &now
+	s.Packages = nil
+	status.SetIstioCSR(ic, s)
+	if len(ic.Status.Conditions) != 0 {
+		t.Errorf("without a package there is nothing to tell: %v", ic.Status.Conditions)
+	}
+	departing := csrPackage("False/RolledOut: x", "", "").Package
+	s.Departing, s.Facts.Clients = []v1alpha1.Package{*departing}, []string{"Istio default"}
+	status.SetIstioCSR(ic, s)
+	if diff := cmp.Diff("False/Progressing: this is being deleted: the agent keeps running, and its objects are let go of", condition(ic.Status.Conditions, operatorv1alpha1.ConditionReady)); diff != "" {
+		t.Errorf("one whose agent stays (-want +got):\n%s", diff)
+	}
+	ic.Annotations = map[string]string{operatorv1alpha1.AnnotationDeletionPolicy: "Delete"}
+	departing = csrPackage("True/TearingDown: Deployment x is waited for", "", "").Package
+	s.Departing = []v1alpha1.Package{*departing}
+	status.SetIstioCSR(ic, s)
+	want := "False/Progressing: this is being deleted, and its agent is removed, although Istio default still points at cert-manager-istio-csr.csr.svc:443: Deployment x is waited for"
+	if diff := cmp.Diff(want, condition(ic.Status.Conditions, operatorv1alpha1.ConditionReady)); diff != "" {
+		t.Errorf("one whose agent goes (-want +got):\n%s", diff)
+	}
+}
