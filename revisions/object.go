@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/probes"
 )
@@ -189,6 +190,7 @@ func (e *Engine) perform(ctx context.Context, t *task, verdict Verdict, current 
 	case OperationApply, OperationReplace:
 	}
 	if t.paused {
+		e.foretell(ctx, t, &verdict, current)
 		result.Pending, result.Waiting = verdict.Operation, "paused: "+verdict.Reason
 		return before
 	}
@@ -205,12 +207,38 @@ func (e *Engine) perform(ctx context.Context, t *task, verdict Verdict, current 
 	return applied
 }
 
+// foretell says that what is paused would replace an object rather than update it.
+// Only the API server knows, so it is asked with a dry run, for an object that may be
+// replaced alone. What keeps it from answering is told when the object is written.
+func (e *Engine) foretell(ctx context.Context, t *task, verdict *Verdict, current *unstructured.Unstructured) {
+	if !t.object.Replace || verdict.Operation != OperationApply {
+		return
+	}
+	request := t.object.prepared.stamp(t.question.Owner, t.question.Retain, t.yields())
+	request.SetUID(current.GetUID())
+	_, err := e.patch(ctx, request, client.DryRunAll)
+	if immutable := t.replaces(err); immutable != nil {
+		verdict.Operation = OperationReplace
+		verdict.Reason = immutable.Path + " cannot be changed, so it is deleted and created anew"
+	}
+}
+
+// replaces is why an apply was refused if the object is to be replaced for that, nil
+// otherwise.
+func (t *task) replaces(err error) *ImmutableError {
+	var immutable *ImmutableError
+	if !t.object.Replace || !errors.As(err, &immutable) || controlOf(t.question.Current, t.question.Owner, t.question.Record, t.question.Retain) != ControlOurs {
+		return nil
+	}
+	return immutable
+}
+
 // refused takes in that the API server did not take an apply. An object that may be
 // replaced is deleted when nothing but its immutable fields stands in the way, and
 // created anew when it is gone.
 func (e *Engine) refused(ctx context.Context, t *task, current *unstructured.Unstructured, err error) {
-	var immutable *ImmutableError
-	if !t.object.Replace || !errors.As(err, &immutable) || controlOf(t.question.Current, t.question.Owner, t.question.Record, t.question.Retain) != ControlOurs {
+	immutable := t.replaces(err)
+	if immutable == nil {
 		t.result.Err = err
 		return
 	}

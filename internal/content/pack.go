@@ -76,7 +76,10 @@ func (p Packer) Pack(phases []render.Phase, probes []v1alpha1.Probe) (Packed, er
 		var own []string
 		for j, object := range phase.Objects {
 			own = append(own, ObjectDigest(contents.texts[i][j].data))
-			stored.Objects = append(stored.Objects, v1alpha1.Object{CollisionProtection: object.CollisionProtection, Deletion: object.Deletion})
+			stored.Objects = append(stored.Objects, v1alpha1.Object{
+				CollisionProtection: object.CollisionProtection, Deletion: object.Deletion,
+				OnImmutableChange: object.OnImmutableChange, UnmanagedFields: object.UnmanagedFields,
+			})
 		}
 		if err := pack.place(stored.Objects, contents.texts[i]); err != nil {
 			return Packed{}, fmt.Errorf("packing phase %s: %w", phase.Name, err)

@@ -116,6 +116,55 @@ func TestPlanner_Plan(t *testing.T) {
 	}
 }
 
+// TestPlanner_PlanOfReplacement: what cannot be changed in place is deleted and created
+// anew where that is asked for, and the plan says so.
+func TestPlanner_PlanOfReplacement(t *testing.T) {
+	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "app", UID: types.UID("uid-app")}}
+	deployment := func(selector string) render.Object {
+		return render.Object{OnImmutableChange: v1alpha1.ImmutableReplace, Manifest: &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "app"},
+			"spec": map[string]any{"selector": selector},
+		}}}
+	}
+	pack := func(o render.Object) content.Packed {
+		p, err := content.Pack([]render.Phase{{Name: "all", Objects: []render.Object{o}}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	cluster := revisionstest.New()
+	old := pack(deployment("a"))
+	target := next(history.Line{}, pkg, old)
+	manager := cluster.Client("strata")
+	loaded, err := load.Revision(t.Context(), Overlay{Packed: old}, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := revisions.New(revisions.Config{Writer: manager, Live: manager, Cache: Read(t.Context(), manager, loaded), Mapper: cluster.Mapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.Reconcile(t.Context(), revisions.Rollout{Owner: Owner(pkg), Target: loaded}); err != nil {
+		t.Fatal(err)
+	}
+	line := history.Sort(pkg, []v1alpha1.Revision{*target})
+	for selector, want := range map[string]string{"a": "Update Deployment/web", "b": "Replace Deployment/web"} {
+		p := pack(deployment(selector))
+		before := cluster.Objects()
+		got, err := planner(cluster, p).Plan(t.Context(), pkg, line, next(line, pkg, p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{want}, actions(got)); diff != "" {
+			t.Errorf("selector %s: -want, +got:\n%s", selector, diff)
+		}
+		if diff := cmp.Diff(before, cluster.Objects()); diff != "" {
+			t.Errorf("a plan has changed the cluster:\n%s", diff)
+		}
+	}
+}
+
 func TestOwner_OfNewPackage(t *testing.T) {
 	owner := Owner(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "app"}})
 	if owner.UID == "" || owner.Name != "app" || owner.Label != v1alpha1.LabelPackage {

@@ -60,4 +60,10 @@ type Object struct {
 
 	// Deletion is empty for the default of the object's kind.
 	Deletion v1alpha1.ObjectDeletion
+
+	// OnImmutableChange is empty for the default, Refuse.
+	OnImmutableChange v1alpha1.ImmutableChange
+
+	// UnmanagedFields are paths of the manifest that are never applied.
+	UnmanagedFields []string
 }
