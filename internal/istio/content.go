@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"sync"
 
@@ -49,14 +50,15 @@ type crd struct {
 }
 
 // Chart is the chart in a folder of the release, with the release's version. It is parsed
-// once.
+// once. That of [ChartBase] is without the CRDs, which would be most of its cost: it has to
+// be rendered with the value base.enableCRDTemplates set to false.
 func (r *Release) Chart(dir string) (*chart.Chart, error) {
 	r.parsed.lock.Lock()
 	defer r.parsed.lock.Unlock()
 	if c := r.parsed.charts[dir]; c != nil {
 		return c, nil
 	}
-	c, err := chart.Load(chart.Source{FS: r.files, Dir: dir, Version: r.app, AppVersion: r.app})
+	c, err := chart.Load(chart.Source{FS: without{FS: r.files, file: crdFile}, Dir: dir, Version: r.app, AppVersion: r.app})
 	if err != nil {
 		return nil, err
 	}
@@ -137,4 +139,16 @@ func (r *Release) packedCRDs() ([]crd, error) {
 	}
 	r.parsed.crds = slices.Clip(crds)
 	return r.parsed.crds, nil
+}
+
+// without is a file system that does not list one of its files.
+type without struct {
+	fs.FS
+	file string
+}
+
+// ReadDir lists a folder.
+func (w without) ReadDir(dir string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(w.FS, dir)
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return path.Join(dir, e.Name()) == w.file }), err
 }

@@ -1,0 +1,178 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kyma
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+)
+
+// Size is how much a cluster has to offer.
+type Size string
+
+// The sizes of clusters.
+const (
+	// Production is the normal size.
+	Production Size = "Production"
+	// Evaluation has less than 5 CPUs or less than 10 GB of memory.
+	Evaluation Size = "Evaluation"
+)
+
+// Provider is whose infrastructure a cluster runs on.
+type Provider string
+
+// The providers that are told apart. Any other is ProviderOther.
+const (
+	ProviderOther     Provider = "Other"
+	ProviderAWS       Provider = "AWS"
+	ProviderGKE       Provider = "GKE"
+	ProviderK3d       Provider = "k3d"
+	ProviderOpenStack Provider = "OpenStack"
+)
+
+// Node is what counts of a node.
+type Node struct {
+	// CPU and Memory are its capacity.
+	CPU, Memory resource.Quantity
+	// Kubelet is the version of its kubelet, such as v1.33.4-gke.1.
+	Kubelet string
+	// ProviderID is its spec.providerID, such as aws:///eu-central-1a/i-1.
+	ProviderID string
+	// OSImage names its operating system.
+	OSImage string
+}
+
+// Cluster is what rendering depends on of the cluster.
+type Cluster struct {
+	// Size chooses the defaults.
+	Size Size
+	// Provider and GardenOS (whether a node runs Garden Linux) choose the overrides for the
+	// infrastructure.
+	Provider Provider
+	GardenOS bool
+	// DualStack says that the cluster has IPv4 and IPv6.
+	DualStack bool
+	// ELB says that the ingress gateway keeps a classic load balancer on AWS.
+	ELB bool
+	// APIServerPort is the port that the API server listens on. 0 stands for 443.
+	APIServerPort int32
+	// VPA says that vertical autoscalers are served.
+	VPA bool
+	// Features are the switches that are set.
+	Features Features
+}
+
+// Features are switches of the module that are in no Istio resource.
+type Features struct {
+	// DisableCNI goes without the node agent: every pod redirects its own traffic.
+	DisableCNI bool `json:"disableCni,omitempty"`
+	// EnableControlPlaneVPA scales the memory of what is installed, where vertical
+	// autoscalers are served.
+	EnableControlPlaneVPA bool `json:"enableControlPlaneVPA,omitempty"`
+}
+
+// ParseFeatures reads the value of [FeaturesKey]. Empty has none of them set; the error says
+// that it is no JSON of that form.
+func ParseFeatures(value string) (Features, error) {
+	f := Features{}
+	if strings.TrimSpace(value) == "" {
+		return f, nil
+	}
+	if err := json.Unmarshal([]byte(value), &f); err != nil {
+		return Features{}, fmt.Errorf("reading key %s of ConfigMap %s: %w", FeaturesKey, FeaturesConfigMap, err)
+	}
+	return f, nil
+}
+
+// ParseDualStack reads the value of [ProvisioningKey]. What does not say so has one stack;
+// the error says that it is no YAML.
+func ParseDualStack(value string) (bool, error) {
+	info := struct {
+		NetworkDetails struct {
+			DualStackIPEnabled bool `json:"dualStackIPEnabled"`
+		} `json:"networkDetails"`
+	}{}
+	if err := yaml.Unmarshal([]byte(value), &info); err != nil {
+		return false, fmt.Errorf("reading key %s of ConfigMap %s: %w", ProvisioningKey, ProvisioningInfo, err)
+	}
+	return info.NetworkDetails.DualStackIPEnabled, nil
+}
+
+// What a cluster of normal size has at least, together. The memory is decimal.
+var (
+	productionCPU    = resource.MustParse("5")
+	productionMemory = resource.MustParse("10G")
+	// A cluster that has been of normal size stays that while it has this much: a node that
+	// is replaced, or an autoscaler that breathes, does not resize the mesh.
+	keptCPU    = resource.MustParse("4")
+	keptMemory = resource.MustParse("8G")
+)
+
+// SizeOf is the size of a cluster with these nodes. Previous is the one that it had so far,
+// empty at first: a cluster grows at once, and shrinks only when it lacks a fifth.
+func SizeOf(nodes []Node, previous Size) Size {
+	cpu, memory := resource.Quantity{}, resource.Quantity{}
+	for i := range nodes {
+		cpu.Add(nodes[i].CPU)
+		memory.Add(nodes[i].Memory)
+	}
+	leastCPU, leastMemory := productionCPU, productionMemory
+	if previous == Production && len(nodes) > 0 {
+		leastCPU, leastMemory = keptCPU, keptMemory
+	}
+	if cpu.Cmp(leastCPU) < 0 || memory.Cmp(leastMemory) < 0 {
+		return Evaluation
+	}
+	return Production
+}
+
+var (
+	gkeKubelet = regexp.MustCompile(`^v\d+\.\d+\.\d+-gke\.\d+`)
+	k3sKubelet = regexp.MustCompile(`^v\d+\.\d+\.\d+\+k3s\d+`)
+)
+
+// ProviderOf is the provider of the first node that tells it.
+func ProviderOf(nodes []Node) Provider {
+	for i := range nodes {
+		switch n := nodes[i]; {
+		case gkeKubelet.MatchString(n.Kubelet):
+			return ProviderGKE
+		case k3sKubelet.MatchString(n.Kubelet):
+			return ProviderK3d
+		case strings.HasPrefix(n.ProviderID, "aws://"):
+			return ProviderAWS
+		case strings.HasPrefix(n.ProviderID, "openstack://"):
+			return ProviderOpenStack
+		}
+	}
+	return ProviderOther
+}
+
+// HasGardenOS says whether a node runs Garden Linux.
+func HasGardenOS(nodes []Node) bool {
+	for i := range nodes {
+		if strings.Contains(nodes[i].OSImage, "Garden") {
+			return true
+		}
+	}
+	return false
+}
+
+// ProxyProtocol says whether the load balancer of the ingress gateway tells the address of
+// the client by the proxy protocol, which the gateway has to expect then.
+func (c Cluster) ProxyProtocol() bool {
+	switch c.Provider {
+	case ProviderAWS:
+		return c.ELB || c.DualStack
+	case ProviderOpenStack:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,74 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kyma
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// version is that of Istio.
+type version struct{ major, minor, patch int }
+
+func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v.major, v.minor, v.patch) }
+
+// tagForm is a version with an optional flavour, such as 1.31.0-distroless.
+var tagForm = regexp.MustCompile(`^v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:[-.+][0-9A-Za-z.+-]+)?$`)
+
+// parseTag reads the version of an image tag.
+func parseTag(tag string) (version, error) {
+	parts := tagForm.FindStringSubmatch(tag)
+	if parts == nil {
+		return version{}, fmt.Errorf("%.100q is no tag of Istio, such as 1.31.0-distroless", tag)
+	}
+	v := version{}
+	for i, number := range []*int{&v.major, &v.minor, &v.patch} {
+		*number, _ = strconv.Atoi(parts[i+1]) // digits, and few
+	}
+	return v, nil
+}
+
+// GateError says that one version of Istio cannot follow on another.
+type GateError struct {
+	// Installed and Target are the versions, without their flavour.
+	Installed, Target string
+	// Why says what rule they break.
+	Why string
+}
+
+// Error names both versions, the rule and the remedies.
+func (e *GateError) Error() string {
+	return fmt.Sprintf("Istio %s cannot follow on Istio %s, which is installed: %s. Use a manager with a version in between, or set the annotation strata.run/allow-istio-version: %q on the Istio resource",
+		e.Target, e.Installed, e.Why, e.Target)
+}
+
+// Gate says whether a version may be installed where another one is; installed is empty
+// where there is none. Both are tags of images, whose flavour does not count. One minor
+// version up is let through, and any way between patches but back. Allowed is a version that
+// a person lets through whatever is installed. The error is a [GateError], or says which tag
+// cannot be read.
+func Gate(installed, target, allowed string) error {
+	to, err := parseTag(target)
+	if err != nil {
+		return fmt.Errorf("reading the version to install: %w", err)
+	}
+	if installed == "" || allowed == to.String() {
+		return nil
+	}
+	from, err := parseTag(installed)
+	if err != nil {
+		return fmt.Errorf("reading the installed version: %w", err)
+	}
+	refuse := func(why string) error { return &GateError{Installed: from.String(), Target: to.String(), Why: why} }
+	switch {
+	case to.major != from.major:
+		return refuse("the major version differs, which is not supported")
+	case to.minor < from.minor, to.minor == from.minor && to.patch < from.patch:
+		return refuse("a downgrade is not supported")
+	case to.minor > from.minor+1:
+		return refuse("more than one minor version lies between them")
+	}
+	return nil
+}
