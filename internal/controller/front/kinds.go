@@ -46,8 +46,8 @@ type kindRow struct {
 	object client.Object
 	start  func() error
 	// definition is the name of the CustomResourceDefinition while the kind is served,
-	// empty while it is not.
-	definition string
+	// empty while it is not. Of is the one that it was served by last.
+	definition, of string
 }
 
 // Definition is an empty CustomResourceDefinition of which only the metadata are read.
@@ -129,7 +129,7 @@ func (k *Kinds) forget(ctx context.Context, definition string) error {
 func (k *Kinds) find(definition string) (waiting bool, err error) {
 	var errs []error
 	for _, row := range k.ofGroup(definition) {
-		if k.name(row) == "" {
+		if k.mayServe(row, definition) {
 			errs = append(errs, k.check(row))
 			waiting = waiting || k.name(row) == ""
 		}
@@ -167,6 +167,15 @@ func (k *Kinds) ofGroup(definition string) []*kindRow {
 	return rows
 }
 
+// mayServe says whether a definition may bring a kind that is not served. The mapper
+// goes on knowing a kind for a while that has been taken away, so that the definition
+// of another one says nothing about it.
+func (k *Kinds) mayServe(row *kindRow, definition string) bool {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	return row.definition == "" && (row.of == "" || row.of == definition)
+}
+
 func (k *Kinds) name(row *kindRow) string {
 	k.lock.Lock()
 	defer k.lock.Unlock()
@@ -177,4 +186,7 @@ func (k *Kinds) setName(row *kindRow, definition string) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	row.definition = definition
+	if definition != "" {
+		row.of = definition
+	}
 }

@@ -110,6 +110,16 @@ func TestKinds(t *testing.T) {
 	if f.kinds.Served(gatewayKind) || len(f.removed) != 1 {
 		t.Error("a kind that is gone is still read")
 	}
+	other := Definition()
+	other.Name = "gatewayclasses.gateway.networking.k8s.io"
+	other.CreationTimestamp = metav1.Now()
+	if err := f.Create(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	_, err := f.kinds.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: other.Name}})
+	if err != nil || f.kinds.Served(gatewayKind) {
+		t.Errorf("error %v; the definition of another kind brings back one that the mapper still knows", err)
+	}
 	f.define()
 	if _, err := f.reconcile(); err != nil || f.started != 2 || !f.kinds.Served(gatewayKind) {
 		t.Errorf("error %v, started %d times: a kind that comes back is read again", err, f.started)
