@@ -46,6 +46,9 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := options.ReadImages(os.Getenv); err != nil {
+				return err
+			}
 			if err := options.Validate(); err != nil {
 				return err
 			}

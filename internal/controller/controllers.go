@@ -169,7 +169,10 @@ func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o O
 		return err
 	}
 	publisher := &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now}
-	return front.Setup(mgr, kinds, &gatewayv1.GatewayClass{}, reconciler(mgr, publisher, timed(meter, gatewayClassFront(o))))
+	if err := setupLabeler(mgr, kinds); err != nil {
+		return err
+	}
+	return front.Setup(mgr, kinds, &gatewayv1.GatewayClass{}, reconciler(mgr, publisher, timed(meter, gatewayClassFront(mgr, kinds, o))))
 }
 
 // reconciler is the loop of one front.

@@ -4,44 +4,122 @@
 package controller
 
 import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
 	"github.com/strata-run/strata/internal/status"
 )
 
-// noFacts are those of a front that looks at nothing but its resources and packages.
-type noFacts struct{}
+// gatewayClassFacts are what the front of GatewayClasses looks at besides them.
+type gatewayClassFacts struct {
+	// Input is what is rendered from.
+	Input gatewayclass.Input
+	// Ownership is who manages the Istio CRDs, and Migration what is left of an
+	// OLM-based installation.
+	Ownership gatewayclass.Ownership
+	Migration gatewayclass.Migration
+	// Sync tells starts of istiod apart, empty while it is not available.
+	Sync string
+}
 
 // gatewayClassFront installs one istiod for all GatewayClasses of our controller.
-func gatewayClassFront(o Options) front.Front[*gatewayv1.GatewayClass, noFacts] {
-	return front.Front[*gatewayv1.GatewayClass, noFacts]{
-		Name:      "gatewayclass",
-		Finalizer: gatewayclass.Finalizer,
-		List:      func() client.ObjectList { return &gatewayv1.GatewayClassList{} },
-		Selects: func(class *gatewayv1.GatewayClass) bool {
-			return class.Spec.ControllerName == gatewayclass.ControllerName
-		},
-		Render: func(group front.Input[*gatewayv1.GatewayClass, noFacts]) ([]render.Package, error) {
-			in := gatewayclass.Input{DefaultVersion: o.IstioVersion}
-			for _, class := range group.Resources {
-				in.Classes = append(in.Classes, *class)
-			}
-			for i := range group.Existing {
-				if group.Existing[i].Name == gatewayclass.PackageCRDs {
-					in.CRDVersion = group.Existing[i].Status.Version
-				}
-			}
-			return gatewayclass.Render(in)
-		},
-		Status: func(class *gatewayv1.GatewayClass, state front.State[noFacts]) {
-			if !class.DeletionTimestamp.IsZero() {
-				return // it goes when its packages are gone
-			}
-			status.SetControllerInstalled(&class.Status.Conditions, class.Generation, gatewayclass.PackageControlPlane, state.Packages, state.Err, state.Now)
-		},
+func gatewayClassFront(mgr manager.Manager, kinds *front.Kinds, o Options) front.Front[*gatewayv1.GatewayClass, gatewayClassFacts] {
+	observer := &gatewayClassObserver{
+		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Served: kinds.Served, Now: time.Now,
+		Settings: gatewayclass.Input{DefaultVersion: o.IstioVersion, Images: o.Images.All, VersionImages: o.Images.Versions},
+	}
+	return front.Front[*gatewayv1.GatewayClass, gatewayClassFacts]{
+		Name:        "gatewayclass",
+		Finalizer:   gatewayclass.Finalizer,
+		List:        func() client.ObjectList { return &gatewayv1.GatewayClassList{} },
+		Selects:     isOurClass,
+		Observe:     observer.Observe,
+		Render:      renderGatewayClasses,
+		Leave:       leaveGatewayClasses,
+		Annotations: syncGateways,
+		Status:      setGatewayClassStatus,
+		Events:      gatewayClassEvents,
+		Again:       func(facts gatewayClassFacts) time.Duration { return facts.Migration.Again(time.Now()) },
+		LiveStatus:  true, // istiod writes its own condition into the same list
+		Watches:     gatewayClassWatches(),
 	}
 }
+
+func isOurClass(class *gatewayv1.GatewayClass) bool {
+	return class.Spec.ControllerName == gatewayclass.ControllerName
+}
+
+func renderGatewayClasses(in front.Input[*gatewayv1.GatewayClass, gatewayClassFacts]) ([]render.Package, error) {
+	return gatewayclass.Render(in.Facts.Input)
+}
+
+// leaveGatewayClasses lets the CRDs stay for whoever manages them now, without us. When
+// no class is left the control planes go first, as they use the CRDs.
+func leaveGatewayClasses(in front.Input[*gatewayv1.GatewayClass, gatewayClassFacts]) front.Departure {
+	return front.Departure{
+		Orphan: len(in.Resources) > 0 && in.Facts.Ownership.HandsOff(),
+		Order:  []string{gatewayclass.PackageCanary, gatewayclass.PackageControlPlane, gatewayclass.PackageCRDs},
+	}
+}
+
+// syncGateways marks each start of istiod on the classes.
+func syncGateways(class *gatewayv1.GatewayClass, state front.State[gatewayClassFacts]) map[string]string {
+	if state.Facts.Sync == "" || !class.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return map[string]string{gatewayclass.AnnotationSync: state.Facts.Sync}
+}
+
+func setGatewayClassStatus(class *gatewayv1.GatewayClass, state front.State[gatewayClassFacts]) {
+	if !class.DeletionTimestamp.IsZero() {
+		return // it goes when its packages are gone
+	}
+	ownership := state.Facts.Ownership
+	crds := status.CRDOwnership{Reason: string(ownership.Scenario), Missing: ownership.Missing}
+	var warnings []string
+	if crds.Reason != "" {
+		crds.Message = ownership.Message()
+	}
+	if ownership.Scenario == gatewayclass.ScenarioUnknownManagement || ownership.Scenario == gatewayclass.ScenarioMixedOwnership {
+		warnings = []string{"the Istio CRDs are left as they are, see the condition " + status.ConditionCRDsReady}
+	}
+	conditions, generation := &class.Status.Conditions, class.Generation
+	status.SetControllerInstalled(conditions, generation, gatewayclass.PackageControlPlane, state.Packages, state.Err, state.Now, warnings...)
+	status.SetCRDsReady(conditions, generation, gatewayclass.PackageCRDs, state.Packages, crds, state.Err, state.Now)
+}
+
+func gatewayClassEvents(before, after *gatewayv1.GatewayClass) []front.Event {
+	var all []front.Event
+	for _, e := range events.GatewayClass(before.Status.Conditions, after.Status.Conditions) {
+		all = append(all, front.Event{Type: e.Type, Reason: e.Reason, Action: e.Action, Note: e.Note})
+	}
+	return all
+}
+
+// gatewayClassWatches are the further kinds that matter, most of which exist on OpenShift
+// only.
+func gatewayClassWatches() []front.Watch {
+	watches := []front.Watch{
+		{Object: front.Definition(), Changed: matters},
+		{Object: &gatewayv1.Gateway{}, Changed: movedToCanary},
+	}
+	for _, kind := range []metav1.TypeMeta{typeOf(kindSubscription), typeOf(kindInstallPlan)} {
+		watches = append(watches, front.Watch{Object: &metav1.PartialObjectMetadata{TypeMeta: kind}, Changed: ofMesh})
+	}
+	for _, kind := range platformKinds {
+		watches = append(watches, front.Watch{Object: untyped(kind), Changed: named("cluster")})
+	}
+	for _, kind := range []runtimeKind{gatewayclass.KindIstio, gatewayclass.KindIstioRevision} {
+		watches = append(watches, front.Watch{Object: untyped(kind), Changed: named(gatewayclass.IstioRevision)})
+	}
+	return watches
+}
+

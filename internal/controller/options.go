@@ -19,6 +19,17 @@ type Options struct {
 	// that is in the binary, such as 1.31.
 	IstioVersion string
 
+	// IstiodImage and ProxyImage are full image references that run instead of those of
+	// every Istio release. Empty for none.
+	IstiodImage, ProxyImage string
+
+	// ImagesFile is a YAML file with images: the fields istiod and proxy for every
+	// version, and below versions the same for one, such as "1.31". Empty for none.
+	ImagesFile string
+
+	// Images are what ReadImages makes of the flags, the environment and the file.
+	Images ImageSettings
+
 	// Namespace is the manager's own, for leases and Secrets.
 	Namespace string
 
@@ -56,6 +67,9 @@ func DefaultOptions() Options {
 // AddFlags adds a flag for each setting, with its present value as default.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.IstioVersion, "istio-version", o.IstioVersion, "Istio version for a GatewayClass that asks for no other")
+	fs.StringVar(&o.IstiodImage, "istiod-image", o.IstiodImage, "image that istiod runs instead of its release's; so does the variable "+envIstiodImage)
+	fs.StringVar(&o.ProxyImage, "proxy-image", o.ProxyImage, "image that gateways run instead of their release's; so does the variable "+envProxyImage)
+	fs.StringVar(&o.ImagesFile, "images-file", o.ImagesFile, "YAML file with the images istiod and proxy, and below versions those of one minor version")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "the manager's own namespace, for its lease and Secrets")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let only one of several managers act")
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "address to serve metrics on; 0 serves none")
@@ -68,6 +82,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 func (o Options) Validate() error {
 	if _, err := gatewayclass.AppVersion(o.IstioVersion); err != nil {
 		return fmt.Errorf("--istio-version: %w", err)
+	}
+	if err := o.Images.Validate(); err != nil {
+		return err
 	}
 	if o.MetricsAddress != "0" && !o.MetricsSecure && !isLoopback(o.MetricsAddress) {
 		return fmt.Errorf("--metrics-bind-address %s would show metrics to everyone who can reach it: add --metrics-secure, or take a loopback address such as 127.0.0.1:8080", o.MetricsAddress)

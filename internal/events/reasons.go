@@ -115,3 +115,25 @@ const (
 	// than its progressDeadline.
 	ReasonTeardownStuck = "TeardownStuck"
 )
+
+// Events of Gateway API.
+const (
+	// ReasonControlPlaneInstalled (Normal, on a GatewayClass): istiod serves.
+	ReasonControlPlaneInstalled = "ControlPlaneInstalled"
+
+	// ReasonControlPlaneFailed (Warning, on a GatewayClass): istiod cannot be installed, or
+	// does not serve any more.
+	ReasonControlPlaneFailed = "ControlPlaneFailed"
+
+	// ReasonCRDsManaged (Normal, on a GatewayClass): it is clear who manages the Istio
+	// CRDs: this manager or OLM.
+	ReasonCRDsManaged = "CRDsManaged"
+
+	// ReasonCRDsNotManaged (Warning, on a GatewayClass): the Istio CRDs are a third party's,
+	// or have several managers, and are left alone.
+	ReasonCRDsNotManaged = "CRDsNotManaged"
+
+	// ReasonAddedLabel (Normal, on a Gateway): it got the label by which istiod knows that
+	// it serves it.
+	ReasonAddedLabel = "AddedLabel"
+)

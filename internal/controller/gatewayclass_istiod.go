@@ -1,0 +1,144 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/helmimport"
+	"github.com/strata-run/strata/internal/render/gatewayclass"
+)
+
+// startOfIstiod is what is known of the last start of istiod. Its Deployment is read
+// when the status of its package has changed, and not else, so that nobody has to watch
+// every Deployment of the cluster.
+type startOfIstiod struct {
+	// version is the resourceVersion of the package that it was read for.
+	version string
+	sync    string
+}
+
+// observeIstiod looks at what is rolled out: when istiod has started, and whether an
+// older operator's Helm release still claims it.
+func (o *gatewayClassObserver) observeIstiod(ctx context.Context, group front.Group[*gatewayv1.GatewayClass], facts *gatewayClassFacts) error {
+	plane := find(group.Existing, gatewayclass.PackageControlPlane)
+	if plane == nil || !isRolledOut(plane) {
+		return nil
+	}
+	if err := o.retireRelease(ctx, facts.Input); err != nil {
+		return err
+	}
+	if o.istiod.version != plane.ResourceVersion {
+		sync, err := o.readStart(ctx)
+		if err != nil {
+			return err
+		}
+		o.istiod = startOfIstiod{version: plane.ResourceVersion, sync: sync}
+	}
+	facts.Sync = o.istiod.sync
+	return nil
+}
+
+func find(packages []v1alpha1.Package, name string) *v1alpha1.Package {
+	for i := range packages {
+		if packages[i].Name == name {
+			return &packages[i]
+		}
+	}
+	return nil
+}
+
+// isRolledOut says that what runs is what is wanted, and serves.
+func isRolledOut(pkg *v1alpha1.Package) bool {
+	progressing := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionProgressing)
+	return pkg.Status.CurrentRevision != 0 && pkg.Status.CurrentRevision == pkg.Status.TargetRevision &&
+		progressing != nil && progressing.Reason == v1alpha1.ReasonRolledOut &&
+		meta.IsStatusConditionTrue(pkg.Status.Conditions, v1alpha1.ConditionAvailable)
+}
+
+// readStart tells starts of istiod apart: by the generation of its Deployment, and since
+// when that is available.
+func (o *gatewayClassObserver) readStart(ctx context.Context) (string, error) {
+	object := untyped(deploymentKind)
+	err := o.Live.Get(ctx, types.NamespacedName{Namespace: gatewayclass.Namespace, Name: gatewayclass.PackageControlPlane}, object)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading Deployment %s/%s: %w", gatewayclass.Namespace, gatewayclass.PackageControlPlane, err)
+	}
+	return startOf(object), nil
+}
+
+// startOf is empty while a Deployment is not available in its newest generation.
+func startOf(deployment *unstructured.Unstructured) string {
+	generation := deployment.GetGeneration()
+	observed, _, _ := unstructured.NestedInt64(deployment.Object, "status", "observedGeneration")
+	conditions, _, _ := unstructured.NestedSlice(deployment.Object, "status", "conditions")
+	for _, item := range conditions {
+		c, _ := item.(map[string]any)
+		if c["type"] != "Available" || c["status"] != string(metav1.ConditionTrue) || observed < generation {
+			continue
+		}
+		text, _ := c["lastTransitionTime"].(string)
+		if since, err := time.Parse(time.RFC3339, text); err == nil {
+			return fmt.Sprintf("%d-%d", generation, since.Unix())
+		}
+	}
+	return ""
+}
+
+// retireRelease takes the Helm release of an older operator out of the way, once: its
+// objects are ours by now.
+func (o *gatewayClassObserver) retireRelease(ctx context.Context, in gatewayclass.Input) error {
+	if o.retired {
+		return nil
+	}
+	release := helmimport.Installed{Client: o.Client, Live: o.Live, Namespace: gatewayclass.Namespace, Name: gatewayclass.ReleaseName}
+	found, err := release.Exists(ctx)
+	if err != nil {
+		return err
+	}
+	if found {
+		objects, err := objectsOfControlPlane(in)
+		if err != nil {
+			return err
+		}
+		if err := release.Retire(ctx, objects); err != nil {
+			return err
+		}
+	}
+	o.retired = true
+	return nil
+}
+
+func objectsOfControlPlane(in gatewayclass.Input) ([]*unstructured.Unstructured, error) {
+	packages, err := gatewayclass.Render(in)
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, p := range packages {
+		if p.Name != gatewayclass.PackageControlPlane {
+			continue
+		}
+		for _, phase := range p.Phases {
+			for _, object := range phase.Objects {
+				objects = append(objects, object.Manifest)
+			}
+		}
+	}
+	return objects, nil
+}

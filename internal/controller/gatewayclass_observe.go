@@ -1,0 +1,230 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/render/gatewayclass"
+)
+
+// platformKinds are those of OpenShift's own configuration, in the order in which
+// [gatewayclass.PlatformOf] takes them.
+var platformKinds = []runtimeKind{
+	{Group: "config.openshift.io", Version: "v1", Kind: "Proxy"},
+	{Group: "config.openshift.io", Version: "v1", Kind: "Infrastructure"},
+	{Group: "config.openshift.io", Version: "v1", Kind: "APIServer"},
+}
+
+// fieldOwner is the field manager of what the front itself writes.
+const fieldOwner = client.FieldOwner("strata-front")
+
+// observing is how long it may take to observe the cluster.
+const observing = 30 * time.Second
+
+// gatewayClassObserver reads what the front of GatewayClasses needs to know, and writes
+// what belongs in no revision. All that it reads at rest is cached.
+type gatewayClassObserver struct {
+	Client client.Client
+	// Cache has the kinds that the front watches, Live reads from the API server.
+	Cache, Live client.Reader
+	// Mapper knows which kinds the API server serves, and Served which of the watched
+	// ones are in the cache.
+	Mapper meta.RESTMapper
+	Served func(kind runtimeKind) bool
+	Now    func() time.Time
+	// Settings are the manager's.
+	Settings gatewayclass.Input
+
+	istiod  startOfIstiod
+	retired bool
+}
+
+// Observe reads the facts for all classes.
+func (o *gatewayClassObserver) Observe(ctx context.Context, group front.Group[*gatewayv1.GatewayClass]) (gatewayClassFacts, error) {
+	facts := gatewayClassFacts{Input: o.Settings}
+	in := &facts.Input
+	for _, class := range group.Resources {
+		in.Classes = append(in.Classes, *class)
+	}
+	for i := range group.Existing {
+		in.Existing = append(in.Existing, group.Existing[i].Name)
+	}
+	if len(group.Resources) == 0 {
+		return facts, nil // nothing will be rendered
+	}
+	// A kind that goes away just now would be waited for.
+	ctx, cancel := context.WithTimeout(ctx, observing)
+	defer cancel()
+	err := errors.Join(o.observeCRDs(ctx, group, &facts), o.observeMigration(ctx, &facts), o.observeCluster(ctx, in))
+	if err != nil {
+		// What is not known in full is not known.
+		return gatewayClassFacts{Input: *in, Migration: facts.Migration}, err
+	}
+	return facts, o.observeIstiod(ctx, group, &facts)
+}
+
+// observeCRDs finds out who manages the Istio CRDs, and takes over those that nobody
+// manages any more.
+func (o *gatewayClassObserver) observeCRDs(ctx context.Context, group front.Group[*gatewayv1.GatewayClass], facts *gatewayClassFacts) error {
+	in := &facts.Input
+	list := &metav1.PartialObjectMetadataList{TypeMeta: front.Definition().TypeMeta}
+	list.Kind += "List"
+	if err := o.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing CustomResourceDefinitions: %w", err)
+	}
+	var existing []gatewayclass.CRD
+	found := map[string]*metav1.PartialObjectMetadata{}
+	istio := v1alpha1.IstioCRDs()
+	for i := range list.Items {
+		item := &list.Items[i]
+		switch {
+		case slices.Contains(istio, item.Name):
+			found[item.Name] = item
+			existing = append(existing, gatewayclass.CRD{Name: item.Name, Labels: item.Labels, Annotations: item.Annotations})
+		case item.Name == gatewayclass.InferencePoolCRD, item.Name == gatewayclass.ExperimentalInferencePoolCRD:
+			in.InferencePools = true
+		}
+	}
+	living, err := living(ctx, &olmReader{Reader: o.Cache, served: o.isCached}, existing)
+	if err != nil {
+		return err
+	}
+	for i := range group.Existing {
+		if group.Existing[i].Name == gatewayclass.PackageCRDs {
+			in.CRDVersion = gatewayclass.Newer(group.Existing[i].Status.Version, "")
+		}
+	}
+	facts.Ownership = gatewayclass.OwnersOf(*in, existing, living)
+	in.ForeignCRDs = facts.Ownership.HandsOff()
+	in.CRDVersion = gatewayclass.Newer(in.CRDVersion, facts.Ownership.Version)
+	// Whether they may be written is decided above, from their labels.
+	in.CRDCollisions = v1alpha1.CollisionIfNoController
+	return o.takeOver(ctx, facts.Ownership, existing, found)
+}
+
+// isCached says whether a kind can be read from the cache.
+func (o *gatewayClassObserver) isCached(kind runtimeKind) (bool, error) { return o.Served(kind), nil }
+
+// isServed asks the API server whether it serves a kind.
+func (o *gatewayClassObserver) isServed(kind runtimeKind) (bool, error) { return isServed(o.Mapper, kind) }
+
+// takeOver puts our label on CRDs in the place of OLM's. The API server is asked once
+// more whether the subscriptions are gone: a cache may lag behind.
+func (o *gatewayClassObserver) takeOver(ctx context.Context, ownership gatewayclass.Ownership, existing []gatewayclass.CRD, found map[string]*metav1.PartialObjectMetadata) error {
+	if len(ownership.TakeOver) == 0 {
+		return nil
+	}
+	alive, err := living(ctx, &olmReader{Reader: o.Live, served: o.isServed}, existing)
+	if err != nil {
+		return err
+	}
+	for _, crd := range existing {
+		if !slices.Contains(ownership.TakeOver, crd.Name) {
+			continue
+		}
+		if slices.ContainsFunc(crd.Subscriptions(), func(s gatewayclass.Subscription) bool { return alive[s] }) {
+			return behind(crd.Name, "a subscription of it exists, which the cache does not have")
+		}
+		if err := o.relabel(ctx, found[crd.Name], crd.TakeOver()); err != nil {
+			return fmt.Errorf("taking over CustomResourceDefinition %s from OLM: %w", crd.Name, err)
+		}
+	}
+	return nil
+}
+
+// behind is an error that makes the loop look again without a word.
+func behind(name, why string) error {
+	return apierrors.NewConflict(resourceOfCRDs, name, errors.New(why))
+}
+
+// relabel changes labels of exactly the state that was decided on.
+func (o *gatewayClassObserver) relabel(ctx context.Context, crd *metav1.PartialObjectMetadata, labels map[string]any) error {
+	patch, err := mergePatch(crd, map[string]any{"labels": labels})
+	if err != nil {
+		return err
+	}
+	changed := front.Definition()
+	changed.Name = crd.Name
+	return o.Client.Patch(ctx, changed, client.RawPatch(types.MergePatchType, patch), fieldOwner)
+}
+
+// observeMigration looks for what an OLM-based operator has installed, and asks for its
+// removal.
+func (o *gatewayClassObserver) observeMigration(ctx context.Context, facts *gatewayClassFacts) error {
+	istio, err := o.get(ctx, gatewayclass.KindIstio, gatewayclass.IstioRevision)
+	if err != nil {
+		return err
+	}
+	revision, err := o.get(ctx, gatewayclass.KindIstioRevision, gatewayclass.IstioRevision)
+	if err != nil {
+		return err
+	}
+	facts.Migration = gatewayclass.MigrationOf(istio, revision)
+	facts.Input.Migration = facts.Migration.Message(o.Now())
+	if !facts.Migration.Delete {
+		return nil
+	}
+	uid, version := istio.GetUID(), istio.GetResourceVersion()
+	err = o.Client.Delete(ctx, istio, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting Istio %s of the OLM-based control plane: %w", istio.GetName(), err)
+	}
+	return nil
+}
+
+// observeCluster reads OpenShift's configuration, and which Gateways use the canary.
+func (o *gatewayClassObserver) observeCluster(ctx context.Context, in *gatewayclass.Input) error {
+	var configs []*unstructured.Unstructured
+	for _, kind := range platformKinds {
+		config, err := o.get(ctx, kind, "cluster")
+		if err != nil {
+			return err
+		}
+		configs = append(configs, config)
+	}
+	in.Platform = gatewayclass.PlatformOf(configs[0], configs[1], configs[2])
+	if !o.Served(gatewayKind) {
+		return nil
+	}
+	gateways := &gatewayv1.GatewayList{}
+	if err := o.Cache.List(ctx, gateways, client.MatchingLabels{gatewayclass.LabelRevision: gatewayclass.CanaryRevision}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the Gateways of the canary: %w", err)
+	}
+	for i := range gateways.Items {
+		in.CanaryGateways = append(in.CanaryGateways, client.ObjectKeyFromObject(&gateways.Items[i]).String())
+	}
+	slices.Sort(in.CanaryGateways)
+	return nil
+}
+
+// get reads an object from the cache, nil when there is none, or its kind is not served.
+func (o *gatewayClassObserver) get(ctx context.Context, kind runtimeKind, name string) (*unstructured.Unstructured, error) {
+	if !o.Served(kind) {
+		return nil, nil
+	}
+	object := untyped(kind)
+	err := o.Cache.Get(ctx, types.NamespacedName{Name: name}, object)
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
+	}
+	return object, nil
+}

@@ -1,0 +1,106 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/render/gatewayclass"
+)
+
+// runtimeKind shortens signatures.
+type runtimeKind = schema.GroupVersionKind
+
+var (
+	gatewayKind      = gatewayv1.SchemeGroupVersion.WithKind("Gateway")
+	gatewayClassKind = gatewayv1.SchemeGroupVersion.WithKind("GatewayClass")
+	deploymentKind   = runtimeKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	resourceOfCRDs   = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+)
+
+// isServed asks the API server whether it serves a kind.
+func isServed(mapper meta.RESTMapper, kind runtimeKind) (bool, error) {
+	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking up %s: %w", kind, err)
+	}
+	return true, nil
+}
+
+func typeOf(kind runtimeKind) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}
+}
+
+func untyped(kind runtimeKind) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	return object
+}
+
+// named lets through news of the objects of one name.
+func named(name string) predicate.Predicate {
+	return predicate.And(predicate.ResourceVersionChangedPredicate{}, predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetName() == name }))
+}
+
+// matters lets through CRDs that come or go, or whose labels or annotations change: of
+// Istio, or of the inference extension.
+var matters = predicate.And(
+	predicate.NewPredicateFuncs(func(crd client.Object) bool {
+		return slices.Contains(v1alpha1.IstioCRDs(), crd.GetName()) ||
+			crd.GetName() == gatewayclass.InferencePoolCRD || crd.GetName() == gatewayclass.ExperimentalInferencePoolCRD
+	}),
+	predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}),
+)
+
+// ofMesh lets through what carries a label by which OLM names a subscription, or may be
+// one: whichever subscription a CRD names may come or go.
+var ofMesh = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return !maps.Equal(subscriptionLabels(e.ObjectOld), subscriptionLabels(e.ObjectNew))
+	},
+}
+
+func subscriptionLabels(object client.Object) map[string]string {
+	labels := maps.Clone(object.GetLabels())
+	maps.DeleteFunc(labels, func(key, _ string) bool { return !strings.HasPrefix(key, gatewayclass.LabelSubscriptionPrefix) })
+	return labels
+}
+
+// movedToCanary lets through Gateways that begin or cease to use the canary.
+var movedToCanary = predicate.Funcs{
+	CreateFunc: func(e event.CreateEvent) bool { return onCanary(e.Object) },
+	DeleteFunc: func(e event.DeleteEvent) bool { return onCanary(e.Object) },
+	UpdateFunc: func(e event.UpdateEvent) bool { return onCanary(e.ObjectOld) != onCanary(e.ObjectNew) },
+}
+
+func onCanary(gateway client.Object) bool {
+	return gateway.GetLabels()[gatewayclass.LabelRevision] == gatewayclass.CanaryRevision
+}
+
+// mergePatch is a merge patch of metadata, for exactly the state of an object.
+func mergePatch(object client.Object, metadata map[string]any) ([]byte, error) {
+	metadata["uid"], metadata["resourceVersion"] = object.GetUID(), object.GetResourceVersion()
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, fmt.Errorf("encoding a patch: %w", err)
+	}
+	return patch, nil
+}

@@ -1,0 +1,131 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/controller/loop"
+	strataevents "github.com/strata-run/strata/internal/events"
+	"github.com/strata-run/strata/internal/render/gatewayclass"
+)
+
+// labeler puts the label istio.io/rev on the Gateways of our classes, in every
+// namespace: an istiod with a revision serves no others. A label that is there stays,
+// whatever it says, so that a Gateway can be moved to a canary.
+type labeler struct {
+	Client   client.Client
+	Recorder events.EventRecorder
+	// Served says whether the classes can be read.
+	Served    func(kind runtimeKind) bool
+	conflicts loop.Conflicts
+}
+
+// setupLabeler adds the labeler to a manager. It rests while there are no Gateways.
+func setupLabeler(mgr manager.Manager, kinds *front.Kinds) error {
+	l := &labeler{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(reportingController), Served: kinds.Served}
+	c, err := controller.New("gateway-labeler", mgr, controller.Options{Reconciler: l, RateLimiter: loop.RateLimiter()})
+	if err != nil {
+		return fmt.Errorf("setting up the labeler of Gateways: %w", err)
+	}
+	unlabelled := predicate.NewPredicateFuncs(func(object client.Object) bool { return !hasRevision(object) })
+	gateways := func() error {
+		return c.Watch(source.Kind[client.Object](mgr.GetCache(), &gatewayv1.Gateway{}, &handler.EnqueueRequestForObject{}, unlabelled))
+	}
+	if err := kinds.Await(gatewayKind, &gatewayv1.Gateway{}, gateways); err != nil {
+		return fmt.Errorf("setting up the labeler of Gateways: %w", err)
+	}
+	classes := func() error {
+		return c.Watch(source.Kind[client.Object](mgr.GetCache(), &gatewayv1.GatewayClass{}, handler.EnqueueRequestsFromMapFunc(l.ofClass), onlyNew))
+	}
+	if err := kinds.Await(gatewayClassKind, &gatewayv1.GatewayClass{}, classes); err != nil {
+		return fmt.Errorf("setting up the labeler of Gateways: %w", err)
+	}
+	return nil
+}
+
+// onlyNew lets through what has come: a class never becomes ours later.
+var onlyNew = predicate.Funcs{
+	UpdateFunc: func(event.UpdateEvent) bool { return false },
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+}
+
+func hasRevision(gateway client.Object) bool {
+	_, labelled := gateway.GetLabels()[gatewayclass.LabelRevision]
+	return labelled
+}
+
+// ofClass are the Gateways that were there before their class.
+func (l *labeler) ofClass(ctx context.Context, object client.Object) []reconcile.Request {
+	class, ok := object.(*gatewayv1.GatewayClass)
+	if !ok || !isOurClass(class) || !l.Served(gatewayKind) {
+		return nil
+	}
+	list := &gatewayv1.GatewayList{}
+	if err := l.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the watch of Gateways brings those that come
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if gateway := &list.Items[i]; string(gateway.Spec.GatewayClassName) == class.Name && !hasRevision(gateway) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(gateway)})
+		}
+	}
+	return requests
+}
+
+// Reconcile labels one Gateway.
+func (l *labeler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	return l.conflicts.Decide(ctx, request, loop.Outcome{}, l.label(ctx, request.NamespacedName))
+}
+
+func (l *labeler) label(ctx context.Context, name types.NamespacedName) error {
+	if !l.Served(gatewayKind) || !l.Served(gatewayClassKind) {
+		return nil
+	}
+	gateway := &gatewayv1.Gateway{}
+	if err := l.Client.Get(ctx, name, gateway); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if hasRevision(gateway) || !gateway.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	class := &gatewayv1.GatewayClass{}
+	err := l.Client.Get(ctx, types.NamespacedName{Name: string(gateway.Spec.GatewayClassName)}, class)
+	if apierrors.IsNotFound(err) {
+		return nil // its creation brings us back
+	}
+	if err != nil {
+		return fmt.Errorf("reading GatewayClass %s: %w", gateway.Spec.GatewayClassName, err)
+	}
+	if !isOurClass(class) {
+		return nil
+	}
+	patch, err := mergePatch(gateway, map[string]any{"labels": map[string]any{gatewayclass.LabelRevision: gatewayclass.IstioRevision}})
+	if err != nil {
+		return err
+	}
+	changed := gateway.DeepCopy()
+	if err := l.Client.Patch(ctx, changed, client.RawPatch(types.MergePatchType, patch), fieldOwner); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("labelling Gateway %s: %w", name, err))
+	}
+	l.Recorder.Eventf(changed, nil, corev1.EventTypeNormal, strataevents.ReasonAddedLabel, "Label", "Added the label %s=%s: istiod serves no Gateway without", gatewayclass.LabelRevision, gatewayclass.IstioRevision)
+	return nil
+}

@@ -1,0 +1,39 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// classEvents are the events of a GatewayClass, by the condition whose status or reason
+// has changed.
+var classEvents = []struct {
+	condition string
+	good, bad string
+	action    string
+}{
+	{"ControllerInstalled", ReasonControlPlaneInstalled, ReasonControlPlaneFailed, "Install"},
+	{"CRDsReady", ReasonCRDsManaged, ReasonCRDsNotManaged, "ManageCRDs"},
+}
+
+// GatewayClass are the events of a change of a GatewayClass's conditions. Regarding is
+// left to the caller.
+func GatewayClass(before, after []metav1.Condition) []Event {
+	var all []Event
+	for _, of := range classEvents {
+		was, is := meta.FindStatusCondition(before, of.condition), meta.FindStatusCondition(after, of.condition)
+		if is == nil || is.Status == metav1.ConditionUnknown || was != nil && was.Status == is.Status && was.Reason == is.Reason {
+			continue
+		}
+		e := Event{Type: corev1.EventTypeNormal, Reason: of.good, Action: of.action, Note: is.Message}
+		if is.Status == metav1.ConditionFalse {
+			e.Type, e.Reason = corev1.EventTypeWarning, of.bad
+		}
+		all = append(all, bounded(e))
+	}
+	return all
+}
