@@ -58,9 +58,36 @@ const (
 	// 3339. For an hour from then it is not collected.
 	AnnotationKeptAt = "strata.run/kept-at"
 
+	// AnnotationLeavingCAs stands on the ConfigMap with a mesh's CAs: when which of those
+	// goes that their source no longer has, as DIGEST=TIME, separated by commas. The
+	// digest begins the SHA-256 of the certificate, the time is in RFC 3339.
+	AnnotationLeavingCAs = "strata.run/leaving-cas"
+
 	// SecretTypeManifests is the type of the Secrets that hold manifests of kind
 	// Secret, see [SecretReference].
 	SecretTypeManifests = "strata.run/manifests"
+
+	// AnnotationPhase on a manifest that `strata apply` takes is the name of the phase
+	// that it is put into: foundation, config, workloads or rest. This annotation and
+	// those below are taken off before the manifest is stored.
+	AnnotationPhase = "strata.run/phase"
+
+	// AnnotationCollisionProtection on such a manifest is its collisionProtection.
+	AnnotationCollisionProtection = "strata.run/collision-protection"
+
+	// AnnotationDeletion on such a manifest is its deletion: Delete or Retain.
+	AnnotationDeletion = "strata.run/deletion"
+
+	// AnnotationOnImmutableChange on such a manifest is its onImmutableChange.
+	AnnotationOnImmutableChange = "strata.run/on-immutable-change"
+
+	// AnnotationUnmanagedFields on such a manifest are its unmanagedFields, separated by
+	// commas, blanks or ends of lines.
+	AnnotationUnmanagedFields = "strata.run/unmanaged-fields"
+
+	// AnnotationProbe on such a manifest is a probe for it, in YAML, as an entry of
+	// spec.probes of a Revision without a selector; its name may be left out.
+	AnnotationProbe = "strata.run/probe"
 
 	// FinalizerTeardown holds a Package until its objects are torn down in
 	// reverse phase order, or released; and a Revision that is deleted until its own

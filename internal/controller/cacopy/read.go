@@ -1,0 +1,174 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cacopy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/trust"
+)
+
+// caKey is where cert-manager, and who writes such Secrets by hand, puts a CA.
+const caKey = "ca.crt"
+
+// caField is where a user chooses the CAs, for messages.
+const caField = "spec.istioCSRConfig.certManager.istioCACertificate"
+
+// found is what the API server answered.
+type found struct {
+	live map[object]string
+	// copy is nil when there is none.
+	copy *corev1.ConfigMap
+	// certificate is the Secret with the istiod certificate, issuer that of an issuer
+	// of type CA; nil when there is none.
+	certificate, issuer *corev1.Secret
+	source              trust.Source
+}
+
+// read reads everything that a request is about.
+func (k *Keeper) read(ctx context.Context, request Request) (found, error) {
+	f := found{live: map[object]string{}}
+	var err error
+	if f.copy, err = get(ctx, k.Live, &f, request.copy(), &corev1.ConfigMap{}); err != nil {
+		return f, err
+	}
+	if f.certificate, err = get(ctx, k.Live, &f, object{request.Certificate, kindSecret}, &corev1.Secret{}); err != nil {
+		return f, err
+	}
+	if request.IssuerSecret.Name != "" {
+		if f.issuer, err = get(ctx, k.Live, &f, object{request.IssuerSecret, kindSecret}, &corev1.Secret{}); err != nil {
+			return f, err
+		}
+	}
+	switch {
+	case request.Reference != nil:
+		var chosen *corev1.ConfigMap
+		if chosen, err = get(ctx, k.Live, &f, request.reference(), &corev1.ConfigMap{}); err != nil {
+			return f, err
+		}
+		f.source = chosenSource(request, chosen)
+	case request.IssuerSecret.Name != "":
+		f.source = issuerSource(request, f.issuer)
+	default:
+		f.source = certificateSource(request, f.certificate)
+	}
+	return f, nil
+}
+
+// get reads one object and notes its version. It returns nil when there is none.
+func get[T client.Object](ctx context.Context, live client.Reader, f *found, o object, into T) (T, error) {
+	var none T
+	err := live.Get(ctx, o.NamespacedName, into)
+	if apierrors.IsNotFound(err) {
+		f.live[o] = ""
+		return none, nil
+	}
+	if err != nil {
+		return none, fmt.Errorf("reading %s: %w", o, err)
+	}
+	f.live[o] = into.GetResourceVersion()
+	return into, nil
+}
+
+// chosenSource is a ConfigMap of the user.
+func chosenSource(request Request, chosen *corev1.ConfigMap) trust.Source {
+	source := trust.Source{
+		Name:   fmt.Sprintf("%s, key %s", request.reference(), request.Reference.Key),
+		Chosen: true,
+	}
+	if request.reference() == request.copy() {
+		source.Missing = "the ConfigMap is the copy that is made of the CAs, and cannot be its own source; change " + caField
+		return source
+	}
+	if chosen == nil {
+		source.Missing = "the ConfigMap does not exist; create it, or change " + caField
+		return source
+	}
+	text, isText := chosen.Data[request.Reference.Key]
+	content, isBinary := chosen.BinaryData[request.Reference.Key]
+	switch {
+	case isText:
+		source.PEM = []byte(text)
+	case isBinary:
+		source.PEM = content
+	default:
+		source.Missing = "the ConfigMap has no such key; add it, or change " + caField
+	}
+	return source
+}
+
+// issuerSource is the Secret that an issuer of type CA signs with. Who made it by hand
+// may have left out the CA, which then is the top of the chain.
+func issuerSource(request Request, secret *corev1.Secret) trust.Source {
+	o := object{request.IssuerSecret, kindSecret}
+	source := trust.Source{Name: o.String() + " of the issuer"}
+	if secret == nil {
+		source.Missing = "the Secret does not exist, so the issuer cannot sign yet"
+		source.Waiting = true
+		return source
+	}
+	if source.PEM = secret.Data[caKey]; len(source.PEM) == 0 {
+		source.PEM = trust.Tops(secret.Data[corev1.TLSCertKey])
+	}
+	if len(source.PEM) == 0 {
+		source.Missing = "the Secret holds no certificate in ca.crt or tls.crt; an issuer of type CA needs one"
+	}
+	return source
+}
+
+// certificateSource is the Secret with the istiod certificate, where cert-manager puts
+// the CA that the issuer told.
+func certificateSource(request Request, secret *corev1.Secret) trust.Source {
+	source := trust.Source{Name: certificateName(request)}
+	switch {
+	case secret == nil || len(secret.Data[corev1.TLSCertKey]) == 0:
+		source.Missing = "the istiod certificate is not issued yet"
+		source.Waiting = true
+	case len(secret.Data[caKey]) == 0:
+		source.Missing = "the issuer does not tell its CA, so ca.crt is empty; put the CA into a ConfigMap and name that in " + caField
+	default:
+		source.PEM = secret.Data[caKey]
+	}
+	return source
+}
+
+func certificateName(request Request) string {
+	return object{request.Certificate, kindSecret}.String() + " of the istiod certificate"
+}
+
+// input is everything for a decision.
+func (f found) input(request Request, serving trust.Bundle, now time.Time) trust.Input {
+	in := trust.Input{
+		Now: now, Source: f.source, Certificate: certificateName(request), Serving: serving, Overlap: request.Overlap,
+	}
+	if f.certificate != nil {
+		in.Issued, in.IssuedCA = f.certificate.Data[corev1.TLSCertKey], f.certificate.Data[caKey]
+	}
+	if f.issuer != nil {
+		in.Signing = f.issuer.Data[corev1.TLSCertKey]
+	}
+	return in
+}
+
+// carriedOn is what is served, for who does not remember it.
+func (f found) carriedOn(now time.Time) trust.Bundle {
+	if f.copy == nil {
+		return nil
+	}
+	text := []byte(f.copy.Data[Key])
+	if owned(f.copy).data {
+		return trust.Read(text, f.copy.Annotations[v1alpha1.AnnotationLeavingCAs])
+	}
+	if f.certificate == nil {
+		return nil
+	}
+	return trust.Signers(text, f.certificate.Data[corev1.TLSCertKey], now)
+}
