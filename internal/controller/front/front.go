@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -63,6 +64,9 @@ type Front[P client.Object, F any] struct {
 	Changed predicate.Predicate
 	// Watches are further kinds whose changes matter. Optional.
 	Watches []Watch
+	// Signal brings back all groups that have a resource, for what the front watches
+	// itself. Optional.
+	Signal <-chan event.GenericEvent
 }
 
 // Group are resources that want one list of packages together, and the packages that

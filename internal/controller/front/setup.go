@@ -51,6 +51,12 @@ func Setup[P client.Object, F any](mgr manager.Manager, kinds *Kinds, resource P
 			return fmt.Errorf("setting up front %s: %w", r.Front.Name, err)
 		}
 	}
+	if r.Front.Signal == nil {
+		return nil
+	}
+	if err := c.Watch(source.Channel(r.Front.Signal, enqueue(r.allGroups))); err != nil {
+		return fmt.Errorf("setting up front %s: %w", r.Front.Name, err)
+	}
 	return nil
 }
 

@@ -1,0 +1,224 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// syncLimit is how long the first read of an object may take.
+const syncLimit = 10 * time.Second
+
+// Config is what a [Reader] needs. Every field is required.
+type Config struct {
+	// Dynamic and Metadata watch objects, and the metadata of objects.
+	Dynamic  dynamic.Interface
+	Metadata metadata.Interface
+	// Mapper finds the resource of a kind.
+	Mapper meta.RESTMapper
+	// Changed is called when a watched object was created, changed or deleted. It must
+	// not block.
+	Changed func()
+}
+
+// Reader reads objects that it watches one by one. It may be used by several
+// goroutines; passes must not overlap.
+type Reader struct {
+	config Config
+
+	lock   sync.Mutex
+	pins   map[pinned]*pin
+	pass   int
+	closed bool
+}
+
+// pinned is an object that is watched.
+type pinned struct {
+	kind schema.GroupVersionKind
+	key  client.ObjectKey
+	// whole says that more than the metadata is read.
+	whole bool
+}
+
+type pin struct {
+	informer cache.SharedIndexInformer
+	resource schema.GroupResource
+	stop     chan struct{}
+	pass     int
+}
+
+// New is a Reader that watches nothing yet.
+func New(config Config) *Reader {
+	return &Reader{config: config, pins: map[pinned]*pin{}}
+}
+
+// Begin begins a pass: what is read from now on stays watched. End ends it: what was not
+// read since is not watched any longer. A pass that has failed halfway is better not
+// ended.
+func (r *Reader) Begin() {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.pass++
+}
+
+// End is described at Begin.
+func (r *Reader) End() {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	for key, p := range r.pins {
+		if p.pass != r.pass {
+			close(p.stop)
+			delete(r.pins, key)
+		}
+	}
+}
+
+// Close ends all watches. Nothing can be read afterwards.
+func (r *Reader) Close() {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	for key, p := range r.pins {
+		close(p.stop)
+		delete(r.pins, key)
+	}
+	r.closed = true
+}
+
+// Get reads an object, whole when it is unstructured and else its metadata alone. Its
+// kind has to be set. An object that does not exist is a NotFound error of the API.
+// That a kind is not served is another error, as nobody tells when that changes.
+func (r *Reader) Get(ctx context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	_, whole := object.(*unstructured.Unstructured)
+	p, err := r.ensure(pinned{kind: object.GetObjectKind().GroupVersionKind(), key: key, whole: whole})
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, syncLimit)
+	defer cancel()
+	if !cache.WaitForCacheSync(limited.Done(), p.informer.HasSynced) {
+		return fmt.Errorf("watching %s %s: the API server does not answer, or does not allow it", p.resource, key)
+	}
+	name := key.Name
+	if key.Namespace != "" {
+		name = key.Namespace + "/" + key.Name
+	}
+	found, exists, err := p.informer.GetStore().GetByKey(name)
+	if err != nil {
+		return fmt.Errorf("reading %s %s: %w", p.resource, key, err)
+	}
+	if !exists {
+		return apierrors.NewNotFound(p.resource, key.Name)
+	}
+	return copyInto(found, object)
+}
+
+// List is there to make a client.Reader; only single objects can be read.
+func (*Reader) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("only single objects are watched, which cannot be listed")
+}
+
+func copyInto(found any, object client.Object) error {
+	switch to := object.(type) {
+	case *unstructured.Unstructured:
+		if from, ok := found.(*unstructured.Unstructured); ok {
+			from.DeepCopyInto(to)
+			return nil
+		}
+	case *metav1.PartialObjectMetadata:
+		if from, ok := found.(*metav1.PartialObjectMetadata); ok {
+			kind := to.TypeMeta
+			from.DeepCopyInto(to)
+			to.TypeMeta = kind
+			return nil
+		}
+	}
+	return fmt.Errorf("objects are read as unstructured or as metadata, and not as %T", object)
+}
+
+// ensure watches an object, unless it is watched already.
+func (r *Reader) ensure(object pinned) (*pin, error) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if p, ok := r.pins[object]; ok {
+		p.pass = r.pass
+		return p, nil
+	}
+	if r.closed {
+		return nil, errors.New("the watches are closed")
+	}
+	mapping, err := r.config.Mapper.RESTMapping(object.kind.GroupKind(), object.kind.Version)
+	if err != nil {
+		return nil, fmt.Errorf("looking up %s: %w", object.kind, err)
+	}
+	p := &pin{informer: r.informer(mapping.Resource, object), resource: mapping.Resource.GroupResource(), stop: make(chan struct{}), pass: r.pass}
+	if err := p.informer.SetTransform(trim); err != nil {
+		return nil, fmt.Errorf("watching %s: %w", object.kind, err)
+	}
+	if _, err := p.informer.AddEventHandler(r.handler()); err != nil {
+		return nil, fmt.Errorf("watching %s: %w", object.kind, err)
+	}
+	r.pins[object] = p
+	go p.informer.Run(p.stop)
+	return p, nil
+}
+
+func (r *Reader) informer(resource schema.GroupVersionResource, object pinned) cache.SharedIndexInformer {
+	alone := func(options *metav1.ListOptions) {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, object.key.Name).String()
+	}
+	if object.whole {
+		return dynamicinformer.NewFilteredDynamicInformer(r.config.Dynamic, resource, object.key.Namespace, 0, cache.Indexers{}, alone).Informer()
+	}
+	return metadatainformer.NewFilteredMetadataInformer(r.config.Metadata, resource, object.key.Namespace, 0, cache.Indexers{}, alone).Informer()
+}
+
+// trim takes out what nobody reads and is large.
+func trim(object any) (any, error) {
+	if o, err := meta.Accessor(object); err == nil {
+		o.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+// handler tells of changes, but not of what a new watch begins with.
+func (r *Reader) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(_ any, initial bool) {
+			if !initial {
+				r.config.Changed()
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			if versionOf(before) != versionOf(after) {
+				r.config.Changed()
+			}
+		},
+		DeleteFunc: func(any) { r.config.Changed() },
+	}
+}
+
+func versionOf(object any) string {
+	o, err := meta.Accessor(object)
+	if err != nil {
+		return ""
+	}
+	return o.GetResourceVersion()
+}

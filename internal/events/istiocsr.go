@@ -1,0 +1,70 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+)
+
+// Events of an IstioCSR.
+const (
+	// ReasonAgentReady (Normal, on an IstioCSR): what it asks for is rolled out and works.
+	ReasonAgentReady = "AgentReady"
+
+	// ReasonAgentNotReady (Warning, on an IstioCSR): it worked, and something that it needs
+	// does not any more.
+	ReasonAgentNotReady = "AgentNotReady"
+
+	// ReasonAgentDegraded (Warning, on an IstioCSR): something has to be mended by hand.
+	ReasonAgentDegraded = "AgentDegraded"
+
+	// ReasonMultiIstioCSRInstance (Warning, on an IstioCSR): an older one runs the agent.
+	ReasonMultiIstioCSRInstance = "MultiIstioCSRInstance"
+
+	// ReasonRemoveDeployment (Warning, on an IstioCSR): it is being deleted. The note says
+	// whether the agent keeps running.
+	ReasonRemoveDeployment = "RemoveDeployment"
+)
+
+// IstioCSR are the events of a change of an IstioCSR's status. Regarding is left to the
+// caller.
+func IstioCSR(before, after *operatorv1alpha1.IstioCSR) []Event {
+	ready := meta.FindStatusCondition(after.Status.Conditions, operatorv1alpha1.ConditionReady)
+	degraded := meta.FindStatusCondition(after.Status.Conditions, operatorv1alpha1.ConditionDegraded)
+	wasReady := meta.FindStatusCondition(before.Status.Conditions, operatorv1alpha1.ConditionReady)
+	wasDegraded := meta.FindStatusCondition(before.Status.Conditions, operatorv1alpha1.ConditionDegraded)
+	warn := func(reason, action string, c *metav1.Condition) []Event {
+		return []Event{bounded(Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Note: c.Message})}
+	}
+	switch {
+	case ready == nil:
+		return nil
+	case !after.DeletionTimestamp.IsZero():
+		if wasReady == nil || before.DeletionTimestamp.IsZero() || wasReady.Message != ready.Message {
+			return warn(ReasonRemoveDeployment, "Delete", ready)
+		}
+	case degraded == nil:
+		if differs(wasReady, ready) {
+			return warn(ReasonMultiIstioCSRInstance, "Choose", ready)
+		}
+	case degraded.Status == metav1.ConditionTrue:
+		if differs(wasDegraded, degraded) {
+			return warn(ReasonAgentDegraded, "RollOut", degraded)
+		}
+	case wasReady != nil && wasReady.Status == ready.Status:
+	case ready.Status == metav1.ConditionTrue:
+		return []Event{bounded(Event{Type: corev1.EventTypeNormal, Reason: ReasonAgentReady, Action: "RollOut", Note: ready.Message})}
+	case wasReady != nil:
+		return warn(ReasonAgentNotReady, "Observe", ready)
+	}
+	return nil
+}
+
+func differs(before, after *metav1.Condition) bool {
+	return before == nil || before.Status != after.Status || before.Message != after.Message
+}
