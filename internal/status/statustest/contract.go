@@ -6,6 +6,7 @@ package statustest
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/status"
@@ -66,6 +67,38 @@ var contract = map[string]reasons{
 
 		operatorv1alpha1.ReasonProgressing: no,
 		operatorv1alpha1.ReasonFailed:      no,
+
+		v1alpha2.ReasonReconcileSucceeded:               yes,
+		v1alpha2.ReasonReconcileUnknown:                 unknown,
+		v1alpha2.ReasonReconcileFailed:                  no,
+		v1alpha2.ReasonValidationFailed:                 no,
+		v1alpha2.ReasonOlderCRExists:                    no,
+		v1alpha2.ReasonOldestCRNotFound:                 no,
+		v1alpha2.ReasonIstioInstallNotNeeded:            no,
+		v1alpha2.ReasonIstioUninstallSucceeded:          no,
+		v1alpha2.ReasonIstioInstallUninstallFailed:      no,
+		v1alpha2.ReasonIstioCustomResourceMisconfigured: no,
+		v1alpha2.ReasonIstioCustomResourcesDangling:     no,
+		v1alpha2.ReasonIstioVersionUpdateNotAllowed:     no,
+		v1alpha2.ReasonIngressGatewayRestartFailed:      no,
+
+		// Of the API, and not written: what they stand for is told by those above.
+		v1alpha2.ReasonReconcileRequeued:                 no,
+		v1alpha2.ReasonIstioInstallSucceeded:             no,
+		v1alpha2.ReasonCustomResourcesReconcileSucceeded: no,
+		v1alpha2.ReasonCustomResourcesReconcileFailed:    no,
+		v1alpha2.ReasonIngressGatewayRestartSucceeded:    no,
+	},
+	v1alpha2.ConditionProxySidecarRestartSucceeded: {
+		v1alpha2.ReasonProxySidecarRestartSucceeded:          yes,
+		v1alpha2.ReasonProxySidecarRestartPartiallySucceeded: no,
+		v1alpha2.ReasonProxySidecarRestartFailed:             no,
+		v1alpha2.ReasonProxySidecarManualRestartRequired:     no,
+	},
+	v1alpha2.ConditionIngressTargetingUserResourceFound: {
+		v1alpha2.ReasonIngressTargetingUserResourceFound:           yes,
+		v1alpha2.ReasonIngressTargetingUserResourceNotFound:        no,
+		v1alpha2.ReasonIngressTargetingUserResourceDetectionFailed: unknown,
 	},
 	operatorv1alpha1.ConditionDegraded: {
 		operatorv1alpha1.ReasonReady:  no,

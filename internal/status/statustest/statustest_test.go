@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 )
@@ -23,7 +24,7 @@ import (
 // The contract knows every condition and reason of the API, and no other.
 func TestContract_IsThatOfTheAPI(t *testing.T) {
 	var declarations []ast.Decl
-	for _, api := range []string{"v1alpha1", "operator.openshift.io/v1alpha1"} {
+	for _, api := range []string{"v1alpha1", "operator.openshift.io/v1alpha1", "operator.kyma-project.io/v1alpha2"} {
 		file, err := parser.ParseFile(token.NewFileSet(), "../../../api/"+api+"/conditions.go", nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
@@ -57,7 +58,10 @@ func TestContract_IsThatOfTheAPI(t *testing.T) {
 		}
 	}
 	known := map[string][]string{}
-	for _, kind := range []string{v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable, v1alpha1.ConditionSucceeded, v1alpha1.ConditionReady, operatorv1alpha1.ConditionDegraded} {
+	for _, kind := range []string{
+		v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable, v1alpha1.ConditionSucceeded, v1alpha1.ConditionReady, operatorv1alpha1.ConditionDegraded,
+		v1alpha2.ConditionProxySidecarRestartSucceeded, v1alpha2.ConditionIngressTargetingUserResourceFound,
+	} {
 		known["Condition"] = append(known["Condition"], kind)
 		for reason := range contract[kind] {
 			known["Reason"] = append(known["Reason"], reason)

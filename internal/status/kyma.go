@@ -1,0 +1,256 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/render/kyma"
+)
+
+// KymaState is what the status of an Istio resource depends on besides itself.
+type KymaState struct {
+	// Oldest is the name of the resource that describes the mesh, empty when there is none.
+	Oldest string
+	// Version is the tag of Istio in the manager.
+	Version string
+	// Size is that of the cluster.
+	Size kyma.Size
+	// Packages are those that are wanted, Departing those that are not any more, and Blocked
+	// is what keeps these from going.
+	Packages  []FrontPackage
+	Departing []v1alpha1.Package
+	Blocked   error
+	// Err is what kept something from being observed, rendered or published. Unrendered says
+	// that it is what the resource asks for.
+	Err        error
+	Unrendered bool
+	// Restarts are those of workloads.
+	Restarts KymaRestarts
+	// Filters are EnvoyFilters of users that configure the ingress gateway, such as
+	// istio-system/a. FiltersErr is why they could not be looked for.
+	Filters    []string
+	FiltersErr error
+	// Now is the time.
+	Now metav1.Time
+}
+
+// KymaRestarts are restarts of workloads that run an outdated proxy.
+type KymaRestarts struct {
+	// Known says that they were looked at.
+	Known bool
+	// Pending is how many workloads are still to be restarted.
+	Pending int
+	// Failed are workloads that do not come up, and Manual those that only a person can
+	// restart, such as shop/Job/a. Both may be the first of more.
+	Failed, Manual []string
+	// GatewayErr is why the ingress gateway cannot be restarted.
+	GatewayErr error
+}
+
+// verdict is a state, and what the condition Ready says of it.
+type verdict struct {
+	state   v1alpha2.State
+	value   metav1.ConditionStatus
+	reason  string
+	message string
+}
+
+// SetKyma sets the status of an Istio resource. Ready is True only while the newest spec is
+// rolled out and works; the description is what keeps the state from being Ready.
+func SetKyma(istio *v1alpha2.Istio, s KymaState) {
+	var conditions []metav1.Condition
+	if istio.Status.Conditions != nil {
+		conditions = slices.Clone(*istio.Status.Conditions)
+	}
+	v := kymaVerdict(istio, s)
+	set := func(c metav1.Condition) { setAll(istio.Generation, s.Now, &conditions, c) }
+	set(condition(v1alpha2.ConditionReady, v.value, v.reason, v.message))
+	if istio.Name == s.Oldest && istio.DeletionTimestamp.IsZero() && istio.Namespace == v1alpha2.Namespace {
+		if c, known := kymaRestarts(s.Restarts); known {
+			set(c)
+		}
+		set(kymaFilters(s))
+	} else {
+		meta.RemoveStatusCondition(&conditions, v1alpha2.ConditionProxySidecarRestartSucceeded)
+		meta.RemoveStatusCondition(&conditions, v1alpha2.ConditionIngressTargetingUserResourceFound)
+	}
+	istio.Status.State = v.state
+	istio.Status.Conditions = &conditions
+	istio.Status.Description = ""
+	if v.state != v1alpha2.StateReady {
+		istio.Status.Description = bound(v.message, conditionMessageLimit)
+	}
+}
+
+// kymaVerdict decides in the order in which one thing keeps the next from being told.
+func kymaVerdict(istio *v1alpha2.Istio, s KymaState) verdict {
+	no := metav1.ConditionFalse
+	switch {
+	case !istio.DeletionTimestamp.IsZero():
+		return kymaDeparture(s)
+	case istio.Namespace != v1alpha2.Namespace:
+		return verdict{v1alpha2.StateError, no, v1alpha2.ReasonReconcileFailed,
+			fmt.Sprintf("an Istio resource works in namespace %s only: create it there, and delete this one", v1alpha2.Namespace)}
+	case s.Oldest == "":
+		return verdict{v1alpha2.StateWarning, no, v1alpha2.ReasonOldestCRNotFound, "which Istio resource describes the mesh could not be found out"}
+	case istio.Name != s.Oldest:
+		return verdict{v1alpha2.StateError, no, v1alpha2.ReasonOlderCRExists,
+			fmt.Sprintf("Istio resource %s is older and describes the mesh: this one takes its place when that is deleted", s.Oldest)}
+	case s.Err != nil:
+		return kymaError(s)
+	}
+	for i := range s.Packages {
+		if v, done := kymaPackage(&s.Packages[i]); !done {
+			return v
+		}
+	}
+	return kymaRunning(s)
+}
+
+// kymaError tells what cannot be done.
+func kymaError(s KymaState) verdict {
+	v := verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, s.Err.Error()}
+	if s.Unrendered {
+		v.reason = v1alpha2.ReasonIstioCustomResourceMisconfigured
+		v.message += "; what was rolled out before stays as it is"
+	}
+	if invalid, ok := errors.AsType[*kyma.ValidationError](s.Err); ok {
+		v.reason = v1alpha2.ReasonValidationFailed
+		if invalid.Warn {
+			v.state = v1alpha2.StateWarning
+		}
+	}
+	return v
+}
+
+// kymaDeparture tells how a resource goes that is being deleted.
+func kymaDeparture(s KymaState) verdict {
+	switch {
+	case s.Oldest != "":
+		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallNotNeeded, fmt.Sprintf("Istio resource %s takes the place of this one", s.Oldest)}
+	case s.Blocked != nil:
+		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonIstioCustomResourcesDangling, "Istio is not taken away: " + s.Blocked.Error()}
+	case s.Err != nil:
+		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallUninstallFailed, s.Err.Error()}
+	case len(s.Departing) == 0:
+		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioUninstallSucceeded, "nothing of Istio is left to be taken away"}
+	}
+	pkg := &s.Departing[0]
+	for i := range s.Departing {
+		if s.Departing[i].Name == kyma.PackageIstio {
+			pkg = &s.Departing[i]
+		}
+	}
+	message := "Istio is being taken away"
+	progressing := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionProgressing)
+	if progressing != nil && progressing.Reason == v1alpha1.ReasonTeardownStuck {
+		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallUninstallFailed, message + ", and does not get on: " + progressing.Message}
+	}
+	if progressing != nil && progressing.Reason == v1alpha1.ReasonTearingDown {
+		message += ": " + progressing.Message
+	}
+	return verdict{v1alpha2.StateDeleting, metav1.ConditionUnknown, v1alpha2.ReasonReconcileUnknown, message}
+}
+
+// kymaStuck are the reasons of Progressing that say that a rollout does not go on by itself,
+// or not soon.
+var kymaStuck = []string{
+	v1alpha1.ReasonObjectCollisions, v1alpha1.ReasonRolloutError, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonContentUnavailable,
+	v1alpha1.ReasonProgressDeadlineExceeded, v1alpha1.ReasonPreflightFailed, v1alpha1.ReasonPermissionDenied,
+}
+
+// kymaPackage says where a package stands, and whether it is where it should be.
+func kymaPackage(p *FrontPackage) (v verdict, done bool) {
+	processing := func(format string, args ...any) (verdict, bool) {
+		return verdict{v1alpha2.StateProcessing, metav1.ConditionUnknown, v1alpha2.ReasonReconcileUnknown, fmt.Sprintf(format, args...)}, false
+	}
+	if p.Held != "" {
+		if p.Name != kyma.PackageIstio {
+			return verdict{}, true // what is in place is newer, and serves
+		}
+		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonIstioVersionUpdateNotAllowed, "Istio version update is not allowed: " + p.Held}, false
+	}
+	if p.Package == nil || p.Target == nil {
+		return processing("package %s is about to be installed", p.Name)
+	}
+	current := p.Package.Status
+	doing, ready := meta.FindStatusCondition(current.Conditions, v1alpha1.ConditionProgressing), meta.FindStatusCondition(current.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case p.Waiting != "":
+		return processing("package %s waits for package %s", p.Name, p.Waiting)
+	case current.TargetRevision != p.Target.Spec.Revision || doing == nil || ready == nil:
+		return processing("revision %d of package %s is about to be rolled out", p.Target.Spec.Revision, p.Name)
+	case ready.Status == metav1.ConditionTrue && (p.Need == history.NeedRejected || p.Need == history.NeedPinned):
+		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed,
+			fmt.Sprintf("package %s was rolled back, which keeps out what the Istio resource asks for now: change its spec, or remove the rollback", p.Name)}, false
+	case ready.Status == metav1.ConditionTrue:
+		return verdict{}, true
+	case slices.Contains(kymaStuck, doing.Reason):
+		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallUninstallFailed,
+			fmt.Sprintf("package %s cannot be rolled out: %s", p.Name, doing.Message)}, false
+	case doing.Reason == v1alpha1.ReasonPaused || doing.Reason == v1alpha1.ReasonAwaitingApproval:
+		return verdict{v1alpha2.StateWarning, metav1.ConditionUnknown, v1alpha2.ReasonReconcileUnknown, fmt.Sprintf("package %s: %s", p.Name, doing.Message)}, false
+	}
+	return processing("package %s: %s", p.Name, ready.Message)
+}
+
+// kymaRunning tells of a mesh that runs, and of what a person should see to.
+func kymaRunning(s KymaState) verdict {
+	ready := verdict{v1alpha2.StateReady, metav1.ConditionTrue, v1alpha2.ReasonReconcileSucceeded,
+		fmt.Sprintf("Istio %s runs, with the defaults for a cluster of size %s", s.Version, s.Size)}
+	switch r := s.Restarts; {
+	case s.FiltersErr != nil:
+		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, kymaFilters(s).Message}
+	case r.GatewayErr != nil:
+		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonIngressGatewayRestartFailed, "the ingress gateway cannot be restarted: " + r.GatewayErr.Error()}
+	case len(s.Filters) > 0:
+		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, kymaFilters(s).Message}
+	case len(r.Failed)+len(r.Manual) > 0:
+		c, _ := kymaRestarts(r)
+		ready.state, ready.message = v1alpha2.StateWarning, ready.message+"; "+c.Message
+	}
+	return ready
+}
+
+// kymaRestarts is the condition about proxies.
+func kymaRestarts(r KymaRestarts) (c metav1.Condition, known bool) {
+	const kind = v1alpha2.ConditionProxySidecarRestartSucceeded
+	switch {
+	case !r.Known:
+		return c, false
+	case len(r.Failed) > 0:
+		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartFailed,
+			fmt.Sprintf("restarts have stopped, as these do not come up: %s", strings.Join(r.Failed, ", "))), true
+	case r.Pending > 0:
+		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartPartiallySucceeded,
+			fmt.Sprintf("%d workloads are still to be restarted for their proxies", r.Pending)), true
+	case len(r.Manual) > 0:
+		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarManualRestartRequired,
+			fmt.Sprintf("these run an outdated proxy, and have to be restarted by hand: %s", strings.Join(r.Manual, ", "))), true
+	}
+	return condition(kind, metav1.ConditionTrue, v1alpha2.ReasonProxySidecarRestartSucceeded, "no workload runs an outdated proxy"), true
+}
+
+// kymaFilters is the condition about EnvoyFilters of users.
+func kymaFilters(s KymaState) metav1.Condition {
+	const kind = v1alpha2.ConditionIngressTargetingUserResourceFound
+	switch {
+	case s.FiltersErr != nil:
+		return condition(kind, metav1.ConditionUnknown, v1alpha2.ReasonIngressTargetingUserResourceDetectionFailed, "EnvoyFilters could not be looked for: "+s.FiltersErr.Error())
+	case len(s.Filters) > 0:
+		return condition(kind, metav1.ConditionTrue, v1alpha2.ReasonIngressTargetingUserResourceFound,
+			fmt.Sprintf("EnvoyFilters of users configure the ingress gateway, which the next version of Istio may not understand: %s", strings.Join(s.Filters, ", ")))
+	}
+	return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonIngressTargetingUserResourceNotFound, "no EnvoyFilter of a user configures the ingress gateway")
+}

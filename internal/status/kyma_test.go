@@ -1,0 +1,201 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/render/kyma"
+	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/statustest"
+)
+
+var kymaNow = metav1.NewTime(time.Date(2026, 6, 30, 12, 0, 0, 0, time.UTC))
+
+func kymaIstio(change func(*v1alpha2.Istio)) *v1alpha2.Istio {
+	istio := &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha2.Namespace, Name: "default", Generation: 4}}
+	if change != nil {
+		change(istio)
+	}
+	return istio
+}
+
+// kymaAt is a package whose revision 2 is rolled out as far as the conditions say.
+func kymaAt(name, progressing, ready, message string) status.FrontPackage {
+	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	pkg.Status.TargetRevision = 2
+	pkg.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionProgressing, Reason: progressing, Message: message},
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionStatus(ready), Message: message},
+	}
+	return status.FrontPackage{Name: name, Package: pkg, Target: &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 2}}}
+}
+
+func kymaDone(name string) status.FrontPackage {
+	return kymaAt(name, v1alpha1.ReasonRolledOut, "True", "rolled out")
+}
+
+func going(name, reason string) v1alpha1.Package {
+	pkg := v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	pkg.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Reason: reason, Message: "waits for Deployment istiod"}}
+	return pkg
+}
+
+func TestSetKyma(t *testing.T) {
+	const crds, mesh = kyma.PackageCRDs, kyma.PackageIstio
+	deleting := func(istio *v1alpha2.Istio) { istio.DeletionTimestamp = &kymaNow }
+	done := []status.FrontPackage{kymaDone(crds), kymaDone(mesh)}
+	with := func(p status.FrontPackage) []status.FrontPackage { return []status.FrontPackage{kymaDone(crds), p} }
+	rejected := kymaDone(mesh)
+	rejected.Need = history.NeedRejected
+	behind := kymaDone(mesh)
+	behind.Target = &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 3}}
+	waiting := status.FrontPackage{Name: mesh, Waiting: crds, Package: kymaDone(mesh).Package, Target: kymaDone(mesh).Target}
+	blocked := kyma.Blocking([]kyma.CustomResource{{Kind: "VirtualService", Namespace: "shop", Name: "web"}})
+	cases := map[string]struct {
+		reason string
+		change func(*v1alpha2.Istio)
+		state  status.KymaState
+		want   v1alpha2.State
+		ready  string
+		says   []string
+	}{
+		"Ready": {reason: "everything runs", state: status.KymaState{Oldest: "default", Packages: done}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded", says: []string{"1.31.0", "Production"}},
+		"About": {reason: "nothing is there yet", state: status.KymaState{Oldest: "default", Packages: []status.FrontPackage{{Name: crds}, {Name: mesh}}}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{crds}},
+		"RollingOut": {
+			reason: "until the probes hold; the object is named",
+			state:  status.KymaState{Oldest: "default", Packages: with(kymaAt(mesh, v1alpha1.ReasonRollingOut, "False", "Deployment istiod: 0 of 3 replicas, pod istiod-1 has ImagePullBackOff"))},
+			want:   v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{"Deployment istiod", "pod istiod-1"},
+		},
+		"Waiting":  {reason: "the CRDs come first", state: status.KymaState{Oldest: "default", Packages: with(waiting)}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{crds}},
+		"Behind":   {reason: "the package's status is of the revision before", state: status.KymaState{Oldest: "default", Packages: with(behind)}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{"revision 3"}},
+		"Deadline": {reason: "it does not get on", state: status.KymaState{Oldest: "default", Packages: with(kymaAt(mesh, v1alpha1.ReasonProgressDeadlineExceeded, "False", "Deployment istiod"))}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{"Deployment istiod"}},
+		"CRDsFail": {reason: "the first that is not there counts", state: status.KymaState{Oldest: "default", Packages: []status.FrontPackage{kymaAt(crds, v1alpha1.ReasonObjectCollisions, "False", "somebody's"), kymaDone(mesh)}}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{crds, "somebody's"}},
+		"Paused":   {reason: "a person has to go on", state: status.KymaState{Oldest: "default", Packages: with(kymaAt(mesh, v1alpha1.ReasonPaused, "False", "paused by ann"))}, want: v1alpha2.StateWarning, ready: "Unknown/ReconcileUnknown", says: []string{"ann"}},
+		"Rejected": {reason: "what is asked for is not what runs", state: status.KymaState{Oldest: "default", Packages: with(rejected)}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"rolled back"}},
+		"Held": {
+			reason: "the version gate", want: v1alpha2.StateWarning, ready: "False/IstioVersionUpdateNotAllowed", says: []string{"Istio version update is not allowed", "both versions"},
+			state: status.KymaState{Oldest: "default", Packages: []status.FrontPackage{{Name: crds, Held: "both versions"}, {Name: mesh, Held: "both versions"}}},
+		},
+		"NewerCRDs": {reason: "CRDs that are newer serve", state: status.KymaState{Oldest: "default", Packages: []status.FrontPackage{{Name: crds, Held: "never back"}, kymaDone(mesh)}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
+		"Invalid": {
+			reason: "the field is named, and harm is told from none", want: v1alpha2.StateWarning, ready: "False/ValidationFailed", says: []string{"spec.a"},
+			state: status.KymaState{Oldest: "default", Err: &kyma.ValidationError{Field: "spec.a", Problem: "is wrong", Warn: true}, Unrendered: true},
+		},
+		"InvalidHarm":   {reason: "and is an error else", state: status.KymaState{Oldest: "default", Err: &kyma.ValidationError{Field: "spec.a", Problem: "is wrong"}, Unrendered: true}, want: v1alpha2.StateError, ready: "False/ValidationFailed"},
+		"Misconfigured": {reason: "what cannot be rendered", state: status.KymaState{Oldest: "default", Err: errors.New("no chart"), Unrendered: true}, want: v1alpha2.StateError, ready: "False/IstioCustomResourceMisconfigured", says: []string{"stays as it is"}},
+		"NotObserved":   {reason: "the cluster cannot be asked", state: status.KymaState{Oldest: "default", Err: errors.New("listing nodes: refused")}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"listing nodes"}},
+		"Older":         {reason: "one describes the mesh", state: status.KymaState{Oldest: "first", Packages: done}, want: v1alpha2.StateError, ready: "False/OlderCRExists", says: []string{"first"}},
+		"OlderInvalid":  {reason: "who is the older is looked at first", state: status.KymaState{Oldest: "first", Err: errors.New("of the other")}, want: v1alpha2.StateError, ready: "False/OlderCRExists"},
+		"Namespace":     {reason: "in one namespace only", change: func(istio *v1alpha2.Istio) { istio.Namespace = "default" }, state: status.KymaState{Oldest: "default", Packages: done}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"kyma-system"}},
+		"NoOldest":      {reason: "nobody knows", want: v1alpha2.StateWarning, ready: "False/OldestCRNotFound"},
+		"Blocked": {
+			reason: "custom resources of users", change: deleting, want: v1alpha2.StateWarning, ready: "False/IstioCustomResourcesDangling", says: []string{"1 VirtualService", "shop/web"},
+			state: status.KymaState{Departing: []v1alpha1.Package{going(mesh, "")}, Blocked: blocked},
+		},
+		"Deleting":  {reason: "it is going", change: deleting, state: status.KymaState{Departing: []v1alpha1.Package{going(crds, ""), going(mesh, v1alpha1.ReasonTearingDown)}}, want: v1alpha2.StateDeleting, ready: "Unknown/ReconcileUnknown", says: []string{"waits for"}},
+		"Stuck":     {reason: "it does not go", change: deleting, state: status.KymaState{Departing: []v1alpha1.Package{going(mesh, v1alpha1.ReasonTeardownStuck)}}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{"waits for"}},
+		"Gone":      {reason: "all is gone", change: deleting, want: v1alpha2.StateDeleting, ready: "False/IstioUninstallSucceeded"},
+		"HandedOn":  {reason: "another takes over, nothing goes", change: deleting, state: status.KymaState{Oldest: "next", Packages: done}, want: v1alpha2.StateDeleting, ready: "False/IstioInstallNotNeeded", says: []string{"next"}},
+		"GoneError": {reason: "what cannot be asked", change: deleting, state: status.KymaState{Err: errors.New("listing Gateways: refused")}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed"},
+		"Manual": {
+			reason: "the mesh is ready, a person has to see to something", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"shop/Job/a"},
+			state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Manual: []string{"shop/Job/a"}}},
+		},
+		"Restarting": {reason: "sidecars do not take away Ready", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 3}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
+		"Gateway":    {reason: "the gateway counts", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, GatewayErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/IngressGatewayRestartFailed"},
+		"Filter":     {reason: "an EnvoyFilter of a user", state: status.KymaState{Oldest: "default", Packages: done, Filters: []string{"istio-system/x"}}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"istio-system/x"}},
+		"NoFilters":  {reason: "they cannot be looked for", state: status.KymaState{Oldest: "default", Packages: done, FiltersErr: errors.New("refused")}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"refused"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			istio := kymaIstio(tc.change)
+			tc.state.Version, tc.state.Size, tc.state.Now = "1.31.0-distroless", kyma.Production, kymaNow
+			status.SetKyma(istio, tc.state)
+			statustest.Conditions(t, istio.Generation, *istio.Status.Conditions, v1alpha2.ConditionReady)
+			ready := (*istio.Status.Conditions)[0]
+			if got := string(ready.Status) + "/" + ready.Reason; istio.Status.State != tc.want || got != tc.ready {
+				t.Fatalf("%s: got %s, Ready %s: %s", tc.reason, istio.Status.State, got, ready.Message)
+			}
+			if (istio.Status.Description == "") != (tc.want == v1alpha2.StateReady) {
+				t.Errorf("%s: the description is %q", tc.reason, istio.Status.Description)
+			}
+			for _, want := range tc.says {
+				if !strings.Contains(ready.Message, want) {
+					t.Errorf("%s: %q does not say %s", tc.reason, ready.Message, want)
+				}
+			}
+			before := istio.DeepCopy()
+			tc.state.Now = metav1.NewTime(kymaNow.Add(time.Minute))
+			status.SetKyma(istio, tc.state)
+			stableKyma(t, before, istio)
+		})
+	}
+}
+
+// stableKyma checks that the same state a minute later leaves the status as it is.
+func stableKyma(t *testing.T, before, after *v1alpha2.Istio) {
+	t.Helper()
+	a, b := *before.Status.Conditions, *after.Status.Conditions
+	if len(a) != len(b) || before.Status.Description != after.Status.Description {
+		t.Fatalf("the status changes with time: %+v, then %+v", before.Status, after.Status)
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			t.Errorf("the condition changes with time: %+v, then %+v", a[i], b[i])
+		}
+	}
+}
+
+// Each row of the conditions besides Ready.
+func TestSetKyma_Further(t *testing.T) {
+	done := []status.FrontPackage{kymaDone(kyma.PackageCRDs), kymaDone(kyma.PackageIstio)}
+	cases := map[string]struct {
+		state status.KymaState
+		kind  string
+		want  string
+	}{
+		"Restarted":   {state: status.KymaState{Restarts: status.KymaRestarts{Known: true}}, kind: v1alpha2.ConditionProxySidecarRestartSucceeded, want: "True/ProxySidecarRestartSucceeded"},
+		"Restarting":  {state: status.KymaState{Restarts: status.KymaRestarts{Known: true, Pending: 7, Manual: []string{"a"}}}, kind: v1alpha2.ConditionProxySidecarRestartSucceeded, want: "False/ProxySidecarRestartPartiallySucceeded"},
+		"Failed":      {state: status.KymaState{Restarts: status.KymaRestarts{Known: true, Failed: []string{"a"}, Pending: 7}}, kind: v1alpha2.ConditionProxySidecarRestartSucceeded, want: "False/ProxySidecarRestartFailed"},
+		"Manual":      {state: status.KymaState{Restarts: status.KymaRestarts{Known: true, Manual: []string{"a"}}}, kind: v1alpha2.ConditionProxySidecarRestartSucceeded, want: "False/ProxySidecarManualRestartRequired"},
+		"NotYet":      {state: status.KymaState{}, kind: v1alpha2.ConditionProxySidecarRestartSucceeded, want: ""},
+		"Filter":      {state: status.KymaState{Filters: []string{"a/b"}}, kind: v1alpha2.ConditionIngressTargetingUserResourceFound, want: "True/IngressTargetingUserResourceFound"},
+		"NoFilter":    {state: status.KymaState{}, kind: v1alpha2.ConditionIngressTargetingUserResourceFound, want: "False/IngressTargetingUserResourceNotFound"},
+		"FilterError": {state: status.KymaState{FiltersErr: errors.New("x")}, kind: v1alpha2.ConditionIngressTargetingUserResourceFound, want: "Unknown/IngressTargetingUserResourceDetectionFailed"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			istio := kymaIstio(nil)
+			tc.state.Oldest, tc.state.Packages, tc.state.Now = "default", done, kymaNow
+			status.SetKyma(istio, tc.state)
+			got := ""
+			for _, c := range *istio.Status.Conditions {
+				if c.Type == tc.kind {
+					got = string(c.Status) + "/" + c.Reason
+				}
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			if got != "" {
+				statustest.Conditions(t, istio.Generation, *istio.Status.Conditions, tc.kind)
+			}
+			// One that is not the oldest any more says nothing of the mesh.
+			tc.state.Oldest = "other"
+			status.SetKyma(istio, tc.state)
+			if n := len(*istio.Status.Conditions); n != 1 {
+				t.Errorf("a resource that does not describe the mesh has %d conditions", n)
+			}
+		})
+	}
+}
