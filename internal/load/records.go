@@ -4,6 +4,8 @@
 package load
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -33,4 +35,23 @@ func Records(status v1alpha1.RevisionStatus) map[revisions.ObjectID]revisions.Re
 		records[id] = record
 	}
 	return records
+}
+
+// Holds says whether a status says the same as the records, so that [Records] would
+// give them again.
+func Holds(status v1alpha1.RevisionStatus, records map[revisions.ObjectID]revisions.Record) bool {
+	if len(status.Interference) > 0 || len(status.Inventory) != len(records) {
+		return false // fights are few, and not worth a comparison
+	}
+	for i := range status.Inventory {
+		entry := &status.Inventory[i]
+		record, known := records[ID(entry.ObjectReference)]
+		heldSince := record.HeldSince.IsZero() && entry.HeldSince == nil || entry.HeldSince != nil && record.HeldSince.Equal(entry.HeldSince.Time)
+		if !known || record.Contest != nil || !heldSince ||
+			string(record.UID) != entry.UID || string(record.Action) != entry.Action ||
+			record.Content != entry.Content || record.Fields != entry.Fields || !slices.Equal(record.Yielded, entry.Yielded) {
+			return false
+		}
+	}
+	return true
 }

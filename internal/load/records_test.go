@@ -44,6 +44,47 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+// A status holds records when it would give the same again.
+func TestHolds(t *testing.T) {
+	status := func(entry v1alpha1.InventoryEntry) v1alpha1.RevisionStatus {
+		entry.Kind, entry.Name, entry.UID, entry.Action, entry.Content, entry.Fields = "ConfigMap", "a", "u", "Created", "c", "f"
+		return v1alpha1.RevisionStatus{Inventory: []v1alpha1.InventoryEntry{entry}}
+	}
+	at := metav1.Unix(100, 0)
+	tests := map[string]struct {
+		reason string
+		status v1alpha1.RevisionStatus
+		change func(record *revisions.Record)
+		want   bool
+	}{
+		"Same":      {"everything is on record", status(v1alpha1.InventoryEntry{}), func(*revisions.Record) {}, true},
+		"SameTime":  {"times are compared by what they mean", status(v1alpha1.InventoryEntry{HeldSince: &at}), func(r *revisions.Record) { r.HeldSince = at.UTC() }, true},
+		"UID":       {"another object", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.UID = "v" }, false},
+		"Action":    {"what was done first", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Action = revisions.ActionAdopted }, false},
+		"Content":   {"other content was applied", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Content = "d" }, false},
+		"Fields":    {"our fields are others", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Fields = "g" }, false},
+		"Yielded":   {"a field is left to somebody", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Yielded = []string{".spec"} }, false},
+		"Contest":   {"somebody fights", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Contest = &revisions.Contest{} }, false},
+		"Holding":   {"a probe holds now", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.HeldSince = at.Time }, false},
+		"NoLonger":  {"a probe no longer holds", status(v1alpha1.InventoryEntry{HeldSince: &at}), func(*revisions.Record) {}, false},
+		"Finer":     {"a status has whole seconds", status(v1alpha1.InventoryEntry{HeldSince: &at}), func(r *revisions.Record) { r.HeldSince = at.Add(time.Millisecond) }, false},
+		"NoRecords": {"the status tells of more", status(v1alpha1.InventoryEntry{}), nil, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			records := map[revisions.ObjectID]revisions.Record{}
+			if tc.change != nil {
+				record := revisions.Record{UID: "u", Action: revisions.ActionCreated, Content: "c", Fields: "f"}
+				tc.change(&record)
+				records[ID(tc.status.Inventory[0].ObjectReference)] = record
+			}
+			if got := Holds(tc.status, records); got != tc.want {
+				t.Errorf("%s: the status holds the records: %t", tc.reason, got)
+			}
+		})
+	}
+}
+
 func TestRevision_UnmanagedAndReplaced(t *testing.T) {
 	spec := v1alpha1.Object{UnmanagedFields: []string{".spec.replicas", ".spec.template.spec.containers[name=main].image"}, OnImmutableChange: v1alpha1.ImmutableReplace}
 	object, err := loadOne(t, deployment(), spec, v1alpha1.Phase{}, nil)

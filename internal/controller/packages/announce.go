@@ -77,7 +77,10 @@ func (w *Worker) announce(p *pass, before states) {
 }
 
 // wrote tells what the loop has written into the status of a package.
-func (w *Worker) wrote(before, after *v1alpha1.Package) { w.tell(events.ForPackage(before, after)) }
+func (w *Worker) wrote(before, after *v1alpha1.Package) {
+	w.memory.of(after).toldPackage = w.Now()
+	w.tell(events.ForPackage(before, after))
+}
 
 // leaving tells where the teardown of a package stands.
 func (w *Worker) leaving(pkg *v1alpha1.Package, result revisions.TeardownResult) {

@@ -120,10 +120,8 @@ func (l *line) restart() {
 		Create: l.created, Patch: l.patched, Delete: l.deleted, SubResourcePatch: l.statusPatched, List: l.listed,
 	})
 	contents := &store.Contents{Client: api, Live: l.api, Namespace: "strata-system", Now: func() time.Time { return l.now }}
-	l.loop = &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{
-		Client: api,
-		Worker: &Worker{Client: api, Live: l.api, Contents: contents, Identities: l, Watches: l, Now: func() time.Time { return l.now }},
-	}
+	worker := &Worker{Client: api, Live: l.api, Contents: contents, Identities: l, Watches: l, Now: func() time.Time { return l.now }}
+	l.loop = &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: api, Worker: worker, Wrote: worker.wrote}
 }
 
 // write notes a write of the loop, or says why it is refused.

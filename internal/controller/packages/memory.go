@@ -39,11 +39,15 @@ type memory struct {
 	digests map[types.UID]string
 	// checked is what was found before the first write of the target's content.
 	checked checked
-	// records are newer than what the status holds.
+	// records are newer than what the status holds; where it holds them there are none.
 	records map[types.UID]map[revisions.ObjectID]revisions.Record
 	// firstSeen and wrote space the writes of a status that only tells of progress.
 	firstSeen map[types.UID]time.Time
 	wrote     map[types.UID]time.Time
+	// toldPackage is when the status of the package was written last.
+	toldPackage time.Time
+	// unwritten are statuses of revisions that wait for more to tell.
+	unwritten map[types.UID]v1alpha1.RevisionStatus
 	// leaving is since when archived revisions are being torn down.
 	leaving map[types.UID]time.Time
 	// looks are what is known of the pods of workloads that hang.
@@ -112,6 +116,7 @@ func (m *memories) of(pkg *v1alpha1.Package) *memory {
 		known = &memory{
 			loaded: map[types.UID]held{}, records: map[types.UID]map[revisions.ObjectID]revisions.Record{},
 			content: map[types.UID]identities{}, digests: map[types.UID]string{}, firstSeen: map[types.UID]time.Time{}, wrote: map[types.UID]time.Time{}, leaving: map[types.UID]time.Time{},
+			unwritten: map[types.UID]v1alpha1.RevisionStatus{},
 		}
 		if m.packages == nil {
 			m.packages = map[types.UID]*memory{}
@@ -157,5 +162,6 @@ func (m *memory) forgetOthers(all []v1alpha1.Revision) {
 	maps.DeleteFunc(m.records, func(uid types.UID, _ map[revisions.ObjectID]revisions.Record) bool { return !standing[uid] })
 	maps.DeleteFunc(m.firstSeen, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
 	maps.DeleteFunc(m.leaving, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
+	maps.DeleteFunc(m.unwritten, func(uid types.UID, _ v1alpha1.RevisionStatus) bool { return !standing[uid] })
 	maps.DeleteFunc(m.wrote, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
 }

@@ -7,14 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
 )
 
@@ -22,78 +25,146 @@ const (
 	// settle is how long a status that tells of a phase's progress may wait for more
 	// of it, so that a quick rollout costs few writes.
 	settle = time.Second
-	// detailSettle is the same for a status in which only details have changed.
+	// detailSettle is the same for a status in which only details have changed, and for
+	// the first one of a revision.
 	detailSettle = 5 * time.Second
 )
 
 // persist writes the statuses of the active revisions, or holds them back for a
 // moment when they tell of nothing but progress. On return the line has the new
-// statuses.
+// statuses, also those that are held back.
 func (w *Worker) persist(ctx context.Context, p *pass, known *memory) (loop.Outcome, error) {
-	target := p.line.Target
-	if target == nil {
+	onRecord := p.line.Target
+	if onRecord == nil {
 		// Whoever has just made the package is about to make a revision.
 		wait := max(2*settle-w.Now().Sub(p.pkg.CreationTimestamp.Time), 0)
 		return loop.Outcome{Hold: wait > 0, After: wait}, nil
 	}
-	next := status.ForTarget(target, p.observation())
-	if wait := w.hold(target, next, known); wait > 0 {
-		return loop.Outcome{Hold: true, After: wait}, nil
-	}
+	// Times of a status count from when they were noted first, not from when they were written.
+	p.line.Target = known.latest(onRecord)
+	next := status.ForTarget(p.line.Target, p.observation())
+	wait := w.hold(onRecord, next, known)
 	var errs []error
-	written, err := w.writeStatus(ctx, target, next, known)
-	p.line.Target = written
-	errs = append(errs, err)
+	if wait > 0 {
+		p.line.Target = known.withhold(onRecord, next)
+	} else {
+		written, err := w.writeStatus(ctx, onRecord, next, known)
+		p.line.Target = written
+		errs = append(errs, err)
+	}
+	errs = append(errs, w.persistWaiting(ctx, p, known), w.persistServing(ctx, p, wait > 0, known))
+	if wait == 0 {
+		return loop.Outcome{}, errors.Join(errs...)
+	}
+	brief := w.holdPackage(p, known)
+	return loop.Outcome{Hold: brief > 0, After: soonest(brief, wait)}, errors.Join(errs...)
+}
+
+// persistWaiting writes the statuses of the revisions that are withheld.
+func (w *Worker) persistWaiting(ctx context.Context, p *pass, known *memory) error {
+	var errs []error
 	for i, revision := range p.line.Waiting {
 		if i > 0 && !known.hasPlaced(revision) {
 			continue // it is archived in this pass
 		}
-		next := status.ForWaiting(revision, w.withheld(ctx, p.pkg, p.line, revision, known), target.Spec.Revision, p.now)
+		next := status.ForWaiting(revision, w.withheld(ctx, p.pkg, p.line, revision, known), p.line.Target.Spec.Revision, p.now)
 		written, err := w.writeStatus(ctx, revision, next, known)
 		p.line.Waiting[i] = written
 		errs = append(errs, err)
 	}
+	return errors.Join(errs...)
+}
+
+// persistServing writes the statuses of the older active revisions. While the target is
+// rolled out they wait as its own does, unless their health has changed.
+func (w *Worker) persistServing(ctx context.Context, p *pass, isHeld bool, known *memory) error {
+	var errs []error
+	archives := !p.isPaused && p.isTargetKnown()
 	for i, revision := range p.line.Serving {
-		if !p.isPaused && p.isTargetKnown() && !history.Succeeded(revision) && !known.hasPlaced(revision) {
+		if archives && (history.Succeeded(p.line.Target) || !history.Succeeded(revision) && !known.hasPlaced(revision)) {
 			continue // it is archived in this pass
 		}
 		next := status.ForServing(revision, p.serving[i], p.result.Serving[i], p.result.Serves, p.unloaded[revision.Spec.Revision], p.now)
+		if isUnderWay(p.line.Target.Status) && (isHeld && sameHealth(revision.Status, next) || sameButForWords(revision.Status, next)) {
+			continue
+		}
 		written, err := w.writeStatus(ctx, revision, next, known)
 		p.line.Serving[i] = written
 		errs = append(errs, err)
 	}
-	return loop.Outcome{}, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
-// hold says how long a status may wait. What ends a rollout, or stops it, is
-// never held back.
-func (w *Worker) hold(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, known *memory) time.Duration {
-	if equality.Semantic.DeepEqual(revision.Status, next) {
-		return 0
-	}
-	now := w.Now()
-	since, wrote := known.wrote[revision.UID]
-	if !wrote {
-		if known.firstSeen[revision.UID].IsZero() {
-			known.firstSeen[revision.UID] = now
-		}
-		since = known.firstSeen[revision.UID]
-	}
-	progressing := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing)
-	if progressing == nil || progressing.Reason != v1alpha1.ReasonRollingOut {
+// hold says how long the status of the target may wait. What ends a rollout, or stops
+// it, is never held back. That a rollout has begun is told by the package; the revision,
+// which has nothing to say yet, tells it with the first details.
+func (w *Worker) hold(onRecord *v1alpha1.Revision, next v1alpha1.RevisionStatus, known *memory) time.Duration {
+	if equality.Semantic.DeepEqual(onRecord.Status, next) || !isUnderWay(next) {
 		return 0
 	}
 	patience := settle
-	if revision.Status.Phase == next.Phase {
+	if len(onRecord.Status.Conditions) == 0 || isUnderWay(onRecord.Status) && onRecord.Status.Phase == next.Phase {
 		patience = detailSettle
 	}
-	return max(patience-now.Sub(since), 0)
+	return max(patience-w.Now().Sub(w.told(onRecord, known)), 0)
+}
+
+// holdPackage is the same for the status of the package, which tells of the rollout
+// while the target's own status waits.
+func (w *Worker) holdPackage(p *pass, known *memory) time.Duration {
+	before, target := p.pkg.Status, p.line.Target
+	c := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionProgressing)
+	patience := settle
+	if c != nil && c.Reason == v1alpha1.ReasonRollingOut && before.TargetRevision == target.Spec.Revision && before.Phase == target.Status.Phase {
+		patience = detailSettle
+	}
+	since := w.told(target, known)
+	if known.toldPackage.After(since) {
+		since = known.toldPackage
+	}
+	return max(patience-w.Now().Sub(since), 0)
+}
+
+// told is when a revision's status was written last, or else when there was something
+// to write first.
+func (w *Worker) told(revision *v1alpha1.Revision, known *memory) time.Time {
+	if at, wrote := known.wrote[revision.UID]; wrote {
+		return at
+	}
+	if known.firstSeen[revision.UID].IsZero() {
+		known.firstSeen[revision.UID] = w.Now()
+	}
+	return known.firstSeen[revision.UID]
+}
+
+// isUnderWay says that a status tells of a rollout that goes on.
+func isUnderWay(s v1alpha1.RevisionStatus) bool {
+	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionProgressing)
+	return c != nil && c.Reason == v1alpha1.ReasonRollingOut
+}
+
+// sameHealth says whether two statuses differ in no condition, but for its words.
+func sameHealth(before, after v1alpha1.RevisionStatus) bool {
+	return slices.EqualFunc(before.Conditions, after.Conditions, func(a, b metav1.Condition) bool {
+		return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason
+	})
+}
+
+// sameButForWords says whether two statuses differ in nothing but the words of
+// conditions, which do not matter where all is well.
+func sameButForWords(before, after v1alpha1.RevisionStatus) bool {
+	if !sameHealth(before, after) || !meta.IsStatusConditionTrue(after.Conditions, v1alpha1.ConditionAvailable) {
+		return false
+	}
+	after.Conditions = before.Conditions
+	return equality.Semantic.DeepEqual(before, after)
 }
 
 // writeStatus writes a revision's status if it differs, and returns the revision
 // with it. The content is not sent and not touched.
 func (w *Worker) writeStatus(ctx context.Context, revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, known *memory) (*v1alpha1.Revision, error) {
 	if equality.Semantic.DeepEqual(revision.Status, next) {
+		known.onRecord(revision)
 		return revision, nil
 	}
 	before := &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta, Status: revision.Status}
@@ -103,7 +174,16 @@ func (w *Worker) writeStatus(ctx context.Context, revision *v1alpha1.Revision, n
 		return revision, fmt.Errorf("revision %d: %w", revision.Spec.Revision, err)
 	}
 	known.wrote[revision.UID] = w.Now()
+	known.onRecord(after)
 	return known.remember(revision, after), nil
+}
+
+// onRecord forgets what the status of a revision tells as well.
+func (m *memory) onRecord(revision *v1alpha1.Revision) {
+	delete(m.unwritten, revision.UID)
+	if load.Holds(revision.Status, m.records[revision.UID]) {
+		delete(m.records, revision.UID)
+	}
 }
 
 // remember keeps what a write has returned, with the content that the cache has.
@@ -112,4 +192,21 @@ func (m *memory) remember(revision, answer *v1alpha1.Revision) *v1alpha1.Revisio
 	written.Spec.LifecycleState = answer.Spec.LifecycleState
 	m.own.Wrote(written)
 	return written
+}
+
+// withhold keeps a status that is not written yet, and returns the revision with it.
+func (m *memory) withhold(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus) *v1alpha1.Revision {
+	m.unwritten[revision.UID] = next
+	return m.latest(revision)
+}
+
+// latest is a revision with the status that it is to have, which may not be written yet.
+func (m *memory) latest(revision *v1alpha1.Revision) *v1alpha1.Revision {
+	next, held := m.unwritten[revision.UID]
+	if !held {
+		return revision
+	}
+	told := *revision
+	told.Status = next
+	return &told
 }

@@ -181,46 +181,6 @@ func TestWorker_AnswersLost(t *testing.T) {
 	}
 }
 
-// Statuses that only tell of progress are spaced; those that end a rollout are not.
-func TestWorker_SpacesStatusWrites(t *testing.T) {
-	l := newLine(t, v1alpha1.PackageSpec{})
-	l.revise(1, phase(deployment("a", "v1")), phase(deployment("b", "v1"), deployment("c", "v1")))
-	result, err := l.pass()
-	writes, _ := l.since()
-	if err != nil || result.RequeueAfter != settle || len(writes) != 0 {
-		t.Errorf("first pass: error %v, again after %v, writes %v; a rollout that is quick needs no status in between", err, result.RequeueAfter, writes)
-	}
-	l.advance(settle)
-	if _, err = l.pass(); err != nil {
-		t.Fatal(err)
-	}
-	writes, _ = l.since()
-	want(t, "after a moment it is told", "writes", []string{"status web-1 RollingOut", "status web RollingOut"}, writes)
-
-	l.ready("a", true)
-	l.advance(100 * time.Millisecond)
-	result, _ = l.pass()
-	if writes, _ = l.since(); len(writes) != 0 || result.RequeueAfter != settle-100*time.Millisecond {
-		t.Errorf("another phase right after: writes %v, again after %v", writes, result.RequeueAfter)
-	}
-	l.advance(result.RequeueAfter)
-	_, _ = l.pass()
-	if writes, _ = l.since(); len(writes) != 2 {
-		t.Errorf("another phase after a moment: writes %v, want the two statuses", writes)
-	}
-	l.ready("b", true)
-	l.advance(2 * time.Second)
-	if result, _ = l.pass(); result.RequeueAfter != detailSettle-2*time.Second {
-		t.Errorf("a detail waits longer: again after %v", result.RequeueAfter)
-	}
-	l.ready("c", true)
-	if _, err = l.pass(); err != nil {
-		t.Fatal(err)
-	}
-	writes, _ = l.since()
-	want(t, "the end of a rollout is told at once", "writes", []string{"status web-1 RolledOut", "status web RolledOut"}, writes)
-}
-
 func TestWorker_Paused(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{Paused: &v1alpha1.Pause{Reason: "incident", Until: new(metav1.NewTime(time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)))}})
 	l.revise(1, phase(configMap("a", "x")))
