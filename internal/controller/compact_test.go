@@ -45,6 +45,15 @@ func TestCompact(t *testing.T) {
 	if unsafe.StringData(first) != unsafe.StringData(last) {
 		t.Error("two entries of an inventory have a copy each of the same word")
 	}
+	for i, object := range got.Spec.Phases[0].Objects[1:] {
+		before := got.Spec.Phases[0].Objects[i].Object
+		if end := unsafe.Add(unsafe.Pointer(unsafe.SliceData(before.Raw)), len(before.Raw)); end != unsafe.Pointer(unsafe.SliceData(object.Object.Raw)) {
+			t.Fatalf("manifest %d does not lie beside the one before", i+1)
+		}
+		if cap(before.Raw) != len(before.Raw) {
+			t.Errorf("whoever appends to manifest %d writes into the next", i)
+		}
+	}
 	empty := &v1alpha1.Revision{}
 	compact(empty)
 	if diff := cmp.Diff(&v1alpha1.Revision{}, empty); diff != "" {

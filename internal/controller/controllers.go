@@ -168,6 +168,9 @@ func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o O
 	if err != nil {
 		return err
 	}
+	if err := mgr.Add(&thrift{}); err != nil {
+		return fmt.Errorf("adding what gives memory back: %w", err)
+	}
 	publisher := &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now}
 	if err := setupLabeler(mgr, kinds); err != nil {
 		return err

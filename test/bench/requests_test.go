@@ -33,6 +33,7 @@ func TestCount(t *testing.T) {
 		"Status":        {complete(localplane.AuditEvent{Verb: "patch", Group: "strata.run", Resource: "revisions", Subresource: "status"}), counts{Statuses: 1}},
 		"Archive":       {complete(localplane.AuditEvent{Verb: "patch", Group: "strata.run", Resource: "revisions"}), counts{Own: 1}},
 		"OwnGet":        {complete(localplane.AuditEvent{Verb: "get", Group: "strata.run", Resource: "revisions"}), counts{OwnReads: 1}},
+		"FrontsWatch":   {localplane.AuditEvent{User: managerUser, Verb: "watch", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Stage: "ResponseStarted", Code: 200}, counts{OwnReads: 1}},
 		"WatchBegins":   {localplane.AuditEvent{User: managerUser, Verb: "watch", Resource: "services", Stage: "ResponseStarted", Code: 200}, counts{Watches: 1}},
 		"WatchEnds":     {complete(localplane.AuditEvent{Verb: "watch", Resource: "services"}), counts{}},
 		"WatchRefused":  {complete(localplane.AuditEvent{Verb: "watch", Resource: "services", Code: 403}), counts{Watches: 1}},

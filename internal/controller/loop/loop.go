@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -90,6 +92,26 @@ func StatusDiffers(before, after client.Object) (bool, error) {
 	}
 	empty, err := changesNothing(data)
 	return !empty, err
+}
+
+// CaughtUp lets all news of the loop's objects through, and learns from it that the cache
+// has our own writes, so that they need not be kept: after the last of them no pass comes
+// by to tell.
+func (l *Loop[T, P]) CaughtUp() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			if object, ok := e.ObjectNew.(P); ok {
+				l.own.Newest(object)
+			}
+			return true
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			if object, ok := e.Object.(P); ok {
+				l.own.Forget(object)
+			}
+			return true
+		},
+	}
 }
 
 // PatchStatus writes an object's status if it differs from before, on condition

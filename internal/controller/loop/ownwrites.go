@@ -45,6 +45,13 @@ func (o *OwnWrites[P]) Newest(cached P) P {
 	return cached
 }
 
+// Forget drops what is remembered of an object that is gone.
+func (o *OwnWrites[P]) Forget(gone P) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	delete(o.objects, gone.GetUID())
+}
+
 // ForgetOthers drops what is remembered of objects that are not among those that
 // exist.
 func (o *OwnWrites[P]) ForgetOthers(exist map[types.UID]bool) {

@@ -4,10 +4,12 @@
 package loop
 
 import (
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 )
@@ -58,6 +60,33 @@ func TestOwnWrites_Forget(t *testing.T) {
 	o.ForgetOthers(map[types.UID]bool{"seen": true, "kept": true})
 	for uid, want := range map[types.UID]string{"seen": "11", "gone": "11", "kept": "12"} {
 		if got := o.Newest(state(uid, "11")).ResourceVersion; got != want {
+			t.Errorf("%s: the newest is of resourceVersion %s, want %s", uid, got, want)
+		}
+	}
+}
+
+// A loop keeps what its own writes have returned until the cache tells that it has it,
+// or that the object is gone, although no pass comes by.
+func TestLoop_CaughtUp(t *testing.T) {
+	state := func(uid types.UID, version string) *v1alpha1.Package {
+		return &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{UID: uid, ResourceVersion: version}}
+	}
+	var l Loop[v1alpha1.Package, *v1alpha1.Package]
+	for _, uid := range []types.UID{"behind", "seen", "gone"} {
+		l.own.Wrote(state(uid, "12"))
+	}
+	news := l.CaughtUp()
+	passed := []bool{
+		news.Update(event.UpdateEvent{ObjectNew: state("behind", "11")}),
+		news.Update(event.UpdateEvent{ObjectNew: state("seen", "12")}),
+		news.Delete(event.DeleteEvent{Object: state("gone", "13")}),
+		news.Create(event.CreateEvent{Object: state("new", "14")}),
+	}
+	if slices.Contains(passed, false) {
+		t.Errorf("news is kept from others: %v", passed)
+	}
+	for uid, want := range map[types.UID]string{"behind": "12", "seen": "1", "gone": "1"} {
+		if got := l.own.Newest(state(uid, "1")).ResourceVersion; got != want {
 			t.Errorf("%s: the newest is of resourceVersion %s, want %s", uid, got, want)
 		}
 	}

@@ -38,17 +38,18 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes *Ch
 		}
 		return []reconcile.Request{requestFor(revision.Spec.Package)}
 	})
+	packages := &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: mgr.GetClient(), Worker: worker, Missing: worker.Strays, Wrote: worker.wrote}
 	bld := builder.ControllerManagedBy(mgr)
 	for _, kind := range store.Kinds() {
 		bld = bld.Watches(kind, byContent(mgr))
 	}
 	err := bld.
 		Named("package").
-		For(&v1alpha1.Package{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizing))).
+		For(&v1alpha1.Package{}, builder.WithPredicates(packages.CaughtUp(), predicate.Or(predicate.GenerationChangedPredicate{}, finalizing))).
 		Watches(&v1alpha1.Revision{}, byPackage, builder.WithPredicates(worker.caughtUp())).
 		WatchesRawSource(changes.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: loop.RateLimiter()}).
-		Complete(&loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: mgr.GetClient(), Worker: worker, Missing: worker.Strays, Wrote: worker.wrote})
+		Complete(packages)
 	if err != nil {
 		return fmt.Errorf("setting up the package loop: %w", err)
 	}
