@@ -167,6 +167,20 @@ func TestCopy(t *testing.T) {
 	}
 }
 
+// TestLabels changes what is asked for, while no object changes.
+func TestLabels(t *testing.T) {
+	one := trusttest.CA(t, "one", nil)
+	f := newFixture(t)
+	f.istiod(one)
+	for _, labels := range []map[string]string{{"app": "istio-csr", "team": "a"}, {"app": "istio-csr"}, {"app": "istio-csr", "team": "b"}, nil} {
+		f.request.Labels = labels
+		f.holds("labels follow the request", "", one)
+		if diff := cmp.Diff(labels, f.copied().Labels); diff != "" {
+			t.Errorf("the labels of the copy: -want +got\n%s", diff)
+		}
+	}
+}
+
 func TestTampering(t *testing.T) {
 	one, two := trusttest.CA(t, "one", nil), trusttest.CA(t, "two", nil)
 	cases := map[string]struct {
