@@ -105,3 +105,18 @@ func TestWorker_TellsOfAnApprovalSoon(t *testing.T) {
 	want(t, "the package tells of the rollout", "conditions", handoverLine, l.conditions())
 	want(t, "and so does the revision", "states", []string{"1: Active RolledOut", "2: Active RollingOut"}, l.states())
 }
+
+// An error that is over does not stand in a package's status for longer than progress
+// waits.
+func TestWorker_TellsOfTheEndOfAnError(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.revise(1, phase(deployment("plane", "v1")), phase(configMap("last", "1")))
+	_, _ = l.pass()
+	want(t, "it has begun", "writes", []string{"status web RollingOut"}, l.wrote(settle))
+	l.noIdentity = errRefused
+	if _, err := l.pass(); err == nil {
+		t.Fatal("the error was not returned, so nobody would try again")
+	}
+	l.noIdentity = nil
+	want(t, "it goes on", "writes", []string{"status web RollingOut"}, l.wrote(settle))
+}
