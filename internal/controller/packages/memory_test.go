@@ -5,6 +5,7 @@ package packages
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -42,5 +43,27 @@ func TestWorker_ForgetsOwnWrites(t *testing.T) {
 		if kept := known.own.Newest(revision("1", 1)) == written; kept != c.kept {
 			t.Errorf("%s: kept: %t", c.reason, kept)
 		}
+	}
+}
+
+// TestWorker_RemembersLittleAtRest: what the statuses of a line hold is not kept beside
+// them.
+func TestWorker_RemembersLittleAtRest(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.revise(1, phase(configMap("a", "1")), phase(deployment("plane", "v1")))
+	l.mustSettle(2 * settle)
+	w, ok := l.loop.Worker.(*Worker)
+	if !ok {
+		t.Fatalf("the loop's worker is a %T", l.loop.Worker)
+	}
+	known := w.memory.of(l.pkg())
+	if len(known.records) != 1 || len(known.unwritten) != 1 {
+		t.Errorf("while its status is held back, %d records and %d statuses are known, want those of the revision", len(known.records), len(known.unwritten))
+	}
+	l.ready("plane", true)
+	l.mustSettle(10 * time.Second)
+	want(t, "it is rolled out", "conditions", readyLine, l.conditions())
+	if len(known.records) != 0 || len(known.unwritten) != 0 {
+		t.Errorf("at rest, records %v and statuses %v are kept", known.records, known.unwritten)
 	}
 }
