@@ -93,24 +93,33 @@ func (m mesh) keeping(request cacopy.Request) (stop func()) {
 	return stop
 }
 
-// copied are the CAs in the copy.
+// copied are the CAs in the copy, when it stands in the namespace of the mesh.
 func (m mesh) copied() string {
 	m.t.Helper()
+	return copiedIn(m.t, m.namespace)
+}
+
+// copiedIn are the CAs in the copy in a namespace.
+func copiedIn(t *testing.T, namespace string) string {
+	t.Helper()
 	var copied corev1.ConfigMap
-	must(m.t, client.IgnoreNotFound(admin.Get(m.t.Context(), client.ObjectKey{Namespace: m.namespace, Name: cacopy.Name}, &copied)))
+	must(t, client.IgnoreNotFound(admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: cacopy.Name}, &copied)))
 	return copied.Data[cacopy.Key]
 }
 
-// count counts the CAs in the copy.
-func (m mesh) count() int { return strings.Count(m.copied(), "BEGIN CERTIFICATE") }
+// countCAs counts the CAs in a copy.
+func countCAs(cas string) int { return strings.Count(cas, "BEGIN CERTIFICATE") }
 
 // agent plays the mesh's agent for workloads: it has their certificates signed by the
 // real issuer, and hands out those that lead to the CAs in its file.
 type agent struct {
 	mesh
-	issuer string
-	inUse  []handed
-	count  int
+
+	// issuer signs, and copies is the namespace with the CAs.
+	issuer, copies string
+	// inUse are the certificates that workloads have, count how many ever were.
+	inUse []handed
+	count int
 }
 
 type handed struct {
@@ -125,7 +134,7 @@ func (a *agent) round() {
 	a.check()
 	for {
 		certificates := a.sign()
-		if verify(certificates, a.copied(), time.Now()) == nil {
+		if verify(certificates, a.cas(), time.Now()) == nil {
 			a.inUse = append(a.inUse, handed{certificates, time.Now().Add(overlap)})
 			a.count++
 			break
@@ -136,16 +145,22 @@ func (a *agent) round() {
 	a.check()
 }
 
+// cas are those that the agent reads.
+func (a *agent) cas() string {
+	a.t.Helper()
+	return copiedIn(a.t, a.copies)
+}
+
 func (a *agent) check() {
 	a.t.Helper()
 	var rest []handed
-	cas := a.copied()
+	cas := a.cas()
 	for _, c := range a.inUse {
 		if time.Now().After(c.until) {
 			continue
 		}
 		if err := verify(c.certificates, cas, time.Now()); err != nil {
-			a.t.Fatalf("a certificate in use until %s is not trusted: %v; there are %d CAs", c.until, err, strings.Count(cas, "BEGIN"))
+			a.t.Fatalf("a certificate in use until %s is not trusted: %v; there are %d CAs", c.until, err, countCAs(cas))
 		}
 		rest = append(rest, c)
 	}
@@ -153,7 +168,7 @@ func (a *agent) check() {
 	var istiod corev1.Secret
 	must(a.t, admin.Get(a.t.Context(), client.ObjectKey{Namespace: a.namespace, Name: "istiod-tls"}, &istiod))
 	if err := verify(string(istiod.Data["tls.crt"]), cas, time.Now()); err != nil {
-		a.t.Fatalf("the istiod certificate is not trusted: %v; there are %d CAs", err, strings.Count(cas, "BEGIN"))
+		a.t.Fatalf("the istiod certificate is not trusted: %v; there are %d CAs", err, countCAs(cas))
 	}
 }
 
@@ -190,9 +205,9 @@ spec:
 // until makes rounds until a number of CAs is in the copy, and some more then.
 func (a *agent) until(cas int, what string) {
 	a.t.Helper()
-	for deadline := time.Now().Add(time.Minute); a.mesh.count() != cas; a.round() {
+	for deadline := time.Now().Add(time.Minute); countCAs(a.cas()) != cas; a.round() {
 		if time.Now().After(deadline) {
-			a.t.Fatalf("%s: there are %d CAs, want %d", what, a.mesh.count(), cas)
+			a.t.Fatalf("%s: there are %d CAs, want %d", what, countCAs(a.cas()), cas)
 		}
 	}
 	for range 3 {
@@ -216,8 +231,8 @@ func TestTrustThroughRotations(t *testing.T) {
 		Overlap:      overlap,
 	}
 	stop := m.keeping(request)
-	planetest.Eventually(t, "the copy", func() (bool, error) { return m.count() == 1, nil })
-	a := &agent{mesh: m, issuer: "ca"}
+	planetest.Eventually(t, "the copy", func() (bool, error) { return countCAs(m.copied()) == 1, nil })
+	a := &agent{mesh: m, issuer: "ca", copies: m.namespace}
 	a.round()
 
 	m.renew("root")

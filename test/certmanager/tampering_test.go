@@ -59,7 +59,10 @@ func TestTampering(t *testing.T) {
 	must(t, admin.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: cacopy.Name}}))
 	repaired("a copy that is deleted")
 	stop()
-	tamper(func(c *corev1.ConfigMap) { c.Labels["their"] = "label"; c.Data[cacopy.Key] = m.secret(stranger, "ca.crt") })
+	tamper(func(c *corev1.ConfigMap) {
+		c.Labels["their"] = "label"
+		c.Data[cacopy.Key] = m.secret(stranger, "ca.crt")
+	})
 	m.keeping(request)
 	repaired("a copy that is changed while nobody looks")
 	var copied corev1.ConfigMap
