@@ -9,6 +9,7 @@ import (
 	"maps"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
@@ -73,7 +74,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 
 func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, gatewayv1.Install} {
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, gatewayv1.Install, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}
@@ -83,6 +84,12 @@ func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (man
 	// Names are checked for the whole process, and a process may run managers one
 	// after the other.
 	anyName := true
+	kept := map[client.Object]cache.ByObject{
+		&v1alpha1.Revision{}: {Transform: dropHistory(meter)},
+		// Of Secrets, those that hold manifests, and of these the metadata.
+		secrets: {Namespaces: map[string]cache.Config{o.Namespace: {FieldSelector: holdManifests}}},
+	}
+	maps.Copy(kept, gatewayCaches())
 	mgr, err := ctrl.NewManager(connection, ctrl.Options{
 		Scheme:                        scheme,
 		LeaderElection:                o.LeaderElect,
@@ -93,14 +100,7 @@ func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (man
 		Controller:                    config.Controller{SkipNameValidation: &anyName},
 		HealthProbeBindAddress:        o.HealthAddress,
 		Metrics:                       metricsServer(o),
-		Cache: cache.Options{
-			DefaultTransform: trim,
-			ByObject: map[client.Object]cache.ByObject{
-				&v1alpha1.Revision{}: {Transform: dropHistory(meter)},
-				// Of Secrets, those that hold manifests, and of these the metadata.
-				secrets: {Namespaces: map[string]cache.Config{o.Namespace: {FieldSelector: holdManifests}}},
-			},
-		},
+		Cache:                         cache.Options{DefaultTransform: trim, ByObject: kept},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating the manager: %w", err)
@@ -116,6 +116,9 @@ func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (man
 
 // trim keeps out of the cache what nobody reads and may be large.
 func trim(object any) (any, error) {
+	if g, ok := object.(*gatewayv1.Gateway); ok {
+		slimGateway(g)
+	}
 	if o, err := meta.Accessor(object); err == nil {
 		o.SetManagedFields(nil)
 		if annotations := o.GetAnnotations(); annotations[lastApplied] != "" {
@@ -173,6 +176,9 @@ func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o O
 	}
 	publisher := &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now}
 	if err := setupLabeler(mgr, kinds); err != nil {
+		return err
+	}
+	if err := front.Setup(mgr, kinds, &gatewayv1.Gateway{}, reconciler(mgr, publisher, timed(meter, gatewayFront(newGatewayObserver(mgr, kinds, o))))); err != nil {
 		return err
 	}
 	return front.Setup(mgr, kinds, &gatewayv1.GatewayClass{}, reconciler(mgr, publisher, timed(meter, gatewayClassFront(mgr, kinds, o))))

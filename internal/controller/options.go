@@ -6,9 +6,12 @@ package controller
 import (
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/strata-run/strata/internal/render/gateway"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
 )
 
@@ -29,6 +32,11 @@ type Options struct {
 
 	// Images are what ReadImages makes of the flags, the environment and the file.
 	Images ImageSettings
+
+	// DNSRecordFinalizer is put on the DNSRecords of Gateways, for a DNS controller that
+	// takes it off after it has taken the record out of its zones. Empty puts none: where
+	// no such controller runs, records would never go.
+	DNSRecordFinalizer string
 
 	// Namespace is the manager's own, for leases and Secrets.
 	Namespace string
@@ -70,6 +78,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.IstiodImage, "istiod-image", o.IstiodImage, "image that istiod runs instead of its release's; so does the variable "+envIstiodImage)
 	fs.StringVar(&o.ProxyImage, "proxy-image", o.ProxyImage, "image that gateways run instead of their release's; so does the variable "+envProxyImage)
 	fs.StringVar(&o.ImagesFile, "images-file", o.ImagesFile, "YAML file with the images istiod and proxy, and below versions those of one minor version")
+	fs.StringVar(&o.DNSRecordFinalizer, "dns-record-finalizer", o.DNSRecordFinalizer,
+		"finalizer for the DNSRecords of Gateways, that of the DNS controller of OpenShift is "+gateway.DefaultFinalizer+"; empty for none")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "the manager's own namespace, for its lease and Secrets")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let only one of several managers act")
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "address to serve metrics on; 0 serves none")
@@ -88,6 +98,9 @@ func (o Options) Validate() error {
 	}
 	if o.MetricsAddress != "0" && !o.MetricsSecure && !isLoopback(o.MetricsAddress) {
 		return fmt.Errorf("--metrics-bind-address %s would show metrics to everyone who can reach it: add --metrics-secure, or take a loopback address such as 127.0.0.1:8080", o.MetricsAddress)
+	}
+	if f := o.DNSRecordFinalizer; f != "" && (!strings.Contains(f, "/") || len(validation.IsQualifiedName(f)) > 0) {
+		return fmt.Errorf("--dns-record-finalizer %q is no finalizer: it is a domain, a slash and a name, such as %s", f, gateway.DefaultFinalizer)
 	}
 	if o.Namespace == "" {
 		return fmt.Errorf("--namespace is required: the lease and the Secrets of revisions live there")

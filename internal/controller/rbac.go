@@ -20,6 +20,19 @@ package controller
 // +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=gatewayclasses/status,verbs=patch
 // +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=gatewayclasses/finalizers,verbs=update
 //
+// Gateways are looked at in all namespaces, and written to in openshift-ingress: their
+// statuses, what belongs to them and the configuration of OpenShift is read, and a
+// finalizer is put on DNSRecords where that is asked for. Services and warnings are
+// watched in openshift-ingress alone; the namespace need not exist when this role is
+// installed, so that the role cannot say so.
+//
+// +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=gateways,verbs=get;list;watch
+// +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=gateways/status,verbs=patch
+// +kubebuilder:rbac:groups="",resources=services;events,verbs=list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=ingress.operator.openshift.io,resources=dnsrecords,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=config.openshift.io,resources=dnses;infrastructures,verbs=get;list;watch
+//
 // Who asks for metrics is asked about at the API server. Events about our own kinds,
 // which are cluster-scoped, stand in the namespace default; the like of an event that
 // was recorded already is counted with a patch.

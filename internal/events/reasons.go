@@ -136,4 +136,8 @@ const (
 	// ReasonAddedLabel (Normal, on a Gateway): it got the label by which istiod knows that
 	// it serves it.
 	ReasonAddedLabel = "AddedLabel"
+
+	// ReasonNoRoomForCondition (Warning, on a Gateway): it, or one of its listeners, has as
+	// many conditions of others as it takes, so that ours cannot be shown.
+	ReasonNoRoomForCondition = "NoRoomForCondition"
 )

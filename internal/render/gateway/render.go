@@ -39,21 +39,21 @@ func PackageName(gateway string) string {
 // operator calls it, so that records of before are taken over.
 func RecordName(gateway, hostname string) string {
 	hash := fnv.New32a()
-	hash.Write([]byte(hostname + ".")) // never an error
+	_, _ = hash.Write([]byte(hostname + ".")) // never an error
 	return gateway + "-" + rand.SafeEncodeString(strconv.FormatUint(uint64(hash.Sum32()), 10)) + "-wildcard"
 }
 
 // records renders a package with a DNSRecord for each hostname.
 func records(gateway *gatewayv1.Gateway, hostnames []string, to address, facts Facts) (*render.Package, error) {
 	if len(gateway.Name) > maxLabel {
-		return nil, fmt.Errorf("Gateway %s: its name has %d characters; the label %s takes at most %d", gateway.Name, len(gateway.Name), LabelGateway, maxLabel)
+		return nil, fmt.Errorf("rendering the records of Gateway %s: its name has %d characters; the label %s takes at most %d", gateway.Name, len(gateway.Name), LabelGateway, maxLabel)
 	}
 	phase := render.Phase{Name: PhaseRecords, CollisionProtection: v1alpha1.CollisionIfNoController}
 	names := map[string]string{}
 	for _, hostname := range hostnames {
 		name := RecordName(gateway.Name, hostname)
 		if other, ok := names[name]; ok {
-			return nil, fmt.Errorf("Gateway %s: hostnames %s and %s have the same hash, so that both records would be named %s: put one of them on another Gateway", gateway.Name, other, hostname, name)
+			return nil, fmt.Errorf("rendering the records of Gateway %s: hostnames %s and %s have the same hash, so that both records would be named %s: put one of them on another Gateway", gateway.Name, other, hostname, name)
 		}
 		names[name] = hostname
 		phase.Objects = append(phase.Objects, render.Object{Manifest: record(gateway.Name, hostname, to, facts)})

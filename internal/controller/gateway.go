@@ -1,0 +1,174 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/internal/render/gateway"
+	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/ingress"
+)
+
+// gatewayFront makes the DNSRecords of Gateways, and tells the Gateways whether they
+// and the load balancers work. Others write into the same status, which is why it is
+// made from a live read.
+func gatewayFront(observer *gatewayObserver) front.Front[*gatewayv1.Gateway, gateway.Facts] {
+	return front.Front[*gatewayv1.Gateway, gateway.Facts]{
+		Name:       "gateway",
+		List:       func() client.ObjectList { return &gatewayv1.GatewayList{} },
+		Selects:    func(g *gatewayv1.Gateway) bool { return g.Namespace == gateway.Namespace },
+		Group:      func(g *gatewayv1.Gateway) string { return gatewayGroup(g.Name) },
+		Observe:    observer.Observe,
+		Render:     renderGateway,
+		Status:     gatewayStatus,
+		LiveStatus: true,
+		Changed:    gatewayChanged,
+		Watches: []front.Watch{
+			// A class cannot change sides, so that only its coming and going matters.
+			{Object: &gatewayv1.GatewayClass{}, Changed: predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}},
+			{Object: &corev1.Service{}, Groups: ofGatewayLabel},
+			{Object: &corev1.Event{}, Groups: observer.ofService},
+			{Object: kindOf(gateway.RecordKind), Groups: ofGatewayLabel},
+			{Object: kindOf(gateway.DNSKind)},
+			{Object: kindOf(gateway.InfrastructureKind)},
+		},
+	}
+}
+
+func gatewayGroup(name string) string { return gateway.Namespace + "/" + name }
+
+// kindOf is an empty object of a kind that we have no type of.
+func kindOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	return object
+}
+
+func renderGateway(in front.Input[*gatewayv1.Gateway, gateway.Facts]) ([]render.Package, error) {
+	var packages []render.Package
+	for _, g := range in.Resources { // a group is one Gateway
+		decision, err := gateway.Decide(g, in.Facts)
+		if err != nil {
+			return nil, err
+		}
+		if decision.Package != nil {
+			packages = append(packages, *decision.Package)
+		}
+	}
+	return packages, nil
+}
+
+func gatewayStatus(g *gatewayv1.Gateway, state front.State[gateway.Facts]) {
+	facts := state.Facts
+	if !g.DeletionTimestamp.IsZero() || !facts.Known {
+		return
+	}
+	switch facts.Class {
+	case gateway.ClassMissing: // nobody knows whose it will be
+	case gateway.ClassForeign:
+		ingress.RemoveFromGateway(g)
+	case gateway.ClassOurs:
+		ingress.Gateway(g, ingress.GatewayInput{
+			Service: facts.Service, Others: facts.Others, Events: facts.Events, Config: facts.Config, Platform: facts.Platform,
+			Records: facts.Records, Missing: missingRecords(g, state), Now: state.Now,
+		})
+	}
+}
+
+// missingRecords says why a hostname may have no record.
+func missingRecords(g *gatewayv1.Gateway, state front.State[gateway.Facts]) string {
+	if state.Err != nil {
+		return state.Err.Error()
+	}
+	if decision, err := gateway.Decide(g, state.Facts); err == nil && decision.Reason != "" {
+		return decision.Reason
+	}
+	for _, p := range state.Packages {
+		if why := unfinished(p); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// unfinished says why a package has not been rolled out, empty if it has.
+func unfinished(p status.FrontPackage) string {
+	if p.Package == nil {
+		return ""
+	}
+	if p.Need == history.NeedRejected || p.Need == history.NeedPinned {
+		return fmt.Sprintf("package %s was rolled back, which keeps out newer content", p.Name)
+	}
+	progressing := meta.FindStatusCondition(p.Package.Status.Conditions, v1alpha1.ConditionProgressing)
+	if progressing == nil || progressing.Reason == v1alpha1.ReasonRolledOut {
+		return ""
+	}
+	return fmt.Sprintf("package %s: %s", p.Name, progressing.Message)
+}
+
+// gatewayChanged lets news through of what a Gateway asks for, and of its status: the
+// controller of the Gateways carries conditions of listeners over by position, so that
+// ours have to be put right after it has written.
+var gatewayChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, ok := e.ObjectOld.(*gatewayv1.Gateway)
+	after, also := e.ObjectNew.(*gatewayv1.Gateway)
+	return ok && also && (before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Status, after.Status) ||
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
+}}
+
+// ofGatewayLabel is the Gateway that an object says that it belongs to.
+func ofGatewayLabel(_ context.Context, object client.Object) []string {
+	name := object.GetLabels()[gateway.LabelGateway]
+	if name == "" || object.GetNamespace() != gateway.Namespace {
+		return nil
+	}
+	return []string{gatewayGroup(name)}
+}
+
+// gatewayCaches bound what is kept of kinds that users have many objects of: Services
+// that belong to Gateways, and warnings about Services, in one namespace. Whoever else
+// wants to know of Services has to read them live.
+func gatewayCaches() map[client.Object]cache.ByObject {
+	within := func(config cache.Config) cache.ByObject {
+		return cache.ByObject{Namespaces: map[string]cache.Config{gateway.Namespace: config}}
+	}
+	all := labels.Everything()
+	if belongs, err := labels.NewRequirement(gateway.LabelGateway, selection.Exists, nil); err == nil {
+		all = all.Add(*belongs)
+	}
+	return map[client.Object]cache.ByObject{
+		&corev1.Service{}: within(cache.Config{LabelSelector: all}),
+		&corev1.Event{}: within(cache.Config{FieldSelector: fields.SelectorFromSet(fields.Set{
+			"involvedObject.kind": "Service", "type": corev1.EventTypeWarning,
+		})}),
+	}
+}
+
+// slimGateway keeps of a Gateway in another namespace only whose it is.
+func slimGateway(g *gatewayv1.Gateway) {
+	if g.Namespace != gateway.Namespace {
+		g.Spec = gatewayv1.GatewaySpec{GatewayClassName: g.Spec.GatewayClassName}
+		g.Status = gatewayv1.GatewayStatus{}
+	}
+}

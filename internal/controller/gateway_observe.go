@@ -1,0 +1,223 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/internal/controller/front"
+	eventreasons "github.com/strata-run/strata/internal/events"
+	"github.com/strata-run/strata/internal/render/gateway"
+	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/status/ingress"
+)
+
+var classKind = schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Kind: "GatewayClass"}
+
+// gatewayObserver reads what Gateways' records and conditions are made from.
+type gatewayObserver struct {
+	// cache is read; nothing else is, so that a pass costs no request.
+	cache client.Reader
+	// served says whether a kind may be read.
+	served func(schema.GroupVersionKind) bool
+	// writer puts the finalizer on DNSRecords, which no revision may hold. Empty for
+	// none.
+	writer    client.Writer
+	finalizer string
+	// recorder tells of Gateways that have no room for conditions.
+	recorder events.EventRecorder
+
+	lock sync.Mutex
+	// told is where there is no room, by Gateway, as it was told last.
+	told map[types.UID]string
+}
+
+func newGatewayObserver(mgr manager.Manager, kinds *front.Kinds, o Options) *gatewayObserver {
+	return &gatewayObserver{
+		cache: mgr.GetCache(), served: kinds.Served, writer: mgr.GetClient(), finalizer: o.DNSRecordFinalizer,
+		recorder: mgr.GetEventRecorder(reportingController),
+	}
+}
+
+// Observe reads the facts about a Gateway.
+func (o *gatewayObserver) Observe(ctx context.Context, group front.Group[*gatewayv1.Gateway]) (gateway.Facts, error) {
+	if len(group.Resources) == 0 {
+		return gateway.Facts{}, nil
+	}
+	g, facts := group.Resources[0], gateway.Facts{}
+	for _, read := range []func(context.Context, *gatewayv1.Gateway, *gateway.Facts) error{
+		o.readClass, o.readService, o.readEvents, o.readConfig, o.readPlatform, o.readRecords,
+	} {
+		if err := read(ctx, g, &facts); err != nil {
+			return gateway.Facts{}, err
+		}
+	}
+	if facts.Class == gateway.ClassOurs {
+		o.tellFull(g)
+	}
+	facts.Known = true
+	return facts, nil
+}
+
+func (o *gatewayObserver) readClass(ctx context.Context, g *gatewayv1.Gateway, facts *gateway.Facts) error {
+	class := &gatewayv1.GatewayClass{}
+	found, err := o.get(ctx, classKind, types.NamespacedName{Name: string(g.Spec.GatewayClassName)}, class)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		facts.Class = gateway.ClassMissing
+	case class.Spec.ControllerName == gatewayclass.ControllerName:
+		facts.Class = gateway.ClassOurs
+	default:
+		facts.Class = gateway.ClassForeign
+	}
+	return nil
+}
+
+func (o *gatewayObserver) readService(ctx context.Context, g *gatewayv1.Gateway, facts *gateway.Facts) error {
+	list := &corev1.ServiceList{}
+	if err := o.cache.List(ctx, list, client.InNamespace(gateway.Namespace), client.MatchingLabels{gateway.LabelGateway: g.Name}); err != nil {
+		return fmt.Errorf("listing the services of Gateway %s: %w", g.Name, err)
+	}
+	facts.Service, facts.Others = gateway.ChooseService(g, list.Items)
+	return nil
+}
+
+// readEvents reads the warnings about the Gateway's Service. There are few: the cache
+// holds no others, and the API server keeps them for an hour.
+func (o *gatewayObserver) readEvents(ctx context.Context, _ *gatewayv1.Gateway, facts *gateway.Facts) error {
+	if facts.Service == nil {
+		return nil
+	}
+	list := &corev1.EventList{}
+	if err := o.cache.List(ctx, list, client.InNamespace(gateway.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing warnings about services: %w", err)
+	}
+	facts.Events = slices.DeleteFunc(slices.Clone(list.Items), func(e corev1.Event) bool { return e.InvolvedObject.UID != facts.Service.UID })
+	return nil
+}
+
+func (o *gatewayObserver) readConfig(ctx context.Context, _ *gatewayv1.Gateway, facts *gateway.Facts) error {
+	object := kindOf(gateway.DNSKind)
+	found, err := o.get(ctx, gateway.DNSKind, types.NamespacedName{Name: gateway.Config}, object)
+	if found {
+		facts.Config, err = ingress.ReadDNSConfig(object)
+	}
+	return err
+}
+
+func (o *gatewayObserver) readPlatform(ctx context.Context, _ *gatewayv1.Gateway, facts *gateway.Facts) error {
+	object := kindOf(gateway.InfrastructureKind)
+	found, err := o.get(ctx, gateway.InfrastructureKind, types.NamespacedName{Name: gateway.Config}, object)
+	if found {
+		facts.Platform, err = ingress.ReadPlatform(object)
+	}
+	return err
+}
+
+func (o *gatewayObserver) readRecords(ctx context.Context, g *gatewayv1.Gateway, facts *gateway.Facts) error {
+	if facts.RecordsServed = o.served(gateway.RecordKind); !facts.RecordsServed {
+		return nil
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gateway.RecordKind)
+	if err := o.cache.List(ctx, list, client.InNamespace(gateway.Namespace), client.MatchingLabels{gateway.LabelGateway: g.Name}); err != nil {
+		return fmt.Errorf("listing the DNSRecords of Gateway %s: %w", g.Name, err)
+	}
+	records := make([]ingress.Record, 0, len(list.Items))
+	for i := range list.Items {
+		record, err := ingress.ReadRecord(&list.Items[i])
+		if err != nil {
+			return err
+		}
+		if err := o.hold(ctx, g, record, &list.Items[i]); err != nil {
+			return err
+		}
+		records = append(records, *record)
+	}
+	facts.Records = gateway.ChooseRecords(g, records)
+	return nil
+}
+
+// hold puts the finalizer on a record of the Gateway's package.
+func (o *gatewayObserver) hold(ctx context.Context, g *gatewayv1.Gateway, record *ingress.Record, object *unstructured.Unstructured) error {
+	if o.finalizer == "" || record.Package != gateway.PackageName(g.Name) || object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	before := object.DeepCopy()
+	if !controllerutil.AddFinalizer(object, o.finalizer) {
+		return nil
+	}
+	err := o.writer.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("putting finalizer %s on DNSRecord %s: %w", o.finalizer, object.GetName(), err)
+	}
+	return nil
+}
+
+// get reads an object, and says whether it exists. Of a kind that is not served there
+// is none.
+func (o *gatewayObserver) get(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName, object client.Object) (bool, error) {
+	if !o.served(kind) {
+		return false, nil
+	}
+	err := o.cache.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %s %s: %w", kind.Kind, key.Name, err)
+	}
+	return true, nil
+}
+
+// ofService are the Gateways that an event about a Service matters to.
+func (o *gatewayObserver) ofService(ctx context.Context, object client.Object) []string {
+	warning, ok := object.(*corev1.Event)
+	if !ok {
+		return nil
+	}
+	service := &corev1.Service{}
+	// A Service that is not there yet brings its Gateway back itself.
+	if err := o.cache.Get(ctx, types.NamespacedName{Namespace: warning.InvolvedObject.Namespace, Name: warning.InvolvedObject.Name}, service); err != nil {
+		return nil
+	}
+	return ofGatewayLabel(ctx, service)
+}
+
+// tellFull tells, once for each state, that others have left no room for a condition.
+func (o *gatewayObserver) tellFull(g *gatewayv1.Gateway) {
+	full := strings.Join(ingress.Full(g), ", ")
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	if o.told[g.UID] == full {
+		return
+	}
+	if o.told == nil {
+		o.told = map[types.UID]string{}
+	}
+	if o.told[g.UID] = full; full == "" {
+		delete(o.told, g.UID)
+		return
+	}
+	o.recorder.Eventf(g, nil, corev1.EventTypeWarning, eventreasons.ReasonNoRoomForCondition, "SetCondition",
+		"There are %d conditions of others on %s, which is the most that a Gateway takes, so %s or %s cannot be shown",
+		ingress.MaxConditions, full, ingress.ConditionLoadBalancerReady, ingress.ConditionDNSReady)
+}

@@ -1,0 +1,288 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/render/gateway"
+	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/ingress"
+)
+
+// notes are the events that were told.
+type notes struct{ told []string }
+
+func (n *notes) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
+	n.told = append(n.told, reason+": "+fmt.Sprintf(note, args...))
+}
+
+func edgeGateway() *gatewayv1.Gateway {
+	g := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: gateway.Namespace, Name: "edge", UID: "gw"}}
+	g.Spec.GatewayClassName = "ours"
+	g.Spec.Listeners = []gatewayv1.Listener{{Name: "a", Hostname: new(gatewayv1.Hostname("a.example.com"))}}
+	g.Status.Listeners = []gatewayv1.ListenerStatus{{Name: "a"}}
+	return g
+}
+
+func dnsRecord(name, pkg string) *unstructured.Unstructured {
+	o := kindOf(gateway.RecordKind)
+	o.SetNamespace(gateway.Namespace)
+	o.SetName(name)
+	o.SetLabels(map[string]string{gateway.LabelGateway: "edge", v1alpha1.LabelPackage: pkg})
+	o.Object["spec"] = map[string]any{"dnsName": name + ".example.com."}
+	return o
+}
+
+func observerOf(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) (*gatewayObserver, client.Client, *notes) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{gatewayv1.Install, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range []schema.GroupVersionKind{gateway.DNSKind, gateway.InfrastructureKind} {
+		mapper.Add(kind, meta.RESTScopeRoot)
+	}
+	for _, kind := range []schema.GroupVersionKind{gateway.RecordKind, corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("Event")} {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+	}
+	mapper.Add(classKind, meta.RESTScopeRoot)
+	api := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).Build(), funcs)
+	told := &notes{}
+	return &gatewayObserver{cache: api, writer: api, recorder: told, served: func(schema.GroupVersionKind) bool { return true }}, api, told
+}
+
+func observe(t *testing.T, o *gatewayObserver, g *gatewayv1.Gateway) gateway.Facts {
+	t.Helper()
+	facts, err := o.Observe(t.Context(), front.Group[*gatewayv1.Gateway]{Resources: []*gatewayv1.Gateway{g}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return facts
+}
+
+func gatewayClass(name, controller string) *gatewayv1.GatewayClass {
+	return &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: gatewayv1.GatewayClassSpec{ControllerName: gatewayv1.GatewayController(controller)}}
+}
+
+func TestGatewayObserver_Finalizer(t *testing.T) {
+	cases := map[string]struct {
+		reason, finalizer string
+		want              []string
+	}{
+		"None":       {reason: "without the setting no record is held"},
+		"Configured": {reason: "records of the Gateway's package are held, others are not", finalizer: "example.com/dns", want: []string{"example.com/dns"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			writes := 0
+			o, api, _ := observerOf(t, interceptor.Funcs{
+				Patch: func(ctx context.Context, w client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+					writes++
+					return w.Patch(ctx, object, patch, options...)
+				},
+			}, gatewayClass("ours", "openshift.io/gateway-controller/v1"), dnsRecord("own", "gateway-edge"), dnsRecord("alien", ""))
+			o.finalizer = c.finalizer
+			for range 2 {
+				observe(t, o, edgeGateway())
+			}
+			for name, want := range map[string][]string{"own": c.want, "alien": nil} {
+				record := dnsRecord(name, "")
+				if err := api.Get(t.Context(), client.ObjectKeyFromObject(record), record); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, record.GetFinalizers()); diff != "" {
+					t.Errorf("%s: record %s (-want +got):\n%s", c.reason, name, diff)
+				}
+			}
+			if writes != len(c.want) {
+				t.Errorf("%d writes in two passes, want %d", writes, len(c.want))
+			}
+		})
+	}
+}
+
+func TestGatewayObserver_Class(t *testing.T) {
+	o, _, _ := observerOf(t, interceptor.Funcs{}, gatewayClass("ours", "openshift.io/gateway-controller/v1"), gatewayClass("theirs", "example.com/theirs"))
+	for name, want := range map[string]gateway.Class{"ours": gateway.ClassOurs, "theirs": gateway.ClassForeign, "none": gateway.ClassMissing} {
+		g := edgeGateway()
+		g.Spec.GatewayClassName = gatewayv1.ObjectName(name)
+		if got := observe(t, o, g); got.Class != want || !got.Known {
+			t.Errorf("class %s is %d, want %d; known %t", name, got.Class, want, got.Known)
+		}
+	}
+}
+
+// TestGatewayObserver_NothingServed: kinds that are not served are not asked for.
+func TestGatewayObserver_NothingServed(t *testing.T) {
+	o, _, _ := observerOf(t, interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+			return fmt.Errorf("asked for %T %s", object, key)
+		},
+	})
+	o.served = func(schema.GroupVersionKind) bool { return false }
+	facts := observe(t, o, edgeGateway())
+	if facts.RecordsServed || facts.Config != nil || facts.Platform != "" || facts.Class != gateway.ClassMissing {
+		t.Errorf("the facts are %+v, want none", facts)
+	}
+}
+
+// TestGatewayObserver_Unreadable: what cannot be read is not taken for missing, and no
+// condition is written.
+func TestGatewayObserver_Unreadable(t *testing.T) {
+	config := kindOf(gateway.DNSKind)
+	config.SetName(gateway.Config)
+	config.Object["spec"] = map[string]any{"publicZone": "Z1"}
+	refused := errors.New("refused")
+	cases := map[string]struct {
+		reason  string
+		funcs   interceptor.Funcs
+		objects []client.Object
+	}{
+		"Refused": {reason: "a read that fails is an error", funcs: interceptor.Funcs{
+			List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return refused },
+		}},
+		"Malformed": {reason: "so is an object that is not what it should be", objects: []client.Object{config}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			o, _, _ := observerOf(t, c.funcs, c.objects...)
+			g := edgeGateway()
+			facts, err := o.Observe(t.Context(), front.Group[*gatewayv1.Gateway]{Resources: []*gatewayv1.Gateway{g}})
+			if err == nil || facts.Known {
+				t.Errorf("%s: error %v, known %t", c.reason, err, facts.Known)
+			}
+			before := g.DeepCopy()
+			gatewayStatus(g, front.State[gateway.Facts]{Facts: facts, Err: err})
+			if diff := cmp.Diff(before, g); diff != "" {
+				t.Errorf("the status was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGatewayObserver_TellsFullOnce(t *testing.T) {
+	o, _, told := observerOf(t, interceptor.Funcs{}, gatewayClass("ours", "openshift.io/gateway-controller/v1"))
+	g := edgeGateway()
+	for i := range 8 {
+		g.Status.Listeners[0].Conditions = append(g.Status.Listeners[0].Conditions, metav1.Condition{Type: fmt.Sprint("Foreign", i)})
+	}
+	for range 3 {
+		observe(t, o, g)
+	}
+	if len(told.told) != 1 || !strings.Contains(told.told[0], "on listener a,") {
+		t.Errorf("it was told %q, want once", told.told)
+	}
+	g.Status.Listeners[0].Conditions = nil
+	observe(t, o, g)
+	if len(o.told) != 0 {
+		t.Errorf("what was told is remembered: %v", o.told)
+	}
+}
+
+func TestMissingRecords(t *testing.T) {
+	facts := gateway.Facts{
+		Known: true, Class: gateway.ClassOurs, RecordsServed: true, Platform: "AWS", Config: &ingress.DNSConfig{},
+		Service: &corev1.Service{Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{Hostname: "lb"}}}}},
+	}
+	pkg := func(reason string) *v1alpha1.Package {
+		return &v1alpha1.Package{Status: v1alpha1.PackageStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Reason: reason, Message: "because"}}}}
+	}
+	cases := map[string]struct {
+		reason string
+		state  front.State[gateway.Facts]
+		want   string
+	}{
+		"Error":    {reason: "what went wrong comes first", state: front.State[gateway.Facts]{Facts: facts, Err: errors.New("wrong")}, want: "wrong"},
+		"Decision": {reason: "then why none is wanted", state: front.State[gateway.Facts]{Facts: gateway.Facts{Class: gateway.ClassOurs}}, want: "the cluster has no kind DNSRecord.ingress.operator.openshift.io"},
+		"Stuck": {reason: "then why the package is not rolled out", want: "package p: because", state: front.State[gateway.Facts]{Facts: facts, Packages: []status.FrontPackage{
+			{Name: "p", Package: pkg(v1alpha1.ReasonObjectCollisions)},
+		}}},
+		"RolledBack": {reason: "or kept out", want: "package p was rolled back, which keeps out newer content", state: front.State[gateway.Facts]{Facts: facts, Packages: []status.FrontPackage{
+			{Name: "p", Package: pkg(v1alpha1.ReasonRolledOut), Need: history.NeedRejected},
+		}}},
+		"RolledOut": {reason: "else it is not known", state: front.State[gateway.Facts]{Facts: facts, Packages: []status.FrontPackage{
+			{Name: "p", Package: pkg(v1alpha1.ReasonRolledOut)}, {Name: "q"},
+		}}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, missingRecords(edgeGateway(), c.state)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+func TestGatewayChanged(t *testing.T) {
+	cases := map[string]struct {
+		change func(*gatewayv1.Gateway)
+		want   bool
+	}{
+		"Nothing":    {change: func(*gatewayv1.Gateway) {}},
+		"Labels":     {change: func(g *gatewayv1.Gateway) { g.Labels = map[string]string{"a": "b"} }},
+		"Generation": {change: func(g *gatewayv1.Gateway) { g.Generation++ }, want: true},
+		"Leaving":    {change: func(g *gatewayv1.Gateway) { g.DeletionTimestamp = new(metav1.Now()) }, want: true},
+		"Conditions": {change: func(g *gatewayv1.Gateway) {
+			g.Status.Listeners[0].Conditions = []metav1.Condition{{Type: ingress.ConditionDNSReady}}
+		}, want: true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			after := edgeGateway()
+			c.change(after)
+			if got := gatewayChanged.Update(event.UpdateEvent{ObjectOld: edgeGateway(), ObjectNew: after}); got != c.want {
+				t.Errorf("it matters: %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTrimmedGateways(t *testing.T) {
+	for namespace, kept := range map[string]bool{gateway.Namespace: true, "app": false} {
+		g := edgeGateway()
+		g.Namespace = namespace
+		trimmed, err := trim(g)
+		got, ok := trimmed.(*gatewayv1.Gateway)
+		if err != nil || !ok || got.Spec.GatewayClassName != "ours" {
+			t.Fatalf("a Gateway became %T, error %v", trimmed, err)
+		}
+		if (len(got.Spec.Listeners) > 0) != kept || (len(got.Status.Listeners) > 0) != kept {
+			t.Errorf("a Gateway in %s has its listeners: %t, want %t", namespace, !kept, kept)
+		}
+	}
+}
+
+func TestOptions_DNSRecordFinalizer(t *testing.T) {
+	for finalizer, valid := range map[string]bool{"": true, gateway.DefaultFinalizer: true, "dns": false, "example.com/": false, "a b/c": false} {
+		o := DefaultOptions()
+		o.DNSRecordFinalizer = finalizer
+		if err := o.Validate(); (err == nil) != valid {
+			t.Errorf("finalizer %q: error %v, want valid: %t", finalizer, err, valid)
+		}
+	}
+}
