@@ -330,3 +330,28 @@ func TestAgain(t *testing.T) {
 		})
 	}
 }
+
+func FuzzRead(f *testing.F) {
+	one, two := trusttest.CA(f, "one", nil), trusttest.CA(f, "two", nil)
+	leaving := Bundle{{Certificate: one.Certificate}, {Certificate: two.Certificate, Until: now.Add(time.Minute)}}
+	f.Add(leaving.PEM(), leaving.Record())
+	f.Add([]byte(one.PEM), "=,,a=b=c")
+	f.Add([]byte(two.PEM+one.KeyPEM(f)), "")
+	issued := []byte(one.Issue(f, "istiod", nil).PEM)
+	f.Fuzz(func(t *testing.T, text []byte, record string) {
+		// Whatever stands in the copy: the next bundle is the source's, then what is known,
+		// and it reads as it was written.
+		in := Input{Now: now, Source: Source{PEM: []byte(one.PEM)}, Issued: issued, Serving: Read(text, record), Overlap: time.Hour}
+		bundle, state := Decide(in)
+		if state.Problem != nil || len(bundle) == 0 || !bundle[0].Certificate.Equal(one.Certificate) {
+			t.Fatalf("the bundle does not begin with the source's CA: %v", state)
+		}
+		if len(bundle) > 2*MaxCAs || len(bundle.PEM()) > 2*MaxBytes {
+			t.Fatalf("the bundle holds %d CAs, %d bytes", len(bundle), len(bundle.PEM()))
+		}
+		in.Serving = Read(bundle.PEM(), bundle.Record())
+		if again, _ := Decide(in); !bytes.Equal(again.PEM(), bundle.PEM()) || again.Record() != bundle.Record() {
+			t.Fatal("deciding again gives something else")
+		}
+	})
+}
