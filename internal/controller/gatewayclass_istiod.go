@@ -35,6 +35,7 @@ type startOfIstiod struct {
 func (o *gatewayClassObserver) observeIstiod(ctx context.Context, group front.Group[*gatewayv1.GatewayClass], facts *gatewayClassFacts) error {
 	plane := find(group.Existing, gatewayclass.PackageControlPlane)
 	if plane == nil || !isRolledOut(plane) {
+		o.retired = false
 		return nil
 	}
 	if err := o.retireRelease(ctx, facts.Input); err != nil {
@@ -100,8 +101,8 @@ func startOf(deployment *unstructured.Unstructured) string {
 	return ""
 }
 
-// retireRelease takes the Helm release of an older operator out of the way, once: its
-// objects are ours by now.
+// retireRelease takes the Helm release of an older operator out of the way, once a
+// rollout: its objects are ours by now.
 func (o *gatewayClassObserver) retireRelease(ctx context.Context, in gatewayclass.Input) error {
 	if o.retired {
 		return nil

@@ -79,8 +79,8 @@ func (r *olmReader) HasInstallPlan(ctx context.Context, label string) (bool, err
 	list := &metav1.PartialObjectMetadataList{TypeMeta: typeOf(kindInstallPlan)}
 	list.Kind += "List"
 	err := r.List(ctx, list, client.HasLabels{label}, client.Limit(1))
-	if meta.IsNoMatchError(err) {
-		return false, nil
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return false, nil // the kind has just been taken away
 	}
 	return len(list.Items) > 0, err
 }
