@@ -26,6 +26,8 @@ type KymaState struct {
 	Version string
 	// Size is that of the cluster.
 	Size kyma.Size
+	// Warning is about an input that is left out, empty for none.
+	Warning string
 	// Packages are those that are wanted, Departing those that are not any more, and Blocked
 	// is what keeps these from going.
 	Packages  []FrontPackage
@@ -209,6 +211,9 @@ func kymaPackage(p *FrontPackage) (v verdict, done bool) {
 func kymaRunning(s KymaState) verdict {
 	ready := verdict{v1alpha2.StateReady, metav1.ConditionTrue, v1alpha2.ReasonReconcileSucceeded,
 		fmt.Sprintf("Istio %s runs, with the defaults for a cluster of size %s", s.Version, s.Size)}
+	if s.Warning != "" {
+		ready.message += " (with warning: " + s.Warning + ")"
+	}
 	switch r := s.Restarts; {
 	case s.FiltersErr != nil:
 		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, kymaFilters(s).Message}

@@ -38,6 +38,8 @@ const (
 
 // Node is what counts of a node.
 type Node struct {
+	// Name is its name.
+	Name string
 	// CPU and Memory are its capacity.
 	CPU, Memory resource.Quantity
 	// Kubelet is the version of its kubelet, such as v1.33.4-gke.1.
@@ -46,6 +48,12 @@ type Node struct {
 	ProviderID string
 	// OSImage names its operating system.
 	OSImage string
+}
+
+// Equal says whether two nodes count the same.
+func (n Node) Equal(other Node) bool {
+	return n.CPU.Cmp(other.CPU) == 0 && n.Memory.Cmp(other.Memory) == 0 &&
+		n.Name == other.Name && n.Kubelet == other.Kubelet && n.ProviderID == other.ProviderID && n.OSImage == other.OSImage
 }
 
 // Cluster is what rendering depends on of the cluster.
