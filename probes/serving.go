@@ -23,6 +23,13 @@ func Serving(kind schema.GroupKind) (Probe, bool) {
 	return Default(kind)
 }
 
+// ServesBeforeReady says whether an object of a kind can serve without being ready, which
+// [Serving] tells apart.
+func ServesBeforeReady(kind schema.GroupKind) bool {
+	_, ok := serving[kind]
+	return ok
+}
+
 var serving = map[schema.GroupKind]func(content map[string]any) Result{
 	{Group: "apps", Kind: "Deployment"}:                     deploymentServes,
 	{Group: "apps", Kind: "StatefulSet"}:                    statefulSetServes,

@@ -66,10 +66,9 @@ func (c compiled) object(stored manifest, spec v1alpha1.Object, phase v1alpha1.P
 	} else if probe, ok := probes.Default(kind); ok {
 		object.Probe = probe
 	}
-	if probe, ok := probes.Serving(kind); ok {
+	object.Serving = object.Probe
+	if probe, ok := probes.Serving(kind); ok && probes.ServesBeforeReady(kind) {
 		object.Serving = probe
-	} else {
-		object.Serving = object.Probe
 	}
 	return object, nil
 }

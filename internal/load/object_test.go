@@ -199,6 +199,25 @@ func TestRevision_ProbeOfPlainKinds(t *testing.T) {
 	}
 }
 
+// A probe that takes the place of a kind's default does so for serving, too, unless the kind
+// can serve without being ready.
+func TestRevision_ServingAsProbed(t *testing.T) {
+	service := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "a", "namespace": "b"},
+		"spec": map[string]any{"type": "LoadBalancer", "ports": []any{map[string]any{"port": int64(80)}}},
+	}}
+	probed, err := loadOne(t, service, v1alpha1.Object{}, v1alpha1.Phase{}, []v1alpha1.Probe{{
+		Name: "own", Selector: v1alpha1.ProbeSelector{Kind: "Service"},
+		Assertions: []v1alpha1.Assertion{{FieldValue: &v1alpha1.FieldValueAssertion{Path: ".spec.ports[0].port", Value: v1alpha1.ScalarOf(int64(80))}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ready, serves := probed.Probe.Probe(service), probed.Serving.Probe(service); ready.Status != probes.True || serves.Status != probes.True {
+		t.Errorf("a Service without an address is ready: %s, and serves: %s (%s)", ready.Status, serves.Status, serves.Message)
+	}
+}
+
 func TestRevision_ProbesThatDoNotCompile(t *testing.T) {
 	good := v1alpha1.Probe{Name: "good", Selector: v1alpha1.ProbeSelector{Kind: "A"}, Assertions: assertCondition("Ready", "")}
 	tests := map[string]struct {
