@@ -27,6 +27,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/front"
@@ -74,7 +75,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 
 func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, gatewayv1.Install, corev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, v1alpha2.AddToScheme, gatewayv1.Install, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}
@@ -86,6 +87,7 @@ func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (man
 	anyName := true
 	kept := map[client.Object]cache.ByObject{
 		&v1alpha1.Revision{}: {Transform: dropHistory(meter)},
+		&corev1.Node{}:       {Transform: slimNode},
 		// Of Secrets, those that hold manifests, and of these the metadata.
 		secrets: {Namespaces: map[string]cache.Config{o.Namespace: {FieldSelector: holdManifests}}},
 	}
@@ -179,6 +181,9 @@ func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o O
 		return err
 	}
 	if err := front.Setup(mgr, kinds, &gatewayv1.Gateway{}, reconciler(mgr, publisher, timed(meter, gatewayFront(newGatewayObserver(mgr, kinds, o))))); err != nil {
+		return err
+	}
+	if err := setupKyma(mgr, kinds, publisher, meter, o); err != nil {
 		return err
 	}
 	return front.Setup(mgr, kinds, &gatewayv1.GatewayClass{}, reconciler(mgr, publisher, timed(meter, gatewayClassFront(mgr, kinds, o))))

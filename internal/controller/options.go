@@ -38,6 +38,9 @@ type Options struct {
 	// no such controller runs, records would never go.
 	DNSRecordFinalizer string
 
+	// Kyma are the settings of the kyma front.
+	Kyma KymaOptions
+
 	// Namespace is the manager's own, for leases and Secrets.
 	Namespace string
 
@@ -69,6 +72,8 @@ func DefaultOptions() Options {
 		LeaderElect:    true,
 		MetricsAddress: "127.0.0.1:8080",
 		HealthAddress:  "127.0.0.1:8081",
+
+		Kyma: defaultKymaOptions(),
 	}
 }
 
@@ -80,6 +85,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ImagesFile, "images-file", o.ImagesFile, "YAML file with the images istiod and proxy, and below versions those of one minor version")
 	fs.StringVar(&o.DNSRecordFinalizer, "dns-record-finalizer", o.DNSRecordFinalizer,
 		"finalizer for the DNSRecords of Gateways, that of the DNS controller of OpenShift is "+gateway.DefaultFinalizer+"; empty for none")
+	o.Kyma.addFlags(fs)
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "the manager's own namespace, for its lease and Secrets")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let only one of several managers act")
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "address to serve metrics on; 0 serves none")
@@ -101,6 +107,9 @@ func (o Options) Validate() error {
 	}
 	if f := o.DNSRecordFinalizer; f != "" && (!strings.Contains(f, "/") || len(validation.IsQualifiedName(f)) > 0) {
 		return fmt.Errorf("--dns-record-finalizer %q is no finalizer: it is a domain, a slash and a name, such as %s", f, gateway.DefaultFinalizer)
+	}
+	if err := o.Kyma.validate(); err != nil {
+		return err
 	}
 	if o.Namespace == "" {
 		return fmt.Errorf("--namespace is required: the lease and the Secrets of revisions live there")

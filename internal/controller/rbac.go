@@ -33,6 +33,14 @@ package controller
 // +kubebuilder:rbac:groups=ingress.operator.openshift.io,resources=dnsrecords,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=config.openshift.io,resources=dnses;infrastructures,verbs=get;list;watch
 //
+// Istio resources of Kyma stand in kyma-system. What a mesh depends on, such as nodes, and
+// custom resources of Istio that keep it from being deleted, are read with the rights of the
+// role below.
+//
+// +kubebuilder:rbac:groups=operator.kyma-project.io,resources=istios,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=operator.kyma-project.io,resources=istios/status,verbs=patch
+// +kubebuilder:rbac:groups=operator.kyma-project.io,resources=istios/finalizers,verbs=update
+//
 // Who asks for metrics is asked about at the API server. Events about our own kinds,
 // which are cluster-scoped, stand in the namespace default; the like of an event that
 // was recorded already is counted with a patch.

@@ -25,10 +25,11 @@ var constantSources = []constantSource{
 	{"api/v1alpha1/labels.go", "Labels, annotations, finalizers and field owners"},
 	{"api/operator.openshift.io/v1alpha1/conditions.go", "Conditions of an IstioCSR"},
 	{"api/operator.openshift.io/v1alpha1/labels.go", "Names, finalizers and annotations of an IstioCSR"},
+	{"api/operator.kyma-project.io/v1alpha2/conditions.go", "Conditions of an Istio"},
 }
 
 // eventSources are the files that the page of events is made of.
-var eventSources = []constantSource{{"internal/events/reasons.go", "Events"}, {"internal/events/istiocsr.go", "Events of an IstioCSR"}}
+var eventSources = []constantSource{{"internal/events/reasons.go", "Events"}, {"internal/events/istiocsr.go", "Events of an IstioCSR"}, {"internal/events/kyma.go", "Events of an Istio"}}
 
 // constantsPage lists constants with what their comments say.
 func constantsPage(root fs.FS, title, from string, sources []constantSource) (string, error) {

@@ -1,0 +1,165 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/events"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/metrics"
+	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/internal/render/kyma"
+	"github.com/strata-run/strata/internal/status"
+)
+
+// kymaFacts are what the kyma front looks at besides its resources.
+type kymaFacts struct {
+	// Oldest is the name of the resource that describes the mesh, empty for none.
+	Oldest string
+	// Cluster is what rendering depends on.
+	Cluster kyma.Cluster
+	// Warning is about an input that cannot be read, and is left out.
+	Warning string
+	// Blocked is why the mesh cannot be taken away.
+	Blocked error
+	// Filters are EnvoyFilters of users that configure the ingress gateway.
+	Filters    []string
+	FiltersErr error
+	// Again is when to look again.
+	Again time.Duration
+}
+
+type (
+	kymaInput = front.Input[*v1alpha2.Istio, kymaFacts]
+	kymaState = front.State[kymaFacts]
+)
+
+// kymaFront installs the service mesh that the oldest Istio resource describes.
+func kymaFront(settings kyma.Settings, observer *kymaObserver) front.Front[*v1alpha2.Istio, kymaFacts] {
+	return front.Front[*v1alpha2.Istio, kymaFacts]{
+		Name:      "kyma",
+		Finalizer: v1alpha2.Finalizer,
+		List:      func() client.ObjectList { return &v1alpha2.IstioList{} },
+		Selects:   func(*v1alpha2.Istio) bool { return true },
+		Observe:   observer.Observe,
+		Render:    func(in kymaInput) ([]render.Package, error) { return renderKyma(settings, in) },
+		Leave: func(in kymaInput) front.Departure {
+			return front.Departure{Blocked: in.Facts.Blocked, Order: []string{kyma.PackageIstio, kyma.PackageCRDs}}
+		},
+		Annotations: func(istio *v1alpha2.Istio, state kymaState) map[string]string {
+			return kymaAnnotations(settings, istio, state)
+		},
+		Status: func(istio *v1alpha2.Istio, state kymaState) { setKymaStatus(settings, istio, state) },
+		Events: kymaEvents,
+		Again:  func(facts kymaFacts) time.Duration { return facts.Again },
+		Watches: []front.Watch{
+			{Object: front.Definition(), Changed: named(definitionVPA)},
+			{Object: metadataOf(kymaFilterKind)},
+		},
+		Signal: observer.signal,
+	}
+}
+
+// setupKyma adds the kyma front to a manager.
+func setupKyma(mgr manager.Manager, kinds *front.Kinds, publisher *front.Publisher, meter *metrics.Metrics, o Options) error {
+	settings, err := o.Kyma.settings()
+	if err != nil {
+		return err
+	}
+	observer, err := newKymaObserver(mgr, kinds, o)
+	if err != nil {
+		return err
+	}
+	return front.Setup(mgr, kinds, &v1alpha2.Istio{}, reconciler(mgr, publisher, timed(meter, kymaFront(settings, observer))))
+}
+
+// renderKyma renders what the oldest resource describes. Without one, nothing is wanted.
+func renderKyma(settings kyma.Settings, in kymaInput) ([]render.Package, error) {
+	istio := kyma.Oldest(in.Resources)
+	if istio == nil {
+		return nil, nil
+	}
+	input := kyma.Input{Istio: istio, Settings: settings, Cluster: in.Facts.Cluster}
+	for i := range in.Existing {
+		pkg := &in.Existing[i]
+		switch {
+		case pkg.Status.CurrentRevision == 0:
+		case pkg.Name == kyma.PackageIstio:
+			input.Installed = pkg.Status.Version
+		case pkg.Name == kyma.PackageCRDs:
+			input.CRDVersion = pkg.Status.Version
+		}
+	}
+	if input.Installed == "" {
+		// The mesh may have been installed by Kyma's own operator.
+		applied, err := kyma.ParseLastApplied(istio.Annotations)
+		if err != nil {
+			return nil, fmt.Errorf("finding out which version of Istio is installed: %w: correct it, or remove it if there is none", err)
+		}
+		input.Installed = applied.IstioTag
+	}
+	return kyma.Render(input)
+}
+
+// kymaAnnotations are what the oldest resource carries: what was rolled out last, and the
+// size that the cluster had then.
+func kymaAnnotations(settings kyma.Settings, istio *v1alpha2.Istio, state kymaState) map[string]string {
+	if istio.Name != state.Facts.Oldest || istio.Namespace != v1alpha2.Namespace || !istio.DeletionTimestamp.IsZero() || state.Err != nil {
+		return nil
+	}
+	wanted := map[string]string{annotationClusterSize: string(state.Facts.Cluster.Size)}
+	i := slices.IndexFunc(state.Packages, func(p status.FrontPackage) bool { return p.Name == kyma.PackageIstio })
+	if i < 0 || state.Packages[i].Package == nil || state.Packages[i].Package.Status.CurrentRevision == 0 {
+		return wanted
+	}
+	p := &state.Packages[i]
+	applied, err := kyma.ParseLastApplied(istio.Annotations)
+	if err != nil {
+		applied = kyma.LastApplied{}
+	}
+	if rolledOut(p) {
+		applied = kyma.LastApplied{IstioSpec: istio.Spec, IstioTag: settings.Images.Tag}
+	} else {
+		// The version that runs is told at once: nothing that fails afterwards may make the
+		// version gate take it for an older one.
+		applied.IstioTag = p.Package.Status.Version
+	}
+	wanted[v1alpha2.AnnotationLastApplied] = applied.String()
+	return wanted
+}
+
+// rolledOut says whether what a front wants is what runs.
+func rolledOut(p *status.FrontPackage) bool {
+	return p.Held == "" && p.Target != nil && p.Need == history.NeedNone && p.Package.Status.CurrentRevision == p.Target.Spec.Revision &&
+		meta.IsStatusConditionTrue(p.Package.Status.Conditions, v1alpha1.ConditionReady)
+}
+
+func setKymaStatus(settings kyma.Settings, istio *v1alpha2.Istio, state kymaState) {
+	_, unrendered := errors.AsType[*front.RenderError](state.Err)
+	status.SetKyma(istio, status.KymaState{
+		Oldest: state.Facts.Oldest, Version: settings.Images.Tag, Size: state.Facts.Cluster.Size, Warning: state.Facts.Warning,
+		Packages: state.Packages, Departing: state.Departing, Blocked: state.Blocked,
+		Err: state.Err, Unrendered: unrendered,
+		Filters: state.Facts.Filters, FiltersErr: state.Facts.FiltersErr, Now: state.Now,
+	})
+}
+
+func kymaEvents(before, after *v1alpha2.Istio) []front.Event {
+	var all []front.Event
+	for _, e := range events.Kyma(before, after) {
+		all = append(all, front.Event{Type: e.Type, Reason: e.Reason, Action: e.Action, Note: e.Note})
+	}
+	return all
+}

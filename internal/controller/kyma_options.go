@@ -1,0 +1,78 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/strata-run/strata/internal/istio"
+	"github.com/strata-run/strata/internal/render/kyma"
+)
+
+// KymaOptions are the settings of the kyma front.
+type KymaOptions struct {
+	// IstioVersion is the version that an Istio resource gets: one that is in the binary,
+	// such as 1.31. The version gate compares it with what is installed.
+	IstioVersion string
+
+	// Experimental lets Istio resources set spec.experimental.
+	Experimental bool
+
+	// Interval is how often a mesh is looked at without any news.
+	Interval time.Duration
+
+	// getenv reads the environment; nil stands for an empty one.
+	getenv func(name string) string
+}
+
+func defaultKymaOptions() KymaOptions {
+	return KymaOptions{IstioVersion: istio.Newest().Minor(), Interval: 10 * time.Hour}
+}
+
+func (o *KymaOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.IstioVersion, "kyma-istio-version", o.IstioVersion, "Istio version for the Istio resource of Kyma")
+	fs.BoolVar(&o.Experimental, "kyma-experimental", o.Experimental, "let the Istio resource of Kyma set spec.experimental")
+	fs.DurationVar(&o.Interval, "kyma-reconciliation-interval", o.Interval, "how often the mesh of Kyma is looked at without any news")
+}
+
+// settings are what rendering needs of the options and the environment.
+func (o KymaOptions) settings() (kyma.Settings, error) {
+	release, ok := istio.Resolve(o.IstioVersion)
+	if !ok {
+		return kyma.Settings{}, fmt.Errorf("--kyma-istio-version %q is not in the manager: set it to one of %s", o.IstioVersion, knownVersions())
+	}
+	getenv := o.getenv
+	if getenv == nil {
+		getenv = func(string) string { return "" }
+	}
+	s, err := kyma.SettingsFrom(getenv, release)
+	if err != nil {
+		return s, fmt.Errorf("reading the images of the mesh of Kyma: %w", err)
+	}
+	s.Experimental = o.Experimental
+	return s, nil
+}
+
+func (o KymaOptions) validate() error {
+	if o.Interval < time.Second {
+		return fmt.Errorf("--kyma-reconciliation-interval is %s: it must be a second or longer", o.Interval)
+	}
+	_, err := o.settings()
+	return err
+}
+
+// knownVersions are those of Istio in the binary.
+func knownVersions() string {
+	text := ""
+	for i, r := range istio.Releases() {
+		if i > 0 {
+			text += ", "
+		}
+		text += r.Minor()
+	}
+	return text
+}

@@ -1,0 +1,62 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kyma
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+)
+
+// manifest applies YAML.
+func manifest(t *testing.T, text string) {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// state waits until an Istio resource is in a state, and Ready has a reason.
+func state(t *testing.T, name string, want v1alpha2.State, reason string) *v1alpha2.Istio {
+	t.Helper()
+	var last string
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		istio := &v1alpha2.Istio{}
+		if err := admin.Get(t.Context(), types.NamespacedName{Namespace: v1alpha2.Namespace, Name: name}, istio); err != nil {
+			last = err.Error()
+			continue
+		}
+		got := ""
+		if istio.Status.Conditions != nil {
+			for _, c := range *istio.Status.Conditions {
+				if c.Type == v1alpha2.ConditionReady {
+					got = c.Reason
+				}
+			}
+		}
+		if istio.Status.State == want && got == reason {
+			return istio
+		}
+		last = fmt.Sprintf("%s/%s: %s", istio.Status.State, got, istio.Status.Description)
+	}
+	t.Fatalf("Istio %s is not %s/%s; last: %s", name, want, reason, last)
+	return nil
+}
+
+func TestInstall(t *testing.T) {
+	manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: kyma-system}}")
+	manifest(t, "{apiVersion: operator.kyma-project.io/v1alpha2, kind: Istio, metadata: {name: default, namespace: kyma-system}, spec: {}}")
+	istio := state(t, "default", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+	t.Log((*istio.Status.Conditions)[0].Message, istio.Annotations)
+}
