@@ -132,6 +132,19 @@ func (k *Keeper) Keep(ctx context.Context, request Request) (trust.State, error)
 	return state, nil
 }
 
+// Hold keeps the copy as it was asked for last, for as long as nobody can say what is
+// wanted, as while the issuer is missing: what somebody changes in it is repaired. A
+// keeper that was never asked does nothing.
+func (k *Keeper) Hold(ctx context.Context, namespace string) (trust.State, error) {
+	k.mu.Lock()
+	m := k.kept[namespace]
+	k.mu.Unlock()
+	if m == nil {
+		return trust.State{}, nil
+	}
+	return k.Keep(ctx, m.request)
+}
+
 // Forget lets go of an IstioCSR. Its copy stays.
 func (k *Keeper) Forget(namespace string) {
 	k.mu.Lock()
