@@ -191,7 +191,7 @@ func (e *Engine) perform(ctx context.Context, t *task, verdict Verdict, current 
 	}
 	if t.paused {
 		e.foretell(ctx, t, &verdict, current)
-		result.Pending, result.Waiting = verdict.Operation, "paused: "+verdict.Reason
+		result.Pending, result.Reason, result.Waiting = verdict.Operation, verdict.Reason, "paused: "+verdict.Reason
 		return before
 	}
 	applied, err := e.apply(ctx, verdict.Operation, t.object.prepared.stamp(t.question.Owner, t.question.Retain, t.yields()), current)

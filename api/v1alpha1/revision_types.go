@@ -264,6 +264,7 @@ type Probe struct {
 // ProbeSelector selects objects of a revision. Every part that is set must match.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.kind) || has(self.labels)",message="set kind, labels or both"
+// +kubebuilder:validation:XValidation:rule="!has(self.name) || has(self.kind)",message="name takes a kind"
 type ProbeSelector struct {
 	// Group is the API group of kind. Empty, the default, is the core group.
 	// +optional
@@ -275,6 +276,18 @@ type ProbeSelector struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind,omitempty"`
+
+	// Namespace selects the objects of one namespace. Empty, the default, selects
+	// those of all, and those that have none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+
+	// Name selects by the name of the object. It takes a kind. Empty, the default,
+	// selects all of them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
 
 	// Labels select by the labels of the object.
 	// +optional

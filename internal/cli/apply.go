@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,17 @@ func (a *app) applyCommand() *cobra.Command {
 exist. The content becomes the package's next revision; the manager rolls it out,
 phase by phase. Content that the package has already makes no revision.
 
+Annotations of a manifest say how it is treated, and are not part of it:
+  strata.run/phase                 foundation, config, workloads or rest
+  strata.run/collision-protection  Prevent, IfNoController or None
+  strata.run/deletion              Delete or Retain
+  strata.run/on-immutable-change   Refuse or Replace
+  strata.run/unmanaged-fields      paths that are never applied
+  strata.run/probe                 a probe for it, in YAML
+For manifests that cannot be annotated, --settings FILE says the same: a list of
+{kind, group, namespace, name} and phase, collisionProtection, deletion,
+onImmutableChange or unmanagedFields.
+
 What would be done is shown first, as by plan. Deleting and replacing has to be
 confirmed. Content that would be held back or collide is refused without --force. A
 package that a front makes is refused.
@@ -111,6 +123,8 @@ type Applied struct {
 	DryRun string `json:"dryRun"`
 	// Plan is what was planned.
 	Plan Plan `json:"plan"`
+	// Rollout is how the rollout stands at the end; with --wait only.
+	Rollout *Status `json:"rollout,omitempty"`
 }
 
 // account is the ServiceAccount for a new package, nil for none.
@@ -244,11 +258,15 @@ func (c *cluster) explainWrite(doing string, err error) error {
 
 // finishApply says what came of it, and follows the rollout if asked to.
 func (a *app) finishApply(ctx context.Context, c *cluster, p *output.Printer, o applyOptions, doc Applied) error {
-	switch {
-	case o.output.isDocument():
-		if err := printDocument(p, o.output.value, doc); err != nil {
-			return err
+	following := watchOptions{name: doc.Package, timeout: o.timeout, revision: doc.Target, asNotes: o.output.isDocument()}
+	if o.output.isDocument() {
+		var err error
+		if o.wait {
+			doc.Rollout, err = a.watchToEnd(ctx, c, following)
 		}
+		return cmp.Or(printDocument(p, o.output.value, doc), err)
+	}
+	switch {
 	case o.dryRun != dryRunNone:
 		p.Line(output.Span{Text: fmt.Sprintf("Nothing was changed (--dry-run=%s).", o.dryRun)})
 	case doc.Revision == 0:
@@ -260,10 +278,6 @@ func (a *app) finishApply(ctx context.Context, c *cluster, p *output.Printer, o 
 	}
 	if err := p.Err(); err != nil || !o.wait {
 		return err
-	}
-	following := watchOptions{name: doc.Package, timeout: o.timeout, revision: doc.Target}
-	if o.output.isDocument() {
-		following.output = o.output
 	}
 	return a.watch(ctx, c, following)
 }

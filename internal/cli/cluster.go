@@ -72,6 +72,7 @@ func fixedMapper() meta.RESTMapper {
 	}
 	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Event"), meta.RESTScopeNamespace)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
 	m.Add(apps.WithKind("ReplicaSet"), meta.RESTScopeNamespace)
 	return m
 }

@@ -38,55 +38,115 @@ func objectName(ref v1alpha1.ObjectReference) string {
 
 // item is one object of a revision's content.
 type item struct {
-	// ref names the object. Only slice is set when its slice could not be read.
-	ref   v1alpha1.ObjectReference
-	slice string
+	// ref names the object. It is empty when the manifest could not be read, and no
+	// status names the object.
+	ref v1alpha1.ObjectReference
+	// slice and secret are what the manifest stands in, empty for an inline one.
+	slice, secret string
 	// digest is that of the manifest.
 	digest string
-	// manifest is what is wanted.
+	// manifest is what is wanted; of one of kind Secret its metadata alone. Nil when it
+	// could not be read.
 	manifest *unstructured.Unstructured
 	// retained objects stay when no revision contains them any more.
 	retained bool
 }
 
-// isNamed is false for an object whose slice could not be read.
+// isNamed is false for an object of which nothing tells what it is.
 func (i item) isNamed() bool { return i.ref.Kind != "" }
 
-// sliceCache holds the manifests of slices by name. A slice is immutable, so it
-// is read once.
-type sliceCache map[string][]*unstructured.Unstructured
+// held is a manifest out of a slice or a Secret.
+type held struct {
+	manifest *unstructured.Unstructured
+	// digest is that of the whole manifest.
+	digest string
+}
+
+// sliceCache holds the manifests of slices and of Secrets, by reference. What they hold
+// never changes, so each is read once.
+type sliceCache map[content.Reference][]held
+
+// keep puts the manifests of a slice into the cache.
+func (cache sliceCache) keep(name string, manifests []*unstructured.Unstructured) {
+	all := make([]held, len(manifests))
+	for i, manifest := range manifests {
+		all[i].manifest = manifest
+		if text, err := content.Canonical(manifest); err == nil {
+			all[i].digest = content.ObjectDigest(text)
+		}
+	}
+	cache[content.Reference{Name: name}] = all
+}
 
 // readSlices reads the slices that revisions refer to and that are not in the
-// cache yet. What cannot be read is left out, and the errors say why.
+// cache yet. What cannot be read is left out, and the errors say why. Secrets are read,
+// for the names of what is in them, as far as one may: few may, and mostly the status
+// names it, too.
 func (c *cluster) readSlices(ctx context.Context, cache sliceCache, revisions ...*v1alpha1.Revision) error {
 	var failed []error
 	for _, r := range revisions {
 		for _, phase := range r.Spec.Phases {
 			for _, object := range phase.Objects {
-				if object.Slice == nil {
+				reference, refers := referenceIn(object)
+				if _, known := cache[reference]; known || !refers {
 					continue
-				}
-				if _, known := cache[object.Slice.Name]; known {
-					continue
-				}
-				manifests, err := c.readSlice(ctx, object.Slice.Name)
-				if err != nil {
-					failed = append(failed, err)
 				}
 				// One that cannot be read is not asked for again.
-				cache[object.Slice.Name] = manifests
+				cache[reference] = nil
+				if reference.Secret {
+					c.readSecretNames(ctx, cache, reference)
+				} else if err := c.readSlice(ctx, cache, reference.Name); err != nil {
+					failed = append(failed, err)
+				}
 			}
 		}
 	}
 	return errors.Join(failed...)
 }
 
-func (c *cluster) readSlice(ctx context.Context, name string) ([]*unstructured.Unstructured, error) {
+// referenceIn is where the manifest of an object stands if it is not inline.
+func referenceIn(object v1alpha1.Object) (content.Reference, bool) {
+	switch {
+	case object.Slice != nil:
+		return content.Reference{Name: object.Slice.Name}, true
+	case object.Secret != nil:
+		return content.Reference{Name: object.Secret.Name, Secret: true}, true
+	}
+	return content.Reference{}, false
+}
+
+func (c *cluster) readSlice(ctx context.Context, cache sliceCache, name string) error {
 	slice := &v1alpha1.ObjectSlice{}
 	if err := c.client.Get(ctx, client.ObjectKey{Name: name}, slice); err != nil {
-		return nil, fmt.Errorf("reading ObjectSlice %s: %w", name, err)
+		return fmt.Errorf("reading ObjectSlice %s: %w", name, err)
 	}
-	return content.Unpack(slice)
+	manifests, err := content.Unpack(slice)
+	if err == nil {
+		cache.keep(name, manifests)
+	}
+	return err
+}
+
+// readSecretNames reads the manifests that stand in a Secret, and keeps what is no
+// secret of them.
+func (c *cluster) readSecretNames(ctx context.Context, cache sliceCache, reference content.Reference) {
+	sealed, err := c.contents(defaultManagerNamespace).Secret(ctx, reference.Name)
+	if err != nil {
+		return
+	}
+	all := make([]held, len(sealed))
+	for i, one := range sealed {
+		manifest := &unstructured.Unstructured{Object: map[string]any{}}
+		manifest.SetGroupVersionKind(one.Manifest.GroupVersionKind())
+		manifest.SetNamespace(one.Manifest.GetNamespace())
+		manifest.SetName(one.Manifest.GetName())
+		manifest.SetLabels(one.Manifest.GetLabels())
+		if one.Manifest.GetAnnotations()[v1alpha1.AnnotationResourcePolicy] == v1alpha1.ResourcePolicyKeep {
+			manifest.SetAnnotations(map[string]string{v1alpha1.AnnotationResourcePolicy: v1alpha1.ResourcePolicyKeep})
+		}
+		all[i] = held{manifest: manifest, digest: one.Digest}
+	}
+	cache[reference] = all
 }
 
 // itemsOf are the objects of each phase of a revision.
@@ -97,17 +157,21 @@ func itemsOf(r *v1alpha1.Revision, slices sliceCache) [][]item {
 			phases[i] = append(phases[i], itemOf(object, slices))
 		}
 	}
+	nameSecrets(r, phases)
 	return phases
 }
 
 func itemOf(object v1alpha1.Object, slices sliceCache) item {
-	var it item
+	it := item{retained: object.Deletion == v1alpha1.ObjectRetain}
 	switch {
+	case object.Secret != nil:
+		it.secret = object.Secret.Name
+		// Without the manifest, only what is in the same place is known to be equal.
+		it.digest = fmt.Sprintf("%s/%d", object.Secret.Name, object.Secret.Index)
+		it.take(slices[content.Reference{Name: it.secret, Secret: true}], object.Secret.Index)
 	case object.Slice != nil:
 		it.slice = object.Slice.Name
-		if held := slices[object.Slice.Name]; int(object.Slice.Index) < len(held) {
-			it.manifest = held[object.Slice.Index]
-		}
+		it.take(slices[content.Reference{Name: it.slice}], object.Slice.Index)
 	case object.Object != nil:
 		manifest := &unstructured.Unstructured{}
 		if manifest.UnmarshalJSON(object.Object.Raw) == nil {
@@ -123,8 +187,65 @@ func itemOf(object v1alpha1.Object, slices sliceCache) item {
 		Namespace: it.manifest.GetNamespace(), Name: it.manifest.GetName(),
 	}
 	it.retained = load.Retains(it.manifest, object.Deletion)
+	if it.digest != "" {
+		return it
+	}
 	if text, err := content.Canonical(it.manifest); err == nil {
 		it.digest = content.ObjectDigest(text)
 	}
 	return it
 }
+
+// take takes a manifest out of those of a slice or Secret.
+func (i *item) take(all []held, index int32) {
+	if int(index) < len(all) {
+		i.manifest, i.digest = all[index].manifest, all[index].digest
+	}
+}
+
+// nameSecrets names the objects that stand in Secrets which could not be read: the
+// status of their revision names those that it has in place, and those that hold it.
+func nameSecrets(r *v1alpha1.Revision, phases [][]item) {
+	taken := map[identity]bool{}
+	unnamed := false
+	for _, items := range phases {
+		for _, it := range items {
+			taken[identityOf(it.ref)] = true
+			unnamed = unnamed || !it.isNamed() && it.secret != ""
+		}
+	}
+	if !unnamed {
+		return
+	}
+	next := func(all []v1alpha1.ObjectReference) (v1alpha1.ObjectReference, bool) {
+		for _, ref := range all {
+			if id := identityOf(ref); id.GroupKind == secretKind && !taken[id] {
+				taken[id] = true
+				return ref, true
+			}
+		}
+		return v1alpha1.ObjectReference{}, false
+	}
+	for i, items := range phases {
+		// The inventory is in the order of the phases.
+		var placed, waiting []v1alpha1.ObjectReference
+		for _, entry := range r.Status.Inventory {
+			placed = append(placed, entry.ObjectReference)
+		}
+		for _, object := range r.Status.Objects {
+			if object.Phase == r.Spec.Phases[i].Name {
+				waiting = append(waiting, object.ObjectReference)
+			}
+		}
+		for j := range items {
+			if it := &items[j]; !it.isNamed() && it.secret != "" {
+				found := false
+				if it.ref, found = next(waiting); !found {
+					it.ref, _ = next(placed)
+				}
+			}
+		}
+	}
+}
+
+var secretKind = schema.GroupKind{Kind: "Secret"}

@@ -117,7 +117,7 @@ func (f *fixture) revision(n int64, version string, made time.Duration) *v1alpha
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		f.view.slices[packed.Slices[i].Name] = held
+		f.view.slices.keep(packed.Slices[i].Name, held)
 		f.objs = append(f.objs, packed.Slices[i])
 	}
 	f.view.revisions = append(f.view.revisions, v1alpha1.Revision{

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -211,36 +212,32 @@ func (a *app) finishImport(ctx context.Context, c *cluster, im *helmimport.Impor
 	}
 	switch {
 	case o.output.isDocument():
-		if err := printDocument(p, o.output.value, doc); err != nil {
-			return err
-		}
 	case o.isDry():
 		p.Line(output.Span{Text: fmt.Sprintf("Nothing was changed (--dry-run=%s).", o.dryRun)})
 	default:
 		p.Line(output.Span{Text: fmt.Sprintf("Package %s is made; revision %d adopts the objects.", o.pkg, doc.Revision)})
 	}
-	if err := p.Err(); err != nil || o.isDry() {
+	if err := a.followImport(ctx, c, p, o, doc); err != nil {
 		return err
 	}
-	if err := a.followImport(ctx, c, o); err != nil {
-		return err
-	}
-	if o.fate() == helmimport.FateDelete {
+	if o.fate() == helmimport.FateDelete && !o.isDry() {
 		return a.settle(ctx, c, im, o, doc)
 	}
 	return nil
 }
 
-// followImport waits for revision 1, if asked to.
-func (a *app) followImport(ctx context.Context, c *cluster, o importHelmOptions) error {
-	if !o.wait {
-		return nil
+// followImport waits for revision 1, if asked to, and writes the document, if that is
+// asked for.
+func (a *app) followImport(ctx context.Context, c *cluster, p *output.Printer, o importHelmOptions, doc HelmImport) error {
+	var err error
+	if o.wait && p.Err() == nil {
+		following := watchOptions{name: o.pkg, timeout: o.timeout, revision: 1, asNotes: o.output.isDocument()}
+		doc.Rollout, err = a.watchToEnd(ctx, c, following)
 	}
-	following := watchOptions{name: o.pkg, timeout: o.timeout, revision: 1}
 	if o.output.isDocument() {
-		following.output = o.output
+		return cmp.Or(printDocument(p, o.output.value, doc), err)
 	}
-	return a.watch(ctx, c, following)
+	return cmp.Or(p.Err(), err)
 }
 
 // settle does with the release's Secrets what is to be done. They are deleted only
@@ -272,17 +269,10 @@ func (a *app) settle(ctx context.Context, c *cluster, im *helmimport.Importer, o
 func (a *app) finishImported(ctx context.Context, c *cluster, o importHelmOptions, doc HelmImport, made *v1alpha1.Revision) error {
 	doc.Revision, doc.AlreadyImported = made.Spec.Revision, true
 	p := a.stdout(o.output.value)
-	if o.output.isDocument() {
-		if err := printDocument(p, o.output.value, doc); err != nil {
-			return err
-		}
-	} else {
+	if !o.output.isDocument() {
 		p.Wrapped("", output.Plain, fmt.Sprintf("Package %s is imported already: revision %d, %s.", o.pkg, made.Spec.Revision, made.Spec.Origin.Reason))
 	}
-	if err := p.Err(); err != nil {
-		return err
-	}
-	return a.followImport(ctx, c, o)
+	return a.followImport(ctx, c, p, o, doc)
 }
 
 // explainImport gives an error of the import its exit code.

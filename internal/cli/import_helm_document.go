@@ -40,6 +40,8 @@ type HelmImport struct {
 	AlreadyImported bool `json:"alreadyImported,omitempty"`
 	// DryRun is none, client or server.
 	DryRun string `json:"dryRun"`
+	// Rollout is how the rollout stands at the end; with --wait only.
+	Rollout *Status `json:"rollout,omitempty"`
 }
 
 // HelmRelease is one version of a Helm release.

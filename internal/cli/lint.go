@@ -206,6 +206,9 @@ func (a *app) readLocated(o lintOptions, in *lint.Input) error {
 	if in.Probes, err = readProbes(o.source.probes); err != nil {
 		return err
 	}
+	if in.Settings, err = readSettings(o.source.settings); err != nil {
+		return err
+	}
 	if o.source.chart != "" {
 		s, err := a.readSource(o.source, o.name)
 		var exit *ExitError

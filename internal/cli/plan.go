@@ -116,10 +116,11 @@ func (a *app) propose(ctx context.Context, c *cluster, s source, name, managerNa
 	if err := p.readLine(ctx, c, name); err != nil {
 		return nil, err
 	}
-	phases, unknown, err := s.phases(c)
+	phases, unknown, err := p.source.phases(c)
 	if err != nil {
 		return nil, err
 	}
+	s = p.source
 	a.noteUnknown(unknown, false)
 	contents := c.contents(managerNamespace)
 	// A plan writes nothing, so it does not make the key for Secrets either.

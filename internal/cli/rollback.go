@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -123,7 +124,7 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 	doc := Rollback{
 		TypeMeta: documentType("Rollback"), Package: name, FromRevision: from.Spec.Revision, ToRevision: to.Spec.Revision,
 		Reason: o.reason, Pin: o.pin, DryRun: o.dryRun, Changes: append([]Change{}, changes...),
-		Warnings: warningsOf(from, to, changes),
+		Warnings: warningsOf(from, to, changes, contents),
 	}
 	p := a.stdout(o.output.value)
 	if !o.output.isDocument() {
@@ -313,22 +314,21 @@ func (c *cluster) awaitRollback(ctx context.Context, name string, at metav1.Time
 
 // finishRollback says what came of it, and follows the rollout if asked to.
 func (a *app) finishRollback(ctx context.Context, c *cluster, p *output.Printer, o rollbackOptions, doc Rollback) error {
-	switch {
-	case o.output.isDocument():
-		if err := printDocument(p, o.output.value, doc); err != nil {
-			return err
+	following := watchOptions{name: doc.Package, timeout: o.timeout, revision: doc.Revision, asNotes: o.output.isDocument()}
+	if o.output.isDocument() {
+		var err error
+		if o.wait {
+			doc.Rollout, err = a.watchToEnd(ctx, c, following)
 		}
-	case o.dryRun != dryRunNone:
+		return cmp.Or(printDocument(p, o.output.value, doc), err)
+	}
+	if o.dryRun != dryRunNone {
 		p.Line(output.Span{Text: fmt.Sprintf("Nothing was changed (--dry-run=%s).", o.dryRun)})
-	default:
+	} else {
 		p.Line(output.Span{Text: fmt.Sprintf("Revision %d has the content of revision %d and rolls out.", doc.Revision, doc.ToRevision)})
 	}
 	if err := p.Err(); err != nil || !o.wait {
 		return err
-	}
-	following := watchOptions{name: doc.Package, timeout: o.timeout, revision: doc.Revision}
-	if o.output.isDocument() {
-		following.output = o.output
 	}
 	return a.watch(ctx, c, following)
 }

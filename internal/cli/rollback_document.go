@@ -41,6 +41,8 @@ type Rollback struct {
 	Changes []Change `json:"changes"`
 	// Warnings say what does not go back with the content.
 	Warnings []string `json:"warnings,omitempty"`
+	// Rollout is how the rollout stands at the end; with --wait only.
+	Rollout *Status `json:"rollout,omitempty"`
 }
 
 // Change is what a rollback does to one object.
@@ -81,6 +83,9 @@ func changesBetween(from, to *v1alpha1.Revision, held sliceCache) ([]Change, int
 	wanted := map[identity]bool{}
 	for i, items := range itemsOf(to, held) {
 		for _, it := range items {
+			if !it.isNamed() {
+				continue
+			}
 			id := identityOf(it.ref)
 			wanted[id] = true
 			before, found := present[id]
@@ -101,7 +106,7 @@ func changesBetween(from, to *v1alpha1.Revision, held sliceCache) ([]Change, int
 	}
 	for i, items := range itemsOf(from, held) {
 		for _, it := range items {
-			if wanted[identityOf(it.ref)] {
+			if wanted[identityOf(it.ref)] || !it.isNamed() {
 				continue
 			}
 			change := Change{ObjectReference: it.ref, Phase: from.Spec.Phases[i].Name, Action: changeDelete}
@@ -115,7 +120,7 @@ func changesBetween(from, to *v1alpha1.Revision, held sliceCache) ([]Change, int
 }
 
 // warningsOf say what does not go back with a revision's content.
-func warningsOf(from, to *v1alpha1.Revision, changes []Change) []string {
+func warningsOf(from, to *v1alpha1.Revision, changes []Change, held sliceCache) []string {
 	var warnings []string
 	names := map[string][]string{}
 	add := func(why string, c Change) { names[why] = append(names[why], objectName(c.ObjectReference)) }
@@ -146,10 +151,20 @@ func warningsOf(from, to *v1alpha1.Revision, changes []Change) []string {
 			warnings = append(warnings, some(names[why])+": "+why)
 		}
 	}
-	if !slices.Equal(secretsOf(from), secretsOf(to)) {
-		warnings = append(warnings, "Secrets of the two revisions differ, and are not compared here")
+	if !slices.Equal(secretsOf(from), secretsOf(to)) && (lacksSecrets(from, held) || lacksSecrets(to, held)) {
+		warnings = append(warnings, "Secrets of the two revisions differ, and you may not read in which")
 	}
 	return warnings
+}
+
+// lacksSecrets says whether manifests of kind Secret could not be read.
+func lacksSecrets(r *v1alpha1.Revision, held sliceCache) bool {
+	for _, items := range itemsOf(r, held) {
+		if slices.ContainsFunc(items, func(it item) bool { return it.secret != "" && it.manifest == nil }) {
+			return true
+		}
+	}
+	return false
 }
 
 // mostNamed is how many of several objects a warning names.

@@ -41,6 +41,7 @@ type sourceOptions struct {
 	apiVersions []string
 	collisions  string
 	probes      string
+	settings    string
 }
 
 func (o *sourceOptions) add(cmd *cobra.Command) {
@@ -55,6 +56,7 @@ func (o *sourceOptions) add(cmd *cobra.Command) {
 	f.StringSliceVar(&o.apiVersions, "api-versions", nil, "with --chart: the API versions that templates see as served (default: the stable ones that every cluster has)")
 	f.StringVar(&o.collisions, "collision-protection", "", "what to do with objects that exist and are not the package's: Prevent (the default), IfNoController or None")
 	f.StringVar(&o.probes, "probes", "", "a file with the list of probes, as in spec.probes of a Revision")
+	f.StringVar(&o.settings, "settings", "", "a file with a list of settings for objects, for manifests that cannot be annotated")
 	// The errors are for flags that do not exist.
 	_ = cmd.RegisterFlagCompletionFunc("collision-protection", cobra.FixedCompletions(
 		[]cobra.Completion{string(v1alpha1.CollisionPrevent), string(v1alpha1.CollisionIfNoController), string(v1alpha1.CollisionNone)}, cobra.ShellCompDirectiveNoFileComp))
@@ -82,8 +84,12 @@ func (o *sourceOptions) validate() error {
 type source struct {
 	options sourceOptions
 	objects []*unstructured.Unstructured
-	probes  []v1alpha1.Probe
-	origin  v1alpha1.Origin
+	// fileProbes and settings are those of the options.
+	fileProbes []v1alpha1.Probe
+	settings   []plain.Settings
+	// probes are those of the options and of the objects, once there are phases.
+	probes []v1alpha1.Probe
+	origin v1alpha1.Origin
 }
 
 // readSource reads what the options name. Content that cannot be used has the exit
@@ -102,7 +108,10 @@ func (a *app) readSource(o sourceOptions, name string) (source, error) {
 	if len(s.objects) == 0 {
 		return s, exitf(CodeTerminal, "%s: there is no object in it", s.origin.Reference)
 	}
-	if s.probes, err = readProbes(o.probes); err != nil {
+	if s.fileProbes, err = readProbes(o.probes); err != nil {
+		return s, err
+	}
+	if s.settings, err = readSettings(o.settings); err != nil {
 		return s, err
 	}
 	s.origin.Kind = v1alpha1.OriginCLI
@@ -276,7 +285,23 @@ func readProbes(file string) ([]v1alpha1.Probe, error) {
 	return probes, nil
 }
 
-// phases sorts the content into phases. A cluster, when there is one, is asked where
+// readSettings reads a list of settings; a name of no file is none.
+func readSettings(file string) ([]plain.Settings, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, exitf(CodeUsage, "flag --settings: %w", err)
+	}
+	settings, err := plain.ReadSettings(data)
+	if err != nil {
+		return nil, exitf(CodeTerminal, "reading the settings of %s: %w", file, err)
+	}
+	return settings, nil
+}
+
+// phases sorts the content into phases, and finds its probes. A cluster, when there is one, is asked where
 // objects of kinds live that nobody else knows; those that stay unknown are returned.
 func (s *source) phases(c *cluster) ([]render.Phase, []schema.GroupVersionKind, error) {
 	var ask func(schema.GroupVersionKind) plain.Scope
@@ -284,10 +309,15 @@ func (s *source) phases(c *cluster) ([]render.Phase, []schema.GroupVersionKind, 
 		ask = c.scope
 	}
 	placed, unknown := plain.Place(s.objects, s.options.namespace, plain.Scopes(s.objects, ask))
-	phases, err := plain.Phases(placed, v1alpha1.CollisionProtection(s.options.collisions))
+	phases, err := plain.Phases(placed, v1alpha1.CollisionProtection(s.options.collisions), s.settings...)
 	if err != nil {
 		return nil, nil, exitf(CodeTerminal, "%w", err)
 	}
+	annotated, err := plain.Probes(placed)
+	if err != nil {
+		return nil, nil, exitf(CodeTerminal, "%w", err)
+	}
+	s.probes = append(slices.Clone(s.fileProbes), annotated...)
 	return phases, unknown, nil
 }
 

@@ -92,7 +92,7 @@ func TestWarningsOf(t *testing.T) {
 		{ObjectReference: ref("batch", "Job", "j"), Action: changeDelete},
 		{ObjectReference: ref("apps", "StatefulSet", "s"), Action: changeUpdate},
 		{ObjectReference: ref("apps", "Deployment", "d"), Action: changeUpdate},
-	})
+	}, sliceCache{})
 	for i, want := range []string{"CustomResourceDefinition a/c", "Namespace a/n", "PersistentVolumeClaim a/p", "Job a/j", "StatefulSet a/s", "Secrets of the two"} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) {
 			t.Errorf("warning %d is not about %s: %q", i, want, got)
@@ -101,7 +101,7 @@ func TestWarningsOf(t *testing.T) {
 	if len(got) != 6 {
 		t.Errorf("got %q", got)
 	}
-	if same := warningsOf(revision("one"), revision("one"), nil); len(same) != 0 {
+	if same := warningsOf(revision("one"), revision("one"), nil, sliceCache{}); len(same) != 0 {
 		t.Errorf("nothing differs: %q", same)
 	}
 }

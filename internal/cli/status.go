@@ -120,14 +120,22 @@ type watchOptions struct {
 	// revision is the one that is to be rolled out; when a newer one replaces it,
 	// that is the end. 0 takes whichever is the target.
 	revision int64
+	// asNotes tells on stderr what moves, for commands whose stdout is one document.
+	asNotes bool
 }
 
 // watch follows a rollout until it is done, cannot succeed, or the time is over.
 func (a *app) watch(ctx context.Context, c *cluster, o watchOptions) error {
+	_, err := a.watchToEnd(ctx, c, o)
+	return err
+}
+
+// watchToEnd is watch, and returns the status that was seen last, nil for none.
+func (a *app) watchToEnd(ctx context.Context, c *cluster, o watchOptions) (*Status, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := &watcher{app: a, cluster: c, options: o, slices: sliceCache{}, moved: a.now(), out: a.stdout(o.output.value)}
-	if output.IsTerminal(a.Out) && !o.output.isDocument() {
+	if output.IsTerminal(a.Out) && !o.output.isDocument() && !o.asNotes {
 		w.screen = output.NewScreen(a.Out)
 	}
 	var over <-chan time.Time
@@ -142,16 +150,16 @@ func (a *app) watch(ctx context.Context, c *cluster, o watchOptions) error {
 		var err error
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("following %s: %w", o.name, ctx.Err())
+			return w.last, fmt.Errorf("following %s: %w", o.name, ctx.Err())
 		case <-over:
-			return exitf(CodeTimeout, "not rolled out after %s: %s", o.timeout, w.where())
+			return w.last, exitf(CodeTimeout, "not rolled out after %s: %s", o.timeout, w.where())
 		case ch := <-changes:
 			done, err = w.take(ctx, ch)
 		case <-tick.C:
 			done, err = w.tick(ctx)
 		}
 		if done || err != nil {
-			return err
+			return w.last, err
 		}
 	}
 }
@@ -304,6 +312,10 @@ func (w *watcher) write(s Status) error {
 		return w.draw(s, now)
 	}
 	for _, line := range transitions(w.last, s) {
+		if w.options.asNotes {
+			w.note("%s  %s", stamp(now), line)
+			continue
+		}
 		w.out.Line(output.Span{Text: stamp(now) + "  " + line})
 	}
 	return w.out.Err()

@@ -36,7 +36,8 @@ reasons, as far as you may read pods.
 Exit codes: 0; 2 usage; 6 there is no such package or revision; 7 no cluster answers.
 
 Rights: get packages.strata.run; list revisions.strata.run; get
-objectslices.strata.run. As far as you may: list pods and replicasets.apps.`,
+objectslices.strata.run. As far as you may: list pods and replicasets.apps; get
+secrets in strata-system, for the names of Secrets that no status names.`,
 		Example: `  strata tree istiod-openshift-gateway
   strata tree istiod-openshift-gateway --revision 2 --expand`,
 		Args:              onePackage,

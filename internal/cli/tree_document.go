@@ -86,12 +86,14 @@ const (
 
 // TreeObject is one object of a phase.
 type TreeObject struct {
-	// ObjectReference names the object. It is empty, and slice is set, when the
-	// slice that holds the manifest could not be read.
+	// ObjectReference names the object. It is empty when the slice or Secret that
+	// holds the manifest could not be read, and the status does not name it.
 	v1alpha1.ObjectReference `json:",inline"`
 
 	// Slice is the ObjectSlice that holds the manifest, empty for an inline one.
 	Slice string `json:"slice,omitempty"`
+	// Secret is the Secret that holds the manifest, which is of that kind itself.
+	Secret string `json:"secret,omitempty"`
 	// State is Ready, InPlace, NotReady, Pending, HandedOver, Serving, Leaving or
 	// Archived.
 	State string `json:"state"`
@@ -247,7 +249,7 @@ func (v view) targetContents(p PackageSummary) map[identity]bool {
 }
 
 func (s states) object(it item, phase PhaseProgress) TreeObject {
-	out := TreeObject{ObjectReference: it.ref, Slice: it.slice, Retained: it.retained}
+	out := TreeObject{ObjectReference: it.ref, Slice: it.slice, Secret: it.secret, Retained: it.retained}
 	if !it.isNamed() {
 		out.State = objectPending
 		if phase.State == string(v1alpha1.PhaseComplete) {

@@ -207,7 +207,7 @@ func (w treeWriter) object(o TreeObject) output.Node {
 	mark, style := objectMark(o)
 	line := output.Line{{Text: mark + " ", Style: style}, {Text: treeObjectName(o)}, {Text: "  "}, {Text: objectWords(o), Style: style}}
 	if w.wide {
-		for _, extra := range []string{prefixed("uid ", o.UID), prefixed("content ", o.Content), prefixed("slice ", shortDigest(strings.TrimPrefix(o.Slice, "sha256-")))} {
+		for _, extra := range []string{prefixed("uid ", o.UID), prefixed("content ", o.Content), prefixed("slice ", shortDigest(strings.TrimPrefix(o.Slice, "sha256-"))), prefixed("in Secret ", shortDigest(strings.TrimPrefix(o.Secret, "sha256-")))} {
 			if extra != "" {
 				line = append(line, output.Span{Text: "  " + extra, Style: output.Faint})
 			}
@@ -217,7 +217,10 @@ func (w treeWriter) object(o TreeObject) output.Node {
 }
 
 func treeObjectName(o TreeObject) string {
-	if o.Kind == "" {
+	switch {
+	case o.Kind == "" && o.Secret != "":
+		return "a Secret, whose name stands in Secret " + shortDigest(strings.TrimPrefix(o.Secret, "sha256-"))
+	case o.Kind == "":
 		return "an object of slice " + shortDigest(strings.TrimPrefix(o.Slice, "sha256-"))
 	}
 	return objectName(o.ObjectReference)

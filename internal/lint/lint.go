@@ -37,8 +37,10 @@ type Input struct {
 	Namespace string
 	// Collisions is the collision protection of the content.
 	Collisions v1alpha1.CollisionProtection
-	// Probes are the content's.
+	// Probes are those that stand in no manifest.
 	Probes []v1alpha1.Probe
+	// Settings are for the objects that they select.
+	Settings []plain.Settings
 	// Scope says where the objects of a kind live, as a cluster has it; ScopeUnknown for a
 	// kind that it does not serve. Nil when no cluster is asked.
 	Scope func(schema.GroupVersionKind) plain.Scope
@@ -72,11 +74,17 @@ func Check(ctx context.Context, in Input) ([]Finding, error) {
 	c.checkScopes(objects, scopes)
 	placed, _ := plain.Place(objects, in.Namespace, scopes)
 	c.checkNamespaces(placed, scopes)
-	phases, err := plain.Phases(placed, in.Collisions)
+	phases, err := plain.Phases(placed, in.Collisions, in.Settings...)
 	if err != nil {
 		c.add(CodeInvalid, "", err.Error(), "correct the manifest", chart.Located{})
 		return c.sorted(), nil
 	}
+	annotated, err := plain.Probes(placed)
+	if err != nil {
+		c.add(CodeProbe, "", err.Error(), "correct the annotation", chart.Located{})
+		return c.sorted(), nil
+	}
+	c.in.Probes = append(slices.Clone(in.Probes), annotated...)
 	c.checkSize(phases)
 	loaded, ok := c.load(ctx, phases)
 	if ok {

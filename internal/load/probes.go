@@ -75,11 +75,16 @@ func (c compiled) selecting(manifest *unstructured.Unstructured) compiled {
 	kind, own := manifest.GroupVersionKind().GroupKind(), labels.Set(manifest.GetLabels())
 	var chosen compiled
 	for _, s := range c {
-		if (s.selector.Kind == "" || s.kind() == kind) && s.labels.Matches(own) {
+		if (s.selector.Kind == "" || s.kind() == kind) && s.isNamed(manifest) && s.labels.Matches(own) {
 			chosen = append(chosen, s)
 		}
 	}
 	return chosen
+}
+
+// isNamed says whether a manifest has the name and namespace that are selected.
+func (s selected) isNamed(manifest *unstructured.Unstructured) bool {
+	return (s.selector.Name == "" || s.selector.Name == manifest.GetName()) && (s.selector.Namespace == "" || s.selector.Namespace == manifest.GetNamespace())
 }
 
 func (s selected) kind() schema.GroupKind {

@@ -4,6 +4,7 @@
 // Package plain turns any manifests into the phases of a package: those of plain
 // files, and of charts that no front knows. It is pure.
 //
-// [Phases] sorts objects into four phases by their kinds, [Place] gives those that
+// [Phases] sorts objects into four phases by their kinds, and takes in what annotations
+// and [Settings] say of them ([Probes] finds their probes). [Place] gives those that
 // lack a namespace one, and [Images] tells what their pods run.
 package plain

@@ -4,6 +4,7 @@
 package plain
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -75,19 +76,45 @@ func PhaseOf(kind schema.GroupKind) string {
 }
 
 // Phases sorts objects into phases and keeps their order within each. Phases without
-// objects are left out. The manifests are not changed: a Secret's stringData stands
-// in data in what is returned. The error names the object, and quotes no value.
-func Phases(objects []*unstructured.Unstructured, protection v1alpha1.CollisionProtection) ([]render.Phase, error) {
+// objects are left out. How an object is treated is said by the settings that select
+// it, the last ones first, and else by its annotations; settings that select nothing
+// are an error. The manifests are not changed: in what is returned the annotations are
+// taken off, and a Secret's stringData stands in data. The error names the object, and
+// quotes no value of a Secret.
+func Phases(objects []*unstructured.Unstructured, protection v1alpha1.CollisionProtection, settings ...Settings) ([]render.Phase, error) {
 	byName := map[string][]render.Object{}
+	idle := map[int]bool{}
+	for i := range settings {
+		idle[i] = true
+	}
 	for _, object := range objects {
+		own, err := annotated(object)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", nameOf(object), err)
+		}
+		for i := range settings {
+			if settings[i].selects(object) {
+				own = settings[i].over(own)
+				delete(idle, i)
+			}
+		}
+		object = withoutAnnotations(object)
 		if content.IsSecret(object) {
 			object = object.DeepCopy()
 			if err := encodeStringData(object); err != nil {
 				return nil, err
 			}
 		}
-		name := PhaseOf(object.GroupVersionKind().GroupKind())
-		byName[name] = append(byName[name], render.Object{Manifest: object})
+		name := cmp.Or(own.Phase, PhaseOf(object.GroupVersionKind().GroupKind()))
+		byName[name] = append(byName[name], render.Object{
+			Manifest: object, CollisionProtection: own.CollisionProtection, Deletion: own.Deletion,
+			OnImmutableChange: own.OnImmutableChange, UnmanagedFields: own.UnmanagedFields,
+		})
+	}
+	for i := range settings {
+		if idle[i] {
+			return nil, fmt.Errorf("settings[%d] select no object: there is no %s", i, cmp.Or(settings[i].String(), "object"))
+		}
 	}
 	var phases []render.Phase
 	for _, name := range phaseNames {

@@ -1,0 +1,237 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plain
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/probes"
+)
+
+// Settings say how the objects that they select are rolled out. Each field is empty for
+// what else holds: an annotation of the object, or the default.
+type Settings struct {
+	// Kind and Group select by kind, Namespace and Name by name; what is empty selects
+	// every object. Without a kind, name must be empty, too.
+	Kind      string `json:"kind,omitempty"`
+	Group     string `json:"group,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+
+	// Phase is foundation, config, workloads or rest.
+	Phase string `json:"phase,omitempty"`
+	// CollisionProtection is what to do if the object exists and is somebody else's.
+	CollisionProtection v1alpha1.CollisionProtection `json:"collisionProtection,omitempty"`
+	// Deletion says whether the object goes with its package.
+	Deletion v1alpha1.ObjectDeletion `json:"deletion,omitempty"`
+	// OnImmutableChange is what to do if a field would change that nobody may change.
+	OnImmutableChange v1alpha1.ImmutableChange `json:"onImmutableChange,omitempty"`
+	// UnmanagedFields are paths of the manifest that are never applied.
+	UnmanagedFields []string `json:"unmanagedFields,omitempty"`
+}
+
+// ReadSettings reads a list of settings, in YAML. Unknown fields are refused.
+func ReadSettings(data []byte) ([]Settings, error) {
+	var all []Settings
+	if err := yaml.UnmarshalStrict(data, &all); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if err := all[i].validate(); err != nil {
+			return nil, fmt.Errorf("[%d]%w", i, err)
+		}
+	}
+	return all, nil
+}
+
+// annotation is one of those by which a manifest says how it is rolled out.
+type annotation struct {
+	name string
+	set  func(s *Settings, value string)
+}
+
+var annotations = []annotation{
+	{v1alpha1.AnnotationPhase, func(s *Settings, value string) { s.Phase = value }},
+	{v1alpha1.AnnotationCollisionProtection, func(s *Settings, value string) { s.CollisionProtection = v1alpha1.CollisionProtection(value) }},
+	{v1alpha1.AnnotationDeletion, func(s *Settings, value string) { s.Deletion = v1alpha1.ObjectDeletion(value) }},
+	{v1alpha1.AnnotationOnImmutableChange, func(s *Settings, value string) { s.OnImmutableChange = v1alpha1.ImmutableChange(value) }},
+	{v1alpha1.AnnotationUnmanagedFields, func(s *Settings, value string) { s.UnmanagedFields = splitPaths(value) }},
+	{v1alpha1.AnnotationProbe, func(*Settings, string) {}},
+}
+
+// Annotations are the names of the annotations by which a manifest says how it is
+// rolled out.
+func Annotations() []string {
+	names := make([]string, len(annotations))
+	for i, a := range annotations {
+		names[i] = a.name
+	}
+	return names
+}
+
+// annotated are the settings that a manifest has in its annotations. One that begins
+// like ours and is none of them is an error: it would be overlooked else.
+func annotated(object *unstructured.Unstructured) (Settings, error) {
+	var s Settings
+	prefix := v1alpha1.GroupVersion.Group + "/"
+	for name, value := range object.GetAnnotations() {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		at := slices.IndexFunc(annotations, func(a annotation) bool { return a.name == name })
+		if at < 0 {
+			return s, fmt.Errorf("annotation %s is not known: there are %s", name, strings.Join(Annotations(), ", "))
+		}
+		annotations[at].set(&s, strings.TrimSpace(value))
+	}
+	if err := s.validate(); err != nil {
+		return s, fmt.Errorf("annotations%w", err)
+	}
+	return s, nil
+}
+
+// validate says which field has a value that it cannot have.
+func (s *Settings) validate() error {
+	refuse := func(field, value string, allowed ...string) error {
+		return fmt.Errorf(".%s: %q is none of %s", field, value, strings.Join(allowed, ", "))
+	}
+	switch {
+	case s.Kind == "" && (s.Group != "" || s.Name != ""):
+		return errors.New(".kind: must be set where group or name is")
+	case s.Phase != "" && !slices.Contains(phaseNames, s.Phase):
+		return refuse("phase", s.Phase, phaseNames...)
+	}
+	for _, field := range []struct {
+		name, value string
+		allowed     []string
+	}{
+		{"collisionProtection", string(s.CollisionProtection), []string{string(v1alpha1.CollisionPrevent), string(v1alpha1.CollisionIfNoController), string(v1alpha1.CollisionNone)}},
+		{"deletion", string(s.Deletion), []string{string(v1alpha1.ObjectDelete), string(v1alpha1.ObjectRetain)}},
+		{"onImmutableChange", string(s.OnImmutableChange), []string{string(v1alpha1.ImmutableRefuse), string(v1alpha1.ImmutableReplace)}},
+	} {
+		if field.value != "" && !slices.Contains(field.allowed, field.value) {
+			return refuse(field.name, field.value, field.allowed...)
+		}
+	}
+	for _, path := range s.UnmanagedFields {
+		if _, err := probes.ParsePattern(path); err != nil {
+			return fmt.Errorf(".unmanagedFields: %w", err)
+		}
+	}
+	return nil
+}
+
+// splitPaths splits a list of paths at commas, blanks and ends of lines, as far as these
+// are not within brackets.
+func splitPaths(text string) []string {
+	var quote rune
+	depth := 0
+	return strings.FieldsFunc(text, func(r rune) bool {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case depth > 0 && (r == '"' || r == '\''):
+			quote = r
+		case r == '[':
+			depth++
+		case r == ']':
+			depth--
+		}
+		return depth <= 0 && strings.ContainsRune(", \t\r\n", r)
+	})
+}
+
+// selects says whether the settings are for an object.
+func (s *Settings) selects(object *unstructured.Unstructured) bool {
+	kind := object.GroupVersionKind().GroupKind()
+	return (s.Kind == "" || kind == schema.GroupKind{Group: s.Group, Kind: s.Kind}) &&
+		(s.Namespace == "" || s.Namespace == object.GetNamespace()) && (s.Name == "" || s.Name == object.GetName())
+}
+
+// over are these settings, and what they leave open from others.
+func (s Settings) over(others Settings) Settings {
+	s.Phase = cmp.Or(s.Phase, others.Phase)
+	s.CollisionProtection = cmp.Or(s.CollisionProtection, others.CollisionProtection)
+	s.Deletion = cmp.Or(s.Deletion, others.Deletion)
+	s.OnImmutableChange = cmp.Or(s.OnImmutableChange, others.OnImmutableChange)
+	if s.UnmanagedFields == nil {
+		s.UnmanagedFields = others.UnmanagedFields
+	}
+	return s
+}
+
+// String says what the settings select.
+func (s *Settings) String() string {
+	return strings.Join(slices.DeleteFunc([]string{s.Kind, s.Group, s.Namespace, s.Name}, func(text string) bool { return text == "" }), " ")
+}
+
+// withoutAnnotations is an object without the annotations by which it says how it is
+// rolled out: they are no part of it. The object given is not changed.
+func withoutAnnotations(object *unstructured.Unstructured) *unstructured.Unstructured {
+	own := object.GetAnnotations()
+	rest := map[string]string{}
+	for name, value := range own {
+		if !slices.Contains(Annotations(), name) {
+			rest[name] = value
+		}
+	}
+	if len(rest) == len(own) {
+		return object
+	}
+	object = object.DeepCopy()
+	if len(rest) == 0 {
+		rest = nil
+	}
+	object.SetAnnotations(rest)
+	return object
+}
+
+// Probes are the probes that manifests have in their annotations, each for its object.
+// The objects must have their namespaces.
+func Probes(objects []*unstructured.Unstructured) ([]v1alpha1.Probe, error) {
+	var all []v1alpha1.Probe
+	for _, object := range objects {
+		text, found := object.GetAnnotations()[v1alpha1.AnnotationProbe]
+		if !found {
+			continue
+		}
+		var probe v1alpha1.Probe
+		if err := yaml.UnmarshalStrict([]byte(text), &probe); err != nil {
+			return nil, fmt.Errorf("%s: annotation %s: %w", nameOf(object), v1alpha1.AnnotationProbe, err)
+		}
+		kind := object.GroupVersionKind()
+		switch {
+		case probe.Selector != (v1alpha1.ProbeSelector{}):
+			return nil, fmt.Errorf("%s: annotation %s: selector must not be set: the probe is for this object", nameOf(object), v1alpha1.AnnotationProbe)
+		case len(probe.Assertions) == 0:
+			return nil, fmt.Errorf("%s: annotation %s: assertions must have at least one entry", nameOf(object), v1alpha1.AnnotationProbe)
+		}
+		probe.Selector = v1alpha1.ProbeSelector{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+		if probe.Name == "" {
+			name := strings.ToLower(kind.Kind) + "-" + object.GetName()
+			probe.Name = name[:min(len(name), maxProbeName)]
+		}
+		all = append(all, probe)
+	}
+	return all, nil
+}
+
+// maxProbeName is how long the name of a probe may be.
+const maxProbeName = 63
+
+// nameOf names an object in an error.
+func nameOf(object *unstructured.Unstructured) string {
+	return object.GetKind() + " " + strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
+}
