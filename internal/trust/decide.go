@@ -52,6 +52,16 @@ type Input struct {
 // empty bundle is not to be written.
 func Decide(in Input) (Bundle, State) {
 	cas, issued, problem := examine(in)
+	var bundle Bundle
+	if problem == nil {
+		for _, ca := range cas {
+			bundle = append(bundle, CA{Certificate: ca})
+		}
+		bundle = append(bundle, leaving(in, cas, issued)...)
+		if !issued.leadsTo(in.Now, bundle.certificates()...) {
+			problem = unrelated(in, cas, issued)
+		}
+	}
 	if problem != nil {
 		problem.Message += meanwhile(in.Serving)
 		state := in.Serving.state(in.Source.Name)
@@ -59,11 +69,6 @@ func Decide(in Input) (Bundle, State) {
 		state.Next = earliest(in.Now, validFrom(cas))
 		return in.Serving, state
 	}
-	var bundle Bundle
-	for _, ca := range cas {
-		bundle = append(bundle, CA{Certificate: ca})
-	}
-	bundle = append(bundle, leaving(in, cas, issued)...)
 	state := bundle.state(in.Source.Name)
 	state.Next = earliest(in.Now, append(ends(bundle), validFrom(cas)...))
 	return bundle, state
@@ -93,9 +98,18 @@ func examine(in Input) (cas []*x509.Certificate, issued chain, problem *Problem)
 	if signing, err := parseChain(in.Signing); err == nil && signing.leadsTo(in.Now, cas...) {
 		return cas, issued, nil
 	}
-	return cas, nil, &Problem{Message: fmt.Sprintf(
-		"%s: none of its CAs (%s) has signed the istiod certificate in %s, which is by %s; add the CA that has",
-		in.Source.Name, names(cas), in.Certificate, quote(issued[0].Issuer.String()))}
+	return cas, nil, unrelated(in, cas, issued)
+}
+
+// unrelated says that the istiod certificate leads to none of the CAs.
+func unrelated(in Input, cas []*x509.Certificate, issued chain) *Problem {
+	remedy := "have it issued again by deleting the Secret, or choose the CAs yourself"
+	if in.Source.Chosen {
+		remedy = "add the CA that has"
+	}
+	return &Problem{Message: fmt.Sprintf(
+		"%s: none of its CAs (%s) has signed the istiod certificate in %s, which is by %s; %s",
+		in.Source.Name, names(cas), in.Certificate, quote(issued[0].Issuer.String()), remedy)}
 }
 
 // leaving are the CAs that the source no longer has and that are still needed: first

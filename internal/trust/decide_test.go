@@ -91,6 +91,10 @@ func TestDecide(t *testing.T) {
 			reason: "nothing is served that was not found right",
 			in:     Input{Source: chosen(stranger.PEM), Issued: []byte(byOld), IssuedCA: []byte(old.PEM)}, problem: "none of its CAs",
 		},
+		"Lost": {
+			reason: "an issuer that has moved on, with nobody left who knows its old CA",
+			in:     Input{Source: source(fresh.PEM), Signing: []byte(fresh.PEM), Issued: []byte(byOld)}, problem: "have it issued again",
+		},
 		"SameNameOtherKey": {
 			reason: "a name can be anyone's",
 			in:     Input{Source: chosen(trusttest.CA(t, "old", nil).PEM), Issued: []byte(byOld)}, problem: "none of its CAs",
@@ -133,7 +137,11 @@ func TestDecide(t *testing.T) {
 		},
 		"IssuerMovedChosen": {
 			reason: "where the user chose the CAs, no other is added unasked",
-			in:     Input{Source: chosen(fresh.PEM), Signing: []byte(fresh.PEM), Issued: []byte(byOld), IssuedCA: []byte(old.PEM)}, want: "new",
+			in:     Input{Source: chosen(fresh.PEM), Signing: []byte(fresh.PEM), Issued: []byte(byOld), IssuedCA: []byte(old.PEM)}, problem: "none of its CAs",
+		},
+		"IssuerMovedChosenBefore": {
+			reason: "the old one stays if it was chosen before",
+			in:     Input{Source: chosen(fresh.PEM), Signing: []byte(fresh.PEM), Issued: []byte(byOld), Serving: bundleOf(old)}, want: "new old*",
 		},
 		"ChosenLags": {
 			reason:  "the user is told when the issuer signs with a CA that was not chosen",
