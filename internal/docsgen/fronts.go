@@ -20,6 +20,7 @@ type frontSource struct {
 // frontSources are the fronts, each with its rows.
 var frontSources = []frontSource{
 	{"GatewayClass", "gatewayclass.md", status.GatewayClassRows},
+	{"Gateway", "gateway-dns.md", status.GatewayRows},
 }
 
 // frontsPage lists what fronts say on their resources.
