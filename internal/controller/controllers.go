@@ -28,6 +28,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/front"
@@ -75,7 +76,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 
 func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, v1alpha2.AddToScheme, gatewayv1.Install, corev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, operatorv1alpha1.AddToScheme, v1alpha2.AddToScheme, gatewayv1.Install, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}
@@ -177,10 +178,17 @@ func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o O
 		return fmt.Errorf("adding what gives memory back: %w", err)
 	}
 	publisher := &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now}
+	if err := front.Setup(mgr, kinds, &gatewayv1.Gateway{}, reconciler(mgr, publisher, timed(meter, gatewayFront(newGatewayObserver(mgr, kinds, o))))); err != nil {
+		return err
+	}
 	if err := setupLabeler(mgr, kinds); err != nil {
 		return err
 	}
-	if err := front.Setup(mgr, kinds, &gatewayv1.Gateway{}, reconciler(mgr, publisher, timed(meter, gatewayFront(newGatewayObserver(mgr, kinds, o))))); err != nil {
+	agents, err := newIstioCSRObserver(mgr, kinds, o)
+	if err != nil {
+		return err
+	}
+	if err := front.Setup(mgr, kinds, &operatorv1alpha1.IstioCSR{}, reconciler(mgr, publisher, timed(meter, istioCSRFront(agents)))); err != nil {
 		return err
 	}
 	if err := setupKyma(mgr, kinds, publisher, meter, o); err != nil {

@@ -50,6 +50,7 @@ func (o *Options) ReadImages(getenv func(name string) string) error {
 		Istiod: o.IstiodImage, IstiodSource: "flag --istiod-image", Proxy: o.ProxyImage, ProxySource: "flag --proxy-image",
 	}})
 	o.Images = settings
+	o.readAgentImage(getenv)
 	o.Kyma.getenv = getenv
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/strata-run/strata/internal/render/gateway"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/render/istiocsr"
 )
 
 // Options are the manager's settings. The zero value is not usable: start from
@@ -21,6 +22,11 @@ type Options struct {
 	// IstioVersion is what a GatewayClass gets that asks for no other: a version
 	// that is in the binary, such as 1.31.
 	IstioVersion string
+
+	// DNSRecordFinalizer is put on the DNSRecords of Gateways, for a DNS controller that
+	// takes it off after it has taken the record out of its zones. Empty puts none: where
+	// no such controller runs, records would never go.
+	DNSRecordFinalizer string
 
 	// IstiodImage and ProxyImage are full image references that run instead of those of
 	// every Istio release. Empty for none.
@@ -33,10 +39,14 @@ type Options struct {
 	// Images are what ReadImages makes of the flags, the environment and the file.
 	Images ImageSettings
 
-	// DNSRecordFinalizer is put on the DNSRecords of Gateways, for a DNS controller that
-	// takes it off after it has taken the record out of its zones. Empty puts none: where
-	// no such controller runs, records would never go.
-	DNSRecordFinalizer string
+	// AgentImage is a full image reference that istio-csr runs, and AgentVersion the
+	// version of the agent in it, which empty stands for the tag. Empty takes those of the
+	// environment, and else [istiocsr.DefaultImage].
+	AgentImage, AgentVersion string
+
+	// ClusterResourceNamespace is where cert-manager looks for the Secrets of
+	// ClusterIssuers.
+	ClusterResourceNamespace string
 
 	// Kyma are the settings of the kyma front.
 	Kyma KymaOptions
@@ -73,6 +83,8 @@ func DefaultOptions() Options {
 		MetricsAddress: "127.0.0.1:8080",
 		HealthAddress:  "127.0.0.1:8081",
 
+		ClusterResourceNamespace: "cert-manager",
+
 		Kyma: defaultKymaOptions(),
 	}
 }
@@ -80,11 +92,14 @@ func DefaultOptions() Options {
 // AddFlags adds a flag for each setting, with its present value as default.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.IstioVersion, "istio-version", o.IstioVersion, "Istio version for a GatewayClass that asks for no other")
+	fs.StringVar(&o.DNSRecordFinalizer, "dns-record-finalizer", o.DNSRecordFinalizer,
+		"finalizer for the DNSRecords of Gateways, that of the DNS controller of OpenShift is "+gateway.DefaultFinalizer+"; empty for none")
 	fs.StringVar(&o.IstiodImage, "istiod-image", o.IstiodImage, "image that istiod runs instead of its release's; so does the variable "+envIstiodImage)
 	fs.StringVar(&o.ProxyImage, "proxy-image", o.ProxyImage, "image that gateways run instead of their release's; so does the variable "+envProxyImage)
 	fs.StringVar(&o.ImagesFile, "images-file", o.ImagesFile, "YAML file with the images istiod and proxy, and below versions those of one minor version")
-	fs.StringVar(&o.DNSRecordFinalizer, "dns-record-finalizer", o.DNSRecordFinalizer,
-		"finalizer for the DNSRecords of Gateways, that of the DNS controller of OpenShift is "+gateway.DefaultFinalizer+"; empty for none")
+	fs.StringVar(&o.AgentImage, "istio-csr-image", o.AgentImage, "image that istio-csr runs; so does the variable "+envAgentImage)
+	fs.StringVar(&o.AgentVersion, "istio-csr-version", o.AgentVersion, "version of istio-csr in its image, when the tag does not say it; so does the variable "+envAgentVersion)
+	fs.StringVar(&o.ClusterResourceNamespace, "cluster-resource-namespace", o.ClusterResourceNamespace, "namespace where cert-manager has the Secrets of ClusterIssuers")
 	o.Kyma.addFlags(fs)
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "the manager's own namespace, for its lease and Secrets")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let only one of several managers act")
@@ -107,6 +122,9 @@ func (o Options) Validate() error {
 	}
 	if f := o.DNSRecordFinalizer; f != "" && (!strings.Contains(f, "/") || len(validation.IsQualifiedName(f)) > 0) {
 		return fmt.Errorf("--dns-record-finalizer %q is no finalizer: it is a domain, a slash and a name, such as %s", f, gateway.DefaultFinalizer)
+	}
+	if image := o.agentImage().Reference; !istiocsr.IsImage(image) {
+		return fmt.Errorf("--istio-csr-image %.100q is not a full image reference with a tag or digest, such as %s", image, istiocsr.DefaultImage)
 	}
 	if err := o.Kyma.validate(); err != nil {
 		return err

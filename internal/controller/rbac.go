@@ -33,6 +33,27 @@ package controller
 // +kubebuilder:rbac:groups=ingress.operator.openshift.io,resources=dnsrecords,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=config.openshift.io,resources=dnses;infrastructures,verbs=get;list;watch
 //
+// For GatewayClasses: Gateways get a label; OpenShift's configuration and OLM's kinds are
+// read, where there are any; an Istio of an operator before this one is deleted; Istio CRDs
+// that OLM has left behind get other labels. The Deployment of istiod, and the Secrets of
+// the Helm release of an operator before this one, are read and deleted with the rights of
+// the role below: their namespace need not exist.
+//
+// +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=gateways,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=config.openshift.io,resources=proxies;infrastructures;apiservers,verbs=get;list;watch
+// +kubebuilder:rbac:groups=operators.coreos.com,resources=subscriptions;installplans,verbs=get;list;watch
+// +kubebuilder:rbac:groups=sailoperator.io,resources=istios,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=sailoperator.io,resources=istiorevisions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch;patch
+//
+// IstioCSRs stand in any namespace. What their agents depend on is watched object by
+// object with the rights of the role below, which also writes the copy of the CA
+// certificates: a ConfigMap in the namespace of the IstioCSR.
+//
+// +kubebuilder:rbac:groups=operator.openshift.io,resources=istiocsrs,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=operator.openshift.io,resources=istiocsrs/status,verbs=patch
+// +kubebuilder:rbac:groups=operator.openshift.io,resources=istiocsrs/finalizers,verbs=update
+//
 // Istio resources of Kyma stand in kyma-system. What a mesh depends on, such as nodes, and
 // custom resources of Istio that keep it from being deleted, are read with the rights of the
 // role below.

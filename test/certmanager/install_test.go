@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
@@ -42,20 +43,48 @@ func newInstall(m mesh, change func(ic *operatorv1alpha1.IstioCSR)) install {
 func newInstallIn(m mesh, namespace string, change func(ic *operatorv1alpha1.IstioCSR)) install {
 	m.t.Helper()
 	withManager(m.t)
-	a := install{mesh: m, ic: &operatorv1alpha1.IstioCSR{
-		ObjectMeta: metav1.ObjectMeta{Name: operatorv1alpha1.Name, Namespace: namespace},
-		Spec: operatorv1alpha1.IstioCSRSpec{IstioCSRConfig: operatorv1alpha1.IstioCSRConfig{
-			CertManager:     operatorv1alpha1.CertManagerConfig{IssuerRef: operatorv1alpha1.IssuerReference{Name: "istio-ca", Kind: "Issuer", Group: "cert-manager.io"}},
-			IstiodTLSConfig: operatorv1alpha1.IstiodTLSConfig{TrustDomain: "cluster.local", PrivateKeyAlgorithm: "ECDSA", PrivateKeySize: 256},
-			Istio:           operatorv1alpha1.IstioConfig{Namespace: m.namespace},
-		}},
-	}}
+	a := install{mesh: m, ic: newInstallSpec(m)}
+	a.ic.Namespace = namespace
 	if change != nil {
 		change(a.ic)
 	}
 	must(m.t, admin.Create(m.t.Context(), a.ic))
 	m.t.Cleanup(a.remove)
 	return a
+}
+
+// newInstallSpec is an IstioCSR for a mesh.
+func newInstallSpec(m mesh) *operatorv1alpha1.IstioCSR {
+	return &operatorv1alpha1.IstioCSR{
+		TypeMeta:   metav1.TypeMeta{APIVersion: operatorv1alpha1.GroupVersion.String(), Kind: "IstioCSR"},
+		ObjectMeta: metav1.ObjectMeta{Name: operatorv1alpha1.Name},
+		Spec: operatorv1alpha1.IstioCSRSpec{IstioCSRConfig: operatorv1alpha1.IstioCSRConfig{
+			CertManager:     operatorv1alpha1.CertManagerConfig{IssuerRef: operatorv1alpha1.IssuerReference{Name: "istio-ca", Kind: "Issuer", Group: "cert-manager.io"}},
+			IstiodTLSConfig: operatorv1alpha1.IstiodTLSConfig{TrustDomain: "cluster.local", PrivateKeyAlgorithm: "ECDSA", PrivateKeySize: 256},
+			Istio:           operatorv1alpha1.IstioConfig{Namespace: m.namespace},
+		}},
+	}
+}
+
+// replaced is a manifest with the namespace of an agent for CSR.
+func replaced(manifest, namespace string) string {
+	return strings.ReplaceAll(manifest, "CSR", namespace)
+}
+
+// relax takes the rules off the durations in the definition of IstioCSR, as a laxer one
+// has none.
+func relax(t *testing.T, definition *unstructured.Unstructured) {
+	t.Helper()
+	versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	must(t, err)
+	version, ok := versions[0].(map[string]any)
+	if !ok {
+		t.Fatal("the definition has no version")
+	}
+	unstructured.RemoveNestedField(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "istioCSRConfig", "properties",
+		"istiodTLSConfig", "properties", "certificateDuration", "x-kubernetes-validations")
+	must(t, unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"))
+	must(t, admin.Update(t.Context(), definition))
 }
 
 // remove takes the IstioCSR away and waits until nothing of it can meet the next test.

@@ -150,14 +150,13 @@ func TestIstioCSR_ReadyGoesAndComes(t *testing.T) {
 	a.condition("Degraded", "False/Ready")
 	a.edit(issuer, "root", "ca", "secretName")
 	a.ready()
-	a.edit(issuer, map[string]any{}, "selfSigned")
 	a.get(issuer)
-	unstructured.RemoveNestedField(issuer.Object, "spec", "ca")
+	issuer.Object["spec"] = map[string]any{"selfSigned": map[string]any{}}
 	must(t, admin.Update(t.Context(), issuer))
 	a.condition("Ready", "False/Failed: Issuer "+a.namespace+"/istio-ca is of type SelfSigned")
 	a.condition("Degraded", "True/Failed")
-	unstructured.RemoveNestedField(issuer.Object, "spec", "selfSigned")
-	must(t, unstructured.SetNestedField(issuer.Object, "root", "spec", "ca", "secretName"))
+	a.get(issuer)
+	issuer.Object["spec"] = map[string]any{"ca": map[string]any{"secretName": "root"}}
 	must(t, admin.Update(t.Context(), issuer))
 	a.ready()
 	a.condition("Degraded", "False/Ready")

@@ -101,7 +101,7 @@ type ServiceMonitor struct {
 	// interval is how often the metrics are read, such as 30s. Default: that of the
 	// Prometheus.
 	// +kubebuilder:validation:MaxLength:=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="interval must be a duration longer than 0s, such as 30s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[+]?(([0-9]{1,15}[.]?[0-9]{0,15}|[.][0-9]{1,15})(h|m|s|ms|us|µs|ns))+$') && duration(self) > duration('0s')",message="interval must be a duration longer than 0s, such as 30s"
 	// +optional
 	Interval string `json:"interval,omitempty"`
 }

@@ -201,14 +201,14 @@ type IstiodTLSConfig struct {
 	// certificateDuration is how long the istiod certificate and the agent's are valid.
 	// cert-manager takes no less than 1h. Default 1h.
 	// +kubebuilder:default:="1h"
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="certificateDuration must be a duration longer than 0s, such as 1h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[+]?(([0-9]{1,15}[.]?[0-9]{0,15}|[.][0-9]{1,15})(h|m|s|ms|us|µs|ns))+$') && duration(self) > duration('0s')",message="certificateDuration must be a duration longer than 0s, such as 1h"
 	// +optional
 	CertificateDuration *metav1.Duration `json:"certificateDuration,omitempty"`
 
 	// certificateRenewBefore is how long before its end a certificate is renewed. It must
 	// be shorter than certificateDuration, and at least 5m. Default 30m.
 	// +kubebuilder:default:="30m"
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="certificateRenewBefore must be a duration longer than 0s, such as 30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[+]?(([0-9]{1,15}[.]?[0-9]{0,15}|[.][0-9]{1,15})(h|m|s|ms|us|µs|ns))+$') && duration(self) > duration('0s')",message="certificateRenewBefore must be a duration longer than 0s, such as 30m"
 	// +optional
 	CertificateRenewBefore *metav1.Duration `json:"certificateRenewBefore,omitempty"`
 
@@ -230,7 +230,7 @@ type IstiodTLSConfig struct {
 	// maxCertificateDuration is the longest validity that a workload can ask for; at
 	// least 1m. Default 1h.
 	// +kubebuilder:default:="1h"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="maxCertificateDuration must be a duration of at least 1m, such as 1h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[+]?(([0-9]{1,15}[.]?[0-9]{0,15}|[.][0-9]{1,15})(h|m|s|ms|us|µs|ns))+$') && duration(self) >= duration('1m')",message="maxCertificateDuration must be a duration of at least 1m, such as 1h"
 	// +optional
 	MaxCertificateDuration *metav1.Duration `json:"maxCertificateDuration,omitempty"`
 }

@@ -66,8 +66,10 @@ func (r *Reconciler[P, F]) pass(ctx context.Context, name string) (time.Duration
 	if len(in.Resources)+len(in.Leaving)+len(in.Existing) == 0 {
 		return 0, nil
 	}
-	if err := r.hold(ctx, in.Resources); err != nil {
-		return 0, err
+	// One resource that cannot be written to must not stand in the way of the others.
+	held := r.hold(ctx, in.Resources)
+	if held != nil && !isRefused(held) {
+		return 0, held
 	}
 	state, err := r.work(ctx, &in)
 	if loop.IsConflict(err) {
@@ -81,14 +83,25 @@ func (r *Reconciler[P, F]) pass(ctx context.Context, name string) (time.Duration
 	if r.Front.Again != nil {
 		again = r.Front.Again(in.Facts)
 	}
-	return again, errors.Join(err, statusErr)
+	return again, errors.Join(err, statusErr, held)
+}
+
+// isRefused says whether all parts of an error say that an object is not valid: one that
+// a laxer definition of its kind has let through cannot be written to at all.
+func isRefused(err error) bool {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		return !slices.ContainsFunc(joined.Unwrap(), func(part error) bool { return !isRefused(part) })
+	}
+	return apierrors.IsInvalid(err)
 }
 
 // work observes, renders and publishes, and lets go of what is not wanted any more.
 // When nothing can be rendered nothing is changed, and there are no states: what runs
 // is not what is asked for.
 func (r *Reconciler[P, F]) work(ctx context.Context, in *Input[P, F]) (state State[F], err error) {
-	defer func() { state.Err = err }()
+	var released error // it is no trouble of the packages
+	defer func() { state.Err, err = err, errors.Join(err, released) }()
 	if r.Front.Observe != nil {
 		in.Facts, err = r.Front.Observe(ctx, in.Group)
 		if state.Facts = in.Facts; err != nil {
@@ -113,7 +126,8 @@ func (r *Reconciler[P, F]) work(ctx context.Context, in *Input[P, F]) (state Sta
 		departErr := r.depart(ctx, *in, &state)
 		return state, errors.Join(err, departErr)
 	}
-	return state, errors.Join(err, r.release(ctx, in))
+	released = r.release(ctx, in)
+	return state, err
 }
 
 // owner is whose packages the group's are.

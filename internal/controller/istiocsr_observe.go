@@ -1,0 +1,252 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/cacopy"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/controller/pins"
+	"github.com/strata-run/strata/internal/render/istiocsr"
+	"github.com/strata-run/strata/internal/trust"
+)
+
+// The CustomResourceDefinitions that say what there is in a cluster.
+const definitionMonitor = "servicemonitors.monitoring.coreos.com"
+
+var (
+	certManagerDefinitions = []string{"certificates.cert-manager.io", "clusterissuers.cert-manager.io", "issuers.cert-manager.io"}
+	istioCSRDefinitions    = append([]string{definitionMonitor}, certManagerDefinitions...)
+)
+
+// caKeeper keeps the copy of the CA certificates.
+type caKeeper interface {
+	Keep(ctx context.Context, request cacopy.Request) (trust.State, error)
+	Remove(ctx context.Context, namespace string) error
+	Forget(namespace string)
+}
+
+// istioCSRObserver reads what an agent depends on, and keeps the copy of its CA
+// certificates. What it reads is watched, object by object.
+type istioCSRObserver struct {
+	// cache has the CRDs and the configurations of meshes, pins what is watched alone.
+	cache  client.Reader
+	pins   *pins.Reader
+	served func(kind runtimeKind) bool
+	keeper caKeeper
+	// image is what an agent runs that asks for no other.
+	image istiocsr.Image
+	// clusterNamespace is where cert-manager looks for the Secrets of ClusterIssuers.
+	clusterNamespace string
+	now              func() time.Time
+	// signal tells of changes of what is watched.
+	signal chan event.GenericEvent
+}
+
+func newIstioCSRObserver(mgr manager.Manager, kinds *front.Kinds, o Options) (*istioCSRObserver, error) {
+	dynamicClient, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("creating the dynamic client: %w", err)
+	}
+	metadataClient, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("creating the metadata client: %w", err)
+	}
+	// A signal that nobody has taken up yet stands for all changes until then.
+	signal := make(chan event.GenericEvent, 1)
+	watched := pins.New(pins.Config{Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mgr.GetRESTMapper(), Changed: func() {
+		select {
+		case signal <- event.GenericEvent{Object: &operatorv1alpha1.IstioCSR{}}:
+		default:
+		}
+	}})
+	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		watched.Close()
+		return nil
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("adding the watches of the istiocsr front: %w", err)
+	}
+	return &istioCSRObserver{
+		cache: mgr.GetCache(), pins: watched, served: kinds.Served, image: o.agentImage(), clusterNamespace: o.ClusterResourceNamespace, now: time.Now, signal: signal,
+		keeper: &cacopy.Keeper{Cache: watched, Live: mgr.GetAPIReader(), Writer: mgr.GetClient()},
+	}, nil
+}
+
+// Observe reads the facts about the IstioCSR that runs.
+func (o *istioCSRObserver) Observe(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) (istioCSRFacts, error) {
+	facts := istioCSRFacts{}
+	o.pins.Begin()
+	if err := errors.Join(o.letGo(ctx, group), o.observeClients(ctx, group, &facts)); err != nil {
+		return facts, err
+	}
+	ic := istiocsr.Running(group.Resources)
+	if ic == nil {
+		o.pins.End()
+		return facts, nil
+	}
+	facts.Running = ic.Namespace
+	if ic.Spec.Undecodable != "" {
+		return facts, nil // it does not say what to look at, and the copy stays as it is
+	}
+	if err := o.observeRunning(ctx, ic, &facts); err != nil {
+		return istioCSRFacts{Facts: istiocsr.Facts{Running: ic.Namespace, Clients: facts.Clients}}, err
+	}
+	o.pins.End()
+	return facts, nil
+}
+
+// letGo forgets the copies of those that are leaving, and deletes what was asked to be
+// deleted: last, when nothing reads it any more.
+func (o *istioCSRObserver) letGo(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) error {
+	for _, ic := range group.Leaving {
+		here := func(pkg v1alpha1.Package) bool { return pkg.Name == istiocsr.PackageName(ic.Namespace) }
+		if !istiocsr.RemovesOnDeletion(ic) || slices.ContainsFunc(group.Existing, here) {
+			o.keeper.Forget(ic.Namespace)
+			continue
+		}
+		if err := o.keeper.Remove(ctx, ic.Namespace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *istioCSRObserver) observeRunning(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *istioCSRFacts) error {
+	var err error
+	if facts.ServiceMonitors, err = o.defined(ctx, definitionMonitor); err != nil {
+		return err
+	}
+	if facts.CertManager, err = o.defined(ctx, certManagerDefinitions...); err != nil || !facts.CertManager {
+		return err
+	}
+	namespace := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
+	mesh := ic.Spec.IstioCSRConfig.Istio.Namespace
+	if facts.Namespace, err = exists(o.pins.Get(ctx, types.NamespacedName{Name: mesh}, namespace)); err != nil {
+		return fmt.Errorf("reading namespace %s: %w", mesh, err)
+	}
+	issuer, err := o.issuer(ctx, ic)
+	if err != nil {
+		return err
+	}
+	facts.Issuer = istiocsr.IssuerOf(issuer)
+	if !facts.Namespace || !facts.Issuer.Signs() {
+		return nil
+	}
+	return o.keep(ctx, ic, istiocsr.CASecretOf(issuer), facts)
+}
+
+// keep keeps the copy of the CA certificates.
+func (o *istioCSRObserver) keep(ctx context.Context, ic *operatorv1alpha1.IstioCSR, issuerSecret string, facts *istioCSRFacts) error {
+	mesh := ic.Spec.IstioCSRConfig.Istio.Namespace
+	request := cacopy.Request{
+		Namespace:   ic.Namespace,
+		Labels:      istiocsr.Labels(ic, o.image),
+		Certificate: types.NamespacedName{Namespace: mesh, Name: istiocsr.CertificateSecret},
+		Overlap:     istiocsr.Overlap(ic),
+	}
+	if reference := ic.Spec.IstioCSRConfig.CertManager.IstioCACertificate; reference != nil {
+		request.Reference = &cacopy.Reference{Namespace: reference.Namespace, Name: reference.Name, Key: reference.Key}
+	}
+	if issuerSecret != "" {
+		request.IssuerSecret = types.NamespacedName{Namespace: mesh, Name: issuerSecret}
+		if istiocsr.IssuerKind(ic) == istiocsr.KindClusterIssuer {
+			request.IssuerSecret.Namespace = o.clusterNamespace
+		}
+	}
+	state, err := o.keeper.Keep(ctx, request)
+	if err != nil {
+		return err
+	}
+	facts.Again = state.Again(o.now())
+	if state.Problem != nil {
+		facts.CA = istiocsr.CA{Problem: state.Problem.Message, Waiting: state.Problem.Waiting}
+	}
+	return nil
+}
+
+// defined says whether all of the CRDs are there.
+func (o *istioCSRObserver) defined(ctx context.Context, names ...string) (bool, error) {
+	for _, name := range names {
+		found, err := exists(o.cache.Get(ctx, types.NamespacedName{Name: name}, front.Definition()))
+		if err != nil {
+			return false, fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
+		}
+		if !found {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// exists says whether a read has found something.
+func exists(err error) (bool, error) {
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// issuer is the issuer of an IstioCSR, nil when there is none.
+func (o *istioCSRObserver) issuer(ctx context.Context, ic *operatorv1alpha1.IstioCSR) (*unstructured.Unstructured, error) {
+	key := types.NamespacedName{Name: ic.Spec.IstioCSRConfig.CertManager.IssuerRef.Name}
+	kind := istiocsr.IssuerKind(ic)
+	if kind == istiocsr.KindIssuer {
+		key.Namespace = ic.Spec.IstioCSRConfig.Istio.Namespace
+	}
+	issuer := untyped(runtimeKind{Group: istiocsr.GroupCertManager, Version: "v1", Kind: kind})
+	found, err := exists(o.pins.Get(ctx, key, issuer))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", kind, key, err)
+	}
+	if !found {
+		return nil, nil
+	}
+	return issuer, nil
+}
+
+// observeClients finds out which meshes point at agents that go with their IstioCSR.
+func (o *istioCSRObserver) observeClients(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR], facts *istioCSRFacts) error {
+	all := slices.Concat(group.Resources, group.Leaving)
+	all = slices.DeleteFunc(all, func(ic *operatorv1alpha1.IstioCSR) bool { return !istiocsr.RemovesOnDeletion(ic) })
+	if len(all) == 0 {
+		return nil
+	}
+	for _, kind := range istiocsr.ClientKinds() {
+		if !o.served(kind.Kind) {
+			continue
+		}
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind.Kind)
+		if err := o.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing objects of kind %s: %w", kind.Kind.Kind, err)
+		}
+		for i := range list.Items {
+			mesh := &list.Items[i]
+			if slices.ContainsFunc(all, func(ic *operatorv1alpha1.IstioCSR) bool { return kind.PointsAt(mesh, ic.Namespace) }) {
+				facts.Clients = append(facts.Clients, kind.Name(mesh))
+			}
+		}
+	}
+	slices.Sort(facts.Clients)
+	return nil
+}
