@@ -26,6 +26,8 @@ type gatewayClassFacts struct {
 	// OLM-based installation.
 	Ownership gatewayclass.Ownership
 	Migration gatewayclass.Migration
+	// HandedOver says why nothing is managed any more, empty when it is.
+	HandedOver string
 	// Sync tells starts of istiod apart, empty while it is not available.
 	Sync string
 }
@@ -65,7 +67,7 @@ func renderGatewayClasses(in front.Input[*gatewayv1.GatewayClass, gatewayClassFa
 // no class is left the control planes go first, as they use the CRDs.
 func leaveGatewayClasses(in front.Input[*gatewayv1.GatewayClass, gatewayClassFacts]) front.Departure {
 	return front.Departure{
-		Orphan: len(in.Resources) > 0 && in.Facts.Ownership.HandsOff(),
+		Orphan: len(in.Resources) > 0 && (in.Facts.Ownership.HandsOff() || in.Facts.HandedOver != ""),
 		Order:  []string{gatewayclass.PackageCanary, gatewayclass.PackageControlPlane, gatewayclass.PackageCRDs},
 	}
 }
@@ -91,9 +93,13 @@ func setGatewayClassStatus(class *gatewayv1.GatewayClass, state front.State[gate
 	if ownership.Scenario == gatewayclass.ScenarioUnknownManagement || ownership.Scenario == gatewayclass.ScenarioMixedOwnership {
 		warnings = []string{"the Istio CRDs are left as they are, see the condition " + status.ConditionCRDsReady}
 	}
+	packages := state.Packages
+	if held := state.Facts.HandedOver; held != "" {
+		packages = []status.FrontPackage{{Name: gatewayclass.PackageCRDs, Held: held}, {Name: gatewayclass.PackageControlPlane, Held: held}}
+	}
 	conditions, generation := &class.Status.Conditions, class.Generation
-	status.SetControllerInstalled(conditions, generation, gatewayclass.PackageControlPlane, state.Packages, state.Err, state.Now, warnings...)
-	status.SetCRDsReady(conditions, generation, gatewayclass.PackageCRDs, state.Packages, crds, state.Err, state.Now)
+	status.SetControllerInstalled(conditions, generation, gatewayclass.PackageControlPlane, packages, state.Err, state.Now, warnings...)
+	status.SetCRDsReady(conditions, generation, gatewayclass.PackageCRDs, packages, crds, state.Err, state.Now)
 }
 
 func gatewayClassEvents(before, after *gatewayv1.GatewayClass) []front.Event {

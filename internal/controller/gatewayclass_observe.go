@@ -71,6 +71,9 @@ func (o *gatewayClassObserver) Observe(ctx context.Context, group front.Group[*g
 	// A kind that goes away just now would be waited for.
 	ctx, cancel := context.WithTimeout(ctx, observing)
 	defer cancel()
+	if facts.HandedOver = gatewayclass.HandOver(in.Classes); facts.HandedOver != "" {
+		return facts, o.observeCRDs(ctx, group, &facts)
+	}
 	err := errors.Join(o.observeCRDs(ctx, group, &facts), o.observeMigration(ctx, &facts), o.observeCluster(ctx, in))
 	if err != nil {
 		// What is not known in full is not known.
@@ -115,6 +118,9 @@ func (o *gatewayClassObserver) observeCRDs(ctx context.Context, group front.Grou
 	in.CRDVersion = gatewayclass.Newer(in.CRDVersion, facts.Ownership.Version)
 	// Whether they may be written is decided above, from their labels.
 	in.CRDCollisions = v1alpha1.CollisionIfNoController
+	if facts.HandedOver != "" {
+		return nil
+	}
 	return o.takeOver(ctx, facts.Ownership, existing, found)
 }
 

@@ -56,6 +56,10 @@ const (
 	// second istiod runs instead of the version's own.
 	AnnotationCanaryImage = "strata.run/istiod-canary-image"
 
+	// AnnotationHandOver on a GatewayClass, with any value, lets go of the control plane and
+	// the CRDs as they stand, so that another operator can take them over.
+	AnnotationHandOver = "strata.run/hand-over"
+
 	// AnnotationSync on a GatewayClass changes when istiod has been started anew.
 	// Istio before 1.31 may have given up on Gateways that were there before it, and
 	// looks at them again when their class changes.

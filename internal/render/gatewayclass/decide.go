@@ -88,6 +88,16 @@ func (d *decision) decideVersion(classes []*gatewayv1.GatewayClass, fallback str
 	return nil
 }
 
+// HandOver is why nothing is managed any more, empty when nobody has asked for that.
+func HandOver(classes []gatewayv1.GatewayClass) string {
+	class, _ := override(counting(classes), AnnotationHandOver)
+	if class == nil {
+		return ""
+	}
+	return fmt.Sprintf("handed over, since the annotation %s of GatewayClass %s asks for it: what is there stays as it is, and nobody looks after it until another operator does, or the annotation is removed",
+		AnnotationHandOver, class.Name)
+}
+
 // override finds the oldest class that has the annotation, with a value.
 func override(classes []*gatewayv1.GatewayClass, annotation string) (*gatewayv1.GatewayClass, string) {
 	for _, c := range classes {

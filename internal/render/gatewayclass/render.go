@@ -67,7 +67,8 @@ type Input struct {
 // dependencies. It is pure: the order of the classes, time and the cluster have
 // no influence.
 //
-// Without a class that counts there are no packages. [PackageCRDs] is missing
+// Without a class that counts there are no packages, nor with one that asks to hand
+// over ([HandOver]). [PackageCRDs] is missing
 // when the CRDs are someone else's, and held back when the ones in place are newer
 // than any in this binary: what is in place then stays as it is.
 //
@@ -76,6 +77,9 @@ type Input struct {
 func Render(in Input) ([]render.Package, error) {
 	classes := counting(in.Classes)
 	if len(classes) == 0 {
+		return nil, nil
+	}
+	if HandOver(in.Classes) != "" {
 		return nil, nil
 	}
 	d, err := decide(in, classes)

@@ -1,0 +1,169 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/status"
+)
+
+const (
+	byCIO  = "Istio CRDs are being managed by cluster-ingress-operator"
+	noCRDs = "the Istio CRDs are left as they are, see the condition CRDsReady"
+	// soon is how long a change may take to be noticed.
+	soon = 10 * time.Second
+)
+
+var subscribed = map[string]string{gatewayclass.LabelOLMManaged: "true", "operators.coreos.com/servicemeshoperator.openshift-operators": ""}
+
+// TestIstioCRDs_ThirdParty walks through scenarios 1, 2, 4 and 5 with a class that
+// is there all the time.
+func TestIstioCRDs_ThirdParty(t *testing.T) {
+	withGatewayKinds(t)
+	arrangeIstioCRDs(t, nil)
+	before := generations(t)
+	const class = "third-party"
+	newClass(t, class, nil)
+
+	// Scenario 4: nobody's label. istiod is installed all the same.
+	eventuallyCondition(t, class, status.ConditionCRDsReady, "False/UnknownManagement",
+		"managed by a third party", "gateways.networking.istio.io", "remove them", "add the label "+gatewayclass.LabelOwned)
+	istiodIsInstalled(t, class, "1.29.1", noCRDs)
+	if diff := cmp.Diff(before, generations(t)); diff != "" {
+		t.Errorf("CRDs of a third party were changed:\n%s", diff)
+	}
+	if exists(t, &v1alpha1.Package{}, "", gatewayclass.PackageCRDs) {
+		t.Error("there is a package of CRDs that are not ours")
+	}
+
+	// Scenario 5: our label on some of them.
+	labelled := []string{"gateways.networking.istio.io", "sidecars.networking.istio.io"}
+	within(t, soon, "seeing that labels differ", func() {
+		labelCRDs(t, map[string]string{gatewayclass.LabelOwned: ""}, func(name string) bool { return slices.Contains(labelled, name) })
+		eventuallyCondition(t, class, status.ConditionCRDsReady, "False/MixedOwnership",
+			"managed by cluster-ingress-operator: gateways.networking.istio.io, sidecars.networking.istio.io; managed by a third party: authorizationpolicies.security.istio.io")
+	})
+	if diff := cmp.Diff(before, generations(t)); diff != "" {
+		t.Errorf("CRDs with several managers were changed:\n%s", diff)
+	}
+
+	// The remedy: our label on all of them, whatever its value. That is scenario 2.
+	within(t, soon, "taking over what got our label", func() {
+		labelCRDs(t, map[string]string{gatewayclass.LabelOwned: "yes"}, func(name string) bool { return !slices.Contains(labelled, name) })
+		eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO", byCIO)
+	})
+	checkOurs(t, "1.29")
+	eventuallyInstalledOf(t, class, "istiod 1.29.1 installed")
+
+	// One of ours is gone: it is created again.
+	gone := istioCRDs(t)["sidecars.networking.istio.io"]
+	must(t, admin.Delete(t.Context(), &gone))
+	planetest.Eventually(t, "the CRD to be there again", func() (bool, error) {
+		crd, ok := istioCRDs(t)[gone.Name]
+		return ok && crd.UID != gone.UID, nil
+	})
+	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO")
+
+	// Somebody takes our label off one of them, and it comes back: it is ours to set.
+	labelCRDs(t, map[string]string{"-" + gatewayclass.LabelOwned: ""}, func(name string) bool { return name == gone.Name })
+	planetest.Eventually(t, "the label to be there again", func() (bool, error) {
+		_, owned := istioCRDs(t)[gone.Name].Labels[gatewayclass.LabelOwned]
+		return owned, nil
+	})
+	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO")
+}
+
+// TestIstioCRDs_OLM is scenario 3: a subscription, then only its install plan,
+// then neither.
+func TestIstioCRDs_OLM(t *testing.T) {
+	withGatewayKinds(t)
+	installOLM(t)
+	must(t, ensureNamespace(t, "openshift-operators"))
+	arrangeIstioCRDs(t, subscribed)
+	removeCRD(t, "sidecars.networking.istio.io")
+	before := generations(t)
+	subscription := newObject(t, "operators.coreos.com/v1alpha1", "Subscription", "openshift-operators", "servicemeshoperator", nil)
+	plan := newObject(t, "operators.coreos.com/v1alpha1", "InstallPlan", "openshift-operators", "install-x", func(o *unstructured.Unstructured) {
+		o.SetLabels(map[string]string{"operators.coreos.com/servicemeshoperator.openshift-operators": ""})
+	})
+	const class = "subscribed"
+	newClass(t, class, nil)
+	const message = "Istio CRDs are managed by OSSM subscription 'servicemeshoperator' in namespace 'openshift-operators'"
+	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByOLM", message, "these do not exist: sidecars.networking.istio.io")
+	eventuallyInstalledOf(t, class, "istiod 1.29.1 installed")
+
+	must(t, admin.Delete(t.Context(), subscription))
+	time.Sleep(2 * time.Second)
+	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByOLM", message)
+	if diff := cmp.Diff(before, generations(t)); diff != "" {
+		t.Errorf("CRDs of OLM were changed:\n%s", diff)
+	}
+
+	within(t, soon, "taking over what OLM has left behind", func() {
+		must(t, admin.Delete(t.Context(), plan))
+		eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO", byCIO)
+	})
+	checkOurs(t, "1.29")
+	if app := istioCRDs(t)["sidecars.networking.istio.io"].Annotations[gatewayclass.AnnotationAppVersion]; app != "1.29.1" {
+		t.Errorf("the one that was missing is of %q", app)
+	}
+}
+
+// Labels that name no subscription, and a cluster without OLM: nobody manages the CRDs.
+func TestIstioCRDs_NoOLM(t *testing.T) {
+	withGatewayKinds(t)
+	arrangeIstioCRDs(t, map[string]string{gatewayclass.LabelOLMManaged: "true", "operators.coreos.com/malformed": ""})
+	labelCRDs(t, map[string]string{"operators.coreos.com/servicemeshoperator.openshift-operators": ""}, func(name string) bool { return name < "m" })
+	const class = "no-olm"
+	newClass(t, class, nil)
+	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO", byCIO)
+	checkOurs(t, "1.29")
+	istiodIsInstalled(t, class, "1.29.1")
+}
+
+// A subscription that comes later writes its CRDs over ours. Whoever has them in the
+// end, they have one manager, and nobody fights.
+func TestIstioCRDs_OLMComesLater(t *testing.T) {
+	withGatewayKinds(t)
+	installOLM(t)
+	must(t, ensureNamespace(t, "openshift-operators"))
+	arrangeIstioCRDs(t, map[string]string{gatewayclass.LabelOwned: "true"})
+	const class = "before-olm"
+	newClass(t, class, nil)
+	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO", byCIO)
+	newObject(t, "operators.coreos.com/v1alpha1", "Subscription", "openshift-operators", "servicemeshoperator", nil)
+	for name := range istioCRDs(t) { // as OLM does: one after the other, and with its own metadata
+		planetest.Eventually(t, name+" to be written", func() (bool, error) {
+			crd := istioCRDs(t)[name]
+			crd.Labels, crd.Annotations = subscribed, nil
+			err := admin.Update(t.Context(), &crd)
+			return err == nil, err
+		})
+	}
+	var owner string
+	planetest.Eventually(t, "the CRDs to have one manager", func() (bool, error) {
+		c := conditionOf(t, class, status.ConditionCRDsReady)
+		owner = c.Reason
+		return c.Status == "True", nil
+	})
+	time.Sleep(3 * time.Second)
+	if c := conditionOf(t, class, status.ConditionCRDsReady); c.Reason != owner {
+		t.Errorf("they were %s, and are %s: %s", owner, c.Reason, c.Message)
+	}
+	since := time.Now()
+	time.Sleep(3 * time.Second)
+	if counts := writes(requests(t, since)); len(counts) > 0 {
+		t.Errorf("the CRDs are %s, and there is no peace:%s", owner, describe(counts))
+	}
+	t.Logf("they are %s", owner)
+}

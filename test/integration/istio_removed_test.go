@@ -1,0 +1,26 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"testing"
+
+	"github.com/strata-run/strata/internal/status"
+)
+
+// The other remedy: the CRDs of a third party are removed.
+func TestIstioCRDs_Removed(t *testing.T) {
+	withGatewayKinds(t)
+	arrangeIstioCRDs(t, nil)
+	const class = "removed"
+	newClass(t, class, nil)
+	eventuallyCondition(t, class, status.ConditionCRDsReady, "False/UnknownManagement")
+	deleteIstioCRDs(t)
+	patiently(t, "the CRDs to be ours", func() bool {
+		return conditionOf(t, class, status.ConditionCRDsReady).Reason == status.ReasonManagedByCIO
+	})
+	checkOurs(t, "1.29")
+	deleteClass(t, class)
+	withoutIstioCRDs(t) // others begin without
+}
