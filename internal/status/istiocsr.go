@@ -106,7 +106,9 @@ func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *FrontPackage, s IstioCSRSt
 		return csrFailed(failure + csrServing(agent))
 	case s.Err != nil:
 		return csrProgressing(s.Err.Error() + "; it is tried again" + csrServing(agent))
-	case waiting != "":
+	case waiting != "" && !rollout.done && !rollout.failed && agent.Target != nil:
+		return csrProgressing(waiting + "; " + rollout.message + csrServing(agent))
+	case waiting != "" && !rollout.failed:
 		return csrProgressing(waiting + csrServing(agent))
 	case rollout.failed:
 		return csrFailed(rollout.message + csrServing(agent))
