@@ -52,6 +52,18 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// The package tells of a rollout before its revision does.
+func TestBuildStatus_BelievesThePackageFirst(t *testing.T) {
+	f := fixtureNamed(t, "done")
+	f.revision(4, "1.31.1", 0).Status = v1alpha1.RevisionStatus{}
+	f.view.pkg.Status.TargetRevision = 4
+	set(&f.view.pkg.Status.Conditions, v1alpha1.ConditionProgressing, "True", v1alpha1.ReasonRollingOut, "revision 4: phase 1/2 waits for istiod")
+	s := buildStatus(f.view)
+	if want := "RollingOut: revision 4: phase 1/2 waits for istiod"; s.Verdict != VerdictInProgress || s.Message != want {
+		t.Errorf("got %s (%s), want %s (%s)", s.Verdict, s.Message, VerdictInProgress, want)
+	}
+}
+
 func TestBuildStatus_SaysWhyARollbackWasRefused(t *testing.T) {
 	f := fixtureNamed(t, "done")
 	f.view.pkg.Spec.Rollback = &v1alpha1.Rollback{RequestedAt: ago(0)}

@@ -112,7 +112,11 @@ func judge(pkg *v1alpha1.Package, target *v1alpha1.Revision) (Verdict, string) {
 		return VerdictInProgress, "the rollback that was asked for has not been handled yet"
 	case target == nil:
 		return VerdictInProgress, message
-	case pkg.Status.TargetRevision != target.Spec.Revision, target.Status.ObservedGeneration < target.Generation:
+	case pkg.Status.TargetRevision != target.Spec.Revision:
+		return VerdictInProgress, notLookedAt(target.Spec.Revision)
+	case len(target.Status.Conditions) == 0 && state == v1alpha1.ReasonRollingOut:
+		return VerdictInProgress, state + ": " + message // the revision follows with its details
+	case target.Status.ObservedGeneration < target.Generation:
 		return VerdictInProgress, notLookedAt(target.Spec.Revision)
 	}
 	c := meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionProgressing)
