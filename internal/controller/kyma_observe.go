@@ -42,6 +42,10 @@ const (
 	// mesh was rendered last, which the next measure depends on.
 	annotationClusterSize = "strata.run/cluster-size"
 
+	// annotationFilter on an Istio resource is a digest of the EnvoyFilter for the proxy
+	// protocol, and since when it is that.
+	annotationFilter = "strata.run/proxy-protocol"
+
 	definitionVPA = "verticalpodautoscalers.autoscaling.k8s.io"
 
 	// blockedInterval is how often what blocks a deletion is looked for.
@@ -57,6 +61,8 @@ var kymaFilterKind = runtimeKind{Group: "networking.istio.io", Version: "v1alpha
 type kymaObserver struct {
 	cache    cache.Cache
 	live     client.Reader
+	writer   client.Writer
+	now      func() time.Time
 	mapper   meta.RESTMapper
 	pins     *pins.Reader
 	served   func(kind runtimeKind) bool
@@ -84,7 +90,7 @@ func newKymaObserver(mgr manager.Manager, kinds *front.Kinds, o Options) (*kymaO
 		return nil, fmt.Errorf("creating the metadata client: %w", err)
 	}
 	k := &kymaObserver{
-		cache: mgr.GetCache(), live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), served: kinds.Served,
+		cache: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), now: time.Now, served: kinds.Served,
 		recorder: mgr.GetEventRecorder(reportingController), interval: o.Kyma.Interval,
 		// A signal that nobody has taken up yet stands for all changes until then.
 		signal: make(chan event.GenericEvent, 1),
@@ -151,8 +157,31 @@ func (k *kymaObserver) observeCluster(ctx context.Context, istio *v1alpha2.Istio
 	if c.VPA, err = isThere(k.cache.Get(ctx, types.NamespacedName{Name: definitionVPA}, front.Definition())); err != nil {
 		return fmt.Errorf("reading CustomResourceDefinition %s: %w", definitionVPA, err)
 	}
-	c.APIServerPort, err = k.apiServerPort(ctx)
+	if c.APIServerPort, err = k.apiServerPort(ctx); err != nil {
+		return err
+	}
+	c.FilterUpdatedAt, err = k.filterUpdatedAt(ctx, istio, *c)
 	return err
+}
+
+// filterUpdatedAt is when the EnvoyFilter for the proxy protocol became what it is. That is
+// kept on the resource, so that the same filter has the same time in each pass.
+func (k *kymaObserver) filterUpdatedAt(ctx context.Context, istio *v1alpha2.Istio, c kyma.Cluster) (string, error) {
+	digest := kyma.FilterDigest(c)
+	if digest == "" {
+		return "", nil
+	}
+	known, at, _ := strings.Cut(istio.Annotations[annotationFilter], " ")
+	if _, err := time.Parse(time.RFC3339, at); err == nil && known == digest {
+		return at, nil
+	}
+	at = k.now().UTC().Format(time.RFC3339)
+	changed := istio.DeepCopy()
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, annotationFilter, digest+" "+at)
+	if err := k.writer.Patch(ctx, changed, client.MergeFromWithOptions(istio, client.MergeFromWithOptimisticLock{})); err != nil {
+		return "", fmt.Errorf("noting when the EnvoyFilter for the proxy protocol has changed: %w", err)
+	}
+	return at, nil
 }
 
 // observeNodes finds out what the nodes tell of the cluster.

@@ -14,6 +14,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,16 +26,22 @@ var istiodStage string
 const validity = 10 * 365 * 24 * time.Hour
 
 // Istiod are the stages that play istiod's part: its CA certificate, fresh with
-// each call, in the webhook configurations of its revision.
+// each call, in the webhook configurations of its revision. Validation lets everything
+// pass, as nobody answers.
 func Istiod() ([]byte, error) {
 	bundle, err := caBundle()
 	if err != nil {
 		return nil, fmt.Errorf("simulating istiod: %w", err)
 	}
 	var stages []string
-	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
-		stages = append(stages, strings.NewReplacer("istiod-KIND", "istiod-"+strings.ToLower(kind), "KIND", kind, "CABUNDLE", bundle).Replace(istiodStage))
+	for kind, policy := range map[string]string{
+		"MutatingWebhookConfiguration":   "",
+		"ValidatingWebhookConfiguration": `,{"op": "add", "path": "/{{ $i }}/failurePolicy", "value": "Ignore"}`,
+	} {
+		replacer := strings.NewReplacer("istiod-KIND", "istiod-"+strings.ToLower(kind), "KIND", kind, "CABUNDLE", bundle, "POLICY", policy)
+		stages = append(stages, replacer.Replace(istiodStage))
 	}
+	slices.Sort(stages)
 	return []byte(strings.Join(stages, "---\n")), nil
 }
 

@@ -53,10 +53,3 @@ func state(t *testing.T, name string, want v1alpha2.State, reason string) *v1alp
 	t.Fatalf("Istio %s is not %s/%s; last: %s", name, want, reason, last)
 	return nil
 }
-
-func TestInstall(t *testing.T) {
-	manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: kyma-system}}")
-	manifest(t, "{apiVersion: operator.kyma-project.io/v1alpha2, kind: Istio, metadata: {name: default, namespace: kyma-system}, spec: {}}")
-	istio := state(t, "default", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
-	t.Log((*istio.Status.Conditions)[0].Message, istio.Annotations)
-}

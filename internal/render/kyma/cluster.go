@@ -72,6 +72,9 @@ type Cluster struct {
 	APIServerPort int32
 	// VPA says that vertical autoscalers are served.
 	VPA bool
+	// FilterUpdatedAt is when the EnvoyFilter for the proxy protocol became what it is, in
+	// RFC 3339. Empty where that is not known, or there is none.
+	FilterUpdatedAt string
 	// Features are the switches that are set.
 	Features Features
 }

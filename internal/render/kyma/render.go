@@ -32,9 +32,6 @@ type Input struct {
 	// CRDVersion is the version of the CRDs that this front has put in place, empty for
 	// none: those are never replaced by older ones.
 	CRDVersion string
-	// Resources are further objects that belong to the mesh, by their phase:
-	// [PhasePolicies] or [PhaseResources].
-	Resources map[string][]*unstructured.Unstructured
 }
 
 // Render gives the packages that the resource asks for: the CRDs, and everything else. It is
@@ -139,8 +136,12 @@ func renderIstio(in Input, operator tree) (render.Package, error) {
 			images = append(images, imagesOf(o)...)
 		}
 	}
-	for phase, objects := range in.Resources {
-		for _, o := range objects {
+	further, err := resources(in, operator)
+	if err != nil {
+		return render.Package{}, err
+	}
+	for _, phase := range []string{PhasePolicies, PhaseResources} {
+		for _, o := range further[phase] {
 			phases.add(phase, o)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -223,12 +224,76 @@ func TestRender_Invalid(t *testing.T) {
 }
 
 func TestRender_Resources(t *testing.T) {
-	in := input(t, "{}")
-	policy := &unstructured.Unstructured{Object: tree{"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": tree{"name": "p", "namespace": IstioNamespace}}}
-	in.Resources = map[string][]*unstructured.Unstructured{PhasePolicies: {policy}}
-	phases := mustRender(t, in)[1].Phases
-	if phases[2].Name != PhasePolicies || phases[3].Name != PhaseControlPlane {
-		t.Errorf("network policies come in phase %s, then %s", phases[2].Name, phases[3].Name)
+	cases := map[string]struct {
+		reason string
+		spec   string
+		change func(*Cluster)
+		want   []string
+	}{
+		"Always":    {reason: "mutual TLS", want: []string{"PeerAuthentication default"}},
+		"Policies":  {reason: "by the resource", spec: "networkPoliciesEnabled: true", want: []string{"NetworkPolicy kyma-project.io--allow-istio-controller-manager", "NetworkPolicy kyma-project.io--istio-cni-node", "NetworkPolicy kyma-project.io--istio-egressgateway", "NetworkPolicy kyma-project.io--istio-ingressgateway", "NetworkPolicy kyma-project.io--istio-ingressgateway-egress", "NetworkPolicy kyma-project.io--istio-pilot", "NetworkPolicy kyma-project.io--istio-pilot-jwks", "PeerAuthentication default"}},
+		"OpenStack": {reason: "by the provider", change: func(c *Cluster) { c.Provider = ProviderOpenStack }, want: []string{"EnvoyFilter proxy-protocol", "PeerAuthentication default"}},
+		"AWS":       {reason: "a network load balancer keeps the address", change: func(c *Cluster) { c.Provider = ProviderAWS }, want: []string{"PeerAuthentication default"}},
+		"NoVPA":     {reason: "the feature alone is not enough", change: func(c *Cluster) { c.Features.EnableControlPlaneVPA = true }, want: []string{"PeerAuthentication default"}},
+		"NoFeature": {reason: "the kind alone is not enough", change: func(c *Cluster) { c.VPA = true }, want: []string{"PeerAuthentication default"}},
+		"VPA": {reason: "for what is installed", change: func(c *Cluster) { c.VPA, c.Features.EnableControlPlaneVPA = true, true }, want: []string{
+			"PeerAuthentication default", "VerticalPodAutoscaler istio-cni-node-vpa", "VerticalPodAutoscaler istio-ingressgateway-vpa", "VerticalPodAutoscaler istiod-vpa",
+		}},
+		"VPAEgress": {reason: "and for nothing else", spec: "components: {egressGateway: {enabled: true}}", change: func(c *Cluster) {
+			c.VPA, c.Features = true, Features{EnableControlPlaneVPA: true, DisableCNI: true}
+		}, want: []string{"PeerAuthentication default", "VerticalPodAutoscaler istio-egressgateway-vpa", "VerticalPodAutoscaler istio-ingressgateway-vpa", "VerticalPodAutoscaler istiod-vpa"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := input(t, tc.spec)
+			if tc.change != nil {
+				tc.change(&in.Cluster)
+			}
+			var got []string
+			for _, phase := range mustRender(t, in)[1].Phases {
+				for _, o := range phase.Objects {
+					if phase.Name == PhasePolicies || phase.Name == PhaseResources {
+						got = append(got, o.Manifest.GetKind()+" "+o.Manifest.GetName())
+					}
+				}
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// Network policies guard nothing before they are in place.
+func TestRender_PoliciesFirst(t *testing.T) {
+	phases := mustRender(t, input(t, "networkPoliciesEnabled: true"))[1].Phases
+	if phases[2].Name != PhasePolicies || phases[3].Name != PhaseControlPlane || phases[len(phases)-1].Name != PhaseResources {
+		t.Errorf("the phases are %s, %s and at last %s", phases[2].Name, phases[3].Name, phases[len(phases)-1].Name)
+	}
+}
+
+func TestRender_Policies(t *testing.T) {
+	b := &strings.Builder{}
+	for _, o := range policies(true, 6443) {
+		data, err := yaml.Marshal(o.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(b, "---\n%s", data)
+	}
+	golden(t, "policies.yaml", b.String())
+}
+
+func TestRender_FilterUpdatedAt(t *testing.T) {
+	in := input(t, "")
+	in.Cluster.Provider, in.Cluster.FilterUpdatedAt = ProviderOpenStack, "2026-06-30T12:00:00Z"
+	filter := find(mustRender(t, in), "EnvoyFilter", "proxy-protocol")
+	if got := filter.GetAnnotations()[v1alpha2.AnnotationUpdatedAt]; got != "2026-06-30T12:00:00Z" {
+		t.Errorf("the time is %q", got)
+	}
+	if FilterDigest(in.Cluster) == "" || FilterDigest(Cluster{}) != "" {
+		t.Error("there is a digest where there is a filter, and nowhere else")
 	}
 }
 
