@@ -128,4 +128,3 @@ func gatewayClassWatches() []front.Watch {
 	}
 	return watches
 }
-

@@ -128,7 +128,9 @@ func (o *gatewayClassObserver) observeCRDs(ctx context.Context, group front.Grou
 func (o *gatewayClassObserver) isCached(kind runtimeKind) (bool, error) { return o.Served(kind), nil }
 
 // isServed asks the API server whether it serves a kind.
-func (o *gatewayClassObserver) isServed(kind runtimeKind) (bool, error) { return isServed(o.Mapper, kind) }
+func (o *gatewayClassObserver) isServed(kind runtimeKind) (bool, error) {
+	return isServed(o.Mapper, kind)
+}
 
 // takeOver puts our label on CRDs in the place of OLM's. The API server is asked once
 // more whether the subscriptions are gone: a cache may lag behind.

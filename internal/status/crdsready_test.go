@@ -38,16 +38,20 @@ func TestSetCRDsReady(t *testing.T) {
 		cause     error
 		want      string
 	}{
-		"NoneExist":            {reason: "scenario 1, before anything is made", ownership: none, want: "Unknown/NoneExist: CRDs not yet installed"},
-		"Installing":           {reason: "some are there already", ownership: partly, packages: of(rollingOut, "False/RollingOut: not yet"), want: "Unknown/NoneExist: CRDs not yet installed: revision 2: phase 1/1"},
-		"NotServedYet":         {reason: "they exist, and are not served", ownership: ours, packages: of(rollingOut, "False/RollingOut: not yet"), want: "Unknown/NoneExist: CRDs not yet installed: revision 2: phase 1/1"},
-		"CannotInstall":        {reason: "what keeps them from being installed is told", ownership: none, packages: of("False/RolloutError: forbidden", "False/RollingOut: not yet"), want: "Unknown/NoneExist: CRDs not yet installed: forbidden"},
-		"CannotPublish":        {reason: "and so is an error of ours", ownership: none, cause: errors.New("creating revision 1: timeout"), want: "Unknown/NoneExist: CRDs not yet installed: creating revision 1: timeout"},
-		"ManagedByCIO":         {reason: "scenario 2, and the end of 1 and of a takeover", ownership: ours, packages: of(rolledOut, serves), want: "True/ManagedByCIO: " + byCIO},
-		"Upgrading":            {reason: "an upgrade is told, and takes nothing away", ownership: ours, packages: of(rollingOut, serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: revision 2: phase 1/1)"},
-		"UpgradeRefused":       {reason: "an upgrade that is not safe is told", ownership: ours, packages: of("False/PreflightFailed: CRD a loses version v1", serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: CRD a loses version v1)"},
-		"TooNew":               {reason: "CRDs of a newer operator stay", ownership: ours, packages: []status.FrontPackage{{Name: crds, Held: "they are newer"}}, want: "True/ManagedByCIO: " + byCIO + " (with warning: they are newer)"},
-		"TooNewWithPackage":    {reason: "also if there is a package", ownership: ours, packages: []status.FrontPackage{func() status.FrontPackage { p := frontPackage(crds, 1, rolledOut, serves); p.Held = "they are newer"; return p }()}, want: "True/ManagedByCIO: " + byCIO + " (with warning: they are newer)"},
+		"NoneExist":      {reason: "scenario 1, before anything is made", ownership: none, want: "Unknown/NoneExist: CRDs not yet installed"},
+		"Installing":     {reason: "some are there already", ownership: partly, packages: of(rollingOut, "False/RollingOut: not yet"), want: "Unknown/NoneExist: CRDs not yet installed: revision 2: phase 1/1"},
+		"NotServedYet":   {reason: "they exist, and are not served", ownership: ours, packages: of(rollingOut, "False/RollingOut: not yet"), want: "Unknown/NoneExist: CRDs not yet installed: revision 2: phase 1/1"},
+		"CannotInstall":  {reason: "what keeps them from being installed is told", ownership: none, packages: of("False/RolloutError: forbidden", "False/RollingOut: not yet"), want: "Unknown/NoneExist: CRDs not yet installed: forbidden"},
+		"CannotPublish":  {reason: "and so is an error of ours", ownership: none, cause: errors.New("creating revision 1: timeout"), want: "Unknown/NoneExist: CRDs not yet installed: creating revision 1: timeout"},
+		"ManagedByCIO":   {reason: "scenario 2, and the end of 1 and of a takeover", ownership: ours, packages: of(rolledOut, serves), want: "True/ManagedByCIO: " + byCIO},
+		"Upgrading":      {reason: "an upgrade is told, and takes nothing away", ownership: ours, packages: of(rollingOut, serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: revision 2: phase 1/1)"},
+		"UpgradeRefused": {reason: "an upgrade that is not safe is told", ownership: ours, packages: of("False/PreflightFailed: CRD a loses version v1", serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: CRD a loses version v1)"},
+		"TooNew":         {reason: "CRDs of a newer operator stay", ownership: ours, packages: []status.FrontPackage{{Name: crds, Held: "they are newer"}}, want: "True/ManagedByCIO: " + byCIO + " (with warning: they are newer)"},
+		"TooNewWithPackage": {reason: "also if there is a package", ownership: ours, packages: []status.FrontPackage{func() status.FrontPackage {
+			p := frontPackage(crds, 1, rolledOut, serves)
+			p.Held = "they are newer"
+			return p
+		}()}, want: "True/ManagedByCIO: " + byCIO + " (with warning: they are newer)"},
 		"UnknownVersion":       {reason: "what cannot be rendered takes no CRDs away", ownership: ours, cause: errors.New("version 9 is not known"), want: "True/ManagedByCIO: " + byCIO + " (with warning: version 9 is not known)"},
 		"OneDeleted":           {reason: "one is gone, and is created again", ownership: partly, packages: of(rolledOut, "False/ProbeFailed: CRD a does not exist"), want: "Unknown/NoneExist: CRDs not yet installed: CRD a does not exist"},
 		"NotObserved":          {reason: "what cannot be observed has not gone", ownership: ours, packages: of(rolledOut, "Unknown/Unknown: timeout"), want: "True/ManagedByCIO: " + byCIO + " (with warning: timeout)"},

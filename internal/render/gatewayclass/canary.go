@@ -19,11 +19,9 @@ import (
 // by one, and back. One that is not asked for any more stays as it is while it serves
 // Gateways: they would have nobody else.
 func renderCanary(in Input, d *decision) ([]render.Package, error) {
-	canary, refused, err := decideCanary(in, d)
+	canary, refused := decideCanary(in, d)
 	exists := slices.Contains(in.Existing, PackageCanary)
 	switch {
-	case err != nil:
-		return nil, err
 	case canary == nil && refused == "" && (!exists || len(in.CanaryGateways) == 0):
 		return nil, nil
 	case canary == nil && refused == "":
@@ -42,26 +40,26 @@ func renderCanary(in Input, d *decision) ([]render.Package, error) {
 
 // decideCanary finds what the second control plane is to be, nil for none, and why not,
 // when one is asked for that would do harm.
-func decideCanary(in Input, first *decision) (canary *decision, refused string, err error) {
+func decideCanary(in Input, first *decision) (canary *decision, refused string) {
 	classes := counting(in.Classes)
 	class, asked := override(classes, AnnotationCanaryVersion)
 	if class == nil {
-		return nil, "", nil
+		return nil, ""
 	}
 	r, ok := istio.Resolve(asked)
 	if !ok {
-		return nil, (&UnknownVersionError{Class: class.Name, Version: asked, Known: Versions(), Annotation: AnnotationCanaryVersion}).Error(), nil
+		return nil, (&UnknownVersionError{Class: class.Name, Version: asked, Known: Versions(), Annotation: AnnotationCanaryVersion}).Error()
 	}
 	if refused := refuseCanary(class, first.release, r); refused != "" {
-		return nil, refused, nil
+		return nil, refused
 	}
 	canary = &decision{class: class, revision: CanaryRevision, release: r, reason: fmt.Sprintf("GatewayClass %s asks for a canary of Istio %s", class.Name, r.Version())}
 	// The defaults of the classes are the first one's: istiod takes the oldest of them,
 	// whichever revision they are of.
 	if err := canary.decideImages(classes, AnnotationCanaryImage, in.imagesFor(r.Minor())); err != nil {
-		return nil, err.Error(), nil
+		return nil, err.Error()
 	}
-	return canary, "", nil
+	return canary, ""
 }
 
 // refuseCanary says why no canary of a version may run beside the first one.

@@ -49,7 +49,7 @@ func renderCRDs(in Input, d *decision) ([]render.Package, error) {
 
 // releaseOfCRDs is the newest that is to run.
 func releaseOfCRDs(in Input, d *decision) *istio.Release {
-	if canary, _, err := decideCanary(in, d); err == nil && canary != nil {
+	if canary, _ := decideCanary(in, d); canary != nil {
 		return canary.release // it is not older
 	}
 	return d.release

@@ -178,10 +178,10 @@ func Owners(names []string, existing []CRD, living map[Subscription]bool) Owners
 		}
 	}
 	o.decide()
-	switch o.Scenario {
-	case ScenarioManagedByOLM:
+	if o.Scenario == ScenarioManagedByOLM {
 		o.Subscriptions = slices.SortedFunc(maps.Keys(subscriptions), compareSubscriptions)
-	case ScenarioManagedByCIO:
+	}
+	if o.Scenario == ScenarioManagedByCIO {
 		for _, name := range slices.Sorted(slices.Values(names)) {
 			o.takeOver(byName[name], living)
 		}

@@ -4,6 +4,7 @@
 package gatewayclass
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -146,10 +147,7 @@ func TestOwners_Properties(t *testing.T) {
 
 // applied are the labels of a CRD after its takeover.
 func applied(c CRD) map[string]string {
-	labels := map[string]string{}
-	for key, value := range c.Labels {
-		labels[key] = value
-	}
+	labels := maps.Clone(c.Labels)
 	for key, value := range c.TakeOver() {
 		if text, ok := value.(string); ok {
 			labels[key] = text
