@@ -21,6 +21,7 @@ type frontSource struct {
 var frontSources = []frontSource{
 	{"GatewayClass", "gatewayclass.md", status.GatewayClassRows},
 	{"Gateway", "gateway-dns.md", status.GatewayRows},
+	{"IstioCSR", "istiocsr.md", status.IstioCSRRows},
 }
 
 // frontsPage lists what fronts say on their resources.
