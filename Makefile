@@ -122,7 +122,7 @@ endif
 kubernetes:
 	$(GO) test -timeout 30m -v -run '^$$' ./internal/localplane
 
-# istiod is built once and takes some minutes; then the tests take two.
+# istiod is built once and takes some minutes; then the tests take three.
 .PHONY: test-istiod
 test-istiod: bin/pilot-discovery ## Run the tests of the fronts beside a real istiod, built before
 	$(GO) test -timeout 15m -count=1 ./test/istiod

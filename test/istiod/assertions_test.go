@@ -21,6 +21,8 @@ import (
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/ingress"
 )
 
 // istiodWriter and managerWriter are the field managers of the two.
@@ -75,6 +77,7 @@ func summary(conditions []metav1.Condition, generation int64) []string {
 // be looked at: the API takes 8.
 var classConditions = []string{
 	"Accepted True Accepted",
+	"CRDsReady True ManagedByCIO",
 	"ControllerInstalled True Installed",
 }
 
@@ -85,6 +88,31 @@ func eventuallyClass(t *testing.T) {
 		class := getClass(t)
 		return cmp.Diff(classConditions, summary(class.Status.Conditions, class.Generation))
 	})
+}
+
+// ownOfClass and ownOfGateway are the conditions that the manager writes, whole. Those
+// of istiod may come and go while it starts.
+func ownOfClass(class *gatewayv1.GatewayClass) []metav1.Condition {
+	return own(class.Status.Conditions)
+}
+
+func ownOfGateway(gateway *gatewayv1.Gateway) map[string][]metav1.Condition {
+	all := map[string][]metav1.Condition{"": own(gateway.Status.Conditions)}
+	for _, l := range gateway.Status.Listeners {
+		all[string(l.Name)] = own(l.Conditions)
+	}
+	return all
+}
+
+func own(conditions []metav1.Condition) []metav1.Condition {
+	var ours []metav1.Condition
+	for _, c := range conditions {
+		switch c.Type {
+		case status.ConditionControllerInstalled, status.ConditionCRDsReady, ingress.ConditionLoadBalancerReady, ingress.ConditionDNSReady:
+			ours = append(ours, c)
+		}
+	}
+	return ours
 }
 
 func message(conditions []metav1.Condition, kind string) string {

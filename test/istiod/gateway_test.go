@@ -4,7 +4,6 @@
 package istiod
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -34,48 +33,60 @@ func listener(name, hostname string, port int) gatewayv1.Listener {
 	return l
 }
 
-// createGateway makes a Gateway that is deleted when the test ends.
-func createGateway(t *testing.T, name string, listeners ...gatewayv1.Listener) {
+// createGateway makes a Gateway without a label: that it is istiod's to look after is
+// for the manager to say.
+func createGateway(t *testing.T, namespace, name string, listeners ...gatewayv1.Listener) {
 	t.Helper()
-	object := &gatewayv1.Gateway{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: gatewayclass.Namespace, Name: name,
-			Labels: map[string]string{"istio.io/rev": gatewayclass.IstioRevision},
-		},
-		Spec: gatewayv1.GatewaySpec{GatewayClassName: gatewayclass.DefaultClassName, Listeners: listeners},
-	}
-	must(t, admin.Create(t.Context(), object))
-	t.Cleanup(func() {
-		if err := admin.Delete(context.Background(), object); err != nil {
-			t.Errorf("deleting the test's Gateway: %v", err)
-		}
-	})
+	must(t, admin.Create(t.Context(), &gatewayv1.Gateway{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       gatewayv1.GatewaySpec{GatewayClassName: gatewayclass.DefaultClassName, Listeners: listeners},
+	}))
 }
 
-// gateway: from the ConfigMaps that were rendered for it, istiod makes a Gateway's
+// programGateway: from the ConfigMaps that were rendered for it, istiod makes a Gateway's
 // Deployment and Service, and with an address the Gateway is programmed.
-func gateway(t *testing.T) {
+func programGateway(t *testing.T) {
 	const name, child = gatewayName, gatewayName + "-" + gatewayclass.DefaultClassName
-	deployment := eventuallyDeployed(t, child)
+	deployment := eventuallyDeployed(t, gatewayclass.Namespace, child)
 	checkProxy(t, deployment)
 	scaler := get(t, &autoscalingv2.HorizontalPodAutoscaler{}, gatewayclass.Namespace, child)
 	if *scaler.Spec.MinReplicas != 2 || scaler.Spec.MaxReplicas != 10 {
 		t.Errorf("the autoscaler has %d to %d replicas, want the defaults of the class, 2 to 10", *scaler.Spec.MinReplicas, scaler.Spec.MaxReplicas)
 	}
-	eventuallyGateway(t, name, "Accepted True Accepted", "Programmed False AddressNotAssigned", "ResolvedRefs True ResolvedRefs")
-	balance(t, child, "192.0.2.10")
-	eventuallyGateway(t, name, "Accepted True Accepted", "Programmed True Programmed", "ResolvedRefs True ResolvedRefs")
+	eventuallyGateway(t, gatewayclass.Namespace, name, "Accepted True Accepted", "LoadBalancerReady False LoadBalancerPending", "Programmed False AddressNotAssigned", "ResolvedRefs True ResolvedRefs")
+	balance(t, gatewayclass.Namespace, child, "192.0.2.10")
+	eventuallyGateway(t, gatewayclass.Namespace, name, "Accepted True Accepted", "LoadBalancerReady True LoadBalancerProvisioned", "Programmed True Programmed", "ResolvedRefs True ResolvedRefs")
+	if diff := cmp.Diff([]string{istiodWriter, managerWriter}, writers(getGateway(t, name), "status")); diff != "" {
+		t.Errorf("the status was written by others than the two:\n%s", diff)
+	}
 	if got := getGateway(t, name).Status.Addresses; len(got) != 1 || got[0].Value != "192.0.2.10" {
 		t.Errorf("the Gateway has the addresses %v, want that of the load balancer", got)
 	}
 }
 
+// programElsewhere: a Gateway in another namespace is istiod's alone.
+func programElsewhere(t *testing.T) {
+	const namespace, name, child = "default", "elsewhere", "elsewhere-" + gatewayclass.DefaultClassName
+	createGateway(t, namespace, name, listener("good", goodHost, 80))
+	eventuallyDeployed(t, namespace, child)
+	balance(t, namespace, child, "192.0.2.11")
+	settled := []string{"Accepted True Accepted", "Programmed True Programmed", "ResolvedRefs True ResolvedRefs"}
+	eventuallyGateway(t, namespace, name, settled...)
+	settle(t)
+	eventuallyGateway(t, namespace, name, settled...)
+	object := get(t, &gatewayv1.Gateway{}, namespace, name)
+	if diff := cmp.Diff(listenerConditions, summary(object.Status.Listeners[0].Conditions, object.Generation)); diff != "" {
+		t.Errorf("the conditions of the listener:\n%s", diff)
+	}
+	must(t, admin.Delete(t.Context(), object))
+}
+
 // eventuallyDeployed waits until the proxies of a Gateway are available.
-func eventuallyDeployed(t *testing.T, name string) *appsv1.Deployment {
+func eventuallyDeployed(t *testing.T, namespace, name string) *appsv1.Deployment {
 	t.Helper()
 	list := &appsv1.DeploymentList{}
 	planetest.Eventually(t, "the proxies of "+name, func() (bool, error) {
-		err := admin.List(t.Context(), list, client.InNamespace(gatewayclass.Namespace), client.MatchingFields{"metadata.name": name})
+		err := admin.List(t.Context(), list, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
 		if err != nil || len(list.Items) == 0 {
 			return false, err
 		}
@@ -108,9 +119,9 @@ func checkProxy(t *testing.T, deployment *appsv1.Deployment) {
 }
 
 // balance plays the load balancer.
-func balance(t *testing.T, service, address string) {
+func balance(t *testing.T, namespace, service, address string) {
 	t.Helper()
-	object := get(t, &corev1.Service{}, gatewayclass.Namespace, service)
+	object := get(t, &corev1.Service{}, namespace, service)
 	if object.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		t.Fatalf("the Service is of type %s", object.Spec.Type)
 	}
@@ -121,10 +132,10 @@ func balance(t *testing.T, service, address string) {
 
 // eventuallyGateway waits until a Gateway has exactly these conditions, all of its
 // generation.
-func eventuallyGateway(t *testing.T, name string, want ...string) {
+func eventuallyGateway(t *testing.T, namespace, name string, want ...string) {
 	t.Helper()
 	eventually(t, "the conditions of Gateway "+name, func() string {
-		gateway := getGateway(t, name)
+		gateway := get(t, &gatewayv1.Gateway{}, namespace, name)
 		return cmp.Diff(want, summary(gateway.Status.Conditions, gateway.Generation))
 	})
 }

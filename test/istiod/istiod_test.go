@@ -9,9 +9,18 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
 )
 
@@ -26,19 +35,24 @@ func TestIstiod(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: gatewayclass.DefaultClassName},
 		Spec:       gatewayv1.GatewayClassSpec{ControllerName: gatewayclass.ControllerName},
 	}))
-	stop := startIstiod(t)
+	istiod := &program{}
+	istiod.start(t)
 	t.Logf("istiod is ready %s after the class was created", time.Since(began).Round(100*time.Millisecond))
-	createGateway(t, gatewayName, listener("stage", "*.stage.example.com", 80), listener("plain", "", 8080))
-	t.Run("Class", class)
-	t.Run("Webhooks", webhooks)
-	t.Run("Gateway", gateway)
-	t.Run("Restart", func(t *testing.T) { restart(t, stop) })
+	createGateway(t, gatewayclass.Namespace, gatewayName, listener("good", goodHost, 80), listener("bad", badHost, 80), listener("plain", "", 8080))
+	t.Run("Class", acceptClass)
+	t.Run("Rollout", func(t *testing.T) { writtenOnce(t, began) })
+	t.Run("Webhooks", patchWebhooks)
+	t.Run("Gateway", programGateway)
+	t.Run("Elsewhere", programElsewhere)
+	t.Run("Listeners", func(t *testing.T) { changeListeners(t, istiod) })
+	t.Run("Restart", func(t *testing.T) { restart(t, istiod) })
 	t.Run("Rights", rights)
 	t.Run("Quiet", quiet)
+	t.Run("Uninstall", func(t *testing.T) { uninstall(t, istiod) })
 }
 
-// class: istiod accepts the class, and what it and the manager say stands side by side.
-func class(t *testing.T) {
+// acceptClass: istiod accepts the class, and what it and the manager say stands side by side.
+func acceptClass(t *testing.T) {
 	eventuallyClass(t)
 	class := getClass(t)
 	if got := message(class.Status.Conditions, string(gatewayv1.GatewayClassConditionStatusAccepted)); got != "Handled by Istio controller" {
@@ -49,19 +63,40 @@ func class(t *testing.T) {
 	}
 }
 
+// writtenOnce: what istiod fills into the objects that were rolled out gives the
+// manager no reason to write them again.
+func writtenOnce(t *testing.T, began time.Time) {
+	counts := map[string]int{}
+	for _, e := range requests(t, manager, began) {
+		ours := e.Group == v1alpha1.GroupVersion.Group || e.Group == gatewayv1.GroupName || e.Resource == "events"
+		if ours || e.Verb == "get" || e.Verb == "list" || e.Code >= http.StatusMultipleChoices {
+			continue
+		}
+		counts[e.Resource+" "+e.Namespace+"/"+e.Name]++
+	}
+	if len(counts) < 15+19 {
+		t.Errorf("the CRDs and the control plane are %d objects, want 34 at least: %v", len(counts), counts)
+	}
+	for object, count := range counts {
+		if count != 1 {
+			t.Errorf("%s was written %d times, want once", object, count)
+		}
+	}
+}
+
 // restart: an istiod that comes back writes over nothing, and gives the manager
 // nothing to do.
-func restart(t *testing.T, stop func() error) {
+func restart(t *testing.T, istiod *program) {
 	settle(t)
 	class, gateway, since := getClass(t), getGateway(t, gatewayName), time.Now()
-	must(t, stop())
-	startIstiod(t)
+	istiod.stop(t)
+	istiod.start(t)
 	settle(t)
-	if diff := cmp.Diff(class.Status, getClass(t).Status); diff != "" {
-		t.Errorf("the status of the class has changed:\n%s", diff)
+	if diff := cmp.Diff(ownOfClass(class), ownOfClass(getClass(t))); diff != "" {
+		t.Errorf("the manager's conditions of the class have changed:\n%s", diff)
 	}
-	if diff := cmp.Diff(gateway.Status, getGateway(t, gatewayName).Status); diff != "" {
-		t.Errorf("the status of the Gateway has changed:\n%s", diff)
+	if diff := cmp.Diff(ownOfGateway(gateway), ownOfGateway(getGateway(t, gatewayName))); diff != "" {
+		t.Errorf("the manager's conditions of the Gateway have changed:\n%s", diff)
 	}
 	if events := requests(t, manager, since); len(events) > 0 {
 		t.Errorf("the restart made the manager ask or write:%s", describe(events))
@@ -88,6 +123,28 @@ func quiet(t *testing.T) {
 	time.Sleep(quietTime)
 	if events := requests(t, manager, since); len(events) > 0 {
 		t.Errorf("%s of rest cost %d requests:%s", quietTime, len(events), describe(events))
+	}
+}
+
+// uninstall: with the last class the control plane goes, and nothing is left that would
+// ask an istiod that is not there. The proxies stay.
+func uninstall(t *testing.T, istiod *program) {
+	must(t, admin.Delete(t.Context(), getClass(t)))
+	planetest.Eventually(t, "the class to go", func() (bool, error) {
+		err := admin.Get(t.Context(), types.NamespacedName{Name: gatewayclass.DefaultClassName}, &gatewayv1.GatewayClass{})
+		return apierrors.IsNotFound(err), err
+	})
+	istiod.stop(t) // a kubelet would have, with the pod
+	for _, list := range []client.ObjectList{&admissionv1.ValidatingWebhookConfigurationList{}, &admissionv1.MutatingWebhookConfigurationList{}, &corev1.PodList{}} {
+		must(t, admin.List(t.Context(), list, client.MatchingLabels{"istio.io/rev": gatewayclass.IstioRevision}))
+		if left := meta.LenList(list); left > 0 {
+			t.Errorf("%d are left of %T", left, list)
+		}
+	}
+	get(t, &apiextensionsv1.CustomResourceDefinition{}, "", "gateways.networking.istio.io")
+	eventuallyDeployed(t, gatewayclass.Namespace, gatewayName+"-"+gatewayclass.DefaultClassName)
+	if object := getGateway(t, gatewayName); !object.DeletionTimestamp.IsZero() {
+		t.Error("the Gateway is being deleted")
 	}
 }
 

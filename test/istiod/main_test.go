@@ -18,6 +18,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2/textlogger"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +30,7 @@ import (
 	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/egress"
+	"github.com/strata-run/strata/internal/render/gateway"
 )
 
 const (
@@ -38,6 +40,8 @@ const (
 	istiodUser = "system:serviceaccount:openshift-ingress:istiod-openshift-gateway"
 	// binary is the real istiod.
 	binary = "../../bin/pilot-discovery"
+	// istiodModule is what it is built from.
+	istiodModule = "../../tools/istiod"
 )
 
 var (
@@ -101,24 +105,42 @@ func installCluster(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	module, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
+	gatewayAPI, err := moduleFiles(ctx, ".", "sigs.k8s.io/gateway-api")
 	if err != nil {
-		return fmt.Errorf("finding the Gateway API module: %w", err)
+		return err
 	}
-	gatewayAPI := os.DirFS(filepath.Join(strings.TrimSpace(string(module)), "config", "crd", "standard"))
+	openshift, err := moduleFiles(ctx, istiodModule, "github.com/openshift/api")
+	if err != nil {
+		return err
+	}
 	root := os.DirFS(filepath.Join("..", ".."))
 	for _, source := range []struct {
 		files   fs.FS
 		pattern string
 	}{
-		{crd.Files, "*.yaml"}, {gatewayAPI, "gateway.networking.k8s.io_*s.yaml"},
+		{crd.Files, "*.yaml"}, {gatewayAPI, "config/crd/standard/gateway.networking.k8s.io_*s.yaml"},
+		{openshift, "operatoringress/v1/zz_generated.crd-manifests/*_dnsrecords-Default.crd.yaml"},
+		{openshift, "config/v1/zz_generated.crd-manifests/*_dnses-Default.crd.yaml"},
+		{openshift, "config/v1/zz_generated.crd-manifests/*_infrastructures-Default.crd.yaml"},
 		{root, "config/manager/manager.yaml"}, {root, "config/rbac/role*.yaml"}, {root, "config/samples/namespace.yaml"},
 	} {
 		if err := applyFiles(ctx, source.files, source.pattern); err != nil {
 			return err
 		}
 	}
-	return nil
+	if err := waitServed(ctx); err != nil {
+		return err
+	}
+	return applyFiles(ctx, os.DirFS("testdata"), "platform.yaml")
+}
+
+// moduleFiles are the files of a Go module that the module in dir requires.
+func moduleFiles(ctx context.Context, dir, path string) (fs.FS, error) {
+	found, err := exec.CommandContext(ctx, "go", "-C", dir, "list", "-m", "-f", "{{.Dir}}", path).Output()
+	if err != nil {
+		return nil, fmt.Errorf("finding the module %s: %w", path, err)
+	}
+	return os.DirFS(strings.TrimSpace(string(found))), nil
 }
 
 // applyFiles applies manifests, but no workload: the manager runs in this process.
@@ -140,8 +162,15 @@ func applyFiles(ctx context.Context, files fs.FS, pattern string) error {
 			if object.Object == nil || object.GetKind() == "Deployment" {
 				continue
 			}
+			status := object.DeepCopy()
 			if err := admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("setup"), client.ForceOwnership); err != nil {
 				return fmt.Errorf("applying %s: %w", name, err)
+			}
+			if _, has := status.Object["status"]; !has || object.GetKind() == "CustomResourceDefinition" {
+				continue
+			}
+			if err := admin.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner("setup"), client.ForceOwnership); err != nil {
+				return fmt.Errorf("applying the status in %s: %w", name, err)
 			}
 		}
 	}
@@ -153,9 +182,6 @@ func applyFiles(ctx context.Context, files fs.FS, pattern string) error {
 func startManager(ctx context.Context) (stop func() error, err error) {
 	config, err := plane.ConfigFor(manager, "system:serviceaccounts", "system:serviceaccounts:strata-system")
 	if err != nil {
-		return nil, err
-	}
-	if err := waitServed(ctx); err != nil {
 		return nil, err
 	}
 	log, err := os.Create(plane.Log("strata-manager"))
@@ -186,7 +212,16 @@ func startManager(ctx context.Context) (stop func() error, err error) {
 func waitServed(ctx context.Context) error {
 	var err error
 	for range 100 {
-		if err = errors.Join(admin.List(ctx, &v1alpha1.RevisionList{}), admin.List(ctx, &gatewayv1.GatewayList{})); err == nil {
+		err = nil
+		for _, kind := range []schema.GroupVersionKind{
+			v1alpha1.GroupVersion.WithKind("Revision"), {Group: gatewayv1.GroupName, Version: "v1", Kind: "Gateway"},
+			gateway.RecordKind, gateway.DNSKind, gateway.InfrastructureKind,
+		} {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(kind)
+			err = errors.Join(err, admin.List(ctx, list))
+		}
+		if err == nil {
 			return nil
 		}
 		time.Sleep(100 * time.Millisecond)

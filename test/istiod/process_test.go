@@ -40,13 +40,24 @@ var listeners = map[int]string{
 	15017: "httpsAddr",
 }
 
-// startIstiod starts the real istiod behind the pod of the Deployment that the
-// manager has rolled out, and waits until it is ready. What is returned ends it.
-func startIstiod(t *testing.T) (stop func() error) {
+// program is the real istiod.
+type program struct {
+	end func() error
+}
+
+// start runs it behind the pod of the Deployment that the manager has rolled out, and
+// waits until it is ready.
+func (p *program) start(t *testing.T) {
 	t.Helper()
-	stop, err := runPod(t.Context(), istiodPod(t))
+	end, err := runPod(t.Context(), istiodPod(t))
 	must(t, err)
-	return stop
+	p.end = end
+}
+
+// stop ends it.
+func (p *program) stop(t *testing.T) {
+	t.Helper()
+	must(t, p.end())
 }
 
 // istiodPod waits for the one pod of the Deployment.

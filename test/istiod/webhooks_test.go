@@ -27,9 +27,9 @@ const (
 	dryNamespace = "default"
 )
 
-// webhooks: istiod puts its certificate into its webhooks, and they work: the API
+// patchWebhooks: istiod puts its certificate into its webhooks, and they work: the API
 // server calls it, and it answers with what was rendered for it.
-func webhooks(t *testing.T) {
+func patchWebhooks(t *testing.T) {
 	root := get(t, &corev1.ConfigMap{}, gatewayclass.Namespace, gatewayclass.CAConfigMap).Data["root-cert.pem"]
 	if root == "" {
 		t.Fatal("istiod has not published its certificate")
