@@ -81,7 +81,7 @@ func renderGateway(in front.Input[*gatewayv1.Gateway, gateway.Facts]) ([]render.
 
 func gatewayStatus(g *gatewayv1.Gateway, state front.State[gateway.Facts]) {
 	facts := state.Facts
-	if !g.DeletionTimestamp.IsZero() || !facts.Known {
+	if !g.DeletionTimestamp.IsZero() {
 		return
 	}
 	switch facts.Class {

@@ -71,7 +71,6 @@ func (o *gatewayObserver) Observe(ctx context.Context, group front.Group[*gatewa
 	if facts.Class == gateway.ClassOurs {
 		o.tellFull(g)
 	}
-	facts.Known = true
 	return facts, nil
 }
 

@@ -131,8 +131,8 @@ func TestGatewayObserver_Class(t *testing.T) {
 	for name, want := range map[string]gateway.Class{"ours": gateway.ClassOurs, "theirs": gateway.ClassForeign, "none": gateway.ClassMissing} {
 		g := edgeGateway()
 		g.Spec.GatewayClassName = gatewayv1.ObjectName(name)
-		if got := observe(t, o, g); got.Class != want || !got.Known {
-			t.Errorf("class %s is %d, want %d; known %t", name, got.Class, want, got.Known)
+		if got := observe(t, o, g); got.Class != want {
+			t.Errorf("class %s is %d, want %d", name, got.Class, want)
 		}
 	}
 }
@@ -173,8 +173,8 @@ func TestGatewayObserver_Unreadable(t *testing.T) {
 			o, _, _ := observerOf(t, c.funcs, c.objects...)
 			g := edgeGateway()
 			facts, err := o.Observe(t.Context(), front.Group[*gatewayv1.Gateway]{Resources: []*gatewayv1.Gateway{g}})
-			if err == nil || facts.Known {
-				t.Errorf("%s: error %v, known %t", c.reason, err, facts.Known)
+			if err == nil {
+				t.Errorf("%s: there is no error", c.reason)
 			}
 			before := g.DeepCopy()
 			gatewayStatus(g, front.State[gateway.Facts]{Facts: facts, Err: err})
@@ -206,7 +206,7 @@ func TestGatewayObserver_TellsFullOnce(t *testing.T) {
 
 func TestMissingRecords(t *testing.T) {
 	facts := gateway.Facts{
-		Known: true, Class: gateway.ClassOurs, RecordsServed: true, Platform: "AWS", Config: &ingress.DNSConfig{},
+		Class: gateway.ClassOurs, RecordsServed: true, Platform: "AWS", Config: &ingress.DNSConfig{},
 		Service: &corev1.Service{Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{Hostname: "lb"}}}}},
 	}
 	pkg := func(reason string) *v1alpha1.Package {

@@ -6,6 +6,7 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,8 @@ func TestGateway(t *testing.T) {
 		{"ClassChanges", classChanges},
 		{"ServiceGone", serviceGone},
 		{"GatewayGone", gatewayGone},
+		{"Finalizer", heldRecord},
+		{"KindTakenAway", kindTakenAway},
 		{"Quiet", gatewayQuiet},
 	} {
 		t.Run(test.name, test.run)
@@ -376,6 +379,48 @@ func gatewayGone(t *testing.T) {
 		err := admin.Get(t.Context(), types.NamespacedName{Name: "gateway-goes"}, &v1alpha1.Package{})
 		return apierrors.IsNotFound(err), err
 	})
+}
+
+// heldRecord: a DNS controller's finalizer is nobody's drift, and is waited for.
+func heldRecord(t *testing.T) {
+	const a = "a.cluster.example.com"
+	e := publishedEdge(t, "held", "a "+a)
+	record := e.eventuallyRecords(a)[a]
+	must(t, admin.Patch(t.Context(), record, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/dns"]}}`))))
+	publishedEdge(t, "held-sentinel", "a s.cluster.example.com") // time for a mistake
+	if got := e.eventuallyRecords(a)[a]; got.GetResourceVersion() != record.GetResourceVersion() {
+		t.Errorf("the record was written after the finalizer was put on it: %v", got.Object["metadata"])
+	}
+	must(t, admin.Delete(t.Context(), e.get()))
+	planetest.Eventually(t, "the package names the finalizer", func() (bool, error) {
+		pkg := &v1alpha1.Package{}
+		err := admin.Get(t.Context(), types.NamespacedName{Name: "gateway-held"}, pkg)
+		text := message(pkg.Status.Conditions, v1alpha1.ConditionProgressing)
+		return strings.Contains(text, "example.com/dns"), fmt.Errorf("%q: %w", text, err)
+	})
+	must(t, admin.Patch(t.Context(), record, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	e.eventuallyRecords()
+	planetest.Eventually(t, "the package is gone", func() (bool, error) {
+		err := admin.Get(t.Context(), types.NamespacedName{Name: "gateway-held"}, &v1alpha1.Package{})
+		return apierrors.IsNotFound(err), err
+	})
+}
+
+// kindTakenAway: without DNSRecords the rest goes on, and when the kind is back, so are
+// they.
+func kindTakenAway(t *testing.T) {
+	const a = "a.cluster.example.com"
+	e := publishedEdge(t, "kindless", "a "+a)
+	uninstallKind(t, "dnsrecords.ingress.operator.openshift.io")
+	e.eventually("", provisioned, "a", "False/RecordNotFound")
+	e.says("a", "the cluster has no kind DNSRecord.ingress.operator.openshift.io")
+	if !exists(t, &v1alpha1.Package{}, "", "gateway-kindless") {
+		t.Error("the package went with the kind")
+	}
+	installOpenShift(t)
+	e.eventually("", provisioned, "a", "False/NoZones")
+	e.publish(a, "Z1=True")
+	e.eventually("", provisioned, "a", published)
 }
 
 // gatewayQuiet: a Gateway at rest costs no request for a minute.

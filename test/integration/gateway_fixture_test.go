@@ -72,15 +72,21 @@ func uninstallOpenShift(t *testing.T) {
 		"dnsrecords.ingress.operator.openshift.io", "dnses.config.openshift.io", "infrastructures.config.openshift.io",
 		"proxies.config.openshift.io", "apiservers.config.openshift.io",
 	} {
-		definition := &unstructured.Unstructured{}
-		definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-		definition.SetName(name)
-		must(t, client.IgnoreNotFound(admin.Delete(context.Background(), definition)))
-		planetest.Eventually(t, name+" is gone", func() (bool, error) {
-			err := admin.Get(context.Background(), client.ObjectKeyFromObject(definition), definition)
-			return apierrors.IsNotFound(err), err
-		})
+		uninstallKind(t, name)
 	}
+}
+
+// uninstallKind takes a kind away, with all objects.
+func uninstallKind(t *testing.T, name string) {
+	t.Helper()
+	definition := &unstructured.Unstructured{}
+	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	definition.SetName(name)
+	must(t, client.IgnoreNotFound(admin.Delete(context.Background(), definition)))
+	planetest.Eventually(t, name+" is gone", func() (bool, error) {
+		err := admin.Get(context.Background(), client.ObjectKeyFromObject(definition), definition)
+		return apierrors.IsNotFound(err), err
+	})
 }
 
 // configure applies one of OpenShift's cluster-wide objects, and its status.

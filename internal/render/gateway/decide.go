@@ -28,10 +28,9 @@ const (
 	ClassForeign
 )
 
-// Facts are what a Gateway's records and conditions are made from, besides itself.
+// Facts are what a Gateway's records and conditions are made from, besides itself. The
+// zero value, which is there when something could not be read, leaves all as it is.
 type Facts struct {
-	// Known says that the others are set: they are not when something could not be read.
-	Known bool
 	// Class says whose the Gateway is.
 	Class Class
 	// RecordsServed says whether the cluster knows DNSRecords.

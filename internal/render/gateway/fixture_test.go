@@ -41,7 +41,7 @@ func balanced(addresses ...corev1.LoadBalancerIngress) *corev1.Service {
 // facts are those of a cluster on AWS where everything is as it should be.
 func facts(change ...func(*gateway.Facts)) gateway.Facts {
 	f := gateway.Facts{
-		Known: true, Class: gateway.ClassOurs, RecordsServed: true, Platform: "AWS",
+		Class: gateway.ClassOurs, RecordsServed: true, Platform: "AWS",
 		Config:  &ingress.DNSConfig{BaseDomain: "cluster.example.com", Zones: []ingress.Zone{{ID: "Z1"}}},
 		Service: balanced(corev1.LoadBalancerIngress{Hostname: "lb.aws.example.net"}),
 	}
