@@ -97,8 +97,9 @@ func withCluster(tests func() int) (code int, err error) {
 	return code, stop()
 }
 
-// startManager ends the manager that runs, and starts one with another version of Istio.
-func startManager(ctx context.Context, version string) error {
+// startManager ends the manager that runs, and starts one with another version of Istio, and
+// with variables in its environment.
+func startManager(ctx context.Context, version string, variables ...string) error {
 	if err := stop(); err != nil {
 		return err
 	}
@@ -109,6 +110,17 @@ func startManager(ctx context.Context, version string) error {
 	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(os.Stderr))))
 	options := controller.DefaultOptions()
 	options.Kyma.IstioVersion = version
+	err = options.ReadImages(func(name string) string {
+		for i := 0; i < len(variables); i += 2 {
+			if variables[i] == name {
+				return variables[i+1]
+			}
+		}
+		return ""
+	})
+	if err != nil {
+		return err
+	}
 	options.LeaderElect, options.MetricsAddress, options.HealthAddress = false, "0", "0"
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -1,0 +1,275 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kyma
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/localplane/planetest"
+)
+
+// an Istio resource of a name, with a spec in YAML of one line.
+func istio(name, spec string) string {
+	return fmt.Sprintf("{apiVersion: operator.kyma-project.io/v1alpha2, kind: Istio, metadata: {name: %s, namespace: kyma-system}, spec: %s}", name, spec)
+}
+
+// remove deletes an object, and waits until it is gone.
+func remove(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := admin.Delete(t.Context(), o); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	planetest.Eventually(t, o.GetName()+" to be gone", func() (bool, error) {
+		err := admin.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return apierrors.IsNotFound(err), err
+	})
+}
+
+func named(name string) *v1alpha2.Istio {
+	return &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha2.Namespace, Name: name}}
+}
+
+// deployed is an object of the mesh, nil when it is not there.
+func deployed(t *testing.T, kind, name string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind})
+	err := admin.Get(t.Context(), types.NamespacedName{Namespace: "istio-system", Name: name}, o)
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return o
+}
+
+func mesh(t *testing.T) *v1alpha1.Package {
+	t.Helper()
+	pkg := &v1alpha1.Package{}
+	if err := admin.Get(t.Context(), types.NamespacedName{Name: "kyma-istio"}, pkg); err != nil {
+		t.Fatal(err)
+	}
+	return pkg
+}
+
+// TestMesh goes through what can happen to one mesh.
+func TestMesh(t *testing.T) {
+	if err := startManager(t.Context(), "1.31"); err != nil {
+		t.Fatal(err)
+	}
+	manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: kyma-system}}")
+	manifest(t, istio("mesh", "{}"))
+	state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+	for _, step := range []struct {
+		name string
+		run  func(t *testing.T)
+	}{
+		{"Rests", rests}, {"WrongNamespace", wrongNamespace}, {"Several", several}, {"Features", features}, {"Filter", filter},
+		{"Size", size}, {"Image", image}, {"Experimental", experimental}, {"Deletion", deletion},
+	} {
+		if !t.Run(step.name, step.run) {
+			return
+		}
+	}
+}
+
+// A mesh at rest is written to by nobody.
+func rests(t *testing.T) {
+	before, pkg := state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded), mesh(t)
+	time.Sleep(3 * time.Second)
+	after, now := state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded), mesh(t)
+	if before.ResourceVersion != after.ResourceVersion || pkg.ResourceVersion != now.ResourceVersion {
+		t.Errorf("the resource went from %s to %s, the package from %s to %s", before.ResourceVersion, after.ResourceVersion, pkg.ResourceVersion, now.ResourceVersion)
+	}
+	if after.Annotations[v1alpha2.AnnotationLastApplied] != `{"config":{"telemetry":{"metrics":{}}},"IstioTag":"1.31.0-distroless"}` {
+		t.Errorf("what was applied last is %s", after.Annotations[v1alpha2.AnnotationLastApplied])
+	}
+}
+
+func wrongNamespace(t *testing.T) {
+	o := &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mesh"}}
+	if err := admin.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	planetest.Eventually(t, "the state Error", func() (bool, error) {
+		err := admin.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return o.Status.State == v1alpha2.StateError && strings.Contains(o.Status.Description, "kyma-system"), err
+	})
+	remove(t, o)
+	state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+}
+
+// The oldest describes the mesh. When it goes, the next takes its place and the mesh stays.
+func several(t *testing.T) {
+	before := deployed(t, "Deployment", "istiod")
+	manifest(t, istio("second", "{components: {egressGateway: {enabled: true}}}"))
+	state(t, "second", v1alpha2.StateError, v1alpha2.ReasonOlderCRExists)
+	if deployed(t, "Deployment", "istio-egressgateway") != nil {
+		t.Error("the younger resource has had its way")
+	}
+	remove(t, named("mesh"))
+	state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+	if after := deployed(t, "Deployment", "istiod"); after == nil || after.GetUID() != before.GetUID() {
+		t.Error("the mesh was taken away in between")
+	}
+	if deployed(t, "Deployment", "istio-egressgateway") == nil {
+		t.Error("the resource that has taken over has had no effect")
+	}
+}
+
+func features(t *testing.T) {
+	set := func(value string) {
+		manifest(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: istio-features, namespace: kyma-system}, data: {features: '%s'}}", value))
+	}
+	set(`{"disableCni": true}`)
+	planetest.Eventually(t, "the node agent to go", func() (bool, error) { return deployed(t, "DaemonSet", "istio-cni-node") == nil, nil })
+	set(`{"disableCni": yes`)
+	planetest.Eventually(t, "the node agent to come back", func() (bool, error) { return deployed(t, "DaemonSet", "istio-cni-node") != nil, nil })
+	istio := state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+	if message := (*istio.Status.Conditions)[0].Message; !strings.Contains(message, "istio-features") {
+		t.Errorf("the malformed ConfigMap is not named: %s", message)
+	}
+	remove(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kyma-system", Name: "istio-features"}})
+}
+
+func filter(t *testing.T) {
+	manifest(t, "{apiVersion: networking.istio.io/v1alpha3, kind: EnvoyFilter, metadata: {name: mine, namespace: istio-system}, spec: {workloadSelector: {labels: {istio: ingressgateway}}}}")
+	istio := state(t, "second", v1alpha2.StateWarning, v1alpha2.ReasonReconcileFailed)
+	if !strings.Contains(istio.Status.Description, "istio-system/mine") {
+		t.Errorf("the EnvoyFilter is not named: %s", istio.Status.Description)
+	}
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: "networking.istio.io", Version: "v1alpha3", Kind: "EnvoyFilter"})
+	o.SetNamespace("istio-system")
+	o.SetName("mine")
+	remove(t, o)
+	state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+}
+
+// A cluster that shrinks gets one new revision, and one that breathes gets none.
+func size(t *testing.T) {
+	nodes := &corev1.NodeList{}
+	if err := admin.List(t.Context(), nodes); err != nil || len(nodes.Items) != 1 {
+		t.Fatalf("there are %d nodes: %v", len(nodes.Items), err)
+	}
+	node := &nodes.Items[0]
+	was := node.Status.Capacity[corev1.ResourceCPU]
+	set := func(cpu string) {
+		before := node.DeepCopy()
+		node.Status.Capacity[corev1.ResourceCPU] = resource.MustParse(cpu)
+		if err := admin.Status().Patch(t.Context(), node, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer set(was.String())
+	first := mesh(t).Status.CurrentRevision
+	set("4500m")
+	time.Sleep(2 * time.Second)
+	if now := mesh(t); now.Status.TargetRevision != first {
+		t.Errorf("a cluster that lacks less than a fifth has led to revision %d", now.Status.TargetRevision)
+	}
+	set("3")
+	planetest.Eventually(t, "the revision for a small cluster", func() (bool, error) { return mesh(t).Status.CurrentRevision == first+1, nil })
+	istio := state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+	if message := (*istio.Status.Conditions)[0].Message; !strings.Contains(message, "Evaluation") {
+		t.Errorf("the size is not told: %s", message)
+	}
+	events := &corev1.EventList{}
+	planetest.Eventually(t, "the event", func() (bool, error) {
+		err := admin.List(t.Context(), events, client.InNamespace("kyma-system"))
+		for i := range events.Items {
+			if events.Items[i].Reason == "ClusterSizeChanged" {
+				return true, nil
+			}
+		}
+		return false, err
+	})
+}
+
+// An image that cannot be pulled: the pod is named, and what ran before serves.
+func image(t *testing.T) {
+	before := mesh(t).Status.CurrentRevision
+	const hub = "registry.invalid/istio/"
+	variables := []string{"pilot", hub + "pilot:1.31.0-broken", "proxyv2", hub + "proxyv2:1.31.0-broken", "install-cni", hub + "install-cni:1.31.0-broken"}
+	if err := startManager(t.Context(), "1.31", variables...); err != nil {
+		t.Fatal(err)
+	}
+	planetest.Eventually(t, "the pod to be named", func() (bool, error) {
+		istio := named("second")
+		err := admin.Get(t.Context(), client.ObjectKeyFromObject(istio), istio)
+		text := istio.Status.Description
+		return istio.Status.State == v1alpha2.StateProcessing && strings.Contains(text, "istiod") && strings.Contains(text, "pod"), fmt.Errorf("%w: %s", err, text)
+	})
+	pkg := mesh(t)
+	if pkg.Status.CurrentRevision < before || pkg.Status.CurrentRevision == pkg.Status.TargetRevision {
+		t.Errorf("revision %d runs, and revision %d is rolled out", pkg.Status.CurrentRevision, pkg.Status.TargetRevision)
+	}
+	if gateway := deployed(t, "Deployment", "istio-ingressgateway"); strings.Contains(fmt.Sprint(gateway.Object), "broken") {
+		t.Error("the gateway was changed before istiod has worked")
+	}
+	if err := startManager(t.Context(), "1.31"); err != nil {
+		t.Fatal(err)
+	}
+	state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+}
+
+func experimental(t *testing.T) {
+	manifest(t, istio("second", "{experimental: {pilot: {enableAlphaGatewayAPI: true}}}"))
+	istio := state(t, "second", v1alpha2.StateError, v1alpha2.ReasonValidationFailed)
+	if !strings.Contains(istio.Status.Description, "--kyma-experimental") {
+		t.Errorf("the remedy is not told: %s", istio.Status.Description)
+	}
+}
+
+// A deletion that is blocked is undone by another resource, and can be forced.
+func deletion(t *testing.T) {
+	manifest(t, "{apiVersion: networking.istio.io/v1, kind: Sidecar, metadata: {name: mine, namespace: default}, spec: {}}")
+	if err := admin.Delete(t.Context(), named("second")); err != nil {
+		t.Fatal(err)
+	}
+	state(t, "second", v1alpha2.StateWarning, v1alpha2.ReasonIstioCustomResourcesDangling)
+	before := deployed(t, "Deployment", "istiod")
+	manifest(t, istio("third", "{}"))
+	remove(t, named("second"))
+	state(t, "third", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+	if after := deployed(t, "Deployment", "istiod"); after == nil || after.GetUID() != before.GetUID() {
+		t.Error("the mesh was taken away")
+	}
+	if err := admin.Delete(t.Context(), named("third")); err != nil {
+		t.Fatal(err)
+	}
+	third := state(t, "third", v1alpha2.StateWarning, v1alpha2.ReasonIstioCustomResourcesDangling)
+	changed := third.DeepCopy()
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, v1alpha2.AnnotationForceDelete, "true")
+	if err := admin.Patch(t.Context(), changed, client.MergeFrom(third)); err != nil {
+		t.Fatal(err)
+	}
+	remove(t, named("third"))
+	if deployed(t, "Deployment", "istiod") != nil {
+		t.Error("the mesh is still there")
+	}
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: "networking.istio.io", Version: "v1", Kind: "Sidecar"})
+	o.SetNamespace("default")
+	o.SetName("mine")
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		t.Errorf("what users have made did not outlive the mesh: %v", err)
+	}
+	remove(t, o)
+}
