@@ -32,8 +32,9 @@ func (c *Contest) truce() time.Duration {
 	return min(time.Second<<min(c.Count-freeRepairs, 20), longestTruce)
 }
 
-// nextRepair is when the object may be repaired again.
-func (c *Contest) nextRepair() time.Time {
+// NextRepair is when the object may be repaired again, the zero time when nobody fights
+// over it.
+func (c *Contest) NextRepair() time.Time {
 	if c == nil {
 		return time.Time{}
 	}

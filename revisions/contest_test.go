@@ -19,8 +19,8 @@ func TestContest_Spacing(t *testing.T) {
 	repairs := 0
 	for now := start; now.Before(start.Add(24 * time.Hour)); repairs++ {
 		contest = contest.repaired([]Rival{{Manager: "gitops", Fields: []string{".a"}}}, now)
-		waits = append(waits, contest.nextRepair().Sub(now))
-		now = now.Add(max(contest.nextRepair().Sub(now), time.Millisecond))
+		waits = append(waits, contest.NextRepair().Sub(now))
+		now = now.Add(max(contest.NextRepair().Sub(now), time.Millisecond))
 	}
 	second := time.Second
 	want := []time.Duration{0, 0, second, 2 * second, 4 * second, 8 * second, 16 * second, 32 * second, 64 * second, 128 * second, 256 * second, 5 * time.Minute, 5 * time.Minute}

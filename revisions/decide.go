@@ -137,10 +137,10 @@ func drifted(q Question) Verdict {
 	switch {
 	case counted && q.Yielding > 0 && lost == q.Yielding:
 		return Verdict{Operation: OperationYield, Reason: driftReason(q.Rivals) + ", who it is left to"}
-	case !q.Now.IsZero() && q.Now.Before(contest.nextRepair()):
+	case !q.Now.IsZero() && q.Now.Before(contest.NextRepair()):
 		return Verdict{
-			Operation: OperationWait, Drift: true, Retry: contest.nextRepair(),
-			Reason: contest.String() + ", the next time at " + contest.nextRepair().UTC().Format(time.RFC3339),
+			Operation: OperationWait, Drift: true, Retry: contest.NextRepair(),
+			Reason: contest.String() + ", the next time at " + contest.NextRepair().UTC().Format(time.RFC3339),
 		}
 	default:
 		return Verdict{Operation: OperationApply, Drift: true, Reason: driftReason(q.Rivals)}

@@ -18,8 +18,8 @@
 //
 // What a chart can do beyond that is refused rather than half done: dependencies,
 // hooks other than tests (those are left out), generated names, and one object
-// twice. A values.schema.json is not checked: the values come from a front, not
-// from a user.
+// twice. A values.schema.json is checked where that is asked for, as the values come
+// from a person; what it refers to elsewhere is refused.
 //
 // Of Helm only the loader and the template engine are used. Its package
 // pkg/chart/common panics at start in a binary without Go build information,

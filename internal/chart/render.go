@@ -81,6 +81,10 @@ type Release struct {
 	// APIVersions are what templates see as served, such as apps/v1. Default:
 	// the stable ones that every cluster has.
 	APIVersions []string
+
+	// CheckValues checks the values against the chart's values.schema.json, for those
+	// that come from a person. Default false.
+	CheckValues bool
 }
 
 // Validate says what is missing or malformed.
@@ -146,10 +150,19 @@ func (c *Chart) render(r Release) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	options := common.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsUpgrade: r.IsUpgrade, IsInstall: !r.IsUpgrade}
-	// Checking a schema could follow its references over the network.
+	// Helm's check of the schema would follow its references over the network.
 	values, err := util.ToRenderValuesWithSchemaValidation(c.parsed, r.Values, options, caps, true)
 	if err != nil {
 		return nil, fmt.Errorf("merging values: %w", oneLine(err))
+	}
+	if r.CheckValues {
+		merged, err := values.Table("Values")
+		if err != nil {
+			return nil, fmt.Errorf("merging values: %w", oneLine(err))
+		}
+		if err := c.checkValues(merged.AsMap()); err != nil {
+			return nil, err
+		}
 	}
 	e := engine.Engine{CustomTemplateFuncs: functions()}
 	texts, err := e.RenderWithContext(context.Background(), c.parsed, values)

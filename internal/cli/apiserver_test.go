@@ -6,6 +6,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -53,6 +54,8 @@ type apiServer struct {
 	events  []event
 	// news is closed and replaced at each change.
 	news chan struct{}
+	// logs are what is answered as it stands, by path and query.
+	logs map[string]string
 	// fail answers a request with an error, if it returns one.
 	fail func(r *http.Request) *metav1.Status
 	// beforePatch and afterPatch run around a patch, once each, to play others.
@@ -148,6 +151,10 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 			reply(w, int(status.Code), status)
 			return
 		}
+	}
+	if log, found := s.logs[r.URL.Path+"?previous="+r.URL.Query().Get("previous")]; found {
+		_, _ = io.WriteString(w, log)
+		return
 	}
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	collection := path

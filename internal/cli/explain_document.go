@@ -14,6 +14,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/revisions"
 )
 
 // Explanation is the document of `strata explain`: why a package is where it is, and
@@ -48,8 +49,12 @@ type Explanation struct {
 	Waiting []WaitingRevision `json:"waiting,omitempty"`
 	// RollbackRefused is why the package's rollback request was refused.
 	RollbackRefused string `json:"rollbackRefused,omitempty"`
+	// PausedRevision is the pause of the target alone; who and why is its reason.
+	PausedRevision *v1alpha1.Pause `json:"pausedRevision,omitempty"`
 	// NextTry says when the controller looks at it again by itself.
 	NextTry string `json:"nextTry,omitempty"`
+	// NextTryAt is that time, where it is certain.
+	NextTryAt *metav1.Time `json:"nextTryAt,omitempty"`
 	// DeadlineAt is when the rollout fails if nothing moves until then.
 	DeadlineAt *metav1.Time `json:"deadlineAt,omitempty"`
 	// Next are the commands to run next, the most useful one first.
@@ -109,8 +114,13 @@ func buildExplanation(v view, now time.Time) Explanation {
 			e.Findings = strings.Split(summariseRevision(target, v.revisions, s.Package).Message, "; ")
 		}
 		e.DeadlineAt = deadlineOf(s, target)
+		if pause := revisionPause(target); pause != nil {
+			e.PausedRevision, e.DeadlineAt = pause, nil
+			e.Message = "revision " + number(target.Spec.Revision) + " is " + pauseText(pause)
+		}
 	}
-	e.NextTry = nextTry(v.pkg, e, now)
+	e.NextTryAt = nextTryAt(v.pkg, e, now)
+	e.NextTry = nextTry(v.pkg, target, e, now)
 	e.Next = nextCommands(v, e, now)
 	return e
 }
@@ -130,17 +140,44 @@ func deadlineOf(s Status, target *v1alpha1.Revision) *metav1.Time {
 	return deadline
 }
 
+// nextTryAt is when the controller looks at it again by itself, nil when that is not
+// certain: when a pause ends, when the probes of what holds it have held for long
+// enough, or when an object is repaired that somebody else keeps changing.
+func nextTryAt(pkg *v1alpha1.Package, e Explanation, now time.Time) *metav1.Time {
+	if pauseOf(pkg, now) != nil {
+		return pkg.Spec.Paused.Until
+	}
+	var next *metav1.Time
+	if e.Blocking != nil {
+		next = e.Blocking.steadyAt()
+	}
+	for _, i := range e.Interference {
+		contest := revisions.Contest{Count: i.Count, Last: i.LastSeen.Time}
+		if at := metav1.NewTime(contest.NextRepair()); at.After(now) && (next == nil || at.Before(next)) {
+			next = &at
+		}
+	}
+	if next == nil || !next.After(now) {
+		return nil
+	}
+	return next
+}
+
 // nextTry says when the controller looks at it again by itself.
-func nextTry(pkg *v1alpha1.Package, e Explanation, now time.Time) string {
+func nextTry(pkg *v1alpha1.Package, target *v1alpha1.Revision, e Explanation, now time.Time) string {
 	switch {
-	case e.Verdict == VerdictRolledOut:
+	case e.Verdict == VerdictRolledOut && len(e.Interference) == 0:
 		return ""
-	case pauseOf(pkg, now) != nil && pkg.Spec.Paused.Until != nil:
-		return "when the pause ends, at " + stamp(pkg.Spec.Paused.Until.Time)
-	case pauseOf(pkg, now) != nil:
+	case pauseOf(pkg, now) != nil && e.NextTryAt != nil:
+		return "when the pause ends, at " + stamp(e.NextTryAt.Time)
+	case pauseOf(pkg, now) != nil, target != nil && revisionPause(target) != nil:
 		return "when somebody resumes it"
 	case len(e.Waiting) > 0 && (e.Blocking == nil || e.Package.State == v1alpha1.ReasonAwaitingApproval):
 		return "as soon as the content is approved"
+	case e.NextTryAt != nil:
+		return fmt.Sprintf("at %s, in %s", stamp(e.NextTryAt.Time), duration.HumanDuration(e.NextTryAt.Sub(now)))
+	case e.Verdict == VerdictRolledOut:
+		return ""
 	}
 	switch e.Package.State {
 	case v1alpha1.ReasonInvalidSpec:
@@ -162,6 +199,9 @@ func nextCommands(v view, e Explanation, now time.Time) []NextCommand {
 	name := e.Package.Name
 	if pauseOf(v.pkg, now) != nil {
 		add("go on", "strata resume %s", name)
+	}
+	if target := lineOf(v.pkg, v.revisions).Target; target != nil && revisionPause(target) != nil {
+		add("let the revision go on", "strata resume %s --revision %d", name, target.Spec.Revision)
 	}
 	if len(e.Waiting) > 0 {
 		add(fmt.Sprintf("see what revision %d would do, and approve it", e.Waiting[0].Revision), "strata approve %s --revision %d%s", name, e.Waiting[0].Revision, gateFlags(v.pkg, e.Waiting[0].Digest))
@@ -269,7 +309,9 @@ func writeExplanation(p *output.Printer, e Explanation, now time.Time) {
 			cmp.Or(i.Manager, "someone"), cmp.Or(strings.Join(i.Fields, ", "), "it"), i.Count, age(now, i.LastSeen)))
 	}
 	for _, f := range e.Flaps {
-		line("flaps", output.Busy, fmt.Sprintf("%s ceased to be ready %d times, last %s ago", objectName(f.ObjectReference), f.Count, age(now, f.LastChange)))
+		if e.Blocking == nil || identityOf(f.ObjectReference) != identityOf(e.Blocking.ObjectReference) {
+			line("flaps", output.Busy, flapText(f, now))
+		}
 	}
 	if e.RollbackRefused != "" {
 		line("rollback", output.Bad, "refused: "+e.RollbackRefused)
@@ -312,6 +354,13 @@ func writeWhy(line func(string, output.Style, string), e Explanation, now time.T
 		line("held by", output.Bold, treeObjectName(*b)+where)
 		for _, reason := range reasonLines(*b, now) {
 			line("", reason.Style, reason.Text)
+		}
+		switch {
+		case e.Package.State != v1alpha1.ReasonPaused && e.PausedRevision == nil:
+		case e.PausedRevision != nil:
+			line("state", output.Busy, e.Message)
+		case e.Package.Paused != nil:
+			line("state", output.Busy, pauseText(e.Package.Paused))
 		}
 		return
 	}

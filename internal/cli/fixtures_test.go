@@ -289,6 +289,7 @@ func fixtures() map[string]func(f *fixture) {
 			f.view.pkg.Spec.Paused = &v1alpha1.Pause{By: "alice", Reason: "change freeze"}
 			f.progressing(r, "False", v1alpha1.ReasonPaused, "paused by alice: change freeze")
 		},
+		"flapping":    fixtureFlapping,
 		"done":        func(f *fixture) { f.done() },
 		"rolled_back": fixtureRolledBack,
 		"deleting": func(f *fixture) {
@@ -321,6 +322,27 @@ func fixtureBadImage(f *fixture) {
 	r.Status.Phase, r.Status.Probes = "1/3", "15/18"
 	f.progressing(r, "True", v1alpha1.ReasonRollingOut, "phase 2/3 control-plane waits for Deployment openshift-ingress/istiod-openshift-gateway: 0 of 1 updated replicas are available")
 	f.failingPod("uid-15")
+}
+
+// fixtureFlapping has a Deployment whose probe holds, but not yet for long enough, after
+// it has ceased to hold twice, and a Service that flaps and is ready.
+func fixtureFlapping(f *fixture) {
+	r := f.upgrade(16)
+	r.Spec.Probes = []v1alpha1.Probe{{
+		Name: "steady", Selector: v1alpha1.ProbeSelector{Group: "apps", Kind: "Deployment"}, Assertions: []v1alpha1.Assertion{{Default: &v1alpha1.DefaultAssertion{}}},
+		Within: &metav1.Duration{Duration: 3 * time.Minute}, HoldsFor: &metav1.Duration{Duration: 30 * time.Second},
+	}}
+	notReady(r, "control-plane", istiod, "ProbeUnknown", "the probe holds since 2026-11-21T11:59:48Z and has to for 30s without interruption", "")
+	due := metav1.NewTime(fixtureNow.Add(100 * time.Second))
+	r.Status.Objects[0].DueAt = &due
+	service := v1alpha1.ObjectReference{Version: "v1", Kind: "Service", Namespace: "openshift-ingress", Name: fixturePackage}
+	r.Status.Flaps = []v1alpha1.Flap{{ObjectReference: istiod, Count: 2, LastChange: ago(12 * time.Second)}, {ObjectReference: service, Count: 1, LastChange: ago(time.Minute)}}
+	for i := range r.Status.Inventory {
+		if r.Status.Inventory[i].Kind == "Deployment" {
+			r.Status.Inventory[i].HeldSince = agoPointer(12 * time.Second)
+		}
+	}
+	f.progressing(r, "True", v1alpha1.ReasonRollingOut, "phase 2/3 control-plane waits for Deployment openshift-ingress/istiod-openshift-gateway: the probe holds since 2026-11-21T11:59:48Z and has to for 30s without interruption")
 }
 
 func (f *fixture) done() {

@@ -22,6 +22,7 @@ type pauseOptions struct {
 	writeFlags
 
 	reason, until, by string
+	revision          int64
 }
 
 func (a *app) pauseCommand() *cobra.Command {
@@ -36,11 +37,14 @@ The reason is for whoever finds the package paused; on a terminal it is asked fo
 With --until the pause ends by itself. Who pauses is whom the API server takes you
 for, unless --by names someone.
 
-Exit codes: 0 it is paused; 2 usage; 5 the package was changed meanwhile; 6 there
-is no such package; 7 no cluster answers.
+With --revision nothing is written for that revision alone: what served before goes
+on serving, and is repaired.
 
-Rights: get and patch packages.strata.run; create selfsubjectreviews, which
-everyone may.`,
+Exit codes: 0 it is paused; 2 usage; 5 the package was changed meanwhile; 6 there
+is no such package or revision; 7 no cluster answers.
+
+Rights: get and patch packages.strata.run, with --revision list and patch
+revisions.strata.run; create selfsubjectreviews, which everyone may.`,
 		Example: `  strata pause istiod-openshift-gateway --reason "change freeze" --until 2h
   strata pause istiod-openshift-gateway --reason "INC-4711" --until 2026-12-24T18:00:00Z`,
 		Args:              onePackage,
@@ -51,12 +55,26 @@ everyone may.`,
 	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for whoever finds it paused")
 	cmd.Flags().StringVar(&o.until, "until", "", "when the pause ends by itself: a duration from now such as 2h, or a time such as 2026-12-24T18:00:00Z")
 	cmd.Flags().StringVar(&o.by, "by", "", "who pauses it; empty is whom the API server takes you for")
+	a.addRevision(cmd, &o.revision, "pause this revision alone; 0 pauses the package")
 	return cmd
+}
+
+// addRevision adds the flag that names a revision.
+func (a *app) addRevision(cmd *cobra.Command, revision *int64, usage string) {
+	cmd.Flags().Int64Var(revision, "revision", 0, usage)
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("revision", a.completeRevisions)
 }
 
 func (a *app) pause(ctx context.Context, o pauseOptions, name string) error {
 	if err := o.validate(); err != nil {
 		return err
+	}
+	if o.revision < 0 {
+		return exitf(CodeUsage, "flag --revision: %d is no revision", o.revision)
+	}
+	if o.revision > 0 {
+		return a.pauseRevision(ctx, o, name)
 	}
 	pause := &v1alpha1.Pause{By: o.by, Reason: o.reason}
 	var err error
@@ -181,30 +199,44 @@ func (a *app) whoAmI(ctx context.Context, c *cluster) string {
 	return ""
 }
 
+type resumeOptions struct {
+	writeFlags
+
+	revision int64
+}
+
 func (a *app) resumeCommand() *cobra.Command {
-	var o writeFlags
+	var o resumeOptions
 	cmd := &cobra.Command{
 		Use:   "resume PACKAGE",
-		Short: "End the pause of a package",
+		Short: "End the pause of a package, or of one of its revisions",
 		Long: `End the pause of a package: what was pending is written, and deadlines start
-anew. What is pending is shown.
+anew. What is pending is shown. With --revision the pause of that revision ends.
 
 Exit codes: 0 it is not paused any more, or was not paused; 2 usage; 5 the package
-was changed meanwhile; 6 there is no such package; 7 no cluster answers.
+was changed meanwhile; 6 there is no such package or revision; 7 no cluster answers.
 
-Rights: get and patch packages.strata.run; list revisions.strata.run.`,
+Rights: get and patch packages.strata.run; list revisions.strata.run, with --revision
+also patch.`,
 		Example:           `  strata resume istiod-openshift-gateway`,
 		Args:              onePackage,
 		ValidArgsFunction: a.completePackages(1),
 		RunE:              a.run(func(ctx context.Context, args []string) error { return a.resume(ctx, o, packageName(args[0])) }),
 	}
 	o.add(cmd)
+	a.addRevision(cmd, &o.revision, "end the pause of this revision alone; 0 is the package")
 	return cmd
 }
 
-func (a *app) resume(ctx context.Context, o writeFlags, name string) error {
+func (a *app) resume(ctx context.Context, o resumeOptions, name string) error {
 	if err := o.validate(); err != nil {
 		return err
+	}
+	if o.revision < 0 {
+		return exitf(CodeUsage, "flag --revision: %d is no revision", o.revision)
+	}
+	if o.revision > 0 {
+		return a.resumeRevision(ctx, o, name)
 	}
 	c, err := a.connect()
 	if err != nil {
@@ -217,20 +249,20 @@ func (a *app) resume(ctx context.Context, o writeFlags, name string) error {
 	r := Receipt{TypeMeta: documentType("Receipt"), Command: "resume", Package: name, DryRun: o.dryRun, Message: fmt.Sprintf("Package %s is not paused.", name)}
 	if pkg.Spec.Paused == nil {
 		a.notePausedRevision(pkg, revisions)
-		return a.printReceipt(o, r)
+		return a.printReceipt(o.writeFlags, r)
 	}
 	r.Paused, r.Changed = pkg.Spec.Paused, true
 	r.Message = fmt.Sprintf("Package %s goes on. It was %s.", name, pauseText(pkg.Spec.Paused))
 	if target := lineOf(pkg, revisions).Target; target != nil && target.Status.Plan != nil {
 		r.Message += " Pending: " + target.Status.Plan.Summary + "."
 	}
-	_, err = c.editPackage(ctx, pkg, o, "resuming", func(*v1alpha1.Package) map[string]any {
+	_, err = c.editPackage(ctx, pkg, o.writeFlags, "resuming", func(*v1alpha1.Package) map[string]any {
 		return map[string]any{"spec": map[string]any{"paused": nil}}
 	})
 	if err != nil {
 		return err
 	}
-	return a.printReceipt(o, r)
+	return a.printReceipt(o.writeFlags, r)
 }
 
 // notePausedRevision tells of a revision that is paused by itself.
@@ -246,5 +278,5 @@ func nextForPausedRevision(pkg *v1alpha1.Package, target *v1alpha1.Revision) str
 	if isWithheld(target) {
 		return "it waits for approval: strata approve " + pkg.Name
 	}
-	return fmt.Sprintf(`kubectl patch revision %s --type=merge -p '{"spec":{"lifecycleState":"Active"}}'`, target.Name)
+	return fmt.Sprintf("strata resume %s --revision %d", pkg.Name, target.Spec.Revision)
 }

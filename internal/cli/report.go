@@ -44,8 +44,9 @@ type Report struct {
 }
 
 type reportOptions struct {
-	output outputFlag
-	file   string
+	output   outputFlag
+	file     string
+	logLines int
 }
 
 func (a *app) reportCommand() *cobra.Command {
@@ -55,7 +56,7 @@ func (a *app) reportCommand() *cobra.Command {
 		Short: "Collect what support needs to know into a file, without secrets",
 		Long: `Collect what is needed to understand a problem from afar into a ZIP file: packages
 and revisions, what status, tree, history and explain say of them, events, versions,
-and the pods of the manager. Without names it is about all packages.
+and the pods and logs of the manager. Without names it is about all packages.
 
 Values of Secrets and ConfigMaps, of environment variables and of arguments that sound
 like a password are taken out. Look into the file before you pass it on: names and
@@ -66,7 +67,7 @@ cluster answers.
 
 Rights: list packages.strata.run and revisions.strata.run. As far as you may: get
 objectslices.strata.run; list events, pods and replicasets.apps in the namespaces of
-the objects, and pods and deployments.apps in strata-system.`,
+the objects, and pods and deployments.apps in strata-system; get pods/log there.`,
 		Example: `  strata report
   strata report istiod-openshift-gateway -f bundle.zip`,
 		ValidArgsFunction: a.completePackages(-1),
@@ -74,6 +75,7 @@ the objects, and pods and deployments.apps in strata-system.`,
 	}
 	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the file to write, which must not exist; empty is strata-report-TIME.zip")
+	cmd.Flags().IntVar(&o.logLines, "log-lines", 2000, "how many of the last lines of each log of the manager are in it, 0 none")
 	return cmd
 }
 
@@ -102,7 +104,7 @@ func (a *app) report(ctx context.Context, o reportOptions, args []string) error 
 	b := &bundle{app: a, cluster: c, zip: zip.NewWriter(file), doc: Report{
 		TypeMeta: documentType("Report"), File: o.file, CreatedAt: metav1.NewTime(a.now().UTC().Truncate(time.Second)), Packages: []string{}, Entries: []string{},
 	}}
-	err = errors.Join(b.fill(ctx, packages), b.zip.Close(), file.Close())
+	err = errors.Join(b.fill(ctx, packages, o.logLines), b.zip.Close(), file.Close())
 	if err != nil {
 		return errors.Join(err, os.Remove(o.file))
 	}
@@ -130,7 +132,7 @@ type bundle struct {
 }
 
 // fill writes all files. What cannot be read is noted; an error is one of writing.
-func (b *bundle) fill(ctx context.Context, packages []v1alpha1.Package) error {
+func (b *bundle) fill(ctx context.Context, packages []v1alpha1.Package, logLines int) error {
 	for i := range packages {
 		if err := b.addPackage(ctx, &packages[i]); err != nil {
 			return err
@@ -144,6 +146,9 @@ func (b *bundle) fill(ctx context.Context, packages []v1alpha1.Package) error {
 		if err := b.addList(ctx, "manager/", kind, managerNamespace); err != nil {
 			return err
 		}
+	}
+	if err := b.addLogs(ctx, logLines); err != nil {
+		return err
 	}
 	return b.json("report.json", &b.doc)
 }

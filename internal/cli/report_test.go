@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -77,6 +78,35 @@ func TestReport(t *testing.T) {
 	}
 	tm.run("report", "-f", path).wants(t, CodeUsage, "", "exists already")
 	tm.run("report", "nothing", "-f", path+"2").wants(t, CodeNotFound, "", "not in the cluster")
+}
+
+// TestReport_Logs: the manager's logs are in it, those of a container that has ended, too,
+// without what sounds like a password.
+func TestReport_Logs(t *testing.T) {
+	f := fixtureNamed(t, "done")
+	f.cluster = append(f.cluster, clusterObject{"/api/v1/namespaces/strata-system/pods", corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "strata-system", Name: "strata-manager-0"},
+		Status:     corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "manager", RestartCount: 1}}},
+	}})
+	tm := newTerminal(t, f)
+	const log = "/api/v1/namespaces/strata-system/pods/strata-manager-0/log?previous="
+	tm.server.logs = map[string]string{
+		log + "false": "I1121 Rolled out package=web\n", log + "true": `E1121 Refused err="args: --db-password=CANARY, {\"token\": \"CANARY\"} Authorization: Bearer CANARY" secret=app/web` + "\n",
+	}
+	path := filepath.Join(t.TempDir(), "bundle.zip")
+	tm.run("report", "-f", path).wants(t, CodeOK, "", "")
+	files := readZip(t, path)
+	if got := files["manager/logs/strata-manager-0-manager.log"]; got != "I1121 Rolled out package=web\n" {
+		t.Errorf("the log is %q", got)
+	}
+	previous := files["manager/logs/strata-manager-0-manager-previous.log"]
+	if strings.Contains(previous, "CANARY") || !strings.Contains(previous, "secret=app/web") || strings.Count(previous, "<redacted>") != 3 {
+		t.Errorf("the log of the container that has ended is %q", previous)
+	}
+	tm.run("report", "-f", path+"2", "--log-lines=0").wants(t, CodeOK, "", "")
+	if _, found := readZip(t, path+"2")["manager/logs/strata-manager-0-manager.log"]; found {
+		t.Error("logs were not asked for")
+	}
 }
 
 // TestReport_LeastRights has a user who may read packages and revisions alone.

@@ -7,8 +7,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestRetrying(t *testing.T) {
@@ -54,6 +58,53 @@ func TestRetrying(t *testing.T) {
 			defer response.Body.Close()
 			if response.StatusCode != tc.want || sent != tc.sent {
 				t.Errorf("%s\ncode %d after %d requests, want %d after %d", tc.reason, response.StatusCode, sent, tc.want, tc.sent)
+			}
+		})
+	}
+}
+
+// TestRetry_Commands has an API server that turns away each request once. Every command
+// gets through, unless it is told not to repeat.
+func TestRetry_Commands(t *testing.T) {
+	commands := [][]string{
+		{"get"}, {"history"}, {"tree"}, {"status"}, {"show"}, {"diff", "1", "2"}, {"explain"}, {"events"}, {"stats"}, {"wait"}, {"assert"},
+		{"pause", "--reason", "x"}, {"resume"}, {"rollback", "--dry-run=server", "--to", "1"}, {"delete", "--yes"}, {"report"},
+	}
+	for _, command := range commands {
+		t.Run(command[0], func(t *testing.T) {
+			for times, works := range map[string]bool{"1": true, "0": false} {
+				tm := newTerminal(t, fixtureNamed(t, "done"))
+				seen := map[string]bool{}
+				tm.server.fail = func(r *http.Request) *metav1.Status {
+					request := r.Method + r.URL.String()
+					if seen[request] || strings.HasPrefix(r.URL.Path, "/api/v1") && r.Method == http.MethodGet {
+						return nil
+					}
+					seen[request] = true
+					err := apierrors.NewTooManyRequestsError("try again").ErrStatus
+					err.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+					return &err
+				}
+				args := append([]string{command[0], "--retry", times}, command[1:]...)
+				switch command[0] {
+				case "get", "stats":
+				case "report":
+					args = append(args, "-f", filepath.Join(t.TempDir(), "report.zip"))
+				case "diff":
+					args = append([]string{command[0], fixturePackage}, args[1:]...)
+				default:
+					args = append(args, fixturePackage)
+				}
+				r := tm.run(args...)
+				// What watches goes on by itself.
+				patient := command[0] == "wait" || command[0] == "assert"
+				wanted := CodeOK
+				if command[0] == "diff" {
+					wanted = CodeFalse
+				}
+				if got := r.code == wanted; got != works && !patient {
+					t.Errorf("--retry %s: exit code %d\nstdout:\n%s\nstderr:\n%s", times, r.code, r.out, r.err)
+				}
 			}
 		})
 	}

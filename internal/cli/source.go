@@ -238,7 +238,7 @@ func (s *source) readChart(name string) error {
 		}
 	}
 	s.objects, err = loaded.Render(chart.Release{
-		Name: cmp.Or(o.release, name), Namespace: o.namespace, Values: values, KubeVersion: o.kubeVersion, APIVersions: o.apiVersions,
+		Name: cmp.Or(o.release, name), Namespace: o.namespace, Values: values, KubeVersion: o.kubeVersion, APIVersions: o.apiVersions, CheckValues: true,
 	})
 	if err != nil {
 		return exitf(CodeTerminal, "%w", err)

@@ -46,6 +46,8 @@ type Status struct {
 	Phases []PhaseProgress `json:"phases"`
 	// Blocking is the first object that holds the rollout.
 	Blocking *TreeObject `json:"blocking,omitempty"`
+	// Flaps are the objects of the target that were ready and ceased to be so.
+	Flaps []v1alpha1.Flap `json:"flaps,omitempty"`
 	// Serving is the revision before the target, while it still holds objects.
 	Serving *Handover `json:"serving,omitempty"`
 	// LastProgressAt is when the rollout moved last.
@@ -95,7 +97,7 @@ func buildStatus(v view) Status {
 		s.Phases = append(s.Phases, phase.PhaseProgress)
 	}
 	s.LastProgressAt = line.Target.Status.LastProgressTime
-	s.Blocking = v.blocking(line.Target, tree)
+	s.Blocking, s.Flaps = v.blocking(line.Target, tree), line.Target.Status.Flaps
 	s.Serving = v.handover(line, s.Package)
 	return s
 }
@@ -156,7 +158,7 @@ func (v view) blocking(target *v1alpha1.Revision, tree TreeRevision) *TreeObject
 	// Its slice could not be read.
 	return &TreeObject{
 		ObjectReference: first.ObjectReference, State: objectNotReady,
-		Reason: first.Reason, Message: first.Message, Since: &first.Since, Hint: first.Hint,
+		Reason: first.Reason, Message: first.Message, Since: &first.Since, Hint: first.Hint, ObjectTimes: ObjectTimes{DueAt: first.DueAt},
 	}
 }
 

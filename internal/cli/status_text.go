@@ -40,6 +40,11 @@ func writeStatus(p *output.Printer, s Status, now time.Time) {
 			p.Wrapped("    ", line.Style, line.Text)
 		}
 	}
+	for _, f := range s.Flaps {
+		if s.Blocking == nil || identityOf(f.ObjectReference) != identityOf(s.Blocking.ObjectReference) {
+			p.Wrapped("  ", output.Busy, flapText(f, now))
+		}
+	}
 	if h := s.Serving; h != nil {
 		p.Wrapped("  ", output.Plain, fmt.Sprintf("revision %d is still active: %d of its %d objects handed over to revision %d, %d remaining",
 			h.Revision, h.HandedOver, h.Objects, s.Package.TargetRevision, h.Objects-h.HandedOver))
@@ -74,6 +79,11 @@ func statusHead(s Status) output.Line {
 		add(output.Plain, prefixed("took ", tookText(*s.Target)))
 	}
 	return line
+}
+
+// flapText says how often an object ceased to be ready.
+func flapText(f v1alpha1.Flap, now time.Time) string {
+	return fmt.Sprintf("%s has ceased to be ready %s, last change %s ago", objectName(f.ObjectReference), countOf(int(f.Count), "time"), age(now, f.LastChange))
 }
 
 // labelColumn is where the text beside a label begins.

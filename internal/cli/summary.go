@@ -209,6 +209,9 @@ func summariseRevision(r *v1alpha1.Revision, all []v1alpha1.Revision, p PackageS
 	if c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionProgressing); c != nil {
 		s.Message = c.Message
 	}
+	if pause := revisionPause(r); pause != nil {
+		s.Message = "revision " + number(s.Revision) + " is " + pauseText(pause)
+	}
 	s.Version = versionOf(r)
 	if r.Status.SucceededAt != nil {
 		seconds := int64(r.Status.SucceededAt.Sub(r.CreationTimestamp.Time).Round(time.Second) / time.Second)

@@ -33,20 +33,23 @@ reached, are counted on one line; --expand and -o wide list each of them. For a
 workload that is not ready, the pods that do not run are listed with their
 reasons, as far as you may read pods.
 
+-o dot writes a graph for Graphviz.
+
 Exit codes: 0; 2 usage; 6 there is no such package or revision; 7 no cluster answers.
 
 Rights: get packages.strata.run; list revisions.strata.run; get
 objectslices.strata.run. As far as you may: list pods and replicasets.apps; get
 secrets in strata-system, for the names of Secrets that no status names.`,
 		Example: `  strata tree istiod-openshift-gateway
-  strata tree istiod-openshift-gateway --revision 2 --expand`,
+  strata tree istiod-openshift-gateway --revision 2 --expand
+  strata tree istiod-openshift-gateway -o dot | dot -Tsvg > tree.svg`,
 		Args:              onePackage,
 		ValidArgsFunction: a.completePackages(1),
 		RunE: a.run(func(ctx context.Context, args []string) error {
 			return a.tree(ctx, o, packageName(args[0]))
 		}),
 	}
-	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputJSONPath)
+	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputJSONPath, outputDot)
 	cmd.Flags().Int64Var(&o.revision, "revision", 0, "show this revision only, which may be archived")
 	cmd.Flags().BoolVar(&o.all, "all", false, "show archived revisions too")
 	cmd.Flags().BoolVar(&o.expand, "expand", false, "list every object")
@@ -79,6 +82,10 @@ func (a *app) tree(ctx context.Context, o treeOptions, name string) error {
 	p := a.stdout(o.output.value)
 	if o.output.isDocument() {
 		return printDocument(p, o.output.value, t)
+	}
+	if o.output.value == outputDot {
+		writeDot(p, t)
+		return p.Err()
 	}
 	writer := treeWriter{now: a.now(), wide: o.output.value == outputWide, single: o.revision != 0}
 	writer.expand = o.expand || writer.wide

@@ -114,6 +114,9 @@ type TreeObject struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// Hint is what to do about it.
 	Hint string `json:"hint,omitempty"`
+
+	ObjectTimes `json:",inline"`
+
 	// Pods are the pods that keep a workload from being ready.
 	Pods []pods.Trouble `json:"pods,omitempty"`
 }
@@ -194,6 +197,8 @@ type states struct {
 	role     string
 	placed   map[identity]v1alpha1.InventoryEntry
 	notReady map[identity]v1alpha1.ObjectStatus
+	flaps    map[identity]v1alpha1.Flap
+	probes   []v1alpha1.Probe
 	// cut is true when there may be more that are not ready than the status lists.
 	cut bool
 	// target holds what the target contains, and whether it has it in place. It
@@ -209,6 +214,8 @@ func (v view) statesOf(r *v1alpha1.Revision, p PackageSummary) states {
 	s := states{
 		placed:   map[identity]v1alpha1.InventoryEntry{},
 		notReady: map[identity]v1alpha1.ObjectStatus{},
+		flaps:    map[identity]v1alpha1.Flap{},
+		probes:   r.Spec.Probes,
 		cut:      len(r.Status.Objects) >= mostNotReady,
 		pods:     v.pods,
 	}
@@ -217,6 +224,9 @@ func (v view) statesOf(r *v1alpha1.Revision, p PackageSummary) states {
 	}
 	for _, object := range r.Status.Objects {
 		s.notReady[identityOf(object.ObjectReference)] = object
+	}
+	for _, flap := range r.Status.Flaps {
+		s.flaps[identityOf(flap.ObjectReference)] = flap
 	}
 	switch {
 	case lifecycleOf(r) == v1alpha1.LifecycleArchived:
@@ -260,12 +270,16 @@ func (s states) object(it item, phase PhaseProgress) TreeObject {
 	id := identityOf(it.ref)
 	entry, placed := s.placed[id]
 	if placed {
-		out.Action, out.UID, out.Content = entry.Action, entry.UID, entry.Content
+		out.Action, out.UID, out.Content, out.HeldSince = entry.Action, entry.UID, entry.Content, entry.HeldSince
+	}
+	out.take(s.probes, it.manifest)
+	if flap, found := s.flaps[id]; found {
+		out.Flaps, out.LastFlap = flap.Count, &flap.LastChange
 	}
 	if trouble, found := s.notReady[id]; found {
 		out.State = objectNotReady
 		out.Reason, out.Message, out.Hint = trouble.Reason, trouble.Message, trouble.Hint
-		out.Since = &trouble.Since
+		out.Since, out.DueAt = &trouble.Since, trouble.DueAt
 		out.Pods = s.pods[out.UID]
 		return out
 	}

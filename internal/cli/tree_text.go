@@ -138,7 +138,7 @@ func (w treeWriter) phase(p TreePhase, width int) output.Node {
 		switch {
 		case object.State == objectPending && !w.expand:
 			waiting = append(waiting, object)
-		case object.State == objectReady && object.Action == "Unchanged" && !w.expand:
+		case object.State == objectReady && object.Action == "Unchanged" && object.Flaps == 0 && !w.expand:
 			unchanged = append(unchanged, object)
 		default:
 			node.Children = append(node.Children, w.object(object))
@@ -264,7 +264,7 @@ func objectWords(o TreeObject) string {
 // reasonLines say why an object is not ready and what to do about it.
 func reasonLines(o TreeObject, now time.Time) []output.Span {
 	if o.State != objectNotReady {
-		return nil
+		return o.lines(true, now)
 	}
 	text := o.Reason
 	if o.Since != nil {
@@ -284,6 +284,7 @@ func reasonLines(o TreeObject, now time.Time) []output.Span {
 		}
 		lines = append(lines, output.Span{Text: pod.String(), Style: output.Bad})
 	}
+	lines = append(lines, o.lines(false, now)...)
 	if o.Hint != "" {
 		lines = append(lines, output.Span{Text: "Hint: " + o.Hint})
 	}

@@ -106,6 +106,18 @@ func TestViews_Wide(t *testing.T) {
 	}))
 }
 
+func TestViews_Dot(t *testing.T) {
+	f := fixtureNamed(t, "bad_image")
+	golden(t, "tree_dot", text(t, 0, func(p *output.Printer) { writeDot(p, buildTree(f.view, f.view.shownRevisions(false))) }))
+}
+
+// TestDotQuote: what stands in a cluster must not become part of the graph's language.
+func TestDotQuote(t *testing.T) {
+	if got, want := dotQuote("a\"];\\\nb"), `"a\"];\\\nb"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestViews_ArchivedRevision(t *testing.T) {
 	f := fixtureNamed(t, "rolled_back")
 	golden(t, "tree_archived", text(t, 80, func(p *output.Printer) {

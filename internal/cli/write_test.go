@@ -158,6 +158,43 @@ func TestResume(t *testing.T) {
 	tm.run("resume", fixturePackage, "-o", "jsonpath={.changed}").wants(t, CodeOK, "false\n", "")
 }
 
+// TestPause_Revision pauses one revision and lets it go on.
+func TestPause_Revision(t *testing.T) {
+	tm := newTerminal(t, fixtureNamed(t, "rolling_out"))
+	state := func() string {
+		r := tm.revisionNumbered(3)
+		return string(r.Spec.LifecycleState) + " " + r.Annotations[v1alpha1.AnnotationPauseReason]
+	}
+	steps := []struct {
+		reason   string
+		args     []string
+		code     Code
+		out, err string
+		want     string
+	}{
+		{reason: "A script must say why.", args: []string{"pause", fixturePackage, "--revision", "3"}, code: CodeUsage, err: "--reason is required", want: "Active "},
+		{reason: "It ends when somebody ends it.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "x", "--until", "2h"}, code: CodeUsage, err: "--until is for a package", want: "Active "},
+		{reason: "Nothing is written.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "x", "--dry-run=server"}, out: "nothing was changed", want: "Active "},
+		{reason: "Who and why is kept.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "freeze", "--by", "bob"}, out: "Revision 3 of package " + fixturePackage + " is paused by bob: freeze", want: "Paused freeze (by bob)"},
+		{reason: "Saying it twice is no error.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "again"}, out: "already", want: "Paused freeze (by bob)"},
+		{reason: "Why it stands still is told, and what helps.", args: []string{"explain", fixturePackage}, out: "revision 3 is paused: freeze (by bob)   tried     when somebody resumes it   next      strata resume " + fixturePackage + " --revision 3", want: "Paused freeze (by bob)"},
+		{reason: "What is history is not paused.", args: []string{"pause", fixturePackage, "--revision", "1", "--reason", "x"}, code: CodeTerminal, err: "revision 1 is archived", want: "Paused freeze (by bob)"},
+		{reason: "The revisions that exist are named.", args: []string{"resume", fixturePackage, "--revision", "9"}, code: CodeNotFound, err: "there are: 1, 2, 3", want: "Paused freeze (by bob)"},
+		{reason: "It goes on.", args: []string{"resume", fixturePackage, "--revision", "3"}, out: "goes on. It was paused: freeze (by bob)", want: "Active "},
+		{reason: "It is not paused any more.", args: []string{"resume", fixturePackage, "--revision", "3", "-o", "jsonpath={.changed}"}, out: "false\n", want: "Active "},
+	}
+	for _, step := range steps {
+		r := tm.run(step.args...)
+		if !strings.HasSuffix(step.out, "\n") {
+			r.out = strings.ReplaceAll(r.out, "\n", " ")
+		}
+		r.wants(t, step.code, step.out, step.err)
+		if got := state(); got != step.want {
+			t.Errorf("%v: %s\nthe revision is %q, want %q", step.args, step.reason, got, step.want)
+		}
+	}
+}
+
 func TestArchive(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
