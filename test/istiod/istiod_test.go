@@ -4,6 +4,8 @@
 package istiod
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -136,10 +138,10 @@ func uninstall(t *testing.T, istiod *program) {
 	})
 	istiod.stop(t) // a kubelet would have, with the pod
 	for _, list := range []client.ObjectList{&admissionv1.ValidatingWebhookConfigurationList{}, &admissionv1.MutatingWebhookConfigurationList{}, &corev1.PodList{}} {
-		must(t, admin.List(t.Context(), list, client.MatchingLabels{"istio.io/rev": gatewayclass.IstioRevision}))
-		if left := meta.LenList(list); left > 0 {
-			t.Errorf("%d are left of %T", left, list)
-		}
+		planetest.Eventually(t, fmt.Sprintf("the end of those in a %T", list), func() (bool, error) {
+			err := admin.List(t.Context(), list, client.MatchingLabels{"istio.io/rev": gatewayclass.IstioRevision})
+			return err == nil && meta.LenList(list) == 0, errors.Join(err, fmt.Errorf("%d are left", meta.LenList(list)))
+		})
 	}
 	get(t, &apiextensionsv1.CustomResourceDefinition{}, "", "gateways.networking.istio.io")
 	eventuallyDeployed(t, gatewayclass.Namespace, gatewayName+"-"+gatewayclass.DefaultClassName)
