@@ -23,6 +23,7 @@ import (
 // istioCSRFacts are what the front of IstioCSRs looks at besides them.
 type istioCSRFacts struct {
 	istiocsr.Facts
+
 	// Again is when the CA certificates change by time alone, 0 when they do not.
 	Again time.Duration
 }

@@ -144,15 +144,11 @@ func (o *istioCSRObserver) observeRunning(ctx context.Context, ic *operatorv1alp
 	if facts.Namespace, err = exists(o.pins.Get(ctx, types.NamespacedName{Name: mesh}, namespace)); err != nil {
 		return fmt.Errorf("reading namespace %s: %w", mesh, err)
 	}
-	issuer, err := o.issuer(ctx, ic)
-	if err != nil {
+	var caSecret string
+	if facts.Issuer, caSecret, err = o.issuer(ctx, ic); err != nil || !facts.Namespace || !facts.Issuer.Signs() {
 		return err
 	}
-	facts.Issuer = istiocsr.IssuerOf(issuer)
-	if !facts.Namespace || !facts.Issuer.Signs() {
-		return nil
-	}
-	return o.keep(ctx, ic, istiocsr.CASecretOf(issuer), facts)
+	return o.keep(ctx, ic, caSecret, facts)
 }
 
 // keep keeps the copy of the CA certificates.
@@ -161,7 +157,7 @@ func (o *istioCSRObserver) keep(ctx context.Context, ic *operatorv1alpha1.IstioC
 	request := cacopy.Request{
 		Namespace:   ic.Namespace,
 		Labels:      istiocsr.Labels(ic, o.image),
-		Certificate: types.NamespacedName{Namespace: mesh, Name: istiocsr.CertificateSecret},
+		Certificate: types.NamespacedName{Namespace: mesh, Name: istiocsr.CertificateTarget},
 		Overlap:     istiocsr.Overlap(ic),
 	}
 	if reference := ic.Spec.IstioCSRConfig.CertManager.IstioCACertificate; reference != nil {
@@ -206,8 +202,9 @@ func exists(err error) (bool, error) {
 	return err == nil, err
 }
 
-// issuer is the issuer of an IstioCSR, nil when there is none.
-func (o *istioCSRObserver) issuer(ctx context.Context, ic *operatorv1alpha1.IstioCSR) (*unstructured.Unstructured, error) {
+// issuer is the issuer of an IstioCSR, and the name of the Secret that it signs with if it
+// is of type CA.
+func (o *istioCSRObserver) issuer(ctx context.Context, ic *operatorv1alpha1.IstioCSR) (istiocsr.Issuer, string, error) {
 	key := types.NamespacedName{Name: ic.Spec.IstioCSRConfig.CertManager.IssuerRef.Name}
 	kind := istiocsr.IssuerKind(ic)
 	if kind == istiocsr.KindIssuer {
@@ -216,12 +213,12 @@ func (o *istioCSRObserver) issuer(ctx context.Context, ic *operatorv1alpha1.Isti
 	issuer := untyped(runtimeKind{Group: istiocsr.GroupCertManager, Version: "v1", Kind: kind})
 	found, err := exists(o.pins.Get(ctx, key, issuer))
 	if err != nil {
-		return nil, fmt.Errorf("reading %s %s: %w", kind, key, err)
+		return istiocsr.Issuer{}, "", fmt.Errorf("reading %s %s: %w", kind, key, err)
 	}
 	if !found {
-		return nil, nil
+		return istiocsr.Issuer{}, "", nil
 	}
-	return issuer, nil
+	return istiocsr.IssuerOf(issuer), istiocsr.CASecretOf(issuer), nil
 }
 
 // observeClients finds out which meshes point at agents that go with their IstioCSR.

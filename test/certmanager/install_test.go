@@ -30,6 +30,7 @@ const agentName = "cert-manager-istio-csr"
 // one after the other.
 type install struct {
 	mesh
+
 	ic *operatorv1alpha1.IstioCSR
 }
 

@@ -65,7 +65,8 @@ func TestIstioCSR_Install(t *testing.T) {
 		}
 	}
 	before := issuer.GetLabels()
-	if a.get(issuer); cmp.Diff(before, issuer.GetLabels()) != "" {
+	a.get(issuer)
+	if cmp.Diff(before, issuer.GetLabels()) != "" {
 		t.Errorf("the user's issuer has other labels now: %v", issuer.GetLabels())
 	}
 	planetest.Eventually(t, "the event that it is ready", func() (bool, error) { return a.hasEvent("AgentReady"), nil })
@@ -121,7 +122,8 @@ func TestIstioCSR_Update(t *testing.T) {
 	if got := a.revision(); got != 2 {
 		t.Errorf("it is at revision %d after one change", got)
 	}
-	if a.get(certificate); certificate.GetGeneration() != issued {
+	a.get(certificate)
+	if certificate.GetGeneration() != issued {
 		t.Error("the certificate was changed, too")
 	}
 	a.update(func(ic *operatorv1alpha1.IstioCSR) {

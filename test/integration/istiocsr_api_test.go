@@ -192,7 +192,6 @@ var refusedOnCreate = map[string]struct {
 }
 
 func TestIstioCSR_RefusedOnCreate(t *testing.T) {
-	t.Parallel()
 	ns := planetest.Namespace(t, plane)
 	for name, tc := range refusedOnCreate {
 		t.Run(name, func(t *testing.T) {
@@ -214,7 +213,6 @@ func TestIstioCSR_RefusedOnCreate(t *testing.T) {
 
 // TestIstioCSR_AcceptedOnCreate: what the seed lets through is not refused.
 func TestIstioCSR_AcceptedOnCreate(t *testing.T) {
-	t.Parallel()
 	ns := planetest.Namespace(t, plane)
 	for name, changes := range map[string]map[string]string{
 		"Smallest":            nil,

@@ -13,10 +13,10 @@ import (
 func (s *IstioCSRSpec) UnmarshalJSON(data []byte) error {
 	type plain IstioCSRSpec // without this method
 	var decoded plain
-	if err := utiljson.Unmarshal(data, &decoded); err != nil {
-		*s = IstioCSRSpec{Undecodable: err.Error()}
-		return nil
-	}
+	err := utiljson.Unmarshal(data, &decoded)
 	*s = IstioCSRSpec(decoded)
+	if err != nil {
+		*s = IstioCSRSpec{Undecodable: err.Error()}
+	}
 	return nil
 }

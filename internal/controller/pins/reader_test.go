@@ -28,6 +28,7 @@ var (
 
 type fixture struct {
 	*Reader
+
 	metadata *metadatafake.FakeMetadataClient
 	dynamic  *dynamicfake.FakeDynamicClient
 	changed  chan struct{}

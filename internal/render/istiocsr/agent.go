@@ -5,6 +5,7 @@ package istiocsr
 
 import (
 	"cmp"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -153,9 +154,7 @@ func (o objects) extras() []*unstructured.Unstructured {
 	var extras []*unstructured.Unstructured
 	if budget := agent.PodDisruptionBudget; budget != nil {
 		spec := map[string]any{"selector": map[string]any{"matchLabels": selector()}}
-		for field, value := range content(budget) {
-			spec[field] = value
-		}
+		maps.Copy(spec, content(budget))
 		extras = append(extras, with(o.object("policy/v1", "PodDisruptionBudget", o.namespace, AgentName), "spec", spec))
 	}
 	if agent.ServiceMonitor != nil && o.Facts.ServiceMonitors {

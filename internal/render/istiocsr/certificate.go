@@ -26,7 +26,7 @@ func (o objects) certificate() *unstructured.Unstructured {
 	d := durationsOf(o.IstioCSR)
 	spec := map[string]any{
 		"uris":        []any{"spiffe://" + c.IstiodTLSConfig.TrustDomain + "/ns/" + o.mesh + "/sa/istiod-service-account"},
-		"secretName":  CertificateSecret,
+		"secretName":  CertificateTarget,
 		"duration":    d.certificate.String(),
 		"renewBefore": d.renewBefore.String(),
 		"privateKey": map[string]any{

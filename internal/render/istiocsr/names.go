@@ -20,10 +20,10 @@ const (
 	// and the value of their label app.
 	AgentName = "cert-manager-istio-csr"
 
-	// CertificateName is the istiod certificate's, and CertificateSecret that of the
+	// CertificateName is the istiod certificate's, and CertificateTarget that of the
 	// Secret that it is issued into. Both are in the namespace of istiod.
 	CertificateName   = "istiod"
-	CertificateSecret = "istiod-tls"
+	CertificateTarget = "istiod-tls"
 
 	// CAConfigMap holds the CA certificates that the agent trusts and publishes, under
 	// CAKey, in the agent's namespace. The front keeps it; it is in no revision.

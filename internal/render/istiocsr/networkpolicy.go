@@ -5,6 +5,7 @@ package istiocsr
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -62,9 +63,7 @@ func (o objects) policy(name string, rules map[string]any, types ...string) *uns
 	u := o.object("networking.k8s.io/v1", "NetworkPolicy", o.namespace, name)
 	setLabel(u, labelPolicyOwner, "istio-csr")
 	spec := map[string]any{"podSelector": map[string]any{"matchLabels": selector()}}
-	for field, value := range rules {
-		spec[field] = value
-	}
+	maps.Copy(spec, rules)
 	list := make([]any, 0, len(types))
 	for _, kind := range types {
 		list = append(list, kind)

@@ -75,9 +75,8 @@ func checkResources(r *refusals, path string, resources corev1.ResourceRequireme
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(resources.Requests)) {
-		request, limit := resources.Requests[name], resource.Quantity{}
-		var limited bool
-		if limit, limited = resources.Limits[name]; limited && request.Cmp(limit) > 0 {
+		request := resources.Requests[name]
+		if limit, ok := resources.Limits[name]; ok && request.Cmp(limit) > 0 {
 			r.add(fmt.Sprintf("%s.requests[%s]", path, name), "%s is more than the limit, which is %s", request.String(), limit.String())
 		}
 	}

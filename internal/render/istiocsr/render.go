@@ -63,6 +63,7 @@ func originOf(in Input) v1alpha1.Origin {
 // objects makes the objects of an agent.
 type objects struct {
 	Input
+
 	labels    map[string]string
 	namespace string // the agent's
 	mesh      string // that of istiod
@@ -74,16 +75,15 @@ func newObjects(in Input) objects {
 
 // object is one with our labels. What is not in the agent's namespace says whose it is.
 func (o objects) object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}}
-	if namespace != "" {
-		u.SetNamespace(namespace)
-	}
 	labels := asAny(o.labels)
 	if namespace != o.namespace {
 		labels[LabelNamespace] = o.namespace
 	}
-	u.Object["metadata"].(map[string]any)["labels"] = labels
-	return u
+	metadata := map[string]any{"name": name, "labels": labels}
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}}
 }
 
 // with sets the fields beside metadata.

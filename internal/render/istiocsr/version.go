@@ -51,7 +51,7 @@ func tagOf(reference string) string {
 }
 
 // minorVersion is the beginning of a version: v0.16.0, 0.16, v0.16.0-rc.1.
-var minorVersion = regexp.MustCompile(`^v?([0-9]{1,4})\.([0-9]{1,4})([.+-].*)?$`)
+var minorVersion = regexp.MustCompile(`^v?(\d{1,4})\.(\d{1,4})([.+-].*)?$`)
 
 // isAtLeast says whether a version is known to be of a minor or newer.
 func isAtLeast(version string, major, minor int) bool {
