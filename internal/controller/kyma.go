@@ -30,6 +30,10 @@ type kymaFacts struct {
 	Oldest string
 	// Cluster is what rendering depends on.
 	Cluster kyma.Cluster
+	// CRDVersion is the newest version that a CRD in place is from, empty when none tells.
+	CRDVersion string
+	// ForeignCRDs says that another package has CRDs of Istio.
+	ForeignCRDs bool
 	// Warning is about an input that cannot be read, and is left out.
 	Warning string
 	// Blocked is why the mesh cannot be taken away.
@@ -91,15 +95,10 @@ func renderKyma(settings kyma.Settings, in kymaInput) ([]render.Package, error) 
 	if istio == nil {
 		return nil, nil
 	}
-	input := kyma.Input{Istio: istio, Settings: settings, Cluster: in.Facts.Cluster}
+	input := kyma.Input{Istio: istio, Settings: settings, Cluster: in.Facts.Cluster, CRDVersion: in.Facts.CRDVersion, ForeignCRDs: in.Facts.ForeignCRDs}
 	for i := range in.Existing {
-		pkg := &in.Existing[i]
-		switch {
-		case pkg.Status.CurrentRevision == 0:
-		case pkg.Name == kyma.PackageIstio:
+		if pkg := &in.Existing[i]; pkg.Name == kyma.PackageIstio && pkg.Status.CurrentRevision != 0 {
 			input.Installed = pkg.Status.Version
-		case pkg.Name == kyma.PackageCRDs:
-			input.CRDVersion = pkg.Status.Version
 		}
 	}
 	if input.Installed == "" {

@@ -124,12 +124,31 @@ func (k *kymaObserver) Observe(ctx context.Context, group front.Group[*v1alpha2.
 	}
 	facts.Oldest, facts.Again, k.told = istio.Name, k.interval, ""
 	k.pins.Begin()
-	if err := k.observeCluster(ctx, istio, &facts); err != nil {
+	if err := errors.Join(k.observeCRDs(ctx, &facts), k.observeCluster(ctx, istio, &facts)); err != nil {
 		return facts, err
 	}
 	k.pins.End()
 	facts.Filters, facts.FiltersErr = k.userFilters(ctx)
 	return facts, nil
+}
+
+// observeCRDs finds out whose the CRDs in place are, and of which version.
+func (k *kymaObserver) observeCRDs(ctx context.Context, facts *kymaFacts) error {
+	for _, name := range v1alpha1.IstioCRDs() {
+		crd := front.Definition()
+		found, err := isThere(k.cache.Get(ctx, types.NamespacedName{Name: name}, crd))
+		if err != nil {
+			return fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
+		}
+		if !found {
+			continue
+		}
+		if pkg := crd.Labels[v1alpha1.LabelPackage]; pkg != "" && pkg != kyma.PackageCRDs {
+			facts.ForeignCRDs = true
+		}
+		facts.CRDVersion = kyma.Newer(facts.CRDVersion, crd.Annotations[kyma.AnnotationCRDVersion])
+	}
+	return nil
 }
 
 func (k *kymaObserver) observeCluster(ctx context.Context, istio *v1alpha2.Istio, facts *kymaFacts) error {

@@ -76,5 +76,8 @@ const (
 	// disclaimer is the value of the annotation of that name.
 	disclaimer = "This resource is managed by the Istio module of Kyma. Changes to it are reverted."
 
+	// AnnotationCRDVersion on a CRD of Istio is the version that it is from.
+	AnnotationCRDVersion = "app.kubernetes.io/version"
+
 	labelWarden = "namespaces.warden.kyma-project.io/validate"
 )

@@ -29,9 +29,11 @@ type Input struct {
 	Cluster Cluster
 	// Installed is the tag or version of Istio that runs, empty for none.
 	Installed string
-	// CRDVersion is the version of the CRDs that this front has put in place, empty for
-	// none: those are never replaced by older ones.
+	// CRDVersion is the version of the CRDs in place, as they tell it, empty for none: they
+	// are never replaced by older ones.
 	CRDVersion string
+	// ForeignCRDs says that another package has the CRDs. Then they are not rendered.
+	ForeignCRDs bool
 }
 
 // Render gives the packages that the resource asks for: the CRDs, and everything else. It is
@@ -55,6 +57,9 @@ func Render(in Input) ([]render.Package, error) {
 		held = err.Error()
 	}
 	mesh.Held = held
+	if in.ForeignCRDs {
+		return []render.Package{mesh}, nil
+	}
 	release, ok, err := istio.CRDRelease(in.Settings.Release, in.CRDVersion)
 	if err != nil {
 		return nil, fmt.Errorf("rendering package %s: %w", PackageCRDs, err)
@@ -106,6 +111,7 @@ func renderCRDs(in Input, release *istio.Release) (render.Package, error) {
 		if err := mark(crd); err != nil {
 			return render.Package{}, err
 		}
+		put(crd.Object, release.Version(), "metadata", "annotations", AnnotationCRDVersion)
 		put(crd.Object, v1alpha1.ResourcePolicyKeep, "metadata", "annotations", v1alpha1.AnnotationResourcePolicy)
 		phase.Objects = append(phase.Objects, render.Object{Manifest: crd, Deletion: v1alpha1.ObjectRetain})
 	}

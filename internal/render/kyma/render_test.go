@@ -215,6 +215,15 @@ func TestRender_Held(t *testing.T) {
 	}
 }
 
+func TestRender_ForeignCRDs(t *testing.T) {
+	in := input(t, "")
+	in.ForeignCRDs = true
+	packages := mustRender(t, in)
+	if len(packages) != 1 || packages[0].Name != PackageIstio || len(packages[0].After) > 0 {
+		t.Errorf("got %d packages, the first %s after %v: CRDs of another package are left alone", len(packages), packages[0].Name, packages[0].After)
+	}
+}
+
 func TestRender_Invalid(t *testing.T) {
 	_, err := Render(input(t, "config: {authorizers: [{name: a, port: 1}, {name: a, port: 1}]}"))
 	var invalid *ValidationError

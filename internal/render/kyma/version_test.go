@@ -55,6 +55,18 @@ func TestGate(t *testing.T) {
 	}
 }
 
+func TestNewer(t *testing.T) {
+	cases := map[string][3]string{
+		"None": {"", "", ""}, "First": {"1.29.1", "", "1.29.1"}, "Second": {"", "1.29.1", "1.29.1"}, "Garbage": {"1.29.1", "x", "1.29.1"},
+		"Minor": {"1.9.9", "1.10.0", "1.10.0"}, "Patch": {"1.29.10", "1.29.9", "1.29.10"}, "Major": {"2.0.0", "1.31.0", "2.0.0"}, "BothGarbage": {"y", "x", ""},
+	}
+	for name, c := range cases {
+		if got := Newer(c[0], c[1]); got != c[2] {
+			t.Errorf("%s: got %q, want %q", name, got, c[2])
+		}
+	}
+}
+
 func TestLastApplied(t *testing.T) {
 	istio := mesh(t, "config: {numTrustedProxies: 2, authorizers: [{name: a, port: 1, timeout: 500ms}]}\ncompatibilityMode: true")
 	want := LastApplied{IstioSpec: istio.Spec, IstioTag: "1.31.0-distroless"}
