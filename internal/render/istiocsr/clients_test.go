@@ -1,0 +1,50 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+func TestPointsAt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		kind   int
+		spec   string
+		want   bool
+	}{
+		"CAAddress":      {"where proxies ask", 0, "{values: {global: {caAddress: 'cert-manager-istio-csr.csr.svc:443'}}}", true},
+		"MeshConfig":     {"where istiod asks", 0, "{values: {meshConfig: {ca: {address: 'cert-manager-istio-csr.csr.svc:443'}}}}", true},
+		"FullName":       {"the same host, in full", 0, "{values: {global: {caAddress: 'cert-manager-istio-csr.csr.svc.cluster.local:443'}}}", true},
+		"OtherNamespace": {"another agent", 0, "{values: {global: {caAddress: 'cert-manager-istio-csr.csr2.svc:443'}}}", false},
+		"OtherHost":      {"a host that only begins like it", 0, "{values: {global: {caAddress: 'cert-manager-istio-csr.csr.svcs:443'}}}", false},
+		"Nothing":        {"istiod signs itself", 0, "{values: {}}", false},
+		"NoText":         {"what is no address", 0, "{values: {global: {caAddress: 7}}}", false},
+		"NoObject":       {"what is no object", 0, "{values: 7}", false},
+		"OlderMesh":      {"where the older operator has it", 1, "{security: {certificateAuthority: {cert-manager: {address: 'cert-manager-istio-csr.csr.svc:443'}}}}", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var spec map[string]any
+			if err := yaml.Unmarshal([]byte(tc.spec), &spec); err != nil {
+				t.Fatal(err)
+			}
+			mesh := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "m"}, "spec": spec}}
+			if got := ClientKinds()[tc.kind].PointsAt(mesh, "csr"); got != tc.want {
+				t.Errorf("%s: %v", tc.reason, got)
+			}
+		})
+	}
+	mesh := &unstructured.Unstructured{Object: map[string]any{}}
+	mesh.SetName("basic")
+	if got := ClientKinds()[0].Name(mesh); got != "Istio basic" {
+		t.Errorf("it is named %q", got)
+	}
+	mesh.SetNamespace("mesh")
+	if got := ClientKinds()[1].Name(mesh); got != "ServiceMeshControlPlane mesh/basic" {
+		t.Errorf("it is named %q", got)
+	}
+}
