@@ -144,6 +144,7 @@ func (r *Release) packedCRDs() ([]crd, error) {
 // without is a file system that does not list one of its files.
 type without struct {
 	fs.FS
+
 	file string
 }
 

@@ -44,7 +44,7 @@ const (
 	envZtunnel = "ztunnel"
 
 	envFIPS       = "KYMA_FIPS_MODE_ENABLED"
-	envPullSecret = "SKR_IMG_PULL_SECRET"
+	envPull = "SKR_IMG_PULL_SECRET"
 
 	// imageHub is where the images of Istio's releases are.
 	imageHub = "registry.istio.io/release"
@@ -55,7 +55,7 @@ const (
 // names with -fips; and SKR_IMG_PULL_SECRET. Without any image they are those of the
 // release. The error names the variable that is missing or malformed.
 func SettingsFrom(getenv func(string) string, release *istio.Release) (Settings, error) {
-	s := Settings{Release: release, PullSecret: getenv(envPullSecret), FIPS: getenv(envFIPS) == "true"}
+	s := Settings{Release: release, PullSecret: getenv(envPull), FIPS: getenv(envFIPS) == "true"}
 	suffix := ""
 	if s.FIPS {
 		suffix = "-fips"
@@ -87,7 +87,8 @@ func SettingsFrom(getenv func(string) string, release *istio.Release) (Settings,
 			return s, fmt.Errorf("environment variable %s: %w", v.name, err)
 		}
 	}
-	return s, s.check()
+	err := s.check()
+	return s, err
 }
 
 // released are the images of a release.

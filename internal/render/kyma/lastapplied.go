@@ -12,10 +12,10 @@ import (
 
 // LastApplied is the value of the annotation [v1alpha2.AnnotationLastApplied].
 type LastApplied struct {
-	v1alpha2.IstioSpec
+	v1alpha2.IstioSpec `json:",inline"`
 
 	// IstioTag is the tag of the images that run.
-	IstioTag string
+	IstioTag string `json:"IstioTag"`
 }
 
 // ParseLastApplied reads the annotation of a resource. Without one the result is the zero

@@ -164,31 +164,32 @@ func authorizer(a *v1alpha2.Authorizer) tree {
 	if a.Timeout != nil {
 		http["timeout"] = seconds(a)
 	}
-	if h := a.Headers; h != nil {
-		if h.InCheck != nil {
-			list(http, "includeRequestHeadersInCheck", h.InCheck.Include)
-			if len(h.InCheck.Add) > 0 {
-				add := tree{}
-				for name, value := range h.InCheck.Add {
-					add[name] = value
-				}
-				http["includeAdditionalHeadersInCheck"] = add
-			}
-		}
-		if h.ToUpstream != nil {
-			list(http, "headersToUpstreamOnAllow", h.ToUpstream.OnAllow)
-		}
-		if h.ToDownstream != nil {
-			list(http, "headersToDownstreamOnAllow", h.ToDownstream.OnAllow)
-			list(http, "headersToDownstreamOnDeny", h.ToDownstream.OnDeny)
-		}
+	if a.Headers != nil {
+		headers(http, a.Headers)
 	}
 	return tree{"name": a.Name, "envoyExtAuthzHttp": http}
 }
 
+// headers says which headers go where.
+func headers(http tree, h *v1alpha2.Headers) {
+	if h.InCheck != nil {
+		list(http, "includeRequestHeadersInCheck", h.InCheck.Include)
+		for name, value := range h.InCheck.Add {
+			put(http, value, "includeAdditionalHeadersInCheck", name)
+		}
+	}
+	if h.ToUpstream != nil {
+		list(http, "headersToUpstreamOnAllow", h.ToUpstream.OnAllow)
+	}
+	if h.ToDownstream != nil {
+		list(http, "headersToDownstreamOnAllow", h.ToDownstream.OnAllow)
+		list(http, "headersToDownstreamOnDeny", h.ToDownstream.OnDeny)
+	}
+}
+
 // seconds is a timeout as protobuf writes it in JSON: in seconds, with their fractions.
 func seconds(a *v1alpha2.Authorizer) string {
-	text := fmt.Sprintf("%d.%09d", a.Timeout.Duration.Nanoseconds()/1e9, a.Timeout.Duration.Nanoseconds()%1e9)
+	text := fmt.Sprintf("%d.%09d", a.Timeout.Nanoseconds()/1e9, a.Timeout.Nanoseconds()%1e9)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "s"
 }
 

@@ -125,6 +125,7 @@ func mergeCluster(spec tree, c Cluster) {
 	case ProviderGKE:
 		cni["cniBinDir"] = "/home/kubernetes/bin"
 		put(cni, true, "resourceQuotas", "enabled")
+	case ProviderAWS, ProviderOpenStack, ProviderOther:
 	}
 	gateway := entry(components, IngressGateway, "ingressGateways")
 	for name, value := range loadBalancer(c) {

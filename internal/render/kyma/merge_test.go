@@ -23,7 +23,7 @@ func merged(t *testing.T, in Input) tree {
 
 // value is what stands at a path with slashes; of a list, the entry of that name.
 func value(root any, path string) any {
-	for _, key := range strings.Split(path, "/") {
+	for key := range strings.SplitSeq(path, "/") {
 		switch at := root.(type) {
 		case tree:
 			root = at[key]
