@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,8 @@ type gatewayClassFacts struct {
 	Migration gatewayclass.Migration
 	// HandedOver says why nothing is managed any more, empty when it is.
 	HandedOver string
+	// Orphaned are the subscriptions that an operator before this one has made.
+	Orphaned []gatewayclass.Subscription
 	// Sync tells starts of istiod apart, empty while it is not available.
 	Sync string
 }
@@ -63,11 +66,12 @@ func renderGatewayClasses(in front.Input[*gatewayv1.GatewayClass, gatewayClassFa
 	return gatewayclass.Render(in.Facts.Input)
 }
 
-// leaveGatewayClasses lets the CRDs stay for whoever manages them now, without us. When
-// no class is left the control planes go first, as they use the CRDs.
+// leaveGatewayClasses lets the CRDs stay for whoever manages them now, without a trace of
+// us; they are retained anyway, and with a canary, which may be going at the same time,
+// that has to do. When no class is left the control planes go first, as they use the CRDs.
 func leaveGatewayClasses(in front.Input[*gatewayv1.GatewayClass, gatewayClassFacts]) front.Departure {
 	return front.Departure{
-		Orphan: len(in.Resources) > 0 && (in.Facts.Ownership.HandsOff() || in.Facts.HandedOver != ""),
+		Orphan: in.Facts.HandedOver != "" || len(in.Resources) > 0 && in.Facts.Ownership.HandsOff() && find(in.Existing, gatewayclass.PackageCanary) == nil,
 		Order:  []string{gatewayclass.PackageCanary, gatewayclass.PackageControlPlane, gatewayclass.PackageCRDs},
 	}
 }
@@ -92,6 +96,9 @@ func setGatewayClassStatus(class *gatewayv1.GatewayClass, state front.State[gate
 	}
 	if ownership.Scenario == gatewayclass.ScenarioUnknownManagement || ownership.Scenario == gatewayclass.ScenarioMixedOwnership {
 		warnings = []string{"the Istio CRDs are left as they are, see the condition " + status.ConditionCRDsReady}
+	}
+	for _, s := range state.Facts.Orphaned {
+		warnings = append(warnings, fmt.Sprintf("subscription %s was made by the operator before this one, which is not needed any more: remove it if nothing else uses it", s))
 	}
 	packages := state.Packages
 	if held := state.Facts.HandedOver; held != "" {

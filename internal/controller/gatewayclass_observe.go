@@ -72,14 +72,16 @@ func (o *gatewayClassObserver) Observe(ctx context.Context, group front.Group[*g
 	ctx, cancel := context.WithTimeout(ctx, observing)
 	defer cancel()
 	if facts.HandedOver = gatewayclass.HandOver(in.Classes); facts.HandedOver != "" {
-		return facts, o.observeCRDs(ctx, group, &facts)
+		err := o.observeCRDs(ctx, group, &facts)
+		return facts, err
 	}
 	err := errors.Join(o.observeCRDs(ctx, group, &facts), o.observeMigration(ctx, &facts), o.observeCluster(ctx, in))
 	if err != nil {
 		// What is not known in full is not known.
 		return gatewayClassFacts{Input: *in, Migration: facts.Migration}, err
 	}
-	return facts, o.observeIstiod(ctx, group, &facts)
+	err = o.observeIstiod(ctx, group, &facts)
+	return facts, err
 }
 
 // observeCRDs finds out who manages the Istio CRDs, and takes over those that nobody
@@ -104,8 +106,12 @@ func (o *gatewayClassObserver) observeCRDs(ctx context.Context, group front.Grou
 			in.InferencePools = true
 		}
 	}
-	living, err := living(ctx, &olmReader{Reader: o.Cache, served: o.isCached}, existing)
+	cached := &olmReader{Reader: o.Cache, served: o.isCached}
+	living, err := living(ctx, cached, existing)
 	if err != nil {
+		return err
+	}
+	if facts.Orphaned, err = cached.Orphaned(ctx); err != nil {
 		return err
 	}
 	for i := range group.Existing {
@@ -175,11 +181,10 @@ func (o *gatewayClassObserver) relabel(ctx context.Context, crd *metav1.PartialO
 // observeMigration looks for what an OLM-based operator has installed, and asks for its
 // removal.
 func (o *gatewayClassObserver) observeMigration(ctx context.Context, facts *gatewayClassFacts) error {
-	istio, err := o.get(ctx, gatewayclass.KindIstio, gatewayclass.IstioRevision)
-	if err != nil {
-		return err
-	}
-	revision, err := o.get(ctx, gatewayclass.KindIstioRevision, gatewayclass.IstioRevision)
+	var istio, revision *unstructured.Unstructured
+	err := errors.Join(
+		o.get(ctx, gatewayclass.KindIstio, gatewayclass.IstioRevision, &istio),
+		o.get(ctx, gatewayclass.KindIstioRevision, gatewayclass.IstioRevision, &revision))
 	if err != nil {
 		return err
 	}
@@ -198,13 +203,11 @@ func (o *gatewayClassObserver) observeMigration(ctx context.Context, facts *gate
 
 // observeCluster reads OpenShift's configuration, and which Gateways use the canary.
 func (o *gatewayClassObserver) observeCluster(ctx context.Context, in *gatewayclass.Input) error {
-	var configs []*unstructured.Unstructured
-	for _, kind := range platformKinds {
-		config, err := o.get(ctx, kind, "cluster")
-		if err != nil {
+	configs := make([]*unstructured.Unstructured, len(platformKinds))
+	for i, kind := range platformKinds {
+		if err := o.get(ctx, kind, "cluster", &configs[i]); err != nil {
 			return err
 		}
-		configs = append(configs, config)
 	}
 	in.Platform = gatewayclass.PlatformOf(configs[0], configs[1], configs[2])
 	if !o.Served(gatewayKind) {
@@ -221,18 +224,20 @@ func (o *gatewayClassObserver) observeCluster(ctx context.Context, in *gatewaycl
 	return nil
 }
 
-// get reads an object from the cache, nil when there is none, or its kind is not served.
-func (o *gatewayClassObserver) get(ctx context.Context, kind runtimeKind, name string) (*unstructured.Unstructured, error) {
+// get reads an object from the cache, which stays nil when there is none, or its kind is
+// not served.
+func (o *gatewayClassObserver) get(ctx context.Context, kind runtimeKind, name string, into **unstructured.Unstructured) error {
 	if !o.Served(kind) {
-		return nil, nil
+		return nil
 	}
 	object := untyped(kind)
 	err := o.Cache.Get(ctx, types.NamespacedName{Name: name}, object)
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return nil, nil
+		return nil
 	case err != nil:
-		return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
+		return fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
 	}
-	return object, nil
+	*into = object
+	return nil
 }

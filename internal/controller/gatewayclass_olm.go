@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -55,7 +56,28 @@ func living(ctx context.Context, from olm, crds []gatewayclass.CRD) (map[gateway
 // olmReader reads metadata of OLM's kinds.
 type olmReader struct {
 	client.Reader
+
 	served func(kind runtimeKind) (bool, error)
+}
+
+// Orphaned are the subscriptions that an operator before this one has made, and marked.
+func (r *olmReader) Orphaned(ctx context.Context) ([]gatewayclass.Subscription, error) {
+	if served, err := r.served(kindSubscription); err != nil || !served {
+		return nil, err
+	}
+	list := &metav1.PartialObjectMetadataList{TypeMeta: typeOf(kindSubscription)}
+	list.Kind += "List"
+	if err := r.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing subscriptions: %w", err)
+	}
+	var all []gatewayclass.Subscription
+	for i := range list.Items {
+		if _, marked := list.Items[i].Annotations[gatewayclass.AnnotationOwned]; marked {
+			all = append(all, gatewayclass.Subscription{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name})
+		}
+	}
+	slices.SortFunc(all, gatewayclass.Subscription.Compare)
+	return all, nil
 }
 
 // HasSubscription says whether a subscription exists.

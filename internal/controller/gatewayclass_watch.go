@@ -27,8 +27,8 @@ import (
 type runtimeKind = schema.GroupVersionKind
 
 var (
-	gatewayKind      = gatewayv1.SchemeGroupVersion.WithKind("Gateway")
-	gatewayClassKind = gatewayv1.SchemeGroupVersion.WithKind("GatewayClass")
+	gatewayKind      = runtimeKind{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Kind: "Gateway"}
+	gatewayClassKind = runtimeKind{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Kind: "GatewayClass"}
 	deploymentKind   = runtimeKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	resourceOfCRDs   = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 )
@@ -74,7 +74,9 @@ var matters = predicate.And(
 // one: whichever subscription a CRD names may come or go.
 var ofMesh = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
-		return !maps.Equal(subscriptionLabels(e.ObjectOld), subscriptionLabels(e.ObjectNew))
+		_, was := e.ObjectOld.GetAnnotations()[gatewayclass.AnnotationOwned]
+		_, is := e.ObjectNew.GetAnnotations()[gatewayclass.AnnotationOwned]
+		return was != is || !maps.Equal(subscriptionLabels(e.ObjectOld), subscriptionLabels(e.ObjectNew))
 	},
 }
 

@@ -5,7 +5,9 @@ package controller
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -31,7 +33,8 @@ const (
 // imageFile is what a file with images holds.
 type imageFile struct {
 	gatewayclass.Images `json:",inline"`
-	Versions            map[string]gatewayclass.Images `json:"versions"`
+
+	Versions map[string]gatewayclass.Images `json:"versions"`
 }
 
 // ReadImages finds out which images to run: component by component a flag wins over the
@@ -56,7 +59,7 @@ func (o *Options) ReadImages(getenv func(name string) string) error {
 }
 
 func readImageFile(path string) (ImageSettings, error) {
-	data, err := os.ReadFile(path)
+	data, err := fs.ReadFile(os.DirFS(filepath.Dir(path)), filepath.Base(path))
 	if err != nil {
 		return ImageSettings{}, fmt.Errorf("reading the images: %w", err)
 	}
@@ -129,7 +132,7 @@ func (s ImageSettings) Validate() error {
 			return fmt.Errorf("images of Istio %s: there is no such version: take one of %s", minor, strings.Join(gatewayclass.Versions(), ", "))
 		}
 		if err := images.Validate(); err != nil {
-			return fmt.Errorf("Istio %s: %w", minor, err)
+			return fmt.Errorf("images of Istio %s: %w", minor, err)
 		}
 	}
 	return nil

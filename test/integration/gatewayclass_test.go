@@ -72,8 +72,8 @@ func condition(t *testing.T) *metav1.Condition {
 func firstRollout(t *testing.T, since time.Time) {
 	events := requests(t, since)
 	objects := perObject(events)
-	if len(objects) != 14+19 {
-		t.Errorf("the CRDs and the control plane are %d objects, want 33:%s", len(objects), describe(objects))
+	if len(objects) != 14+20 {
+		t.Errorf("the CRDs and the control plane are %d objects, want 34:%s", len(objects), describe(objects))
 	}
 	for name, count := range objects {
 		if count != 1 {

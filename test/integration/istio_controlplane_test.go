@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,8 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-
-	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/localplane/planetest"
@@ -209,8 +208,9 @@ func TestIstioControlPlane_Upgrade(t *testing.T) {
 		annotateClass(t, class, gatewayclass.AnnotationIstioVersion, step.version)
 		eventuallyInstalledOf(t, class, "istiod "+step.app+" installed")
 		eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO")
-		for name, crd := range istioCRDs(t) {
-			if got := crd.Annotations[gatewayclass.AnnotationAppVersion]; got != step.crds {
+		crds := istioCRDs(t)
+		for _, name := range gatewayclass.ManagedCRDs(step.crds) {
+			if got := crds[name].Annotations[gatewayclass.AnnotationAppVersion]; got != step.crds {
 				t.Errorf("with istiod %s, CRD %s is of %s, want %s", step.app, name, got, step.crds)
 			}
 		}

@@ -92,7 +92,9 @@ func TestIstioCRDs_OLM(t *testing.T) {
 	arrangeIstioCRDs(t, subscribed)
 	removeCRD(t, "sidecars.networking.istio.io")
 	before := generations(t)
-	subscription := newObject(t, "operators.coreos.com/v1alpha1", "Subscription", "openshift-operators", "servicemeshoperator", nil)
+	subscription := newObject(t, "operators.coreos.com/v1alpha1", "Subscription", "openshift-operators", "servicemeshoperator", func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{gatewayclass.AnnotationOwned: ""})
+	})
 	plan := newObject(t, "operators.coreos.com/v1alpha1", "InstallPlan", "openshift-operators", "install-x", func(o *unstructured.Unstructured) {
 		o.SetLabels(map[string]string{"operators.coreos.com/servicemeshoperator.openshift-operators": ""})
 	})
@@ -100,9 +102,10 @@ func TestIstioCRDs_OLM(t *testing.T) {
 	newClass(t, class, nil)
 	const message = "Istio CRDs are managed by OSSM subscription 'servicemeshoperator' in namespace 'openshift-operators'"
 	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByOLM", message, "these do not exist: sidecars.networking.istio.io")
-	eventuallyInstalledOf(t, class, "istiod 1.29.1 installed")
+	istiodIsInstalled(t, class, "1.29.1", "subscription 'servicemeshoperator' in namespace 'openshift-operators' was made by the operator before")
 
 	must(t, admin.Delete(t.Context(), subscription))
+	eventuallyInstalledOf(t, class, "istiod 1.29.1 installed")
 	time.Sleep(2 * time.Second)
 	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByOLM", message)
 	if diff := cmp.Diff(before, generations(t)); diff != "" {

@@ -203,8 +203,6 @@ func labelCRDs(t *testing.T, labels map[string]string, selected func(name string
 	}
 }
 
-func every(string) bool { return true }
-
 // checkOurs checks that CRDs are as a takeover leaves them.
 func checkOurs(t *testing.T, version string) {
 	t.Helper()

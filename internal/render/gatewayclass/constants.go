@@ -33,6 +33,11 @@ const (
 	// NetworkPolicyName is the NetworkPolicy that lets istiod be reached.
 	NetworkPolicyName = "istiod-allow"
 
+	// GatewaysPolicyName is the NetworkPolicy that lets the gateways in [Namespace] be
+	// reached, and reach what they are the way to. It stays, like the gateways, when the
+	// last class goes.
+	GatewaysPolicyName = "gateways-allow"
+
 	// Finalizer holds a GatewayClass until its control plane is torn down.
 	Finalizer = "openshift.io/ingress-operator-sail-finalizer"
 
@@ -64,6 +69,12 @@ const (
 	// Istio before 1.31 may have given up on Gateways that were there before it, and
 	// looks at them again when their class changes.
 	AnnotationSync = "ingress.operator.openshift.io/sync"
+
+	// LabelGatewayName stands on everything that istiod makes for a Gateway, pods too.
+	LabelGatewayName = "gateway.networking.k8s.io/gateway-name"
+
+	// AnnotationOwned on a subscription says that an operator before this one made it.
+	AnnotationOwned = LabelOwned
 
 	// LabelRevision on a Gateway is the revision of the istiod that serves it:
 	// [IstioRevision] or [CanaryRevision]. An istiod with a revision ignores Gateways

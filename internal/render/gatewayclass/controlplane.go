@@ -55,7 +55,7 @@ func renderControlPlane(in Input, d *decision) (render.Package, error) {
 		return render.Package{}, err
 	}
 	if d.revision == IstioRevision {
-		objects = append(objects, networkPolicy())
+		objects = append(objects, istiodPolicy(), gatewaysPolicy())
 	}
 	phases, err := toPhases(objects, d.helmRelease())
 	if err != nil {
@@ -84,7 +84,7 @@ func toPhases(objects []*unstructured.Unstructured, helmRelease string) ([]rende
 			return nil, err
 		}
 		p := slices.IndexFunc(phases, func(p render.Phase) bool { return p.Name == placements[i].phase })
-		phases[p].Objects = append(phases[p].Objects, render.Object{Manifest: o})
+		phases[p].Objects = append(phases[p].Objects, render.Object{Manifest: o, Deletion: deletionOf(o)})
 	}
 	for _, p := range phases {
 		slices.SortStableFunc(p.Objects, func(a, b render.Object) int {
@@ -92,6 +92,15 @@ func toPhases(objects []*unstructured.Unstructured, helmRelease string) ([]rende
 		})
 	}
 	return phases, nil
+}
+
+// deletionOf says what becomes of an object when the control plane goes. What gateways
+// need stays with them.
+func deletionOf(o *unstructured.Unstructured) v1alpha1.ObjectDeletion {
+	if o.GetKind() == "NetworkPolicy" && o.GetName() == GatewaysPolicyName {
+		return v1alpha1.ObjectRetain
+	}
+	return ""
 }
 
 // place is the index in [placements] of the object's kind, -1 if there is none.

@@ -31,6 +31,7 @@ var wantPhases = map[string][]string{
 		"ClusterRoleBinding /istiod-clusterrole-openshift-gateway-openshift-ingress",
 		"ClusterRoleBinding /istiod-gateway-controller-openshift-gateway-openshift-ingress",
 		"NetworkPolicy openshift-ingress/istiod-allow",
+		"NetworkPolicy openshift-ingress/gateways-allow",
 	},
 	"control-plane": {
 		"Service openshift-ingress/istiod-openshift-gateway",
@@ -59,7 +60,8 @@ func TestRender_ControlPlane(t *testing.T) {
 				}
 				for _, o := range phase.Objects {
 					got[phase.Name] = append(got[phase.Name], o.Manifest.GetKind()+" "+o.Manifest.GetNamespace()+"/"+o.Manifest.GetName())
-					if o.Deletion != "" || o.CollisionProtection != "" {
+					stays := o.Manifest.GetName() == GatewaysPolicyName
+					if (o.Deletion == v1alpha1.ObjectRetain) != stays || o.CollisionProtection != "" {
 						t.Errorf("%s has deletion %q and collision protection %q of its own", o.Manifest.GetName(), o.Deletion, o.CollisionProtection)
 					}
 				}
@@ -85,7 +87,7 @@ func TestRender_Adoptable(t *testing.T) {
 			if got := o.GetAnnotations()["meta.helm.sh/release-namespace"]; got != "openshift-ingress" {
 				t.Errorf("%s: %s %s has release namespace %q", version, o.GetKind(), o.GetName(), got)
 			}
-			managedBy, ofChart := o.GetLabels()["app.kubernetes.io/managed-by"], o.GetName() != NetworkPolicyName
+			managedBy, ofChart := o.GetLabels()["app.kubernetes.io/managed-by"], o.GetKind() != "NetworkPolicy"
 			if (managedBy == "Helm") != ofChart {
 				t.Errorf("%s: %s %s is managed by %q", version, o.GetKind(), o.GetName(), managedBy)
 			}

@@ -80,12 +80,13 @@ func (c CRD) Subscriptions() []Subscription {
 		}
 		all = append(all, Subscription{Name: text[:dot], Namespace: text[dot+1:]})
 	}
-	slices.SortFunc(all, compareSubscriptions)
+	slices.SortFunc(all, Subscription.Compare)
 	return all
 }
 
-func compareSubscriptions(a, b Subscription) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+// Compare orders subscriptions by namespace and name.
+func (s Subscription) Compare(other Subscription) int {
+	return cmp.Or(cmp.Compare(s.Namespace, other.Namespace), cmp.Compare(s.Name, other.Name))
 }
 
 // manager is who a single CRD belongs to.
@@ -179,7 +180,7 @@ func Owners(names []string, existing []CRD, living map[Subscription]bool) Owners
 	}
 	o.decide()
 	if o.Scenario == ScenarioManagedByOLM {
-		o.Subscriptions = slices.SortedFunc(maps.Keys(subscriptions), compareSubscriptions)
+		o.Subscriptions = slices.SortedFunc(maps.Keys(subscriptions), Subscription.Compare)
 	}
 	if o.Scenario == ScenarioManagedByCIO {
 		for _, name := range slices.Sorted(slices.Values(names)) {

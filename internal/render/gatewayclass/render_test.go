@@ -154,11 +154,13 @@ func TestRender_Golden(t *testing.T) {
 			golden(t, "summary-"+version+".txt", summary(t, mustRender(t, input(version))))
 		})
 	}
-	policy, err := yaml.Marshal(find(t, mustRender(t, input("1.31")), "NetworkPolicy", NetworkPolicyName).Object)
-	if err != nil {
-		t.Fatal(err)
+	for name, file := range map[string]string{NetworkPolicyName: "networkpolicy.yaml", GatewaysPolicyName: "networkpolicy-gateways.yaml"} {
+		policy, err := yaml.Marshal(find(t, mustRender(t, input("1.31")), "NetworkPolicy", name).Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, file, string(policy))
 	}
-	golden(t, "networkpolicy.yaml", string(policy))
 }
 
 func TestRender_SameInputSameContent(t *testing.T) {

@@ -1,0 +1,75 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/render/gatewayclass"
+)
+
+func TestStartOf(t *testing.T) {
+	deployment := func(generation, observed int64, available string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"generation": generation},
+			"status": map[string]any{"observedGeneration": observed, "conditions": []any{
+				map[string]any{"type": "Progressing", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+				map[string]any{"type": "Available", "status": available, "lastTransitionTime": "2026-07-01T12:00:00Z"},
+			}},
+		}}
+	}
+	cases := map[string]struct {
+		reason     string
+		deployment *unstructured.Unstructured
+		want       string
+	}{
+		"Available":  {reason: "the generation, and since when it is available", deployment: deployment(3, 3, "True"), want: "3-1782907200"},
+		"NotYet":     {reason: "istiod is not there", deployment: deployment(3, 3, "False")},
+		"Behind":     {reason: "what is available is of before", deployment: deployment(4, 3, "True")},
+		"NoStatus":   {reason: "nothing is known", deployment: &unstructured.Unstructured{Object: map[string]any{}}},
+		"Unreadable": {reason: "a status that is none", deployment: &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{"x"}}}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := startOf(tc.deployment); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// How the packages go depends on why.
+func TestLeaveGatewayClasses(t *testing.T) {
+	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	cases := map[string]struct {
+		reason  string
+		staying []*gatewayv1.GatewayClass
+		canary  bool
+		facts   gatewayClassFacts
+		orphan  bool
+	}{
+		"LastClass":  {reason: "the control plane goes with the last class", facts: gatewayClassFacts{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByOLM}}},
+		"CRDsOfOLM":  {reason: "the CRDs are OLM's now, and stay", staying: []*gatewayv1.GatewayClass{class}, facts: gatewayClassFacts{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByOLM}}, orphan: true},
+		"Canary":     {reason: "a canary goes with all that is its own", staying: []*gatewayv1.GatewayClass{class}, canary: true, facts: gatewayClassFacts{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByOLM}}},
+		"HandedOver": {reason: "everything stays for the other operator", staying: []*gatewayv1.GatewayClass{class}, facts: gatewayClassFacts{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByCIO}, HandedOver: "x"}, orphan: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := front.Input[*gatewayv1.GatewayClass, gatewayClassFacts]{Facts: tc.facts}
+			in.Resources = tc.staying
+			if tc.canary {
+				in.Existing = []v1alpha1.Package{{ObjectMeta: metav1.ObjectMeta{Name: gatewayclass.PackageCanary}}}
+			}
+			if got := leaveGatewayClasses(in); got.Orphan != tc.orphan || got.Blocked != nil {
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+		})
+	}
+}
