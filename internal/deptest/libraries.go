@@ -54,7 +54,7 @@ var libraries = []library{
 		why:   "what decides is pure",
 	},
 	{
-		where: []string{"internal/chart", "internal/content", "internal/history", "internal/render/...", "internal/status", "internal/status/ingress", "internal/trust"},
+		where: []string{"internal/chart", "internal/content", "internal/history", "internal/render/...", "internal/status", "internal/status/ingress", "internal/restart", "internal/trust"},
 		never: clusterAndFiles,
 		why:   "the package is pure: what it needs to know is handed to it",
 	},

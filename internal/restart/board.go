@@ -1,0 +1,221 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"maps"
+	"slices"
+)
+
+// phase is where a workload stands on a board.
+type phase int
+
+const (
+	waiting phase = iota + 1
+	// active workloads roll out, or are about to.
+	active
+	failed
+	postponed
+	skipped
+	byHand
+)
+
+type row struct {
+	entry  Entry
+	phase  phase
+	reason string
+	// ours says that this process has restarted it.
+	ours bool
+}
+
+// Board holds what there is to do, and lets no more be done at a time than allowed. It is not
+// safe for concurrent use.
+type Board struct {
+	// Limit is how many workloads may roll out at a time, at least 1.
+	Limit int
+
+	rows     map[Workload]*row
+	order    []Workload
+	byHand   map[Workload]string
+	unlisted int
+	rest     bool
+}
+
+// Take replaces what there is to do by what a survey has found. Workloads that roll out, or
+// do not come up, stay until that has ended, whatever was found of them.
+func (b *Board) Take(p *Plan) {
+	rows := map[Workload]*row{}
+	var order []Workload
+	for w, r := range b.rows {
+		if r.phase == active || r.phase == failed {
+			rows[w] = r
+		}
+	}
+	for _, e := range p.Entries() {
+		if kept := rows[e.Workload]; kept != nil {
+			kept.entry = e
+			continue
+		}
+		rows[e.Workload] = &row{entry: e, phase: waiting}
+		order = append(order, e.Workload)
+	}
+	b.rows, b.order, b.byHand, b.unlisted, b.rest = rows, order, p.byHand, p.unlisted, p.More || p.Unready > 0
+}
+
+// Reset forgets everything.
+func (b *Board) Reset() { b.rows, b.order, b.byHand, b.unlisted, b.rest = nil, nil, nil, 0, false }
+
+// Entry is what is known of a workload, and whether this process has restarted it. It is not
+// found when there is nothing to do about it.
+func (b *Board) Entry(w Workload) (e Entry, ours, found bool) {
+	r, found := b.rows[w]
+	if !found {
+		return Entry{}, false, false
+	}
+	return r.entry, r.ours, true
+}
+
+// Next are the workloads to look at next, which count as rolling out from now on.
+func (b *Board) Next() []Workload {
+	free := b.free()
+	var next []Workload
+	for len(b.order) > 0 && len(next) < free {
+		w := b.order[0]
+		b.order = b.order[1:]
+		if r := b.rows[w]; r != nil && r.phase == waiting {
+			r.phase = active
+			next = append(next, w)
+		}
+	}
+	return next
+}
+
+// free is how many more workloads may roll out.
+func (b *Board) free() int {
+	free := b.Limit
+	for _, r := range b.rows {
+		if r.phase == failed {
+			return 0
+		}
+		if r.phase == active {
+			free--
+		}
+	}
+	return max(free, 0)
+}
+
+// MayRestart says whether a workload may be restarted now; open says whether the window is.
+// One that may not waits until it is among the next ones.
+func (b *Board) MayRestart(w Workload, open bool) bool {
+	r := b.rows[w]
+	switch {
+	case r == nil:
+		return false
+	case open && r.phase == active && !b.anyFailed():
+		return true
+	case open && r.phase != active && b.free() > 0:
+		r.phase = active
+		return true
+	}
+	if r.phase != waiting {
+		r.phase, r.ours = waiting, false
+		b.order = append(b.order, w)
+	}
+	return false
+}
+
+func (b *Board) anyFailed() bool {
+	for _, r := range b.rows {
+		if r.phase == failed {
+			return true
+		}
+	}
+	return false
+}
+
+// Settle takes in what was decided about a workload, and done. It says whether that is news.
+func (b *Board) Settle(w Workload, d Decision) (news bool) {
+	r := b.rows[w]
+	if r == nil {
+		return false
+	}
+	was := *r
+	r.reason = d.Reason
+	switch d.Action {
+	case Settled:
+		delete(b.rows, w)
+		return true
+	case Restart:
+		r.phase, r.ours = active, true
+	case Watch:
+		r.phase, r.ours = active, true
+	case Fail:
+		r.phase, r.ours = failed, true
+	case Postpone:
+		r.phase, r.ours = postponed, false
+	case Skip:
+		r.phase, r.ours = skipped, false
+	case AskPerson:
+		r.phase, r.ours = byHand, false
+	}
+	return was.phase != r.phase || was.reason != r.reason && r.phase != active
+}
+
+// Idle says that nothing rolls out, and nothing waits for its turn.
+func (b *Board) Idle() bool {
+	for _, r := range b.rows {
+		if r.phase == active || r.phase == failed || r.phase == waiting {
+			return false
+		}
+	}
+	return true
+}
+
+// Leftover says that something is left that may change without news: workloads that are not
+// whole, are excluded, or need a person.
+func (b *Board) Leftover() bool { return len(b.rows)+len(b.byHand) > 0 || b.rest }
+
+// Active are the workloads that roll out or do not come up, in order.
+func (b *Board) Active() []Workload {
+	var all []Workload
+	for w, r := range b.rows {
+		if r.phase == active || r.phase == failed {
+			all = append(all, w)
+		}
+	}
+	slices.SortFunc(all, Workload.Compare)
+	return all
+}
+
+// State is what the board shows.
+func (b *Board) State() State {
+	s := State{Known: true}
+	failing, manual := map[Workload]string{}, maps.Clone(b.byHand)
+	if manual == nil {
+		manual = map[Workload]string{}
+	}
+	var rolling []Workload
+	for w, r := range b.rows {
+		switch r.phase {
+		case waiting, postponed:
+			s.Pending++
+		case active:
+			s.Pending++
+			rolling = append(rolling, w)
+		case failed:
+			s.Pending++
+			failing[w] = r.reason
+		case skipped:
+			s.Excluded++
+		case byHand:
+			manual[w] = r.reason
+		}
+	}
+	slices.SortFunc(rolling, Workload.Compare)
+	for _, w := range rolling[:min(len(rolling), mostTold)] {
+		s.InProgress = append(s.InProgress, w.String())
+	}
+	s.Failed, s.Manual = told(failing, 0), told(manual, b.unlisted)
+	return s
+}

@@ -1,0 +1,275 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fleet plays workloads that roll out when they are restarted.
+type fleet struct {
+	random   *rand.Rand
+	now      time.Time
+	live     map[Workload]*Live
+	restarts map[Workload]int
+	// left is how many looks a rollout still takes; one that is broken never ends.
+	left   map[Workload]int
+	broken map[Workload]bool
+	// stale workloads stay outdated whatever is done.
+	stale map[Workload]bool
+	// epoch is the one of the newest change, and seen the one that pods are of.
+	epoch string
+	seen  map[Workload]string
+}
+
+func newFleet(seed uint64, size int) *fleet {
+	f := &fleet{
+		random: rand.New(rand.NewPCG(seed, 1)), now: made, epoch: "e1", live: map[Workload]*Live{}, restarts: map[Workload]int{},
+		left: map[Workload]int{}, broken: map[Workload]bool{}, stale: map[Workload]bool{}, seen: map[Workload]string{},
+	}
+	for i := range size {
+		w := Workload{KindDeployment, fmt.Sprintf("n%d", i%7), fmt.Sprintf("w%03d", i)}
+		f.live[w] = &Live{Found: true, Excluded: f.random.IntN(12) == 0, Rollout: Rollout{Done: f.random.IntN(9) > 0}}
+		f.stale[w] = f.random.IntN(15) == 0
+	}
+	return f
+}
+
+// survey is what a survey of all pods finds.
+func (f *fleet) survey() *Plan {
+	p := NewPlan()
+	for w := range f.live {
+		if f.seen[w] == f.epoch && !f.stale[w] {
+			continue
+		}
+		pod := &Pod{Role: RoleCustomer, Created: made}
+		if f.restarts[w] > 0 && f.left[w] == 0 {
+			pod.Created = f.now
+		}
+		p.Add(pod, w, "", map[Cause]string{CauseProxyImage: f.epoch}, false)
+	}
+	return p
+}
+
+// look decides about a workload, and does it.
+func (f *fleet) look(t *testing.T, b *Board, w Workload) {
+	entry, ours, found := b.Entry(w)
+	if !found {
+		return
+	}
+	live := f.live[w]
+	d := Decide(entry, *live, ours, f.now, time.Hour)
+	if d.Action == Restart {
+		if !b.MayRestart(w, true) {
+			return
+		}
+		if live.Excluded || !live.Rollout.Done {
+			t.Fatalf("%s is restarted, and must not be: %+v", w, live)
+		}
+		live.Record = live.Record.With(entry.Causes, f.now)
+		f.restarts[w]++
+		f.left[w], live.Rollout = 1+f.random.IntN(4), Rollout{Progress: "rolling"}
+	}
+	b.Settle(w, d)
+}
+
+// step lets time pass.
+func (f *fleet) step() {
+	f.now = f.now.Add(time.Second)
+	for w, left := range f.left {
+		switch live := f.live[w]; {
+		case left == 0:
+		case f.broken[w]:
+			live.Rollout.Failed = "it is broken"
+		default:
+			f.left[w]--
+			if f.left[w] == 0 {
+				live.Rollout, f.seen[w] = Rollout{Done: true}, live.Record.Epochs[CauseProxyImage]
+			}
+		}
+	}
+}
+
+// play goes on until nothing is left to do, and checks each step.
+func (f *fleet) play(t *testing.T, b *Board) {
+	t.Helper()
+	for range 10_000 {
+		next := append(b.Next(), b.Active()...)
+		f.random.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
+		for _, w := range next {
+			f.look(t, b, w)
+		}
+		rolling := 0
+		for _, left := range f.left {
+			if left > 0 {
+				rolling++
+			}
+		}
+		if rolling > b.Limit {
+			t.Fatalf("%d workloads roll out at a time, allowed are %d", rolling, b.Limit)
+		}
+		if b.Idle() {
+			return
+		}
+		f.step()
+	}
+	t.Fatal("it does not end")
+}
+
+// Whatever the fleet, each cause restarts each workload once, and no more roll out at a
+// time than allowed.
+func TestBoard_OncePerCause(t *testing.T) {
+	for seed := range uint64(60) {
+		f := newFleet(seed, 80)
+		b := &Board{Limit: 1 + int(seed%6)}
+		for change := 1; change <= 3; change++ {
+			f.epoch = fmt.Sprintf("e%d", change)
+			for range 3 { // surveys without news restart nothing
+				b.Take(f.survey())
+				f.play(t, b)
+			}
+			for w, live := range f.live {
+				want := change
+				if live.Excluded || f.restarts[w] == 0 && !live.Rollout.Done {
+					want = 0
+				}
+				if f.restarts[w] != want {
+					t.Fatalf("seed %d: %s was restarted %d times by %d changes, want %d: %+v", seed, w, f.restarts[w], change, want, live)
+				}
+			}
+		}
+		s, excluded, postponed, stale := b.State(), 0, 0, 0
+		for w, live := range f.live {
+			switch {
+			case live.Excluded:
+				excluded++
+			case !live.Rollout.Done:
+				postponed++
+			case f.stale[w]:
+				stale++
+			}
+		}
+		if s.Excluded != excluded || s.Pending != postponed || len(s.Manual) != min(stale, mostTold+1) {
+			t.Errorf("seed %d: the state does not tell of all: %+v", seed, s)
+		}
+	}
+}
+
+// A board in the middle of it can be lost: what workloads record is enough.
+func TestBoard_Lost(t *testing.T) {
+	for seed := range uint64(40) {
+		f := newFleet(seed, 60)
+		b := &Board{Limit: 3}
+		b.Take(f.survey())
+		for range int(seed) {
+			for _, w := range append(b.Next(), b.Active()...) {
+				f.look(t, b, w)
+			}
+			f.step()
+		}
+		for range 6 {
+			f.step() // what rolls out gets done, or the limit would count it twice
+		}
+		b = &Board{Limit: 3}
+		b.Take(f.survey())
+		f.play(t, b)
+		for w, n := range f.restarts {
+			if n > 1 {
+				t.Fatalf("seed %d: %s was restarted %d times for one cause", seed, w, n)
+			}
+		}
+	}
+}
+
+// The first workload that does not come up stops all others, until it does.
+func TestBoard_StopsOnFailure(t *testing.T) {
+	f := newFleet(1, 40)
+	for w, live := range f.live {
+		live.Excluded, live.Rollout.Done, f.stale[w] = false, true, false
+	}
+	bad := Workload{KindDeployment, "n3", "w003"}
+	f.broken[bad] = true
+	b := &Board{Limit: 4}
+	b.Take(f.survey())
+	for range 100 {
+		for _, w := range append(b.Next(), b.Active()...) {
+			f.look(t, b, w)
+		}
+		f.step()
+	}
+	stopped, s := len(f.restarts), b.State()
+	if stopped >= len(f.live) || len(s.Failed) != 1 || !strings.HasPrefix(s.Failed[0], bad.String()) || len(b.Next()) > 0 {
+		t.Fatalf("%d of %d were restarted beside one that does not come up: %+v", stopped, len(f.live), s)
+	}
+	b.Take(f.survey()) // news do not make it forgotten
+	if next := b.Next(); len(next) > 0 {
+		t.Errorf("a survey lets %v be restarted", next)
+	}
+	f.broken[bad] = false
+	f.play(t, b)
+	if len(f.restarts) != len(f.live) || len(b.State().Failed) > 0 {
+		t.Errorf("after it has come up, %d of %d are restarted: %+v", len(f.restarts), len(f.live), b.State())
+	}
+}
+
+// Gateways come first, then what belongs to Kyma, and customers last.
+func TestBoard_Order(t *testing.T) {
+	p := NewPlan()
+	for i, role := range []Role{RoleCustomer, RoleModule, RoleGateway, RoleComponent} {
+		p.Add(&Pod{Role: role}, Workload{KindDeployment, "n", fmt.Sprint(i)}, "", map[Cause]string{CauseCNI: "a"}, false)
+	}
+	b := &Board{Limit: 10}
+	b.Take(p)
+	got := ""
+	for _, w := range b.Next() {
+		got += w.Name
+	}
+	if got != "2310" {
+		t.Errorf("the order is %s, want 2310", got)
+	}
+}
+
+// What a person has to see to is bounded, and so is a plan.
+func TestPlan_Bounded(t *testing.T) {
+	p := NewPlan()
+	for i := range 3000 {
+		name := fmt.Sprint(i)
+		p.Add(&Pod{}, Workload{"Job", "n", name}, "by hand", nil, false)
+		p.Add(&Pod{}, Workload{"Pod", "n", name}, "by hand", nil, true)
+		p.Add(&Pod{}, Workload{KindDeployment, "n", name}, "", map[Cause]string{CauseCNI: "a"}, false)
+	}
+	b := &Board{Limit: 1}
+	b.Take(p)
+	s := b.State()
+	if len(s.Manual) != mostTold+1 || s.Manual[mostTold] != "and 2990 more" {
+		t.Errorf("the list is %q", s.Manual)
+	}
+	if s.Pending != mostEntries || !p.More || !b.Leftover() {
+		t.Errorf("%d are pending, and that there are more is %t", s.Pending, p.More)
+	}
+}
+
+// Outside of the window a workload waits, and comes up again later.
+func TestBoard_Window(t *testing.T) {
+	p := NewPlan()
+	p.Add(&Pod{}, cart, "", map[Cause]string{CauseCNI: "a"}, false)
+	b := &Board{Limit: 1}
+	b.Take(p)
+	for range 2 {
+		if next := b.Next(); len(next) != 1 {
+			t.Fatalf("the next are %v", next)
+		}
+		if b.MayRestart(cart, false) || b.Idle() {
+			t.Fatal("it may be restarted while the window is closed, or is forgotten")
+		}
+	}
+	b.Next()
+	if !b.MayRestart(cart, true) {
+		t.Error("it may not be restarted while the window is open")
+	}
+}

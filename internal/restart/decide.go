@@ -1,0 +1,111 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Entry is a workload with outdated pods.
+type Entry struct {
+	Workload Workload
+	// Role is that of its pods.
+	Role Role
+	// Causes are what its pods are outdated in, with their epochs.
+	Causes map[Cause]string
+	// Newest is when the newest of these pods was made.
+	Newest time.Time
+	// Excluded says that its pods or their namespace are excluded.
+	Excluded bool
+}
+
+// Live is a workload as it is now.
+type Live struct {
+	// Found says that there is one.
+	Found bool
+	// Excluded says that it must not be restarted.
+	Excluded bool
+	// Record is what it was restarted for.
+	Record Record
+	// Rollout is where its pods stand.
+	Rollout Rollout
+}
+
+// Action is what is to be done about a workload.
+type Action int
+
+// The actions.
+const (
+	// Settled: nothing is left to do.
+	Settled Action = iota + 1
+	// Restart it.
+	Restart
+	// Watch the rollout of a restart of ours.
+	Watch
+	// Fail: a restart of ours does not come up.
+	Fail
+	// Postpone it: something else keeps it from being whole.
+	Postpone
+	// Skip it, as it is excluded.
+	Skip
+	// AskPerson: a restart does not help.
+	AskPerson
+)
+
+// Decision is an action and why.
+type Decision struct {
+	Action Action
+	Reason string
+}
+
+// Decide says what is to be done about a workload. Ours says that this process has restarted
+// it and still watches that; deadline is how long the rollout of a restart may take.
+func Decide(e Entry, live Live, ours bool, now time.Time, deadline time.Duration) Decision {
+	fresh, r := live.Record.Fresh(e.Causes), live.Rollout
+	switch {
+	case !live.Found:
+		return Decision{Settled, "it is gone"}
+	case live.Excluded || e.Excluded:
+		return Decision{Skip, "it is excluded by the annotation " + AnnotationExclude}
+	case !r.Done && (ours || len(fresh) == 0):
+		// What a restart of ours has begun, also of a process before this one.
+		return underway(live, now, deadline)
+	case r.Blocked != "" && len(e.Causes) > 0:
+		return Decision{AskPerson, r.Blocked}
+	case !r.Done:
+		return Decision{Postpone, "its own rollout is not complete: " + r.Progress}
+	case len(fresh) > 0:
+		return Decision{Restart, causesText(fresh)}
+	case ours:
+		return Decision{Settled, "its pods are replaced"}
+	case e.Newest.After(live.Record.At):
+		return Decision{AskPerson, fmt.Sprintf("its pods are still outdated after a restart (%s): look what its pod template sets, or exclude it with the annotation %s",
+			causesText(slices.Sorted(maps.Keys(e.Causes))), AnnotationExclude)}
+	}
+	return Decision{AskPerson, "pods from before its restart are still there: delete them"}
+}
+
+// underway says how the rollout of a restart goes.
+func underway(live Live, now time.Time, deadline time.Duration) Decision {
+	r := live.Rollout
+	switch {
+	case r.Failed != "":
+		return Decision{Fail, fmt.Sprintf("%s (%s)", r.Failed, r.Progress)}
+	case now.Sub(live.Record.At) > deadline:
+		return Decision{Fail, fmt.Sprintf("it was restarted %s ago (%s)", now.Sub(live.Record.At).Round(time.Second), r.Progress)}
+	}
+	return Decision{Watch, r.Progress}
+}
+
+func causesText(causes []Cause) string {
+	texts := make([]string, 0, len(causes))
+	for _, c := range causes {
+		texts = append(texts, string(c))
+	}
+	return strings.Join(texts, ", ")
+}

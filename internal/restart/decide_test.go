@@ -1,0 +1,186 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+var cart = Workload{KindDeployment, "shop", "cart"}
+
+func TestDecide(t *testing.T) {
+	const deadline = 10 * time.Minute
+	now := made.Add(hour)
+	outdated := map[Cause]string{CauseProxyImage: "a"}
+	recorded := func(ago time.Duration) Record {
+		return Record{At: now.Add(-ago), Epochs: map[Cause]string{CauseProxyImage: "a", CauseCNI: "x"}}
+	}
+	done, rolling := Rollout{Done: true}, Rollout{Progress: "1 of 2"}
+	tests := map[string]struct {
+		reason string
+		entry  Entry
+		live   Live
+		ours   bool
+		want   Action
+	}{
+		"Restart":        {reason: "a new cause restarts a workload", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: done}, want: Restart},
+		"Gone":           {reason: "there is nothing to restart", entry: Entry{Causes: outdated}, live: Live{}, want: Settled},
+		"Excluded":       {reason: "the workload is excluded", entry: Entry{Causes: outdated}, live: Live{Found: true, Excluded: true, Rollout: done}, want: Skip},
+		"PodsExcluded":   {reason: "its pods are", entry: Entry{Causes: outdated, Excluded: true}, live: Live{Found: true, Rollout: done}, want: Skip},
+		"ExcludedFailed": {reason: "excluding a workload that does not come up lets the others go on", entry: Entry{Causes: outdated}, live: Live{Found: true, Excluded: true, Record: recorded(hour)}, ours: true, want: Skip},
+		"OwnRollout":     {reason: "a workload that is not whole is not restarted", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: rolling}, want: Postpone},
+		"OwnFailure":     {reason: "nor is it our failure", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: Rollout{Failed: "x"}}, want: Postpone},
+		"Paused":         {reason: "a restart would replace no pods", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: Rollout{Done: true, Blocked: "paused"}}, want: AskPerson},
+		"Rolling":        {reason: "our restart is under way", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: rolling}, ours: true, want: Watch},
+		"RollingBefore":  {reason: "that of a process before this one, too", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: rolling}, want: Watch},
+		"RollingNews":    {reason: "another cause waits until the rollout is done", entry: Entry{Causes: map[Cause]string{CauseProxyImage: "b"}}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: rolling}, ours: true, want: Watch},
+		"News":           {reason: "and then restarts it again", entry: Entry{Causes: map[Cause]string{CauseProxyImage: "b"}}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, ours: true, want: Restart},
+		"Failed":         {reason: "the workload tells that it failed", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: Rollout{Failed: "x"}}, ours: true, want: Fail},
+		"TooLong":        {reason: "it takes too long", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(11 * time.Minute), Rollout: rolling}, ours: true, want: Fail},
+		"Done":           {reason: "our restart is done", entry: Entry{Causes: outdated, Newest: made}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, ours: true, want: Settled},
+		"NoHelp":         {reason: "the same cause never restarts it twice", entry: Entry{Causes: outdated, Newest: now}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, want: AskPerson},
+		"OldPods":        {reason: "pods from before are still there", entry: Entry{Causes: outdated, Newest: made}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, want: AskPerson},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := Decide(tc.entry, tc.live, tc.ours, now, deadline)
+			if got.Action != tc.want || got.Reason == "" {
+				t.Errorf("%s: got %d (%s), want %d", tc.reason, got.Action, got.Reason, tc.want)
+			}
+		})
+	}
+}
+
+func TestResolve(t *testing.T) {
+	owner := func(version, kind string) *metav1.OwnerReference {
+		return &metav1.OwnerReference{APIVersion: version, Kind: kind, Name: "cart"}
+	}
+	yes := true
+	tests := map[string]struct {
+		reason string
+		owner  *metav1.OwnerReference
+		above  []metav1.OwnerReference
+		want   Workload
+		byHand bool
+	}{
+		"Deployment":      {reason: "through its ReplicaSet", owner: owner("apps/v1", "ReplicaSet"), above: []metav1.OwnerReference{*owner("apps/v1", "Deployment")}, want: cart},
+		"Controller":      {reason: "the controller counts, and not the first owner", owner: owner("apps/v1", "ReplicaSet"), above: []metav1.OwnerReference{{Kind: "X", Name: "x"}, {APIVersion: "apps/v1", Kind: "Deployment", Name: "cart", Controller: &yes}}, want: cart},
+		"StatefulSet":     {reason: "an owner that can be restarted", owner: owner("apps/v1", "StatefulSet"), want: Workload{"StatefulSet", "shop", "cart"}},
+		"DaemonSet":       {reason: "an owner that can be restarted", owner: owner("apps/v1", "DaemonSet"), want: Workload{"DaemonSet", "shop", "cart"}},
+		"Bare":            {reason: "nobody makes it anew", want: Workload{"Pod", "shop", "cart-0"}, byHand: true},
+		"BareSet":         {reason: "a ReplicaSet by itself replaces nothing", owner: owner("apps/v1", "ReplicaSet"), want: Workload{"ReplicaSet", "shop", "cart"}, byHand: true},
+		"Controllers":     {reason: "nor does its predecessor", owner: owner("v1", "ReplicationController"), want: Workload{"ReplicationController", "shop", "cart"}, byHand: true},
+		"Job":             {reason: "a Job would run again", owner: owner("batch/v1", "Job"), want: Workload{"Job", "shop", "cart"}, byHand: true},
+		"Rollout":         {reason: "others have tools of their own", owner: owner("apps/v1", "ReplicaSet"), above: []metav1.OwnerReference{*owner("argoproj.io/v1alpha1", "Rollout")}, want: Workload{"Rollout", "shop", "cart"}, byHand: true},
+		"OtherDeployment": {reason: "the group counts", owner: owner("example.org/v1", "Deployment"), want: cart, byHand: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, problem := Resolve(&Pod{Namespace: "shop", Name: "cart-0", Owner: tc.owner}, tc.above)
+			if got != tc.want || (problem != "") != tc.byHand {
+				t.Errorf("%s: got %s (%q), want %s", tc.reason, got, problem, tc.want)
+			}
+		})
+	}
+}
+
+func TestRolloutOf(t *testing.T) {
+	type fields = map[string]any
+	workload := func(kind string, spec, status fields) *unstructured.Unstructured {
+		status["observedGeneration"] = int64(2)
+		return &unstructured.Unstructured{Object: fields{"kind": kind, "metadata": fields{"generation": int64(2)}, "spec": spec, "status": status}}
+	}
+	three := fields{"replicas": int64(3)}
+	counts := func(replicas, updated, available int64) fields {
+		return fields{"replicas": replicas, "updatedReplicas": updated, "availableReplicas": available}
+	}
+	exceeded := counts(4, 1, 3)
+	exceeded["conditions"] = []any{fields{"type": "Progressing", "reason": "ProgressDeadlineExceeded"}}
+	unseen := workload(KindDeployment, three, exceeded)
+	unseen.SetGeneration(3)
+	nodes := fields{"desiredNumberScheduled": int64(2), "updatedNumberScheduled": int64(2), "numberAvailable": int64(2)}
+	tests := map[string]struct {
+		reason                string
+		object                *unstructured.Unstructured
+		done, failed, blocked bool
+	}{
+		"Done":         {reason: "all are new and serve", object: workload(KindDeployment, three, counts(3, 3, 3)), done: true},
+		"OldLeft":      {reason: "an old one is left", object: workload(KindDeployment, three, counts(4, 3, 4))},
+		"NotServed":    {reason: "one does not serve yet", object: workload(KindDeployment, three, counts(3, 3, 2))},
+		"Unseen":       {reason: "what the controller tells is of before the restart", object: unseen},
+		"Exceeded":     {reason: "the Deployment has given up", object: workload(KindDeployment, three, exceeded), failed: true},
+		"Paused":       {reason: "nothing would be replaced", object: workload(KindDeployment, fields{"replicas": int64(3), "paused": true}, counts(3, 3, 3)), done: true, blocked: true},
+		"Stateful":     {reason: "pods are replaced one by one", object: workload(KindStatefulSet, three, counts(3, 2, 3))},
+		"StatefulDone": {reason: "all are new", object: workload(KindStatefulSet, three, counts(3, 3, 3)), done: true},
+		"Partition":    {reason: "some are kept", object: workload(KindStatefulSet, fields{"replicas": int64(3), "updateStrategy": fields{"rollingUpdate": fields{"partition": int64(2)}}}, counts(3, 3, 3)), done: true, blocked: true},
+		"OnDelete":     {reason: "none is replaced", object: workload(KindDaemonSet, fields{"updateStrategy": fields{"type": "OnDelete"}}, nodes), done: true, blocked: true},
+		"Daemons":      {reason: "each node has a new one", object: workload(KindDaemonSet, fields{}, nodes), done: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := RolloutOf(tc.object)
+			if got.Done != tc.done || (got.Failed != "") != tc.failed || (got.Blocked != "") != tc.blocked {
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestRecord(t *testing.T) {
+	r := Record{}.With(map[Cause]string{CauseProxyImage: "a@1", CauseCNI: "b"}, made).With(map[Cause]string{CauseProxyImage: "c@2"}, made.Add(hour))
+	if got, want := r.String(), "2026-01-02T04:04:05Z CNI=b,ProxyImage=c@2"; got != want {
+		t.Errorf("a record is written as %q, want %q", got, want)
+	}
+	if diff := cmp.Diff(r, ParseRecord(r.String())); diff != "" {
+		t.Errorf("a record is not read as it was written:\n%s", diff)
+	}
+	for _, broken := range []string{"", "x", "2026 CNI=b", ",=,="} {
+		if fresh := ParseRecord(broken).Fresh(map[Cause]string{CauseCNI: "b"}); len(fresh) != 1 {
+			t.Errorf("the broken record %q keeps a workload from being restarted", broken)
+		}
+	}
+	if fresh := r.Fresh(map[Cause]string{CauseCNI: "b", CauseProxyImage: "a@1"}); len(fresh) != 1 || fresh[0] != CauseProxyImage {
+		t.Errorf("what has changed back is %v, want the image alone", fresh)
+	}
+}
+
+func TestWindow(t *testing.T) {
+	// A Friday.
+	at := func(day, clock int) time.Time { return time.Date(2026, 1, day, clock, 30, 0, 0, time.UTC) }
+	tests := map[string]struct {
+		reason, text string
+		now          time.Time
+		want         time.Duration
+		wrong        bool
+	}{
+		"None":        {reason: "no window is always open", now: at(2, 12)},
+		"Inside":      {reason: "it is open", text: "12:00-13:00", now: at(2, 12)},
+		"Before":      {reason: "it opens today", text: "14:00-15:00", now: at(2, 12), want: 90 * time.Minute},
+		"After":       {reason: "it opens tomorrow", text: "10:00-11:00", now: at(2, 12), want: 21*time.Hour + 30*time.Minute},
+		"OverNight":   {reason: "it opened yesterday", text: "22:00-04:00", now: at(2, 3)},
+		"Weekend":     {reason: "it opens on Saturday", text: "Sat,Sun 22:00-04:00", now: at(2, 12), want: 33*time.Hour + 30*time.Minute},
+		"SundayNight": {reason: "the night of Sunday ends on Monday", text: "Sat,Sun 22:00-04:00", now: at(5, 3)},
+		"Week":        {reason: "days may be a range", text: "Mon-Thu 00:00-01:00", now: at(2, 12), want: 2*24*time.Hour + 11*time.Hour + 30*time.Minute},
+		"RangeAround": {reason: "a range may pass the end of the week", text: "Sat-Mon 12:00-13:00", now: at(4, 12)},
+		"NoDay":       {reason: "there is no such day", text: "Foo 12:00-13:00", wrong: true},
+		"NoTime":      {reason: "there is no such time", text: "25:00-26:00", wrong: true},
+		"NoWindow":    {reason: "that is no window", text: "at night", wrong: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w, err := ParseWindow(tc.text)
+			if (err != nil) != tc.wrong {
+				t.Fatalf("%s: the error is %v", tc.reason, err)
+			}
+			if got := w.Opens(tc.now); err == nil && got != tc.want {
+				t.Errorf("%s: opens in %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,125 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+const (
+	// mostEntries bounds a plan: what does not fit is found when the rest is done.
+	mostEntries = 2000
+	// mostByHand bounds the list for a person.
+	mostByHand = 200
+)
+
+// Plan is what a survey of all pods has found. It grows with the workloads that have outdated
+// pods, and is bounded.
+type Plan struct {
+	// Unready counts pods that may be outdated and do not serve: their workloads have other
+	// problems first.
+	Unready int
+	// More says that there are workloads that did not fit.
+	More bool
+
+	entries map[Workload]*Entry
+	byHand  map[Workload]string
+	// unlisted counts pods that belong to nothing in byHand, as that is full.
+	unlisted int
+}
+
+// NewPlan is an empty plan.
+func NewPlan() *Plan {
+	return &Plan{entries: map[Workload]*Entry{}, byHand: map[Workload]string{}}
+}
+
+// Add takes in a pod that is outdated. The problem is why nothing can restart the workload,
+// see [Resolve].
+func (p *Plan) Add(pod *Pod, w Workload, problem string, causes map[Cause]string, excluded bool) {
+	if problem != "" {
+		p.addByHand(w, problem, excluded)
+		return
+	}
+	e, known := p.entries[w]
+	if !known {
+		if len(p.entries) >= mostEntries {
+			p.More = true
+			return
+		}
+		e = &Entry{Workload: w, Role: pod.Role, Causes: map[Cause]string{}}
+		p.entries[w] = e
+	}
+	maps.Copy(e.Causes, causes)
+	e.Excluded = e.Excluded || excluded
+	if pod.Created.After(e.Newest) {
+		e.Newest = pod.Created
+	}
+}
+
+func (p *Plan) addByHand(w Workload, problem string, excluded bool) {
+	switch _, known := p.byHand[w]; {
+	case excluded || known:
+	case len(p.byHand) >= mostByHand:
+		p.unlisted++
+	default:
+		p.byHand[w] = problem
+	}
+}
+
+// Entries are the workloads in the order in which they are to be restarted.
+func (p *Plan) Entries() []Entry {
+	all := make([]Entry, 0, len(p.entries))
+	for _, e := range p.entries {
+		all = append(all, *e)
+	}
+	slices.SortFunc(all, func(a, b Entry) int {
+		if a.Role != b.Role {
+			return int(a.Role) - int(b.Role)
+		}
+		return a.Workload.Compare(b.Workload)
+	})
+	return all
+}
+
+// State is what restarts have come to, for a status.
+type State struct {
+	// Known says that all pods were looked at since the mesh has changed last.
+	Known bool
+	// Pending counts workloads that are still to be restarted, with those InProgress: these
+	// are such as shop/Deployment/cart, sorted.
+	Pending    int
+	InProgress []string
+	// Failed are workloads that do not come up after a restart; no more are restarted
+	// until they do. Manual are those that only a person can restart. Both say why, are
+	// sorted, and bounded: the last entry may count the rest.
+	Failed, Manual []string
+	// Excluded counts workloads that are excluded.
+	Excluded int
+	// GatewayErr is why the ingress gateway cannot be restarted.
+	GatewayErr error
+	// Problem is why nothing is restarted at all, such as a window that cannot be read.
+	Problem error
+}
+
+// mostTold bounds each list of a state.
+const mostTold = 10
+
+// told is a list for a status.
+func told(reasons map[Workload]string, unlisted int) []string {
+	all := make([]Workload, 0, len(reasons))
+	for w := range reasons {
+		all = append(all, w)
+	}
+	slices.SortFunc(all, Workload.Compare)
+	var list []string
+	for _, w := range all[:min(len(all), mostTold)] {
+		list = append(list, w.String()+" ("+reasons[w]+")")
+	}
+	if rest := max(0, len(all)-mostTold); rest+unlisted > 0 {
+		list = append(list, fmt.Sprintf("and %d more", rest+unlisted))
+	}
+	return list
+}

@@ -1,0 +1,76 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Rollout is where the replacement of a workload's pods stands.
+type Rollout struct {
+	// Done says that all pods are of the newest template, and serve.
+	Done bool
+	// Failed is why it does not go on, as the workload tells. Empty while it may.
+	Failed string
+	// Blocked is why a restart would replace no pods, or not all. Empty when it would.
+	Blocked string
+	// Progress says how far it is, such as 2 of 5 pods.
+	Progress string
+}
+
+// RolloutOf reads where a Deployment, StatefulSet or DaemonSet stands.
+func RolloutOf(o *unstructured.Unstructured) Rollout {
+	number := func(fallback int64, fields ...string) int64 {
+		if value, found, _ := unstructured.NestedInt64(o.Object, fields...); found {
+			return value
+		}
+		return fallback
+	}
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedString(o.Object, fields...)
+		return value
+	}
+	r := Rollout{}
+	want, total := number(1, "spec", "replicas"), number(0, "status", "replicas")
+	updated, available := number(0, "status", "updatedReplicas"), number(0, "status", "availableReplicas")
+	switch o.GetKind() {
+	case KindDeployment:
+		if paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); paused {
+			r.Blocked = "it is paused: resume it"
+		}
+		r.Failed = deadlineExceeded(o)
+	case KindStatefulSet:
+		total = updated // pods are replaced in place
+		if partition := number(0, "spec", "updateStrategy", "rollingUpdate", "partition"); partition > 0 {
+			r.Blocked = fmt.Sprintf("its update strategy keeps %d pods as they are: set the partition to 0", min(partition, want))
+		}
+	case KindDaemonSet:
+		want, updated = number(0, "status", "desiredNumberScheduled"), number(0, "status", "updatedNumberScheduled")
+		total, available = updated, number(0, "status", "numberAvailable")
+	}
+	if text("spec", "updateStrategy", "type") == "OnDelete" {
+		r.Blocked = "its update strategy is OnDelete: delete its pods, one after the other"
+	}
+	seen := number(0, "status", "observedGeneration") >= o.GetGeneration()
+	r.Done = seen && updated >= want && total <= updated && available >= want
+	r.Progress = fmt.Sprintf("%d of %d pods are new, %d serve", updated, want, available)
+	if !seen {
+		r.Failed, r.Progress = "", "it was not looked at yet"
+	}
+	return r
+}
+
+// deadlineExceeded is the message of a Deployment that does not get on.
+func deadlineExceeded(o *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, item := range conditions {
+		c, _ := item.(map[string]any)
+		if c["type"] == "Progressing" && c["reason"] == "ProgressDeadlineExceeded" {
+			return "it has exceeded its progress deadline"
+		}
+	}
+	return ""
+}
