@@ -9,7 +9,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/localplane/planetest"
@@ -34,6 +38,8 @@ func TestIstioCRDs_ThirdParty(t *testing.T) {
 	before := generations(t)
 	const class = "third-party"
 	newClass(t, class, nil)
+
+	accepted := acceptedByIstiod(t, class)
 
 	// Scenario 4: nobody's label. istiod is installed all the same.
 	eventuallyCondition(t, class, status.ConditionCRDsReady, "False/UnknownManagement",
@@ -81,6 +87,24 @@ func TestIstioCRDs_ThirdParty(t *testing.T) {
 		return owned, nil
 	})
 	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO")
+	if diff := cmp.Diff(accepted, conditionOf(t, class, "Accepted")); diff != "" {
+		t.Errorf("istiod's own condition was changed:\n%s", diff)
+	}
+}
+
+// acceptedByIstiod writes istiod's condition, as istiod does: beside ours.
+func acceptedByIstiod(t *testing.T, name string) metav1.Condition {
+	t.Helper()
+	planetest.Eventually(t, "istiod's condition to be written", func() (bool, error) {
+		class := &gatewayv1.GatewayClass{}
+		must(t, admin.Get(t.Context(), types.NamespacedName{Name: name}, class))
+		meta.SetStatusCondition(&class.Status.Conditions, metav1.Condition{
+			Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted", Message: "Handled by Istio controller", ObservedGeneration: class.Generation,
+		})
+		err := admin.Status().Update(t.Context(), class)
+		return err == nil, err
+	})
+	return conditionOf(t, name, "Accepted")
 }
 
 // TestIstioCRDs_OLM is scenario 3: a subscription, then only its install plan,
