@@ -48,6 +48,10 @@ const (
 	// the checks off.
 	CRDUpgradeSafetyNone = "None"
 
+	// AnnotationAllowVersion on a Package names the version that a rollback may go to
+	// although its revision lies too many minor versions back, such as 1.28.2.
+	AnnotationAllowVersion = "strata.run/allow-version"
+
 	// AnnotationAwaitingApproval stands on a Revision that started Paused since the
 	// Package's approval is Manual. It goes with the approval, and tells such a pause
 	// from one that a person has asked for.

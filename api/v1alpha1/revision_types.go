@@ -561,6 +561,14 @@ type Origin struct {
 	// +kubebuilder:validation:MaxLength=128
 	AppVersion string `json:"appVersion,omitempty"`
 
+	// RollbackMinors is how many minor versions of appVersion a rollback from this
+	// revision may go back at once. One that goes further, or to another major version,
+	// is refused, unless the Package's annotation strata.run/allow-version names the
+	// version. Default: any.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	RollbackMinors *int32 `json:"rollbackMinors,omitempty"`
+
 	// Images are the image references of the content, sorted.
 	// +optional
 	// +listType=atomic

@@ -53,6 +53,9 @@ func (l Line) Rollback(pkg *v1alpha1.Package) (*v1alpha1.Revision, *v1alpha1.Rol
 	case source.Spec.ContentDigest != "" && source.Spec.ContentDigest == l.Target.Spec.ContentDigest:
 		return refuse("revision %d has the content that the target, revision %d, has already", source.Spec.Revision, l.Target.Spec.Revision)
 	}
+	if why := tooFarBack(l.Target, source, pkg.Annotations[v1alpha1.AnnotationAllowVersion]); why != "" {
+		return refuse("%s", why)
+	}
 	outcome.ToRevision = source.Spec.Revision
 	outcome.RejectedDigest = l.Target.Spec.ContentDigest
 	why := fmt.Sprintf("rollback from revision %d to %d", l.Target.Spec.Revision, source.Spec.Revision)

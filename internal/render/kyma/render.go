@@ -96,8 +96,13 @@ func (in Input) origin(chart, version string) v1alpha1.Origin {
 		Chart:      chart,
 		AppVersion: version,
 		Reason:     reason,
+		// The version gate in reverse.
+		RollbackMinors: &oneMinor,
 	}
 }
+
+// oneMinor is how many minor versions a mesh may go up or back at once.
+var oneMinor = int32(1)
 
 // renderCRDs gives the package with the CRDs of a release.
 func renderCRDs(in Input, release *istio.Release) (render.Package, error) {

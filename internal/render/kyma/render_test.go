@@ -65,7 +65,7 @@ func TestRender_Deterministic(t *testing.T) {
 		in.Settings.Experimental, in.Cluster.Provider, in.Cluster.DualStack = true, ProviderAWS, true
 		sum := sha256.New()
 		for _, p := range mustRender(t, in) {
-			fmt.Fprintln(sum, p.Name, p.Origin, p.After, p.Held)
+			fmt.Fprintln(sum, p.Name, p.Origin.Reason, p.Origin.AppVersion, p.Origin.Images, p.After, p.Held)
 			for _, phase := range p.Phases {
 				for _, o := range phase.Objects {
 					data, err := json.Marshal(o.Manifest.Object)
