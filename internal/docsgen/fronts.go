@@ -22,6 +22,7 @@ var frontSources = []frontSource{
 	{"GatewayClass", "gatewayclass.md", status.GatewayClassRows},
 	{"Gateway", "gateway-dns.md", status.GatewayRows},
 	{"IstioCSR", "istiocsr.md", status.IstioCSRRows},
+	{"Istio", "kyma.md", status.KymaRows},
 }
 
 // frontsPage lists what fronts say on their resources.

@@ -5,6 +5,7 @@ package status_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +135,7 @@ func TestSetKyma(t *testing.T) {
 					t.Errorf("%s: %q does not say %s", tc.reason, ready.Message, want)
 				}
 			}
+			told(t, *istio.Status.Conditions)
 			before := istio.DeepCopy()
 			tc.state.Now = metav1.NewTime(kymaNow.Add(time.Minute))
 			status.SetKyma(istio, tc.state)
@@ -190,6 +192,7 @@ func TestSetKyma_Further(t *testing.T) {
 			if got != "" {
 				statustest.Conditions(t, istio.Generation, *istio.Status.Conditions, tc.kind)
 			}
+			told(t, *istio.Status.Conditions)
 			// One that is not the oldest any more says nothing of the mesh.
 			tc.state.Oldest = "other"
 			status.SetKyma(istio, tc.state)
@@ -197,5 +200,33 @@ func TestSetKyma_Further(t *testing.T) {
 				t.Errorf("a resource that does not describe the mesh has %d conditions", n)
 			}
 		})
+	}
+}
+
+// The reference knows every reason that can be written, with the status that it comes with.
+func TestKymaRows(t *testing.T) {
+	now := kymaNow
+	var conditions []metav1.Condition
+	for _, r := range status.KymaRows() {
+		conditions = append(conditions, metav1.Condition{
+			Type: r.Condition, Status: metav1.ConditionStatus(r.Status), Reason: r.Reason, Message: r.Message, ObservedGeneration: 1, LastTransitionTime: now,
+		})
+	}
+	for _, c := range conditions {
+		if problems := statustest.Problems(1, []metav1.Condition{c}); len(problems) > 0 {
+			t.Errorf("%s: %v", c.Reason, problems)
+		}
+	}
+}
+
+// told checks that the reference knows conditions as they are.
+func told(t *testing.T, conditions []metav1.Condition) {
+	t.Helper()
+	for _, c := range conditions {
+		if !slices.ContainsFunc(status.KymaRows(), func(r status.FrontRow) bool {
+			return r.Condition == c.Type && r.Status == string(c.Status) && r.Reason == c.Reason
+		}) {
+			t.Errorf("the reference does not know %s %s/%s", c.Type, c.Status, c.Reason)
+		}
 	}
 }
