@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/internal/localplane"
@@ -163,12 +164,30 @@ func TestIstioCSR_ReadyGoesAndComes(t *testing.T) {
 	a.ready()
 	a.condition("Degraded", "False/Ready")
 
+	cordon(t, true)
+	must(t, admin.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(a.ic.Namespace)))
+	a.condition("Ready", "False/Progressing", a.ic.Namespace+"/"+agentName+": the condition Available is False")
+	cordon(t, false)
+	a.ready()
+
 	a.update(func(ic *operatorv1alpha1.IstioCSR) {
 		ic.Spec.AgentConfig = &operatorv1alpha1.AgentConfig{Image: &operatorv1alpha1.AgentImage{Reference: "registry.invalid/csr/agent:v0.14.2"}}
 	})
 	a.condition("Ready", "False/Progressing", "Deployment", "answers meanwhile")
 	a.update(func(ic *operatorv1alpha1.IstioCSR) { ic.Spec.AgentConfig = nil })
 	a.ready()
+}
+
+// cordon keeps new pods off all nodes, or lets them on again.
+func cordon(t *testing.T, closed bool) {
+	t.Helper()
+	nodes := &corev1.NodeList{}
+	must(t, admin.List(t.Context(), nodes))
+	for i := range nodes.Items {
+		before := nodes.Items[i].DeepCopy()
+		nodes.Items[i].Spec.Unschedulable = closed
+		must(t, admin.Patch(t.Context(), &nodes.Items[i], client.MergeFrom(before)))
+	}
 }
 
 // TestIstioCSR_LateDependencies: what is missing is named, and everything goes on by
@@ -253,6 +272,25 @@ func TestIstioCSR_Several(t *testing.T) {
 	other.condition("Ready", "False/Failed: IstioCSR "+next.ic.Namespace+"/default is older")
 	if !first.exists(&corev1.ServiceAccount{}, first.ic.Namespace, agentName) {
 		t.Error("what the first had was deleted")
+	}
+}
+
+// TestIstioCSR_RemovedAndPromoted: what an agent that is removed has in the mesh's
+// namespace is made again for the next one, and istiod keeps its certificate meanwhile.
+func TestIstioCSR_RemovedAndPromoted(t *testing.T) {
+	first := working(t, func(ic *operatorv1alpha1.IstioCSR) {
+		ic.Annotations = map[string]string{operatorv1alpha1.AnnotationDeletionPolicy: operatorv1alpha1.DeletionPolicyDelete}
+	})
+	second := newInstall(first.mesh, nil)
+	second.condition("Ready", "False/Failed: IstioCSR "+first.ic.Namespace+"/default is older")
+	must(t, admin.Delete(t.Context(), first.ic))
+	second.ready()
+	first.awaitGone()
+	if first.exists(&corev1.ServiceAccount{}, first.ic.Namespace, agentName) {
+		t.Error("what the first had is still there")
+	}
+	if !second.exists(&rbacv1.Role{}, second.namespace, agentName) || !second.exists(&corev1.Secret{}, second.namespace, "istiod-tls") {
+		t.Error("what the second needs is not there")
 	}
 }
 
