@@ -34,9 +34,9 @@ func TestStory(t *testing.T) {
 	for line := range strings.SplitSeq(string(text), "\n") {
 		found := marker.FindStringSubmatch(line)
 		switch {
-		case found != nil && found[1] == "file":
+		case len(found) == 3 && found[1] == "file":
 			file = found[2]
-		case found != nil:
+		case len(found) == 3:
 			if err := startManager(t.Context(), found[2]); err != nil {
 				t.Fatal(err)
 			}
