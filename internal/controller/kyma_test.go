@@ -1,0 +1,156 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/render/kyma"
+	"github.com/strata-run/strata/internal/status"
+)
+
+func kymaSettings(t *testing.T) kyma.Settings {
+	t.Helper()
+	settings, err := DefaultOptions().Kyma.settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settings
+}
+
+// kymaMesh is the package of a mesh of which a revision runs, and another one is the target.
+func kymaMesh(current, target int64, version string) status.FrontPackage {
+	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: kyma.PackageIstio}}
+	pkg.Status.CurrentRevision, pkg.Status.Version = current, version
+	pkg.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+	return status.FrontPackage{Name: kyma.PackageIstio, Package: pkg, Need: history.NeedNone, Target: &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: target}}}
+}
+
+func TestKymaAnnotations(t *testing.T) {
+	const before = `{"config":{"numTrustedProxies":1,"telemetry":{"metrics":{}}},"IstioTag":"1.29.1"}`
+	two := 2
+	held := kymaMesh(2, 2, "1.29.1")
+	held.Held = "the version gate"
+	rejected := kymaMesh(4, 4, "1.29.1")
+	rejected.Need = history.NeedRejected
+	cases := map[string]struct {
+		reason  string
+		oldest  string
+		mesh    status.FrontPackage
+		err     error
+		applied string
+		nothing bool
+	}{
+		"RolledOut": {reason: "the whole spec, when it runs", oldest: "default", mesh: kymaMesh(2, 2, "1.31.0-distroless"), applied: `{"config":{"numTrustedProxies":2,"telemetry":{"metrics":{}}},"IstioTag":"1.31.0-distroless"}`},
+		"UnderWay":  {reason: "the version that runs is told early, the spec is not", oldest: "default", mesh: kymaMesh(2, 3, "1.30.2"), applied: `{"config":{"numTrustedProxies":1,"telemetry":{"metrics":{}}},"IstioTag":"1.30.2"}`},
+		"Held":      {reason: "what is held back does not run", oldest: "default", mesh: held, applied: before},
+		"Rejected":  {reason: "neither does what was rolled back", oldest: "default", mesh: rejected, applied: before},
+		"Nothing":   {reason: "nothing has ever run", oldest: "default", mesh: kymaMesh(0, 1, ""), applied: ""},
+		"Younger":   {reason: "another resource describes the mesh", oldest: "older", mesh: kymaMesh(2, 2, "1.31.0"), nothing: true},
+		"Error":     {reason: "nothing is known", oldest: "default", err: errors.New("refused"), mesh: kymaMesh(2, 2, "1.31.0"), nothing: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			istio := &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha2.Namespace, Name: "default", Annotations: map[string]string{v1alpha2.AnnotationLastApplied: before}}}
+			istio.Spec.Config.NumTrustedProxies = &two
+			state := kymaState{Facts: kymaFacts{Oldest: tc.oldest, Cluster: kyma.Cluster{Size: kyma.Production}}, Packages: []status.FrontPackage{tc.mesh}, Err: tc.err}
+			want := map[string]string{annotationClusterSize: "Production"}
+			if tc.applied != "" {
+				want[v1alpha2.AnnotationLastApplied] = tc.applied
+			}
+			if tc.nothing {
+				want = nil
+			}
+			if diff := cmp.Diff(want, kymaAnnotations(kymaSettings(t), istio, state)); diff != "" {
+				t.Errorf("%s\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// What the version gate compares with: what runs, and where nothing of ours does, what Kyma's
+// own operator has left.
+func TestRenderKyma_Installed(t *testing.T) {
+	cases := map[string]struct {
+		reason     string
+		annotation string
+		existing   string
+		held       bool
+		fails      bool
+	}{
+		"First":     {reason: "nothing is installed"},
+		"Left":      {reason: "by Kyma's own operator, two minor versions back", annotation: `{"IstioTag":"1.29.2-distroless"}`, held: true},
+		"LeftClose": {reason: "one minor version back", annotation: `{"IstioTag":"1.30.2-distroless"}`},
+		"Runs":      {reason: "what runs counts more than what is written", annotation: `{"IstioTag":"1.28.0"}`, existing: "1.30.1"},
+		"RunsFar":   {reason: "also when that is refused", annotation: `{"IstioTag":"1.31.0"}`, existing: "1.29.1", held: true},
+		"Malformed": {reason: "nobody knows what is installed", annotation: `{`, fails: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			istio := &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha2.Namespace, Name: "default", Annotations: map[string]string{v1alpha2.AnnotationLastApplied: tc.annotation}}}
+			in := kymaInput{Group: front.Group[*v1alpha2.Istio]{Resources: []*v1alpha2.Istio{istio}}, Facts: kymaFacts{Oldest: "default", Cluster: kyma.Cluster{Size: kyma.Evaluation}}}
+			if tc.existing != "" {
+				in.Existing = []v1alpha1.Package{*kymaMesh(3, 3, tc.existing).Package}
+			}
+			packages, err := renderKyma(kymaSettings(t), in)
+			if (err != nil) != tc.fails {
+				t.Fatalf("%s: got %v", tc.reason, err)
+			}
+			if err == nil && (packages[1].Held != "") != tc.held {
+				t.Errorf("%s: it is held by %q", tc.reason, packages[1].Held)
+			}
+		})
+	}
+	if packages, err := renderKyma(kymaSettings(t), kymaInput{}); packages != nil || err != nil {
+		t.Errorf("without a resource: got %v, %v", packages, err)
+	}
+}
+
+func TestSlimNode(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: "1", Annotations: map[string]string{"x": "y"}}}
+	node.Spec.ProviderID = "aws:///1"
+	node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8G"), "pods": resource.MustParse("110")}
+	node.Status.NodeInfo.KubeletVersion, node.Status.NodeInfo.OSImage = "v1.33.0", "Garden Linux"
+	node.Status.Images = []corev1.ContainerImage{{Names: []string{"large"}}}
+	slim, err := slimNode(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, ok := slim.(*corev1.Node)
+	if !ok || !nodeOf(got).Equal(nodeOf(node)) || len(got.Status.Images) > 0 || got.Annotations != nil {
+		t.Errorf("got %+v", slim)
+	}
+	if other, err := slimNode("a tombstone"); other != "a tombstone" || err != nil {
+		t.Errorf("got %v, %v", other, err)
+	}
+}
+
+func TestKymaOptions(t *testing.T) {
+	cases := map[string]struct {
+		change func(*KymaOptions)
+		fails  bool
+	}{
+		"Default":  {change: func(*KymaOptions) {}},
+		"Version":  {change: func(o *KymaOptions) { o.IstioVersion = "1.30" }, fails: true},
+		"Interval": {change: func(o *KymaOptions) { o.Interval = 0 }, fails: true},
+		"Images":   {change: func(o *KymaOptions) { o.getenv = func(string) string { return "latest" } }, fails: true},
+	}
+	for name, tc := range cases {
+		o := defaultKymaOptions()
+		tc.change(&o)
+		if err := o.validate(); (err != nil) != tc.fails {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
