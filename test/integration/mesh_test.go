@@ -228,6 +228,13 @@ func checkOurs(t *testing.T, version string) {
 			t.Errorf("CRD %s is owned by %v", name, crd.OwnerReferences)
 		}
 	}
+	if t.Failed() {
+		revisions := &v1alpha1.RevisionList{}
+		must(t, admin.List(t.Context(), revisions, client.MatchingLabels{v1alpha1.LabelPackage: gatewayclass.PackageCRDs}))
+		for i := range revisions.Items {
+			t.Logf("revision %s: %s", revisions.Items[i].Name, revisions.Items[i].Spec.Origin.Reason)
+		}
+	}
 }
 
 // installKinds makes the API server serve kinds with any content, which go at the end of

@@ -222,6 +222,25 @@ func TestReconciler_NumberTaken(t *testing.T) {
 	want(t, "the next number is taken when it is seen", "revisions", []string{"plane-1", "plane-2"}, f.revisions())
 }
 
+// A package that is made anew does not take the revisions of the one before for its own,
+// even if they have just the content that it wants; their numbers are not used again.
+func TestReconciler_MadeAnew(t *testing.T) {
+	f := newFixture(t)
+	f.class("a", ours)
+	f.rendered = []render.Package{rendering("plane", "1")}
+	f.mustPass()
+	old := &v1alpha1.Revision{}
+	if err := f.api.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, old); err != nil {
+		t.Fatal(err)
+	}
+	old.OwnerReferences[0].UID = "earlier"
+	if err := f.api.Update(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	f.mustPass()
+	want(t, "the content is made once more, for the new package", "revisions", []string{"plane-1", "plane-2"}, f.revisions())
+}
+
 func TestReconciler_ForeignPackage(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)

@@ -170,7 +170,19 @@ func (p *Publisher) line(ctx context.Context, pkg *v1alpha1.Package) (history.Li
 	if err := p.Client.List(ctx, list, client.MatchingLabels{v1alpha1.LabelPackage: pkg.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return history.Line{}, fmt.Errorf("listing the revisions of %s: %w", pkg.Name, err)
 	}
-	return history.Sort(pkg, list.Items), nil
+	own := make([]v1alpha1.Revision, 0, len(list.Items))
+	highest := int64(0)
+	for i := range list.Items {
+		// Those of a package of this name that is gone say nothing about what this one
+		// has, but take up numbers until the garbage collector has come by.
+		highest = max(highest, list.Items[i].Spec.Revision)
+		if controller := metav1.GetControllerOf(&list.Items[i]); controller == nil || controller.UID == pkg.UID {
+			own = append(own, list.Items[i])
+		}
+	}
+	line := history.Sort(pkg, own)
+	line.Highest = max(line.Highest, highest)
+	return line, nil
 }
 
 // isUnavailable says that a revision waits for a slice or Secret that is missing or

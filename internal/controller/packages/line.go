@@ -30,7 +30,11 @@ func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory)
 	}
 	all := make([]v1alpha1.Revision, 0, len(list.Items))
 	for i := range list.Items {
-		revision, err := w.claim(ctx, pkg, known.own.Newest(&list.Items[i]), known)
+		newest := known.own.Newest(&list.Items[i])
+		if isOfEarlier(pkg, newest) && !isLeaving(newest) {
+			continue // the garbage collector takes it away
+		}
+		revision, err := w.claim(ctx, pkg, newest, known)
 		if err != nil {
 			return history.Line{}, err
 		}
@@ -95,6 +99,13 @@ func (w *Worker) claim(ctx context.Context, pkg *v1alpha1.Package, revision *v1a
 		return nil, fmt.Errorf("claiming revision %s: %w", revision.Name, err)
 	}
 	return known.remember(revision, claimed), nil
+}
+
+// isOfEarlier says whether a revision belongs to a package of the same name that is gone.
+// It says nothing about what this one wants.
+func isOfEarlier(pkg *v1alpha1.Package, revision *v1alpha1.Revision) bool {
+	controller := metav1.GetControllerOf(revision)
+	return controller != nil && controller.Kind == "Package" && controller.Name == pkg.Name && controller.UID != pkg.UID
 }
 
 func isLeaving(object client.Object) bool { return !object.GetDeletionTimestamp().IsZero() }

@@ -47,6 +47,24 @@ func TestWorker_ClaimOfWhatIsForeign(t *testing.T) {
 	want(t, "nothing is rolled out", "objects", nil, l.objects())
 }
 
+// The revisions of a package of the same name that is gone go with it, at the garbage
+// collector's pace. Until then they are not this one's.
+func TestWorker_RevisionsOfAnEarlierPackage(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	old := l.written(3, phase(configMap("old", "1")))
+	old.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package", Name: "web", UID: "earlier", Controller: new(true)}}
+	l.create(old)
+	l.create(l.written(4, phase(configMap("a", "1"))))
+	if err := l.settle(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if owner := metav1.GetControllerOf(l.revision(3)); owner == nil || owner.UID != "earlier" {
+		t.Errorf("the earlier one's revision has become ours: %v", owner)
+	}
+	want(t, "what the earlier one had is not rolled out", "objects", []string{"ConfigMap/a=1"}, l.objects())
+	want(t, "what is ours is rolled out", "conditions", readyLine, l.conditions())
+}
+
 // A package that somebody has made by hand gets its finalizer before anything is
 // created for it.
 func TestWorker_FinalizerFirst(t *testing.T) {
