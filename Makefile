@@ -109,7 +109,7 @@ demo-down: build ## Stop what the demo has left running, and remove its data
 ##@ Check
 
 .PHONY: test
-test: ## Run the unit tests, and the integration tests against the local Kubernetes
+test: bin/helm ## Run the unit tests, and the integration tests against the local Kubernetes
 	$(GO) test -timeout 30m $$($(GO) list ./... | grep -v '/test/istiod$$')
 
 # The tests build the local Kubernetes when it is missing, but silently. In a fresh
