@@ -45,9 +45,10 @@ func (e *Engine) remove(ctx context.Context, in Teardown, phase string, object O
 		if version := e.judgeNoMatch(ctx, &result, p.kind); version != "" {
 			e.removeServed(ctx, in, object, &result, p.kind.GroupKind().WithVersion(version))
 		}
-	case apierrors.IsForbidden(err) && !in.Revision.hasPlaced(p.id):
-		// Who may not even read an object has not created it. What a crash may have left
-		// unrecorded carries our owner reference, and goes with the owner.
+	case apierrors.IsForbidden(err) && !in.Revision.hasPlaced(p.id) && !e.isSeenOwned(in.Owner, p):
+		// Who may not even read an object has not created it. Another revision may have,
+		// which the watch tells. What a crash may have left unrecorded carries our owner
+		// reference, and goes with the owner.
 		result.State, result.Message = RemovalForeign, "it was never put in place, and may not be read"
 	case err != nil:
 		result.Err = err
@@ -61,6 +62,17 @@ func (e *Engine) remove(ctx context.Context, in Teardown, phase string, object O
 func (r Revision) hasPlaced(id ObjectID) bool {
 	_, recorded := r.Records[id]
 	return recorded || r.Succeeded
+}
+
+// isSeenOwned says whether the watch has an object as the owner's, whichever revision
+// has put it in place.
+func (e *Engine) isSeenOwned(owner Owner, p *prepared) bool {
+	seen, err := e.config.Cache.Get(p.kind, keyOf(p.id))
+	if err != nil || seen == nil {
+		return false
+	}
+	controller := controllerOf(seen)
+	return controller != nil && controller.UID == owner.UID
 }
 
 // removeServed takes an object away by another version of its kind than that of
