@@ -31,7 +31,7 @@ func (a *app) approveCommand() *cobra.Command {
 	var o approveOptions
 	cmd := &cobra.Command{
 		Use:   "approve PACKAGE",
-		Short: "Let new content be rolled out that waits for approval or for a gate",
+		Short: "Let content be rolled out that waits for approval or a gate",
 		Long: `Let content be rolled out that is withheld. Without --digest and --revision it is
 that of the newest revision that waits. What it would do is shown first.
 

@@ -34,7 +34,7 @@ func (a *app) assertCommand() *cobra.Command {
 	var o assertOptions
 	cmd := &cobra.Command{
 		Use:   "assert PACKAGE [-f FILE]",
-		Short: "Check that a package is as it should be, for CI; with a JUnit report",
+		Short: "Check that a package is as it should be, for CI",
 		Long: `Check that a package is as it should be. Without -f and --for each phase, object
 and probe of the target has to be ready, and the revision rolled out.
 

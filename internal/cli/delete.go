@@ -50,7 +50,7 @@ func (a *app) deleteCommand() *cobra.Command {
 	var o deleteOptions
 	cmd := &cobra.Command{
 		Use:   "delete PACKAGE",
-		Short: "Delete a package and its objects; show first what goes and what stays",
+		Short: "Delete a package; show first what goes and what stays",
 		Long: `Delete a package. Its objects are torn down in reverse order of their phases, then
 its revisions go. Retained objects (CustomResourceDefinitions, namespaces, volumes
 and their claims, and what has the annotation helm.sh/resource-policy: keep) stay.

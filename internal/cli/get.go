@@ -35,7 +35,12 @@ func (a *app) getCommand() *cobra.Command {
 CURRENT is the newest revision that has succeeded, TARGET the one that rolls
 out. STATE is what the rollout does; PHASE and PROBES count what is complete of
 it. AVAILABLE tells whether the package serves. -o json and -o yaml write the
-Package objects: a List, or the object itself when one name is given.`,
+Package objects: a List, or the object itself when one name is given.
+
+Exit codes: 0; 2 usage; 6 one of the names is no package, or Strata is not
+installed; 7 no cluster answers.
+
+Rights: list packages.strata.run, to name some: get.`,
 		Example: `  strata get
   strata get istiod-openshift-gateway -o wide
   strata get -o json`,

@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/strata-run/strata/internal/cli/output"
@@ -92,12 +93,24 @@ func junitOf(r AssertReport) junitSuites {
 }
 
 // writeJUnit writes a report in JUnit's form.
-func writeJUnit(w io.Writer, r AssertReport) error {
-	text, err := xml.MarshalIndent(junitOf(r), "", "  ")
+func writeJUnit(w io.Writer, r AssertReport) error { return writeXML(w, junitOf(r)) }
+
+// writeXML writes a document of XML. Characters that a terminal may act on, or that are
+// not seen, are written by their numbers.
+func writeXML(w io.Writer, document any) error {
+	text, err := xml.MarshalIndent(document, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encoding the report: %w", err)
 	}
-	if _, err := fmt.Fprintf(w, "%s%s\n", xml.Header, text); err != nil {
+	var safe strings.Builder
+	for _, r := range string(text) {
+		if r == '\n' || output.Clean(string(r)) == string(r) {
+			safe.WriteRune(r)
+		} else {
+			fmt.Fprintf(&safe, "&#x%X;", r)
+		}
+	}
+	if _, err := fmt.Fprintf(w, "%s%s\n", xml.Header, safe.String()); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil

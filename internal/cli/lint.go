@@ -55,7 +55,7 @@ func (a *app) lintCommand() *cobra.Command {
 	var o lintOptions
 	cmd := &cobra.Command{
 		Use:   "lint",
-		Short: "Find what is wrong with manifests or a chart, before they are applied",
+		Short: "Find what is wrong with manifests or a chart",
 		Long: `Find what is wrong with manifests or a chart before they are applied: what stands
 there twice, lacks its namespace or is too large; probes that do not compile or
 select nothing. With --live also kinds that the cluster does not serve; with

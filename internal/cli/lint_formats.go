@@ -4,8 +4,6 @@
 package cli
 
 import (
-	"encoding/xml"
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -126,12 +124,5 @@ func writeLintJUnit(w io.Writer, report LintReport) error {
 		}
 		suite.Cases = append(suite.Cases, c)
 	}
-	data, err := xml.MarshalIndent(junitSuites{Suites: []junitSuite{suite}}, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encoding the report: %w", err)
-	}
-	if _, err := fmt.Fprintf(w, "%s%s\n", xml.Header, data); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
+	return writeXML(w, junitSuites{Suites: []junitSuite{suite}})
 }

@@ -28,7 +28,7 @@ func (a *app) renderCommand() *cobra.Command {
 	var o renderOptions
 	cmd := &cobra.Command{
 		Use:   "render NAME",
-		Short: "Show the revision that manifests or a chart make, without a cluster",
+		Short: "Show the revision that manifests or a chart make",
 		Long: `Show the revision that manifests or a chart make, without asking any cluster: its
 phases, its objects and its size. -o yaml and -o json write the Revision and the
 ObjectSlices that belong to it, as a List; -o name the objects.

@@ -83,7 +83,7 @@ func (a *app) statsCommand() *cobra.Command {
 	var o outputFlag
 	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "Count all packages by state; the slowest rollouts, pauses, size of history",
+		Short: "Count packages by state; slow rollouts, pauses, size of history",
 		Long: `Show all packages of the cluster at a glance: how many are in which state, which do
 not serve, have failed or are paused and why, the rollouts that took longest, and how
 much room the history takes.

@@ -41,7 +41,11 @@ Exit codes: 0 rolled out; 1 not rolled out (without --watch); 3 it cannot succee
 by waiting (a collision, an invalid revision, a deadline exceeded, missing rights,
 what a check before the first write has found); 4 the time
 was over; 5 a newer revision took the place of --revision; 6 there is no such
-package; 7 no cluster answers.`,
+package; 7 no cluster answers.
+
+Rights: get packages.strata.run; list revisions.strata.run, with --watch list and
+watch both; get objectslices.strata.run. As far as you may: list pods and
+replicasets.apps.`,
 		Example: `  strata status istiod-openshift-gateway
   strata status istiod-openshift-gateway -w --timeout 5m
 
@@ -63,7 +67,7 @@ package; 7 no cluster answers.`,
 	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "follow the rollout until it is done or cannot succeed")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --watch: how long to follow, 0 without limit")
-	cmd.Flags().Int64Var(&o.revision, "revision", 0, "with --watch: follow this revision, wait until it is made, and end with code 5 when a newer one replaces it; 0 follows whichever is the target")
+	a.addRevision(cmd, &o.revision, "with --watch: follow this revision, wait until it is made, and end with code 5 when a newer one replaces it; 0 follows whichever is the target")
 	cmd.Flags().DurationVar(&o.holdTimeout, "hold-timeout", 0, "with --watch: end when nothing has moved for this long, 0 never")
 	return cmd
 }

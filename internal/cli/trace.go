@@ -32,7 +32,7 @@ func (a *app) traceCommand() *cobra.Command {
 	var o traceOptions
 	cmd := &cobra.Command{
 		Use:   "trace KIND/NAME",
-		Short: "Show which revision and package an object comes from, and who set its fields",
+		Short: "Show where an object comes from, and who set its fields",
 		Long: `Show where an object comes from: the revisions that contain it, their package, and
 what that was made from. For an object that belongs to one of a package, such as a
 pod, the way up is shown. Then each field manager, with the fields that it has set.

@@ -68,7 +68,7 @@ func (a *app) versionCommand() *cobra.Command {
 	var clientOnly, remote bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Show the version of this command and, if one answers, of the cluster",
+		Short: "Show the version of this command, and of the cluster",
 		Long: `Show the version of this command and, if one answers, of the cluster. With --remote
 a cluster has to answer, and the managers that run there are shown, too.
 

@@ -32,7 +32,7 @@ func (a *app) waitCommand() *cobra.Command {
 	o := waitOptions{targets: []string{"rolledout"}}
 	cmd := &cobra.Command{
 		Use:   "wait PACKAGE",
-		Short: "Wait until a package is rolled out, available, gone, or else as asked",
+		Short: "Wait until a package is rolled out, available, or gone",
 		Long: `Wait until all that --for asks is so. It watches, and ends with the event that
 decides: also when the rollout cannot succeed by waiting, when a newer revision takes
 the place of --revision, and when the package goes. What happens meanwhile is told on

@@ -38,13 +38,21 @@ const steps = 6
 // write exactly that: what was to be created, updated or adopted, and deleted, and
 // nothing else. What the plan holds back must not be made without being forced.
 func TestPlan_IsWhatHappens(t *testing.T) {
+	planned := map[v1alpha1.PlannedAction]int{}
 	for _, seed := range seeds {
 		t.Run(fmt.Sprintf("Seed%d", seed), func(t *testing.T) {
 			w := newWalk(t, seed)
 			for step := range steps {
-				w.step(t, step)
+				for _, object := range w.step(t, step).Objects {
+					planned[object.Action]++
+				}
 			}
 		})
+	}
+	for _, action := range []v1alpha1.PlannedAction{v1alpha1.PlanCreate, v1alpha1.PlanUpdate, v1alpha1.PlanReplace, v1alpha1.PlanAdopt, v1alpha1.PlanDelete} {
+		if planned[action] == 0 {
+			t.Errorf("no walk has met %s: %v", action, planned)
+		}
 	}
 }
 
@@ -79,8 +87,9 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	return w
 }
 
-// pool are the objects that contents are made of.
-var pool = []string{"ConfigMap/a", "ConfigMap/b", "ConfigMap/c", "ConfigMap/d", "Secret/e", "Service/f", "ServiceAccount/g", "Role/h"}
+// pool are the objects that contents are made of. Frozen stands for a ConfigMap that
+// cannot be changed, and is to be replaced then.
+var pool = []string{"ConfigMap/a", "ConfigMap/b", "ConfigMap/c", "Frozen/d", "Secret/e", "Service/f", "ServiceAccount/g", "Role/h"}
 
 // change makes the next content: each object may come, change, or go, but not most of
 // them at once, which the preflight would take for a mistake.
@@ -111,6 +120,9 @@ func (w *walk) manifests(t *testing.T) string {
 			"name": name, "namespace": w.namespace, "annotations": map[string]any{"example.com/version": fmt.Sprint(version)},
 		}}
 		switch kind {
+		case "Frozen":
+			manifest["kind"], manifest["immutable"], manifest["data"] = "ConfigMap", true, map[string]any{"version": fmt.Sprint(version)}
+			manifest["metadata"].(map[string]any)["annotations"] = map[string]any{v1alpha1.AnnotationOnImmutableChange: "Replace"}
 		case "Secret":
 			manifest["stringData"] = map[string]any{"version": fmt.Sprint(version)}
 		case "Service":
@@ -145,8 +157,8 @@ func (w *walk) strata(t *testing.T, args ...string) (cli.Code, []byte) {
 	return code, out.Bytes()
 }
 
-// step plans the next content, applies it, and compares.
-func (w *walk) step(t *testing.T, number int) {
+// step plans the next content, applies it, and compares. It returns the plan.
+func (w *walk) step(t *testing.T, number int) cli.Plan {
 	t.Helper()
 	w.change()
 	var flags []string
@@ -178,6 +190,7 @@ func (w *walk) step(t *testing.T, number int) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("step %d: -planned, +audited:\n%s", number, diff)
 	}
+	return plan
 }
 
 // intrude makes an object that the content wants and the package has not got yet.
@@ -185,11 +198,14 @@ func (w *walk) intrude(t *testing.T) {
 	t.Helper()
 	w.foreign++
 	name := fmt.Sprintf("foreign-%d", w.foreign)
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
-	if err := admin.Create(t.Context(), object); err != nil {
+	if err := admin.Create(t.Context(), foreignConfigMap(w.namespace, name)); err != nil {
 		t.Fatal(err)
 	}
 	w.content["ConfigMap/"+name] = 1
+}
+
+func foreignConfigMap(namespace, name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
 // expected is what the audit log has to show for a plan.
@@ -204,6 +220,8 @@ func expected(plan cli.Plan) []string {
 			effects = append(effects, "write "+name)
 		case v1alpha1.PlanDelete:
 			effects = append(effects, "delete "+name)
+		case v1alpha1.PlanReplace:
+			effects = append(effects, "delete "+name, "create "+name)
 		default:
 			effects = append(effects, string(object.Action)+" "+name)
 		}
@@ -262,6 +280,8 @@ func (w *walk) effects(t *testing.T, mark string) []string {
 		case e.Verb == "delete" && e.Code == http.StatusOK:
 			effects = append(effects, "delete "+name)
 		case e.Verb == "get", e.Verb == "list", e.Verb == "watch", e.Code == http.StatusConflict:
+		case e.Verb == "patch" && e.Code == http.StatusUnprocessableEntity:
+			// That it cannot be changed is known when this was tried.
 		default:
 			effects = append(effects, fmt.Sprintf("%s %d %s", e.Verb, e.Code, name))
 		}
