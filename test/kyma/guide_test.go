@@ -106,7 +106,10 @@ func (s *story) run(line string) {
 	c.Dir, c.Env = s.dir, s.env
 	out, err := c.CombinedOutput()
 	if (err != nil) != fails {
-		s.t.Fatalf("%s\n%s%v", line, out, err)
+		look := exec.CommandContext(s.t.Context(), "bash", "-c", "kubectl get istios.operator.kyma-project.io -A -o yaml")
+		look.Env = s.env
+		found, _ := look.CombinedOutput()
+		s.t.Fatalf("%s\n%s%v\n%s", line, out, err, found)
 	}
 	s.t.Logf("%s\n%.2000s", line, out)
 }
