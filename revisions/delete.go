@@ -45,10 +45,7 @@ func (e *Engine) remove(ctx context.Context, in Teardown, phase string, object O
 		if version := e.judgeNoMatch(ctx, &result, p.kind); version != "" {
 			e.removeServed(ctx, in, object, &result, p.kind.GroupKind().WithVersion(version))
 		}
-	case apierrors.IsForbidden(err) && !in.Revision.hasPlaced(p.id) && !e.isSeenOwned(in.Owner, p):
-		// Who may not even read an object has not created it. Another revision may have,
-		// which the watch tells. What a crash may have left unrecorded carries our owner
-		// reference, and goes with the owner.
+	case apierrors.IsForbidden(err) && e.wasNeverPlaced(in, p):
 		result.State, result.Message = RemovalForeign, "it was never put in place, and may not be read"
 	case err != nil:
 		result.Err = err
@@ -58,21 +55,23 @@ func (e *Engine) remove(ctx context.Context, in Teardown, phase string, object O
 	return result
 }
 
-// hasPlaced says whether the revision may have put an object in place.
-func (r Revision) hasPlaced(id ObjectID) bool {
-	_, recorded := r.Records[id]
-	return recorded || r.Succeeded
-}
-
-// isSeenOwned says whether the watch has an object as the owner's, whichever revision
-// has put it in place.
-func (e *Engine) isSeenOwned(owner Owner, p *prepared) bool {
-	seen, err := e.config.Cache.Get(p.kind, keyOf(p.id))
-	if err != nil || seen == nil {
+// wasNeverPlaced says whether an object that may not be read was never created. Who may
+// not read it has hardly created it, but rights may have been lost since, and another
+// revision may have put it in place, which the watch tells. Where nothing is watched,
+// what was created nevertheless carries our owner reference, and goes with the owner.
+func (e *Engine) wasNeverPlaced(in Teardown, p *prepared) bool {
+	if _, recorded := in.Revision.Records[p.id]; recorded || in.Revision.Succeeded {
 		return false
 	}
+	seen, err := e.config.Cache.Get(p.kind, keyOf(p.id))
+	if err != nil {
+		return in.OwnerGoes
+	}
+	if seen == nil {
+		return true
+	}
 	controller := controllerOf(seen)
-	return controller != nil && controller.UID == owner.UID
+	return controller == nil || controller.UID != in.Owner.UID
 }
 
 // removeServed takes an object away by another version of its kind than that of

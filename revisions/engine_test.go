@@ -296,6 +296,29 @@ func TestEngine_ServingWithoutObjects(t *testing.T) {
 	}
 }
 
+// TestEngine_RemovesWhatMayNotBeRead without a watch, as after a restart: an object
+// without a record may be another revision's work.
+func TestEngine_RemovesWhatMayNotBeRead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason    string
+		ownerGoes bool
+		want      revisions.Removal
+	}{
+		"OwnerStays": {reason: "what may be there is not left to nobody", want: revisions.RemovalWaiting},
+		"OwnerGoes":  {reason: "the garbage collector takes what is there", ownerGoes: true, want: revisions.RemovalForeign},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newParts()
+			p.cluster.Fail(revisionstest.Fault{Verb: revisionstest.VerbGet, Code: 403})
+			in := revisions.Teardown{Owner: benchOwner, Revision: onePhase(1, configMap("a", "v1")), OwnerGoes: tc.ownerGoes}
+			result, err := p.engine(t).Teardown(t.Context(), in)
+			if len(result.Objects) != 1 || result.Objects[0].State != tc.want || (err == nil) != tc.ownerGoes {
+				t.Errorf("%s: got %+v, %v", tc.reason, result.Objects, err)
+			}
+		})
+	}
+}
+
 // TestEngine_Listener tells of every object, in the phase that it stands in.
 func TestEngine_Listener(t *testing.T) {
 	var lock sync.Mutex

@@ -18,6 +18,9 @@ type Teardown struct {
 	Revision Revision
 	// Keep are objects that other revisions still want.
 	Keep map[ObjectID]bool
+	// OwnerGoes says that the owner is being deleted, so that the garbage collector takes
+	// what carries its owner reference.
+	OwnerGoes bool
 	// Orphan leaves every object and takes our label and owner reference off it.
 	Orphan bool
 }

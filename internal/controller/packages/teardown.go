@@ -33,12 +33,13 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 		return w.failed(pkg, err)
 	}
 	var all revisions.TeardownResult
+	orphan := orphans(pkg)
 	for _, revision := range line.Standing() {
 		loaded, err := w.placed(ctx, revision, known)
 		var result revisions.TeardownResult
 		if err == nil {
 			result, err = identity.Engine.Teardown(ctx, revisions.Teardown{
-				Owner: ownerOf(pkg), Revision: loaded, Orphan: orphans(pkg),
+				Owner: ownerOf(pkg), Revision: loaded, Orphan: orphan, OwnerGoes: !orphan,
 			})
 		}
 		all.Objects = append(all.Objects, result.Objects...)
