@@ -6,8 +6,12 @@ package cli
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/strata-run/strata/internal/pods"
 )
 
 // mostEvents is how many events an explanation shows.
@@ -79,6 +83,7 @@ func (a *app) explanation(ctx context.Context, c *cluster, name string) (Explana
 		maps.DeleteFunc(scope.objects, func(identity, bool) bool { return true })
 	}
 	e.Events, e.Unread = c.readEvents(ctx, scope)
+	e.Events = slices.DeleteFunc(e.Events, func(event PackageEvent) bool { return isOfHealthyPod(event, e.Blocking) })
 	if more := len(e.Events) - mostEvents; more > 0 {
 		e.Events = e.Events[more:]
 	}
@@ -86,4 +91,13 @@ func (a *app) explanation(ctx context.Context, c *cluster, name string) (Explana
 		e.Events = []PackageEvent{}
 	}
 	return e, nil
+}
+
+// isOfHealthyPod says that an event tells of a pod that does not hold anything: of a
+// workload that hangs, others than the pods that do not run are of no interest.
+func isOfHealthyPod(event PackageEvent, blocking *TreeObject) bool {
+	if blocking == nil || len(blocking.Pods) == 0 || event.Kind != "Pod" || event.Type == corev1.EventTypeWarning {
+		return false
+	}
+	return !slices.ContainsFunc(blocking.Pods, func(pod pods.Trouble) bool { return pod.Name == event.Name })
 }

@@ -238,8 +238,11 @@ func nextCommands(v view, e Explanation, now time.Time) []NextCommand {
 // nextForBlocking are the commands that say more of the object that holds it.
 func nextForBlocking(e Explanation) []NextCommand {
 	b := e.Blocking
-	if b == nil || e.Package.State == v1alpha1.ReasonObjectCollisions || b.Kind == "" {
+	switch {
+	case b == nil || e.Package.State == v1alpha1.ReasonObjectCollisions || b.Kind == "":
 		return nil
+	case e.Package.State == v1alpha1.ReasonPaused && len(b.Pods) == 0:
+		return []NextCommand{{Command: "strata diff " + e.Package.Name + " --live", Why: "see what differs from the revision meanwhile"}}
 	}
 	if len(b.Pods) > 0 {
 		pod := b.Pods[0]
@@ -305,8 +308,8 @@ func writeExplanation(p *output.Printer, e Explanation, now time.Time) {
 		line("finding", output.Bad, text)
 	}
 	for _, i := range e.Interference {
-		line("rival", output.Busy, fmt.Sprintf("%s: %s has changed %s, %d times in a row, last %s ago", objectName(i.ObjectReference),
-			cmp.Or(i.Manager, "someone"), cmp.Or(strings.Join(i.Fields, ", "), "it"), i.Count, age(now, i.LastSeen)))
+		line("rival", output.Busy, fmt.Sprintf("%s: %s has changed %s, %s in a row, last %s ago", objectName(i.ObjectReference),
+			cmp.Or(i.Manager, "someone"), cmp.Or(strings.Join(i.Fields, ", "), "it"), countOf(int(i.Count), "time"), age(now, i.LastSeen)))
 	}
 	for _, f := range e.Flaps {
 		if e.Blocking == nil || identityOf(f.ObjectReference) != identityOf(e.Blocking.ObjectReference) {
@@ -324,7 +327,7 @@ func writeExplanation(p *output.Printer, e Explanation, now time.Time) {
 		line("deadline", output.Plain, text)
 	}
 	if e.NextTry != "" {
-		line("tried", output.Plain, e.NextTry)
+		line("next try", output.Plain, e.NextTry)
 	}
 	if len(e.Events) > 0 {
 		p.Line(output.Span{Text: "  last events", Style: output.Faint})

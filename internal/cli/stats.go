@@ -234,6 +234,9 @@ func writeStats(p *output.Printer, s Stats) {
 		line("", output.Plain, fmt.Sprintf("%4d  %s", s.Lifecycles[state], state))
 	}
 	for _, r := range s.Slowest {
+		if r.Seconds == 0 {
+			continue
+		}
 		text := fmt.Sprintf("%s  %s revision %d", duration.HumanDuration(time.Duration(r.Seconds)*time.Second), r.Package, r.Revision)
 		if r.UnderWay {
 			text += ", under way"

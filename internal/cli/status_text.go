@@ -46,8 +46,12 @@ func writeStatus(p *output.Printer, s Status, now time.Time) {
 		}
 	}
 	if h := s.Serving; h != nil {
-		p.Wrapped("  ", output.Plain, fmt.Sprintf("revision %d is still active: %d of its %d objects handed over to revision %d, %d remaining",
-			h.Revision, h.HandedOver, h.Objects, s.Package.TargetRevision, h.Objects-h.HandedOver))
+		text := fmt.Sprintf("revision %d is still active: %d of its %d objects handed over to revision %d, %d remaining",
+			h.Revision, h.HandedOver, h.Objects, s.Package.TargetRevision, h.Objects-h.HandedOver)
+		if h.HandedOver == h.Objects {
+			text = fmt.Sprintf("revision %d is still active, until revision %d has succeeded; all of its objects are handed over", h.Revision, s.Package.TargetRevision)
+		}
+		p.Wrapped("  ", output.Plain, text)
 	}
 	if s.RollbackRefused != "" {
 		p.Wrapped("  ", output.Bad, "the rollback was refused: "+s.RollbackRefused)
