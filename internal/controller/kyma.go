@@ -16,11 +16,13 @@ import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/controller/restarts"
 	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/metrics"
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/render/kyma"
+	"github.com/strata-run/strata/internal/restart"
 	"github.com/strata-run/strata/internal/status"
 )
 
@@ -41,6 +43,8 @@ type kymaFacts struct {
 	// Filters are EnvoyFilters of users that configure the ingress gateway.
 	Filters    []string
 	FiltersErr error
+	// Restarts are those of workloads with an outdated proxy.
+	Restarts restart.State
 	// Again is when to look again.
 	Again time.Duration
 }
@@ -70,7 +74,7 @@ func kymaFront(settings kyma.Settings, observer *kymaObserver) front.Front[*v1al
 		Again:  func(facts kymaFacts) time.Duration { return facts.Again },
 		Watches: []front.Watch{
 			{Object: front.Definition(), Changed: named(definitionVPA)},
-			{Object: metadataOf(kymaFilterKind)},
+			{Object: metadataOf(kymaFilterKind), Changed: within(kyma.IstioNamespace)},
 		},
 		Signal: observer.signal,
 	}
@@ -86,6 +90,14 @@ func setupKyma(mgr manager.Manager, kinds *front.Kinds, publisher *front.Publish
 	if err != nil {
 		return err
 	}
+	restarter, err := restarts.Setup(mgr, restarts.Config{
+		Kinds: kinds, Recorder: mgr.GetEventRecorder(reportingController), Meter: meter, Changed: observer.changed,
+		Settings: restarts.Settings{Limit: o.Kyma.RestartLimit, Deadline: o.Kyma.RestartDeadline, Interval: o.Kyma.Interval},
+	})
+	if err != nil {
+		return err
+	}
+	observer.restarts = restarter.State
 	return front.Setup(mgr, kinds, &v1alpha2.Istio{}, reconciler(mgr, publisher, timed(meter, kymaFront(settings, observer))))
 }
 
@@ -152,7 +164,14 @@ func setKymaStatus(settings kyma.Settings, istio *v1alpha2.Istio, state kymaStat
 		Packages: state.Packages, Departing: state.Departing, Blocked: state.Blocked,
 		Err: state.Err, Unrendered: unrendered,
 		Filters: state.Facts.Filters, FiltersErr: state.Facts.FiltersErr, Now: state.Now,
+		Restarts: kymaRestarts(state.Facts.Restarts),
 	})
+}
+
+func kymaRestarts(s restart.State) status.KymaRestarts {
+	return status.KymaRestarts{
+		Known: s.Known, Pending: s.Pending, Failed: s.Failed, Manual: s.Manual, GatewayErr: s.GatewayErr, Problem: s.Problem,
+	}
 }
 
 func kymaEvents(before, after *v1alpha2.Istio) []front.Event {

@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -35,6 +36,7 @@ import (
 	"github.com/strata-run/strata/internal/controller/pins"
 	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/render/kyma"
+	"github.com/strata-run/strata/internal/restart"
 )
 
 const (
@@ -63,11 +65,12 @@ type kymaObserver struct {
 	live     client.Reader
 	writer   client.Writer
 	now      func() time.Time
-	mapper   meta.RESTMapper
 	pins     *pins.Reader
 	served   func(kind runtimeKind) bool
 	recorder toolsevents.EventRecorder
 	interval time.Duration
+	// restarts is what restarts of workloads have come to.
+	restarts func() restart.State
 	// signal tells of changes of what is watched.
 	signal chan event.GenericEvent
 
@@ -129,6 +132,7 @@ func (k *kymaObserver) Observe(ctx context.Context, group front.Group[*v1alpha2.
 	}
 	k.pins.End()
 	facts.Filters, facts.FiltersErr = k.userFilters(ctx)
+	facts.Restarts = k.restarts()
 	return facts, nil
 }
 
@@ -403,6 +407,11 @@ func listOf(kind runtimeKind) runtimeKind {
 // metadataOf is an object of a kind of which the metadata are read.
 func metadataOf(kind runtimeKind) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{TypeMeta: typeOf(kind)}
+}
+
+// within lets through news of the objects of a namespace.
+func within(namespace string) predicate.Predicate {
+	return predicate.And(predicate.ResourceVersionChangedPredicate{}, predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == namespace }))
 }
 
 // isThere says whether a read has found something.

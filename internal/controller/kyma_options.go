@@ -5,6 +5,7 @@ package controller
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -25,18 +26,25 @@ type KymaOptions struct {
 	// Interval is how often a mesh is looked at without any news.
 	Interval time.Duration
 
+	// RestartLimit is how many workloads may roll out at a time when their proxies are
+	// outdated, and RestartDeadline how long one may take until restarts stop.
+	RestartLimit    int
+	RestartDeadline time.Duration
+
 	// getenv reads the environment; nil stands for an empty one.
 	getenv func(name string) string
 }
 
 func defaultKymaOptions() KymaOptions {
-	return KymaOptions{IstioVersion: istio.Newest().Minor(), Interval: 10 * time.Hour}
+	return KymaOptions{IstioVersion: istio.Newest().Minor(), Interval: 10 * time.Hour, RestartLimit: 5, RestartDeadline: 15 * time.Minute}
 }
 
 func (o *KymaOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.IstioVersion, "kyma-istio-version", o.IstioVersion, "Istio version for the Istio resource of Kyma")
 	fs.BoolVar(&o.Experimental, "kyma-experimental", o.Experimental, "let the Istio resource of Kyma set spec.experimental")
 	fs.DurationVar(&o.Interval, "kyma-reconciliation-interval", o.Interval, "how often the mesh of Kyma is looked at without any news")
+	fs.IntVar(&o.RestartLimit, "kyma-restart-limit", o.RestartLimit, "how many workloads with an outdated proxy are restarted at a time")
+	fs.DurationVar(&o.RestartDeadline, "kyma-restart-deadline", o.RestartDeadline, "how long a restarted workload may take to come up until no other is restarted")
 }
 
 // settings are what rendering needs of the options and the environment.
@@ -61,18 +69,21 @@ func (o KymaOptions) validate() error {
 	if o.Interval < time.Second {
 		return fmt.Errorf("--kyma-reconciliation-interval is %s: it must be a second or longer", o.Interval)
 	}
+	if o.RestartLimit < 1 {
+		return fmt.Errorf("--kyma-restart-limit is %d: it must be 1 or more", o.RestartLimit)
+	}
+	if o.RestartDeadline < time.Second {
+		return fmt.Errorf("--kyma-restart-deadline is %s: it must be a second or longer", o.RestartDeadline)
+	}
 	_, err := o.settings()
 	return err
 }
 
 // knownVersions are those of Istio in the binary.
 func knownVersions() string {
-	text := ""
-	for i, r := range istio.Releases() {
-		if i > 0 {
-			text += ", "
-		}
-		text += r.Minor()
+	var all []string
+	for _, r := range istio.Releases() {
+		all = append(all, r.Minor())
 	}
-	return text
+	return strings.Join(all, ", ")
 }

@@ -56,7 +56,8 @@ package controller
 //
 // Istio resources of Kyma stand in kyma-system. What a mesh depends on, such as nodes, and
 // custom resources of Istio that keep it from being deleted, are read with the rights of the
-// role below.
+// role below. So are, for restarts of workloads with an outdated proxy, pods, ReplicaSets,
+// workloads and the metadata of namespaces; workloads are patched.
 //
 // +kubebuilder:rbac:groups=operator.kyma-project.io,resources=istios,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=operator.kyma-project.io,resources=istios/status,verbs=patch

@@ -111,6 +111,15 @@ var (
 		Name: "strata_cache_staleness_waits_total", Type: counter,
 		Help: "How often the cache did not have our own last write to a managed object yet, so that the answer to that write was used instead.",
 	}
+	workloadRestarts = Description{
+		Name: "strata_workload_restarts_total", Type: counter, Labels: []string{"cause"},
+		Help: "Restarts of workloads whose proxies were outdated. One with several causes counts for each.",
+	}
+	outdatedWorkloads = Description{
+		Name: "strata_outdated_workloads", Type: gauge, Labels: []string{"state"},
+		Help: "Workloads whose proxies are outdated: pending, still to be restarted or under way; failed, of these those that do not come up; " +
+			"manual, to be restarted by a person, as the status of the mesh lists them.",
+	}
 	buildInfo = Description{
 		Name: "strata_build_info", Type: gauge, Labels: []string{"version", "commit", "go_version"},
 		Help: "Always 1. Which build the manager is.",
@@ -123,7 +132,7 @@ func Catalog() []Description {
 		packageInfo, packageCondition, packageTransition, packagePaused, packageDeletion,
 		revisionCondition, revisionTransition, rolloutDuration, phaseDuration,
 		probeFailures, objectApply, objectConflicts, collisions, driftCorrections,
-		teardownPending, retainedObjects, historyBytes, renderDuration, stalenessWaits, buildInfo,
+		teardownPending, retainedObjects, historyBytes, renderDuration, stalenessWaits, workloadRestarts, outdatedWorkloads, buildInfo,
 	}
 }
 
@@ -133,6 +142,10 @@ func (d Description) desc() *prometheus.Desc {
 
 func (d Description) counter() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.Name, Help: d.Help}, d.Labels)
+}
+
+func (d Description) gauge() *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: d.Name, Help: d.Help}, d.Labels)
 }
 
 func (d Description) histogram() *prometheus.HistogramVec {

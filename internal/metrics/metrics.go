@@ -20,6 +20,8 @@ type Metrics struct {
 
 	rollouts, phases, renders                                      *prometheus.HistogramVec
 	failures, applies, conflicts, collisions, repaired, staleReads *prometheus.CounterVec
+	restarted                                                      *prometheus.CounterVec
+	outdated                                                       *prometheus.GaugeVec
 	kinds, managers, phaseNames                                    bounded
 
 	lock sync.Mutex
@@ -44,6 +46,7 @@ func New() *Metrics {
 		rollouts: rolloutDuration.histogram(), phases: phaseDuration.histogram(), renders: renderDuration.histogram(),
 		failures: probeFailures.counter(), applies: objectApply.counter(), conflicts: objectConflicts.counter(),
 		collisions: collisions.counter(), repaired: driftCorrections.counter(), staleReads: stalenessWaits.counter(),
+		restarted: workloadRestarts.counter(), outdated: outdatedWorkloads.gauge(),
 		held: map[string]Held{}, sizes: map[types.UID]size{},
 	}
 	m.staleReads.WithLabelValues() // it has one series, which begins at 0
@@ -52,7 +55,7 @@ func New() *Metrics {
 
 func (m *Metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.rollouts, m.phases, m.renders, m.failures, m.applies, m.conflicts, m.collisions, m.repaired, m.staleReads, &state{m},
+		m.rollouts, m.phases, m.renders, m.failures, m.applies, m.conflicts, m.collisions, m.repaired, m.staleReads, m.restarted, m.outdated, &state{m},
 	}
 }
 

@@ -159,7 +159,7 @@ func (b *Board) Settle(w Workload, d Decision) (news bool) {
 	case AskPerson:
 		r.phase, r.ours = byHand, false
 	}
-	return was.phase != r.phase || was.reason != r.reason && r.phase != active
+	return was.phase != r.phase || d.Action == Restart || r.phase == byHand && was.reason != r.reason
 }
 
 // Idle says that nothing rolls out, and nothing waits for its turn.
@@ -217,5 +217,6 @@ func (b *Board) State() State {
 		s.InProgress = append(s.InProgress, w.String())
 	}
 	s.Failed, s.Manual = told(failing, 0), told(manual, b.unlisted)
+	s.FailedCount, s.ManualCount = len(failing), len(manual)+b.unlisted
 	return s
 }

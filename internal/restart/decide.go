@@ -83,7 +83,7 @@ func Decide(e Entry, live Live, ours bool, now time.Time, deadline time.Duration
 		return Decision{Restart, causesText(fresh)}
 	case ours:
 		return Decision{Settled, "its pods are replaced"}
-	case e.Newest.After(live.Record.At):
+	case !e.Newest.Before(live.Record.At):
 		return Decision{AskPerson, fmt.Sprintf("its pods are still outdated after a restart (%s): look what its pod template sets, or exclude it with the annotation %s",
 			causesText(slices.Sorted(maps.Keys(e.Causes))), AnnotationExclude)}
 	}
@@ -97,7 +97,7 @@ func underway(live Live, now time.Time, deadline time.Duration) Decision {
 	case r.Failed != "":
 		return Decision{Fail, fmt.Sprintf("%s (%s)", r.Failed, r.Progress)}
 	case now.Sub(live.Record.At) > deadline:
-		return Decision{Fail, fmt.Sprintf("it was restarted %s ago (%s)", now.Sub(live.Record.At).Round(time.Second), r.Progress)}
+		return Decision{Fail, fmt.Sprintf("it was restarted at %s (%s)", live.Record.At.UTC().Format(time.RFC3339), r.Progress)}
 	}
 	return Decision{Watch, r.Progress}
 }

@@ -96,6 +96,8 @@ type State struct {
 	// until they do. Manual are those that only a person can restart. Both say why, are
 	// sorted, and bounded: the last entry may count the rest.
 	Failed, Manual []string
+	// FailedCount and ManualCount say how many there are.
+	FailedCount, ManualCount int
 	// Excluded counts workloads that are excluded.
 	Excluded int
 	// GatewayErr is why the ingress gateway cannot be restarted.

@@ -58,6 +58,8 @@ type KymaRestarts struct {
 	Failed, Manual []string
 	// GatewayErr is why the ingress gateway cannot be restarted.
 	GatewayErr error
+	// Problem is why nothing is restarted, such as a setting that cannot be read.
+	Problem error
 }
 
 // verdict is a state, and what the condition Ready says of it.
@@ -221,6 +223,8 @@ func kymaRunning(s KymaState) verdict {
 		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonIngressGatewayRestartFailed, "the ingress gateway cannot be restarted: " + r.GatewayErr.Error()}
 	case len(s.Filters) > 0:
 		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, kymaFilters(s).Message}
+	case r.Problem != nil:
+		ready.state, ready.message = v1alpha2.StateWarning, ready.message+"; no workload is restarted: "+r.Problem.Error()
 	case len(r.Failed)+len(r.Manual) > 0:
 		c, _ := kymaRestarts(r)
 		ready.state, ready.message = v1alpha2.StateWarning, ready.message+"; "+c.Message

@@ -1,0 +1,235 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restarts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	toolsevents "k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/strata-run/strata/internal/controller/loop"
+	"github.com/strata-run/strata/internal/restart"
+)
+
+const (
+	// fieldOwner is the field manager of what is written here.
+	fieldOwner = client.FieldOwner("strata-restarts")
+
+	// leftoverInterval is the longest time between surveys while something is left that a
+	// person has to see to.
+	leftoverInterval = time.Hour
+	// conflictDelay is how long a workload waits that has changed since it was read.
+	conflictDelay = 200 * time.Millisecond
+	// countInterval is how often a change of nothing but counts is told.
+	countInterval = 10 * time.Second
+)
+
+// Meter takes in what is done.
+type Meter interface {
+	// Restarted takes in a restart for a cause. Several causes are told one by one.
+	Restarted(cause string)
+	// Restarts takes in how many workloads are to be restarted, do not come up, and need a
+	// person.
+	Restarts(pending, failed, manual int)
+}
+
+// Settings are those of the controller.
+type Settings struct {
+	// Limit is how many workloads may roll out at a time.
+	Limit int
+	// Deadline is how long the rollout of a restart may take until it counts as failed.
+	Deadline time.Duration
+	// Interval is the time between surveys without any news.
+	Interval time.Duration
+}
+
+// Controller restarts workloads. It does one thing at a time.
+type Controller struct {
+	// Cache reads Istio resources and Packages.
+	Cache client.Reader
+	// Live reads everything else from the API server.
+	Live client.Reader
+	// Writer writes to workloads, and the ledger to the Istio resource.
+	Writer   client.Writer
+	Recorder toolsevents.EventRecorder
+	Meter    Meter
+	Settings Settings
+	// Served says whether there can be Istio resources.
+	Served func() bool
+	// Changed is called when State has changed.
+	Changed func()
+	// Now is the clock.
+	Now func() time.Time
+	// WatchNamespaces begins to look for namespaces that are labelled; it is called once
+	// there is a mesh. Nil for none.
+	WatchNamespaces func() error
+
+	queue workqueue.TypedInterface[restart.Workload]
+	board restart.Board
+	known known
+	// relabelled says that a namespace was labelled.
+	relabelled atomic.Bool
+	watching   bool
+
+	// hold says that the mesh is being rolled out: nothing is restarted for it meanwhile.
+	hold   bool
+	window restart.Window
+	// surveyed is what the last survey was made for, empty when there was none, and at when.
+	// dirty says that something was restarted since.
+	surveyed   string
+	surveyedAt time.Time
+	dirty      bool
+	problem    error
+	gatewayErr error
+
+	state  atomic.Pointer[restart.State]
+	toldAt time.Time
+}
+
+// State is what restarts have come to. It may be called by anyone, and never blocks.
+func (c *Controller) State() restart.State {
+	if s := c.state.Load(); s != nil {
+		return *s
+	}
+	return restart.State{}
+}
+
+// Reconcile looks after one workload, or with an empty key at the mesh.
+func (c *Controller) Reconcile(ctx context.Context, w restart.Workload) (reconcile.Result, error) {
+	var after time.Duration
+	var err error
+	if w == (restart.Workload{}) {
+		after, err = c.look(ctx)
+	} else {
+		after, err = c.tend(ctx, w)
+	}
+	c.publish(ctx)
+	if err != nil && loop.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+	}
+	return reconcile.Result{RequeueAfter: after}, err
+}
+
+// look finds out whether the mesh has changed, and what there is to do.
+func (c *Controller) look(ctx context.Context) (time.Duration, error) {
+	m, err := c.observe(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if m.istio == nil {
+		c.board.Reset()
+		c.surveyed, c.hold, c.problem, c.gatewayErr = "", false, nil, nil
+		return 0, nil
+	}
+	c.window, c.problem = restart.ParseWindow(m.istio.Annotations[restart.AnnotationWindow])
+	if c.hold = !m.rolledOut; c.hold {
+		return 0, nil
+	}
+	if err := c.watchNamespaces(); err != nil {
+		return 0, err
+	}
+	if key := m.key(); c.relabelled.Swap(false) || c.due(key) {
+		plan, err := c.survey(ctx, m)
+		if err != nil {
+			c.relabelled.Store(true) // nothing was found out
+			return 0, err
+		}
+		c.board.Limit = max(c.Settings.Limit, 1)
+		c.board.Take(plan)
+		c.surveyed, c.surveyedAt, c.dirty = key, c.Now(), false
+	}
+	return c.fill(), nil
+}
+
+// watchNamespaces begins to watch namespaces: a cluster without a mesh does not pay for it.
+func (c *Controller) watchNamespaces() error {
+	if c.watching || c.WatchNamespaces == nil {
+		return nil
+	}
+	if err := c.WatchNamespaces(); err != nil {
+		return fmt.Errorf("watching namespaces: %w", err)
+	}
+	c.watching = true
+	return nil
+}
+
+// due says whether it is time for a survey: the mesh has changed, all is done and to be
+// looked over, or the interval is over.
+func (c *Controller) due(key string) bool {
+	if key != c.surveyed {
+		return true
+	}
+	return c.board.Idle() && (c.dirty || c.Now().Sub(c.surveyedAt) >= c.interval())
+}
+
+func (c *Controller) interval() time.Duration {
+	if c.board.Leftover() {
+		return min(c.Settings.Interval, leftoverInterval)
+	}
+	return c.Settings.Interval
+}
+
+// fill lets as many workloads be looked at as may roll out, and says when to look again.
+func (c *Controller) fill() time.Duration {
+	if c.hold || c.problem != nil {
+		return 0 // news of the Istio resource bring us back
+	}
+	if opens := c.window.Opens(c.Now()); opens > 0 {
+		return opens
+	}
+	for _, w := range c.board.Next() {
+		c.queue.Add(w)
+	}
+	if !c.board.Idle() {
+		return 0 // the workloads bring us back
+	}
+	if c.dirty {
+		c.queue.Add(restart.Workload{}) // to look it all over
+	}
+	return max(time.Second, c.interval()-c.Now().Sub(c.surveyedAt))
+}
+
+// publish puts what restarts have come to where others read it. Changes of counts alone are
+// told from time to time: each costs a write of a status.
+func (c *Controller) publish(ctx context.Context) {
+	next := c.board.State()
+	next.Known = c.surveyed != "" && !c.hold
+	next.GatewayErr, next.Problem = c.gatewayErr, c.problem
+	c.Meter.Restarts(next.Pending, next.FailedCount, next.ManualCount)
+	was := c.State()
+	if same(was, next) {
+		return
+	}
+	counted := was
+	counted.Pending, counted.InProgress = next.Pending, next.InProgress
+	if same(counted, next) && (was.Pending == 0) == (next.Pending == 0) && c.Now().Sub(c.toldAt) < countInterval {
+		return
+	}
+	c.toldAt = c.Now()
+	c.state.Store(&next)
+	log.FromContext(ctx).V(1).Info("Restarts have changed", "pending", next.Pending, "failed", next.Failed, "manual", next.Manual)
+	c.Changed()
+}
+
+// same says whether two states tell the same.
+func same(a, b restart.State) bool {
+	text := func(err error) string {
+		if err == nil {
+			return ""
+		}
+		return err.Error()
+	}
+	return a.Known == b.Known && a.Pending == b.Pending && a.Excluded == b.Excluded &&
+		a.FailedCount == b.FailedCount && a.ManualCount == b.ManualCount &&
+		slices.Equal(a.InProgress, b.InProgress) && slices.Equal(a.Failed, b.Failed) && slices.Equal(a.Manual, b.Manual) &&
+		text(a.GatewayErr) == text(b.GatewayErr) && text(a.Problem) == text(b.Problem)
+}

@@ -1,0 +1,213 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restarts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/render/kyma"
+	"github.com/strata-run/strata/internal/restart"
+)
+
+// annotationLedger on an Istio resource is since when which setting of its mesh is what it is.
+const annotationLedger = "strata.run/restart-causes"
+
+// proxyProtocol is an EnvoyFilter of ours that only the ingress gateway takes in.
+const proxyProtocol = "proxy-protocol"
+
+var filterKind = schema.GroupVersionKind{Group: "networking.istio.io", Version: "v1alpha3", Kind: "EnvoyFilter"}
+
+// mesh is what pods are compared with.
+type mesh struct {
+	istio *v1alpha2.Istio
+	// rolledOut says that what the resource asks for is what runs. Without it the rest is
+	// not known.
+	rolledOut bool
+	target    restart.Target
+	ledger    restart.Ledger
+}
+
+// key tells meshes apart that pods may be outdated in.
+func (m *mesh) key() string {
+	return fmt.Sprint(m.istio.UID, m.ledger, m.target.Updated, m.target.GatewayUpdated)
+}
+
+// known is what was read of the cluster, and holds until something tells that it has changed.
+type known struct {
+	// target is the one of a revision of a package.
+	target   restart.Target
+	pkg      types.UID
+	revision int64
+	// ledger is the one of the resource with that UID, as written last: the cache may not
+	// have it yet.
+	ledger restart.Ledger
+	of     types.UID
+}
+
+// observe reads what the mesh wants; without one there is no resource in it. The ledger is
+// written before anything is done by it.
+func (c *Controller) observe(ctx context.Context) (*mesh, error) {
+	m := &mesh{}
+	if !c.Served() {
+		return m, nil
+	}
+	list := &v1alpha2.IstioList{}
+	if err := c.Cache.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("listing Istio resources: %w", err)
+	}
+	all := make([]*v1alpha2.Istio, 0, len(list.Items))
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	if m.istio = kyma.Oldest(all); m.istio == nil {
+		return m, nil
+	}
+	applied, err := kyma.ParseLastApplied(m.istio.Annotations)
+	if err != nil {
+		return m, reconcile.TerminalError(fmt.Errorf("finding out what was rolled out for Istio %s/%s: %w", m.istio.Namespace, m.istio.Name, err))
+	}
+	pkg, rolledOut, err := c.rolledOut(ctx, m.istio, applied)
+	if err != nil {
+		return m, err
+	}
+	m.rolledOut = rolledOut
+	if m.ledger, err = c.baseline(ctx, m, applied, pkg); err != nil || !rolledOut {
+		return m, err
+	}
+	if m.target, err = c.target(ctx, pkg); err != nil {
+		return m, err
+	}
+	m.target.Spec = applied.IstioSpec
+	m.ledger, err = c.advance(ctx, m.istio, m.ledger, &m.target)
+	return m, err
+}
+
+// rolledOut says whether what the resource asks for is what runs.
+func (c *Controller) rolledOut(ctx context.Context, istio *v1alpha2.Istio, applied kyma.LastApplied) (*v1alpha1.Package, bool, error) {
+	pkg := &v1alpha1.Package{}
+	err := c.Cache.Get(ctx, types.NamespacedName{Name: kyma.PackageIstio}, pkg)
+	if apierrors.IsNotFound(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("reading Package %s: %w", kyma.PackageIstio, err)
+	}
+	wanted := kyma.LastApplied{IstioSpec: istio.Spec, IstioTag: applied.IstioTag}
+	s := &pkg.Status
+	return pkg, applied.IstioTag != "" && applied.String() == wanted.String() && pkg.DeletionTimestamp.IsZero() &&
+		s.CurrentRevision > 0 && s.CurrentRevision == s.TargetRevision && meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady), nil
+}
+
+// baseline is the ledger so far. The first one is of what was rolled out before: also of
+// what another operator has, as long as nothing else was. A resource that takes the place of
+// another one goes on where that has ended.
+func (c *Controller) baseline(ctx context.Context, m *mesh, applied kyma.LastApplied, pkg *v1alpha1.Package) (restart.Ledger, error) {
+	if c.known.of == m.istio.UID {
+		return c.known.ledger, nil
+	}
+	text := m.istio.Annotations[annotationLedger]
+	if ledger, err := restart.ParseLedger(text); err == nil && text != "" {
+		c.known.ledger, c.known.of = ledger, m.istio.UID
+		return ledger, nil
+	}
+	if c.known.of != "" && pkg != nil && c.known.pkg == pkg.UID {
+		return c.known.ledger, c.write(ctx, m.istio, c.known.ledger)
+	}
+	none := kyma.LastApplied{IstioTag: applied.IstioTag}
+	if !m.rolledOut && applied.String() == none.String() {
+		return restart.Ledger{}, nil // nothing is known yet
+	}
+	ledger := restart.Baseline(applied.IstioSpec)
+	return ledger, c.write(ctx, m.istio, ledger)
+}
+
+// advance takes the target into the ledger.
+func (c *Controller) advance(ctx context.Context, istio *v1alpha2.Istio, ledger restart.Ledger, t *restart.Target) (restart.Ledger, error) {
+	next := ledger.Next(t, c.Now())
+	if next.String() == ledger.String() {
+		return ledger, nil
+	}
+	return next, c.write(ctx, istio, next)
+}
+
+// write keeps the ledger on the resource.
+func (c *Controller) write(ctx context.Context, istio *v1alpha2.Istio, ledger restart.Ledger) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": istio.UID, "annotations": map[string]string{annotationLedger: ledger.String()}}})
+	if err != nil {
+		return fmt.Errorf("encoding since when the mesh is as it is: %w", err)
+	}
+	changed := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: istio.Namespace, Name: istio.Name}}
+	changed.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("Istio"))
+	if err := c.Writer.Patch(ctx, changed, client.RawPatch(types.MergePatchType, patch), fieldOwner); err != nil {
+		return fmt.Errorf("noting on Istio %s/%s since when its mesh is as it is: %w", istio.Namespace, istio.Name, err)
+	}
+	c.known.ledger, c.known.of = ledger, istio.UID
+	return nil
+}
+
+// target is what a revision wants of pods. It is read once for each.
+func (c *Controller) target(ctx context.Context, pkg *v1alpha1.Package) (restart.Target, error) {
+	if c.known.pkg == pkg.UID && c.known.revision == pkg.Status.CurrentRevision {
+		return c.known.target, nil
+	}
+	input := &corev1.ConfigMap{}
+	if err := c.Live.Get(ctx, types.NamespacedName{Namespace: kyma.IstioNamespace, Name: kyma.InputConfigMap}, input); err != nil {
+		return restart.Target{}, fmt.Errorf("reading the merged input of the mesh, ConfigMap %s/%s: %w", kyma.IstioNamespace, kyma.InputConfigMap, err)
+	}
+	operator := map[string]any{}
+	if err := yaml.Unmarshal([]byte(input.Data[kyma.InputKey]), &operator); err != nil {
+		return restart.Target{}, fmt.Errorf("reading the merged input of the mesh, ConfigMap %s/%s: %w", kyma.IstioNamespace, kyma.InputConfigMap, err)
+	}
+	t, err := restart.TargetOf(operator)
+	if err != nil {
+		return t, err
+	}
+	if t.Updated, t.GatewayUpdated, err = c.updated(ctx); err != nil {
+		return t, err
+	}
+	c.known.target, c.known.pkg, c.known.revision = t, pkg.UID, pkg.Status.CurrentRevision
+	return t, nil
+}
+
+// updated is when EnvoyFilters of ours have changed last, as they tell by annotation.
+func (c *Controller) updated(ctx context.Context) (all, gateway time.Time, err error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(filterKind.GroupVersion().WithKind(filterKind.Kind + "List"))
+	err = c.Live.List(ctx, list, client.InNamespace(kyma.IstioNamespace), client.MatchingLabels{v1alpha2.LabelModule: v1alpha2.ModuleName})
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return all, gateway, nil
+	}
+	if err != nil {
+		return all, gateway, fmt.Errorf("listing EnvoyFilters: %w", err)
+	}
+	for i := range list.Items {
+		at, err := time.Parse(time.RFC3339, list.Items[i].Annotations[v1alpha2.AnnotationUpdatedAt])
+		if err != nil {
+			continue // it does not ask for restarts
+		}
+		last := &all
+		if list.Items[i].Name == proxyProtocol {
+			last = &gateway
+		}
+		if at.After(*last) {
+			*last = at
+		}
+	}
+	return all, gateway, nil
+}

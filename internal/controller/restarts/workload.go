@@ -1,0 +1,167 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restarts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/strata-run/strata/internal/events"
+	"github.com/strata-run/strata/internal/restart"
+)
+
+const (
+	// A rollout is looked at soon at first, and then less and less often.
+	firstPoll, longestPoll = time.Second, 15 * time.Second
+	// failedPoll is how often a workload is looked at that does not come up.
+	failedPoll = 30 * time.Second
+	// postponedPoll is how often one is looked at that is not whole.
+	postponedPoll = 5 * time.Minute
+	// noteLimit bounds what is told of an error.
+	noteLimit = 300
+)
+
+// tend does what is to be done about a workload.
+func (c *Controller) tend(ctx context.Context, w restart.Workload) (time.Duration, error) {
+	entry, ours, found := c.board.Entry(w)
+	if !found {
+		return 0, nil
+	}
+	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("workload", w.String()))
+	object, live, err := c.read(ctx, w)
+	if err != nil {
+		return 0, c.ofGateway(entry, err)
+	}
+	d := restart.Decide(entry, live, ours, c.Now(), c.Settings.Deadline)
+	if d.Action == restart.Restart {
+		open := !c.hold && c.problem == nil && c.window.Opens(c.Now()) == 0
+		if !c.board.MayRestart(w, open) {
+			if open {
+				return 0, nil // its turn comes again
+			}
+			c.queue.Add(restart.Workload{}) // to look when the window opens
+			return 0, nil
+		}
+		if d, err = c.restart(ctx, object, entry, live, d); err != nil {
+			return 0, c.ofGateway(entry, err)
+		}
+	}
+	c.settle(ctx, object, w, entry, d)
+	switch d.Action {
+	case restart.Restart:
+		return firstPoll, nil
+	case restart.Watch:
+		return min(max(c.Now().Sub(live.Record.At)/2, firstPoll), longestPoll), nil
+	case restart.Fail:
+		return failedPoll, nil
+	case restart.Postpone:
+		return postponedPoll, nil
+	default:
+		return 0, nil
+	}
+}
+
+// settle notes what was decided, tells of it, and lets others take their turn.
+func (c *Controller) settle(ctx context.Context, object *unstructured.Unstructured, w restart.Workload, entry restart.Entry, d restart.Decision) {
+	news := c.board.Settle(w, d)
+	var failure error
+	if d.Action == restart.Fail || d.Action == restart.AskPerson {
+		failure = fmt.Errorf("%s: %s", w, d.Reason)
+	}
+	_ = c.ofGateway(entry, failure)
+	if news {
+		c.tell(ctx, object, d)
+	}
+	if after := c.fill(); after > 0 {
+		c.queue.Add(restart.Workload{}) // to look when the time has come
+	}
+}
+
+// ofGateway keeps an error about the ingress gateway, and hands any back.
+func (c *Controller) ofGateway(entry restart.Entry, err error) error {
+	if entry.Role == restart.RoleGateway {
+		c.gatewayErr = err
+	}
+	return err
+}
+
+// read reads a workload as it is now.
+func (c *Controller) read(ctx context.Context, w restart.Workload) (*unstructured.Unstructured, restart.Live, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(w.GroupVersionKind())
+	err := c.Live.Get(ctx, types.NamespacedName{Namespace: w.Namespace, Name: w.Name}, object)
+	if apierrors.IsNotFound(err) || err == nil && object.GetDeletionTimestamp() != nil {
+		return object, restart.Live{}, nil
+	}
+	if err != nil {
+		return nil, restart.Live{}, fmt.Errorf("reading %s: %w", w, err)
+	}
+	template, _, _ := unstructured.NestedStringMap(object.Object, "spec", "template", "metadata", "annotations")
+	annotations := object.GetAnnotations()
+	return object, restart.Live{
+		Found:    true,
+		Excluded: annotations[restart.AnnotationExclude] == "true" || template[restart.AnnotationExclude] == "true",
+		Record:   restart.ParseRecord(annotations[restart.AnnotationRecord]),
+		Rollout:  restart.RolloutOf(object),
+	}, nil
+}
+
+// restart restarts a workload as it was read, and records what for in the same write. What
+// the cluster refuses for good is for a person.
+func (c *Controller) restart(ctx context.Context, object *unstructured.Unstructured, entry restart.Entry, live restart.Live, d restart.Decision) (restart.Decision, error) {
+	record := live.Record.With(entry.Causes, c.Now().UTC().Truncate(time.Second))
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{
+			"resourceVersion": object.GetResourceVersion(),
+			"annotations":     map[string]string{restart.AnnotationRecord: record.String()},
+		},
+		"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
+			"annotations": map[string]string{restart.AnnotationRestartedAt: record.At.Format(time.RFC3339)},
+		}}},
+	})
+	if err != nil {
+		return d, fmt.Errorf("encoding the restart of %s: %w", entry.Workload, err)
+	}
+	err = c.Writer.Patch(ctx, object.DeepCopy(), client.RawPatch(types.MergePatchType, patch), fieldOwner)
+	switch {
+	case apierrors.IsNotFound(err):
+		return restart.Decision{Action: restart.Settled, Reason: "it is gone"}, nil
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		text := err.Error()
+		return restart.Decision{Action: restart.AskPerson, Reason: "its restart is refused: " + text[:min(len(text), noteLimit)]}, nil
+	case err != nil:
+		return d, fmt.Errorf("restarting %s: %w", entry.Workload, err)
+	}
+	c.dirty = true
+	for _, cause := range live.Record.Fresh(entry.Causes) {
+		c.Meter.Restarted(string(cause))
+	}
+	return d, nil
+}
+
+// tell tells of a decision where people look.
+func (c *Controller) tell(ctx context.Context, object *unstructured.Unstructured, d restart.Decision) {
+	switch d.Action {
+	case restart.Restart:
+		log.FromContext(ctx).Info("Restarted a workload", "causes", d.Reason)
+		c.Recorder.Eventf(object, nil, corev1.EventTypeNormal, events.ReasonRestartedForProxy, "Restart", "Restarted, as its proxies are outdated: %s", d.Reason)
+	case restart.Fail:
+		log.FromContext(ctx).Info("A restarted workload does not come up, no other is restarted", "reason", d.Reason)
+		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, events.ReasonRestartFailed, "Restart", "Does not come up after its restart for its proxies, no other workload is restarted: %s", d.Reason)
+	case restart.AskPerson:
+		log.FromContext(ctx).V(1).Info("A workload needs a person", "reason", d.Reason)
+		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, events.ReasonRestartByHand, "Restart", "Its proxies are outdated, and it cannot be restarted: %s", d.Reason)
+	default:
+		// Nobody has to know.
+	}
+}

@@ -1,0 +1,19 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+// Events of workloads that are restarted for their proxies.
+const (
+	// ReasonRestartedForProxy (Normal, on a workload): it was restarted, as its proxies are
+	// outdated. The note names the causes.
+	ReasonRestartedForProxy = "RestartedForProxy"
+
+	// ReasonRestartFailed (Warning, on a workload): it does not come up after such a restart.
+	// No other workload is restarted until it does.
+	ReasonRestartFailed = "RestartFailed"
+
+	// ReasonRestartByHand (Warning, on a workload): its proxies are outdated, and a person has
+	// to look after it. The note says why.
+	ReasonRestartByHand = "RestartByHand"
+)
