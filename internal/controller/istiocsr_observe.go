@@ -40,6 +40,7 @@ var (
 // caKeeper keeps the copy of the CA certificates.
 type caKeeper interface {
 	Keep(ctx context.Context, request cacopy.Request) (trust.State, error)
+	Hold(ctx context.Context, namespace string) (trust.State, error)
 	Remove(ctx context.Context, namespace string) error
 	Forget(namespace string)
 }
@@ -106,7 +107,7 @@ func (o *istioCSRObserver) Observe(ctx context.Context, group front.Group[*opera
 	}
 	facts.Running = ic.Namespace
 	if ic.Spec.Undecodable != "" {
-		return facts, nil // it does not say what to look at, and the copy stays as it is
+		return facts, o.hold(ctx, ic, &facts) // it does not say what to look at
 	}
 	if err := o.observeRunning(ctx, ic, &facts); err != nil {
 		return istioCSRFacts{Facts: istiocsr.Facts{Running: ic.Namespace, Clients: facts.Clients}}, err
@@ -136,8 +137,11 @@ func (o *istioCSRObserver) observeRunning(ctx context.Context, ic *operatorv1alp
 	if facts.ServiceMonitors, err = o.defined(ctx, definitionMonitor); err != nil {
 		return err
 	}
-	if facts.CertManager, err = o.defined(ctx, certManagerDefinitions...); err != nil || !facts.CertManager {
+	if facts.CertManager, err = o.defined(ctx, certManagerDefinitions...); err != nil {
 		return err
+	}
+	if !facts.CertManager {
+		return o.hold(ctx, ic, facts)
 	}
 	namespace := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
 	mesh := ic.Spec.IstioCSRConfig.Istio.Namespace
@@ -145,10 +149,24 @@ func (o *istioCSRObserver) observeRunning(ctx context.Context, ic *operatorv1alp
 		return fmt.Errorf("reading namespace %s: %w", mesh, err)
 	}
 	var caSecret string
-	if facts.Issuer, caSecret, err = o.issuer(ctx, ic); err != nil || !facts.Namespace || !facts.Issuer.Signs() {
+	if facts.Issuer, caSecret, err = o.issuer(ctx, ic); err != nil {
 		return err
 	}
+	if !facts.Namespace || !facts.Issuer.Signs() {
+		return o.hold(ctx, ic, facts)
+	}
 	return o.keep(ctx, ic, caSecret, facts)
+}
+
+// hold keeps the copy of the CA certificates as it is while it cannot be said what is
+// wanted, so that what somebody changes in it is repaired then, too.
+func (o *istioCSRObserver) hold(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *istioCSRFacts) error {
+	state, err := o.keeper.Hold(ctx, ic.Namespace)
+	if err != nil {
+		return err
+	}
+	facts.Again = state.Again(o.now())
+	return nil
 }
 
 // keep keeps the copy of the CA certificates.

@@ -5,16 +5,27 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/cacopy"
 	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/controller/pins"
 	"github.com/strata-run/strata/internal/render/istiocsr"
 	"github.com/strata-run/strata/internal/trust"
 )
@@ -63,10 +74,16 @@ func TestLeaveIstioCSR(t *testing.T) {
 	}
 }
 
-// fakeKeeper remembers which copies were let go of.
-type fakeKeeper struct{ forgotten, removed []string }
+// fakeKeeper remembers which copies were kept, and which were let go of.
+type fakeKeeper struct{ kept, held, forgotten, removed []string }
 
-func (*fakeKeeper) Keep(context.Context, cacopy.Request) (trust.State, error) {
+func (k *fakeKeeper) Keep(_ context.Context, request cacopy.Request) (trust.State, error) {
+	k.kept = append(k.kept, request.Namespace)
+	return trust.State{}, nil
+}
+
+func (k *fakeKeeper) Hold(_ context.Context, namespace string) (trust.State, error) {
+	k.held = append(k.held, namespace)
 	return trust.State{}, nil
 }
 func (k *fakeKeeper) Forget(namespace string) { k.forgotten = append(k.forgotten, namespace) }
@@ -97,6 +114,90 @@ func TestIstioCSRObserver_LetGo(t *testing.T) {
 			}
 			if diff := cmp.Diff([][]string{tc.forgotten, tc.removed}, [][]string{keeper.forgotten, keeper.removed}); diff != "" {
 				t.Errorf("%s: forgotten and removed (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// istioCSRCluster is an observer of a cluster with these objects.
+func istioCSRCluster(t *testing.T, keeper caKeeper, definitions []string, objects ...*unstructured.Unstructured) *istioCSRObserver {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(metav1.AddMetaToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	issuer := runtimeKind{Group: istiocsr.GroupCertManager, Version: "v1", Kind: istiocsr.KindIssuer}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(issuer, meta.RESTScopeNamespace)
+	mapper.Add(runtimeKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
+	crds := fake.NewClientBuilder()
+	for _, name := range definitions {
+		crd := front.Definition()
+		crd.Name = name
+		crds.WithObjects(crd)
+	}
+	metadataClient := metadatafake.NewSimpleMetadataClient(scheme)
+	dynamicClient := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, map[schema.GroupVersionResource]string{{Group: issuer.Group, Version: "v1", Resource: "issuers"}: "IssuerList"})
+	for _, o := range objects {
+		var err error
+		if o.GetKind() == "Namespace" {
+			err = metadataClient.Tracker().Create(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, &metav1.PartialObjectMetadata{
+				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: o.GetName()},
+			}, "")
+		} else {
+			err = dynamicClient.Tracker().Create(schema.GroupVersionResource{Group: issuer.Group, Version: "v1", Resource: "issuers"}, o, o.GetNamespace())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	watched := pins.New(pins.Config{Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mapper, Changed: func() {}})
+	t.Cleanup(watched.Close)
+	return &istioCSRObserver{
+		cache: crds.Build(), pins: watched, served: func(runtimeKind) bool { return false }, keeper: keeper,
+		image: istiocsr.Image{Reference: istiocsr.DefaultImage}, now: time.Now,
+	}
+}
+
+// While it cannot be said which CA certificates are wanted the copy is kept as it was:
+// what somebody changes in it is repaired.
+func TestIstioCSRObserver_Holds(t *testing.T) {
+	mesh := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "mesh"}}}
+	issuer := func(kind string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "cert-manager.io/v1", "kind": "Issuer", "metadata": map[string]any{"namespace": "mesh", "name": "ca"}, "spec": map[string]any{kind: map[string]any{}},
+		}}
+	}
+	for name, tc := range map[string]struct {
+		reason      string
+		undecodable string
+		definitions []string
+		objects     []*unstructured.Unstructured
+		kept        bool
+	}{
+		"Works":         {reason: "all is there", definitions: certManagerDefinitions, objects: []*unstructured.Unstructured{mesh, issuer("ca")}, kept: true},
+		"Undecodable":   {reason: "the spec says nothing", undecodable: "banana"},
+		"NoCertManager": {reason: "its kinds are away for a moment"},
+		"NoNamespace":   {reason: "the mesh is away", definitions: certManagerDefinitions, objects: []*unstructured.Unstructured{issuer("ca")}},
+		"NoIssuer":      {reason: "the issuer is away", definitions: certManagerDefinitions, objects: []*unstructured.Unstructured{mesh}},
+		"SelfSigned":    {reason: "the issuer cannot sign", definitions: certManagerDefinitions, objects: []*unstructured.Unstructured{mesh, issuer("selfSigned")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keeper := &fakeKeeper{}
+			ic := csrIn("a", false)
+			ic.Spec.Undecodable = tc.undecodable
+			ic.Spec.IstioCSRConfig.Istio.Namespace = "mesh"
+			ic.Spec.IstioCSRConfig.CertManager.IssuerRef = operatorv1alpha1.IssuerReference{Name: "ca", Kind: "Issuer", Group: "cert-manager.io"}
+			o := istioCSRCluster(t, keeper, tc.definitions, tc.objects...)
+			if _, err := o.Observe(t.Context(), csrGroup{Resources: []*operatorv1alpha1.IstioCSR{ic}}); err != nil {
+				t.Fatal(err)
+			}
+			want := &fakeKeeper{held: []string{"a"}}
+			if tc.kept {
+				want = &fakeKeeper{kept: []string{"a"}}
+			}
+			if diff := cmp.Diff(want, keeper, cmp.AllowUnexported(fakeKeeper{})); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -8,25 +8,32 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 )
 
 // Labels are those of every object that is made for an agent: the user's, and over
-// them our own.
+// them our own. Those that the API server would refuse are left out: nothing is rendered
+// while there are any, but the copy of the CA certificates is kept all the same.
 func Labels(ic *operatorv1alpha1.IstioCSR, image Image) map[string]string {
 	labels := map[string]string{}
 	if config := ic.Spec.ControllerConfig; config != nil {
 		for key, value := range config.Labels {
-			if !isReserved(key) {
+			if !isReserved(key) && isLabel(key, value) {
 				labels[key] = value
 			}
 		}
+	}
+	version := imageOf(ic, image).Version
+	if !isLabel("app.kubernetes.io/version", version) {
+		version = ""
 	}
 	maps.Copy(labels, map[string]string{
 		"app":                          AgentName,
 		"app.kubernetes.io/name":       AgentName,
 		"app.kubernetes.io/instance":   AgentName,
-		"app.kubernetes.io/version":    imageOf(ic, image).Version,
+		"app.kubernetes.io/version":    version,
 		"app.kubernetes.io/managed-by": "cert-manager-operator",
 		"app.kubernetes.io/part-of":    "cert-manager-operator",
 	})
@@ -41,6 +48,10 @@ var reserved = []string{
 
 func isReserved(key string) bool {
 	return slices.Contains(reserved, key) || strings.HasPrefix(key, "strata.run/")
+}
+
+func isLabel(key, value string) bool {
+	return len(validation.IsQualifiedName(key)) == 0 && len(validation.IsValidLabelValue(value)) == 0
 }
 
 // ignoredLabels are those of the user's labels that have no effect, sorted.

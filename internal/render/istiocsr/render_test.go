@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
@@ -224,6 +225,22 @@ func TestRender_Labels(t *testing.T) {
 	}
 	if warnings := Warnings(Input{IstioCSR: ic, Image: image, Facts: working()}); len(warnings) != 1 || !strings.Contains(warnings[0], "app, app.kubernetes.io/version, cert-manager-istio-csr-namespace, strata.run/package") {
 		t.Errorf("warnings are %q", warnings)
+	}
+}
+
+// TestLabels_Refused: what the API server would refuse is on no object, since the copy of
+// the CA certificates is written even while the rest is held back.
+func TestLabels_Refused(t *testing.T) {
+	ic := smallest()
+	ic.Spec.ControllerConfig = &operatorv1alpha1.ControllerConfig{Labels: map[string]string{"a b": "c", "d": "e f", "team": "mesh"}}
+	got := Labels(ic, Image{Reference: "r.io/a/b:" + strings.Repeat("1", 64)})
+	if got["team"] != "mesh" {
+		t.Errorf("a good label is missing: %v", got)
+	}
+	for key, value := range got {
+		if len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
+			t.Errorf("the API server refuses %q=%q", key, value)
+		}
 	}
 }
 
