@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
@@ -46,19 +47,12 @@ func Validate(istio *v1alpha2.Istio, experimental bool) error {
 	if istio.Spec.Experimental != nil && !experimental {
 		return &ValidationError{Field: "spec.experimental", Problem: "is set, and experimental features are off: remove it, or start the manager with --kyma-experimental"}
 	}
-	first := map[string]int{}
-	for i, a := range istio.Spec.Config.Authorizers {
-		field := fmt.Sprintf("spec.config.authorizers[%d]", i)
-		if a == nil {
-			return &ValidationError{Field: field, Problem: "is null: remove it", Warn: true}
-		}
-		if j, taken := first[a.Name]; taken {
-			return &ValidationError{Field: field + ".name", Problem: fmt.Sprintf("is %q as that of authorizers[%d]: names must be unique", a.Name, j), Warn: true}
-		}
-		first[a.Name] = i
-		if a.Timeout != nil && a.Timeout.Duration <= 0 {
-			return &ValidationError{Field: field + ".timeout", Problem: fmt.Sprintf("is %s: it must be longer than 0s, such as 500ms", a.Timeout.Duration), Warn: true}
-		}
+	if d := istio.Spec.Config.TrustDomain; d != nil && !trustDomain.MatchString(*d) {
+		// Istiod would go without any of the mesh configuration.
+		return &ValidationError{Field: "spec.config.trustDomain", Problem: fmt.Sprintf("is %q: between its dots are letters, digits and inner dashes, such as cluster.local", *d), Warn: true}
+	}
+	if err := validateAuthorizers(istio.Spec.Config.Authorizers); err != nil {
+		return err
 	}
 	if m := istio.Spec.Config.ProxyStatsMatcher; m != nil {
 		for i, expression := range m.InclusionRegexps {
@@ -71,4 +65,60 @@ func Validate(istio *v1alpha2.Istio, experimental bool) error {
 		}
 	}
 	return nil
+}
+
+// trustDomain is what istiod takes for one, which is less than the API server lets through.
+var trustDomain = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.)*([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$`)
+
+// validateAuthorizers checks what istiod cannot use: requests that ask such an authorizer
+// would be denied.
+func validateAuthorizers(authorizers []*v1alpha2.Authorizer) error {
+	taken, err := builtInProviders()
+	if err != nil {
+		return err
+	}
+	for i, a := range authorizers {
+		field := fmt.Sprintf("spec.config.authorizers[%d]", i)
+		refuse := func(of, format string, args ...any) error {
+			return &ValidationError{Field: field + of, Problem: fmt.Sprintf(format, args...), Warn: true}
+		}
+		if a == nil {
+			return refuse("", "is null: remove it")
+		}
+		other, isTaken := taken[a.Name]
+		switch {
+		case a.Name == "":
+			return refuse(".name", "is empty: policies choose by name")
+		case isTaken:
+			return refuse(".name", "is %q as that of %s: names must be unique", a.Name, other)
+		case a.Service == "":
+			return refuse(".service", "is not set: name the host to ask, such as auth/ext-authz.auth.svc.cluster.local")
+		case a.Port < 1 || a.Port > 65535:
+			return refuse(".port", "is %d: it must be between 1 and 65535", a.Port)
+		case a.PathPrefix != nil && *a.PathPrefix != "" && !strings.HasPrefix(*a.PathPrefix, "/"):
+			return refuse(".pathPrefix", "is %q: it must begin with a slash", *a.PathPrefix)
+		case a.Timeout != nil && a.Timeout.Duration <= 0:
+			return refuse(".timeout", "is %s: it must be longer than 0s, such as 500ms", a.Timeout.Duration)
+		}
+		taken[a.Name] = fmt.Sprintf("authorizers[%d]", i)
+	}
+	return nil
+}
+
+// builtInProviders are the names that the defaults give to extension providers, of which
+// authorizers are some.
+func builtInProviders() (map[string]string, error) {
+	operator, err := base(Production)
+	if err != nil {
+		return nil, err
+	}
+	providers, _ := at(operator, "spec", "meshConfig")["extensionProviders"].([]any)
+	names := map[string]string{}
+	for _, item := range providers {
+		provider, _ := item.(tree)
+		if name, _ := provider["name"].(string); name != "" {
+			names[name] = "a provider of the module"
+		}
+	}
+	return names, nil
 }

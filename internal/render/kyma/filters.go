@@ -16,7 +16,7 @@ import (
 // gateway: it stands in the namespace of Istio, selects the gateway's pods, and neither a
 // module of Kyma nor a RateLimit has made it.
 func ConfiguresIngress(filter *unstructured.Unstructured) bool {
-	if filter.GetNamespace() != IstioNamespace || filter.GetLabels()[v1alpha2.LabelModule] != "" {
+	if _, ofModule := filter.GetLabels()[v1alpha2.LabelModule]; ofModule || filter.GetNamespace() != IstioNamespace {
 		return false
 	}
 	if slices.ContainsFunc(filter.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.Kind == "RateLimit" }) {

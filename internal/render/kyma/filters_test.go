@@ -21,6 +21,7 @@ func TestConfiguresIngress(t *testing.T) {
 		"All":       {filter: "metadata: {namespace: istio-system}\nspec: {}"},
 		"Elsewhere": {filter: "metadata: {namespace: shop}\nspec: {workloadSelector: {labels: {istio: ingressgateway}}}"},
 		"Module":    {filter: "metadata: {namespace: istio-system, labels: {kyma-project.io/module: api-gateway}}\nspec: {workloadSelector: {labels: {istio: ingressgateway}}}"},
+		"Unnamed":   {filter: "metadata: {namespace: istio-system, labels: {kyma-project.io/module: ''}}\nspec: {workloadSelector: {labels: {istio: ingressgateway}}}"},
 		"RateLimit": {filter: "metadata: {namespace: istio-system, ownerReferences: [{apiVersion: a/v1, kind: RateLimit, name: r, uid: u}]}\nspec: {workloadSelector: {labels: {istio: ingressgateway}}}"},
 		"Malformed": {filter: "metadata: {namespace: istio-system}\nspec: {workloadSelector: [1]}"},
 	}

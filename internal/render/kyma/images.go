@@ -43,7 +43,7 @@ const (
 	envCNI     = "install-cni"
 	envZtunnel = "ztunnel"
 
-	envFIPS       = "KYMA_FIPS_MODE_ENABLED"
+	envFIPS = "KYMA_FIPS_MODE_ENABLED"
 	envPull = "SKR_IMG_PULL_SECRET"
 
 	// imageHub is where the images of Istio's releases are.

@@ -48,7 +48,7 @@ func need(t *testing.T, packages []render.Package, kind, name string) tree {
 const rich = `
 config:
   numTrustedProxies: 2
-  authorizers: [{name: a, port: 1, headers: {inCheck: {add: {x-b: "1", x-a: "2", x-d: "3", x-c: "4"}}}}, {name: b, port: 2}]
+  authorizers: [{name: a, service: a.b, port: 1, headers: {inCheck: {add: {x-b: "1", x-a: "2", x-d: "3", x-c: "4"}}}}, {name: b, service: a.b, port: 2}]
 components:
   pilot: {k8s: {resources: {limits: {cpu: 3000m}, requests: {memory: 600Mi}}}}
   egressGateway: {enabled: true}
@@ -234,7 +234,7 @@ func TestRender_ForeignCRDs(t *testing.T) {
 }
 
 func TestRender_Invalid(t *testing.T) {
-	_, err := Render(input(t, "config: {authorizers: [{name: a, port: 1}, {name: a, port: 1}]}"))
+	_, err := Render(input(t, "config: {authorizers: [{name: a, service: a.b, port: 1}, {name: a, service: a.b, port: 1}]}"))
 	if _, ok := errors.AsType[*ValidationError](err); !ok {
 		t.Errorf("got %v, want a ValidationError", err)
 	}
