@@ -176,6 +176,16 @@ func (b *Board) Idle() bool {
 // whole, are excluded, or need a person.
 func (b *Board) Leftover() bool { return len(b.rows)+len(b.byHand) > 0 || b.rest }
 
+// Has says that there is something to do about a workload of a role, or was and failed.
+func (b *Board) Has(role Role) bool {
+	for _, r := range b.rows {
+		if r.entry.Role == role {
+			return true
+		}
+	}
+	return false
+}
+
 // Active are the workloads that roll out or do not come up, in order.
 func (b *Board) Active() []Workload {
 	var all []Workload

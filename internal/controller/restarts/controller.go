@@ -145,6 +145,9 @@ func (c *Controller) look(ctx context.Context) (time.Duration, error) {
 		}
 		c.board.Limit = max(c.Settings.Limit, 1)
 		c.board.Take(plan)
+		if !c.board.Has(restart.RoleGateway) {
+			c.gatewayErr = nil // somebody has seen to it
+		}
 		c.surveyed, c.surveyedAt, c.dirty = key, c.Now(), false
 	}
 	return c.fill(), nil

@@ -122,6 +122,17 @@ func TestController_Gateway(t *testing.T) {
 		t.Errorf("after it could be restarted there still is %v", state.GatewayErr)
 	}
 	c.wants("after the error", map[string]int{"istio-system/istio-ingressgateway": 2})
+
+	c.refuse["istio-system/istio-ingressgateway"] = apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("frozen by a policy"))
+	c.rolledOut(withProxies(4))
+	if state = c.run(time.Minute); state.GatewayErr == nil || state.ManualCount != 1 {
+		t.Errorf("that its restart is refused is told as %+v", state)
+	}
+	c.pod("istio-system", "istio-ingressgateway", newImage)
+	c.c.relabelled.Store(true)
+	if state = c.run(time.Minute); state.GatewayErr != nil || state.ManualCount != 0 {
+		t.Errorf("after somebody has restarted it by hand, the state is %+v", state)
+	}
 }
 
 // A resource that takes the place of another one goes on where that has ended.
