@@ -24,6 +24,10 @@ import (
 type istioCSRFacts struct {
 	istiocsr.Facts
 
+	// Unremoved says, of the namespaces of IstioCSRs that are leaving, why the copy of the
+	// CA certificates that was to go is still there.
+	Unremoved map[string]error
+
 	// Again is when the CA certificates change by time alone, 0 when they do not.
 	Again time.Duration
 }
@@ -47,9 +51,11 @@ func istioCSRFront(observer *istioCSRObserver) front.Front[*operatorv1alpha1.Ist
 			return []render.Package{istiocsr.Render(istiocsr.Input{IstioCSR: ic, Image: image, Facts: in.Facts.Facts})}, nil
 		},
 		Leave: leaveIstioCSR,
+		Stays: func(ic *operatorv1alpha1.IstioCSR, facts istioCSRFacts) error { return facts.Unremoved[ic.Namespace] },
 		Status: func(ic *operatorv1alpha1.IstioCSR, state istioCSRState) {
 			status.SetIstioCSR(ic, status.IstioCSRState{
 				Image: image, Facts: state.Facts.Facts, Packages: state.Packages, Departing: state.Departing, Err: state.Err, Now: state.Now,
+				Unremoved: state.Facts.Unremoved[ic.Namespace],
 			})
 		},
 		Events:  istioCSREvents,

@@ -5,7 +5,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -95,30 +94,34 @@ func newIstioCSRObserver(mgr manager.Manager, kinds *front.Kinds, o Options) (*i
 
 // Observe reads the facts about the IstioCSR that runs.
 func (o *istioCSRObserver) Observe(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) (istioCSRFacts, error) {
-	facts := istioCSRFacts{}
+	facts := istioCSRFacts{Unremoved: o.letGo(ctx, group)}
 	o.pins.Begin()
-	if err := errors.Join(o.letGo(ctx, group), o.observeClients(ctx, group, &facts)); err != nil {
+	ic := istiocsr.Running(group.Resources)
+	if ic != nil {
+		facts.Running = ic.Namespace
+	}
+	if err := o.observeClients(ctx, group, &facts); err != nil {
 		return facts, err
 	}
-	ic := istiocsr.Running(group.Resources)
 	if ic == nil {
 		o.pins.End()
 		return facts, nil
 	}
-	facts.Running = ic.Namespace
 	if ic.Spec.Undecodable != "" {
 		return facts, o.hold(ctx, ic, &facts) // it does not say what to look at
 	}
 	if err := o.observeRunning(ctx, ic, &facts); err != nil {
-		return istioCSRFacts{Facts: istiocsr.Facts{Running: ic.Namespace, Clients: facts.Clients}}, err
+		return istioCSRFacts{Facts: istiocsr.Facts{Running: ic.Namespace, Clients: facts.Clients}, Unremoved: facts.Unremoved}, err
 	}
 	o.pins.End()
 	return facts, nil
 }
 
 // letGo forgets the copies of those that are leaving, and deletes what was asked to be
-// deleted: last, when nothing reads it any more.
-func (o *istioCSRObserver) letGo(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) error {
+// deleted: last, when nothing reads it any more. What cannot be deleted keeps its own
+// IstioCSR, and is no trouble of the others.
+func (o *istioCSRObserver) letGo(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) map[string]error {
+	unremoved := map[string]error{}
 	for _, ic := range group.Leaving {
 		here := func(pkg v1alpha1.Package) bool { return pkg.Name == istiocsr.PackageName(ic.Namespace) }
 		if !istiocsr.RemovesOnDeletion(ic) || slices.ContainsFunc(group.Existing, here) {
@@ -126,10 +129,10 @@ func (o *istioCSRObserver) letGo(ctx context.Context, group front.Group[*operato
 			continue
 		}
 		if err := o.keeper.Remove(ctx, ic.Namespace); err != nil {
-			return err
+			unremoved[ic.Namespace] = err
 		}
 	}
-	return nil
+	return unremoved
 }
 
 func (o *istioCSRObserver) observeRunning(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *istioCSRFacts) error {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,7 +76,12 @@ func TestLeaveIstioCSR(t *testing.T) {
 }
 
 // fakeKeeper remembers which copies were kept, and which were let go of.
-type fakeKeeper struct{ kept, held, forgotten, removed []string }
+type fakeKeeper struct {
+	kept, held, forgotten, removed []string
+
+	// refused is the answer to a removal.
+	refused error
+}
 
 func (k *fakeKeeper) Keep(_ context.Context, request cacopy.Request) (trust.State, error) {
 	k.kept = append(k.kept, request.Namespace)
@@ -89,7 +95,7 @@ func (k *fakeKeeper) Hold(_ context.Context, namespace string) (trust.State, err
 func (k *fakeKeeper) Forget(namespace string) { k.forgotten = append(k.forgotten, namespace) }
 func (k *fakeKeeper) Remove(_ context.Context, namespace string) error {
 	k.removed = append(k.removed, namespace)
-	return nil
+	return k.refused
 }
 
 // The copy of the CA certificates goes last, and only with an agent that is removed.
@@ -109,8 +115,8 @@ func TestIstioCSRObserver_LetGo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			keeper := &fakeKeeper{}
 			o := &istioCSRObserver{keeper: keeper}
-			if err := o.letGo(t.Context(), csrGroup{Leaving: []*operatorv1alpha1.IstioCSR{tc.ic}, Existing: tc.existing}); err != nil {
-				t.Fatal(err)
+			if got := o.letGo(t.Context(), csrGroup{Leaving: []*operatorv1alpha1.IstioCSR{tc.ic}, Existing: tc.existing}); len(got) > 0 {
+				t.Fatal(got)
 			}
 			if diff := cmp.Diff([][]string{tc.forgotten, tc.removed}, [][]string{keeper.forgotten, keeper.removed}); diff != "" {
 				t.Errorf("%s: forgotten and removed (-want +got):\n%s", tc.reason, diff)
@@ -200,5 +206,31 @@ func TestIstioCSRObserver_Holds(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// A copy that cannot be deleted keeps the IstioCSR that it was made for, and no other one
+// from being observed.
+func TestIstioCSRObserver_CannotLetGo(t *testing.T) {
+	refused := errors.New("a policy denies it")
+	keeper := &fakeKeeper{refused: refused}
+	o := istioCSRCluster(t, keeper, nil)
+	leaving, running := csrIn("a", true), csrIn("b", false)
+	facts, err := o.Observe(t.Context(), csrGroup{Resources: []*operatorv1alpha1.IstioCSR{running}, Leaving: []*operatorv1alpha1.IstioCSR{leaving}})
+	if err != nil || facts.Running != "b" || !slices.Equal(keeper.held, []string{"b"}) {
+		t.Errorf("the one that runs is not observed: %+v (%v)", facts, err)
+	}
+	f := istioCSRFront(o)
+	if got := f.Stays(leaving, facts); !errors.Is(got, refused) {
+		t.Errorf("it goes and leaves the copy behind: %v", got)
+	}
+	if got := f.Stays(running, facts); got != nil {
+		t.Errorf("the other one has the trouble, too: %v", got)
+	}
+	now := metav1.Unix(1, 0)
+	leaving.DeletionTimestamp = &now
+	f.Status(leaving, istioCSRState{Facts: facts, Now: now})
+	if ready := meta.FindStatusCondition(leaving.Status.Conditions, operatorv1alpha1.ConditionReady); ready == nil || !strings.Contains(ready.Message, refused.Error()) {
+		t.Errorf("nobody is told: %v", ready)
 	}
 }

@@ -28,6 +28,9 @@ type IstioCSRState struct {
 	Packages []FrontPackage
 	// Departing are those that are not wanted any more.
 	Departing []v1alpha1.Package
+	// Unremoved is why something is still there of an IstioCSR that is being deleted and
+	// whose package has gone. Nil when nothing is.
+	Unremoved error
 	// Err is what kept something from being observed or published.
 	Err error
 	// Now is the time.
@@ -66,7 +69,10 @@ func csrReady(value metav1.ConditionStatus, reason, message string) metav1.Condi
 // csrDeparture says what becomes of the agent of an IstioCSR that is being deleted.
 func csrDeparture(ic *operatorv1alpha1.IstioCSR, s IstioCSRState) (string, bool) {
 	i := slices.IndexFunc(s.Departing, func(p v1alpha1.Package) bool { return p.Name == istiocsr.PackageName(ic.Namespace) })
-	if i < 0 {
+	switch {
+	case i < 0 && s.Unremoved != nil:
+		return fmt.Sprintf("this is being deleted, and waits: %v; it is tried again", s.Unremoved), true
+	case i < 0:
 		return "", false
 	}
 	message := "this is being deleted: the agent keeps running, and its objects are let go of"

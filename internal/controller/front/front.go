@@ -45,6 +45,9 @@ type Front[P client.Object, F any] struct {
 	// Leave is pure: how the packages go that a group does not want any more. Optional:
 	// without it, they are deleted all at once.
 	Leave func(in Input[P, F]) Departure
+	// Stays is pure: what keeps a resource that is being deleted from going after its
+	// packages have gone, nil for nothing. The others go. Optional.
+	Stays func(resource P, facts F) error
 	// Annotations is pure: those that a resource has to carry, besides any others.
 	// Optional.
 	Annotations func(resource P, state State[F]) map[string]string

@@ -379,6 +379,34 @@ func TestReconciler_Withdraws(t *testing.T) {
 	want(t, "at the end there is nothing to do", "writes", nil, f.mustPass())
 }
 
+// What keeps one resource after its packages is no trouble of the others.
+func TestReconciler_Stays(t *testing.T) {
+	f := newFixture(t)
+	f.class("a", ours)
+	f.class("b", ours)
+	f.class("c", ours)
+	f.rendered = []render.Package{rendering("plane", "1")}
+	f.mustPass()
+	kept := errors.New("something of it is still there")
+	f.loop.Front.Stays = func(class *gatewayv1.GatewayClass, _ string) error {
+		if class.Name == "b" {
+			return kept
+		}
+		return nil
+	}
+	f.deleteClass("a")
+	f.deleteClass("b")
+	f.rendered = []render.Package{rendering("plane", "2")}
+	if _, err := f.pass(); !errors.Is(err, kept) {
+		t.Errorf("the pass ends with %v, and has to be made again", err)
+	}
+	want(t, "the others go", "classes", []string{"b!", "c!"}, f.classes())
+	want(t, "what stays is told, and not that something is wrong with its packages", "ControllerInstalled", "Unknown/Pending: istiod 1.0-2 is being installed", f.installed("c"))
+	f.loop.Front.Stays = nil
+	f.mustPass()
+	want(t, "nothing keeps it any more", "classes", []string{"c!"}, f.classes())
+}
+
 // finish takes the finalizer off a package, as its teardown does.
 func (f *fixture) finish(name string) {
 	f.t.Helper()

@@ -74,11 +74,27 @@ func (r *Reconciler[P, F]) hold(ctx context.Context, resources []P) error {
 // release takes the finalizer off the resources that are leaving, whose group then has
 // none of them: nothing is told of what is gone.
 func (r *Reconciler[P, F]) release(ctx context.Context, in *Input[P, F]) error {
-	err := r.change(ctx, in.Leaving, func(o client.Object) { controllerutil.RemoveFinalizer(o, r.Front.Finalizer) })
-	if err == nil {
-		in.Leaving = nil
+	var staying, going []P
+	var kept []error
+	for _, resource := range in.Leaving {
+		if err := r.stays(resource, in.Facts); err != nil {
+			staying, kept = append(staying, resource), append(kept, err)
+			continue
+		}
+		going = append(going, resource)
 	}
-	return err
+	err := r.change(ctx, going, func(o client.Object) { controllerutil.RemoveFinalizer(o, r.Front.Finalizer) })
+	if in.Leaving = staying; err != nil {
+		in.Leaving = append(staying, going...)
+	}
+	return errors.Join(append(kept, err)...)
+}
+
+func (r *Reconciler[P, F]) stays(resource P, facts F) error {
+	if r.Front.Stays == nil {
+		return nil
+	}
+	return r.Front.Stays(resource, facts)
 }
 
 // change changes the metadata of resources, those in the list too.
