@@ -20,6 +20,7 @@ import (
 // pages answers lists of pods page by page, with one bare outdated pod on each.
 type pages struct {
 	client.Reader
+
 	count, most int64
 	// expires is the page whose token is too old when it is asked for, and rest the one to
 	// go on with, empty for none.
