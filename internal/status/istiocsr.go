@@ -120,6 +120,9 @@ func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *FrontPackage, s IstioCSRSt
 		return csrFailed(rollout.message + csrServing(agent))
 	case !rollout.done:
 		return csrProgressing(rollout.message + csrServing(agent))
+	case istiocsr.Replicas(ic) == 0:
+		// To Kubernetes a Deployment without pods is available.
+		return csrFailed("spec.agentConfig.replicas is 0, so that nobody answers at " + istiocsr.Endpoint(ic) + ": set 1 or more")
 	}
 	message := fmt.Sprintf("istio-csr %s answers at %s", versionOf(agent.Target), istiocsr.Endpoint(ic))
 	warnings := istiocsr.Warnings(in)

@@ -27,7 +27,7 @@ func IstioCSRRows() []FrontRow {
 		ready("False", operatorv1alpha1.ReasonProgressing, "a revision is being rolled out, or something that worked does not any more", "revision 2 (v0.14.2): phase 2/3: ...", "`strata explain istio-csr-NAMESPACE`"),
 		ready("False", operatorv1alpha1.ReasonProgressing, "the API server does not answer", "...; it is tried again", ""),
 		ready("False", operatorv1alpha1.ReasonProgressing, "it is being deleted", "this is being deleted: the agent keeps running, and its objects are let go of", ""),
-		ready("False", operatorv1alpha1.ReasonFailed, "the spec cannot work, although the API server takes it", "spec.istioCSRConfig.istio.revisions[0]: \"1_16\": ...", "change the field that the message names"),
+		ready("False", operatorv1alpha1.ReasonFailed, "the spec cannot work, although the API server takes it, or asks for no pods", "spec.istioCSRConfig.istio.revisions[0]: \"1_16\": ...", "change the field that the message names"),
 		ready("False", operatorv1alpha1.ReasonFailed, "the issuer is of type ACME or SelfSigned", "Issuer istio-system/istio-ca is of type ACME, ...", "make an IstioCSR with another issuer: issuerRef cannot be changed"),
 		ready("False", operatorv1alpha1.ReasonFailed, "the CA certificates are not what they should be; the last good ones stay in use", "ConfigMap istio-system/ca, key ca.crt: ...", "mend what the message names"),
 		ready("False", operatorv1alpha1.ReasonFailed, "the rollout goes on only when somebody does something: an object is somebody else's, an object is refused, rights are missing", "the object, and the API server's words", "`strata explain istio-csr-NAMESPACE`"),

@@ -138,6 +138,13 @@ func TestSetIstioCSR(t *testing.T) {
 			},
 			ready: "False/Failed: ConfigMap a/b: no certificate" + meanwhile, degraded: "True/Failed: ConfigMap a/b: no certificate" + meanwhile,
 		},
+		"NoReplicas": {
+			reason: "a Deployment without pods is available, and serves nobody", change: func(ic *operatorv1alpha1.IstioCSR, _ *status.IstioCSRState) {
+				ic.Spec.AgentConfig = &operatorv1alpha1.AgentConfig{Replicas: new(int32(0))}
+			},
+			ready:    "False/Failed: spec.agentConfig.replicas is 0, so that nobody answers at cert-manager-istio-csr.csr.svc:443: set 1 or more",
+			degraded: "True/Failed: spec.agentConfig.replicas is 0, so that nobody answers at cert-manager-istio-csr.csr.svc:443: set 1 or more",
+		},
 		"TroubleWithTheAPI": {
 			reason: "what could not be observed is not told", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
 				s.Facts, s.Packages, s.Err = istiocsr.Facts{Running: "csr"}, nil, errors.New("reading Issuer mesh/ca: timeout")

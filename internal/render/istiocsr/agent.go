@@ -34,7 +34,7 @@ func (o objects) service(name, portName string, number, target int64) *unstructu
 // deployment is the agent.
 func (o objects) deployment() *unstructured.Unstructured {
 	return with(o.object("apps/v1", "Deployment", o.namespace, AgentName), "spec", map[string]any{
-		"replicas": o.replicas(),
+		"replicas": Replicas(o.IstioCSR),
 		"selector": map[string]any{"matchLabels": selector()},
 		"template": map[string]any{
 			"metadata": map[string]any{"labels": asAny(o.labels)},
@@ -43,8 +43,9 @@ func (o objects) deployment() *unstructured.Unstructured {
 	})
 }
 
-func (o objects) replicas() int64 {
-	if agent := o.IstioCSR.Spec.AgentConfig; agent != nil && agent.Replicas != nil {
+// Replicas is how many pods an agent has.
+func Replicas(ic *operatorv1alpha1.IstioCSR) int64 {
+	if agent := ic.Spec.AgentConfig; agent != nil && agent.Replicas != nil {
 		return int64(*agent.Replicas)
 	}
 	return 1
