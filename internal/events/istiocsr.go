@@ -59,7 +59,8 @@ func IstioCSR(before, after *operatorv1alpha1.IstioCSR) []Event {
 	case wasReady != nil && wasReady.Status == ready.Status:
 	case ready.Status == metav1.ConditionTrue:
 		return []Event{bounded(Event{Type: corev1.EventTypeNormal, Reason: ReasonAgentReady, Action: "RollOut", Note: ready.Message})}
-	case wasReady != nil:
+	case wasReady != nil && wasReady.ObservedGeneration == ready.ObservedGeneration:
+		// Otherwise a newer spec has to be rolled out first, which nobody need be warned of.
 		return warn(ReasonAgentNotReady, "Observe", ready)
 	}
 	return nil

@@ -66,3 +66,21 @@ func TestIstioCSR(t *testing.T) {
 		})
 	}
 }
+
+// A newer spec that is being rolled out is no warning.
+func TestIstioCSR_NewerSpec(t *testing.T) {
+	of := func(generation int64, status metav1.ConditionStatus) *operatorv1alpha1.IstioCSR {
+		ic := &operatorv1alpha1.IstioCSR{}
+		ic.Status.Conditions = []metav1.Condition{
+			{Type: operatorv1alpha1.ConditionReady, Status: status, ObservedGeneration: generation},
+			{Type: operatorv1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, ObservedGeneration: generation},
+		}
+		return ic
+	}
+	if got := IstioCSR(of(1, metav1.ConditionTrue), of(2, metav1.ConditionFalse)); len(got) > 0 {
+		t.Errorf("somebody who has changed the spec is warned: %v", got)
+	}
+	if got := IstioCSR(of(2, metav1.ConditionTrue), of(2, metav1.ConditionFalse)); len(got) != 1 {
+		t.Errorf("what has stopped working is not told: %v", got)
+	}
+}
