@@ -126,6 +126,9 @@ func (o Options) Validate() error {
 	if image := o.agentImage().Reference; !istiocsr.IsImage(image) {
 		return fmt.Errorf("--istio-csr-image %.100q is not a full image reference with a tag or digest, such as %s", image, istiocsr.DefaultImage)
 	}
+	if found := validation.IsDNS1123Label(o.ClusterResourceNamespace); len(found) > 0 {
+		return fmt.Errorf("--cluster-resource-namespace %.100q is no namespace: %s", o.ClusterResourceNamespace, strings.Join(found, "; "))
+	}
 	if err := o.Kyma.validate(); err != nil {
 		return err
 	}

@@ -29,3 +29,15 @@ func TestOptions_Metrics(t *testing.T) {
 		})
 	}
 }
+
+// TestOptions_ClusterResourceNamespace: without one no Secret of a ClusterIssuer would be
+// found, and each IstioCSR would be told of a trouble of the API.
+func TestOptions_ClusterResourceNamespace(t *testing.T) {
+	for namespace, valid := range map[string]bool{"cert-manager": true, "": false, "a/b": false, "A": false} {
+		o := DefaultOptions()
+		o.ClusterResourceNamespace = namespace
+		if err := o.Validate(); (err == nil) != valid {
+			t.Errorf("%q: %v", namespace, err)
+		}
+	}
+}
