@@ -207,45 +207,46 @@ func (i *item) take(all []held, index int32) {
 // status of their revision names those that it has in place, and those that hold it.
 func nameSecrets(r *v1alpha1.Revision, phases [][]item) {
 	taken := map[identity]bool{}
-	unnamed := false
+	var unnamed [][]*item
 	for _, items := range phases {
-		for _, it := range items {
-			taken[identityOf(it.ref)] = true
-			unnamed = unnamed || !it.isNamed() && it.secret != ""
-		}
-	}
-	if !unnamed {
-		return
-	}
-	next := func(all []v1alpha1.ObjectReference) (v1alpha1.ObjectReference, bool) {
-		for _, ref := range all {
-			if id := identityOf(ref); id.GroupKind == secretKind && !taken[id] {
-				taken[id] = true
-				return ref, true
+		var own []*item
+		for i := range items {
+			taken[identityOf(items[i].ref)] = true
+			if !items[i].isNamed() && items[i].secret != "" {
+				own = append(own, &items[i])
 			}
 		}
-		return v1alpha1.ObjectReference{}, false
+		unnamed = append(unnamed, own)
 	}
-	for i, items := range phases {
-		// The inventory is in the order of the phases.
-		var placed, waiting []v1alpha1.ObjectReference
-		for _, entry := range r.Status.Inventory {
-			placed = append(placed, entry.ObjectReference)
-		}
+	// The inventory is in the order of the phases.
+	var placed []v1alpha1.ObjectReference
+	for _, entry := range r.Status.Inventory {
+		placed = append(placed, entry.ObjectReference)
+	}
+	for i, items := range unnamed {
+		var known []v1alpha1.ObjectReference
 		for _, object := range r.Status.Objects {
 			if object.Phase == r.Spec.Phases[i].Name {
-				waiting = append(waiting, object.ObjectReference)
+				known = append(known, object.ObjectReference)
 			}
 		}
-		for j := range items {
-			if it := &items[j]; !it.isNamed() && it.secret != "" {
-				found := false
-				if it.ref, found = next(waiting); !found {
-					it.ref, _ = next(placed)
-				}
-			}
+		known = append(known, placed...)
+		for _, it := range items {
+			it.ref = nextSecret(known, taken)
 		}
 	}
+}
+
+// nextSecret is the first Secret that nobody has taken yet, and takes it; empty when
+// there is none.
+func nextSecret(all []v1alpha1.ObjectReference, taken map[identity]bool) v1alpha1.ObjectReference {
+	for _, ref := range all {
+		if id := identityOf(ref); id.GroupKind == secretKind && !taken[id] {
+			taken[id] = true
+			return ref
+		}
+	}
+	return v1alpha1.ObjectReference{}
 }
 
 var secretKind = schema.GroupKind{Kind: "Secret"}

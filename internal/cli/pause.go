@@ -253,7 +253,7 @@ func (a *app) resume(ctx context.Context, o resumeOptions, name string) error {
 	}
 	r.Paused, r.Changed = pkg.Spec.Paused, true
 	r.Message = fmt.Sprintf("Package %s goes on. It was %s.", name, pauseText(pkg.Spec.Paused))
-	if target := lineOf(pkg, revisions).Target; target != nil && target.Status.Plan != nil {
+	if target := lineOf(pkg, revisions).Target; target != nil && target.Status.Plan != nil && len(target.Status.Plan.Objects) > 0 {
 		r.Message += " Pending: " + target.Status.Plan.Summary + "."
 	}
 	_, err = c.editPackage(ctx, pkg, o.writeFlags, "resuming", func(*v1alpha1.Package) map[string]any {

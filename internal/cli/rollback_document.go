@@ -74,39 +74,22 @@ var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResou
 func changesBetween(from, to *v1alpha1.Revision, held sliceCache) ([]Change, int) {
 	var changes []Change
 	same := 0
-	present := map[identity]item{}
-	for _, items := range itemsOf(from, held) {
-		for _, it := range items {
-			present[identityOf(it.ref)] = it
-		}
-	}
-	wanted := map[identity]bool{}
+	present, wanted := placesIn(from, held), placesIn(to, held)
 	for i, items := range itemsOf(to, held) {
 		for _, it := range items {
-			if !it.isNamed() {
-				continue
-			}
-			id := identityOf(it.ref)
-			wanted[id] = true
-			before, found := present[id]
-			change := Change{ObjectReference: it.ref, Phase: to.Spec.Phases[i].Name}
+			before, found := present[identityOf(it.ref)]
 			switch {
-			case found && before.digest == it.digest:
+			case !it.isNamed():
+			case found && before.item.digest == it.digest:
 				same++
-				continue
-			case !found:
-				change.Action = changeCreate
-			case id.GroupKind == crdKind:
-				change.Action = changeKeep
 			default:
-				change.Action = changeUpdate
+				changes = append(changes, Change{ObjectReference: it.ref, Phase: to.Spec.Phases[i].Name, Action: changeTo(it, found)})
 			}
-			changes = append(changes, change)
 		}
 	}
 	for i, items := range itemsOf(from, held) {
 		for _, it := range items {
-			if wanted[identityOf(it.ref)] || !it.isNamed() {
+			if _, found := wanted[identityOf(it.ref)]; found || !it.isNamed() {
 				continue
 			}
 			change := Change{ObjectReference: it.ref, Phase: from.Spec.Phases[i].Name, Action: changeDelete}
@@ -117,6 +100,17 @@ func changesBetween(from, to *v1alpha1.Revision, held sliceCache) ([]Change, int
 		}
 	}
 	return changes, same
+}
+
+// changeTo is what is done to an object that is wanted with other content than it has.
+func changeTo(it item, exists bool) string {
+	switch {
+	case !exists:
+		return changeCreate
+	case identityOf(it.ref).GroupKind == crdKind:
+		return changeKeep
+	}
+	return changeUpdate
 }
 
 // warningsOf say what does not go back with a revision's content.

@@ -89,6 +89,7 @@ type TreeObject struct {
 	// ObjectReference names the object. It is empty when the slice or Secret that
 	// holds the manifest could not be read, and the status does not name it.
 	v1alpha1.ObjectReference `json:",inline"`
+	ObjectTimes              `json:",inline"`
 
 	// Slice is the ObjectSlice that holds the manifest, empty for an inline one.
 	Slice string `json:"slice,omitempty"`
@@ -114,9 +115,6 @@ type TreeObject struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// Hint is what to do about it.
 	Hint string `json:"hint,omitempty"`
-
-	ObjectTimes `json:",inline"`
-
 	// Pods are the pods that keep a workload from being ready.
 	Pods []pods.Trouble `json:"pods,omitempty"`
 }

@@ -14,5 +14,7 @@
 //	columns N               wants no line of stdout to be wider than N
 //	as NAME                 runs what follows as the user NAME; "as admin" again as admin
 //
-// TestPlan_IsWhatHappens compares plans with what the audit log shows.
+// TestPlan_IsWhatHappens compares plans with what the audit log shows,
+// TestWait_Promptly measures how soon commands that wait return, and TestGuide_Tasks
+// runs docs/guides/tasks.md; with -update it writes the output into it.
 package cli
