@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -108,20 +109,36 @@ func renderKyma(settings kyma.Settings, in kymaInput) ([]render.Package, error) 
 		return nil, nil
 	}
 	input := kyma.Input{Istio: istio, Settings: settings, Cluster: in.Facts.Cluster, CRDVersion: in.Facts.CRDVersion, ForeignCRDs: in.Facts.ForeignCRDs}
-	for i := range in.Existing {
-		if pkg := &in.Existing[i]; pkg.Name == kyma.PackageIstio && pkg.Status.CurrentRevision != 0 {
-			input.Installed = pkg.Status.Version
-		}
-	}
-	if input.Installed == "" {
-		// The mesh may have been installed by Kyma's own operator.
-		applied, err := kyma.ParseLastApplied(istio.Annotations)
-		if err != nil {
-			return nil, fmt.Errorf("finding out which version of Istio is installed: %w: correct it, or remove it if there is none", err)
-		}
-		input.Installed = applied.IstioTag
+	var err error
+	if input.Installed, err = installedIstio(istio, in.Existing); err != nil {
+		return nil, fmt.Errorf("finding out which version of Istio is installed: %w: correct it, or remove it if there is none", err)
 	}
 	return kyma.Render(input)
+}
+
+// installedIstio is the version of Istio that runs, empty when there is none.
+func installedIstio(istio *v1alpha2.Istio, existing []v1alpha1.Package) (string, error) {
+	running, rollingOut := "", false
+	for i := range existing {
+		if pkg := &existing[i]; pkg.Name == kyma.PackageIstio && pkg.Status.CurrentRevision != 0 {
+			running, rollingOut = pkg.Status.Version, pkg.Status.TargetRevision > pkg.Status.CurrentRevision
+		}
+	}
+	if running != "" && !rollingOut {
+		return running, nil
+	}
+	// The mesh may have been installed by Kyma's own operator, or a rollout that is not over
+	// has it in place.
+	applied, err := kyma.ParseLastApplied(istio.Annotations)
+	switch {
+	case running != "" && err != nil:
+		return running, nil
+	case running != "":
+		return kyma.Newer(running, applied.IstioTag), nil
+	case err == nil && applied.IstioTag == "" && istio.Annotations[v1alpha2.AnnotationLastApplied] != "":
+		err = fmt.Errorf("reading annotation %s: IstioTag is missing", v1alpha2.AnnotationLastApplied)
+	}
+	return applied.IstioTag, err
 }
 
 // kymaAnnotations are what the oldest resource carries: what was rolled out last, and the
@@ -132,10 +149,18 @@ func kymaAnnotations(settings kyma.Settings, istio *v1alpha2.Istio, state kymaSt
 	}
 	wanted := map[string]string{annotationClusterSize: string(state.Facts.Cluster.Size)}
 	i := slices.IndexFunc(state.Packages, func(p status.FrontPackage) bool { return p.Name == kyma.PackageIstio })
-	if i < 0 || state.Packages[i].Package == nil || state.Packages[i].Package.Status.CurrentRevision == 0 {
+	if i < 0 || state.Packages[i].Package == nil {
 		return wanted
 	}
 	p := &state.Packages[i]
+	early := ""
+	if p.Package.Status.CurrentRevision != p.Package.Status.TargetRevision {
+		early = kyma.Installed(p.Target)
+	}
+	running := cmp.Or(early, p.Package.Status.Version)
+	if running == "" {
+		return wanted
+	}
 	applied, err := kyma.ParseLastApplied(istio.Annotations)
 	if err != nil {
 		applied = kyma.LastApplied{}
@@ -145,7 +170,7 @@ func kymaAnnotations(settings kyma.Settings, istio *v1alpha2.Istio, state kymaSt
 	} else {
 		// The version that runs is told at once: nothing that fails afterwards may make the
 		// version gate take it for an older one.
-		applied.IstioTag = p.Package.Status.Version
+		applied.IstioTag = running
 	}
 	wanted[v1alpha2.AnnotationLastApplied] = applied.String()
 	return wanted

@@ -44,6 +44,10 @@ func TestKymaAnnotations(t *testing.T) {
 	held.Held = "the version gate"
 	rejected := kymaMesh(4, 4, "1.29.1")
 	rejected.Need = history.NeedRejected
+	early := kymaMesh(2, 3, "1.30.2")
+	early.Package.Status.TargetRevision = 3
+	early.Target.Spec.Origin = &v1alpha1.Origin{AppVersion: "1.31.0-distroless"}
+	early.Target.Status.Phases = []v1alpha1.PhaseStatus{{Name: kyma.PhaseGateways, State: v1alpha1.PhaseComplete}, {Name: kyma.PhaseResources, State: v1alpha1.PhaseProgressing}}
 	cases := map[string]struct {
 		reason  string
 		oldest  string
@@ -54,6 +58,7 @@ func TestKymaAnnotations(t *testing.T) {
 	}{
 		"RolledOut": {reason: "the whole spec, when it runs", oldest: "default", mesh: kymaMesh(2, 2, "1.31.0-distroless"), applied: `{"config":{"numTrustedProxies":2,"telemetry":{"metrics":{}}},"IstioTag":"1.31.0-distroless"}`},
 		"UnderWay":  {reason: "the version that runs is told early, the spec is not", oldest: "default", mesh: kymaMesh(2, 3, "1.30.2"), applied: `{"config":{"numTrustedProxies":1,"telemetry":{"metrics":{}}},"IstioTag":"1.30.2"}`},
+		"Early":     {reason: "Istio is in place, what belongs to it is not", oldest: "default", mesh: early, applied: `{"config":{"numTrustedProxies":1,"telemetry":{"metrics":{}}},"IstioTag":"1.31.0-distroless"}`},
 		"Held":      {reason: "what is held back does not run", oldest: "default", mesh: held, applied: before},
 		"Rejected":  {reason: "neither does what was rolled back", oldest: "default", mesh: rejected, applied: before},
 		"Nothing":   {reason: "nothing has ever run", oldest: "default", mesh: kymaMesh(0, 1, ""), applied: ""},
@@ -86,6 +91,7 @@ func TestRenderKyma_Installed(t *testing.T) {
 		reason     string
 		annotation string
 		existing   string
+		target     int64
 		held       bool
 		fails      bool
 	}{
@@ -94,7 +100,11 @@ func TestRenderKyma_Installed(t *testing.T) {
 		"LeftClose": {reason: "one minor version back", annotation: `{"IstioTag":"1.30.2-distroless"}`},
 		"Runs":      {reason: "what runs counts more than what is written", annotation: `{"IstioTag":"1.28.0"}`, existing: "1.30.1"},
 		"RunsFar":   {reason: "also when that is refused", annotation: `{"IstioTag":"1.31.0"}`, existing: "1.29.1", held: true},
+		"UnderWay":  {reason: "a rollout that is not over has it in place", annotation: `{"IstioTag":"1.30.1"}`, existing: "1.29.1", target: 4},
+		"GoingBack": {reason: "a rollback that is not over", annotation: `{"IstioTag":"1.30.1"}`, existing: "1.29.1", target: 2, held: true},
 		"Malformed": {reason: "nobody knows what is installed", annotation: `{`, fails: true},
+		"NoTag":     {reason: "likewise", annotation: `{"config":{}}`, fails: true},
+		"NoVersion": {reason: "likewise", annotation: `{"IstioTag":"latest"}`, fails: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,6 +112,7 @@ func TestRenderKyma_Installed(t *testing.T) {
 			in := kymaInput{Group: front.Group[*v1alpha2.Istio]{Resources: []*v1alpha2.Istio{istio}}, Facts: kymaFacts{Oldest: "default", Cluster: kyma.Cluster{Size: kyma.Evaluation}}}
 			if tc.existing != "" {
 				in.Existing = []v1alpha1.Package{*kymaMesh(3, 3, tc.existing).Package}
+				in.Existing[0].Status.TargetRevision = tc.target
 			}
 			packages, err := renderKyma(kymaSettings(t), in)
 			if (err != nil) != tc.fails {

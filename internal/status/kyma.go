@@ -200,13 +200,25 @@ func kymaPackage(p *FrontPackage) (v verdict, done bool) {
 			fmt.Sprintf("package %s was rolled back, which keeps out what the Istio resource asks for now: change its spec, or remove the rollback", p.Name)}, false
 	case ready.Status == metav1.ConditionTrue:
 		return verdict{}, true
+	case slices.Contains(kymaStuck, doing.Reason) && installsResources(p):
+		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonCustomResourcesReconcileFailed,
+			fmt.Sprintf("Istio is in place, and what belongs to it cannot be rolled out: %s", doing.Message)}, false
 	case slices.Contains(kymaStuck, doing.Reason):
 		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallUninstallFailed,
 			fmt.Sprintf("package %s cannot be rolled out: %s", p.Name, doing.Message)}, false
 	case doing.Reason == v1alpha1.ReasonPaused || doing.Reason == v1alpha1.ReasonAwaitingApproval:
 		return verdict{v1alpha2.StateWarning, metav1.ConditionUnknown, v1alpha2.ReasonReconcileUnknown, fmt.Sprintf("package %s: %s", p.Name, doing.Message)}, false
 	}
+	if installsResources(p) {
+		return verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallSucceeded,
+			fmt.Sprintf("Istio is in place, and what belongs to it is being rolled out: %s", ready.Message)}, false
+	}
 	return processing("package %s: %s", p.Name, ready.Message)
+}
+
+// installsResources says whether a rollout has all of Istio in place, and is at what follows.
+func installsResources(p *FrontPackage) bool {
+	return p.Name == kyma.PackageIstio && p.Package.Status.CurrentRevision != p.Target.Spec.Revision && kyma.Installed(p.Target) != ""
 }
 
 // kymaRunning tells of a mesh that runs, and of what a person should see to.

@@ -41,6 +41,14 @@ func kymaAt(name, progressing, ready, message string) status.FrontPackage {
 	return status.FrontPackage{Name: name, Package: pkg, Target: &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 2}}}
 }
 
+// kymaLate is a rollout that is at the last phase.
+func kymaLate(progressing string) status.FrontPackage {
+	p := kymaAt(kyma.PackageIstio, progressing, "False", "PeerAuthentication default")
+	p.Target.Spec.Origin = &v1alpha1.Origin{AppVersion: "1.31.0-distroless"}
+	p.Target.Status.Phases = []v1alpha1.PhaseStatus{{Name: kyma.PhaseGateways, State: v1alpha1.PhaseComplete}, {Name: kyma.PhaseResources, State: v1alpha1.PhaseProgressing}}
+	return p
+}
+
 func kymaDone(name string) status.FrontPackage {
 	return kymaAt(name, v1alpha1.ReasonRolledOut, "True", "rolled out")
 }
@@ -61,6 +69,8 @@ func TestSetKyma(t *testing.T) {
 	behind := kymaDone(mesh)
 	behind.Target = &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 3}}
 	waiting := status.FrontPackage{Name: mesh, Waiting: crds, Package: kymaDone(mesh).Package, Target: kymaDone(mesh).Target}
+	down := kymaLate(v1alpha1.ReasonRolledOut)
+	down.Package.Status.CurrentRevision = 2
 	blocked := kyma.Blocking([]kyma.CustomResource{{Kind: "VirtualService", Namespace: "shop", Name: "web"}})
 	cases := map[string]struct {
 		reason string
@@ -81,6 +91,9 @@ func TestSetKyma(t *testing.T) {
 		"Behind":   {reason: "the package's status is of the revision before", state: status.KymaState{Oldest: "default", Packages: with(behind)}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{"revision 3"}},
 		"Deadline": {reason: "it does not get on", state: status.KymaState{Oldest: "default", Packages: with(kymaAt(mesh, v1alpha1.ReasonProgressDeadlineExceeded, "False", "Deployment istiod"))}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{"Deployment istiod"}},
 		"CRDsFail": {reason: "the first that is not there counts", state: status.KymaState{Oldest: "default", Packages: []status.FrontPackage{kymaAt(crds, v1alpha1.ReasonObjectCollisions, "False", "somebody's"), kymaDone(mesh)}}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{crds, "somebody's"}},
+		"Late":     {reason: "Istio is there, its resources are not", state: status.KymaState{Oldest: "default", Packages: with(kymaLate(v1alpha1.ReasonRollingOut))}, want: v1alpha2.StateProcessing, ready: "False/IstioInstallSucceeded", says: []string{"PeerAuthentication default"}},
+		"LateFail": {reason: "nor do they come", state: status.KymaState{Oldest: "default", Packages: with(kymaLate(v1alpha1.ReasonRolloutError))}, want: v1alpha2.StateError, ready: "False/CustomResourcesReconcileFailed", says: []string{"PeerAuthentication default"}},
+		"Down":     {reason: "a rollout that was over says nothing of now", state: status.KymaState{Oldest: "default", Packages: with(down)}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown"},
 		"Paused":   {reason: "a person has to go on", state: status.KymaState{Oldest: "default", Packages: with(kymaAt(mesh, v1alpha1.ReasonPaused, "False", "paused by ann"))}, want: v1alpha2.StateWarning, ready: "Unknown/ReconcileUnknown", says: []string{"ann"}},
 		"Rejected": {reason: "what is asked for is not what runs", state: status.KymaState{Oldest: "default", Packages: with(rejected)}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"rolled back"}},
 		"Held": {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/api/v1alpha1"
 )
 
 // LastApplied is the value of the annotation [v1alpha2.AnnotationLastApplied].
@@ -39,4 +40,18 @@ func (l LastApplied) String() string {
 		return "" // a spec that was read from JSON can be written as such
 	}
 	return string(data)
+}
+
+// Installed is the version of Istio that a rollout of [PackageIstio] has put in place, empty
+// while it has not: what may be missing are the objects of [PhaseResources] alone.
+func Installed(rollout *v1alpha1.Revision) string {
+	if rollout == nil || rollout.Spec.Origin == nil || len(rollout.Status.Phases) == 0 {
+		return ""
+	}
+	for _, phase := range rollout.Status.Phases {
+		if phase.Name != PhaseResources && phase.State != v1alpha1.PhaseComplete {
+			return ""
+		}
+	}
+	return rollout.Spec.Origin.AppVersion
 }

@@ -5,6 +5,7 @@ package kyma
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,6 +55,9 @@ func Render(in Input) ([]render.Package, error) {
 	}
 	held := ""
 	if err := Gate(in.Installed, in.Settings.Images.Tag, in.Istio.Annotations[v1alpha2.AnnotationAllowVersion]); err != nil {
+		if _, refused := errors.AsType[*GateError](err); !refused {
+			return nil, fmt.Errorf("comparing versions of Istio: %w", err)
+		}
 		held = err.Error()
 	}
 	mesh.Held = held
