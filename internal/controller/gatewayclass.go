@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/render"
@@ -31,6 +33,8 @@ type gatewayClassFacts struct {
 	HandedOver string
 	// Orphaned are the subscriptions that an operator before this one has made.
 	Orphaned []gatewayclass.Subscription
+	// Plane is the control plane's package, nil while there is none.
+	Plane *v1alpha1.Package
 	// Sync tells starts of istiod apart, empty while it is not available.
 	Sync string
 }
@@ -101,12 +105,27 @@ func setGatewayClassStatus(class *gatewayv1.GatewayClass, state front.State[gate
 		warnings = append(warnings, fmt.Sprintf("subscription %s was made by the operator before this one, which is not needed any more: remove it if nothing else uses it", s))
 	}
 	packages := state.Packages
+	if isUnobserved(state) {
+		// Its package says whether istiod serves, whatever else could not be read.
+		packages = []status.FrontPackage{{Name: gatewayclass.PackageControlPlane, Package: state.Facts.Plane, Target: &v1alpha1.Revision{}}}
+	}
 	if held := state.Facts.HandedOver; held != "" {
 		packages = []status.FrontPackage{{Name: gatewayclass.PackageCRDs, Held: held}, {Name: gatewayclass.PackageControlPlane, Held: held}}
 	}
 	conditions, generation := &class.Status.Conditions, class.Generation
-	status.SetControllerInstalled(conditions, generation, gatewayclass.PackageControlPlane, packages, state.Err, state.Now, warnings...)
+	installed, cause := packages, state.Err
+	if err := gatewayclass.CheckClass(class); err != nil {
+		installed, cause = nil, err
+	}
+	status.SetControllerInstalled(conditions, generation, gatewayclass.PackageControlPlane, installed, cause, state.Now, warnings...)
 	status.SetCRDsReady(conditions, generation, gatewayclass.PackageCRDs, packages, crds, state.Err, state.Now)
+}
+
+// isUnobserved says that the cluster could not be read while there is a control plane, so
+// that nothing was rendered. It says nothing about what is asked for.
+func isUnobserved(state front.State[gatewayClassFacts]) bool {
+	_, rendered := errors.AsType[*front.RenderError](state.Err)
+	return state.Err != nil && !rendered && len(state.Packages) == 0 && state.Facts.Plane != nil
 }
 
 func gatewayClassEvents(before, after *gatewayv1.GatewayClass) []front.Event {

@@ -57,7 +57,7 @@ type gatewayClassObserver struct {
 
 // Observe reads the facts for all classes.
 func (o *gatewayClassObserver) Observe(ctx context.Context, group front.Group[*gatewayv1.GatewayClass]) (gatewayClassFacts, error) {
-	facts := gatewayClassFacts{Input: o.Settings}
+	facts := gatewayClassFacts{Input: o.Settings, Plane: find(group.Existing, gatewayclass.PackageControlPlane)}
 	in := &facts.Input
 	for _, class := range group.Resources {
 		in.Classes = append(in.Classes, *class)
@@ -78,7 +78,7 @@ func (o *gatewayClassObserver) Observe(ctx context.Context, group front.Group[*g
 	err := errors.Join(o.observeCRDs(ctx, group, &facts), o.observeMigration(ctx, &facts), o.observeCluster(ctx, in))
 	if err != nil {
 		// What is not known in full is not known.
-		return gatewayClassFacts{Input: *in, Migration: facts.Migration}, err
+		return gatewayClassFacts{Input: *in, Migration: facts.Migration, Plane: facts.Plane}, err
 	}
 	err = o.observeIstiod(ctx, group, &facts)
 	return facts, err
@@ -219,6 +219,25 @@ func (o *gatewayClassObserver) observeCluster(ctx context.Context, in *gatewaycl
 	}
 	for i := range gateways.Items {
 		in.CanaryGateways = append(in.CanaryGateways, client.ObjectKeyFromObject(&gateways.Items[i]).String())
+	}
+	if len(in.CanaryGateways) == 0 && slices.Contains(in.Existing, gatewayclass.PackageCanary) && !gatewayclass.AsksForCanary(in.Classes) {
+		return o.confirmCanary(ctx, in)
+	}
+	slices.Sort(in.CanaryGateways)
+	return nil
+}
+
+// confirmCanary asks the API server which Gateways the canary serves, before it is let go
+// for want of them: a Gateway may have been moved just before its class, and the cache not
+// know yet.
+func (o *gatewayClassObserver) confirmCanary(ctx context.Context, in *gatewayclass.Input) error {
+	list := &metav1.PartialObjectMetadataList{TypeMeta: typeOf(gatewayKind)}
+	list.Kind += "List"
+	if err := o.Live.List(ctx, list, client.MatchingLabels{gatewayclass.LabelRevision: gatewayclass.CanaryRevision}); err != nil {
+		return fmt.Errorf("listing the Gateways of the canary: %w", err)
+	}
+	for i := range list.Items {
+		in.CanaryGateways = append(in.CanaryGateways, client.ObjectKeyFromObject(&list.Items[i]).String())
 	}
 	slices.Sort(in.CanaryGateways)
 	return nil

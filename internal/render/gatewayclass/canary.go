@@ -38,6 +38,13 @@ func renderCanary(in Input, d *decision) ([]render.Package, error) {
 	return []render.Package{pkg}, nil
 }
 
+// AsksForCanary says whether a class that counts asks for a second control plane, whatever
+// becomes of that.
+func AsksForCanary(classes []gatewayv1.GatewayClass) bool {
+	class, _ := override(counting(classes), AnnotationCanaryVersion)
+	return class != nil
+}
+
 // decideCanary finds what the second control plane is to be, nil for none, and why not,
 // when one is asked for that would do harm.
 func decideCanary(in Input, first *decision) (canary *decision, refused string) {

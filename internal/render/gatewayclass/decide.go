@@ -19,7 +19,7 @@ import (
 type decision struct {
 	// class is the one that decides on the version, and else the oldest.
 	class *gatewayv1.GatewayClass
-	// names are those of all classes.
+	// names are those of all classes that can be served.
 	names []string
 
 	release *istio.Release
@@ -39,10 +39,12 @@ type decision struct {
 func decide(in Input, classes []*gatewayv1.GatewayClass) (*decision, error) {
 	d := &decision{class: classes[0], revision: IstioRevision}
 	for _, c := range classes {
-		if len(c.Name) > maxClassName {
-			return nil, fmt.Errorf("GatewayClass %s: its name has %d characters; istiod finds a class by a label, which takes at most %d", c.Name, len(c.Name), maxClassName)
+		if CheckClass(c) == nil {
+			d.names = append(d.names, c.Name)
 		}
-		d.names = append(d.names, c.Name)
+	}
+	if len(d.names) == 0 {
+		return nil, CheckClass(d.class)
 	}
 	if err := d.decideVersion(classes, in.DefaultVersion); err != nil {
 		return nil, err
@@ -51,6 +53,15 @@ func decide(in Input, classes []*gatewayv1.GatewayClass) (*decision, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// CheckClass says why istiod cannot serve a class, nil if it can. It serves the others
+// meanwhile.
+func CheckClass(class *gatewayv1.GatewayClass) error {
+	if len(class.Name) > maxClassName {
+		return fmt.Errorf("GatewayClass %s: its name has %d characters; istiod finds a class by a label, which takes at most %d", class.Name, len(class.Name), maxClassName)
+	}
+	return nil
 }
 
 // counting are the classes that are ours and not being deleted, oldest first.

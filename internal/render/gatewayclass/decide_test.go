@@ -117,6 +117,21 @@ func TestDecide_Errors(t *testing.T) {
 	}
 }
 
+// A class that istiod cannot find takes nothing from the others.
+func TestDecide_LongNameBesideOthers(t *testing.T) {
+	classes := []gatewayv1.GatewayClass{class(strings.Repeat("a", 64), 9, nil), class("b", 1, nil)}
+	d, err := decide(Input{DefaultVersion: "1.31"}, counting(classes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.names) != 1 || d.names[0] != "b" {
+		t.Errorf("istiod gets defaults for the classes %v, want b alone", d.names)
+	}
+	if CheckClass(&classes[0]) == nil || CheckClass(&classes[1]) != nil {
+		t.Error("want the first class refused, and the second not")
+	}
+}
+
 func TestCheckImage(t *testing.T) {
 	digest := "@sha256:" + strings.Repeat("0a", 32)
 	cases := map[string]bool{

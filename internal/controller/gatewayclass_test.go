@@ -1,0 +1,116 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/status"
+)
+
+// A cluster that cannot be read says nothing about an istiod that serves.
+func TestSetGatewayClassStatus_NotObserved(t *testing.T) {
+	plane := func(available metav1.ConditionStatus) *v1alpha1.Package {
+		return &v1alpha1.Package{
+			ObjectMeta: metav1.ObjectMeta{Name: gatewayclass.PackageControlPlane},
+			Status: v1alpha1.PackageStatus{CurrentRevision: 1, Version: "1.31.0", Conditions: []metav1.Condition{
+				{Type: v1alpha1.ConditionAvailable, Status: available, Message: "no pod is ready"},
+				{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRolledOut},
+			}},
+		}
+	}
+	cause := errors.New("listing subscriptions: timeout")
+	cases := map[string]struct {
+		reason string
+		plane  *v1alpha1.Package
+		err    error
+		want   string
+	}{
+		"Serves":       {reason: "istiod is what it was", plane: plane(metav1.ConditionTrue), err: cause, want: "True/Installed: istiod 1.31.0 installed (with warning: listing subscriptions: timeout)"},
+		"DoesNotServe": {reason: "the cause is what is known", plane: plane(metav1.ConditionFalse), err: cause, want: "False/InstallFailed: listing subscriptions: timeout"},
+		"NoPlane":      {reason: "nothing can be installed", err: cause, want: "False/InstallFailed: listing subscriptions: timeout"},
+		"NotRendered":  {reason: "what runs is not what is asked for", plane: plane(metav1.ConditionTrue), err: &front.RenderError{Err: errors.New("version 9 is not known")}, want: "False/InstallFailed: version 9 is not known"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			class := &gatewayv1.GatewayClass{}
+			setGatewayClassStatus(class, front.State[gatewayClassFacts]{Facts: gatewayClassFacts{Plane: tc.plane}, Err: tc.err})
+			c := meta.FindStatusCondition(class.Status.Conditions, status.ConditionControllerInstalled)
+			if got := string(c.Status) + "/" + c.Reason + ": " + c.Message; got != tc.want {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// A class that cannot be served says so, and those beside it say nothing of it.
+func TestSetGatewayClassStatus_LongName(t *testing.T) {
+	rolledOut := status.FrontPackage{Name: gatewayclass.PackageControlPlane, Target: &v1alpha1.Revision{}, Package: &v1alpha1.Package{
+		Status: v1alpha1.PackageStatus{CurrentRevision: 1, Version: "1.31.0", Conditions: []metav1.Condition{
+			{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue},
+			{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRolledOut},
+		}},
+	}}
+	for name, want := range map[string]string{"good": "True/Installed: istiod 1.31.0 installed", strings.Repeat("a", 64): "False/InstallFailed: GatewayClass aaa"} {
+		class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		setGatewayClassStatus(class, front.State[gatewayClassFacts]{Packages: []status.FrontPackage{rolledOut}})
+		c := meta.FindStatusCondition(class.Status.Conditions, status.ConditionControllerInstalled)
+		if got := string(c.Status) + "/" + c.Reason + ": " + c.Message; !strings.HasPrefix(got, want) {
+			t.Errorf("GatewayClass %s: got %s, want %s", name, got, want)
+		}
+	}
+}
+
+// A canary goes only when the API server says, too, that it serves no Gateway.
+func TestGatewayClassObserver_Canary(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := gatewayv1.Install(scheme); err != nil {
+		t.Fatal(err)
+	}
+	moved := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "shop", Labels: map[string]string{gatewayclass.LabelRevision: gatewayclass.CanaryRevision}}}
+	class := *gatewayClass("a", gatewayclass.ControllerName)
+	asks := *class.DeepCopy()
+	asks.Annotations = map[string]string{gatewayclass.AnnotationCanaryVersion: "1.31"}
+	cases := map[string]struct {
+		reason   string
+		class    gatewayv1.GatewayClass
+		existing []string
+		cached   []client.Object
+		want     []string
+	}{
+		"CacheBehind": {reason: "it was moved a moment ago", class: class, existing: []string{gatewayclass.PackageCanary}, want: []string{"team-a/shop"}},
+		"Cached":      {reason: "the cache will do to keep it", class: class, existing: []string{gatewayclass.PackageCanary}, cached: []client.Object{moved}, want: []string{"team-a/shop"}},
+		"Wanted":      {reason: "it is not about to go, which takes no request", class: asks, existing: []string{gatewayclass.PackageCanary}},
+		"NoCanary":    {reason: "there is none", class: class},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := &gatewayClassObserver{
+				Cache:  fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.cached...).Build(),
+				Live:   fake.NewClientBuilder().WithScheme(scheme).WithObjects(moved.DeepCopy()).Build(),
+				Served: func(kind runtimeKind) bool { return kind == gatewayKind },
+			}
+			in := gatewayclass.Input{Classes: []gatewayv1.GatewayClass{tc.class}, Existing: tc.existing}
+			if err := o.observeCluster(t.Context(), &in); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(in.CanaryGateways, tc.want) {
+				t.Errorf("%s: got the Gateways %v, want %v", tc.reason, in.CanaryGateways, tc.want)
+			}
+		})
+	}
+}
