@@ -137,6 +137,15 @@ func TestIstioCSR_Tampering(t *testing.T) {
 	must(t, admin.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.ic.Namespace, Name: cacopy.Name}}))
 	a.copyIs("the copy to be made again", root)
 	a.ready()
+
+	// So it is while nobody can say what is wanted.
+	issuer := a.object(`{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: istio-ca, namespace: NS}}`)
+	must(t, admin.Delete(t.Context(), issuer))
+	a.condition("Ready", "False/Progressing: Issuer "+a.namespace+"/istio-ca does not exist")
+	a.tamper(root + root[:10])
+	a.copyIs("the copy to be repaired without an issuer", root)
+	a.issuer("istio-ca", "root")
+	a.ready()
 }
 
 // TestIstioCSR_ClusterIssuer has its CA in cert-manager's own namespace, under a name

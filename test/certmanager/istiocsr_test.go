@@ -249,6 +249,13 @@ func TestIstioCSR_BadSpec(t *testing.T) {
 	if !slices.Equal(before, a.pods()) {
 		t.Error("what worked was touched")
 	}
+	a.update(func(ic *operatorv1alpha1.IstioCSR) {
+		ic.Spec.IstioCSRConfig.Affinity = nil
+		ic.Spec.ControllerConfig = &operatorv1alpha1.ControllerConfig{Labels: map[string]string{"team": "a b"}}
+	})
+	a.condition("Degraded", "True/Failed: spec.controllerConfig.labels[team]", "answers meanwhile")
+	a.update(func(ic *operatorv1alpha1.IstioCSR) { ic.Spec.ControllerConfig = nil })
+	a.ready()
 }
 
 // TestIstioCSR_Several: the oldest runs, the others say why they do not, and one takes
