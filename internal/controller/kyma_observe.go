@@ -69,6 +69,8 @@ type kymaObserver struct {
 	served   func(kind runtimeKind) bool
 	recorder toolsevents.EventRecorder
 	interval time.Duration
+	// experimental says that the cluster may be taken for one with two IP stacks.
+	experimental bool
 	// restarts is what restarts of workloads have come to.
 	restarts func() restart.State
 	// signal tells of changes of what is watched.
@@ -76,6 +78,8 @@ type kymaObserver struct {
 
 	// nodes says that nodes are watched.
 	nodes bool
+	// flipped is the size that was told last of a cluster that had another one.
+	flipped kyma.Size
 	// told is what was logged last about a deletion that is blocked.
 	told string
 	// filters are the EnvoyFilters of users as of versions of all of them.
@@ -94,7 +98,7 @@ func newKymaObserver(mgr manager.Manager, kinds *front.Kinds, o Options) (*kymaO
 	}
 	k := &kymaObserver{
 		cache: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), now: time.Now, served: kinds.Served,
-		recorder: mgr.GetEventRecorder(reportingController), interval: o.Kyma.Interval,
+		recorder: mgr.GetEventRecorder(reportingController), interval: o.Kyma.Interval, experimental: o.Kyma.Experimental,
 		// A signal that nobody has taken up yet stands for all changes until then.
 		signal: make(chan event.GenericEvent, 1),
 	}
@@ -174,7 +178,8 @@ func (k *kymaObserver) observeCluster(ctx context.Context, istio *v1alpha2.Istio
 	if c.DualStack, err = kyma.ParseDualStack(info); err != nil {
 		facts.Warning = strings.TrimPrefix(facts.Warning+"; "+err.Error(), "; ")
 	}
-	if _, c.ELB, err = k.configMap(ctx, kyma.IstioNamespace, kyma.DeprecatedELB, ""); err != nil {
+	c.DualStack = c.DualStack && k.experimental
+	if c.ELB, err = k.classicBalancer(ctx); err != nil {
 		return err
 	}
 	if c.VPA, err = isThere(k.cache.Get(ctx, types.NamespacedName{Name: definitionVPA}, front.Definition())); err != nil {
@@ -223,11 +228,23 @@ func (k *kymaObserver) observeNodes(ctx context.Context, istio *v1alpha2.Istio, 
 	slices.SortFunc(nodes, func(a, b kyma.Node) int { return cmp.Compare(a.Name, b.Name) })
 	previous := kyma.Size(istio.Annotations[annotationClusterSize])
 	c.Size, c.Provider, c.GardenOS = kyma.SizeOf(nodes, previous), kyma.ProviderOf(nodes), kyma.HasGardenOS(nodes)
-	if previous != "" && previous != c.Size {
+	if k.flips(previous, c.Size) {
 		k.recorder.Eventf(istio, nil, corev1.EventTypeNormal, events.ReasonClusterSizeChanged, "Render",
 			"The cluster is of size %s now, and was of size %s: the mesh gets the defaults for that in a new revision", c.Size, previous)
 	}
 	return nil
+}
+
+// flips says whether it is news that the cluster has another size. What is kept of the size
+// changes only with the mesh, which a resource that cannot be used holds up.
+func (k *kymaObserver) flips(previous, size kyma.Size) bool {
+	if previous == "" || previous == size {
+		k.flipped = ""
+		return false
+	}
+	told := k.flipped
+	k.flipped = size
+	return told != size
 }
 
 func nodeOf(n *corev1.Node) kyma.Node {
@@ -293,6 +310,20 @@ func (k *kymaObserver) configMap(ctx context.Context, namespace, name, key strin
 	return value, found, nil
 }
 
+// classicBalancer says whether the ingress gateway keeps a classic load balancer on AWS.
+func (k *kymaObserver) classicBalancer(ctx context.Context) (bool, error) {
+	_, asked, err := k.configMap(ctx, kyma.IstioNamespace, kyma.DeprecatedELB, "")
+	if err != nil || !asked {
+		return false, err
+	}
+	service := metadataOf(corev1.SchemeGroupVersion.WithKind("Service"))
+	key := types.NamespacedName{Namespace: kyma.IstioNamespace, Name: kyma.IngressGateway}
+	if _, err := isThere(k.pins.Get(ctx, key, service)); err != nil {
+		return false, fmt.Errorf("reading Service %s: %w", key, err)
+	}
+	return kyma.KeepsELB(service.Annotations), nil
+}
+
 // apiServerPort is the port that the API server listens on, 0 when that is not known.
 func (k *kymaObserver) apiServerPort(ctx context.Context) (int32, error) {
 	o := untyped(corev1.SchemeGroupVersion.WithKind("Service"))
@@ -347,6 +378,9 @@ func (k *kymaObserver) userFilters(ctx context.Context) ([]string, error) {
 // observeLeaving looks for what keeps the mesh from being taken away.
 func (k *kymaObserver) observeLeaving(ctx context.Context, group front.Group[*v1alpha2.Istio]) (kymaFacts, error) {
 	facts := kymaFacts{}
+	// No mesh is wanted that would depend on what was watched for it.
+	k.pins.Begin()
+	k.pins.End()
 	installed := slices.ContainsFunc(group.Existing, func(p v1alpha1.Package) bool {
 		return p.Name == kyma.PackageIstio && p.DeletionTimestamp.IsZero()
 	})

@@ -147,6 +147,28 @@ func TestSlimNode(t *testing.T) {
 	}
 }
 
+// A cluster of another size is told once, however long the mesh stays as it is.
+func TestKymaObserver_Flips(t *testing.T) {
+	k := &kymaObserver{}
+	for i, step := range []struct {
+		previous, size kyma.Size
+		want           bool
+	}{
+		{"", kyma.Production, false},
+		{kyma.Production, kyma.Production, false},
+		{kyma.Production, kyma.Evaluation, true},
+		{kyma.Production, kyma.Evaluation, false},
+		{kyma.Evaluation, kyma.Evaluation, false},
+		{kyma.Evaluation, kyma.Production, true},
+		{kyma.Production, kyma.Production, false},
+		{kyma.Production, kyma.Evaluation, true},
+	} {
+		if got := k.flips(step.previous, step.size); got != step.want {
+			t.Errorf("step %d: got %v", i, got)
+		}
+	}
+}
+
 func TestKymaOptions(t *testing.T) {
 	cases := map[string]struct {
 		change func(*KymaOptions)

@@ -187,3 +187,10 @@ func (c Cluster) ProxyProtocol() bool {
 		return false
 	}
 }
+
+// KeepsELB says whether the ingress gateway has no network load balancer on AWS yet, by the
+// annotations of its Service. One that it has is never exchanged for a classic one.
+func KeepsELB(service map[string]string) bool {
+	kind := service[awsPrefix+"type"]
+	return kind != awsNetwork && kind != awsExternal
+}

@@ -110,3 +110,22 @@ func TestParseFeatures(t *testing.T) {
 		t.Error("malformed YAML is no error")
 	}
 }
+
+func TestKeepsELB(t *testing.T) {
+	const kind = "service.beta.kubernetes.io/aws-load-balancer-type"
+	cases := map[string]struct {
+		reason  string
+		service map[string]string
+		want    bool
+	}{
+		"None":     {reason: "there is no Service yet", want: true},
+		"Classic":  {reason: "it has a classic one", service: map[string]string{"service.beta.kubernetes.io/aws-load-balancer-proxy-protocol": "*"}, want: true},
+		"Network":  {reason: "its address would change", service: map[string]string{kind: "nlb"}},
+		"External": {reason: "likewise", service: map[string]string{kind: "external"}},
+	}
+	for name, tc := range cases {
+		if got := KeepsELB(tc.service); got != tc.want {
+			t.Errorf("%s: %s: got %v", name, tc.reason, got)
+		}
+	}
+}

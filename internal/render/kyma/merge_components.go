@@ -107,8 +107,10 @@ func mergeCNI(k8s tree, c *v1alpha2.CNIK8sConfig) error {
 	return nil
 }
 
-// Names of the annotations that AWS and OpenStack read on a Service.
+// Annotations that AWS and OpenStack read on a Service, and values of them.
 const (
+	awsNetwork                   = "nlb"
+	awsExternal                  = "external"
 	awsPrefix                    = "service.beta.kubernetes.io/aws-load-balancer-"
 	annotationOpenStackProxy     = "loadbalancer.openstack.org/proxy-protocol"
 	openStackProxyProtocol       = "v1"
@@ -157,14 +159,14 @@ func loadBalancer(c Cluster) map[string]string {
 		}
 	case c.DualStack:
 		return map[string]string{
-			awsPrefix + "type":            "external",
+			awsPrefix + "type":            awsExternal,
 			awsPrefix + "scheme":          "internet-facing",
 			awsPrefix + "nlb-target-type": "instance",
 			awsPrefix + "proxy-protocol":  "*",
 		}
 	default:
 		return map[string]string{
-			awsPrefix + "type":            "nlb",
+			awsPrefix + "type":            awsNetwork,
 			awsPrefix + "scheme":          "internet-facing",
 			awsPrefix + "nlb-target-type": "instance",
 		}
