@@ -147,7 +147,12 @@ func kymaAnnotations(settings kyma.Settings, istio *v1alpha2.Istio, state kymaSt
 	if istio.Name != state.Facts.Oldest || istio.Namespace != v1alpha2.Namespace || !istio.DeletionTimestamp.IsZero() || state.Err != nil {
 		return nil
 	}
-	wanted := map[string]string{annotationClusterSize: string(state.Facts.Cluster.Size)}
+	cluster := state.Facts.Cluster
+	wanted := map[string]string{annotationClusterSize: string(cluster.Size)}
+	if cluster.FilterUpdatedAt != "" {
+		// It may be what the resource before has handed down.
+		wanted[annotationFilter] = kyma.FilterDigest(cluster) + " " + cluster.FilterUpdatedAt
+	}
 	i := slices.IndexFunc(state.Packages, func(p status.FrontPackage) bool { return p.Name == kyma.PackageIstio })
 	if i < 0 || state.Packages[i].Package == nil {
 		return wanted

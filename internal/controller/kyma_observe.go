@@ -131,6 +131,7 @@ func (k *kymaObserver) Observe(ctx context.Context, group front.Group[*v1alpha2.
 	}
 	facts.Oldest, facts.Again, k.told = istio.Name, k.interval, ""
 	k.pins.Begin()
+	istio = handedDown(istio, group.Leaving)
 	if err := errors.Join(k.observeCRDs(ctx, &facts), k.observeCluster(ctx, istio, &facts)); err != nil {
 		return facts, err
 	}
@@ -138,6 +139,20 @@ func (k *kymaObserver) Observe(ctx context.Context, group front.Group[*v1alpha2.
 	facts.Filters, facts.FiltersErr = k.userFilters(ctx)
 	facts.Restarts = k.restarts()
 	return facts, nil
+}
+
+// handedDown is the resource with what is kept on the one whose place it takes, if it has
+// nothing of it itself: the mesh stays as it is.
+func handedDown(istio *v1alpha2.Istio, leaving []*v1alpha2.Istio) *v1alpha2.Istio {
+	with := istio.DeepCopy()
+	for _, key := range []string{annotationClusterSize, annotationFilter} {
+		for _, before := range leaving {
+			if value := before.Annotations[key]; value != "" && with.Annotations[key] == "" && before.Namespace == v1alpha2.Namespace {
+				metav1.SetMetaDataAnnotation(&with.ObjectMeta, key, value)
+			}
+		}
+	}
+	return with
 }
 
 // observeCRDs finds out whose the CRDs in place are, and of which version.

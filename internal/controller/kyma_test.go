@@ -6,6 +6,7 @@ package controller
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -144,6 +145,46 @@ func TestSlimNode(t *testing.T) {
 	}
 	if other, err := slimNode("a tombstone"); other != "a tombstone" || err != nil {
 		t.Errorf("got %v, %v", other, err)
+	}
+}
+
+// A resource that takes the place of another one neither resizes the mesh nor restarts gateways.
+func TestHandedDown(t *testing.T) {
+	at := func(namespace string, annotations map[string]string) *v1alpha2.Istio {
+		return &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a", Annotations: annotations}}
+	}
+	cluster := kyma.Cluster{Size: kyma.Production, Provider: kyma.ProviderOpenStack}
+	const since = "2026-01-02T03:04:05Z"
+	kept := map[string]string{annotationClusterSize: "Production", annotationFilter: kyma.FilterDigest(cluster) + " " + since}
+	cases := map[string]struct {
+		reason  string
+		own     map[string]string
+		leaving []*v1alpha2.Istio
+		want    map[string]string
+	}{
+		"None":   {reason: "it is the first"},
+		"Leaves": {reason: "the one before leaves", leaving: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, want: kept},
+		"Own": {
+			reason: "it has its own", own: map[string]string{annotationClusterSize: "Evaluation", annotationFilter: "x y"},
+			leaving: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, want: map[string]string{annotationClusterSize: "Evaluation", annotationFilter: "x y"},
+		},
+		"Elsewhere": {reason: "that one never had a mesh", leaving: []*v1alpha2.Istio{at("default", kept)}},
+	}
+	for name, tc := range cases {
+		got := handedDown(at(v1alpha2.Namespace, tc.own), tc.leaving)
+		if diff := cmp.Diff(tc.want, got.Annotations); diff != "" {
+			t.Errorf("%s: %s\n%s", name, tc.reason, diff)
+		}
+	}
+	// Nothing is written to know it, and it is kept on the new resource.
+	k := &kymaObserver{now: time.Now}
+	var err error
+	if cluster.FilterUpdatedAt, err = k.filterUpdatedAt(t.Context(), at(v1alpha2.Namespace, kept), cluster); err != nil || cluster.FilterUpdatedAt != since {
+		t.Fatalf("got %s, %v", cluster.FilterUpdatedAt, err)
+	}
+	state := kymaState{Facts: kymaFacts{Oldest: "a", Cluster: cluster}}
+	if diff := cmp.Diff(kept, kymaAnnotations(kymaSettings(t), at(v1alpha2.Namespace, nil), state)); diff != "" {
+		t.Error(diff)
 	}
 }
 
