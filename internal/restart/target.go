@@ -176,6 +176,17 @@ func (l Ledger) String() string {
 	return string(data)
 }
 
+// Times are when something has changed.
+func (l Ledger) Times() []time.Time {
+	var all []time.Time
+	for _, e := range l {
+		if !e.Since.IsZero() {
+			all = append(all, e.Since)
+		}
+	}
+	return all
+}
+
 // Next is the ledger with the values of a target. What is new in it has been so since before
 // anybody looked; what has changed is so since now.
 func (l Ledger) Next(t *Target, now time.Time) Ledger {

@@ -137,6 +137,9 @@ func (c *Controller) look(ctx context.Context) (time.Duration, error) {
 	if err := c.watchNamespaces(); err != nil {
 		return 0, err
 	}
+	if wait := m.settles(c.Now()); wait > 0 {
+		return wait, nil
+	}
 	if key := m.key(); c.relabelled.Swap(false) || c.due(key) {
 		plan, err := c.survey(ctx, m)
 		if err != nil {

@@ -85,8 +85,11 @@ func TestController_Setting(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.run(time.Minute)
-	c.run(time.Minute)
+	state := c.run(time.Minute)
 	c.wants("a change restarts once", map[string]int{"shop/a": 1})
+	if state.ManualCount+state.Pending > 0 {
+		t.Errorf("after the restart pods still count as outdated: %+v", state)
+	}
 	c.stale = nil
 	c.start()
 	c.run(time.Minute)

@@ -48,6 +48,19 @@ func (m *mesh) key() string {
 	return fmt.Sprint(m.istio.UID, m.ledger, m.target.Updated, m.target.GatewayUpdated)
 }
 
+// settles is how long it takes until a pod that is made now is told from those from before
+// the newest change: pods tell when they were made to the second. Zero when it is.
+func (m *mesh) settles(now time.Time) time.Duration {
+	newest := m.target.Updated
+	for _, at := range append(m.ledger.Times(), m.target.GatewayUpdated) {
+		if at.After(newest) {
+			newest = at
+		}
+	}
+	// Another clock may be ahead of ours, but not by much.
+	return min(newest.Truncate(time.Second).Add(time.Second).Sub(now), time.Minute)
+}
+
 // known is what was read of the cluster, and holds until something tells that it has changed.
 type known struct {
 	// target is the one of a revision of a package.
