@@ -80,6 +80,8 @@ func controllerInstalled(name string, packages []FrontPackage, cause error, warn
 	switch {
 	case known && available.Status == metav1.ConditionTrue:
 		return condition("", metav1.ConditionTrue, ReasonInstalled, installedMessage(plane, progressing, cause, append(heldBack(name, packages), warnings...)))
+	case cause != nil && isMadeAgain(packages):
+		return condition("", metav1.ConditionUnknown, ReasonPending, cause.Error())
 	case cause != nil:
 		return condition("", metav1.ConditionFalse, ReasonInstallFailed, cause.Error())
 	case len(packages) == 0:
@@ -97,6 +99,12 @@ func controllerInstalled(name string, packages []FrontPackage, cause error, warn
 	default:
 		return condition("", metav1.ConditionFalse, ReasonInstallFailed, progressing.Message)
 	}
+}
+
+// isMadeAgain says whether a package of before is still being taken away, in whose place
+// another one comes: what keeps that from coming is no failure.
+func isMadeAgain(packages []FrontPackage) bool {
+	return slices.ContainsFunc(packages, func(p FrontPackage) bool { return p.Package != nil && !p.Package.DeletionTimestamp.IsZero() })
 }
 
 // pendingMessage says which package is waited for, and why it is not done.

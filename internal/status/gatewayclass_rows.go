@@ -32,6 +32,7 @@ func controllerInstalledRows() []FrontRow {
 		row("Unknown", ReasonPending, "the first revision is being rolled out, or waits for the CRDs", "istiod 1.31.0 is being installed: ...", ""),
 		row("Unknown", ReasonPending, "what an OLM-based operator has installed has to go first", "waiting for the Sail operator to remove the OLM-based control plane: ...",
 			"after 5 minutes the message says how to help the Sail operator, or how to do without it"),
+		row("Unknown", ReasonPending, "a package of before is still being taken away: somebody has deleted it, or another class has come while the last one went", "package istiod-openshift-gateway is being deleted, and is made again when it is gone", ""),
 		row("Unknown", ReasonPending, "an administrator hands over to another operator, with the annotation `strata.run/hand-over`", "handed over, since ...", "remove the annotation to take over again"),
 		row("Unknown", ReasonPending, "the objects of istiod cannot be observed", "whether istiod serves could not be observed: ...", "see the manager's log, and its rights"),
 		row("False", ReasonInstallFailed, "what is asked for cannot be rendered, such as an Istio version that the manager does not have", "GatewayClass x asks for Istio version ...", "change the annotation or setting that the message names"),

@@ -114,6 +114,12 @@ func TestSetControllerInstalled(t *testing.T) {
 			reason: "the error of the installation", packages: only(frontPackage(plane, 0, rollingOut, notYet)), cause: errors.New("creating revision 3: forbidden"),
 			want: "False/InstallFailed: creating revision 3: forbidden",
 		},
+		"MadeAgain": {
+			reason: "a class that comes while the last one goes has not failed", packages: with(frontPackage(plane, 2, rolledOut, serves), func(p *status.FrontPackage) {
+				p.Target, p.Package.DeletionTimestamp = nil, new(at(1))
+			}), cause: errors.New("package istiod-openshift-gateway is being deleted, and is made again when it is gone"),
+			want: "Unknown/Pending: package istiod-openshift-gateway is being deleted, and is made again when it is gone",
+		},
 		"ForeignPackage": {
 			reason: "a package of that name that is somebody else's is not the control plane, even if it serves",
 			packages: with(frontPackage(plane, 2, rolledOut, serves), func(p *status.FrontPackage) {

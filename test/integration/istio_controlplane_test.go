@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -250,8 +249,7 @@ func canary(t *testing.T, class string) {
 		changed.Labels[gatewayclass.LabelRevision] = to
 		must(t, admin.Patch(t.Context(), changed, client.MergeFrom(current)))
 	}
-	move(gatewayclass.CanaryRevision)
-	time.Sleep(time.Second)
+	move(gatewayclass.CanaryRevision) // which the cache need not know of when the class changes
 	annotateClass(t, class, gatewayclass.AnnotationCanaryVersion, "")
 	istiodIsInstalled(t, class, "1.31.0", "it is not asked for any more, and stays while it serves Gateways", gateway.Namespace+"/moved")
 	if !exists(t, &appsv1.Deployment{}, gatewayclass.Namespace, gatewayclass.PackageCanary) {
