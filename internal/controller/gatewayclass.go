@@ -6,6 +6,8 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,16 +96,10 @@ func setGatewayClassStatus(class *gatewayv1.GatewayClass, state front.State[gate
 	}
 	ownership := state.Facts.Ownership
 	crds := status.CRDOwnership{Reason: string(ownership.Scenario), Missing: ownership.Missing}
-	var warnings []string
 	if crds.Reason != "" {
 		crds.Message = ownership.Message()
 	}
-	if ownership.Scenario == gatewayclass.ScenarioUnknownManagement || ownership.Scenario == gatewayclass.ScenarioMixedOwnership {
-		warnings = []string{"the Istio CRDs are left as they are, see the condition " + status.ConditionCRDsReady}
-	}
-	for _, s := range state.Facts.Orphaned {
-		warnings = append(warnings, fmt.Sprintf("subscription %s was made by the operator before this one, which is not needed any more: remove it if nothing else uses it", s))
-	}
+	warnings := gatewayClassWarnings(state)
 	packages := state.Packages
 	if isUnobserved(state) {
 		// Its package says whether istiod serves, whatever else could not be read.
@@ -119,6 +115,29 @@ func setGatewayClassStatus(class *gatewayv1.GatewayClass, state front.State[gate
 	}
 	status.SetControllerInstalled(conditions, generation, gatewayclass.PackageControlPlane, installed, cause, state.Now, warnings...)
 	status.SetCRDsReady(conditions, generation, gatewayclass.PackageCRDs, packages, crds, state.Err, state.Now)
+}
+
+// gatewayClassWarnings are what needs somebody's attention while istiod serves.
+func gatewayClassWarnings(state front.State[gatewayClassFacts]) []string {
+	var warnings []string
+	facts := state.Facts
+	if facts.Ownership.Scenario == gatewayclass.ScenarioUnknownManagement || facts.Ownership.Scenario == gatewayclass.ScenarioMixedOwnership {
+		warnings = append(warnings, "the Istio CRDs are left as they are, see the condition "+status.ConditionCRDsReady)
+	}
+	for _, s := range facts.Orphaned {
+		warnings = append(warnings, fmt.Sprintf("subscription %s was made by the operator before this one, which is not needed any more: remove it if nothing else uses it", s))
+	}
+	canary := slices.ContainsFunc(state.Packages, func(p status.FrontPackage) bool { return p.Name == gatewayclass.PackageCanary })
+	if lost := facts.Input.CanaryGateways; len(lost) > 0 && len(state.Packages) > 0 && !canary {
+		const most = 4
+		names := strings.Join(lost[:min(len(lost), most)], ", ")
+		if len(lost) > most {
+			names += fmt.Sprintf(" and %d more", len(lost)-most)
+		}
+		warnings = append(warnings, fmt.Sprintf("there is no canary, and nobody serves the Gateways that are labelled for it: set the label %s of %s to %s",
+			gatewayclass.LabelRevision, names, gatewayclass.IstioRevision))
+	}
+	return warnings
 }
 
 // isUnobserved says that the cluster could not be read while there is a control plane, so

@@ -75,6 +75,33 @@ func TestSetGatewayClassStatus_LongName(t *testing.T) {
 	}
 }
 
+// Gateways that are labelled for a canary that is not there have no istiod, and nobody else
+// says so.
+func TestGatewayClassWarnings_LostGateways(t *testing.T) {
+	plane, canary := status.FrontPackage{Name: gatewayclass.PackageControlPlane}, status.FrontPackage{Name: gatewayclass.PackageCanary}
+	cases := map[string]struct {
+		reason   string
+		gateways []string
+		packages []status.FrontPackage
+		want     string
+	}{
+		"Lost":     {reason: "the canary went with a class before", gateways: []string{"a/b"}, packages: []status.FrontPackage{plane}, want: "set the label istio.io/rev of a/b to openshift-gateway"},
+		"Many":     {reason: "a message has an end", gateways: []string{"a/1", "a/2", "a/3", "a/4", "a/5"}, packages: []status.FrontPackage{plane}, want: "a/4 and 1 more to"},
+		"Served":   {reason: "it is there, or says itself why not", gateways: []string{"a/b"}, packages: []status.FrontPackage{plane, canary}},
+		"NotKnown": {reason: "nothing was rendered", gateways: []string{"a/b"}},
+		"None":     {reason: "nobody is labelled for it", packages: []status.FrontPackage{plane}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			facts := gatewayClassFacts{Input: gatewayclass.Input{CanaryGateways: tc.gateways}}
+			got := strings.Join(gatewayClassWarnings(front.State[gatewayClassFacts]{Packages: tc.packages, Facts: facts}), "; ")
+			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
 // A canary goes only when the API server says, too, that it serves no Gateway.
 func TestGatewayClassObserver_Canary(t *testing.T) {
 	scheme := runtime.NewScheme()
