@@ -194,9 +194,13 @@ func (o *istioCSRObserver) keep(ctx context.Context, ic *operatorv1alpha1.IstioC
 	if err != nil {
 		return err
 	}
-	facts.Again = state.Again(o.now())
+	now := o.now()
+	facts.Again = state.Again(now)
+	for _, root := range state.Ending(now) {
+		facts.CA.Ending = append(facts.CA.Ending, root.Name+" expires at "+root.NotAfter.UTC().Format(time.RFC3339))
+	}
 	if state.Problem != nil {
-		facts.CA = istiocsr.CA{Problem: state.Problem.Message, Waiting: state.Problem.Waiting}
+		facts.CA.Problem, facts.CA.Waiting = state.Problem.Message, state.Problem.Waiting
 	}
 	return nil
 }

@@ -79,13 +79,15 @@ func TestLeaveIstioCSR(t *testing.T) {
 type fakeKeeper struct {
 	kept, held, forgotten, removed []string
 
+	// state is the answer to who keeps a copy.
+	state trust.State
 	// refused is the answer to a removal.
 	refused error
 }
 
 func (k *fakeKeeper) Keep(_ context.Context, request cacopy.Request) (trust.State, error) {
 	k.kept = append(k.kept, request.Namespace)
-	return trust.State{}, nil
+	return k.state, nil
 }
 
 func (k *fakeKeeper) Hold(_ context.Context, namespace string) (trust.State, error) {
@@ -189,18 +191,24 @@ func TestIstioCSRObserver_Holds(t *testing.T) {
 		"SelfSigned":    {reason: "the issuer cannot sign", definitions: certManagerDefinitions, objects: []*unstructured.Unstructured{mesh, issuer("selfSigned")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			keeper := &fakeKeeper{}
+			now := time.Now()
+			state := trust.State{Roots: []trust.Root{{Name: `"root"`, NotAfter: now, Late: now.Add(-time.Hour)}}}
+			keeper := &fakeKeeper{state: state}
 			ic := csrIn("a", false)
 			ic.Spec.Undecodable = tc.undecodable
 			ic.Spec.IstioCSRConfig.Istio.Namespace = "mesh"
 			ic.Spec.IstioCSRConfig.CertManager.IssuerRef = operatorv1alpha1.IssuerReference{Name: "ca", Kind: "Issuer", Group: "cert-manager.io"}
 			o := istioCSRCluster(t, keeper, tc.definitions, tc.objects...)
-			if _, err := o.Observe(t.Context(), csrGroup{Resources: []*operatorv1alpha1.IstioCSR{ic}}); err != nil {
+			facts, err := o.Observe(t.Context(), csrGroup{Resources: []*operatorv1alpha1.IstioCSR{ic}})
+			if err != nil {
 				t.Fatal(err)
 			}
-			want := &fakeKeeper{held: []string{"a"}}
+			want := &fakeKeeper{held: []string{"a"}, state: state}
 			if tc.kept {
-				want = &fakeKeeper{kept: []string{"a"}}
+				want = &fakeKeeper{kept: []string{"a"}, state: state}
+			}
+			if told := slices.Equal(facts.CA.Ending, []string{`"root" expires at ` + now.UTC().Format(time.RFC3339)}); told != tc.kept {
+				t.Errorf("%s: of a CA that is about to expire it says %q", tc.reason, facts.CA.Ending)
 			}
 			if diff := cmp.Diff(want, keeper, cmp.AllowUnexported(fakeKeeper{})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

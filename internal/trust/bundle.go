@@ -32,6 +32,13 @@ func (c CA) Digest() string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// late is described at [Root].
+func (c CA) late() time.Time {
+	const most = 30 * 24 * time.Hour
+	lifetime := c.Certificate.NotAfter.Sub(c.Certificate.NotBefore)
+	return c.Certificate.NotAfter.Add(-min(lifetime/10, most))
+}
+
 // Bundle is what a mesh trusts. Those that the source has come first, in its order,
 // then the old ones, the newest first.
 type Bundle []CA

@@ -196,12 +196,15 @@ func names(cas []*x509.Certificate) string {
 	return text
 }
 
-// ends are the moments at which the CAs of a bundle go or expire.
+// ends are the moments at which the CAs of a bundle go or expire, or are about to.
 func ends(b Bundle) []time.Time {
 	var moments []time.Time
 	for _, ca := range b {
 		// A certificate is valid at the second of its end.
 		moments = append(moments, ca.Until, ca.Certificate.NotAfter.Add(time.Second))
+		if !ca.Old {
+			moments = append(moments, ca.late())
+		}
 	}
 	return moments
 }

@@ -49,6 +49,7 @@ func TestDecide(t *testing.T) {
 	byOld, byFresh := old.Issue(t, "istiod", nil).PEM, fresh.Issue(t, "istiod", nil).PEM
 	gone := trusttest.CA(t, "gone", func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Second) })
 	soon := trusttest.CA(t, "soon", func(c *x509.Certificate) { c.NotAfter = now.Add(10 * time.Minute) })
+	late := trusttest.CA(t, "late", func(c *x509.Certificate) { c.NotAfter = now.Add(5 * time.Minute) })
 	source := func(pem string) Source { return Source{Name: "here", PEM: []byte(pem)} }
 	chosen := func(pem string) Source { return Source{Name: "here", PEM: []byte(pem), Chosen: true} }
 	leaving := func(a trusttest.Authority, minutes int) CA {
@@ -172,7 +173,11 @@ func TestDecide(t *testing.T) {
 		},
 		"Expiry": {
 			reason: "an expiry is looked for in time", in: Input{Source: source(soon.PEM), Issued: []byte(soon.Issue(t, "istiod", nil).PEM)},
-			want: "soon", next: 10,
+			want: "soon", next: 3,
+		},
+		"LateExpiry": {
+			reason: "nor is it missed when it was told of", in: Input{Source: source(late.PEM), Issued: []byte(late.Issue(t, "istiod", nil).PEM)},
+			want: "late", next: 5,
 		},
 		"ThreeAtOnce": {
 			reason: "rotations may follow each other quickly",
@@ -362,4 +367,32 @@ func FuzzRead(f *testing.F) {
 			t.Fatal("deciding again gives something else")
 		}
 	})
+}
+
+// A CA that is about to expire is told of in time, and one that is on its way out is not.
+func TestState_Ending(t *testing.T) {
+	now := trusttest.Now
+	soon := trusttest.CA(t, "soon", func(c *x509.Certificate) { c.NotAfter = now.Add(10 * time.Minute) })
+	long := trusttest.CA(t, "long", func(c *x509.Certificate) { c.NotBefore, c.NotAfter = now.AddDate(-9, 0, 0), now.AddDate(0, 0, 31) })
+	_, state := Decide(Input{Now: now, Source: Source{PEM: []byte(soon.PEM + long.PEM)}, Issued: []byte(soon.Issue(t, "istiod", nil).PEM)})
+	for _, tc := range []struct {
+		after time.Duration
+		want  []string
+	}{
+		{after: 0, want: nil},
+		{after: 3 * time.Minute, want: []string{`"soon"`}},
+		{after: 25 * time.Hour, want: []string{`"soon"`, `"long"`}},
+	} {
+		var got []string
+		for _, root := range state.Ending(now.Add(tc.after)) {
+			got = append(got, root.Name)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("after %s (-want +got):\n%s", tc.after, diff)
+		}
+	}
+	state.Roots[0].Old = true
+	if got := state.Ending(now.Add(3 * time.Minute)); len(got) > 0 {
+		t.Errorf("a CA that was replaced is told of: %v", got)
+	}
 }

@@ -29,10 +29,24 @@ type Root struct {
 	Digest string
 	// NotAfter is when the CA expires.
 	NotAfter time.Time
+	// Late is when it is high time to replace the CA: a tenth of its lifetime, and at
+	// most 30 days, before it expires. Who renews CAs has done so by then.
+	Late time.Time
 	// Old says that the source no longer has the CA.
 	Old bool
 	// Until is when an old CA goes. Zero: not while the istiod certificate leads to it.
 	Until time.Time
+}
+
+// Ending are the CAs of the source that are about to expire, and that nobody has replaced.
+func (s State) Ending(now time.Time) []Root {
+	var ending []Root
+	for _, root := range s.Roots {
+		if !root.Old && !now.Before(root.Late) {
+			ending = append(ending, root)
+		}
+	}
+	return ending
 }
 
 // Problem is why the bundle is not what the source asks for.
@@ -57,7 +71,7 @@ func (b Bundle) state(source string) State {
 	s := State{Source: source}
 	for _, ca := range b {
 		s.Roots = append(s.Roots, Root{
-			Name: Name(ca.Certificate), Digest: ca.Digest(), NotAfter: ca.Certificate.NotAfter, Old: ca.Old, Until: ca.Until,
+			Name: Name(ca.Certificate), Digest: ca.Digest(), NotAfter: ca.Certificate.NotAfter, Late: ca.late(), Old: ca.Old, Until: ca.Until,
 		})
 	}
 	return s

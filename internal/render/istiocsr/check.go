@@ -117,8 +117,16 @@ func IssuerKind(ic *operatorv1alpha1.IstioCSR) string {
 // Warnings are what an admin ought to know of an agent that works.
 func Warnings(in Input) []string {
 	var warnings []string
+	for _, ca := range in.Facts.CA.Ending {
+		warnings = append(warnings, "CA "+ca+": replace it before, as the certificates of the mesh end with it")
+	}
 	if ignored := ignoredLabels(in.IstioCSR); len(ignored) > 0 {
 		warnings = append(warnings, "spec.controllerConfig.labels: the objects have "+strings.Join(ignored, ", ")+" of their own, so these are ignored")
+	}
+	if wantsMonitor(in.IstioCSR) {
+		if ignored := ignoredOf(in.IstioCSR.Spec.AgentConfig.ServiceMonitor.Labels); len(ignored) > 0 {
+			warnings = append(warnings, "spec.agentConfig.serviceMonitor.labels: the object has "+strings.Join(ignored, ", ")+" of its own, so these are ignored")
+		}
 	}
 	if wantsMonitor(in.IstioCSR) && !in.Facts.ServiceMonitors {
 		warnings = append(warnings, "spec.agentConfig.serviceMonitor has no effect: the cluster has no kind ServiceMonitor of monitoring.coreos.com")

@@ -197,3 +197,17 @@ func TestWarnings_Clients(t *testing.T) {
 		t.Error("only the annotation has the agent removed")
 	}
 }
+
+// What will do harm, or has no effect, is told while the agent works.
+func TestWarnings(t *testing.T) {
+	ic, facts := smallest(), working()
+	facts.CA.Ending = []string{`"root" expires at 2026-01-01T00:00:00Z`}
+	ic.Spec.AgentConfig = &operatorv1alpha1.AgentConfig{ServiceMonitor: &operatorv1alpha1.ServiceMonitor{Labels: map[string]string{"app": "mine", "release": "x"}}}
+	want := []string{
+		`CA "root" expires at 2026-01-01T00:00:00Z: replace it before, as the certificates of the mesh end with it`,
+		"spec.agentConfig.serviceMonitor.labels: the object has app of its own, so these are ignored",
+	}
+	if diff := cmp.Diff(want, Warnings(Input{IstioCSR: ic, Image: image, Facts: facts})); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}

@@ -39,6 +39,9 @@ type CA struct {
 	Problem string
 	// Waiting says that the problem goes by itself.
 	Waiting bool
+	// Ending are the CA certificates that are about to expire, as NAME expires at
+	// TIME.
+	Ending []string
 }
 
 // The types of issuers that cannot sign for a mesh.

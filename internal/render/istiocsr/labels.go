@@ -59,8 +59,12 @@ func ignoredLabels(ic *operatorv1alpha1.IstioCSR) []string {
 	if ic.Spec.ControllerConfig == nil {
 		return nil
 	}
+	return ignoredOf(ic.Spec.ControllerConfig.Labels)
+}
+
+func ignoredOf(labels map[string]string) []string {
 	var ignored []string
-	for _, key := range slices.Sorted(maps.Keys(ic.Spec.ControllerConfig.Labels)) {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if isReserved(key) {
 			ignored = append(ignored, key)
 		}
