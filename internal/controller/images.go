@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -128,7 +129,7 @@ func (s ImageSettings) Validate() error {
 		return err
 	}
 	for minor, images := range s.Versions {
-		if _, err := gatewayclass.AppVersion(minor); err != nil {
+		if !slices.Contains(gatewayclass.Versions(), minor) { // a patch version would be looked up by nobody
 			return fmt.Errorf("images of Istio %s: there is no such version: take one of %s", minor, strings.Join(gatewayclass.Versions(), ", "))
 		}
 		if err := images.Validate(); err != nil {

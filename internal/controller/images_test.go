@@ -81,6 +81,7 @@ func TestOptions_ReadImages_Errors(t *testing.T) {
 		"Unknown": {reason: "a misspelt component is no setting", file: write("unknown", "pilot: a.io/x:1"), want: "pilot"},
 		"Image":   {reason: "a reference that is not full", file: write("image", "istiod: x"), want: "image of file"},
 		"Version": {reason: "a version that is not there", file: write("version", "versions: {\"1.30\": {istiod: a.io/x:1}}"), want: "1.30"},
+		"Patch":   {reason: "a patch version, which nothing would be looked up by", file: write("patch", "versions: {\"1.31.0\": {istiod: a.io/x:1}}"), want: "1.31.0"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
