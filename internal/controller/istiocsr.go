@@ -24,6 +24,10 @@ import (
 type istioCSRFacts struct {
 	istiocsr.Facts
 
+	// Pointing are, by the namespaces of IstioCSRs, the meshes that point at the agents
+	// there. [istiocsr.Facts.Clients] are those of one of them.
+	Pointing map[string][]string
+
 	// Unremoved says, of the namespaces of IstioCSRs that are leaving, why the copy of the
 	// CA certificates that was to go is still there.
 	Unremoved map[string]error
@@ -53,8 +57,10 @@ func istioCSRFront(observer *istioCSRObserver) front.Front[*operatorv1alpha1.Ist
 		Leave: leaveIstioCSR,
 		Stays: func(ic *operatorv1alpha1.IstioCSR, facts istioCSRFacts) error { return facts.Unremoved[ic.Namespace] },
 		Status: func(ic *operatorv1alpha1.IstioCSR, state istioCSRState) {
+			facts := state.Facts.Facts
+			facts.Clients = state.Facts.Pointing[ic.Namespace]
 			status.SetIstioCSR(ic, status.IstioCSRState{
-				Image: image, Facts: state.Facts.Facts, Packages: state.Packages, Departing: state.Departing, Err: state.Err, Now: state.Now,
+				Image: image, Facts: facts, Packages: state.Packages, Departing: state.Departing, Err: state.Err, Now: state.Now,
 				Unremoved: state.Facts.Unremoved[ic.Namespace],
 			})
 		},

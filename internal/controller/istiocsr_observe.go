@@ -94,7 +94,7 @@ func newIstioCSRObserver(mgr manager.Manager, kinds *front.Kinds, o Options) (*i
 
 // Observe reads the facts about the IstioCSR that runs.
 func (o *istioCSRObserver) Observe(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) (istioCSRFacts, error) {
-	facts := istioCSRFacts{Unremoved: o.letGo(ctx, group)}
+	facts := istioCSRFacts{Unremoved: o.letGo(ctx, group), Pointing: map[string][]string{}}
 	o.pins.Begin()
 	ic := istiocsr.Running(group.Resources)
 	if ic != nil {
@@ -111,7 +111,7 @@ func (o *istioCSRObserver) Observe(ctx context.Context, group front.Group[*opera
 		return facts, o.hold(ctx, ic, &facts) // it does not say what to look at
 	}
 	if err := o.observeRunning(ctx, ic, &facts); err != nil {
-		return istioCSRFacts{Facts: istiocsr.Facts{Running: ic.Namespace, Clients: facts.Clients}, Unremoved: facts.Unremoved}, err
+		return istioCSRFacts{Facts: istiocsr.Facts{Running: ic.Namespace}, Pointing: facts.Pointing, Unremoved: facts.Unremoved}, err
 	}
 	o.pins.End()
 	return facts, nil
@@ -263,12 +263,15 @@ func (o *istioCSRObserver) observeClients(ctx context.Context, group front.Group
 			return fmt.Errorf("listing objects of kind %s: %w", kind.Kind.Kind, err)
 		}
 		for i := range list.Items {
-			mesh := &list.Items[i]
-			if slices.ContainsFunc(all, func(ic *operatorv1alpha1.IstioCSR) bool { return kind.PointsAt(mesh, ic.Namespace) }) {
-				facts.Clients = append(facts.Clients, kind.Name(mesh))
+			for _, ic := range all {
+				if kind.PointsAt(&list.Items[i], ic.Namespace) {
+					facts.Pointing[ic.Namespace] = append(facts.Pointing[ic.Namespace], kind.Name(&list.Items[i]))
+				}
 			}
 		}
 	}
-	slices.Sort(facts.Clients)
+	for _, clients := range facts.Pointing {
+		slices.Sort(clients)
+	}
 	return nil
 }

@@ -242,3 +242,39 @@ func TestIstioCSRObserver_CannotLetGo(t *testing.T) {
 		t.Errorf("nobody is told: %v", ready)
 	}
 }
+
+// Each IstioCSR that goes with its agent tells of the meshes that point at its own, and
+// one whose agent stays of none.
+func TestIstioCSRFront_Clients(t *testing.T) {
+	kind := istiocsr.ClientKinds()[0].Kind
+	cluster := fake.NewClientBuilder()
+	for name, namespace := range map[string]string{"z-of-a": "a", "a-of-a": "a", "of-b": "b", "of-c": "c"} {
+		mesh := untyped(kind)
+		mesh.SetName(name)
+		if err := unstructured.SetNestedField(mesh.Object, istiocsr.Endpoint(csrIn(namespace, false)), "spec", "values", "global", "caAddress"); err != nil {
+			t.Fatal(err)
+		}
+		cluster.WithObjects(mesh)
+	}
+	o := istioCSRCluster(t, &fakeKeeper{}, nil)
+	o.cache = cluster.Build()
+	o.served = func(k runtimeKind) bool { return k == kind }
+	now := metav1.Unix(1, 0)
+	leaving, running := csrIn("a", true), csrIn("b", true)
+	leaving.DeletionTimestamp = &now
+	group := csrGroup{Resources: []*operatorv1alpha1.IstioCSR{running, csrIn("c", false)}, Leaving: []*operatorv1alpha1.IstioCSR{leaving}, Existing: packagesOf("a")}
+	facts, err := o.Observe(t.Context(), group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{"a": {"Istio a-of-a", "Istio z-of-a"}, "b": {"Istio of-b"}}
+	if diff := cmp.Diff(want, facts.Pointing); diff != "" {
+		t.Errorf("meshes (-want +got):\n%s", diff)
+	}
+	f := istioCSRFront(o)
+	f.Status(leaving, istioCSRState{Facts: facts, Departing: group.Existing, Now: now})
+	ready := meta.FindStatusCondition(leaving.Status.Conditions, operatorv1alpha1.ConditionReady)
+	if ready == nil || !strings.Contains(ready.Message, "although Istio a-of-a, Istio z-of-a still points at") {
+		t.Errorf("of those that lose their agent it says %v", ready)
+	}
+}
