@@ -97,6 +97,9 @@ func withCluster(tests func() int) (code int, err error) {
 	return code, stop()
 }
 
+// restartLimit is how many workloads the next manager restarts at a time.
+var restartLimit = controller.DefaultOptions().Kyma.RestartLimit
+
 // startManager ends the manager that runs, and starts one with another version of Istio, and
 // with variables in its environment.
 func startManager(ctx context.Context, version string, variables ...string) error {
@@ -121,6 +124,7 @@ func startManager(ctx context.Context, version string, variables ...string) erro
 	if err != nil {
 		return err
 	}
+	options.Kyma.RestartLimit = restartLimit
 	options.LeaderElect, options.MetricsAddress, options.HealthAddress = false, "0", "0"
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -91,6 +92,10 @@ func TestMesh(t *testing.T) {
 
 // A mesh at rest is written to by nobody.
 func rests(t *testing.T) {
+	planetest.Eventually(t, "the restarts to be looked at", func() (bool, error) {
+		conditions := state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded).Status.Conditions
+		return meta.IsStatusConditionTrue(*conditions, v1alpha2.ConditionProxySidecarRestartSucceeded), nil
+	})
 	before, pkg := state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded), mesh(t)
 	time.Sleep(3 * time.Second)
 	after, now := state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded), mesh(t)

@@ -1,0 +1,91 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kyma
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// injectHere labels namespaces whose pods get a sidecar of the injector.
+const injectHere = "injector-of-the-test"
+
+// injector plays istiod's webhook: it gives pods a sidecar with the image that it is told.
+type injector struct {
+	image atomic.Pointer[string]
+}
+
+func startInjector(t *testing.T, image string) *injector {
+	t.Helper()
+	i := &injector{}
+	i.image.Store(&image)
+	server := httptest.NewTLSServer(i)
+	t.Cleanup(server.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	none, fail := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Fail
+	config := &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: injectHere},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name: "inject.example.org", SideEffects: &none, FailurePolicy: &fail, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig:      admissionregistrationv1.WebhookClientConfig{URL: &server.URL, CABundle: authority},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{injectHere: "on"}},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+			}},
+		}},
+	}
+	if err := admin.Create(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := admin.Delete(context.Background(), config); err != nil {
+			t.Error(err)
+		}
+	})
+	return i
+}
+
+// ServeHTTP answers a review of a pod.
+func (i *injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	review, pod := admissionv1.AdmissionReview{}, corev1.Pod{}
+	err := json.NewDecoder(r.Body).Decode(&review)
+	if err == nil {
+		err = json.Unmarshal(review.Request.Object.Raw, &pod)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	annotations := map[string]string{"sidecar.istio.io/status": `{"revision":"default"}`}
+	maps.Copy(annotations, pod.Annotations)
+	always := corev1.ContainerRestartPolicyAlways
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "add", "path": "/metadata/annotations", "value": annotations},
+		{"op": "add", "path": "/spec/initContainers", "value": []corev1.Container{{
+			Name: "istio-proxy", Image: *i.image.Load(), RestartPolicy: &always, Resources: resources("10m", "192Mi", "1", "1Gi"),
+		}}},
+	})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	kind := admissionv1.PatchTypeJSONPatch
+	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true, Patch: patch, PatchType: &kind}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(review); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
