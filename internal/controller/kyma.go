@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -74,7 +75,7 @@ func kymaFront(settings kyma.Settings, observer *kymaObserver) front.Front[*v1al
 		Events: kymaEvents,
 		Again:  func(facts kymaFacts) time.Duration { return facts.Again },
 		Watches: []front.Watch{
-			{Object: front.Definition(), Changed: named(definitionVPA)},
+			{Object: front.Definition(), Changed: predicate.Or(named(definitionVPA), handsChange)},
 			{Object: metadataOf(kymaFilterKind), Changed: within(kyma.IstioNamespace)},
 		},
 		Signal: observer.signal,

@@ -166,13 +166,27 @@ func (k *kymaObserver) observeCRDs(ctx context.Context, facts *kymaFacts) error 
 		if !found {
 			continue
 		}
-		if pkg := crd.Labels[v1alpha1.LabelPackage]; pkg != "" && pkg != kyma.PackageCRDs {
-			facts.ForeignCRDs = true
-		}
+		facts.ForeignCRDs = facts.ForeignCRDs || isForeign(crd)
 		facts.CRDVersion = kyma.Newer(facts.CRDVersion, crd.Annotations[kyma.AnnotationCRDVersion])
 	}
 	return nil
 }
+
+// isForeign says whether a CRD is in the hands of another package. One that has been removed
+// leaves its CRDs in place, with its label and without a controller.
+func isForeign(crd metav1.Object) bool {
+	pkg := crd.GetLabels()[v1alpha1.LabelPackage]
+	return pkg != "" && pkg != kyma.PackageCRDs && metav1.GetControllerOfNoCopy(crd) != nil
+}
+
+// handsChange lets through CRDs of Istio that come, go, change hands, or tell another version.
+var handsChange = predicate.And(
+	predicate.NewPredicateFuncs(func(crd client.Object) bool { return slices.Contains(v1alpha1.IstioCRDs(), crd.GetName()) }),
+	predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return isForeign(e.ObjectOld) != isForeign(e.ObjectNew) ||
+			e.ObjectOld.GetAnnotations()[kyma.AnnotationCRDVersion] != e.ObjectNew.GetAnnotations()[kyma.AnnotationCRDVersion]
+	}},
+)
 
 func (k *kymaObserver) observeCluster(ctx context.Context, istio *v1alpha2.Istio, facts *kymaFacts) error {
 	c := &facts.Cluster

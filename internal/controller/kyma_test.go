@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -145,6 +146,41 @@ func TestSlimNode(t *testing.T) {
 	}
 	if other, err := slimNode("a tombstone"); other != "a tombstone" || err != nil {
 		t.Errorf("got %v, %v", other, err)
+	}
+}
+
+func TestIsForeign(t *testing.T) {
+	yes := true
+	cases := map[string]struct {
+		reason     string
+		pkg        string
+		controlled bool
+		want       bool
+	}{
+		"Nobody":  {reason: "it was applied by hand"},
+		"Own":     {reason: "it is ours", pkg: kyma.PackageCRDs, controlled: true},
+		"Other":   {reason: "another package looks after it", pkg: "istio-crds", controlled: true, want: true},
+		"Left":    {reason: "the package that had it is gone", pkg: "istio-crds"},
+		"Foreign": {reason: "a controller that is no package of ours is told by the collision", controlled: true},
+	}
+	for name, tc := range cases {
+		crd := front.Definition()
+		if tc.pkg != "" {
+			crd.Labels = map[string]string{v1alpha1.LabelPackage: tc.pkg}
+		}
+		if tc.controlled {
+			crd.OwnerReferences = []metav1.OwnerReference{{Kind: "Revision", Name: "r", Controller: &yes}}
+		}
+		if got := isForeign(crd); got != tc.want {
+			t.Errorf("%s: %s: got %v", name, tc.reason, got)
+		}
+		// Nothing else tells of it but the watch.
+		free := front.Definition()
+		free.Name = v1alpha1.IstioCRDs()[0]
+		crd.Name = free.Name
+		if got := handsChange.Update(event.UpdateEvent{ObjectOld: crd, ObjectNew: free}); got != tc.want {
+			t.Errorf("%s: %s: set free, the watch tells of it: %v", name, tc.reason, got)
+		}
 	}
 }
 
