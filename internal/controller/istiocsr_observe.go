@@ -36,10 +36,16 @@ var (
 	istioCSRDefinitions    = append([]string{definitionMonitor}, certManagerDefinitions...)
 )
 
-// caKeeper keeps the copy of the CA certificates.
-type caKeeper interface {
+// caWriter brings the copy of the CA certificates up to date, or keeps it as it was.
+type caWriter interface {
 	Keep(ctx context.Context, request cacopy.Request) (trust.State, error)
 	Hold(ctx context.Context, namespace string) (trust.State, error)
+}
+
+// caKeeper keeps the copy of the CA certificates.
+type caKeeper interface {
+	caWriter
+
 	Remove(ctx context.Context, namespace string) error
 	Forget(namespace string)
 }
@@ -108,7 +114,8 @@ func (o *istioCSRObserver) Observe(ctx context.Context, group front.Group[*opera
 		return facts, nil
 	}
 	if ic.Spec.Undecodable != "" {
-		return facts, o.hold(ctx, ic, &facts) // it does not say what to look at
+		err := o.hold(ctx, ic, &facts) // it does not say what to look at
+		return facts, err
 	}
 	if err := o.observeRunning(ctx, ic, &facts); err != nil {
 		return istioCSRFacts{Facts: istiocsr.Facts{Running: ic.Namespace}, Pointing: facts.Pointing, Unremoved: facts.Unremoved}, err

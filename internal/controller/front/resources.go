@@ -85,7 +85,7 @@ func (r *Reconciler[P, F]) release(ctx context.Context, in *Input[P, F]) error {
 	}
 	err := r.change(ctx, going, func(o client.Object) { controllerutil.RemoveFinalizer(o, r.Front.Finalizer) })
 	if in.Leaving = staying; err != nil {
-		in.Leaving = append(staying, going...)
+		in.Leaving = slices.Concat(staying, going)
 	}
 	return errors.Join(append(kept, err)...)
 }
