@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	utilversion "k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/strata-run/strata/api/v1alpha1"
 )
 
 const (
@@ -93,7 +95,7 @@ func (s Subscription) Compare(other Subscription) int {
 type manager int
 
 const (
-	// managerOurs: it carries our label.
+	// managerOurs: it carries our label, or that of our package.
 	managerOurs manager = iota
 	// managerAbandoned: OLM has installed it, and the subscription is gone.
 	managerAbandoned
@@ -108,7 +110,10 @@ const (
 )
 
 func managerOf(c CRD, living map[Subscription]bool) manager {
+	// What our package holds is ours, too, while the engine has yet to put back our label,
+	// or it would depend on who comes first whether that is ever done.
 	_, owned := c.Labels[LabelOwned]
+	owned = owned || c.Labels[v1alpha1.LabelPackage] == PackageCRDs
 	alive := slices.ContainsFunc(c.Subscriptions(), func(s Subscription) bool { return living[s] })
 	switch {
 	case owned && alive:

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/strata-run/strata/api/v1alpha1"
 )
 
 // crdLabels are the labels that the short words of the tables stand for.
@@ -24,6 +26,8 @@ var crdLabels = map[string]map[string]string{
 	"bare":      {LabelOLMManaged: "true"},
 	"notOLM":    {LabelOLMManaged: "false", "operators.coreos.com/servicemeshoperator.openshift-operators": ""},
 	"none":      {"app": "istio"},
+	"held":      {v1alpha1.LabelPackage: PackageCRDs},
+	"kymas":     {v1alpha1.LabelPackage: "kyma-istio-crds"},
 	"both":      {LabelOwned: "yes", LabelOLMManaged: "true", "operators.coreos.com/servicemeshoperator.openshift-operators": ""},
 	"bothGone":  {LabelOwned: "yes", LabelOLMManaged: "true", "operators.coreos.com/old.openshift-operators": ""},
 }
@@ -74,6 +78,8 @@ func TestOwners(t *testing.T) {
 		"OLMTakesOver":        {reason: "OLM has written its CRDs, and one got our label back meanwhile", crds: [3]string{"olm", "both", "olm"}, want: ScenarioManagedByOLM, message: byOLM},
 		"SharedAndNobodys": {reason: "a third party's does not tell whose the shared one is", crds: [3]string{"both", "none", "none"}, want: ScenarioMixedOwnership,
 			message: mixed + "labelled by cluster-ingress-operator and managed by OSSM subscription 'servicemeshoperator' in namespace 'openshift-operators': a; managed by a third party: b, c. " + remedies},
+		"LabelTakenOff":    {reason: "our package holds it, and puts the label back", crds: [3]string{"held", "owned", "owned"}, want: ScenarioManagedByCIO, message: byCIO},
+		"OtherPackage":     {reason: "those of another front are not ours", crds: [3]string{"kymas", "kymas", "kymas"}, want: ScenarioUnknownManagement},
 		"LabelsLeftOnOurs": {reason: "labels of a subscription that is gone are taken off ours", crds: [3]string{"bothGone", "owned", "owned"}, want: ScenarioManagedByCIO, takeOver: "a"},
 	}
 	for name, tc := range cases {
