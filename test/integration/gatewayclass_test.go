@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,7 @@ func TestGatewayClass(t *testing.T) {
 	} {
 		must(t, add())
 	}
+	withoutControlPlane(t)
 	started := time.Now()
 	class := &gatewayv1.GatewayClass{
 		ObjectMeta: metav1.ObjectMeta{Name: className},
@@ -48,6 +50,20 @@ func TestGatewayClass(t *testing.T) {
 	t.Run("BadImageAndRollback", badImageAndRollback)
 	t.Run("UnknownVersion", unknownVersion)
 	t.Run("Uninstall", uninstall)
+}
+
+// withoutControlPlane takes away what tests before have left: the CRDs and the policy stay
+// when a control plane is uninstalled.
+func withoutControlPlane(t *testing.T) {
+	t.Helper()
+	patiently(t, "the control plane of the tests before to go", func() bool {
+		left := &v1alpha1.PackageList{}
+		must(t, admin.List(t.Context(), left, client.MatchingLabels{v1alpha1.LabelFront: "gatewayclass"}))
+		return len(left.Items) == 0
+	})
+	withoutIstioCRDs(t)
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: gatewayclass.Namespace, Name: gatewayclass.GatewaysPolicyName}}
+	must(t, client.IgnoreNotFound(admin.Delete(t.Context(), policy)))
 }
 
 func eventuallyInstalled(t *testing.T, version string) {
