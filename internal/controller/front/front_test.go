@@ -267,7 +267,7 @@ func TestReconciler_PackageBeingDeleted(t *testing.T) {
 		t.Error("the error was not returned, so nobody would try again")
 	}
 	want(t, "no revision is added to a package that goes", "revisions", []string{"plane-1"}, f.revisions())
-	want(t, "the cause is told", "ControllerInstalled", "False/InstallFailed: package plane is being deleted, and is made again when it is gone", f.installed("a"))
+	want(t, "the cause is told", "ControllerInstalled", "Unknown/Pending: package plane is being deleted, and is made again when it is gone", f.installed("a"))
 
 	pkg := f.pkg("plane")
 	pkg.Finalizers = nil
