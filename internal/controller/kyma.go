@@ -131,12 +131,11 @@ func installedIstio(istio *v1alpha2.Istio, existing []v1alpha1.Package) (string,
 	// The mesh may have been installed by Kyma's own operator, or a rollout that is not over
 	// has it in place.
 	applied, err := kyma.ParseLastApplied(istio.Annotations)
-	switch {
-	case running != "" && err != nil:
-		return running, nil
-	case running != "":
-		return kyma.Newer(running, applied.IstioTag), nil
-	case err == nil && applied.IstioTag == "" && istio.Annotations[v1alpha2.AnnotationLastApplied] != "":
+	if running != "" {
+		// What cannot be read is no newer.
+		return cmp.Or(kyma.Newer(running, applied.IstioTag), running), nil
+	}
+	if err == nil && applied.IstioTag == "" && istio.Annotations[v1alpha2.AnnotationLastApplied] != "" {
 		err = fmt.Errorf("reading annotation %s: IstioTag is missing", v1alpha2.AnnotationLastApplied)
 	}
 	return applied.IstioTag, err

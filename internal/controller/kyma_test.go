@@ -103,6 +103,8 @@ func TestRenderKyma_Installed(t *testing.T) {
 		"Runs":      {reason: "what runs counts more than what is written", annotation: `{"IstioTag":"1.28.0"}`, existing: "1.30.1"},
 		"RunsFar":   {reason: "also when that is refused", annotation: `{"IstioTag":"1.31.0"}`, existing: "1.29.1", held: true},
 		"UnderWay":  {reason: "a rollout that is not over has it in place", annotation: `{"IstioTag":"1.30.1"}`, existing: "1.29.1", target: 4},
+		"Garbled":   {reason: "what is written cannot be read, what runs can", annotation: `{`, existing: "1.29.1", target: 4, held: true},
+		"Unknown":   {reason: "what runs has no version that can be read", existing: "mine", target: 4, fails: true},
 		"GoingBack": {reason: "a rollback that is not over", annotation: `{"IstioTag":"1.30.1"}`, existing: "1.29.1", target: 2, held: true},
 		"Malformed": {reason: "nobody knows what is installed", annotation: `{`, fails: true},
 		"NoTag":     {reason: "likewise", annotation: `{"config":{}}`, fails: true},
