@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,7 +65,11 @@ func (o *gatewayObserver) Observe(ctx context.Context, group front.Group[*gatewa
 	for _, read := range []func(context.Context, *gatewayv1.Gateway, *gateway.Facts) error{
 		o.readClass, o.readService, o.readEvents, o.readConfig, o.readPlatform, o.readRecords,
 	} {
-		if err := read(ctx, g, &facts); err != nil {
+		err := read(ctx, g, &facts)
+		if _, unheld := errors.AsType[*unheldError](err); unheld {
+			return facts, err // all is known that the status needs, and records come last
+		}
+		if err != nil {
 			return gateway.Facts{}, err
 		}
 	}
@@ -141,19 +146,33 @@ func (o *gatewayObserver) readRecords(ctx context.Context, g *gatewayv1.Gateway,
 		return fmt.Errorf("listing the DNSRecords of Gateway %s: %w", g.Name, err)
 	}
 	records := make([]ingress.Record, 0, len(list.Items))
+	var unheld []error
 	for i := range list.Items {
 		record, err := ingress.ReadRecord(&list.Items[i])
 		if err != nil {
 			return err
 		}
 		if err := o.hold(ctx, g, record, &list.Items[i]); err != nil {
-			return err
+			unheld = append(unheld, err)
 		}
 		records = append(records, *record)
 	}
 	facts.Records = gateway.ChooseRecords(g, records)
+	if len(unheld) > 0 {
+		return &unheldError{errors.Join(unheld...)}
+	}
 	return nil
 }
+
+// unheldError says that records could not get the finalizer. No more records are made
+// meanwhile.
+type unheldError struct{ err error }
+
+// Error is that of the cause.
+func (e *unheldError) Error() string { return e.err.Error() }
+
+// Unwrap is the cause.
+func (e *unheldError) Unwrap() error { return e.err }
 
 // hold puts the finalizer on a record of the Gateway's package.
 func (o *gatewayObserver) hold(ctx context.Context, g *gatewayv1.Gateway, record *ingress.Record, object *unstructured.Unstructured) error {

@@ -126,6 +126,30 @@ func TestGatewayObserver_Finalizer(t *testing.T) {
 	}
 }
 
+// A finalizer that cannot be put on a record is an error, and the Gateway says all the same
+// what is known.
+func TestGatewayObserver_FinalizerRefused(t *testing.T) {
+	refused := errors.New("refused")
+	o, _, _ := observerOf(t, interceptor.Funcs{
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return refused
+		},
+	}, gatewayClass("ours", "openshift.io/gateway-controller/v1"), dnsRecord("a", "gateway-edge"))
+	o.finalizer = "example.com/dns"
+	g := edgeGateway()
+	facts, err := o.Observe(t.Context(), front.Group[*gatewayv1.Gateway]{Resources: []*gatewayv1.Gateway{g}})
+	if !errors.Is(err, refused) {
+		t.Errorf("got the error %v, want that of the write", err)
+	}
+	if facts.Records["a.example.com"] == nil {
+		t.Errorf("the record is not known: %+v", facts)
+	}
+	gatewayStatus(g, front.State[gateway.Facts]{Facts: facts, Err: err})
+	if c := meta.FindStatusCondition(g.Status.Conditions, ingress.ConditionLoadBalancerReady); c == nil || c.Reason != ingress.ReasonServiceNotFound {
+		t.Errorf("the Gateway says %v, want that there is no Service", c)
+	}
+}
+
 func TestGatewayObserver_Class(t *testing.T) {
 	o, _, _ := observerOf(t, interceptor.Funcs{}, gatewayClass("ours", "openshift.io/gateway-controller/v1"), gatewayClass("theirs", "example.com/theirs"))
 	for name, want := range map[string]gateway.Class{"ours": gateway.ClassOurs, "theirs": gateway.ClassForeign, "none": gateway.ClassMissing} {
