@@ -56,7 +56,7 @@ func TestGuide_Tasks(t *testing.T) {
 	}
 }
 
-var codeBlock = regexp.MustCompile("(?s)```(?:yaml|console)(?: [0-9]+)?\n.*?\n```")
+var codeBlock = regexp.MustCompile("(?s)```(?:yaml|console)(?: \\d+)?\n.*?\n```")
 
 // reader follows the guide.
 type reader struct {
