@@ -64,9 +64,10 @@ func isOnce(e localplane.AuditEvent) bool {
 // add counts one request.
 func (c *counts) add(e localplane.AuditEvent) {
 	isRead := slices.Contains([]string{"get", "list", "watch"}, e.Verb)
-	isOurs := e.Group == "strata.run" || e.Group == "gateway.networking.k8s.io"
-	// No fixture has a definition in it: they are what fronts look at, once for all.
-	isFronts := e.Group == "apiextensions.k8s.io"
+	isOurs := slices.Contains([]string{"strata.run", "gateway.networking.k8s.io", "operator.openshift.io", "operator.kyma-project.io"}, e.Group)
+	// What fronts look at, once for all: no fixture has a definition or an Event in it,
+	// and managed objects are watched in all namespaces.
+	isFronts := e.Group == "apiextensions.k8s.io" || e.Verb == "watch" && (e.Resource == "events" || e.Namespace != "" && e.Resource != "secrets")
 	switch {
 	case e.Resource == "":
 		c.Discovery++
