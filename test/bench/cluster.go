@@ -6,25 +6,17 @@ package main
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/config/crd"
 	"github.com/strata-run/strata/internal/localplane"
+	"github.com/strata-run/strata/test/setup"
 )
 
 const (
 	// managerUser is who the manager is, with the rights of config/rbac.
-	managerUser      = "system:serviceaccount:strata-system:strata-manager"
+	managerUser      = setup.Manager
 	managerNamespace = "strata-system"
 	// helmUser is who Helm is; it may do everything.
 	helmUser = "bench-helm"
@@ -73,52 +65,12 @@ func (b *bench) install(ctx context.Context) (err error) {
 	if err := v1alpha1.AddToScheme(b.admin.Scheme()); err != nil {
 		return err
 	}
-	module, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
+	classes, err := setup.GatewayAPI(ctx, "*gatewayclasses.yaml")
 	if err != nil {
-		return fmt.Errorf("finding the Gateway API module: %w", err)
+		return err
 	}
-	gatewayAPI := os.DirFS(filepath.Join(strings.TrimSpace(string(module)), "config", "crd", "standard"))
-	root := os.DirFS(b.root)
-	for _, source := range []struct {
-		files   fs.FS
-		pattern string
-	}{
-		{crd.Files, "*.yaml"}, {gatewayAPI, "*gatewayclasses.yaml"},
-		{root, "config/manager/manager.yaml"}, {root, "config/rbac/role*.yaml"},
-	} {
-		if err := b.apply(ctx, source.files, source.pattern); err != nil {
-			return err
-		}
+	if err := setup.Apply(ctx, b.admin, append(setup.Shipped(b.root), classes)...); err != nil {
+		return err
 	}
-	return wait(ctx, "our kinds to be served", time.Minute, 100*time.Millisecond, func(ctx context.Context) (bool, error) {
-		err := b.admin.List(ctx, &v1alpha1.RevisionList{})
-		return err == nil, err
-	})
-}
-
-// apply applies manifests, but no workload: the manager is our own process.
-func (b *bench) apply(ctx context.Context, files fs.FS, pattern string) error {
-	names, err := fs.Glob(files, pattern)
-	if err != nil || len(names) == 0 {
-		return fmt.Errorf("finding manifests: no file matches %s", pattern)
-	}
-	for _, name := range names {
-		content, err := fs.ReadFile(files, name)
-		if err != nil {
-			return fmt.Errorf("reading manifests: %w", err)
-		}
-		for document := range strings.SplitSeq(string(content), "\n---") {
-			object := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-				return fmt.Errorf("reading %s: %w", name, err)
-			}
-			if object.Object == nil || object.GetKind() == "Deployment" {
-				continue
-			}
-			if err := b.admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("setup"), client.ForceOwnership); err != nil {
-				return fmt.Errorf("applying %s: %w", name, err)
-			}
-		}
-	}
-	return nil
+	return setup.Served(ctx, b.admin, v1alpha1.GroupVersion.WithKind("Revision"))
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/strata-run/strata/test/setup"
 )
 
 // process is a running manager.
@@ -25,7 +27,7 @@ type process struct {
 // startManager runs the manager, and returns when it acts. It dies with the context.
 func (b *bench) startManager(ctx context.Context) error {
 	kubeconfig := filepath.Join(b.work, "manager.kubeconfig")
-	if err := b.plane.WriteKubeconfig(kubeconfig, managerUser, "system:serviceaccounts", "system:serviceaccounts:strata-system"); err != nil {
+	if err := b.plane.WriteKubeconfig(kubeconfig, managerUser, setup.ManagerGroups...); err != nil {
 		return err
 	}
 	log, err := os.OpenFile(filepath.Join(b.plane.DataDir(), "logs", "strata-manager.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

@@ -22,6 +22,7 @@ import (
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/internal/status/statustest"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // TestIstioCSR_Install: with an issuer that signs, an IstioCSR becomes an agent that
@@ -96,7 +97,7 @@ func quiet(t *testing.T, span time.Duration) {
 	all, err := localplane.ReadAudit(plane.AuditLog())
 	must(t, err)
 	for _, e := range all {
-		if e.User == managerUser && !e.Time.Before(since) && e.Verb != "watch" && e.Stage == "ResponseComplete" {
+		if e.User == setup.Manager && !e.Time.Before(since) && e.Verb != "watch" && e.Stage == "ResponseComplete" {
 			t.Errorf("at rest: %s %s/%s %s/%s", e.Verb, e.Resource, e.Subresource, e.Namespace, e.Name)
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/strata-run/strata/internal/cli"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // seeds are those of the walks. Each has its package.
@@ -268,7 +269,7 @@ func (w *walk) effects(t *testing.T, mark string) []string {
 	t.Helper()
 	effects := []string{}
 	for _, e := range w.after(t, mark) {
-		if e.User != manager || e.Namespace != w.namespace || e.Group == "events.k8s.io" || e.Stage != "ResponseComplete" {
+		if e.User != setup.Manager || e.Namespace != w.namespace || e.Group == "events.k8s.io" || e.Stage != "ResponseComplete" {
 			continue
 		}
 		name := e.Resource + "/" + e.Name

@@ -31,15 +31,15 @@ func TestStories(t *testing.T) {
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Setup:               setup,
+		Setup:               prepareStory,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"code": wantCode, "kubectl": runKubectl, "schema": checkSchema, "columns": checkColumns, "as": runAs,
 		},
 	})
 }
 
-// setup gives a story a kubeconfig of the cluster.
-func setup(env *testscript.Env) error {
+// prepareStory gives a story a kubeconfig of the cluster.
+func prepareStory(env *testscript.Env) error {
 	config := filepath.Join(env.WorkDir, "admin.kubeconfig")
 	if err := plane.WriteKubeconfig(config, "admin-of-stories", "system:masters"); err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	"github.com/strata-run/strata/internal/cli"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // promptly is within what time a command that waits has to return after the event that
@@ -37,7 +38,7 @@ func TestWait_Promptly(t *testing.T) {
 	}
 	status := func(pkg string) func(localplane.AuditEvent) bool {
 		return func(e localplane.AuditEvent) bool {
-			return e.Resource == "packages" && e.Name == pkg && e.Subresource == "status" && e.User == manager
+			return e.Resource == "packages" && e.Name == pkg && e.Subresource == "status" && e.User == setup.Manager
 		}
 	}
 	cases := map[string]struct {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/strata-run/strata/internal/localplane"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // requests are the manager's since a time. Leases and their events, and watches,
@@ -21,7 +22,7 @@ func requests(t *testing.T, since time.Time) []localplane.AuditEvent {
 	all, err := localplane.ReadAudit(plane.AuditLog())
 	must(t, err)
 	return slices.DeleteFunc(all, func(e localplane.AuditEvent) bool {
-		return e.User != manager || e.Time.Before(since) || e.Resource == "leases" || e.Resource == "events" || e.Verb == "watch" || e.Stage != "ResponseComplete"
+		return e.User != setup.Manager || e.Time.Before(since) || e.Resource == "leases" || e.Resource == "events" || e.Verb == "watch" || e.Stage != "ResponseComplete"
 	})
 }
 

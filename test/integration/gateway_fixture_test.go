@@ -33,6 +33,7 @@ import (
 	"github.com/strata-run/strata/internal/render/gateway"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
 	"github.com/strata-run/strata/internal/status/ingress"
+	"github.com/strata-run/strata/test/setup"
 )
 
 const edgeClass = "openshift-edge"
@@ -53,16 +54,9 @@ func installOpenShift(t *testing.T) {
 	for _, source := range openshiftKinds {
 		dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", source[0]).Output()
 		must(t, err)
-		must(t, applyFiles(t.Context(), os.DirFS(strings.TrimSpace(string(dir))), source[1]))
+		must(t, setup.Apply(t.Context(), admin, setup.Files{From: os.DirFS(strings.TrimSpace(string(dir))), Pattern: source[1]}))
 	}
-	for _, kind := range []schema.GroupVersionKind{gateway.RecordKind, gateway.DNSKind, gateway.InfrastructureKind} {
-		planetest.Eventually(t, kind.Kind+" is served", func() (bool, error) {
-			list := &unstructured.UnstructuredList{}
-			list.SetGroupVersionKind(kind)
-			err := admin.List(t.Context(), list)
-			return err == nil, err
-		})
-	}
+	must(t, setup.Served(t.Context(), admin, gateway.RecordKind, gateway.DNSKind, gateway.InfrastructureKind))
 }
 
 // uninstallOpenShift takes them away again, with all objects.

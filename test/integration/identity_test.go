@@ -16,6 +16,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // narrow makes a ServiceAccount that may have ConfigMaps in its namespace, and
@@ -73,7 +74,7 @@ func TestIdentity(t *testing.T) {
 	must(t, err)
 	impersonated := 0
 	for _, e := range all {
-		if e.Namespace != ns || e.Resource != "configmaps" || e.Time.Before(since) || e.Verb == "watch" || e.Verb == "list" || e.User != manager {
+		if e.Namespace != ns || e.Resource != "configmaps" || e.Time.Before(since) || e.Verb == "watch" || e.Verb == "list" || e.User != setup.Manager {
 			continue
 		}
 		if e.Impersonated != "system:serviceaccount:"+ns+":deployer" {

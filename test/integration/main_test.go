@@ -7,35 +7,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2/textlogger"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/config/crd"
-	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/internal/simulate"
+	"github.com/strata-run/strata/test/setup"
 )
-
-// manager is who the manager is in the audit log. It has the rights of config/rbac.
-const manager = "system:serviceaccount:strata-system:strata-manager"
 
 var (
 	plane *localplane.Plane
@@ -91,51 +79,20 @@ func withCluster(tests func() int) (code int, err error) {
 
 // installCluster installs what a cluster has before the manager starts.
 func installCluster(ctx context.Context) error {
-	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
+	classes, err := setup.GatewayAPI(ctx, "*gatewayclasses.yaml")
 	if err != nil {
-		return fmt.Errorf("finding the Gateway API module: %w", err)
+		return err
 	}
-	gatewayAPI := os.DirFS(filepath.Join(strings.TrimSpace(string(module)), "config", "crd", "standard"))
-	root := os.DirFS(filepath.Join("..", ".."))
-	for _, source := range []struct {
-		files   fs.FS
-		pattern string
-	}{
-		{crd.Files, "*.yaml"}, {gatewayAPI, "*gatewayclasses.yaml"}, {gatewayAPI, "*gateways.yaml"},
-		{root, "config/manager/manager.yaml"}, {root, "config/rbac/role*.yaml"}, {root, "config/samples/namespace.yaml"},
-	} {
-		if err := applyFiles(ctx, source.files, source.pattern); err != nil {
-			return err
-		}
+	gateways, err := setup.GatewayAPI(ctx, "*gateways.yaml")
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// applyFiles applies manifests, but no workload: the manager runs in this process.
-func applyFiles(ctx context.Context, files fs.FS, pattern string) error {
-	names, err := fs.Glob(files, pattern)
-	if err != nil || len(names) == 0 {
-		return fmt.Errorf("no files match %s: %w", pattern, errors.Join(err, fs.ErrNotExist))
+	root := filepath.Join("..", "..")
+	samples := setup.Files{From: os.DirFS(root), Pattern: "config/samples/namespace.yaml"}
+	if err := setup.Apply(ctx, admin, append(setup.Shipped(root), classes, gateways, samples)...); err != nil {
+		return err
 	}
-	for _, name := range names {
-		content, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
-		for document := range strings.SplitSeq(string(content), "\n---") {
-			object := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-				return fmt.Errorf("reading %s: %w", name, err)
-			}
-			if object.Object == nil || object.GetKind() == "Deployment" {
-				continue
-			}
-			if err := admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("setup"), client.ForceOwnership); err != nil {
-				return fmt.Errorf("applying %s: %w", name, err)
-			}
-		}
-	}
-	return nil
+	return setup.Served(ctx, admin, v1alpha1.GroupVersion.WithKind("Revision"))
 }
 
 var (
@@ -149,48 +106,15 @@ var (
 )
 
 // startManager runs the manager in this process, with its shipped rights.
-func startManager(ctx context.Context) error {
-	config, err := plane.ConfigFor(manager, "system:serviceaccounts", "system:serviceaccounts:strata-system")
-	if err != nil {
-		return err
-	}
-	if err := waitServed(ctx); err != nil {
-		return err
-	}
-	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(os.Stderr))))
-	options := controller.DefaultOptions()
+func startManager(ctx context.Context) (err error) {
+	options := setup.ManagerOptions()
 	options.IstioVersion = "1.29"
-	options.MetricsSecure, options.HealthAddress = true, "0"
+	options.MetricsSecure = true
 	if options.MetricsAddress, err = freeAddress(ctx); err != nil {
 		return err
 	}
 	metricsAddress = options.MetricsAddress
-	ended := make(chan error, 1)
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		err := controller.Run(ctx, config, options)
-		if ctx.Err() == nil {
-			fmt.Fprintln(os.Stderr, "the manager has ended before the tests:", err)
-			os.Exit(1)
-		}
-		ended <- err
-	}()
-	stopManager = func() error {
-		cancel()
-		return <-ended
-	}
-	return nil
-}
-
-// waitServed waits until the API server serves our kinds.
-func waitServed(ctx context.Context) error {
-	var err error
-	for range 100 {
-		if err = admin.List(ctx, &v1alpha1.RevisionList{}); err == nil {
-			return nil
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+	stopManager, err = setup.StartManager(ctx, plane, options, os.Stderr)
 	return err
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/internal/preflight"
 	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // checkerFor is a checker whose requests are sent as a user, who is impersonated.
@@ -178,7 +179,7 @@ func grant(t *testing.T, name string, subjects []rbacv1.Subject, rule rbacv1.Pol
 func TestPreflightManager(t *testing.T) {
 	t.Parallel()
 	ns := planetest.Namespace(t, plane)
-	checker := checkerFor(t, manager)
+	checker := checkerFor(t, setup.Manager)
 	in := preflight.Input{Package: &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: ns, UID: "uid"}}, Target: contentOf(t, 1,
 		"{apiVersion: v1, kind: Secret, metadata: {namespace: "+ns+", name: a}}",
 		"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: "+ns+"}, rules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]}",
@@ -254,7 +255,7 @@ func TestPreflightImmutable(t *testing.T) {
 				return "{apiVersion: " + c.apiVersion + ", kind: " + c.kind + ", metadata: {" + place + "name: " + strings.ToLower(name) + "}, " + body + "}"
 			}
 			in := preflight.Input{Package: pkg, Serving: []revisions.Revision{applied(t, contentOf(t, 1, written(c.before)))}, Target: contentOf(t, 2, written(c.target))}
-			found := findings(t, checkerFor(t, manager).Check(t.Context(), in))
+			found := findings(t, checkerFor(t, setup.Manager).Check(t.Context(), in))
 			if c.refused != (len(found) > 0) {
 				t.Errorf("found %v", found)
 			}
@@ -299,7 +300,7 @@ func TestPreflightDefinitions(t *testing.T) {
 	before := applied(t, contentOf(t, 2, definition(size+", color: {type: string}", "v1", "v2"), thing("1")))
 	check := func(target revisions.Revision, want ...string) {
 		t.Helper()
-		found := findings(t, checkerFor(t, manager).Check(t.Context(), preflight.Input{Package: pkg, Target: target, Serving: []revisions.Revision{before}}))
+		found := findings(t, checkerFor(t, setup.Manager).Check(t.Context(), preflight.Input{Package: pkg, Target: target, Serving: []revisions.Revision{before}}))
 		if len(found) != len(want) {
 			t.Fatalf("found %v, want %q", found, want)
 		}

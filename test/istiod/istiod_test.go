@@ -24,6 +24,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // quietTime is how long nothing may be written when nothing changes.
@@ -69,7 +70,7 @@ func acceptClass(t *testing.T) {
 // manager no reason to write them again.
 func writtenOnce(t *testing.T, began time.Time) {
 	counts := map[string]int{}
-	for _, e := range requests(t, manager, began) {
+	for _, e := range requests(t, setup.Manager, began) {
 		ours := e.Group == v1alpha1.GroupVersion.Group || e.Group == gatewayv1.GroupName || e.Resource == "events"
 		if ours || e.Verb == "get" || e.Verb == "list" || e.Code >= http.StatusMultipleChoices {
 			continue
@@ -100,7 +101,7 @@ func restart(t *testing.T, istiod *program) {
 	if diff := cmp.Diff(ownOfGateway(gateway), ownOfGateway(getGateway(t, gatewayName))); diff != "" {
 		t.Errorf("the manager's conditions of the Gateway have changed:\n%s", diff)
 	}
-	if events := requests(t, manager, since); len(events) > 0 {
+	if events := requests(t, setup.Manager, since); len(events) > 0 {
 		t.Errorf("the restart made the manager ask or write:%s", describe(events))
 	}
 }
@@ -123,7 +124,7 @@ func quiet(t *testing.T) {
 	settle(t)
 	since := time.Now()
 	time.Sleep(quietTime)
-	if events := requests(t, manager, since); len(events) > 0 {
+	if events := requests(t, setup.Manager, since); len(events) > 0 {
 		t.Errorf("%s of rest cost %d requests:%s", quietTime, len(events), describe(events))
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/internal/render/gateway"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // The hostnames have different fates, so that a condition on the wrong listener shows.
@@ -133,7 +134,7 @@ func eventuallyListeners(t *testing.T, want ...expected) {
 // gatewayWrites are what the manager has written to Gateways since a time.
 func gatewayWrites(t *testing.T, since time.Time) []localplane.AuditEvent {
 	t.Helper()
-	return slices.DeleteFunc(requests(t, manager, since), func(e localplane.AuditEvent) bool {
+	return slices.DeleteFunc(requests(t, setup.Manager, since), func(e localplane.AuditEvent) bool {
 		return e.Resource != "gateways" || e.Verb == "get" || e.Verb == "list"
 	})
 }

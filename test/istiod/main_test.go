@@ -7,35 +7,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/klog/v2/textlogger"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/config/crd"
-	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/egress"
 	"github.com/strata-run/strata/internal/render/gateway"
+	"github.com/strata-run/strata/test/setup"
 )
 
 const (
-	// manager is who the manager is in the audit log. It has the rights of config/rbac.
-	manager = "system:serviceaccount:strata-system:strata-manager"
 	// istiodUser is who istiod is. It has the rights that the manager has rendered.
 	istiodUser = "system:serviceaccount:openshift-ingress:istiod-openshift-gateway"
 	// binary is the real istiod.
@@ -87,12 +76,16 @@ func withCluster(tests func() int) (code int, err error) {
 	if err := installCluster(ctx); err != nil {
 		return 1, err
 	}
-	stopManager, err := startManager(ctx)
+	log, err := os.Create(plane.Log("strata-manager"))
+	if err != nil {
+		return 1, err
+	}
+	stopManager, err := setup.StartManager(ctx, plane, setup.ManagerOptions(), log)
 	if err != nil {
 		return 1, err
 	}
 	code = tests()
-	return code, stopManager()
+	return code, errors.Join(stopManager(), log.Close())
 }
 
 // installCluster installs what a cluster has before the manager starts.
@@ -105,128 +98,33 @@ func installCluster(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	gatewayAPI, err := moduleFiles(ctx, ".", "sigs.k8s.io/gateway-api")
+	gatewayAPI, err := setup.GatewayAPI(ctx, "gateway.networking.k8s.io_*s.yaml")
 	if err != nil {
 		return err
 	}
-	openshift, err := moduleFiles(ctx, istiodModule, "github.com/openshift/api")
+	module, err := setup.Module(ctx, istiodModule, "github.com/openshift/api")
 	if err != nil {
 		return err
 	}
-	root := os.DirFS(filepath.Join("..", ".."))
-	for _, source := range []struct {
-		files   fs.FS
-		pattern string
-	}{
-		{crd.Files, "*.yaml"}, {gatewayAPI, "config/crd/standard/gateway.networking.k8s.io_*s.yaml"},
-		{openshift, "operatoringress/v1/zz_generated.crd-manifests/*_dnsrecords-Default.crd.yaml"},
-		{openshift, "config/v1/zz_generated.crd-manifests/*_dnses-Default.crd.yaml"},
-		{openshift, "config/v1/zz_generated.crd-manifests/*_infrastructures-Default.crd.yaml"},
-		{root, "config/manager/manager.yaml"}, {root, "config/rbac/role*.yaml"}, {root, "config/samples/namespace.yaml"},
+	root, openshift := filepath.Join("..", ".."), os.DirFS(module)
+	sources := append(setup.Shipped(root), gatewayAPI, setup.Files{From: os.DirFS(root), Pattern: "config/samples/namespace.yaml"})
+	for _, pattern := range []string{
+		"operatoringress/v1/zz_generated.crd-manifests/*_dnsrecords-Default.crd.yaml",
+		"config/v1/zz_generated.crd-manifests/*_dnses-Default.crd.yaml",
+		"config/v1/zz_generated.crd-manifests/*_infrastructures-Default.crd.yaml",
 	} {
-		if err := applyFiles(ctx, source.files, source.pattern); err != nil {
-			return err
-		}
+		sources = append(sources, setup.Files{From: openshift, Pattern: pattern})
 	}
-	if err := waitServed(ctx); err != nil {
+	if err := setup.Apply(ctx, admin, sources...); err != nil {
 		return err
 	}
-	return applyFiles(ctx, os.DirFS("testdata"), "platform.yaml")
-}
-
-// moduleFiles are the files of a Go module that the module in dir requires.
-func moduleFiles(ctx context.Context, dir, path string) (fs.FS, error) {
-	found, err := exec.CommandContext(ctx, "go", "-C", dir, "list", "-m", "-f", "{{.Dir}}", path).Output()
+	// The kinds that the manager looks for when it starts.
+	err = setup.Served(ctx, admin, v1alpha1.GroupVersion.WithKind("Revision"),
+		schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: "v1", Kind: "Gateway"}, gateway.RecordKind, gateway.DNSKind, gateway.InfrastructureKind)
 	if err != nil {
-		return nil, fmt.Errorf("finding the module %s: %w", path, err)
+		return err
 	}
-	return os.DirFS(strings.TrimSpace(string(found))), nil
-}
-
-// applyFiles applies manifests, but no workload: the manager runs in this process.
-func applyFiles(ctx context.Context, files fs.FS, pattern string) error {
-	names, err := fs.Glob(files, pattern)
-	if err != nil || len(names) == 0 {
-		return fmt.Errorf("no files match %s: %w", pattern, errors.Join(err, fs.ErrNotExist))
-	}
-	for _, name := range names {
-		content, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
-		for document := range strings.SplitSeq(string(content), "\n---") {
-			object := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-				return fmt.Errorf("reading %s: %w", name, err)
-			}
-			if object.Object == nil || object.GetKind() == "Deployment" {
-				continue
-			}
-			status := object.DeepCopy()
-			if err := admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("setup"), client.ForceOwnership); err != nil {
-				return fmt.Errorf("applying %s: %w", name, err)
-			}
-			if _, has := status.Object["status"]; !has || object.GetKind() == "CustomResourceDefinition" {
-				continue
-			}
-			if err := admin.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner("setup"), client.ForceOwnership); err != nil {
-				return fmt.Errorf("applying the status in %s: %w", name, err)
-			}
-		}
-	}
-	return nil
-}
-
-// startManager runs the manager in this process, with its shipped rights. What is
-// returned ends it.
-func startManager(ctx context.Context) (stop func() error, err error) {
-	config, err := plane.ConfigFor(manager, "system:serviceaccounts", "system:serviceaccounts:strata-system")
-	if err != nil {
-		return nil, err
-	}
-	log, err := os.Create(plane.Log("strata-manager"))
-	if err != nil {
-		return nil, err
-	}
-	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log))))
-	options := controller.DefaultOptions()
-	options.MetricsAddress, options.HealthAddress = "0", "0"
-	ended := make(chan error, 1)
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		err := controller.Run(ctx, config, options)
-		if ctx.Err() == nil {
-			fmt.Fprintln(os.Stderr, "the manager has ended before the tests:", err)
-			os.Exit(1)
-		}
-		ended <- err
-	}()
-	return func() error {
-		cancel()
-		return errors.Join(<-ended, log.Close())
-	}, nil
-}
-
-// waitServed waits until the API server serves the kinds that the manager looks for
-// when it starts.
-func waitServed(ctx context.Context) error {
-	var err error
-	for range 100 {
-		err = nil
-		for _, kind := range []schema.GroupVersionKind{
-			v1alpha1.GroupVersion.WithKind("Revision"), {Group: gatewayv1.GroupName, Version: "v1", Kind: "Gateway"},
-			gateway.RecordKind, gateway.DNSKind, gateway.InfrastructureKind,
-		} {
-			list := &unstructured.UnstructuredList{}
-			list.SetGroupVersionKind(kind)
-			err = errors.Join(err, admin.List(ctx, list))
-		}
-		if err == nil {
-			return nil
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	return err
+	return setup.Apply(ctx, admin, setup.Files{From: os.DirFS("testdata"), Pattern: "platform.yaml"})
 }
 
 func must(t *testing.T, err error) {

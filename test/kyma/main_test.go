@@ -7,32 +7,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/klog/v2/textlogger"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/config/crd"
 	"github.com/strata-run/strata/internal/cli"
 	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/simulate"
+	"github.com/strata-run/strata/test/setup"
 )
-
-// managerUser is who the manager is in the audit log. It has the rights of config/rbac.
-const managerUser = "system:serviceaccount:strata-system:strata-manager"
 
 var (
 	plane    *localplane.Plane
@@ -81,14 +73,11 @@ func withCluster(tests func() int) (code int, err error) {
 	if err := errors.Join(v1alpha1.AddToScheme(admin.Scheme()), v1alpha2.AddToScheme(admin.Scheme())); err != nil {
 		return 1, err
 	}
-	root := os.DirFS(filepath.Join("..", ".."))
-	for _, source := range []struct {
-		files   fs.FS
-		pattern string
-	}{{crd.Files, "*.yaml"}, {root, "config/manager/manager.yaml"}, {root, "config/rbac/role*.yaml"}} {
-		if err := applyFiles(ctx, source.files, source.pattern); err != nil {
-			return 1, err
-		}
+	if err := setup.Apply(ctx, admin, setup.Shipped(filepath.Join("..", ".."))...); err != nil {
+		return 1, err
+	}
+	if err := setup.Served(ctx, admin, v1alpha1.GroupVersion.WithKind("Revision"), v1alpha2.GroupVersion.WithKind("Istio")); err != nil {
+		return 1, err
 	}
 	if err := startManager(ctx, "1.28"); err != nil {
 		return 1, err
@@ -106,14 +95,9 @@ func startManager(ctx context.Context, version string, variables ...string) erro
 	if err := stop(); err != nil {
 		return err
 	}
-	config, err := plane.ConfigFor(managerUser, "system:serviceaccounts", "system:serviceaccounts:strata-system")
-	if err != nil {
-		return err
-	}
-	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(os.Stderr))))
-	options := controller.DefaultOptions()
+	options := setup.ManagerOptions()
 	options.Kyma.IstioVersion = version
-	err = options.ReadImages(func(name string) string {
+	err := options.ReadImages(func(name string) string {
 		for i := 0; i < len(variables); i += 2 {
 			if variables[i] == name {
 				return variables[i+1]
@@ -125,49 +109,9 @@ func startManager(ctx context.Context, version string, variables ...string) erro
 		return err
 	}
 	options.Kyma.RestartLimit = restartLimit
-	options.LeaderElect, options.MetricsAddress, options.HealthAddress = false, "0", "0"
-	ended := make(chan error, 1)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	go func() {
-		err := controller.Run(ctx, config, options)
-		if ctx.Err() == nil {
-			fmt.Fprintln(os.Stderr, "the manager has ended before the tests:", err)
-			os.Exit(1)
-		}
-		ended <- err
-	}()
-	stop = func() error {
-		cancel()
-		return <-ended
-	}
-	return nil
-}
-
-// applyFiles applies manifests, but no workload: the manager runs in this process.
-func applyFiles(ctx context.Context, files fs.FS, pattern string) error {
-	names, err := fs.Glob(files, pattern)
-	if err != nil || len(names) == 0 {
-		return fmt.Errorf("no files match %s: %w", pattern, fs.ErrNotExist)
-	}
-	for _, name := range names {
-		content, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
-		for document := range strings.SplitSeq(string(content), "\n---") {
-			object := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-				return fmt.Errorf("reading %s: %w", name, err)
-			}
-			if object.Object == nil || object.GetKind() == "Deployment" {
-				continue
-			}
-			if err := apply(ctx, object); err != nil {
-				return fmt.Errorf("applying %s: %w", name, err)
-			}
-		}
-	}
-	return nil
+	options.LeaderElect = false
+	stop, err = setup.StartManager(context.WithoutCancel(ctx), plane, options, os.Stderr)
+	return err
 }
 
 // apply applies a manifest as an administrator does. A kind that has just been defined may

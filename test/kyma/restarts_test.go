@@ -24,6 +24,7 @@ import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/restart"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // The fleet of the test: 1,000 pods of 200 workloads.
@@ -321,7 +322,7 @@ func audit(t *testing.T, since time.Time) []localplane.AuditEvent {
 	must(t, err)
 	var own []localplane.AuditEvent
 	for _, e := range all {
-		if e.User == managerUser && e.Time.After(since) && e.Stage == "ResponseComplete" {
+		if e.User == setup.Manager && e.Time.After(since) && e.Stage == "ResponseComplete" {
 			own = append(own, e)
 		}
 	}

@@ -1,0 +1,56 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"k8s.io/klog/v2/textlogger"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/strata-run/strata/internal/controller"
+	"github.com/strata-run/strata/internal/localplane"
+)
+
+// Manager is who the manager is in the audit log. It has the rights of config/rbac.
+const Manager = "system:serviceaccount:strata-system:strata-manager"
+
+// ManagerGroups are the groups that the manager is in.
+var ManagerGroups = []string{"system:serviceaccounts", "system:serviceaccounts:strata-system"}
+
+// ManagerOptions are a manager's default settings, without the ports that it serves on:
+// tests of several folders may run at once.
+func ManagerOptions() controller.Options {
+	options := controller.DefaultOptions()
+	options.MetricsAddress, options.HealthAddress = "0", "0"
+	return options
+}
+
+// StartManager runs the manager in this process, with its shipped rights. What it returns
+// ends the manager, which has to be done before the plane is stopped, and gives the error
+// that it ended with. A manager that ends by itself ends the process.
+func StartManager(ctx context.Context, plane *localplane.Plane, options controller.Options, log io.Writer) (stop func() error, err error) {
+	config, err := plane.ConfigFor(Manager, ManagerGroups...)
+	if err != nil {
+		return nil, fmt.Errorf("connecting as the manager: %w", err)
+	}
+	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log))))
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		err := controller.Run(ctx, config, options)
+		if ctx.Err() == nil {
+			fmt.Fprintln(os.Stderr, "the manager has ended before the tests:", err)
+			os.Exit(1)
+		}
+		ended <- err
+	}()
+	return func() error {
+		cancel()
+		return <-ended
+	}, nil
+}
