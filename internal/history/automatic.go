@@ -28,7 +28,7 @@ type Failure struct {
 //
 // Nothing swings to and fro: a rollback is never rolled back from, and content that
 // was rolled back from once is held when it comes again, until other content has
-// been in between.
+// been in between. What bounds a rollback that somebody asks for bounds this one, too.
 func (l Line) AnswerFailure(pkg *v1alpha1.Package, failure Failure) (*v1alpha1.Revision, *v1alpha1.RollbackStatus, string) {
 	if pkg.Spec.OnFailure != v1alpha1.FailureRollback || l.Target == nil || Succeeded(l.Target) {
 		return nil, nil, ""
@@ -41,6 +41,9 @@ func (l Line) AnswerFailure(pkg *v1alpha1.Package, failure Failure) (*v1alpha1.R
 		return nil, nil, "it is left where it is, as no revision with other content has succeeded"
 	case l.isRetried(pkg, failure.Digest):
 		return nil, nil, fmt.Sprintf("it is left where it is, as its content was rolled back from once, by revision %d", pkg.Status.AutomaticRollback.Revision)
+	}
+	if why := tooFarBack(l.Target, source, pkg.Annotations[v1alpha1.AnnotationAllowVersion]); why != "" {
+		return nil, nil, "it is left where it is, as " + why
 	}
 	why := fmt.Sprintf("automatic rollback from revision %d to %d: %s", l.Target.Spec.Revision, source.Spec.Revision, failure.Cause)
 	next := l.repeat(pkg, source, why)

@@ -17,6 +17,11 @@ func TestLine_AnswerFailure(t *testing.T) {
 	bad := state{number: 2, lifecycle: active, previous: 1, digest: "bad", placed: true}
 	origin := &v1alpha1.Origin{Kind: v1alpha1.OriginRollback, Reference: "Revision/istiod-1"}
 	back := state{number: 3, lifecycle: active, previous: 2, digest: "good", origin: origin, succeeded: true}
+	one := int32(1)
+	of := func(s state, version string) state {
+		s.origin = &v1alpha1.Origin{Kind: v1alpha1.OriginFront, AppVersion: version, RollbackMinors: &one}
+		return s
+	}
 	last := &v1alpha1.RollbackStatus{RequestedAt: at(50), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"}
 
 	tests := map[string]struct {
@@ -26,8 +31,10 @@ func TestLine_AnswerFailure(t *testing.T) {
 		states []state
 		// digest is that of the target; "bad" when empty.
 		digest string
-		want   *v1alpha1.RollbackStatus
-		why    string
+		// allowed is the version that a person lets through.
+		allowed string
+		want    *v1alpha1.RollbackStatus
+		why     string
 	}{
 		"FirstFailure": {
 			reason: "the newest content that has succeeded comes again, and what failed is rejected",
@@ -96,10 +103,34 @@ func TestLine_AnswerFailure(t *testing.T) {
 			states: []state{back, {number: 4, lifecycle: active, digest: "fixed", succeeded: true}, {number: 5, lifecycle: active, previous: 4, digest: "bad"}},
 			want:   &v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 5, ToRevision: 4, Revision: 6, RejectedDigest: "bad"},
 		},
+		"OneMinorBack": {
+			reason: "as far back as the target lets a rollback go",
+			states: []state{of(good, "1.30.2"), of(bad, "1.31.0")},
+			want:   &v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
+		},
+		"TooFarBack": {
+			reason: "nobody asks for it, so nobody may be surprised by it either",
+			states: []state{of(good, "1.29.1"), of(bad, "1.31.0")},
+			why:    "it is left where it is, as version 1.29.1 of revision 1 is too far back from version 1.31.0 of revision 2",
+		},
+		"TooFarBackPastOthers": {
+			reason: "what lies in between has not succeeded",
+			states: []state{of(good, "1.29.1"), of(state{number: 2, lifecycle: active, digest: "worse"}, "1.30.2"), of(state{number: 3, lifecycle: active, previous: 2, digest: "bad"}, "1.31.0")},
+			why:    "too far back",
+		},
+		"TooFarBackAllowed": {
+			reason:  "a person has named the version",
+			states:  []state{of(good, "1.29.1"), of(bad, "1.31.0")},
+			allowed: "1.29.1",
+			want:    &v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			pkg := packageOf(v1alpha1.PackageSpec{OnFailure: v1alpha1.FailureRollback}, v1alpha1.PackageStatus{AutomaticRollback: tc.last})
+			if tc.allowed != "" {
+				pkg.Annotations = map[string]string{v1alpha1.AnnotationAllowVersion: tc.allowed}
+			}
 			if tc.hold {
 				pkg.Spec.OnFailure = v1alpha1.FailureHold
 			}
