@@ -128,12 +128,13 @@ var (
 
 // Catalog is every metric of the manager's own.
 func Catalog() []Description {
-	return []Description{
+	own := []Description{
 		packageInfo, packageCondition, packageTransition, packagePaused, packageDeletion,
 		revisionCondition, revisionTransition, rolloutDuration, phaseDuration,
 		probeFailures, objectApply, objectConflicts, collisions, driftCorrections,
 		teardownPending, retainedObjects, historyBytes, renderDuration, stalenessWaits, workloadRestarts, outdatedWorkloads, buildInfo,
 	}
+	return append(own, meshCatalog()...)
 }
 
 func (d Description) desc() *prometheus.Desc {

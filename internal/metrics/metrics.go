@@ -29,6 +29,8 @@ type Metrics struct {
 	held map[string]Held
 	// sizes are those of Revisions, with when they were taken.
 	sizes map[types.UID]size
+	// mesh is what the mesh of Kyma makes use of, nil while there is none.
+	mesh *Mesh
 }
 
 // Held are numbers about a package that only a pass over it knows.
@@ -55,7 +57,7 @@ func New() *Metrics {
 
 func (m *Metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.rollouts, m.phases, m.renders, m.failures, m.applies, m.conflicts, m.collisions, m.repaired, m.staleReads, m.restarted, m.outdated, &state{m},
+		m.rollouts, m.phases, m.renders, m.failures, m.applies, m.conflicts, m.collisions, m.repaired, m.staleReads, m.restarted, m.outdated, &state{m}, &meshes{m},
 	}
 }
 
