@@ -23,11 +23,14 @@
 // [Keeper.Keep] is cheap to call: while the versions of all these objects, which it
 // reads from a cache of metadata, are those that it has decided with, it sends no
 // request. Whatever differs is read past the cache, as Secrets and users' ConfigMaps
-// are in no cache of ours. Nothing is written to any object but the copy, and to that
-// only when it differs, so nothing at rest.
+// are in no cache of ours. Nothing is written to any object but the copy and its spare,
+// and to these only when they differ, so nothing at rest.
 //
 // What is in the copy is believed only as far as our own writes reach. After a
-// restart that is what our entry in its managedFields still holds; of a copy that
-// others have written, or changed, only CAs that have signed the istiod certificate
-// are carried on.
+// restart that is what our entry in its managedFields still holds. Where that is lost,
+// as somebody has changed or deleted the copy while no manager ran, the last good CAs
+// are those of the spare, a second ConfigMap that nobody reads: the sources need not be
+// there for a repair, and [Keeper.Hold] makes it while nobody can say what they are. Of
+// a copy that others have written, where there is no spare either, only CAs that have
+// signed the istiod certificate are carried on.
 package cacopy

@@ -124,22 +124,34 @@ func (f *fixture) istiod(by trusttest.Authority) {
 	f.secret("mesh", "istiod-tls", map[string]string{"ca.crt": by.PEM, "tls.crt": by.Issue(f.t, "istiod", nil).PEM, "tls.key": "secret"})
 }
 
-// copied is the copy, nil when there is none.
-func (f *fixture) copied() *corev1.ConfigMap {
+// copied is the copy, and spare the spare, nil when there is none.
+func (f *fixture) copied() *corev1.ConfigMap { return f.found(Name) }
+func (f *fixture) spare() *corev1.ConfigMap  { return f.found(SpareName) }
+
+func (f *fixture) found(name string) *corev1.ConfigMap {
 	f.t.Helper()
-	var copied corev1.ConfigMap
-	if err := f.api.Get(f.t.Context(), client.ObjectKey{Namespace: "csr", Name: Name}, &copied); err != nil {
+	var found corev1.ConfigMap
+	if err := f.api.Get(f.t.Context(), client.ObjectKey{Namespace: "csr", Name: name}, &found); err != nil {
 		return nil
 	}
-	return &copied
+	return &found
 }
 
-// change changes the copy as somebody else would.
-func (f *fixture) change(change func(*corev1.ConfigMap)) {
+// change changes the copy as somebody else would, and changeOf another ConfigMap.
+func (f *fixture) change(change func(*corev1.ConfigMap)) { f.changeOf(f.copied(), change) }
+
+func (f *fixture) changeOf(object *corev1.ConfigMap, change func(*corev1.ConfigMap)) {
 	f.t.Helper()
-	copied := f.copied()
-	change(copied)
-	if err := f.api.Update(f.t.Context(), copied, client.FieldOwner("somebody")); err != nil {
+	change(object)
+	if err := f.api.Update(f.t.Context(), object, client.FieldOwner("somebody")); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// remove deletes an object, which there has to be.
+func (f *fixture) remove(object client.Object) {
+	f.t.Helper()
+	if err := f.api.Delete(f.t.Context(), object); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -176,6 +188,21 @@ func (f *fixture) holds(reason, problem string, authorities ...trusttest.Authori
 		f.t.Errorf("%s: the problem is %v, want one with %q", reason, state.Problem, problem)
 	}
 	f.quiet(reason)
+}
+
+// hold makes a pass that knows of nothing but the namespace, and another one that has to
+// send nothing.
+func (f *fixture) hold() {
+	f.t.Helper()
+	for _, first := range []bool{true, false} {
+		f.requests = 0
+		if _, err := f.keeper.Hold(f.t.Context(), "csr"); err != nil {
+			f.t.Fatal(err)
+		}
+		if !first && f.requests > 0 {
+			f.t.Errorf("holding what has not changed sends %d requests", f.requests)
+		}
+	}
 }
 
 // quiet checks that a pass sends nothing.

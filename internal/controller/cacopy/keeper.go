@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +22,9 @@ import (
 const (
 	// Name is that of the ConfigMap, in the namespace of the IstioCSR.
 	Name = "cert-manager-istio-csr-issuer-ca-copy"
+	// SpareName is that of the ConfigMap beside it with the same content, which nobody
+	// reads but a Keeper that finds the copy changed or gone when it starts.
+	SpareName = Name + "-spare"
 	// Key is where the CAs stand in it, in PEM.
 	Key = "ca.crt"
 )
@@ -67,6 +69,9 @@ type Request struct {
 	// Overlap is how long certificates of a CA may be in use after the istiod
 	// certificate has left it: the longest lifetime that the mesh gives.
 	Overlap time.Duration
+
+	// held says that nothing but the namespace is known, as in Hold.
+	held bool
 }
 
 // Reference is a key of a ConfigMap.
@@ -116,33 +121,34 @@ func (k *Keeper) Keep(ctx context.Context, request Request) (trust.State, error)
 	if err != nil {
 		return trust.State{}, err
 	}
-	if !m.decided {
+	if len(m.serving) == 0 {
 		m.serving = found.carriedOn(now)
 	}
+	if request.held && !m.decided {
+		request = k.label(m, found.labels())
+	}
 	bundle, state := trust.Decide(found.input(request, m.serving, now))
-	written, err := k.write(ctx, request, found.copy, bundle)
+	written, err := k.writeAll(ctx, request, found, bundle)
 	if err != nil {
 		return trust.State{}, err
 	}
-	if written != "" {
-		logr.FromContextOrDiscard(ctx).Info("Wrote the CAs of the mesh", "ConfigMap", types.NamespacedName{Namespace: request.Namespace, Name: Name}.String(), "cas", len(bundle))
-	}
 	m.serving, m.state, m.decided = bundle, state, true
-	m.versions = join(cached, found.live, request.copy(), written)
+	m.versions = join(cached, found.live, written)
 	return state, nil
 }
 
 // Hold keeps the copy as it was asked for last, for as long as nobody can say what is
 // wanted, as while the issuer is missing: what somebody changes in it is repaired. A
-// keeper that was never asked does nothing.
+// keeper that was never asked goes by what it finds: the copy if it is as we left it,
+// else the spare.
 func (k *Keeper) Hold(ctx context.Context, namespace string) (trust.State, error) {
+	request := Request{Namespace: namespace, held: true}
 	k.mu.Lock()
-	m := k.kept[namespace]
-	k.mu.Unlock()
-	if m == nil {
-		return trust.State{}, nil
+	if m := k.kept[namespace]; m != nil {
+		request = m.request
 	}
-	return k.Keep(ctx, m.request)
+	k.mu.Unlock()
+	return k.Keep(ctx, request)
 }
 
 // Forget lets go of an IstioCSR. Its copy stays.
@@ -152,21 +158,26 @@ func (k *Keeper) Forget(namespace string) {
 	delete(k.kept, namespace)
 }
 
-// Remove deletes the copy of an IstioCSR, unless it is somebody else's.
+// Remove deletes the copy of an IstioCSR, and the spare, unless it is somebody else's.
 func (k *Keeper) Remove(ctx context.Context, namespace string) error {
 	k.Forget(namespace)
-	var current corev1.ConfigMap
-	err := k.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: Name}, &current)
-	if apierrors.IsNotFound(err) {
-		return nil
+	for _, name := range []string{Name, SpareName} {
+		var current corev1.ConfigMap
+		err := k.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &current)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading ConfigMap %s/%s: %w", namespace, name, err)
+		}
+		if !owned(&current).data {
+			continue
+		}
+		if err := k.remove(ctx, &current); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("reading ConfigMap %s/%s: %w", namespace, Name, err)
-	}
-	if !owned(&current).data {
-		return nil
-	}
-	return k.remove(ctx, &current)
+	return nil
 }
 
 // Concerns says whether an object of kind ConfigMap or Secret matters to a request so
@@ -203,6 +214,14 @@ func (k *Keeper) remember(request Request) *memory {
 	return m
 }
 
+// label notes the labels that a copy was found to have.
+func (k *Keeper) label(m *memory, labels map[string]string) Request {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m.request.Labels = labels
+	return m.request
+}
+
 func (r Request) equal(other Request) bool {
 	switch {
 	case (r.Reference == nil) != (other.Reference == nil):
@@ -210,13 +229,17 @@ func (r Request) equal(other Request) bool {
 	case r.Reference != nil && *r.Reference != *other.Reference:
 		return false
 	}
-	return r.Namespace == other.Namespace && r.IssuerSecret == other.IssuerSecret && r.Certificate == other.Certificate &&
+	return r.Namespace == other.Namespace && r.held == other.held && r.IssuerSecret == other.IssuerSecret && r.Certificate == other.Certificate &&
 		r.Overlap == other.Overlap && maps.Equal(r.Labels, other.Labels)
 }
 
-// objects are those that a request is about: first the copy.
+// objects are those that a request is about.
 func (r Request) objects() []object {
-	list := []object{r.copy(), {r.Certificate, kindSecret}}
+	list := []object{r.copy(), r.spare()}
+	if r.held {
+		return list
+	}
+	list = append(list, object{r.Certificate, kindSecret})
 	if r.Reference != nil {
 		list = append(list, r.reference())
 	}
@@ -228,6 +251,10 @@ func (r Request) objects() []object {
 
 func (r Request) copy() object {
 	return object{types.NamespacedName{Namespace: r.Namespace, Name: Name}, kindConfigMap}
+}
+
+func (r Request) spare() object {
+	return object{types.NamespacedName{Namespace: r.Namespace, Name: SpareName}, kindConfigMap}
 }
 
 // reference is the chosen ConfigMap, which there has to be.

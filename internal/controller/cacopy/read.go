@@ -25,8 +25,8 @@ const caField = "spec.istioCSRConfig.certManager.istioCACertificate"
 // found is what the API server answered.
 type found struct {
 	live map[object]string
-	// copy is nil when there is none.
-	copy *corev1.ConfigMap
+	// copy and spare are nil when there is none.
+	copy, spare *corev1.ConfigMap
 	// certificate is the Secret with the istiod certificate, issuer that of an issuer
 	// of type CA; nil when there is none.
 	certificate, issuer *corev1.Secret
@@ -39,6 +39,13 @@ func (k *Keeper) read(ctx context.Context, request Request) (found, error) {
 	var err error
 	if f.copy, err = get(ctx, k.Live, &f, request.copy(), &corev1.ConfigMap{}); err != nil {
 		return f, err
+	}
+	if f.spare, err = get(ctx, k.Live, &f, request.spare(), &corev1.ConfigMap{}); err != nil {
+		return f, err
+	}
+	if request.held {
+		f.source = trust.Source{Name: "the IstioCSR", Missing: "what it asks for cannot be found out", Waiting: true}
+		return f, nil
 	}
 	if f.certificate, err = get(ctx, k.Live, &f, object{request.Certificate, kindSecret}, &corev1.Secret{}); err != nil {
 		return f, err
@@ -158,17 +165,40 @@ func (f found) input(request Request, serving trust.Bundle, now time.Time) trust
 	return in
 }
 
-// carriedOn is what is served, for who does not remember it.
+// carriedOn is what is served, for who does not remember it: what stands in the copy as
+// we have left it, else in the spare.
 func (f found) carriedOn(now time.Time) trust.Bundle {
-	if f.copy == nil {
+	if ours := f.ours(); ours != nil {
+		return trust.Read([]byte(ours.Data[Key]), ours.Annotations[v1alpha1.AnnotationLeavingCAs])
+	}
+	if f.copy == nil || f.certificate == nil {
 		return nil
 	}
-	text := []byte(f.copy.Data[Key])
-	if owned(f.copy).data {
-		return trust.Read(text, f.copy.Annotations[v1alpha1.AnnotationLeavingCAs])
+	return trust.Signers([]byte(f.copy.Data[Key]), f.certificate.Data[corev1.TLSCertKey], now)
+}
+
+// ours is the copy or the spare, whose CAs nobody but us has written last. Nil when that
+// is neither.
+func (f found) ours() *corev1.ConfigMap {
+	for _, kept := range []*corev1.ConfigMap{f.copy, f.spare} {
+		if kept != nil && owned(kept).data {
+			return kept
+		}
 	}
-	if f.certificate == nil {
-		return nil
+	return nil
+}
+
+// labels are those that we have given to the copy, as far as they can be found out: what
+// of them was changed in the copy still stands in the spare.
+func (f found) labels() map[string]string {
+	labels := map[string]string{}
+	for _, kept := range []*corev1.ConfigMap{f.copy, f.spare} {
+		if kept == nil {
+			continue
+		}
+		for _, name := range owned(kept).labels {
+			labels[name] = kept.Labels[name]
+		}
 	}
-	return trust.Signers(text, f.certificate.Data[corev1.TLSCertKey], now)
+	return labels
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,14 +24,33 @@ import (
 // fieldOwner is the field manager of what fronts write themselves.
 const fieldOwner = "strata-front"
 
-// write makes the copy hold a bundle, if it does not, and returns its version then. An
-// empty bundle is never written: an agent without CAs serves nobody, one with old CAs
-// most. Somebody else's write in the meantime is a conflict.
-func (k *Keeper) write(ctx context.Context, request Request, current *corev1.ConfigMap, bundle trust.Bundle) (version string, err error) {
+// writeAll makes the spare and then the copy hold a bundle, and returns the versions of
+// what it has written: so the spare is never behind what an agent may have read.
+func (k *Keeper) writeAll(ctx context.Context, request Request, f found, bundle trust.Bundle) (map[object]string, error) {
+	written := map[object]string{}
+	// An empty bundle is never written: an agent without CAs serves nobody, one with old
+	// CAs most.
 	if len(bundle) == 0 {
-		return "", nil
+		return written, nil
 	}
-	desired := desired(request, bundle)
+	for _, target := range []struct {
+		object  object
+		current *corev1.ConfigMap
+	}{{request.spare(), f.spare}, {request.copy(), f.copy}} {
+		version, err := k.write(ctx, target.current, desired(target.object, request.Labels, bundle))
+		if err != nil {
+			return nil, fmt.Errorf("applying %s: %w", target.object, err)
+		}
+		if written[target.object] = version; version != "" {
+			logr.FromContextOrDiscard(ctx).Info("Wrote the CAs of the mesh", "ConfigMap", target.object.NamespacedName.String(), "cas", len(bundle))
+		}
+	}
+	return written, nil
+}
+
+// write makes a ConfigMap what is desired, if it is not, and returns its version then.
+// Somebody else's write in the meantime is a conflict.
+func (k *Keeper) write(ctx context.Context, current *corev1.ConfigMap, desired *unstructured.Unstructured) (version string, err error) {
 	switch {
 	case current == nil:
 	case holds(current, desired):
@@ -45,13 +65,10 @@ func (k *Keeper) write(ctx context.Context, request Request, current *corev1.Con
 		desired.SetResourceVersion(current.ResourceVersion)
 	}
 	err = k.Writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), client.FieldOwner(fieldOwner), client.ForceOwnership)
-	if err != nil {
-		return "", fmt.Errorf("applying %s: %w", request.copy(), err)
-	}
-	return desired.GetResourceVersion(), nil
+	return desired.GetResourceVersion(), err
 }
 
-// remove deletes the copy as it was read.
+// remove deletes a ConfigMap as it was read.
 func (k *Keeper) remove(ctx context.Context, current *corev1.ConfigMap) error {
 	err := k.Writer.Delete(ctx, current, client.Preconditions{UID: &current.UID, ResourceVersion: &current.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
@@ -61,15 +78,15 @@ func (k *Keeper) remove(ctx context.Context, current *corev1.ConfigMap) error {
 }
 
 // desired is what we apply.
-func desired(request Request, bundle trust.Bundle) *unstructured.Unstructured {
+func desired(target object, labels map[string]string, bundle trust.Bundle) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1",
 		"kind":       kindConfigMap,
 		"data":       map[string]any{Key: string(bundle.PEM())},
 	}}
-	object.SetNamespace(request.Namespace)
-	object.SetName(Name)
-	object.SetLabels(request.Labels)
+	object.SetNamespace(target.Namespace)
+	object.SetName(target.Name)
+	object.SetLabels(labels)
 	if record := bundle.Record(); record != "" {
 		object.SetAnnotations(map[string]string{v1alpha1.AnnotationLeavingCAs: record})
 	}
