@@ -32,6 +32,10 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/controller/gateway"
+	"github.com/strata-run/strata/internal/controller/gatewayclass"
+	"github.com/strata-run/strata/internal/controller/istiocsr"
+	"github.com/strata-run/strata/internal/controller/kyma"
 	"github.com/strata-run/strata/internal/controller/packages"
 	"github.com/strata-run/strata/internal/metrics"
 	"github.com/strata-run/strata/internal/store"
@@ -88,11 +92,11 @@ func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (man
 	anyName := true
 	kept := map[client.Object]cache.ByObject{
 		&v1alpha1.Revision{}: {Transform: dropHistory(meter)},
-		&corev1.Node{}:       {Transform: slimNode},
+		&corev1.Node{}:       {Transform: kyma.SlimNode},
 		// Of Secrets, those that hold manifests, and of these the metadata.
 		secrets: {Namespaces: map[string]cache.Config{o.Namespace: {FieldSelector: holdManifests}}},
 	}
-	maps.Copy(kept, gatewayCaches())
+	maps.Copy(kept, gateway.Caches())
 	mgr, err := ctrl.NewManager(connection, ctrl.Options{
 		Scheme:                        scheme,
 		LeaderElection:                o.LeaderElect,
@@ -120,7 +124,7 @@ func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (man
 // trim keeps out of the cache what nobody reads and may be large.
 func trim(object any) (any, error) {
 	if g, ok := object.(*gatewayv1.Gateway); ok {
-		slimGateway(g)
+		gateway.Slim(g)
 	}
 	if o, err := meta.Accessor(object); err == nil {
 		o.SetManagedFields(nil)
@@ -170,38 +174,30 @@ func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o O
 	if err := packages.Setup(ctx, mgr, worker, changes); err != nil {
 		return err
 	}
+	if err := mgr.Add(&thrift{}); err != nil {
+		return fmt.Errorf("adding what gives memory back: %w", err)
+	}
 	kinds, err := front.NewKinds(mgr)
 	if err != nil {
 		return err
 	}
-	if err := mgr.Add(&thrift{}); err != nil {
-		return fmt.Errorf("adding what gives memory back: %w", err)
-	}
-	publisher := &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now}
-	if err := front.Setup(mgr, kinds, &gatewayv1.Gateway{}, reconciler(mgr, publisher, timed(meter, gatewayFront(newGatewayObserver(mgr, kinds, o))))); err != nil {
-		return err
-	}
-	if err := setupLabeler(mgr, kinds); err != nil {
-		return err
-	}
-	agents, err := newIstioCSRObserver(mgr, kinds, o)
-	if err != nil {
-		return err
-	}
-	if err := front.Setup(mgr, kinds, &operatorv1alpha1.IstioCSR{}, reconciler(mgr, publisher, timed(meter, istioCSRFront(agents)))); err != nil {
-		return err
-	}
-	if err := setupKyma(mgr, kinds, publisher, meter, o); err != nil {
-		return err
-	}
-	return front.Setup(mgr, kinds, &gatewayv1.GatewayClass{}, reconciler(mgr, publisher, timed(meter, gatewayClassFront(mgr, kinds, o))))
+	return setupFronts(front.Wiring{
+		Manager: mgr, Kinds: kinds, Recorder: mgr.GetEventRecorder(reportingController), Rendered: meter.Rendered,
+		Publisher: &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now},
+	}, meter, o)
 }
 
-// reconciler is the loop of one front.
-func reconciler[P client.Object, F any](mgr manager.Manager, publisher *front.Publisher, f front.Front[P, F]) *front.Reconciler[P, F] {
-	return &front.Reconciler[P, F]{
-		Front: f, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Publisher: publisher, Recorder: mgr.GetEventRecorder(reportingController),
+func setupFronts(w front.Wiring, meter *metrics.Metrics, o Options) error {
+	if err := gatewayclass.Setup(w, o.gatewayClasses()); err != nil {
+		return err
 	}
+	if err := gateway.Setup(w, o.DNSRecordFinalizer); err != nil {
+		return err
+	}
+	if err := istiocsr.Setup(w, istiocsr.Settings{Image: o.agentImage(), ClusterResourceNamespace: o.ClusterResourceNamespace}); err != nil {
+		return err
+	}
+	return kyma.Setup(w, meter, o.Kyma)
 }
 
 // packageWorker wires the engine to the cluster.

@@ -55,7 +55,7 @@ func (o *Options) ReadImages(getenv func(name string) string) error {
 	}})
 	o.Images = settings
 	o.readAgentImage(getenv)
-	o.Kyma.getenv = getenv
+	o.Kyma.Getenv = getenv
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/strata-run/strata/internal/controller/kyma"
 	"github.com/strata-run/strata/internal/render/gateway"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
 	"github.com/strata-run/strata/internal/render/istiocsr"
@@ -49,7 +50,7 @@ type Options struct {
 	ClusterResourceNamespace string
 
 	// Kyma are the settings of the kyma front.
-	Kyma KymaOptions
+	Kyma kyma.Options
 
 	// Namespace is the manager's own, for leases and Secrets.
 	Namespace string
@@ -85,7 +86,7 @@ func DefaultOptions() Options {
 
 		ClusterResourceNamespace: "cert-manager",
 
-		Kyma: defaultKymaOptions(),
+		Kyma: kyma.DefaultOptions(),
 	}
 }
 
@@ -100,7 +101,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.AgentImage, "istio-csr-image", o.AgentImage, "image that istio-csr runs; so does the variable "+envAgentImage)
 	fs.StringVar(&o.AgentVersion, "istio-csr-version", o.AgentVersion, "version of istio-csr in its image, when the tag does not say it; so does the variable "+envAgentVersion)
 	fs.StringVar(&o.ClusterResourceNamespace, "cluster-resource-namespace", o.ClusterResourceNamespace, "namespace where cert-manager has the Secrets of ClusterIssuers")
-	o.Kyma.addFlags(fs)
+	o.Kyma.AddFlags(fs)
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "the manager's own namespace, for its lease and Secrets")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let only one of several managers act")
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "address to serve metrics on; 0 serves none")
@@ -129,13 +130,18 @@ func (o Options) Validate() error {
 	if found := validation.IsDNS1123Label(o.ClusterResourceNamespace); len(found) > 0 {
 		return fmt.Errorf("--cluster-resource-namespace %.100q is no namespace: %s", o.ClusterResourceNamespace, strings.Join(found, "; "))
 	}
-	if err := o.Kyma.validate(); err != nil {
+	if err := o.Kyma.Validate(); err != nil {
 		return err
 	}
 	if o.Namespace == "" {
 		return fmt.Errorf("--namespace is required: the lease and the Secrets of revisions live there")
 	}
 	return nil
+}
+
+// gatewayClasses are the settings of the front of GatewayClasses.
+func (o Options) gatewayClasses() gatewayclass.Input {
+	return gatewayclass.Input{DefaultVersion: o.IstioVersion, Images: o.Images.All, VersionImages: o.Images.Versions}
 }
 
 // isLoopback says whether only this machine can reach an address.

@@ -3,7 +3,11 @@
 
 package controller
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/strata-run/strata/internal/render/gateway"
+)
 
 // TestOptions_Metrics: metrics tell who runs what, and are not for everyone.
 func TestOptions_Metrics(t *testing.T) {
@@ -38,6 +42,16 @@ func TestOptions_ClusterResourceNamespace(t *testing.T) {
 		o.ClusterResourceNamespace = namespace
 		if err := o.Validate(); (err == nil) != valid {
 			t.Errorf("%q: %v", namespace, err)
+		}
+	}
+}
+
+func TestOptions_DNSRecordFinalizer(t *testing.T) {
+	for finalizer, valid := range map[string]bool{"": true, gateway.DefaultFinalizer: true, "dns": false, "example.com/": false, "a b/c": false} {
+		o := DefaultOptions()
+		o.DNSRecordFinalizer = finalizer
+		if err := o.Validate(); (err == nil) != valid {
+			t.Errorf("finalizer %q: error %v, want valid: %t", finalizer, err, valid)
 		}
 	}
 }

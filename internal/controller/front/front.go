@@ -7,13 +7,13 @@ import (
 	"context"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/status"
 )
@@ -55,7 +55,7 @@ type Front[P client.Object, F any] struct {
 	// are being deleted, too.
 	Status func(resource P, state State[F])
 	// Events is pure: what of a change of status is worth an event. Optional.
-	Events func(before, after P) []Event
+	Events func(before, after P) []events.Event
 	// Again is when to look again without an event, 0 for not at all. Optional.
 	Again func(facts F) time.Duration
 
@@ -132,18 +132,6 @@ type Watch struct {
 	Groups func(ctx context.Context, object client.Object) []string
 	// Changed says which events matter. Optional.
 	Changed predicate.Predicate
-}
-
-// Event is something worth telling about a resource.
-type Event struct {
-	// Type is Normal or Warning.
-	Type string
-	// Reason and Action are a word each, in CamelCase.
-	Reason, Action string
-	// Note is for people.
-	Note string
-	// Related is an object that has a part in it. Optional.
-	Related *corev1.ObjectReference
 }
 
 // group is the name of a resource's group.

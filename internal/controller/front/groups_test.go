@@ -13,12 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
+	toolsevents "k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/status"
@@ -260,10 +261,10 @@ func TestReconciler_LiveStatus(t *testing.T) {
 
 func TestReconciler_Events(t *testing.T) {
 	f := newFixture(t)
-	recorder := events.NewFakeRecorder(10)
+	recorder := toolsevents.NewFakeRecorder(10)
 	f.loop.Recorder = recorder
-	f.loop.Front.Events = func(_, after *gatewayv1.GatewayClass) []Event {
-		return []Event{{Type: "Normal", Reason: "Pending", Action: "Install", Note: after.Status.Conditions[0].Message}}
+	f.loop.Front.Events = func(_, after *gatewayv1.GatewayClass) []events.Event {
+		return []events.Event{{Type: "Normal", Reason: "Pending", Action: "Install", Note: after.Status.Conditions[0].Message}}
 	}
 	f.class("a", ours)
 	f.rendered = []render.Package{rendering("plane", "1")}

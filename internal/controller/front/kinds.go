@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,13 +47,6 @@ type kindRow struct {
 	// definition is the name of the CustomResourceDefinition while the kind is served,
 	// empty while it is not. Of is the one that it was served by last.
 	definition, of string
-}
-
-// Definition is an empty CustomResourceDefinition of which only the metadata are read.
-func Definition() *metav1.PartialObjectMetadata {
-	o := &metav1.PartialObjectMetadata{}
-	o.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-	return o
 }
 
 // NewKinds adds the watch to a manager.

@@ -24,10 +24,11 @@ import (
 	"github.com/strata-run/strata/internal/controller/loop"
 )
 
-// Setup adds a front's loop to a manager. The resource is an empty object of the
-// front's type. The front rests while its kind is not served: what was made for
-// resources that cannot be read is left alone.
-func Setup[P client.Object, F any](mgr manager.Manager, kinds *Kinds, resource P, r *Reconciler[P, F]) error {
+// Setup adds a front to a manager. The resource is an empty object of the front's type.
+// The front rests while its kind is not served: what was made for resources that cannot
+// be read is left alone.
+func Setup[P client.Object, F any](w Wiring, resource P, f Front[P, F]) error {
+	mgr, kinds, r := w.Manager, w.Kinds, reconciler(w, f)
 	kind, err := apiutil.GVKForObject(resource, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("setting up front %s: %w", r.Front.Name, err)

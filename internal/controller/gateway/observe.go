@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package gateway
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/internal/controller/front"
@@ -31,8 +30,8 @@ import (
 
 var classKind = schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Kind: "GatewayClass"}
 
-// gatewayObserver reads what Gateways' records and conditions are made from.
-type gatewayObserver struct {
+// observer reads what Gateways' records and conditions are made from.
+type observer struct {
 	// cache is read; nothing else is, so that a pass costs no request.
 	cache client.Reader
 	// served says whether a kind may be read.
@@ -49,15 +48,15 @@ type gatewayObserver struct {
 	told map[types.UID]string
 }
 
-func newGatewayObserver(mgr manager.Manager, kinds *front.Kinds, o Options) *gatewayObserver {
-	return &gatewayObserver{
-		cache: mgr.GetCache(), served: kinds.Served, writer: mgr.GetClient(), finalizer: o.DNSRecordFinalizer,
-		recorder: mgr.GetEventRecorder(reportingController),
+func newObserver(w front.Wiring, finalizer string) *observer {
+	return &observer{
+		cache: w.Manager.GetCache(), served: w.Kinds.Served, writer: w.Manager.GetClient(), finalizer: finalizer,
+		recorder: w.Recorder,
 	}
 }
 
 // Observe reads the facts about a Gateway.
-func (o *gatewayObserver) Observe(ctx context.Context, group front.Group[*gatewayv1.Gateway]) (gateway.Facts, error) {
+func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gateway]) (gateway.Facts, error) {
 	if len(group.Resources) == 0 {
 		return gateway.Facts{}, nil
 	}
@@ -79,7 +78,7 @@ func (o *gatewayObserver) Observe(ctx context.Context, group front.Group[*gatewa
 	return facts, nil
 }
 
-func (o *gatewayObserver) readClass(ctx context.Context, g *gatewayv1.Gateway, facts *gateway.Facts) error {
+func (o *observer) readClass(ctx context.Context, g *gatewayv1.Gateway, facts *gateway.Facts) error {
 	class := &gatewayv1.GatewayClass{}
 	found, err := o.get(ctx, classKind, types.NamespacedName{Name: string(g.Spec.GatewayClassName)}, class)
 	switch {
@@ -95,7 +94,7 @@ func (o *gatewayObserver) readClass(ctx context.Context, g *gatewayv1.Gateway, f
 	return nil
 }
 
-func (o *gatewayObserver) readService(ctx context.Context, g *gatewayv1.Gateway, facts *gateway.Facts) error {
+func (o *observer) readService(ctx context.Context, g *gatewayv1.Gateway, facts *gateway.Facts) error {
 	list := &corev1.ServiceList{}
 	if err := o.cache.List(ctx, list, client.InNamespace(gateway.Namespace), client.MatchingLabels{gateway.LabelGateway: g.Name}); err != nil {
 		return fmt.Errorf("listing the services of Gateway %s: %w", g.Name, err)
@@ -106,7 +105,7 @@ func (o *gatewayObserver) readService(ctx context.Context, g *gatewayv1.Gateway,
 
 // readEvents reads the warnings about the Gateway's Service. There are few: the cache
 // holds no others, and the API server keeps them for an hour.
-func (o *gatewayObserver) readEvents(ctx context.Context, _ *gatewayv1.Gateway, facts *gateway.Facts) error {
+func (o *observer) readEvents(ctx context.Context, _ *gatewayv1.Gateway, facts *gateway.Facts) error {
 	if facts.Service == nil {
 		return nil
 	}
@@ -118,8 +117,8 @@ func (o *gatewayObserver) readEvents(ctx context.Context, _ *gatewayv1.Gateway, 
 	return nil
 }
 
-func (o *gatewayObserver) readConfig(ctx context.Context, _ *gatewayv1.Gateway, facts *gateway.Facts) error {
-	object := kindOf(gateway.DNSKind)
+func (o *observer) readConfig(ctx context.Context, _ *gatewayv1.Gateway, facts *gateway.Facts) error {
+	object := front.Untyped(gateway.DNSKind)
 	found, err := o.get(ctx, gateway.DNSKind, types.NamespacedName{Name: gateway.Config}, object)
 	if found {
 		facts.Config, err = ingress.ReadDNSConfig(object)
@@ -127,8 +126,8 @@ func (o *gatewayObserver) readConfig(ctx context.Context, _ *gatewayv1.Gateway, 
 	return err
 }
 
-func (o *gatewayObserver) readPlatform(ctx context.Context, _ *gatewayv1.Gateway, facts *gateway.Facts) error {
-	object := kindOf(gateway.InfrastructureKind)
+func (o *observer) readPlatform(ctx context.Context, _ *gatewayv1.Gateway, facts *gateway.Facts) error {
+	object := front.Untyped(gateway.InfrastructureKind)
 	found, err := o.get(ctx, gateway.InfrastructureKind, types.NamespacedName{Name: gateway.Config}, object)
 	if found {
 		facts.Platform, err = ingress.ReadPlatform(object)
@@ -136,7 +135,7 @@ func (o *gatewayObserver) readPlatform(ctx context.Context, _ *gatewayv1.Gateway
 	return err
 }
 
-func (o *gatewayObserver) readRecords(ctx context.Context, g *gatewayv1.Gateway, facts *gateway.Facts) error {
+func (o *observer) readRecords(ctx context.Context, g *gatewayv1.Gateway, facts *gateway.Facts) error {
 	if facts.RecordsServed = o.served(gateway.RecordKind); !facts.RecordsServed {
 		return nil
 	}
@@ -175,7 +174,7 @@ func (e *unheldError) Error() string { return e.err.Error() }
 func (e *unheldError) Unwrap() error { return e.err }
 
 // hold puts the finalizer on a record of the Gateway's package.
-func (o *gatewayObserver) hold(ctx context.Context, g *gatewayv1.Gateway, record *ingress.Record, object *unstructured.Unstructured) error {
+func (o *observer) hold(ctx context.Context, g *gatewayv1.Gateway, record *ingress.Record, object *unstructured.Unstructured) error {
 	if o.finalizer == "" || record.Package != gateway.PackageName(g.Name) || object.GetDeletionTimestamp() != nil {
 		return nil
 	}
@@ -192,7 +191,7 @@ func (o *gatewayObserver) hold(ctx context.Context, g *gatewayv1.Gateway, record
 
 // get reads an object, and says whether it exists. Of a kind that is not served there
 // is none.
-func (o *gatewayObserver) get(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName, object client.Object) (bool, error) {
+func (o *observer) get(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName, object client.Object) (bool, error) {
 	if !o.served(kind) {
 		return false, nil
 	}
@@ -207,7 +206,7 @@ func (o *gatewayObserver) get(ctx context.Context, kind schema.GroupVersionKind,
 }
 
 // ofService are the Gateways that an event about a Service matters to.
-func (o *gatewayObserver) ofService(ctx context.Context, object client.Object) []string {
+func (o *observer) ofService(ctx context.Context, object client.Object) []string {
 	warning, ok := object.(*corev1.Event)
 	if !ok {
 		return nil
@@ -217,11 +216,11 @@ func (o *gatewayObserver) ofService(ctx context.Context, object client.Object) [
 	if err := o.cache.Get(ctx, types.NamespacedName{Namespace: warning.InvolvedObject.Namespace, Name: warning.InvolvedObject.Name}, service); err != nil {
 		return nil
 	}
-	return ofGatewayLabel(ctx, service)
+	return ofLabel(ctx, service)
 }
 
 // tellFull tells, once for each state, that others have left no room for a condition.
-func (o *gatewayObserver) tellFull(g *gatewayv1.Gateway) {
+func (o *observer) tellFull(g *gatewayv1.Gateway) {
 	full := strings.Join(ingress.Full(g), ", ")
 	o.lock.Lock()
 	defer o.lock.Unlock()

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package gatewayclass
 
 import (
 	"context"
@@ -88,7 +88,7 @@ func TestLiving(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			reader := &olmReader{Reader: &tc.cluster, served: func(runtimeKind) (bool, error) { return !tc.absent, tc.served }}
+			reader := &olmReader{Reader: &tc.cluster, served: func(schema.GroupVersionKind) (bool, error) { return !tc.absent, tc.served }}
 			got, err := living(t.Context(), reader, crds)
 			if (err != nil) != tc.err {
 				t.Fatalf("%s: error %v", tc.reason, err)

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package kyma
 
 import (
 	"fmt"
@@ -14,8 +14,9 @@ import (
 	"github.com/strata-run/strata/internal/render/kyma"
 )
 
-// KymaOptions are the settings of the kyma front.
-type KymaOptions struct {
+// Options are the settings of the front. The zero value is not usable: start from
+// [DefaultOptions].
+type Options struct {
 	// IstioVersion is the version that an Istio resource gets: one that is in the binary,
 	// such as 1.31. The version gate compares it with what is installed.
 	IstioVersion string
@@ -31,15 +32,17 @@ type KymaOptions struct {
 	RestartLimit    int
 	RestartDeadline time.Duration
 
-	// getenv reads the environment; nil stands for an empty one.
-	getenv func(name string) string
+	// Getenv reads the environment, which names images; nil stands for an empty one.
+	Getenv func(name string) string
 }
 
-func defaultKymaOptions() KymaOptions {
-	return KymaOptions{IstioVersion: istio.Newest().Minor(), Interval: 10 * time.Hour, RestartLimit: 5, RestartDeadline: 15 * time.Minute}
+// DefaultOptions are the settings without flags.
+func DefaultOptions() Options {
+	return Options{IstioVersion: istio.Newest().Minor(), Interval: 10 * time.Hour, RestartLimit: 5, RestartDeadline: 15 * time.Minute}
 }
 
-func (o *KymaOptions) addFlags(fs *pflag.FlagSet) {
+// AddFlags adds a flag for each setting, with its present value as default.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.IstioVersion, "kyma-istio-version", o.IstioVersion, "Istio version for the Istio resource of Kyma")
 	fs.BoolVar(&o.Experimental, "kyma-experimental", o.Experimental, "let the Istio resource of Kyma set spec.experimental")
 	fs.DurationVar(&o.Interval, "kyma-reconciliation-interval", o.Interval, "how often the mesh of Kyma is looked at without any news")
@@ -48,12 +51,12 @@ func (o *KymaOptions) addFlags(fs *pflag.FlagSet) {
 }
 
 // settings are what rendering needs of the options and the environment.
-func (o KymaOptions) settings() (kyma.Settings, error) {
+func (o Options) settings() (kyma.Settings, error) {
 	release, ok := istio.Resolve(o.IstioVersion)
 	if !ok {
 		return kyma.Settings{}, fmt.Errorf("--kyma-istio-version %q is not in the manager: set it to one of %s", o.IstioVersion, knownVersions())
 	}
-	getenv := o.getenv
+	getenv := o.Getenv
 	if getenv == nil {
 		getenv = func(string) string { return "" }
 	}
@@ -65,7 +68,8 @@ func (o KymaOptions) settings() (kyma.Settings, error) {
 	return s, nil
 }
 
-func (o KymaOptions) validate() error {
+// Validate says which setting cannot work, and what would.
+func (o Options) Validate() error {
 	if o.Interval < time.Second {
 		return fmt.Errorf("--kyma-reconciliation-interval is %s: it must be a second or longer", o.Interval)
 	}

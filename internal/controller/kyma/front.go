@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package kyma
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
@@ -21,15 +20,14 @@ import (
 	"github.com/strata-run/strata/internal/controller/restarts"
 	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/metrics"
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/render/kyma"
 	"github.com/strata-run/strata/internal/restart"
 	"github.com/strata-run/strata/internal/status"
 )
 
-// kymaFacts are what the kyma front looks at besides its resources.
-type kymaFacts struct {
+// observed are what the kyma front looks at besides its resources.
+type observed struct {
 	// Oldest is the name of the resource that describes the mesh, empty for none.
 	Oldest string
 	// Cluster is what rendering depends on.
@@ -52,73 +50,73 @@ type kymaFacts struct {
 }
 
 type (
-	kymaInput = front.Input[*v1alpha2.Istio, kymaFacts]
-	kymaState = front.State[kymaFacts]
+	groupInput = front.Input[*v1alpha2.Istio, observed]
+	groupState = front.State[observed]
 )
 
-// kymaFront installs the service mesh that the oldest Istio resource describes.
-func kymaFront(settings kyma.Settings, observer *kymaObserver) front.Front[*v1alpha2.Istio, kymaFacts] {
-	return front.Front[*v1alpha2.Istio, kymaFacts]{
-		Name:      "kyma",
-		Finalizer: v1alpha2.Finalizer,
-		List:      func() client.ObjectList { return &v1alpha2.IstioList{} },
-		Selects:   func(*v1alpha2.Istio) bool { return true },
-		Observe:   observer.Observe,
-		Render:    func(in kymaInput) ([]render.Package, error) { return renderKyma(settings, in) },
-		Leave: func(in kymaInput) front.Departure {
-			return front.Departure{Blocked: in.Facts.Blocked, Order: []string{kyma.PackageIstio, kyma.PackageCRDs}}
-		},
-		Annotations: func(istio *v1alpha2.Istio, state kymaState) map[string]string {
-			return kymaAnnotations(settings, istio, state)
-		},
-		Status: func(istio *v1alpha2.Istio, state kymaState) { setKymaStatus(settings, istio, state) },
-		Events: kymaEvents,
-		Again:  func(facts kymaFacts) time.Duration { return facts.Again },
-		Watches: []front.Watch{
-			{Object: front.Definition(), Changed: predicate.Or(named(definitionVPA), handsChange)},
-			{Object: metadataOf(kymaFilterKind), Changed: within(kyma.IstioNamespace)},
-		},
-		Signal: observer.signal,
-	}
-}
-
-// setupKyma adds the kyma front to a manager.
-func setupKyma(mgr manager.Manager, kinds *front.Kinds, publisher *front.Publisher, meter *metrics.Metrics, o Options) error {
-	settings, err := o.Kyma.settings()
+// Setup adds the front, and the restarts of workloads, to a manager.
+func Setup(w front.Wiring, meter restarts.Meter, o Options) error {
+	settings, err := o.settings()
 	if err != nil {
 		return err
 	}
-	observer, err := newKymaObserver(mgr, kinds, o)
+	observer, err := newObserver(w, o)
 	if err != nil {
 		return err
 	}
-	restarter, err := restarts.Setup(mgr, restarts.Config{
-		Kinds: kinds, Recorder: mgr.GetEventRecorder(reportingController), Meter: meter, Changed: observer.changed,
-		Settings: restarts.Settings{Limit: o.Kyma.RestartLimit, Deadline: o.Kyma.RestartDeadline, Interval: o.Kyma.Interval},
+	restarter, err := restarts.Setup(w.Manager, restarts.Config{
+		Kinds: w.Kinds, Recorder: w.Recorder, Meter: meter, Changed: observer.changed,
+		Settings: restarts.Settings{Limit: o.RestartLimit, Deadline: o.RestartDeadline, Interval: o.Interval},
 	})
 	if err != nil {
 		return err
 	}
 	observer.restarts = restarter.State
-	return front.Setup(mgr, kinds, &v1alpha2.Istio{}, reconciler(mgr, publisher, timed(meter, kymaFront(settings, observer))))
+	return front.Setup(w, &v1alpha2.Istio{}, newFront(settings, observer))
 }
 
-// renderKyma renders what the oldest resource describes. Without one, nothing is wanted.
-func renderKyma(settings kyma.Settings, in kymaInput) ([]render.Package, error) {
+// newFront installs the service mesh that the oldest Istio resource describes.
+func newFront(settings kyma.Settings, o *observer) front.Front[*v1alpha2.Istio, observed] {
+	return front.Front[*v1alpha2.Istio, observed]{
+		Name:      "kyma",
+		Finalizer: v1alpha2.Finalizer,
+		List:      func() client.ObjectList { return &v1alpha2.IstioList{} },
+		Selects:   func(*v1alpha2.Istio) bool { return true },
+		Observe:   o.Observe,
+		Render:    func(in groupInput) ([]render.Package, error) { return renderMesh(settings, in) },
+		Leave: func(in groupInput) front.Departure {
+			return front.Departure{Blocked: in.Facts.Blocked, Order: []string{kyma.PackageIstio, kyma.PackageCRDs}}
+		},
+		Annotations: func(istio *v1alpha2.Istio, state groupState) map[string]string {
+			return annotations(settings, istio, state)
+		},
+		Status: func(istio *v1alpha2.Istio, state groupState) { setStatus(settings, istio, state) },
+		Events: events.Kyma,
+		Again:  func(facts observed) time.Duration { return facts.Again },
+		Watches: []front.Watch{
+			{Object: front.Definition(), Changed: predicate.Or(front.Named(definitionVPA), handsChange)},
+			{Object: front.Metadata(filterKind), Changed: front.Within(kyma.IstioNamespace)},
+		},
+		Signal: o.signal,
+	}
+}
+
+// renderMesh renders what the oldest resource describes. Without one, nothing is wanted.
+func renderMesh(settings kyma.Settings, in groupInput) ([]render.Package, error) {
 	istio := kyma.Oldest(in.Resources)
 	if istio == nil {
 		return nil, nil
 	}
 	input := kyma.Input{Istio: istio, Settings: settings, Cluster: in.Facts.Cluster, CRDVersion: in.Facts.CRDVersion, ForeignCRDs: in.Facts.ForeignCRDs}
 	var err error
-	if input.Installed, err = installedIstio(istio, in.Existing); err != nil {
+	if input.Installed, err = installed(istio, in.Existing); err != nil {
 		return nil, fmt.Errorf("finding out which version of Istio is installed: %w: correct it, or remove it if there is none", err)
 	}
 	return kyma.Render(input)
 }
 
-// installedIstio is the version of Istio that runs, empty when there is none.
-func installedIstio(istio *v1alpha2.Istio, existing []v1alpha1.Package) (string, error) {
+// installed is the version of Istio that runs, empty when there is none.
+func installed(istio *v1alpha2.Istio, existing []v1alpha1.Package) (string, error) {
 	running, rollingOut := "", false
 	for i := range existing {
 		if pkg := &existing[i]; pkg.Name == kyma.PackageIstio && pkg.Status.CurrentRevision != 0 {
@@ -141,9 +139,9 @@ func installedIstio(istio *v1alpha2.Istio, existing []v1alpha1.Package) (string,
 	return applied.IstioTag, err
 }
 
-// kymaAnnotations are what the oldest resource carries: what was rolled out last, and the
+// annotations are what the oldest resource carries: what was rolled out last, and the
 // size that the cluster had then.
-func kymaAnnotations(settings kyma.Settings, istio *v1alpha2.Istio, state kymaState) map[string]string {
+func annotations(settings kyma.Settings, istio *v1alpha2.Istio, state groupState) map[string]string {
 	if istio.Name != state.Facts.Oldest || istio.Namespace != v1alpha2.Namespace || !istio.DeletionTimestamp.IsZero() || state.Err != nil {
 		return nil
 	}
@@ -187,27 +185,19 @@ func rolledOut(p *status.FrontPackage) bool {
 		meta.IsStatusConditionTrue(p.Package.Status.Conditions, v1alpha1.ConditionReady)
 }
 
-func setKymaStatus(settings kyma.Settings, istio *v1alpha2.Istio, state kymaState) {
+func setStatus(settings kyma.Settings, istio *v1alpha2.Istio, state groupState) {
 	_, unrendered := errors.AsType[*front.RenderError](state.Err)
 	status.SetKyma(istio, status.KymaState{
 		Oldest: state.Facts.Oldest, Version: settings.Images.Tag, Size: state.Facts.Cluster.Size, Warning: state.Facts.Warning,
 		Packages: state.Packages, Departing: state.Departing, Blocked: state.Blocked,
 		Err: state.Err, Unrendered: unrendered,
 		Filters: state.Facts.Filters, FiltersErr: state.Facts.FiltersErr, Now: state.Now,
-		Restarts: kymaRestarts(state.Facts.Restarts),
+		Restarts: restartsOf(state.Facts.Restarts),
 	})
 }
 
-func kymaRestarts(s restart.State) status.KymaRestarts {
+func restartsOf(s restart.State) status.KymaRestarts {
 	return status.KymaRestarts{
 		Known: s.Known, Pending: s.Pending, Failed: s.Failed, Manual: s.Manual, GatewayErr: s.GatewayErr, Problem: s.Problem,
 	}
-}
-
-func kymaEvents(before, after *v1alpha2.Istio) []front.Event {
-	var all []front.Event
-	for _, e := range events.Kyma(before, after) {
-		all = append(all, front.Event{Type: e.Type, Reason: e.Reason, Action: e.Action, Note: e.Note})
-	}
-	return all
 }

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package gateway
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func edgeGateway() *gatewayv1.Gateway {
 }
 
 func dnsRecord(name, pkg string) *unstructured.Unstructured {
-	o := kindOf(gateway.RecordKind)
+	o := front.Untyped(gateway.RecordKind)
 	o.SetNamespace(gateway.Namespace)
 	o.SetName(name)
 	o.SetLabels(map[string]string{gateway.LabelGateway: "edge", v1alpha1.LabelPackage: pkg})
@@ -55,7 +55,7 @@ func dnsRecord(name, pkg string) *unstructured.Unstructured {
 	return o
 }
 
-func observerOf(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) (*gatewayObserver, client.Client, *notes) {
+func observerOf(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) (*observer, client.Client, *notes) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{gatewayv1.Install, corev1.AddToScheme} {
@@ -73,10 +73,10 @@ func observerOf(t *testing.T, funcs interceptor.Funcs, objects ...client.Object)
 	mapper.Add(classKind, meta.RESTScopeRoot)
 	api := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).Build(), funcs)
 	told := &notes{}
-	return &gatewayObserver{cache: api, writer: api, recorder: told, served: func(schema.GroupVersionKind) bool { return true }}, api, told
+	return &observer{cache: api, writer: api, recorder: told, served: func(schema.GroupVersionKind) bool { return true }}, api, told
 }
 
-func observe(t *testing.T, o *gatewayObserver, g *gatewayv1.Gateway) gateway.Facts {
+func observe(t *testing.T, o *observer, g *gatewayv1.Gateway) gateway.Facts {
 	t.Helper()
 	facts, err := o.Observe(t.Context(), front.Group[*gatewayv1.Gateway]{Resources: []*gatewayv1.Gateway{g}})
 	if err != nil {
@@ -85,11 +85,11 @@ func observe(t *testing.T, o *gatewayObserver, g *gatewayv1.Gateway) gateway.Fac
 	return facts
 }
 
-func gatewayClass(name, controller string) *gatewayv1.GatewayClass {
+func class(name, controller string) *gatewayv1.GatewayClass {
 	return &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: gatewayv1.GatewayClassSpec{ControllerName: gatewayv1.GatewayController(controller)}}
 }
 
-func TestGatewayObserver_Finalizer(t *testing.T) {
+func TestObserver_Finalizer(t *testing.T) {
 	cases := map[string]struct {
 		reason, finalizer string
 		want              []string
@@ -105,7 +105,7 @@ func TestGatewayObserver_Finalizer(t *testing.T) {
 					writes++
 					return w.Patch(ctx, object, patch, options...)
 				},
-			}, gatewayClass("ours", "openshift.io/gateway-controller/v1"), dnsRecord("own", "gateway-edge"), dnsRecord("alien", ""))
+			}, class("ours", "openshift.io/gateway-controller/v1"), dnsRecord("own", "gateway-edge"), dnsRecord("alien", ""))
 			o.finalizer = c.finalizer
 			for range 2 {
 				observe(t, o, edgeGateway())
@@ -128,13 +128,13 @@ func TestGatewayObserver_Finalizer(t *testing.T) {
 
 // A finalizer that cannot be put on a record is an error, and the Gateway says all the same
 // what is known.
-func TestGatewayObserver_FinalizerRefused(t *testing.T) {
+func TestObserver_FinalizerRefused(t *testing.T) {
 	refused := errors.New("refused")
 	o, _, _ := observerOf(t, interceptor.Funcs{
 		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 			return refused
 		},
-	}, gatewayClass("ours", "openshift.io/gateway-controller/v1"), dnsRecord("a", "gateway-edge"))
+	}, class("ours", "openshift.io/gateway-controller/v1"), dnsRecord("a", "gateway-edge"))
 	o.finalizer = "example.com/dns"
 	g := edgeGateway()
 	facts, err := o.Observe(t.Context(), front.Group[*gatewayv1.Gateway]{Resources: []*gatewayv1.Gateway{g}})
@@ -144,14 +144,14 @@ func TestGatewayObserver_FinalizerRefused(t *testing.T) {
 	if facts.Records["a.example.com"] == nil {
 		t.Errorf("the record is not known: %+v", facts)
 	}
-	gatewayStatus(g, front.State[gateway.Facts]{Facts: facts, Err: err})
+	setStatus(g, front.State[gateway.Facts]{Facts: facts, Err: err})
 	if c := meta.FindStatusCondition(g.Status.Conditions, ingress.ConditionLoadBalancerReady); c == nil || c.Reason != ingress.ReasonServiceNotFound {
 		t.Errorf("the Gateway says %v, want that there is no Service", c)
 	}
 }
 
-func TestGatewayObserver_Class(t *testing.T) {
-	o, _, _ := observerOf(t, interceptor.Funcs{}, gatewayClass("ours", "openshift.io/gateway-controller/v1"), gatewayClass("theirs", "example.com/theirs"))
+func TestObserver_Class(t *testing.T) {
+	o, _, _ := observerOf(t, interceptor.Funcs{}, class("ours", "openshift.io/gateway-controller/v1"), class("theirs", "example.com/theirs"))
 	for name, want := range map[string]gateway.Class{"ours": gateway.ClassOurs, "theirs": gateway.ClassForeign, "none": gateway.ClassMissing} {
 		g := edgeGateway()
 		g.Spec.GatewayClassName = gatewayv1.ObjectName(name)
@@ -161,8 +161,8 @@ func TestGatewayObserver_Class(t *testing.T) {
 	}
 }
 
-// TestGatewayObserver_NothingServed: kinds that are not served are not asked for.
-func TestGatewayObserver_NothingServed(t *testing.T) {
+// TestObserver_NothingServed: kinds that are not served are not asked for.
+func TestObserver_NothingServed(t *testing.T) {
 	o, _, _ := observerOf(t, interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 			return fmt.Errorf("asked for %T %s", object, key)
@@ -175,10 +175,10 @@ func TestGatewayObserver_NothingServed(t *testing.T) {
 	}
 }
 
-// TestGatewayObserver_Unreadable: what cannot be read is not taken for missing, and no
+// TestObserver_Unreadable: what cannot be read is not taken for missing, and no
 // condition is written.
-func TestGatewayObserver_Unreadable(t *testing.T) {
-	config := kindOf(gateway.DNSKind)
+func TestObserver_Unreadable(t *testing.T) {
+	config := front.Untyped(gateway.DNSKind)
 	config.SetName(gateway.Config)
 	config.Object["spec"] = map[string]any{"publicZone": "Z1"}
 	refused := errors.New("refused")
@@ -201,7 +201,7 @@ func TestGatewayObserver_Unreadable(t *testing.T) {
 				t.Errorf("%s: there is no error", c.reason)
 			}
 			before := g.DeepCopy()
-			gatewayStatus(g, front.State[gateway.Facts]{Facts: facts, Err: err})
+			setStatus(g, front.State[gateway.Facts]{Facts: facts, Err: err})
 			if diff := cmp.Diff(before, g); diff != "" {
 				t.Errorf("the status was changed:\n%s", diff)
 			}
@@ -209,8 +209,8 @@ func TestGatewayObserver_Unreadable(t *testing.T) {
 	}
 }
 
-func TestGatewayObserver_TellsFullOnce(t *testing.T) {
-	o, _, told := observerOf(t, interceptor.Funcs{}, gatewayClass("ours", "openshift.io/gateway-controller/v1"))
+func TestObserver_TellsFullOnce(t *testing.T) {
+	o, _, told := observerOf(t, interceptor.Funcs{}, class("ours", "openshift.io/gateway-controller/v1"))
 	g := edgeGateway()
 	for i := range 8 {
 		g.Status.Listeners[0].Conditions = append(g.Status.Listeners[0].Conditions, metav1.Condition{Type: fmt.Sprint("Foreign", i)})
@@ -262,7 +262,7 @@ func TestMissingRecords(t *testing.T) {
 	}
 }
 
-func TestGatewayChanged(t *testing.T) {
+func TestChanged(t *testing.T) {
 	cases := map[string]struct {
 		change func(*gatewayv1.Gateway)
 		want   bool
@@ -279,34 +279,23 @@ func TestGatewayChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := edgeGateway()
 			c.change(after)
-			if got := gatewayChanged.Update(event.UpdateEvent{ObjectOld: edgeGateway(), ObjectNew: after}); got != c.want {
+			if got := changed.Update(event.UpdateEvent{ObjectOld: edgeGateway(), ObjectNew: after}); got != c.want {
 				t.Errorf("it matters: %t, want %t", got, c.want)
 			}
 		})
 	}
 }
 
-func TestTrimmedGateways(t *testing.T) {
+func TestSlim(t *testing.T) {
 	for namespace, kept := range map[string]bool{gateway.Namespace: true, "app": false} {
 		g := edgeGateway()
 		g.Namespace = namespace
-		trimmed, err := trim(g)
-		got, ok := trimmed.(*gatewayv1.Gateway)
-		if err != nil || !ok || got.Spec.GatewayClassName != "ours" {
-			t.Fatalf("a Gateway became %T, error %v", trimmed, err)
+		Slim(g)
+		if g.Spec.GatewayClassName != "ours" {
+			t.Errorf("a Gateway in %s has lost its class", namespace)
 		}
-		if (len(got.Spec.Listeners) > 0) != kept || (len(got.Status.Listeners) > 0) != kept {
+		if (len(g.Spec.Listeners) > 0) != kept || (len(g.Status.Listeners) > 0) != kept {
 			t.Errorf("a Gateway in %s has its listeners: %t, want %t", namespace, !kept, kept)
-		}
-	}
-}
-
-func TestOptions_DNSRecordFinalizer(t *testing.T) {
-	for finalizer, valid := range map[string]bool{"": true, gateway.DefaultFinalizer: true, "dns": false, "example.com/": false, "a b/c": false} {
-		o := DefaultOptions()
-		o.DNSRecordFinalizer = finalizer
-		if err := o.Validate(); (err == nil) != valid {
-			t.Errorf("finalizer %q: error %v, want valid: %t", finalizer, err, valid)
 		}
 	}
 }

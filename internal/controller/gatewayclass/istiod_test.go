@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package gatewayclass
 
 import (
 	"testing"
@@ -46,28 +46,28 @@ func TestStartOf(t *testing.T) {
 }
 
 // How the packages go depends on why.
-func TestLeaveGatewayClasses(t *testing.T) {
+func TestLeave(t *testing.T) {
 	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	cases := map[string]struct {
 		reason  string
 		staying []*gatewayv1.GatewayClass
 		canary  bool
-		facts   gatewayClassFacts
+		facts   observed
 		orphan  bool
 	}{
-		"LastClass":  {reason: "the control plane goes with the last class", facts: gatewayClassFacts{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByOLM}}},
-		"CRDsOfOLM":  {reason: "the CRDs are OLM's now, and stay", staying: []*gatewayv1.GatewayClass{class}, facts: gatewayClassFacts{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByOLM}}, orphan: true},
-		"Canary":     {reason: "a canary goes with all that is its own", staying: []*gatewayv1.GatewayClass{class}, canary: true, facts: gatewayClassFacts{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByOLM}}},
-		"HandedOver": {reason: "everything stays for the other operator", staying: []*gatewayv1.GatewayClass{class}, facts: gatewayClassFacts{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByCIO}, HandedOver: "x"}, orphan: true},
+		"LastClass":  {reason: "the control plane goes with the last class", facts: observed{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByOLM}}},
+		"CRDsOfOLM":  {reason: "the CRDs are OLM's now, and stay", staying: []*gatewayv1.GatewayClass{class}, facts: observed{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByOLM}}, orphan: true},
+		"Canary":     {reason: "a canary goes with all that is its own", staying: []*gatewayv1.GatewayClass{class}, canary: true, facts: observed{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByOLM}}},
+		"HandedOver": {reason: "everything stays for the other operator", staying: []*gatewayv1.GatewayClass{class}, facts: observed{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByCIO}, HandedOver: "x"}, orphan: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			in := front.Input[*gatewayv1.GatewayClass, gatewayClassFacts]{Facts: tc.facts}
+			in := front.Input[*gatewayv1.GatewayClass, observed]{Facts: tc.facts}
 			in.Resources = tc.staying
 			if tc.canary {
 				in.Existing = []v1alpha1.Package{{ObjectMeta: metav1.ObjectMeta{Name: gatewayclass.PackageCanary}}}
 			}
-			if got := leaveGatewayClasses(in); got.Orphan != tc.orphan || got.Blocked != nil {
+			if got := leave(in); got.Orphan != tc.orphan || got.Blocked != nil {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 		})

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package gateway
 
 import (
 	"context"
@@ -10,10 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,42 +28,40 @@ import (
 	"github.com/strata-run/strata/internal/status/ingress"
 )
 
-// gatewayFront makes the DNSRecords of Gateways, and tells the Gateways whether they
+// Setup adds the front to a manager. The finalizer is put on DNSRecords; empty puts none.
+func Setup(w front.Wiring, finalizer string) error {
+	return front.Setup(w, &gatewayv1.Gateway{}, newFront(newObserver(w, finalizer)))
+}
+
+// newFront makes the DNSRecords of Gateways, and tells the Gateways whether they
 // and the load balancers work. Others write into the same status, which is why it is
 // made from a live read.
-func gatewayFront(observer *gatewayObserver) front.Front[*gatewayv1.Gateway, gateway.Facts] {
+func newFront(observer *observer) front.Front[*gatewayv1.Gateway, gateway.Facts] {
 	return front.Front[*gatewayv1.Gateway, gateway.Facts]{
 		Name:       "gateway",
 		List:       func() client.ObjectList { return &gatewayv1.GatewayList{} },
 		Selects:    func(g *gatewayv1.Gateway) bool { return g.Namespace == gateway.Namespace },
-		Group:      func(g *gatewayv1.Gateway) string { return gatewayGroup(g.Name) },
+		Group:      func(g *gatewayv1.Gateway) string { return groupOf(g.Name) },
 		Observe:    observer.Observe,
-		Render:     renderGateway,
-		Status:     gatewayStatus,
+		Render:     renderRecords,
+		Status:     setStatus,
 		LiveStatus: true,
-		Changed:    gatewayChanged,
+		Changed:    changed,
 		Watches: []front.Watch{
 			// A class cannot change sides, so that only its coming and going matters.
 			{Object: &gatewayv1.GatewayClass{}, Changed: predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}},
-			{Object: &corev1.Service{}, Groups: ofGatewayLabel},
+			{Object: &corev1.Service{}, Groups: ofLabel},
 			{Object: &corev1.Event{}, Groups: observer.ofService},
-			{Object: kindOf(gateway.RecordKind), Groups: ofGatewayLabel},
-			{Object: kindOf(gateway.DNSKind)},
-			{Object: kindOf(gateway.InfrastructureKind)},
+			{Object: front.Untyped(gateway.RecordKind), Groups: ofLabel},
+			{Object: front.Untyped(gateway.DNSKind)},
+			{Object: front.Untyped(gateway.InfrastructureKind)},
 		},
 	}
 }
 
-func gatewayGroup(name string) string { return gateway.Namespace + "/" + name }
+func groupOf(name string) string { return gateway.Namespace + "/" + name }
 
-// kindOf is an empty object of a kind that we have no type of.
-func kindOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(kind)
-	return object
-}
-
-func renderGateway(in front.Input[*gatewayv1.Gateway, gateway.Facts]) ([]render.Package, error) {
+func renderRecords(in front.Input[*gatewayv1.Gateway, gateway.Facts]) ([]render.Package, error) {
 	var packages []render.Package
 	for _, g := range in.Resources { // a group is one Gateway
 		decision, err := gateway.Decide(g, in.Facts)
@@ -79,7 +75,7 @@ func renderGateway(in front.Input[*gatewayv1.Gateway, gateway.Facts]) ([]render.
 	return packages, nil
 }
 
-func gatewayStatus(g *gatewayv1.Gateway, state front.State[gateway.Facts]) {
+func setStatus(g *gatewayv1.Gateway, state front.State[gateway.Facts]) {
 	facts := state.Facts
 	if !g.DeletionTimestamp.IsZero() {
 		return
@@ -127,29 +123,29 @@ func unfinished(p status.FrontPackage) string {
 	return fmt.Sprintf("package %s: %s", p.Name, progressing.Message)
 }
 
-// gatewayChanged lets news through of what a Gateway asks for, and of its status: the
+// changed lets news through of what a Gateway asks for, and of its status: the
 // controller of the Gateways carries conditions of listeners over by position, so that
 // ours have to be put right after it has written.
-var gatewayChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+var changed = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, ok := e.ObjectOld.(*gatewayv1.Gateway)
 	after, also := e.ObjectNew.(*gatewayv1.Gateway)
 	return ok && also && (before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Status, after.Status) ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
 }}
 
-// ofGatewayLabel is the Gateway that an object says that it belongs to.
-func ofGatewayLabel(_ context.Context, object client.Object) []string {
+// ofLabel is the Gateway that an object says that it belongs to.
+func ofLabel(_ context.Context, object client.Object) []string {
 	name := object.GetLabels()[gateway.LabelGateway]
 	if name == "" || object.GetNamespace() != gateway.Namespace {
 		return nil
 	}
-	return []string{gatewayGroup(name)}
+	return []string{groupOf(name)}
 }
 
-// gatewayCaches bound what is kept of kinds that users have many objects of: Services
+// Caches bound what is kept of kinds that users have many objects of: Services
 // that belong to Gateways, and warnings about Services, in one namespace. Whoever else
 // wants to know of Services has to read them live.
-func gatewayCaches() map[client.Object]cache.ByObject {
+func Caches() map[client.Object]cache.ByObject {
 	within := func(config cache.Config) cache.ByObject {
 		return cache.ByObject{Namespaces: map[string]cache.Config{gateway.Namespace: config}}
 	}
@@ -165,8 +161,8 @@ func gatewayCaches() map[client.Object]cache.ByObject {
 	}
 }
 
-// slimGateway keeps of a Gateway in another namespace only whose it is.
-func slimGateway(g *gatewayv1.Gateway) {
+// Slim keeps of a Gateway in another namespace only whose it is.
+func Slim(g *gatewayv1.Gateway) {
 	if g.Namespace != gateway.Namespace {
 		g.Spec = gatewayv1.GatewaySpec{GatewayClassName: g.Spec.GatewayClassName}
 		g.Status = gatewayv1.GatewayStatus{}

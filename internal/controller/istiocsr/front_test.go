@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package istiocsr
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func packagesOf(namespaces ...string) []v1alpha1.Package {
 	return all
 }
 
-func TestLeaveIstioCSR(t *testing.T) {
+func TestLeave(t *testing.T) {
 	all := func(ics ...*operatorv1alpha1.IstioCSR) []*operatorv1alpha1.IstioCSR { return ics }
 	for name, tc := range map[string]struct {
 		reason string
@@ -65,7 +65,7 @@ func TestLeaveIstioCSR(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			existing := slices.Clone(tc.group.Existing)
-			if got := leaveIstioCSR(istioCSRInput{Group: tc.group}); got.Orphan != tc.orphan || got.Blocked != nil {
+			if got := leave(groupInput{Group: tc.group}); got.Orphan != tc.orphan || got.Blocked != nil {
 				t.Errorf("%s: orphan is %v (%v)", tc.reason, got.Orphan, got.Blocked)
 			}
 			if diff := cmp.Diff(existing, tc.group.Existing); diff != "" {
@@ -101,7 +101,7 @@ func (k *fakeKeeper) Remove(_ context.Context, namespace string) error {
 }
 
 // The copy of the CA certificates goes last, and only with an agent that is removed.
-func TestIstioCSRObserver_LetGo(t *testing.T) {
+func TestObserver_LetGo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason             string
 		ic                 *operatorv1alpha1.IstioCSR
@@ -116,7 +116,7 @@ func TestIstioCSRObserver_LetGo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			keeper := &fakeKeeper{}
-			o := &istioCSRObserver{keeper: keeper}
+			o := &observer{keeper: keeper}
 			if got := o.letGo(t.Context(), csrGroup{Leaving: []*operatorv1alpha1.IstioCSR{tc.ic}, Existing: tc.existing}); len(got) > 0 {
 				t.Fatal(got)
 			}
@@ -127,17 +127,17 @@ func TestIstioCSRObserver_LetGo(t *testing.T) {
 	}
 }
 
-// istioCSRCluster is an observer of a cluster with these objects.
-func istioCSRCluster(t *testing.T, keeper caKeeper, definitions []string, objects ...*unstructured.Unstructured) *istioCSRObserver {
+// newCluster is an observer of a cluster with these objects.
+func newCluster(t *testing.T, keeper caKeeper, definitions []string, objects ...*unstructured.Unstructured) *observer {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(metav1.AddMetaToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	issuer := runtimeKind{Group: istiocsr.GroupCertManager, Version: "v1", Kind: istiocsr.KindIssuer}
+	issuer := schema.GroupVersionKind{Group: istiocsr.GroupCertManager, Version: "v1", Kind: istiocsr.KindIssuer}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(issuer, meta.RESTScopeNamespace)
-	mapper.Add(runtimeKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
+	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
 	crds := fake.NewClientBuilder()
 	for _, name := range definitions {
 		crd := front.Definition()
@@ -161,15 +161,15 @@ func istioCSRCluster(t *testing.T, keeper caKeeper, definitions []string, object
 	}
 	watched := pins.New(pins.Config{Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mapper, Changed: func() {}})
 	t.Cleanup(watched.Close)
-	return &istioCSRObserver{
-		cache: crds.Build(), pins: watched, served: func(runtimeKind) bool { return false }, keeper: keeper,
+	return &observer{
+		cache: crds.Build(), pins: watched, served: func(schema.GroupVersionKind) bool { return false }, keeper: keeper,
 		image: istiocsr.Image{Reference: istiocsr.DefaultImage}, now: time.Now,
 	}
 }
 
 // While it cannot be said which CA certificates are wanted the copy is kept as it was:
 // what somebody changes in it is repaired.
-func TestIstioCSRObserver_Holds(t *testing.T) {
+func TestObserver_Holds(t *testing.T) {
 	mesh := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "mesh"}}}
 	issuer := func(kind string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
@@ -198,7 +198,7 @@ func TestIstioCSRObserver_Holds(t *testing.T) {
 			ic.Spec.Undecodable = tc.undecodable
 			ic.Spec.IstioCSRConfig.Istio.Namespace = "mesh"
 			ic.Spec.IstioCSRConfig.CertManager.IssuerRef = operatorv1alpha1.IssuerReference{Name: "ca", Kind: "Issuer", Group: "cert-manager.io"}
-			o := istioCSRCluster(t, keeper, tc.definitions, tc.objects...)
+			o := newCluster(t, keeper, tc.definitions, tc.objects...)
 			facts, err := o.Observe(t.Context(), csrGroup{Resources: []*operatorv1alpha1.IstioCSR{ic}})
 			if err != nil {
 				t.Fatal(err)
@@ -219,16 +219,16 @@ func TestIstioCSRObserver_Holds(t *testing.T) {
 
 // A copy that cannot be deleted keeps the IstioCSR that it was made for, and no other one
 // from being observed.
-func TestIstioCSRObserver_CannotLetGo(t *testing.T) {
+func TestObserver_CannotLetGo(t *testing.T) {
 	refused := errors.New("a policy denies it")
 	keeper := &fakeKeeper{refused: refused}
-	o := istioCSRCluster(t, keeper, nil)
+	o := newCluster(t, keeper, nil)
 	leaving, running := csrIn("a", true), csrIn("b", false)
 	facts, err := o.Observe(t.Context(), csrGroup{Resources: []*operatorv1alpha1.IstioCSR{running}, Leaving: []*operatorv1alpha1.IstioCSR{leaving}})
 	if err != nil || facts.Running != "b" || !slices.Equal(keeper.held, []string{"b"}) {
 		t.Errorf("the one that runs is not observed: %+v (%v)", facts, err)
 	}
-	f := istioCSRFront(o)
+	f := newFront(o)
 	if got := f.Stays(leaving, facts); !errors.Is(got, refused) {
 		t.Errorf("it goes and leaves the copy behind: %v", got)
 	}
@@ -237,7 +237,7 @@ func TestIstioCSRObserver_CannotLetGo(t *testing.T) {
 	}
 	now := metav1.Unix(1, 0)
 	leaving.DeletionTimestamp = &now
-	f.Status(leaving, istioCSRState{Facts: facts, Now: now})
+	f.Status(leaving, groupState{Facts: facts, Now: now})
 	if ready := meta.FindStatusCondition(leaving.Status.Conditions, operatorv1alpha1.ConditionReady); ready == nil || !strings.Contains(ready.Message, refused.Error()) {
 		t.Errorf("nobody is told: %v", ready)
 	}
@@ -245,20 +245,20 @@ func TestIstioCSRObserver_CannotLetGo(t *testing.T) {
 
 // Each IstioCSR that goes with its agent tells of the meshes that point at its own, and
 // one whose agent stays of none.
-func TestIstioCSRFront_Clients(t *testing.T) {
+func TestFront_Clients(t *testing.T) {
 	kind := istiocsr.ClientKinds()[0].Kind
 	cluster := fake.NewClientBuilder()
 	for name, namespace := range map[string]string{"z-of-a": "a", "a-of-a": "a", "of-b": "b", "of-c": "c"} {
-		mesh := untyped(kind)
+		mesh := front.Untyped(kind)
 		mesh.SetName(name)
 		if err := unstructured.SetNestedField(mesh.Object, istiocsr.Endpoint(csrIn(namespace, false)), "spec", "values", "global", "caAddress"); err != nil {
 			t.Fatal(err)
 		}
 		cluster.WithObjects(mesh)
 	}
-	o := istioCSRCluster(t, &fakeKeeper{}, nil)
+	o := newCluster(t, &fakeKeeper{}, nil)
 	o.cache = cluster.Build()
-	o.served = func(k runtimeKind) bool { return k == kind }
+	o.served = func(k schema.GroupVersionKind) bool { return k == kind }
 	now := metav1.Unix(1, 0)
 	leaving, running := csrIn("a", true), csrIn("b", true)
 	leaving.DeletionTimestamp = &now
@@ -271,8 +271,8 @@ func TestIstioCSRFront_Clients(t *testing.T) {
 	if diff := cmp.Diff(want, facts.Pointing); diff != "" {
 		t.Errorf("meshes (-want +got):\n%s", diff)
 	}
-	f := istioCSRFront(o)
-	f.Status(leaving, istioCSRState{Facts: facts, Departing: group.Existing, Now: now})
+	f := newFront(o)
+	f.Status(leaving, groupState{Facts: facts, Departing: group.Existing, Now: now})
 	ready := meta.FindStatusCondition(leaving.Status.Conditions, operatorv1alpha1.ConditionReady)
 	if ready == nil || !strings.Contains(ready.Message, "although Istio a-of-a, Istio z-of-a still points at") {
 		t.Errorf("of those that lose their agent it says %v", ready)

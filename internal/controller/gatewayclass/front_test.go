@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package gatewayclass
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -23,7 +24,7 @@ import (
 )
 
 // A cluster that cannot be read says nothing about an istiod that serves.
-func TestSetGatewayClassStatus_NotObserved(t *testing.T) {
+func TestSetStatus_NotObserved(t *testing.T) {
 	plane := func(available metav1.ConditionStatus) *v1alpha1.Package {
 		return &v1alpha1.Package{
 			ObjectMeta: metav1.ObjectMeta{Name: gatewayclass.PackageControlPlane},
@@ -48,7 +49,7 @@ func TestSetGatewayClassStatus_NotObserved(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			class := &gatewayv1.GatewayClass{}
-			setGatewayClassStatus(class, front.State[gatewayClassFacts]{Facts: gatewayClassFacts{Plane: tc.plane}, Err: tc.err})
+			setStatus(class, front.State[observed]{Facts: observed{Plane: tc.plane}, Err: tc.err})
 			c := meta.FindStatusCondition(class.Status.Conditions, status.ConditionControllerInstalled)
 			if got := string(c.Status) + "/" + c.Reason + ": " + c.Message; got != tc.want {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
@@ -58,7 +59,7 @@ func TestSetGatewayClassStatus_NotObserved(t *testing.T) {
 }
 
 // A class that cannot be served says so, and those beside it say nothing of it.
-func TestSetGatewayClassStatus_LongName(t *testing.T) {
+func TestSetStatus_LongName(t *testing.T) {
 	rolledOut := status.FrontPackage{Name: gatewayclass.PackageControlPlane, Target: &v1alpha1.Revision{}, Package: &v1alpha1.Package{
 		Status: v1alpha1.PackageStatus{CurrentRevision: 1, Version: "1.31.0", Conditions: []metav1.Condition{
 			{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue},
@@ -67,7 +68,7 @@ func TestSetGatewayClassStatus_LongName(t *testing.T) {
 	}}
 	for name, want := range map[string]string{"good": "True/Installed: istiod 1.31.0 installed", strings.Repeat("a", 64): "False/InstallFailed: GatewayClass aaa"} {
 		class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		setGatewayClassStatus(class, front.State[gatewayClassFacts]{Packages: []status.FrontPackage{rolledOut}})
+		setStatus(class, front.State[observed]{Packages: []status.FrontPackage{rolledOut}})
 		c := meta.FindStatusCondition(class.Status.Conditions, status.ConditionControllerInstalled)
 		if got := string(c.Status) + "/" + c.Reason + ": " + c.Message; !strings.HasPrefix(got, want) {
 			t.Errorf("GatewayClass %s: got %s, want %s", name, got, want)
@@ -77,7 +78,7 @@ func TestSetGatewayClassStatus_LongName(t *testing.T) {
 
 // Gateways that are labelled for a canary that is not there have no istiod, and nobody else
 // says so.
-func TestGatewayClassWarnings_LostGateways(t *testing.T) {
+func TestWarningsOf_LostGateways(t *testing.T) {
 	plane, canary := status.FrontPackage{Name: gatewayclass.PackageControlPlane}, status.FrontPackage{Name: gatewayclass.PackageCanary}
 	cases := map[string]struct {
 		reason   string
@@ -93,8 +94,8 @@ func TestGatewayClassWarnings_LostGateways(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			facts := gatewayClassFacts{Input: gatewayclass.Input{CanaryGateways: tc.gateways}}
-			got := strings.Join(gatewayClassWarnings(front.State[gatewayClassFacts]{Packages: tc.packages, Facts: facts}), "; ")
+			facts := observed{Input: gatewayclass.Input{CanaryGateways: tc.gateways}}
+			got := strings.Join(warningsOf(front.State[observed]{Packages: tc.packages, Facts: facts}), "; ")
 			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
@@ -103,13 +104,13 @@ func TestGatewayClassWarnings_LostGateways(t *testing.T) {
 }
 
 // A canary goes only when the API server says, too, that it serves no Gateway.
-func TestGatewayClassObserver_Canary(t *testing.T) {
+func TestObserver_Canary(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := gatewayv1.Install(scheme); err != nil {
 		t.Fatal(err)
 	}
 	moved := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "shop", Labels: map[string]string{gatewayclass.LabelRevision: gatewayclass.CanaryRevision}}}
-	class := *gatewayClass("a", gatewayclass.ControllerName)
+	class := gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: gatewayv1.GatewayClassSpec{ControllerName: gatewayclass.ControllerName}}
 	asks := *class.DeepCopy()
 	asks.Annotations = map[string]string{gatewayclass.AnnotationCanaryVersion: "1.31"}
 	cases := map[string]struct {
@@ -126,10 +127,10 @@ func TestGatewayClassObserver_Canary(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := &gatewayClassObserver{
+			o := &observer{
 				Cache:  fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.cached...).Build(),
 				Live:   fake.NewClientBuilder().WithScheme(scheme).WithObjects(moved.DeepCopy()).Build(),
-				Served: func(kind runtimeKind) bool { return kind == gatewayKind },
+				Served: func(kind schema.GroupVersionKind) bool { return kind == gatewayKind },
 			}
 			in := gatewayclass.Input{Classes: []gatewayv1.GatewayClass{tc.class}, Existing: tc.existing}
 			if err := o.observeCluster(t.Context(), &in); err != nil {

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package gatewayclass
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -34,13 +34,14 @@ type labeler struct {
 	Client   client.Client
 	Recorder events.EventRecorder
 	// Served says whether the classes can be read.
-	Served    func(kind runtimeKind) bool
+	Served    func(kind schema.GroupVersionKind) bool
 	conflicts loop.Conflicts
 }
 
 // setupLabeler adds the labeler to a manager. It rests while there are no Gateways.
-func setupLabeler(mgr manager.Manager, kinds *front.Kinds) error {
-	l := &labeler{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(reportingController), Served: kinds.Served}
+func setupLabeler(w front.Wiring) error {
+	mgr, kinds := w.Manager, w.Kinds
+	l := &labeler{Client: mgr.GetClient(), Recorder: w.Recorder, Served: kinds.Served}
 	c, err := controller.New("gateway-labeler", mgr, controller.Options{Reconciler: l, RateLimiter: loop.RateLimiter()})
 	if err != nil {
 		return fmt.Errorf("setting up the labeler of Gateways: %w", err)
@@ -123,7 +124,7 @@ func (l *labeler) label(ctx context.Context, name types.NamespacedName) error {
 		return err
 	}
 	changed := gateway.DeepCopy()
-	if err := l.Client.Patch(ctx, changed, client.RawPatch(types.MergePatchType, patch), fieldOwner); err != nil {
+	if err := l.Client.Patch(ctx, changed, client.RawPatch(types.MergePatchType, patch), front.FieldOwner); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("labelling Gateway %s: %w", name, err))
 	}
 	l.Recorder.Eventf(changed, nil, corev1.EventTypeNormal, strataevents.ReasonAddedLabel, "Label", "Added the label %s=%s: istiod serves no Gateway without", gatewayclass.LabelRevision, gatewayclass.IstioRevision)

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package gatewayclass
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -25,28 +26,25 @@ import (
 
 // platformKinds are those of OpenShift's own configuration, in the order in which
 // [gatewayclass.PlatformOf] takes them.
-var platformKinds = []runtimeKind{
+var platformKinds = []schema.GroupVersionKind{
 	{Group: "config.openshift.io", Version: "v1", Kind: "Proxy"},
 	{Group: "config.openshift.io", Version: "v1", Kind: "Infrastructure"},
 	{Group: "config.openshift.io", Version: "v1", Kind: "APIServer"},
 }
 
-// fieldOwner is the field manager of what the front itself writes.
-const fieldOwner = client.FieldOwner("strata-front")
-
 // observing is how long it may take to observe the cluster.
 const observing = 30 * time.Second
 
-// gatewayClassObserver reads what the front of GatewayClasses needs to know, and writes
+// observer reads what the front of GatewayClasses needs to know, and writes
 // what belongs in no revision. All that it reads at rest is cached.
-type gatewayClassObserver struct {
+type observer struct {
 	Client client.Client
 	// Cache has the kinds that the front watches, Live reads from the API server.
 	Cache, Live client.Reader
 	// Mapper knows which kinds the API server serves, and Served which of the watched
 	// ones are in the cache.
 	Mapper meta.RESTMapper
-	Served func(kind runtimeKind) bool
+	Served func(kind schema.GroupVersionKind) bool
 	Now    func() time.Time
 	// Settings are the manager's.
 	Settings gatewayclass.Input
@@ -56,8 +54,8 @@ type gatewayClassObserver struct {
 }
 
 // Observe reads the facts for all classes.
-func (o *gatewayClassObserver) Observe(ctx context.Context, group front.Group[*gatewayv1.GatewayClass]) (gatewayClassFacts, error) {
-	facts := gatewayClassFacts{Input: o.Settings, Plane: find(group.Existing, gatewayclass.PackageControlPlane)}
+func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.GatewayClass]) (observed, error) {
+	facts := observed{Input: o.Settings, Plane: find(group.Existing, gatewayclass.PackageControlPlane)}
 	in := &facts.Input
 	for _, class := range group.Resources {
 		in.Classes = append(in.Classes, *class)
@@ -78,7 +76,7 @@ func (o *gatewayClassObserver) Observe(ctx context.Context, group front.Group[*g
 	err := errors.Join(o.observeCRDs(ctx, group, &facts), o.observeMigration(ctx, &facts), o.observeCluster(ctx, in))
 	if err != nil {
 		// What is not known in full is not known.
-		return gatewayClassFacts{Input: *in, Migration: facts.Migration, Plane: facts.Plane}, err
+		return observed{Input: *in, Migration: facts.Migration, Plane: facts.Plane}, err
 	}
 	err = o.observeIstiod(ctx, group, &facts)
 	return facts, err
@@ -86,10 +84,9 @@ func (o *gatewayClassObserver) Observe(ctx context.Context, group front.Group[*g
 
 // observeCRDs finds out who manages the Istio CRDs, and takes over those that nobody
 // manages any more.
-func (o *gatewayClassObserver) observeCRDs(ctx context.Context, group front.Group[*gatewayv1.GatewayClass], facts *gatewayClassFacts) error {
+func (o *observer) observeCRDs(ctx context.Context, group front.Group[*gatewayv1.GatewayClass], facts *observed) error {
 	in := &facts.Input
-	list := &metav1.PartialObjectMetadataList{TypeMeta: front.Definition().TypeMeta}
-	list.Kind += "List"
+	list := front.MetadataList(front.Definition().GroupVersionKind())
 	if err := o.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing CustomResourceDefinitions: %w", err)
 	}
@@ -131,16 +128,16 @@ func (o *gatewayClassObserver) observeCRDs(ctx context.Context, group front.Grou
 }
 
 // isCached says whether a kind can be read from the cache.
-func (o *gatewayClassObserver) isCached(kind runtimeKind) (bool, error) { return o.Served(kind), nil }
+func (o *observer) isCached(kind schema.GroupVersionKind) (bool, error) { return o.Served(kind), nil }
 
 // isServed asks the API server whether it serves a kind.
-func (o *gatewayClassObserver) isServed(kind runtimeKind) (bool, error) {
+func (o *observer) isServed(kind schema.GroupVersionKind) (bool, error) {
 	return isServed(o.Mapper, kind)
 }
 
 // takeOver puts our label on CRDs in the place of OLM's. The API server is asked once
 // more whether the subscriptions are gone: a cache may lag behind.
-func (o *gatewayClassObserver) takeOver(ctx context.Context, ownership gatewayclass.Ownership, existing []gatewayclass.CRD, found map[string]*metav1.PartialObjectMetadata) error {
+func (o *observer) takeOver(ctx context.Context, ownership gatewayclass.Ownership, existing []gatewayclass.CRD, found map[string]*metav1.PartialObjectMetadata) error {
 	if len(ownership.TakeOver) == 0 {
 		return nil
 	}
@@ -168,19 +165,19 @@ func behind(name, why string) error {
 }
 
 // relabel changes labels of exactly the state that was decided on.
-func (o *gatewayClassObserver) relabel(ctx context.Context, crd *metav1.PartialObjectMetadata, labels map[string]any) error {
+func (o *observer) relabel(ctx context.Context, crd *metav1.PartialObjectMetadata, labels map[string]any) error {
 	patch, err := mergePatch(crd, map[string]any{"labels": labels})
 	if err != nil {
 		return err
 	}
 	changed := front.Definition()
 	changed.Name = crd.Name
-	return o.Client.Patch(ctx, changed, client.RawPatch(types.MergePatchType, patch), fieldOwner)
+	return o.Client.Patch(ctx, changed, client.RawPatch(types.MergePatchType, patch), front.FieldOwner)
 }
 
 // observeMigration looks for what an OLM-based operator has installed, and asks for its
 // removal.
-func (o *gatewayClassObserver) observeMigration(ctx context.Context, facts *gatewayClassFacts) error {
+func (o *observer) observeMigration(ctx context.Context, facts *observed) error {
 	var istio, revision *unstructured.Unstructured
 	err := errors.Join(
 		o.get(ctx, gatewayclass.KindIstio, gatewayclass.IstioRevision, &istio),
@@ -202,7 +199,7 @@ func (o *gatewayClassObserver) observeMigration(ctx context.Context, facts *gate
 }
 
 // observeCluster reads OpenShift's configuration, and which Gateways use the canary.
-func (o *gatewayClassObserver) observeCluster(ctx context.Context, in *gatewayclass.Input) error {
+func (o *observer) observeCluster(ctx context.Context, in *gatewayclass.Input) error {
 	configs := make([]*unstructured.Unstructured, len(platformKinds))
 	for i, kind := range platformKinds {
 		if err := o.get(ctx, kind, "cluster", &configs[i]); err != nil {
@@ -230,9 +227,8 @@ func (o *gatewayClassObserver) observeCluster(ctx context.Context, in *gatewaycl
 // confirmCanary asks the API server which Gateways the canary serves, before it is let go
 // for want of them: a Gateway may have been moved just before its class, and the cache not
 // know yet.
-func (o *gatewayClassObserver) confirmCanary(ctx context.Context, in *gatewayclass.Input) error {
-	list := &metav1.PartialObjectMetadataList{TypeMeta: typeOf(gatewayKind)}
-	list.Kind += "List"
+func (o *observer) confirmCanary(ctx context.Context, in *gatewayclass.Input) error {
+	list := front.MetadataList(gatewayKind)
 	if err := o.Live.List(ctx, list, client.MatchingLabels{gatewayclass.LabelRevision: gatewayclass.CanaryRevision}); err != nil {
 		return fmt.Errorf("listing the Gateways of the canary: %w", err)
 	}
@@ -245,11 +241,11 @@ func (o *gatewayClassObserver) confirmCanary(ctx context.Context, in *gatewaycla
 
 // get reads an object from the cache, which stays nil when there is none, or its kind is
 // not served.
-func (o *gatewayClassObserver) get(ctx context.Context, kind runtimeKind, name string, into **unstructured.Unstructured) error {
+func (o *observer) get(ctx context.Context, kind schema.GroupVersionKind, name string, into **unstructured.Unstructured) error {
 	if !o.Served(kind) {
 		return nil
 	}
-	object := untyped(kind)
+	object := front.Untyped(kind)
 	err := o.Cache.Get(ctx, types.NamespacedName{Name: name}, object)
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):

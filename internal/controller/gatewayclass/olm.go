@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package gatewayclass
 
 import (
 	"context"
@@ -10,17 +10,18 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
 )
 
 // Kinds of OLM. Where it is not installed there are none of them.
 var (
-	kindSubscription = runtimeKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "Subscription"}
-	kindInstallPlan  = runtimeKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "InstallPlan"}
+	kindSubscription = schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "Subscription"}
+	kindInstallPlan  = schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "InstallPlan"}
 )
 
 // olm answers what OLM is about to manage, and manages.
@@ -57,7 +58,7 @@ func living(ctx context.Context, from olm, crds []gatewayclass.CRD) (map[gateway
 type olmReader struct {
 	client.Reader
 
-	served func(kind runtimeKind) (bool, error)
+	served func(kind schema.GroupVersionKind) (bool, error)
 }
 
 // Orphaned are the subscriptions that an operator before this one has made, and marked.
@@ -65,8 +66,7 @@ func (r *olmReader) Orphaned(ctx context.Context) ([]gatewayclass.Subscription, 
 	if served, err := r.served(kindSubscription); err != nil || !served {
 		return nil, err
 	}
-	list := &metav1.PartialObjectMetadataList{TypeMeta: typeOf(kindSubscription)}
-	list.Kind += "List"
+	list := front.MetadataList(kindSubscription)
 	if err := r.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing subscriptions: %w", err)
 	}
@@ -85,7 +85,7 @@ func (r *olmReader) HasSubscription(ctx context.Context, s gatewayclass.Subscrip
 	if served, err := r.served(kindSubscription); err != nil || !served {
 		return false, err
 	}
-	object := &metav1.PartialObjectMetadata{TypeMeta: typeOf(kindSubscription)}
+	object := front.Metadata(kindSubscription)
 	err := r.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, object)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return false, nil
@@ -98,8 +98,7 @@ func (r *olmReader) HasInstallPlan(ctx context.Context, label string) (bool, err
 	if served, err := r.served(kindInstallPlan); err != nil || !served {
 		return false, err
 	}
-	list := &metav1.PartialObjectMetadataList{TypeMeta: typeOf(kindInstallPlan)}
-	list.Kind += "List"
+	list := front.MetadataList(kindInstallPlan)
 	err := r.List(ctx, list, client.HasLabels{label}, client.Limit(1))
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return false, nil // the kind has just been taken away

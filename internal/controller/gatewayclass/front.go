@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package gatewayclass
 
 import (
 	"errors"
@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -23,8 +22,8 @@ import (
 	"github.com/strata-run/strata/internal/status"
 )
 
-// gatewayClassFacts are what the front of GatewayClasses looks at besides them.
-type gatewayClassFacts struct {
+// observed are what the front of GatewayClasses looks at besides them.
+type observed struct {
 	// Input is what is rendered from.
 	Input gatewayclass.Input
 	// Ownership is who manages the Istio CRDs, and Migration what is left of an
@@ -41,26 +40,35 @@ type gatewayClassFacts struct {
 	Sync string
 }
 
-// gatewayClassFront installs one istiod for all GatewayClasses of our controller.
-func gatewayClassFront(mgr manager.Manager, kinds *front.Kinds, o Options) front.Front[*gatewayv1.GatewayClass, gatewayClassFacts] {
-	observer := &gatewayClassObserver{
-		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Served: kinds.Served, Now: time.Now,
-		Settings: gatewayclass.Input{DefaultVersion: o.IstioVersion, Images: o.Images.All, VersionImages: o.Images.Versions},
+// Setup adds the front to a manager. Of the settings, only what is the manager's to say is
+// read: versions and images.
+func Setup(w front.Wiring, settings gatewayclass.Input) error {
+	if err := setupLabeler(w); err != nil {
+		return err
 	}
-	return front.Front[*gatewayv1.GatewayClass, gatewayClassFacts]{
+	mgr := w.Manager
+	return front.Setup(w, &gatewayv1.GatewayClass{}, newFront(&observer{
+		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Served: w.Kinds.Served, Now: time.Now,
+		Settings: settings,
+	}))
+}
+
+// newFront installs one istiod for all GatewayClasses of our controller.
+func newFront(o *observer) front.Front[*gatewayv1.GatewayClass, observed] {
+	return front.Front[*gatewayv1.GatewayClass, observed]{
 		Name:        "gatewayclass",
 		Finalizer:   gatewayclass.Finalizer,
 		List:        func() client.ObjectList { return &gatewayv1.GatewayClassList{} },
 		Selects:     isOurClass,
-		Observe:     observer.Observe,
-		Render:      renderGatewayClasses,
-		Leave:       leaveGatewayClasses,
+		Observe:     o.Observe,
+		Render:      renderClasses,
+		Leave:       leave,
 		Annotations: syncGateways,
-		Status:      setGatewayClassStatus,
-		Events:      gatewayClassEvents,
-		Again:       func(facts gatewayClassFacts) time.Duration { return facts.Migration.Again(time.Now()) },
+		Status:      setStatus,
+		Events:      eventsOf,
+		Again:       func(facts observed) time.Duration { return facts.Migration.Again(time.Now()) },
 		LiveStatus:  true, // istiod writes its own condition into the same list
-		Watches:     gatewayClassWatches(),
+		Watches:     watches(),
 	}
 }
 
@@ -68,14 +76,14 @@ func isOurClass(class *gatewayv1.GatewayClass) bool {
 	return class.Spec.ControllerName == gatewayclass.ControllerName
 }
 
-func renderGatewayClasses(in front.Input[*gatewayv1.GatewayClass, gatewayClassFacts]) ([]render.Package, error) {
+func renderClasses(in front.Input[*gatewayv1.GatewayClass, observed]) ([]render.Package, error) {
 	return gatewayclass.Render(in.Facts.Input)
 }
 
-// leaveGatewayClasses lets the CRDs stay for whoever manages them now, without a trace of
+// leave lets the CRDs stay for whoever manages them now, without a trace of
 // us; they are retained anyway, and with a canary, which may be going at the same time,
 // that has to do. When no class is left the control planes go first, as they use the CRDs.
-func leaveGatewayClasses(in front.Input[*gatewayv1.GatewayClass, gatewayClassFacts]) front.Departure {
+func leave(in front.Input[*gatewayv1.GatewayClass, observed]) front.Departure {
 	return front.Departure{
 		Orphan: in.Facts.HandedOver != "" || len(in.Resources) > 0 && in.Facts.Ownership.HandsOff() && find(in.Existing, gatewayclass.PackageCanary) == nil,
 		Order:  []string{gatewayclass.PackageCanary, gatewayclass.PackageControlPlane, gatewayclass.PackageCRDs},
@@ -83,14 +91,14 @@ func leaveGatewayClasses(in front.Input[*gatewayv1.GatewayClass, gatewayClassFac
 }
 
 // syncGateways marks each start of istiod on the classes.
-func syncGateways(class *gatewayv1.GatewayClass, state front.State[gatewayClassFacts]) map[string]string {
+func syncGateways(class *gatewayv1.GatewayClass, state front.State[observed]) map[string]string {
 	if state.Facts.Sync == "" || !class.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	return map[string]string{gatewayclass.AnnotationSync: state.Facts.Sync}
 }
 
-func setGatewayClassStatus(class *gatewayv1.GatewayClass, state front.State[gatewayClassFacts]) {
+func setStatus(class *gatewayv1.GatewayClass, state front.State[observed]) {
 	if !class.DeletionTimestamp.IsZero() {
 		return // it goes when its packages are gone
 	}
@@ -99,7 +107,7 @@ func setGatewayClassStatus(class *gatewayv1.GatewayClass, state front.State[gate
 	if crds.Reason != "" {
 		crds.Message = ownership.Message()
 	}
-	warnings := gatewayClassWarnings(state)
+	warnings := warningsOf(state)
 	packages := state.Packages
 	if isUnobserved(state) {
 		// Its package says whether istiod serves, whatever else could not be read.
@@ -117,8 +125,8 @@ func setGatewayClassStatus(class *gatewayv1.GatewayClass, state front.State[gate
 	status.SetCRDsReady(conditions, generation, gatewayclass.PackageCRDs, packages, crds, state.Err, state.Now)
 }
 
-// gatewayClassWarnings are what needs somebody's attention while istiod serves.
-func gatewayClassWarnings(state front.State[gatewayClassFacts]) []string {
+// warningsOf are what needs somebody's attention while istiod serves.
+func warningsOf(state front.State[observed]) []string {
 	var warnings []string
 	facts := state.Facts
 	if facts.Ownership.Scenario == gatewayclass.ScenarioUnknownManagement || facts.Ownership.Scenario == gatewayclass.ScenarioMixedOwnership {
@@ -142,34 +150,30 @@ func gatewayClassWarnings(state front.State[gatewayClassFacts]) []string {
 
 // isUnobserved says that the cluster could not be read while there is a control plane, so
 // that nothing was rendered. It says nothing about what is asked for.
-func isUnobserved(state front.State[gatewayClassFacts]) bool {
+func isUnobserved(state front.State[observed]) bool {
 	_, rendered := errors.AsType[*front.RenderError](state.Err)
 	return state.Err != nil && !rendered && len(state.Packages) == 0 && state.Facts.Plane != nil
 }
 
-func gatewayClassEvents(before, after *gatewayv1.GatewayClass) []front.Event {
-	var all []front.Event
-	for _, e := range events.GatewayClass(before.Status.Conditions, after.Status.Conditions) {
-		all = append(all, front.Event{Type: e.Type, Reason: e.Reason, Action: e.Action, Note: e.Note})
-	}
-	return all
+func eventsOf(before, after *gatewayv1.GatewayClass) []events.Event {
+	return events.GatewayClass(before.Status.Conditions, after.Status.Conditions)
 }
 
-// gatewayClassWatches are the further kinds that matter, most of which exist on OpenShift
+// watches are the further kinds that matter, most of which exist on OpenShift
 // only.
-func gatewayClassWatches() []front.Watch {
+func watches() []front.Watch {
 	watches := []front.Watch{
 		{Object: front.Definition(), Changed: matters},
 		{Object: &gatewayv1.Gateway{}, Changed: movedToCanary},
 	}
-	for _, kind := range []metav1.TypeMeta{typeOf(kindSubscription), typeOf(kindInstallPlan)} {
-		watches = append(watches, front.Watch{Object: &metav1.PartialObjectMetadata{TypeMeta: kind}, Changed: ofMesh})
+	for _, kind := range []schema.GroupVersionKind{kindSubscription, kindInstallPlan} {
+		watches = append(watches, front.Watch{Object: front.Metadata(kind), Changed: ofMesh})
 	}
 	for _, kind := range platformKinds {
-		watches = append(watches, front.Watch{Object: untyped(kind), Changed: named("cluster")})
+		watches = append(watches, front.Watch{Object: front.Untyped(kind), Changed: front.Named("cluster")})
 	}
-	for _, kind := range []runtimeKind{gatewayclass.KindIstio, gatewayclass.KindIstioRevision} {
-		watches = append(watches, front.Watch{Object: untyped(kind), Changed: named(gatewayclass.IstioRevision)})
+	for _, kind := range []schema.GroupVersionKind{gatewayclass.KindIstio, gatewayclass.KindIstioRevision} {
+		watches = append(watches, front.Watch{Object: front.Untyped(kind), Changed: front.Named(gatewayclass.IstioRevision)})
 	}
 	return watches
 }

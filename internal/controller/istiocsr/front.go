@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package istiocsr
 
 import (
 	"slices"
@@ -20,8 +20,8 @@ import (
 	"github.com/strata-run/strata/internal/status"
 )
 
-// istioCSRFacts are what the front of IstioCSRs looks at besides them.
-type istioCSRFacts struct {
+// observed are what the front of IstioCSRs looks at besides them.
+type observed struct {
 	istiocsr.Facts
 
 	// Pointing are, by the namespaces of IstioCSRs, the meshes that point at the agents
@@ -37,26 +37,43 @@ type istioCSRFacts struct {
 }
 
 type (
-	istioCSRInput = front.Input[*operatorv1alpha1.IstioCSR, istioCSRFacts]
-	istioCSRState = front.State[istioCSRFacts]
+	groupInput = front.Input[*operatorv1alpha1.IstioCSR, observed]
+	groupState = front.State[observed]
 )
 
-// istioCSRFront runs one istio-csr agent in the cluster, for the oldest IstioCSR.
-func istioCSRFront(observer *istioCSRObserver) front.Front[*operatorv1alpha1.IstioCSR, istioCSRFacts] {
-	image := observer.image
-	return front.Front[*operatorv1alpha1.IstioCSR, istioCSRFacts]{
+// Settings are the manager's.
+type Settings struct {
+	// Image is what agents run.
+	Image istiocsr.Image
+	// ClusterResourceNamespace is where cert-manager looks for the Secrets of ClusterIssuers.
+	ClusterResourceNamespace string
+}
+
+// Setup adds the front to a manager.
+func Setup(w front.Wiring, settings Settings) error {
+	observer, err := newObserver(w, settings)
+	if err != nil {
+		return err
+	}
+	return front.Setup(w, &operatorv1alpha1.IstioCSR{}, newFront(observer))
+}
+
+// newFront runs one istio-csr agent in the cluster, for the oldest IstioCSR.
+func newFront(o *observer) front.Front[*operatorv1alpha1.IstioCSR, observed] {
+	image := o.image
+	return front.Front[*operatorv1alpha1.IstioCSR, observed]{
 		Name:      "istiocsr",
 		Finalizer: operatorv1alpha1.Finalizer,
 		List:      func() client.ObjectList { return &operatorv1alpha1.IstioCSRList{} },
 		Selects:   func(*operatorv1alpha1.IstioCSR) bool { return true },
-		Observe:   observer.Observe,
-		Render: func(in istioCSRInput) ([]render.Package, error) {
+		Observe:   o.Observe,
+		Render: func(in groupInput) ([]render.Package, error) {
 			ic := istiocsr.Running(in.Resources)
 			return []render.Package{istiocsr.Render(istiocsr.Input{IstioCSR: ic, Image: image, Facts: in.Facts.Facts})}, nil
 		},
-		Leave: leaveIstioCSR,
-		Stays: func(ic *operatorv1alpha1.IstioCSR, facts istioCSRFacts) error { return facts.Unremoved[ic.Namespace] },
-		Status: func(ic *operatorv1alpha1.IstioCSR, state istioCSRState) {
+		Leave: leave,
+		Stays: func(ic *operatorv1alpha1.IstioCSR, facts observed) error { return facts.Unremoved[ic.Namespace] },
+		Status: func(ic *operatorv1alpha1.IstioCSR, state groupState) {
 			facts := state.Facts.Facts
 			facts.Clients = state.Facts.Pointing[ic.Namespace]
 			status.SetIstioCSR(ic, status.IstioCSRState{
@@ -64,16 +81,16 @@ func istioCSRFront(observer *istioCSRObserver) front.Front[*operatorv1alpha1.Ist
 				Unremoved: state.Facts.Unremoved[ic.Namespace],
 			})
 		},
-		Events:  istioCSREvents,
-		Again:   func(facts istioCSRFacts) time.Duration { return facts.Again },
-		Watches: istioCSRWatches(),
-		Signal:  observer.signal,
+		Events:  events.IstioCSR,
+		Again:   func(facts observed) time.Duration { return facts.Again },
+		Watches: watches(),
+		Signal:  o.signal,
 	}
 }
 
-// leaveIstioCSR lets an agent run on without its IstioCSR, unless that says otherwise.
+// leave lets an agent run on without its IstioCSR, unless that says otherwise.
 // What is not known to be wanted gone stays, too.
-func leaveIstioCSR(in istioCSRInput) front.Departure {
+func leave(in groupInput) front.Departure {
 	removed := func(pkg v1alpha1.Package) bool {
 		return slices.ContainsFunc(in.Leaving, func(ic *operatorv1alpha1.IstioCSR) bool {
 			return istiocsr.RemovesOnDeletion(ic) && istiocsr.PackageName(ic.Namespace) == pkg.Name
@@ -87,20 +104,12 @@ func leaveIstioCSR(in istioCSRInput) front.Departure {
 	return front.Departure{Orphan: len(departing) == 0 || slices.ContainsFunc(departing, func(pkg v1alpha1.Package) bool { return !removed(pkg) })}
 }
 
-func istioCSREvents(before, after *operatorv1alpha1.IstioCSR) []front.Event {
-	var all []front.Event
-	for _, e := range events.IstioCSR(before, after) {
-		all = append(all, front.Event{Type: e.Type, Reason: e.Reason, Action: e.Action, Note: e.Note})
-	}
-	return all
-}
-
-// istioCSRWatches are the kinds of which all objects matter; single ones are watched by
+// watches are the kinds of which all objects matter; single ones are watched by
 // the observer.
-func istioCSRWatches() []front.Watch {
+func watches() []front.Watch {
 	watches := []front.Watch{{Object: front.Definition(), Changed: comesOrGoes}}
 	for _, kind := range istiocsr.ClientKinds() {
-		watches = append(watches, front.Watch{Object: untyped(kind.Kind), Changed: predicate.GenerationChangedPredicate{}})
+		watches = append(watches, front.Watch{Object: front.Untyped(kind.Kind), Changed: predicate.GenerationChangedPredicate{}})
 	}
 	return watches
 }
@@ -108,6 +117,6 @@ func istioCSRWatches() []front.Watch {
 // comesOrGoes lets through the CRDs that an agent needs, when they are created or
 // deleted.
 var comesOrGoes = predicate.And(
-	predicate.NewPredicateFuncs(func(crd client.Object) bool { return slices.Contains(istioCSRDefinitions, crd.GetName()) }),
+	predicate.NewPredicateFuncs(func(crd client.Object) bool { return slices.Contains(definitions, crd.GetName()) }),
 	predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }},
 )

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package gatewayclass
 
 import (
 	"encoding/json"
@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -23,18 +21,17 @@ import (
 	"github.com/strata-run/strata/internal/render/gatewayclass"
 )
 
-// runtimeKind shortens signatures.
-type runtimeKind = schema.GroupVersionKind
+// schema.GroupVersionKind shortens signatures.
 
 var (
-	gatewayKind      = runtimeKind{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Kind: "Gateway"}
-	gatewayClassKind = runtimeKind{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Kind: "GatewayClass"}
-	deploymentKind   = runtimeKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	gatewayKind      = schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Kind: "Gateway"}
+	gatewayClassKind = schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Kind: "GatewayClass"}
+	deploymentKind   = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	resourceOfCRDs   = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 )
 
 // isServed asks the API server whether it serves a kind.
-func isServed(mapper meta.RESTMapper, kind runtimeKind) (bool, error) {
+func isServed(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) {
 	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
 		return false, nil
@@ -43,21 +40,6 @@ func isServed(mapper meta.RESTMapper, kind runtimeKind) (bool, error) {
 		return false, fmt.Errorf("looking up %s: %w", kind, err)
 	}
 	return true, nil
-}
-
-func typeOf(kind runtimeKind) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}
-}
-
-func untyped(kind runtimeKind) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(kind)
-	return object
-}
-
-// named lets through news of the objects of one name.
-func named(name string) predicate.Predicate {
-	return predicate.And(predicate.ResourceVersionChangedPredicate{}, predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetName() == name }))
 }
 
 // matters lets through CRDs that come or go, or whose labels or annotations change: of

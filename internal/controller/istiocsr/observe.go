@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package istiocsr
 
 import (
 	"context"
@@ -9,15 +9,11 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -33,7 +29,7 @@ const definitionMonitor = "servicemonitors.monitoring.coreos.com"
 
 var (
 	certManagerDefinitions = []string{"certificates.cert-manager.io", "clusterissuers.cert-manager.io", "issuers.cert-manager.io"}
-	istioCSRDefinitions    = append([]string{definitionMonitor}, certManagerDefinitions...)
+	definitions            = append([]string{definitionMonitor}, certManagerDefinitions...)
 )
 
 // caWriter brings the copy of the CA certificates up to date, or keeps it as it was.
@@ -50,13 +46,13 @@ type caKeeper interface {
 	Forget(namespace string)
 }
 
-// istioCSRObserver reads what an agent depends on, and keeps the copy of its CA
+// observer reads what an agent depends on, and keeps the copy of its CA
 // certificates. What it reads is watched, object by object.
-type istioCSRObserver struct {
+type observer struct {
 	// cache has the CRDs and the configurations of meshes, pins what is watched alone.
 	cache  client.Reader
 	pins   *pins.Reader
-	served func(kind runtimeKind) bool
+	served func(kind schema.GroupVersionKind) bool
 	keeper caKeeper
 	// image is what an agent runs that asks for no other.
 	image istiocsr.Image
@@ -64,43 +60,24 @@ type istioCSRObserver struct {
 	clusterNamespace string
 	now              func() time.Time
 	// signal tells of changes of what is watched.
-	signal chan event.GenericEvent
+	signal front.Signal
 }
 
-func newIstioCSRObserver(mgr manager.Manager, kinds *front.Kinds, o Options) (*istioCSRObserver, error) {
-	dynamicClient, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+func newObserver(w front.Wiring, settings Settings) (*observer, error) {
+	mgr, signal := w.Manager, front.NewSignal()
+	watched, err := pins.Setup(mgr, func() { signal.Raise(&operatorv1alpha1.IstioCSR{}) })
 	if err != nil {
-		return nil, fmt.Errorf("creating the dynamic client: %w", err)
+		return nil, fmt.Errorf("setting up the watches of the istiocsr front: %w", err)
 	}
-	metadataClient, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("creating the metadata client: %w", err)
-	}
-	// A signal that nobody has taken up yet stands for all changes until then.
-	signal := make(chan event.GenericEvent, 1)
-	watched := pins.New(pins.Config{Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mgr.GetRESTMapper(), Changed: func() {
-		select {
-		case signal <- event.GenericEvent{Object: &operatorv1alpha1.IstioCSR{}}:
-		default:
-		}
-	}})
-	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		<-ctx.Done()
-		watched.Close()
-		return nil
-	}))
-	if err != nil {
-		return nil, fmt.Errorf("adding the watches of the istiocsr front: %w", err)
-	}
-	return &istioCSRObserver{
-		cache: mgr.GetCache(), pins: watched, served: kinds.Served, image: o.agentImage(), clusterNamespace: o.ClusterResourceNamespace, now: time.Now, signal: signal,
-		keeper: &cacopy.Keeper{Cache: watched, Live: mgr.GetAPIReader(), Writer: mgr.GetClient()},
+	return &observer{
+		cache: mgr.GetCache(), pins: watched, served: w.Kinds.Served, image: settings.Image, clusterNamespace: settings.ClusterResourceNamespace,
+		now: time.Now, signal: signal, keeper: &cacopy.Keeper{Cache: watched, Live: mgr.GetAPIReader(), Writer: mgr.GetClient()},
 	}, nil
 }
 
 // Observe reads the facts about the IstioCSR that runs.
-func (o *istioCSRObserver) Observe(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) (istioCSRFacts, error) {
-	facts := istioCSRFacts{Unremoved: o.letGo(ctx, group), Pointing: map[string][]string{}}
+func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) (observed, error) {
+	facts := observed{Unremoved: o.letGo(ctx, group), Pointing: map[string][]string{}}
 	o.pins.Begin()
 	ic := istiocsr.Running(group.Resources)
 	if ic != nil {
@@ -118,7 +95,7 @@ func (o *istioCSRObserver) Observe(ctx context.Context, group front.Group[*opera
 		return facts, err
 	}
 	if err := o.observeRunning(ctx, ic, &facts); err != nil {
-		return istioCSRFacts{Facts: istiocsr.Facts{Running: ic.Namespace}, Pointing: facts.Pointing, Unremoved: facts.Unremoved}, err
+		return observed{Facts: istiocsr.Facts{Running: ic.Namespace}, Pointing: facts.Pointing, Unremoved: facts.Unremoved}, err
 	}
 	o.pins.End()
 	return facts, nil
@@ -127,7 +104,7 @@ func (o *istioCSRObserver) Observe(ctx context.Context, group front.Group[*opera
 // letGo forgets the copies of those that are leaving, and deletes what was asked to be
 // deleted: last, when nothing reads it any more. What cannot be deleted keeps its own
 // IstioCSR, and is no trouble of the others.
-func (o *istioCSRObserver) letGo(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) map[string]error {
+func (o *observer) letGo(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) map[string]error {
 	unremoved := map[string]error{}
 	for _, ic := range group.Leaving {
 		here := func(pkg v1alpha1.Package) bool { return pkg.Name == istiocsr.PackageName(ic.Namespace) }
@@ -142,7 +119,7 @@ func (o *istioCSRObserver) letGo(ctx context.Context, group front.Group[*operato
 	return unremoved
 }
 
-func (o *istioCSRObserver) observeRunning(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *istioCSRFacts) error {
+func (o *observer) observeRunning(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) error {
 	var err error
 	if facts.ServiceMonitors, err = o.defined(ctx, definitionMonitor); err != nil {
 		return err
@@ -155,7 +132,7 @@ func (o *istioCSRObserver) observeRunning(ctx context.Context, ic *operatorv1alp
 	}
 	namespace := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
 	mesh := ic.Spec.IstioCSRConfig.Istio.Namespace
-	if facts.Namespace, err = exists(o.pins.Get(ctx, types.NamespacedName{Name: mesh}, namespace)); err != nil {
+	if facts.Namespace, err = front.Found(o.pins.Get(ctx, types.NamespacedName{Name: mesh}, namespace)); err != nil {
 		return fmt.Errorf("reading namespace %s: %w", mesh, err)
 	}
 	var caSecret string
@@ -170,7 +147,7 @@ func (o *istioCSRObserver) observeRunning(ctx context.Context, ic *operatorv1alp
 
 // hold keeps the copy of the CA certificates as it is while it cannot be said what is
 // wanted, so that what somebody changes in it is repaired then, too.
-func (o *istioCSRObserver) hold(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *istioCSRFacts) error {
+func (o *observer) hold(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) error {
 	state, err := o.keeper.Hold(ctx, ic.Namespace)
 	if err != nil {
 		return err
@@ -180,7 +157,7 @@ func (o *istioCSRObserver) hold(ctx context.Context, ic *operatorv1alpha1.IstioC
 }
 
 // keep keeps the copy of the CA certificates.
-func (o *istioCSRObserver) keep(ctx context.Context, ic *operatorv1alpha1.IstioCSR, issuerSecret string, facts *istioCSRFacts) error {
+func (o *observer) keep(ctx context.Context, ic *operatorv1alpha1.IstioCSR, issuerSecret string, facts *observed) error {
 	mesh := ic.Spec.IstioCSRConfig.Istio.Namespace
 	request := cacopy.Request{
 		Namespace:   ic.Namespace,
@@ -213,9 +190,9 @@ func (o *istioCSRObserver) keep(ctx context.Context, ic *operatorv1alpha1.IstioC
 }
 
 // defined says whether all of the CRDs are there.
-func (o *istioCSRObserver) defined(ctx context.Context, names ...string) (bool, error) {
+func (o *observer) defined(ctx context.Context, names ...string) (bool, error) {
 	for _, name := range names {
-		found, err := exists(o.cache.Get(ctx, types.NamespacedName{Name: name}, front.Definition()))
+		found, err := front.Found(o.cache.Get(ctx, types.NamespacedName{Name: name}, front.Definition()))
 		if err != nil {
 			return false, fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
 		}
@@ -226,24 +203,16 @@ func (o *istioCSRObserver) defined(ctx context.Context, names ...string) (bool, 
 	return true, nil
 }
 
-// exists says whether a read has found something.
-func exists(err error) (bool, error) {
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // issuer is the issuer of an IstioCSR, and the name of the Secret that it signs with if it
 // is of type CA.
-func (o *istioCSRObserver) issuer(ctx context.Context, ic *operatorv1alpha1.IstioCSR) (istiocsr.Issuer, string, error) {
+func (o *observer) issuer(ctx context.Context, ic *operatorv1alpha1.IstioCSR) (istiocsr.Issuer, string, error) {
 	key := types.NamespacedName{Name: ic.Spec.IstioCSRConfig.CertManager.IssuerRef.Name}
 	kind := istiocsr.IssuerKind(ic)
 	if kind == istiocsr.KindIssuer {
 		key.Namespace = ic.Spec.IstioCSRConfig.Istio.Namespace
 	}
-	issuer := untyped(runtimeKind{Group: istiocsr.GroupCertManager, Version: "v1", Kind: kind})
-	found, err := exists(o.pins.Get(ctx, key, issuer))
+	issuer := front.Untyped(schema.GroupVersionKind{Group: istiocsr.GroupCertManager, Version: "v1", Kind: kind})
+	found, err := front.Found(o.pins.Get(ctx, key, issuer))
 	if err != nil {
 		return istiocsr.Issuer{}, "", fmt.Errorf("reading %s %s: %w", kind, key, err)
 	}
@@ -254,7 +223,7 @@ func (o *istioCSRObserver) issuer(ctx context.Context, ic *operatorv1alpha1.Isti
 }
 
 // observeClients finds out which meshes point at agents that go with their IstioCSR.
-func (o *istioCSRObserver) observeClients(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR], facts *istioCSRFacts) error {
+func (o *observer) observeClients(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
 	all := slices.Concat(group.Resources, group.Leaving)
 	all = slices.DeleteFunc(all, func(ic *operatorv1alpha1.IstioCSR) bool { return !istiocsr.RemovesOnDeletion(ic) })
 	if len(all) == 0 {

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package gatewayclass
 
 import (
 	"context"
@@ -32,7 +32,7 @@ type startOfIstiod struct {
 
 // observeIstiod looks at what is rolled out: when istiod has started, and whether an
 // older operator's Helm release still claims it.
-func (o *gatewayClassObserver) observeIstiod(ctx context.Context, group front.Group[*gatewayv1.GatewayClass], facts *gatewayClassFacts) error {
+func (o *observer) observeIstiod(ctx context.Context, group front.Group[*gatewayv1.GatewayClass], facts *observed) error {
 	plane := find(group.Existing, gatewayclass.PackageControlPlane)
 	if plane == nil || !isRolledOut(plane) {
 		o.retired = false
@@ -71,8 +71,8 @@ func isRolledOut(pkg *v1alpha1.Package) bool {
 
 // readStart tells starts of istiod apart: by the generation of its Deployment, and since
 // when that is available.
-func (o *gatewayClassObserver) readStart(ctx context.Context) (string, error) {
-	object := untyped(deploymentKind)
+func (o *observer) readStart(ctx context.Context) (string, error) {
+	object := front.Untyped(deploymentKind)
 	err := o.Live.Get(ctx, types.NamespacedName{Namespace: gatewayclass.Namespace, Name: gatewayclass.PackageControlPlane}, object)
 	if apierrors.IsNotFound(err) {
 		return "", nil
@@ -103,7 +103,7 @@ func startOf(deployment *unstructured.Unstructured) string {
 
 // retireRelease takes the Helm release of an older operator out of the way, once a
 // rollout: its objects are ours by now.
-func (o *gatewayClassObserver) retireRelease(ctx context.Context, in gatewayclass.Input) error {
+func (o *observer) retireRelease(ctx context.Context, in gatewayclass.Input) error {
 	if o.retired {
 		return nil
 	}

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package kyma
 
 import (
 	"errors"
@@ -22,31 +22,31 @@ import (
 	"github.com/strata-run/strata/internal/status"
 )
 
-func kymaSettings(t *testing.T) kyma.Settings {
+func settingsOf(t *testing.T) kyma.Settings {
 	t.Helper()
-	settings, err := DefaultOptions().Kyma.settings()
+	settings, err := DefaultOptions().settings()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return settings
 }
 
-// kymaMesh is the package of a mesh of which a revision runs, and another one is the target.
-func kymaMesh(current, target int64, version string) status.FrontPackage {
+// meshOf is the package of a mesh of which a revision runs, and another one is the target.
+func meshOf(current, target int64, version string) status.FrontPackage {
 	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: kyma.PackageIstio}}
 	pkg.Status.CurrentRevision, pkg.Status.Version = current, version
 	pkg.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
 	return status.FrontPackage{Name: kyma.PackageIstio, Package: pkg, Need: history.NeedNone, Target: &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: target}}}
 }
 
-func TestKymaAnnotations(t *testing.T) {
+func TestAnnotations(t *testing.T) {
 	const before = `{"config":{"numTrustedProxies":1,"telemetry":{"metrics":{}}},"IstioTag":"1.29.1"}`
 	two := 2
-	held := kymaMesh(2, 2, "1.29.1")
+	held := meshOf(2, 2, "1.29.1")
 	held.Held = "the version gate"
-	rejected := kymaMesh(4, 4, "1.29.1")
+	rejected := meshOf(4, 4, "1.29.1")
 	rejected.Need = history.NeedRejected
-	early := kymaMesh(2, 3, "1.30.2")
+	early := meshOf(2, 3, "1.30.2")
 	early.Package.Status.TargetRevision = 3
 	early.Target.Spec.Origin = &v1alpha1.Origin{AppVersion: "1.31.0-distroless"}
 	early.Target.Status.Phases = []v1alpha1.PhaseStatus{{Name: kyma.PhaseGateways, State: v1alpha1.PhaseComplete}, {Name: kyma.PhaseResources, State: v1alpha1.PhaseProgressing}}
@@ -58,20 +58,20 @@ func TestKymaAnnotations(t *testing.T) {
 		applied string
 		nothing bool
 	}{
-		"RolledOut": {reason: "the whole spec, when it runs", oldest: "default", mesh: kymaMesh(2, 2, "1.31.0-distroless"), applied: `{"config":{"numTrustedProxies":2,"telemetry":{"metrics":{}}},"IstioTag":"1.31.0-distroless"}`},
-		"UnderWay":  {reason: "the version that runs is told early, the spec is not", oldest: "default", mesh: kymaMesh(2, 3, "1.30.2"), applied: `{"config":{"numTrustedProxies":1,"telemetry":{"metrics":{}}},"IstioTag":"1.30.2"}`},
+		"RolledOut": {reason: "the whole spec, when it runs", oldest: "default", mesh: meshOf(2, 2, "1.31.0-distroless"), applied: `{"config":{"numTrustedProxies":2,"telemetry":{"metrics":{}}},"IstioTag":"1.31.0-distroless"}`},
+		"UnderWay":  {reason: "the version that runs is told early, the spec is not", oldest: "default", mesh: meshOf(2, 3, "1.30.2"), applied: `{"config":{"numTrustedProxies":1,"telemetry":{"metrics":{}}},"IstioTag":"1.30.2"}`},
 		"Early":     {reason: "Istio is in place, what belongs to it is not", oldest: "default", mesh: early, applied: `{"config":{"numTrustedProxies":1,"telemetry":{"metrics":{}}},"IstioTag":"1.31.0-distroless"}`},
 		"Held":      {reason: "what is held back does not run", oldest: "default", mesh: held, applied: before},
 		"Rejected":  {reason: "neither does what was rolled back", oldest: "default", mesh: rejected, applied: before},
-		"Nothing":   {reason: "nothing has ever run", oldest: "default", mesh: kymaMesh(0, 1, ""), applied: ""},
-		"Younger":   {reason: "another resource describes the mesh", oldest: "older", mesh: kymaMesh(2, 2, "1.31.0"), nothing: true},
-		"Error":     {reason: "nothing is known", oldest: "default", err: errors.New("refused"), mesh: kymaMesh(2, 2, "1.31.0"), nothing: true},
+		"Nothing":   {reason: "nothing has ever run", oldest: "default", mesh: meshOf(0, 1, ""), applied: ""},
+		"Younger":   {reason: "another resource describes the mesh", oldest: "older", mesh: meshOf(2, 2, "1.31.0"), nothing: true},
+		"Error":     {reason: "nothing is known", oldest: "default", err: errors.New("refused"), mesh: meshOf(2, 2, "1.31.0"), nothing: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			istio := &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha2.Namespace, Name: "default", Annotations: map[string]string{v1alpha2.AnnotationLastApplied: before}}}
 			istio.Spec.Config.NumTrustedProxies = &two
-			state := kymaState{Facts: kymaFacts{Oldest: tc.oldest, Cluster: kyma.Cluster{Size: kyma.Production}}, Packages: []status.FrontPackage{tc.mesh}, Err: tc.err}
+			state := groupState{Facts: observed{Oldest: tc.oldest, Cluster: kyma.Cluster{Size: kyma.Production}}, Packages: []status.FrontPackage{tc.mesh}, Err: tc.err}
 			want := map[string]string{annotationClusterSize: "Production"}
 			if tc.applied != "" {
 				want[v1alpha2.AnnotationLastApplied] = tc.applied
@@ -79,7 +79,7 @@ func TestKymaAnnotations(t *testing.T) {
 			if tc.nothing {
 				want = nil
 			}
-			if diff := cmp.Diff(want, kymaAnnotations(kymaSettings(t), istio, state)); diff != "" {
+			if diff := cmp.Diff(want, annotations(settingsOf(t), istio, state)); diff != "" {
 				t.Errorf("%s\n%s", tc.reason, diff)
 			}
 		})
@@ -88,7 +88,7 @@ func TestKymaAnnotations(t *testing.T) {
 
 // What the version gate compares with: what runs, and where nothing of ours does, what Kyma's
 // own operator has left.
-func TestRenderKyma_Installed(t *testing.T) {
+func TestRenderMesh_Installed(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
 		annotation string
@@ -113,12 +113,12 @@ func TestRenderKyma_Installed(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			istio := &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha2.Namespace, Name: "default", Annotations: map[string]string{v1alpha2.AnnotationLastApplied: tc.annotation}}}
-			in := kymaInput{Group: front.Group[*v1alpha2.Istio]{Resources: []*v1alpha2.Istio{istio}}, Facts: kymaFacts{Oldest: "default", Cluster: kyma.Cluster{Size: kyma.Evaluation}}}
+			in := groupInput{Group: front.Group[*v1alpha2.Istio]{Resources: []*v1alpha2.Istio{istio}}, Facts: observed{Oldest: "default", Cluster: kyma.Cluster{Size: kyma.Evaluation}}}
 			if tc.existing != "" {
-				in.Existing = []v1alpha1.Package{*kymaMesh(3, 3, tc.existing).Package}
+				in.Existing = []v1alpha1.Package{*meshOf(3, 3, tc.existing).Package}
 				in.Existing[0].Status.TargetRevision = tc.target
 			}
-			packages, err := renderKyma(kymaSettings(t), in)
+			packages, err := renderMesh(settingsOf(t), in)
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
@@ -127,7 +127,7 @@ func TestRenderKyma_Installed(t *testing.T) {
 			}
 		})
 	}
-	if packages, err := renderKyma(kymaSettings(t), kymaInput{}); packages != nil || err != nil {
+	if packages, err := renderMesh(settingsOf(t), groupInput{}); packages != nil || err != nil {
 		t.Errorf("without a resource: got %v, %v", packages, err)
 	}
 }
@@ -138,7 +138,7 @@ func TestSlimNode(t *testing.T) {
 	node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8G"), "pods": resource.MustParse("110")}
 	node.Status.NodeInfo.KubeletVersion, node.Status.NodeInfo.OSImage = "v1.33.0", "Garden Linux"
 	node.Status.Images = []corev1.ContainerImage{{Names: []string{"large"}}}
-	slim, err := slimNode(node)
+	slim, err := SlimNode(node)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestSlimNode(t *testing.T) {
 	if !ok || !nodeOf(got).Equal(nodeOf(node)) || len(got.Status.Images) > 0 || got.Annotations != nil {
 		t.Errorf("got %+v", slim)
 	}
-	if other, err := slimNode("a tombstone"); other != "a tombstone" || err != nil {
+	if other, err := SlimNode("a tombstone"); other != "a tombstone" || err != nil {
 		t.Errorf("got %v, %v", other, err)
 	}
 }
@@ -215,20 +215,20 @@ func TestHandedDown(t *testing.T) {
 		}
 	}
 	// Nothing is written to know it, and it is kept on the new resource.
-	k := &kymaObserver{now: time.Now}
+	k := &observer{now: time.Now}
 	var err error
 	if cluster.FilterUpdatedAt, err = k.filterUpdatedAt(t.Context(), at(v1alpha2.Namespace, kept), cluster); err != nil || cluster.FilterUpdatedAt != since {
 		t.Fatalf("got %s, %v", cluster.FilterUpdatedAt, err)
 	}
-	state := kymaState{Facts: kymaFacts{Oldest: "a", Cluster: cluster}}
-	if diff := cmp.Diff(kept, kymaAnnotations(kymaSettings(t), at(v1alpha2.Namespace, nil), state)); diff != "" {
+	state := groupState{Facts: observed{Oldest: "a", Cluster: cluster}}
+	if diff := cmp.Diff(kept, annotations(settingsOf(t), at(v1alpha2.Namespace, nil), state)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // A cluster of another size is told once, however long the mesh stays as it is.
-func TestKymaObserver_Flips(t *testing.T) {
-	k := &kymaObserver{}
+func TestObserver_Flips(t *testing.T) {
+	k := &observer{}
 	for i, step := range []struct {
 		previous, size kyma.Size
 		want           bool
@@ -248,20 +248,20 @@ func TestKymaObserver_Flips(t *testing.T) {
 	}
 }
 
-func TestKymaOptions(t *testing.T) {
+func TestOptions(t *testing.T) {
 	cases := map[string]struct {
-		change func(*KymaOptions)
+		change func(*Options)
 		fails  bool
 	}{
-		"Default":  {change: func(*KymaOptions) {}},
-		"Version":  {change: func(o *KymaOptions) { o.IstioVersion = "1.30" }, fails: true},
-		"Interval": {change: func(o *KymaOptions) { o.Interval = 0 }, fails: true},
-		"Images":   {change: func(o *KymaOptions) { o.getenv = func(string) string { return "latest" } }, fails: true},
+		"Default":  {change: func(*Options) {}},
+		"Version":  {change: func(o *Options) { o.IstioVersion = "1.30" }, fails: true},
+		"Interval": {change: func(o *Options) { o.Interval = 0 }, fails: true},
+		"Images":   {change: func(o *Options) { o.Getenv = func(string) string { return "latest" } }, fails: true},
 	}
 	for name, tc := range cases {
-		o := defaultKymaOptions()
+		o := DefaultOptions()
 		tc.change(&o)
-		if err := o.validate(); (err != nil) != tc.fails {
+		if err := o.Validate(); (err != nil) != tc.fails {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -1,0 +1,61 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package front
+
+import (
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/strata-run/strata/internal/render"
+)
+
+// Wiring is what the fronts of a manager share. Every field is required.
+type Wiring struct {
+	Manager manager.Manager
+	// Kinds knows which kinds are served.
+	Kinds *Kinds
+	// Publisher makes packages and revisions.
+	Publisher *Publisher
+	// Recorder records events.
+	Recorder events.EventRecorder
+	// Rendered takes in how long a front took to render.
+	Rendered func(front string, took time.Duration)
+}
+
+// reconciler is the loop of one front.
+func reconciler[P client.Object, F any](w Wiring, f Front[P, F]) *Reconciler[P, F] {
+	return &Reconciler[P, F]{
+		Front: timed(w, f), Client: w.Manager.GetClient(), Live: w.Manager.GetAPIReader(), Publisher: w.Publisher, Recorder: w.Recorder,
+	}
+}
+
+// timed is a front whose renderings are timed.
+func timed[P client.Object, F any](w Wiring, f Front[P, F]) Front[P, F] {
+	of := f.Render
+	f.Render = func(in Input[P, F]) ([]render.Package, error) {
+		began := time.Now()
+		defer func() { w.Rendered(f.Name, time.Since(began)) }()
+		return of(in)
+	}
+	return f
+}
+
+// Signal brings back the groups of a front for what it watches itself.
+type Signal chan event.GenericEvent
+
+// NewSignal is a signal that has not been raised.
+func NewSignal() Signal { return make(Signal, 1) }
+
+// Raise does not wait: one that nobody has taken up yet stands for all until then. The object
+// is of the front's type, and may be empty.
+func (s Signal) Raise(object client.Object) {
+	select {
+	case s <- event.GenericEvent{Object: object}:
+	default:
+	}
+}

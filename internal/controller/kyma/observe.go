@@ -1,0 +1,194 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kyma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolsevents "k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/controller/pins"
+	"github.com/strata-run/strata/internal/render/kyma"
+	"github.com/strata-run/strata/internal/restart"
+)
+
+const (
+	// annotationClusterSize on an Istio resource is the size that the cluster had when its
+	// mesh was rendered last, which the next measure depends on.
+	annotationClusterSize = "strata.run/cluster-size"
+
+	// annotationFilter on an Istio resource is a digest of the EnvoyFilter for the proxy
+	// protocol, and since when it is that.
+	annotationFilter = "strata.run/proxy-protocol"
+
+	definitionVPA = "verticalpodautoscalers.autoscaling.k8s.io"
+
+	// blockedInterval is how often what blocks a deletion is looked for.
+	blockedInterval = 15 * time.Second
+	// listPage is how many objects a list asks for at once.
+	listPage = 500
+)
+
+var filterKind = schema.GroupVersionKind{Group: "networking.istio.io", Version: "v1alpha3", Kind: "EnvoyFilter"}
+
+// observer reads what a mesh depends on. Nodes are watched from the first Istio resource
+// on, single objects one by one; what is in the cluster costs no request at rest.
+type observer struct {
+	cache    cache.Cache
+	live     client.Reader
+	writer   client.Writer
+	now      func() time.Time
+	pins     *pins.Reader
+	served   func(kind schema.GroupVersionKind) bool
+	recorder toolsevents.EventRecorder
+	interval time.Duration
+	// experimental says that the cluster may be taken for one with two IP stacks.
+	experimental bool
+	// restarts is what restarts of workloads have come to.
+	restarts func() restart.State
+	// signal tells of changes of what is watched.
+	signal front.Signal
+
+	// nodes says that nodes are watched.
+	nodes bool
+	// flipped is the size that was told last of a cluster that had another one.
+	flipped kyma.Size
+	// told is what was logged last about a deletion that is blocked.
+	told string
+	// filters are the EnvoyFilters of users as of versions of all of them.
+	filters  []string
+	versions string
+}
+
+func newObserver(w front.Wiring, o Options) (*observer, error) {
+	mgr := w.Manager
+	k := &observer{
+		cache: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), now: time.Now, served: w.Kinds.Served,
+		recorder: w.Recorder, interval: o.Interval, experimental: o.Experimental, signal: front.NewSignal(),
+	}
+	var err error
+	if k.pins, err = pins.Setup(mgr, k.changed); err != nil {
+		return nil, fmt.Errorf("setting up the watches of the kyma front: %w", err)
+	}
+	return k, nil
+}
+
+func (k *observer) changed() { k.signal.Raise(&v1alpha2.Istio{}) }
+
+// Observe reads the facts about the resource that describes the mesh, or about what keeps it
+// from being taken away.
+func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Istio]) (observed, error) {
+	facts := observed{}
+	istio := kyma.Oldest(group.Resources)
+	if istio == nil {
+		return k.observeLeaving(ctx, group)
+	}
+	facts.Oldest, facts.Again, k.told = istio.Name, k.interval, ""
+	k.pins.Begin()
+	istio = handedDown(istio, group.Leaving)
+	if err := errors.Join(k.observeCRDs(ctx, &facts), k.observeCluster(ctx, istio, &facts)); err != nil {
+		return facts, err
+	}
+	k.pins.End()
+	facts.Filters, facts.FiltersErr = k.userFilters(ctx)
+	facts.Restarts = k.restarts()
+	return facts, nil
+}
+
+// handedDown is the resource with what is kept on the one whose place it takes, if it has
+// nothing of it itself: the mesh stays as it is.
+func handedDown(istio *v1alpha2.Istio, leaving []*v1alpha2.Istio) *v1alpha2.Istio {
+	with := istio.DeepCopy()
+	for _, key := range []string{annotationClusterSize, annotationFilter} {
+		for _, before := range leaving {
+			if value := before.Annotations[key]; value != "" && with.Annotations[key] == "" && before.Namespace == v1alpha2.Namespace {
+				metav1.SetMetaDataAnnotation(&with.ObjectMeta, key, value)
+			}
+		}
+	}
+	return with
+}
+
+// observeCRDs finds out whose the CRDs in place are, and of which version.
+func (k *observer) observeCRDs(ctx context.Context, facts *observed) error {
+	for _, name := range v1alpha1.IstioCRDs() {
+		crd := front.Definition()
+		found, err := front.Found(k.cache.Get(ctx, types.NamespacedName{Name: name}, crd))
+		if err != nil {
+			return fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
+		}
+		if !found {
+			continue
+		}
+		facts.ForeignCRDs = facts.ForeignCRDs || isForeign(crd)
+		facts.CRDVersion = kyma.Newer(facts.CRDVersion, crd.Annotations[kyma.AnnotationCRDVersion])
+	}
+	return nil
+}
+
+// isForeign says whether a CRD is in the hands of another package. One that has been removed
+// leaves its CRDs in place, with its label and without a controller.
+func isForeign(crd metav1.Object) bool {
+	pkg := crd.GetLabels()[v1alpha1.LabelPackage]
+	return pkg != "" && pkg != kyma.PackageCRDs && metav1.GetControllerOfNoCopy(crd) != nil
+}
+
+// handsChange lets through CRDs of Istio that come, go, change hands, or tell another version.
+var handsChange = predicate.And(
+	predicate.NewPredicateFuncs(func(crd client.Object) bool { return slices.Contains(v1alpha1.IstioCRDs(), crd.GetName()) }),
+	predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return isForeign(e.ObjectOld) != isForeign(e.ObjectNew) ||
+			e.ObjectOld.GetAnnotations()[kyma.AnnotationCRDVersion] != e.ObjectNew.GetAnnotations()[kyma.AnnotationCRDVersion]
+	}},
+)
+
+// userFilters are the EnvoyFilters of users that configure the ingress gateway. They are
+// read again when one of the namespace has changed.
+func (k *observer) userFilters(ctx context.Context) ([]string, error) {
+	if !k.served(filterKind) {
+		return nil, nil
+	}
+	known := front.MetadataList(filterKind)
+	if err := k.cache.List(ctx, known, client.InNamespace(kyma.IstioNamespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing EnvoyFilters: %w", err)
+	}
+	var versions []string
+	for i := range known.Items {
+		versions = append(versions, known.Items[i].Name+"="+known.Items[i].ResourceVersion)
+	}
+	slices.Sort(versions)
+	if joined := strconv.Itoa(len(versions)) + strings.Join(versions, ","); joined != k.versions {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(filterKind)
+		if err := k.live.List(ctx, list, client.InNamespace(kyma.IstioNamespace)); err != nil {
+			return nil, fmt.Errorf("listing EnvoyFilters: %w", err)
+		}
+		k.filters = nil
+		for i := range list.Items {
+			if kyma.ConfiguresIngress(&list.Items[i]) {
+				k.filters = append(k.filters, kyma.IstioNamespace+"/"+list.Items[i].GetName())
+			}
+		}
+		slices.Sort(k.filters)
+		k.versions = joined
+	}
+	return k.filters, nil
+}
