@@ -15,6 +15,28 @@ import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
 
+// Blockers are the custom resources of Istio that keep it from being taken away while
+// users have any. The Gateway API's are not among them.
+//
+// They are looked for in whatever version is served.
+var Blockers = []schema.GroupKind{
+	{Group: "extensions.istio.io", Kind: "TrafficExtension"},
+	{Group: "extensions.istio.io", Kind: "WasmPlugin"},
+	{Group: "networking.istio.io", Kind: "DestinationRule"},
+	{Group: "networking.istio.io", Kind: "EnvoyFilter"},
+	{Group: "networking.istio.io", Kind: "Gateway"},
+	{Group: "networking.istio.io", Kind: "ProxyConfig"},
+	{Group: "networking.istio.io", Kind: "ServiceEntry"},
+	{Group: "networking.istio.io", Kind: "Sidecar"},
+	{Group: "networking.istio.io", Kind: "VirtualService"},
+	{Group: "networking.istio.io", Kind: "WorkloadEntry"},
+	{Group: "networking.istio.io", Kind: "WorkloadGroup"},
+	{Group: "security.istio.io", Kind: "AuthorizationPolicy"},
+	{Group: "security.istio.io", Kind: "PeerAuthentication"},
+	{Group: "security.istio.io", Kind: "RequestAuthentication"},
+	{Group: "telemetry.istio.io", Kind: "Telemetry"},
+}
+
 // BlockingKinds are the custom resources of Istio that keep it from being taken away while
 // users have any. The Gateway API's are not among them.
 var BlockingKinds = []schema.GroupVersionKind{
@@ -57,8 +79,12 @@ func (r CustomResource) blocks() bool {
 	return r.Namespace != IstioNamespace || own == nil || !own.MatchString(r.Name)
 }
 
-// namedBlockers is how many custom resources an error names.
-const namedBlockers = 10
+const (
+	// namedBlockers is how many custom resources an error names.
+	namedBlockers = 10
+	// listedBlockers is how many it has for the log.
+	listedBlockers = 100
+)
 
 // BlockedError says which custom resources of users keep Istio from being taken away.
 type BlockedError struct {
@@ -67,6 +93,8 @@ type BlockedError struct {
 	// Kinds has the number of each kind, such as "2 VirtualService", and Names the first of
 	// them, such as "VirtualService shop/a". Both are sorted.
 	Kinds, Names []string
+	// Listed are the first 100 of them, in the same form and order.
+	Listed []string
 }
 
 // Error counts and names them, and tells the remedies.
@@ -90,13 +118,14 @@ func Blocking(resources []CustomResource) error {
 	})
 	e := &BlockedError{Count: len(users)}
 	for i, first := 0, 0; i < len(users); i++ {
-		if i < namedBlockers {
-			e.Names = append(e.Names, fmt.Sprintf("%s %s/%s", users[i].Kind, users[i].Namespace, users[i].Name))
+		if i < listedBlockers {
+			e.Listed = append(e.Listed, fmt.Sprintf("%s %s/%s", users[i].Kind, users[i].Namespace, users[i].Name))
 		}
 		if i+1 == len(users) || users[i+1].Kind != users[first].Kind {
 			e.Kinds = append(e.Kinds, fmt.Sprintf("%d %s", i+1-first, users[first].Kind))
 			first = i + 1
 		}
 	}
+	e.Names = e.Listed[:min(namedBlockers, len(e.Listed))]
 	return e
 }

@@ -6,10 +6,14 @@ package kyma
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/strata-run/strata/api/v1alpha1"
 )
 
 func TestBlocking(t *testing.T) {
@@ -47,8 +51,25 @@ func TestBlocking(t *testing.T) {
 	for i := range 5000 {
 		many = append(many, CustomResource{Kind: "VirtualService", Namespace: "shop", Name: fmt.Sprintf("route-%04d", i)})
 	}
-	text := Blocking(many).Error()
+	err := Blocking(many)
+	if listed, ok := errors.AsType[*BlockedError](err); !ok || len(listed.Listed) != 100 || listed.Listed[99] != "VirtualService shop/route-0099" {
+		t.Errorf("for the log: got %v", listed)
+	}
+	text := err.Error()
 	if !strings.Contains(text, "5000 VirtualService") || !strings.Contains(text, "and 4990 more") || len(text) > 1000 {
 		t.Errorf("of many, a few are named: got %s", text)
+	}
+}
+
+// Every kind that the CRDs define blocks, in the name that the watch looks for.
+func TestBlockers(t *testing.T) {
+	var definitions []string
+	for _, kind := range Blockers {
+		plural, _ := meta.UnsafeGuessKindToResource(kind.WithVersion(""))
+		definitions = append(definitions, plural.GroupResource().String())
+	}
+	slices.Sort(definitions)
+	if diff := cmp.Diff(v1alpha1.IstioCRDs(), definitions); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -1,0 +1,280 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package blockers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/internal/render/kyma"
+)
+
+// listPage is how many objects a list asks for at once.
+const listPage = 500
+
+// Config is what a [Watcher] needs. Every field is required but SyncLimit.
+type Config struct {
+	// Kinds are those that are looked for.
+	Kinds []schema.GroupKind
+	// Definitions reads the metadata of CustomResourceDefinitions, from a cache.
+	Definitions client.Reader
+	// Mapper finds out in which versions a kind is served.
+	Mapper meta.RESTMapper
+	// Metadata lists and watches the metadata of objects.
+	Metadata metadata.Interface
+	// Label is the only label that is kept of an object.
+	Label string
+	// Changed is called when an object comes or goes, or its label changes. It must not block.
+	Changed func()
+	// SyncLimit is how long the first read of a kind may take. Default 10 s.
+	SyncLimit time.Duration
+}
+
+// Watcher watches custom resources. It may be used by several goroutines, of which one at a
+// time looks.
+type Watcher struct {
+	config Config
+
+	lock    sync.Mutex
+	watches map[schema.GroupKind]*watch
+	closed  bool
+}
+
+// watch is that of one kind.
+type watch struct {
+	kind     schema.GroupKind
+	resource schema.GroupVersionResource
+	informer cache.SharedIndexInformer
+	stop     chan struct{}
+}
+
+// New is a Watcher that watches nothing yet.
+func New(config Config) *Watcher {
+	if config.SyncLimit == 0 {
+		config.SyncLimit = 10 * time.Second
+	}
+	return &Watcher{config: config, watches: map[schema.GroupKind]*watch{}}
+}
+
+// Look gives all objects as the watches know them, in no order. The error says of which kinds
+// they are not known.
+func (w *Watcher) Look(ctx context.Context) ([]kyma.CustomResource, error) {
+	watches, err := w.ensure(ctx)
+	errs := []error{err}
+	limited, cancel := context.WithTimeout(ctx, w.config.SyncLimit)
+	defer cancel()
+	var all []kyma.CustomResource
+	for _, of := range watches {
+		if !cache.WaitForCacheSync(limited.Done(), of.informer.HasSynced) {
+			w.forget(of.kind) // the version may not be served any more: the next look finds out
+			errs = append(errs, fmt.Errorf("watching objects of kind %s: the API server does not answer, or does not allow it", of.kind))
+			continue
+		}
+		for _, object := range of.informer.GetStore().List() {
+			if o, ok := object.(*metav1.PartialObjectMetadata); ok {
+				all = append(all, resourceOf(of.kind, o))
+			}
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// Confirm gives all objects as the API server has them now, in no order.
+func (w *Watcher) Confirm(ctx context.Context) ([]kyma.CustomResource, error) {
+	watches, err := w.ensure(ctx)
+	errs := []error{err}
+	var all []kyma.CustomResource
+	for _, of := range watches {
+		objects, err := w.list(ctx, of)
+		all, errs = append(all, objects...), append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+// Stop ends all watches. The next look begins them anew.
+func (w *Watcher) Stop() {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for kind, of := range w.watches {
+		close(of.stop)
+		delete(w.watches, kind)
+	}
+}
+
+// Close ends all watches for good.
+func (w *Watcher) Close() {
+	w.Stop()
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.closed = true
+}
+
+func (w *Watcher) forget(kind schema.GroupKind) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if of, ok := w.watches[kind]; ok {
+		close(of.stop)
+		delete(w.watches, kind)
+	}
+}
+
+// ensure watches every kind that is defined, and no other.
+func (w *Watcher) ensure(ctx context.Context) ([]*watch, error) {
+	var watches []*watch
+	var errs []error
+	for _, kind := range w.config.Kinds {
+		defined, err := w.isDefined(ctx, kind)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if !defined {
+			w.forget(kind)
+			continue
+		}
+		of, err := w.start(ctx, kind)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		watches = append(watches, of)
+	}
+	return watches, errors.Join(errs...)
+}
+
+// isDefined says whether a kind can have objects.
+func (w *Watcher) isDefined(ctx context.Context, kind schema.GroupKind) (bool, error) {
+	plural, _ := meta.UnsafeGuessKindToResource(kind.WithVersion(""))
+	name := plural.GroupResource().String()
+	definition := &metav1.PartialObjectMetadata{}
+	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	err := w.config.Definitions.Get(ctx, types.NamespacedName{Name: name}, definition)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
+	}
+	return true, nil
+}
+
+// start begins to watch a kind, unless it is watched already.
+func (w *Watcher) start(ctx context.Context, kind schema.GroupKind) (*watch, error) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if of, ok := w.watches[kind]; ok {
+		return of, nil
+	}
+	if w.closed {
+		return nil, errors.New("the watches are closed")
+	}
+	resource, err := w.served(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	informer := metadatainformer.NewFilteredMetadataInformer(w.config.Metadata, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+	if err := informer.SetTransform(w.slim); err != nil {
+		return nil, fmt.Errorf("watching objects of kind %s: %w", kind, err)
+	}
+	if _, err := informer.AddEventHandler(w.handler()); err != nil {
+		return nil, fmt.Errorf("watching objects of kind %s: %w", kind, err)
+	}
+	of := &watch{kind: kind, resource: resource, informer: informer, stop: make(chan struct{})}
+	w.watches[kind] = of
+	go informer.Run(of.stop)
+	return of, nil
+}
+
+// served is a kind in a version that is served: the preferred one, or any other where the
+// mapper still knows one that is not served any more.
+func (w *Watcher) served(ctx context.Context, kind schema.GroupKind) (schema.GroupVersionResource, error) {
+	preferred, err := w.config.Mapper.RESTMapping(kind)
+	if err != nil {
+		return schema.GroupVersionResource{}, fmt.Errorf("looking up kind %s, which is defined: %w", kind, err)
+	}
+	others, _ := w.config.Mapper.RESTMappings(kind) // the preferred one is known
+	for _, mapping := range append([]*meta.RESTMapping{preferred}, others...) {
+		_, err = w.config.Metadata.Resource(mapping.Resource).List(ctx, metav1.ListOptions{Limit: 1})
+		if err == nil {
+			return mapping.Resource, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			break
+		}
+	}
+	return schema.GroupVersionResource{}, fmt.Errorf("listing objects of kind %s, which is defined: %w", kind, err)
+}
+
+// list reads all objects of a kind.
+func (w *Watcher) list(ctx context.Context, of *watch) ([]kyma.CustomResource, error) {
+	var all []kyma.CustomResource
+	next := ""
+	for {
+		page, err := w.config.Metadata.Resource(of.resource).List(ctx, metav1.ListOptions{Limit: listPage, Continue: next})
+		if err != nil {
+			w.forget(of.kind)
+			return all, fmt.Errorf("listing objects of kind %s: %w", of.kind, err)
+		}
+		for i := range page.Items {
+			all = append(all, resourceOf(of.kind, w.slimmed(&page.Items[i])))
+		}
+		if next = page.Continue; next == "" {
+			return all, nil
+		}
+	}
+}
+
+func resourceOf(kind schema.GroupKind, o *metav1.PartialObjectMetadata) kyma.CustomResource {
+	return kyma.CustomResource{Kind: kind.Kind, Namespace: o.Namespace, Name: o.Name, Labels: o.Labels}
+}
+
+// slim keeps of an object what is looked at.
+func (w *Watcher) slim(object any) (any, error) {
+	if o, ok := object.(*metav1.PartialObjectMetadata); ok {
+		return w.slimmed(o), nil
+	}
+	return object, nil
+}
+
+func (w *Watcher) slimmed(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	slim := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion,
+	}}
+	if value, ok := o.Labels[w.config.Label]; ok {
+		slim.Labels = map[string]string{w.config.Label: value}
+	}
+	return slim
+}
+
+// handler tells of changes, but not of what a new watch begins with.
+func (w *Watcher) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(_ any, initial bool) {
+			if !initial {
+				w.config.Changed()
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			a, ok := before.(*metav1.PartialObjectMetadata)
+			b, alsoOK := after.(*metav1.PartialObjectMetadata)
+			if !ok || !alsoOK || a.Labels[w.config.Label] != b.Labels[w.config.Label] {
+				w.config.Changed()
+			}
+		},
+		DeleteFunc: func(any) { w.config.Changed() },
+	}
+}
