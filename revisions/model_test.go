@@ -99,10 +99,16 @@ func (w *modelWorld) restart(t *rapid.T) {
 	}
 }
 
+// pass leaves the turn to another action: rapid draws one, and does not count this one.
+func pass(t *rapid.T, why string) {
+	t.Helper()
+	t.Skip(why)
+}
+
 // revise adds a revision with random content.
 func (w *modelWorld) revise(t *rapid.T) {
 	if len(w.line) > 3 {
-		t.Skip("the line is long enough")
+		pass(t, "the line is long enough")
 	}
 	ids := rapid.Permutation(modelIDs).Draw(t, "objects")[:rapid.IntRange(1, len(modelIDs)).Draw(t, "count")]
 	phases := make([]revisions.Phase, rapid.IntRange(1, 3).Draw(t, "phases"))
@@ -118,7 +124,7 @@ func (w *modelWorld) revise(t *rapid.T) {
 
 func (w *modelWorld) rollback(t *rapid.T) {
 	if len(w.line) > 3 {
-		t.Skip("the line is long enough")
+		pass(t, "the line is long enough")
 	}
 	w.add(t, rapid.SampledFrom(w.line).Draw(t, "revision").Phases)
 }
@@ -225,7 +231,7 @@ func (w *modelWorld) active() []*modelRevision {
 // archive makes one pass at taking away what only an older revision contains.
 func (w *modelWorld) archive(t *rapid.T) {
 	if len(w.line) < 2 {
-		t.Skip("there is no older revision")
+		pass(t, "there is no older revision")
 	}
 	w.archiveOne(t, rapid.SampledFrom(w.line[1:]).Draw(t, "revision"))
 }
