@@ -49,6 +49,7 @@ func TestDecide(t *testing.T) {
 	byOld, byFresh := old.Issue(t, "istiod", nil).PEM, fresh.Issue(t, "istiod", nil).PEM
 	gone := trusttest.CA(t, "gone", func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Second) })
 	soon := trusttest.CA(t, "soon", func(c *x509.Certificate) { c.NotAfter = now.Add(10 * time.Minute) })
+	cross := fresh.Cross(t, old)
 	late := trusttest.CA(t, "late", func(c *x509.Certificate) { c.NotAfter = now.Add(5 * time.Minute) })
 	source := func(pem string) Source { return Source{Name: "here", PEM: []byte(pem)} }
 	chosen := func(pem string) Source { return Source{Name: "here", PEM: []byte(pem), Chosen: true} }
@@ -178,6 +179,39 @@ func TestDecide(t *testing.T) {
 		"LateExpiry": {
 			reason: "nor is it missed when it was told of", in: Input{Source: source(late.PEM), Issued: []byte(late.Issue(t, "istiod", nil).PEM)},
 			want: "late", next: 5,
+		},
+		"CrossSigned": {
+			reason: "where the old CA has signed the new one nothing changes, until the source says so",
+			in:     Input{Source: source(old.PEM), Signing: []byte(cross.PEM), Issued: []byte(byFresh + cross.PEM), Serving: bundleOf(old)}, want: "old",
+		},
+		"CrossSignedMoved": {
+			reason: "when it does, the chain leads to both, and the old one goes in its time",
+			in:     Input{Source: source(fresh.PEM), Signing: []byte(fresh.PEM), Issued: []byte(byFresh + cross.PEM), Serving: bundleOf(old)},
+			want:   "new old*+60m", next: 60,
+		},
+		"CrossSignedChosen": {
+			reason: "who gives both certificates of the new CA gets both",
+			in:     Input{Source: chosen(old.PEM + fresh.PEM + cross.PEM), Issued: []byte(byOld)}, want: "old new new",
+		},
+		"CrossSignedAlone": {
+			reason: "the one that the old CA has signed does for the new one",
+			in:     Input{Source: source(cross.PEM), Signing: []byte(fresh.PEM), Issued: []byte(byFresh), Serving: bundleOf(old)},
+			want:   "new old*+60m",
+		},
+		"ExpiredWhileServed": {
+			reason: "a CA of the source that expires is told, and the rest is served as before",
+			in:     Input{Source: source(gone.PEM + fresh.PEM), Signing: []byte(fresh.PEM), Issued: []byte(byOld), Serving: bundleOf(gone, old)},
+			want:   "gone old", problem: `here: block 1: certificate "gone" expired`,
+		},
+		"ForeignBesideKey": {
+			reason:  "a CA beside what the issuer signs with, that it does not lead to",
+			in:      Input{Source: source(stranger.PEM), Signing: []byte(old.PEM), Issued: []byte(byOld), Serving: bundleOf(old)},
+			want:    "old",
+			problem: `none of its CAs ("stranger") has signed the istiod certificate`,
+		},
+		"IntermediateRenewed": {
+			reason: "another CA in the middle is no other CA to trust",
+			in:     Input{Source: source(old.PEM), Signing: []byte(below.PEM), Issued: []byte(byOld), Serving: bundleOf(old)}, want: "old",
 		},
 		"ThreeAtOnce": {
 			reason: "rotations may follow each other quickly",

@@ -54,6 +54,16 @@ func (a Authority) Issue(t testing.TB, name string, change func(*x509.Certificat
 	return sign(t, &a, leaf, change)
 }
 
+// Cross is a CA with the name and the key of this one that another one has signed, so
+// that who trusts that one trusts this one, too.
+func (a Authority) Cross(t testing.TB, by Authority) Authority {
+	t.Helper()
+	cross := template(a.Certificate.Subject.CommonName)
+	cross.SerialNumber = serial(t)
+	cross.NotBefore, cross.NotAfter = a.Certificate.NotBefore, a.Certificate.NotAfter
+	return signKey(t, &by, cross, a.key)
+}
+
 // KeyPEM is the private key, for what has to refuse one.
 func (a Authority) KeyPEM(t testing.TB) string {
 	t.Helper()
@@ -78,12 +88,24 @@ func sign(t testing.TB, by *Authority, of *x509.Certificate, change func(*x509.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	if of.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<62)); err != nil {
-		t.Fatal(err)
-	}
+	of.SerialNumber = serial(t)
 	if change != nil {
 		change(of)
 	}
+	return signKey(t, by, of, key)
+}
+
+func serial(t testing.TB) *big.Int {
+	t.Helper()
+	number, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return number
+}
+
+func signKey(t testing.TB, by *Authority, of *x509.Certificate, key *ecdsa.PrivateKey) Authority {
+	t.Helper()
 	if by == nil {
 		by = &Authority{Certificate: of, key: key}
 	}
