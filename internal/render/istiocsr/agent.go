@@ -33,14 +33,24 @@ func (o objects) service(name, portName string, number, target int64) *unstructu
 
 // deployment is the agent.
 func (o objects) deployment() *unstructured.Unstructured {
-	return with(o.object("apps/v1", "Deployment", o.namespace, AgentName), "spec", map[string]any{
+	u := o.object("apps/v1", "Deployment", o.namespace, AgentName)
+	if o.found.kept != nil {
+		setLabel(u, labelPods, podsAsFound)
+		return with(u, "spec", o.specAsFound())
+	}
+	return with(u, "spec", map[string]any{
 		"replicas": Replicas(o.IstioCSR),
 		"selector": map[string]any{"matchLabels": selector()},
-		"template": map[string]any{
-			"metadata": map[string]any{"labels": asAny(o.labels)},
-			"spec":     o.pod(),
-		},
+		"template": o.template(),
 	})
+}
+
+// template is that of the agent's pods.
+func (o objects) template() map[string]any {
+	return map[string]any{
+		"metadata": map[string]any{"labels": asAny(o.labels)},
+		"spec":     o.pod(),
+	}
 }
 
 // Replicas is how many pods an agent has.
@@ -60,7 +70,7 @@ func (o objects) pod() map[string]any {
 	pod := map[string]any{
 		"serviceAccountName": AgentName,
 		"containers":         []any{o.container()},
-		"volumes": []any{map[string]any{"name": "root-ca", "configMap": map[string]any{
+		"volumes": []any{map[string]any{"name": o.volumeName(), "configMap": map[string]any{
 			"name":        CAConfigMap,
 			"defaultMode": int64(0o644),
 			"items":       []any{map[string]any{"key": CAKey, "path": CAKey, "mode": int64(0o644)}},
@@ -80,21 +90,21 @@ func (o objects) pod() map[string]any {
 			pod["priorityClassName"] = agent.PriorityClassName
 		}
 		if len(agent.TopologySpreadConstraints) > 0 {
-			pod["topologySpreadConstraints"] = spread(agent)
+			pod["topologySpreadConstraints"] = contents(spreadOf(agent))
 		}
 	}
 	return pod
 }
 
-// spread are the constraints; those that select no pods are about the agent's.
-func spread(agent *operatorv1alpha1.AgentConfig) []any {
+// spreadOf are the constraints; those that select no pods are about the agent's.
+func spreadOf(agent *operatorv1alpha1.AgentConfig) []corev1.TopologySpreadConstraint {
 	all := make([]corev1.TopologySpreadConstraint, len(agent.TopologySpreadConstraints))
 	for i, constraint := range agent.TopologySpreadConstraints {
 		if all[i] = constraint; constraint.LabelSelector == nil {
 			all[i].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": AgentName}}
 		}
 	}
-	return contents(all)
+	return all
 }
 
 func (o objects) container() map[string]any {
@@ -116,7 +126,7 @@ func (o objects) container() map[string]any {
 			"runAsNonRoot":             true,
 			"seccompProfile":           map[string]any{"type": "RuntimeDefault"},
 		},
-		"volumeMounts": []any{map[string]any{"name": "root-ca", "mountPath": caMountPath, "readOnly": true}},
+		"volumeMounts": []any{map[string]any{"name": o.volumeName(), "mountPath": caMountPath, "readOnly": true}},
 	}
 	if resources := content(&o.IstioCSR.Spec.IstioCSRConfig.Resources); len(resources) > 0 {
 		container["resources"] = resources

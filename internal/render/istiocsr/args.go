@@ -17,8 +17,8 @@ import (
 func (o objects) args() []any {
 	c := o.IstioCSR.Spec.IstioCSRConfig
 	d := durationsOf(o.IstioCSR)
-	algorithm := cmp.Or(c.IstiodTLSConfig.PrivateKeyAlgorithm, defaultAlgorithm)
-	size := strconv.Itoa(int(cmp.Or(c.IstiodTLSConfig.PrivateKeySize, defaultKeySize)))
+	algorithm, bits := keyOf(c.IstiodTLSConfig)
+	size := strconv.Itoa(int(bits))
 	var args []any
 	set := func(flag, value string) { args = append(args, "--"+flag+"="+value) }
 	set("log-level", strconv.Itoa(int(cmp.Or(c.LogLevel, 1))))

@@ -24,6 +24,7 @@ const (
 func (o objects) certificate() *unstructured.Unstructured {
 	c := o.IstioCSR.Spec.IstioCSRConfig
 	d := durationsOf(o.IstioCSR)
+	algorithm, size := keyOf(c.IstiodTLSConfig)
 	spec := map[string]any{
 		"uris":        []any{"spiffe://" + c.IstiodTLSConfig.TrustDomain + "/ns/" + o.mesh + "/sa/istiod-service-account"},
 		"secretName":  CertificateTarget,
@@ -31,8 +32,8 @@ func (o objects) certificate() *unstructured.Unstructured {
 		"renewBefore": d.renewBefore.String(),
 		"privateKey": map[string]any{
 			"rotationPolicy": "Always",
-			"algorithm":      cmp.Or(c.IstiodTLSConfig.PrivateKeyAlgorithm, defaultAlgorithm),
-			"size":           int64(cmp.Or(c.IstiodTLSConfig.PrivateKeySize, defaultKeySize)),
+			"algorithm":      algorithm,
+			"size":           int64(size),
 		},
 		"revisionHistoryLimit": int64(1),
 		"issuerRef":            map[string]any{"name": c.CertManager.IssuerRef.Name, "kind": IssuerKind(o.IstioCSR), "group": GroupCertManager},
@@ -44,6 +45,11 @@ func (o objects) certificate() *unstructured.Unstructured {
 		spec["dnsNames"] = names
 	}
 	return with(o.object("cert-manager.io/v1", "Certificate", o.mesh, CertificateName), "spec", spec)
+}
+
+// keyOf are algorithm and size of the private keys.
+func keyOf(c operatorv1alpha1.IstiodTLSConfig) (algorithm string, size int32) {
+	return cmp.Or(c.PrivateKeyAlgorithm, defaultAlgorithm), cmp.Or(c.PrivateKeySize, defaultKeySize)
 }
 
 // dnsNames are the user's, and then those of the revisions of istiod.

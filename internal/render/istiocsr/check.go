@@ -120,6 +120,7 @@ func Warnings(in Input) []string {
 	for _, ca := range in.Facts.CA.Ending {
 		warnings = append(warnings, "CA "+ca+": replace it before, as the certificates of the mesh end with it")
 	}
+	warnings = append(warnings, takeoverWarnings(in)...)
 	if ignored := ignoredLabels(in.IstioCSR); len(ignored) > 0 {
 		warnings = append(warnings, "spec.controllerConfig.labels: the objects have "+strings.Join(ignored, ", ")+" of their own, so these are ignored")
 	}

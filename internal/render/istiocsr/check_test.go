@@ -99,11 +99,50 @@ var badSpecs = map[string]struct {
 			TopologyKey: "a", LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "In"}}},
 		}}}}
 	}, "labelSelector"},
-	"Image":         {agent(operatorv1alpha1.AgentConfig{Image: &operatorv1alpha1.AgentImage{Reference: "not an image"}}), "spec.agentConfig.image.reference"},
-	"ImageVersion":  {agent(operatorv1alpha1.AgentConfig{Image: &operatorv1alpha1.AgentImage{Reference: "r.io/a/b:v1", Version: "v 1"}}), "the version of image r.io/a/b:v1"},
-	"PriorityClass": {agent(operatorv1alpha1.AgentConfig{PriorityClassName: "A b"}), "spec.agentConfig.priorityClassName"},
-	"Spread":        {agent(operatorv1alpha1.AgentConfig{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{TopologyKey: "a", WhenUnsatisfiable: "Never"}}}), "topologySpreadConstraints[0].maxSkew"},
-	"MonitorLabels": {agent(operatorv1alpha1.AgentConfig{ServiceMonitor: &operatorv1alpha1.ServiceMonitor{Labels: map[string]string{"a": "b c"}}}), "spec.agentConfig.serviceMonitor.labels[a]"},
+	"Image":           {agent(operatorv1alpha1.AgentConfig{Image: &operatorv1alpha1.AgentImage{Reference: "not an image"}}), "spec.agentConfig.image.reference"},
+	"ImageVersion":    {agent(operatorv1alpha1.AgentConfig{Image: &operatorv1alpha1.AgentImage{Reference: "r.io/a/b:v1", Version: "v 1"}}), "the version of image r.io/a/b:v1"},
+	"PriorityClass":   {agent(operatorv1alpha1.AgentConfig{PriorityClassName: "A b"}), "spec.agentConfig.priorityClassName"},
+	"Spread":          {agent(operatorv1alpha1.AgentConfig{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{TopologyKey: "a", WhenUnsatisfiable: "Never"}}}), "topologySpreadConstraints[0].maxSkew"},
+	"MonitorLabels":   {agent(operatorv1alpha1.AgentConfig{ServiceMonitor: &operatorv1alpha1.ServiceMonitor{Labels: map[string]string{"a": "b c"}}}), "spec.agentConfig.serviceMonitor.labels[a]"},
+	"StoredLogLevel":  {func(_ *operatorv1alpha1.IstioCSR, c *config) { c.LogLevel = 9 }, "spec.istioCSRConfig.logLevel: 9 must be from 1 to 5"},
+	"StoredLogFormat": {func(_ *operatorv1alpha1.IstioCSR, c *config) { c.LogFormat = "xml" }, "spec.istioCSRConfig.logFormat"},
+	"NoIssuerName":    {func(_ *operatorv1alpha1.IstioCSR, c *config) { c.CertManager.IssuerRef.Name = "" }, "spec.istioCSRConfig.certManager.issuerRef.name"},
+	"NoIssuerKind":    {func(_ *operatorv1alpha1.IstioCSR, c *config) { c.CertManager.IssuerRef.Kind = "" }, "spec.istioCSRConfig.certManager.issuerRef.kind"},
+	"OtherIssuerKind": {func(_ *operatorv1alpha1.IstioCSR, c *config) { c.CertManager.IssuerRef.Kind = "GoogleCASIssuer" }, "certManager.issuerRef.kind"},
+	"OtherIssuerGroup": {func(_ *operatorv1alpha1.IstioCSR, c *config) {
+		c.CertManager.IssuerRef.Group = "cas-issuer.jetstack.io"
+	}, "spec.istioCSRConfig.certManager.issuerRef.group"},
+	"NoTrustDomain":    {func(_ *operatorv1alpha1.IstioCSR, c *config) { c.IstiodTLSConfig.TrustDomain = "" }, "spec.istioCSRConfig.istiodTLSConfig.trustDomain"},
+	"BadTrustDomain":   {func(_ *operatorv1alpha1.IstioCSR, c *config) { c.IstiodTLSConfig.TrustDomain = "Cluster_Local" }, "istiodTLSConfig.trustDomain"},
+	"LongTrustDomain":  {func(_ *operatorv1alpha1.IstioCSR, c *config) { c.IstiodTLSConfig.TrustDomain = strings.Repeat("a", 64) }, "istiodTLSConfig.trustDomain: has 64 characters"},
+	"NoMeshNamespace":  {func(_ *operatorv1alpha1.IstioCSR, c *config) { c.Istio.Namespace = "" }, "spec.istioCSRConfig.istio.namespace"},
+	"BadMeshNamespace": {func(_ *operatorv1alpha1.IstioCSR, c *config) { c.Istio.Namespace = "a.b" }, "spec.istioCSRConfig.istio.namespace"},
+	"LongCommonName":   {func(_ *operatorv1alpha1.IstioCSR, c *config) { c.IstiodTLSConfig.CommonName = strings.Repeat("a", 65) }, "istiodTLSConfig.commonName: has 65 characters"},
+	"KeyAlgorithm":     {func(_ *operatorv1alpha1.IstioCSR, c *config) { c.IstiodTLSConfig.PrivateKeyAlgorithm = "DSA" }, "istiodTLSConfig.privateKeyAlgorithm"},
+	"KeySize":          {func(_ *operatorv1alpha1.IstioCSR, c *config) { c.IstiodTLSConfig.PrivateKeyAlgorithm = "ECDSA" }, "istiodTLSConfig.privateKeySize: 2048 must be one of [256 384]"},
+	"Port":             {func(_ *operatorv1alpha1.IstioCSR, c *config) { c.Server = &operatorv1alpha1.ServerConfig{Port: 70000} }, "spec.istioCSRConfig.server.port"},
+	"ClusterID": {func(_ *operatorv1alpha1.IstioCSR, c *config) {
+		c.Server = &operatorv1alpha1.ServerConfig{ClusterID: strings.Repeat("a", 254)}
+	}, "spec.istioCSRConfig.server.clusterID"},
+	"CAName": {func(_ *operatorv1alpha1.IstioCSR, c *config) {
+		c.CertManager.IstioCACertificate = &operatorv1alpha1.ConfigMapReference{Key: "a"}
+	}, "certManager.istioCACertificate.name"},
+	"CANamespace": {func(_ *operatorv1alpha1.IstioCSR, c *config) {
+		c.CertManager.IstioCACertificate = &operatorv1alpha1.ConfigMapReference{Name: "a", Key: "a", Namespace: "a_b"}
+	}, "certManager.istioCACertificate.namespace"},
+	"CAKey": {func(_ *operatorv1alpha1.IstioCSR, c *config) {
+		c.CertManager.IstioCACertificate = &operatorv1alpha1.ConfigMapReference{Name: "a", Key: "a/b"}
+	}, "certManager.istioCACertificate.key"},
+	"NegativeReplicas": {agent(operatorv1alpha1.AgentConfig{Replicas: new(int32(-1))}), "spec.agentConfig.replicas"},
+	"EmptyBudget":      {agent(operatorv1alpha1.AgentConfig{PodDisruptionBudget: &operatorv1alpha1.PodDisruptionBudget{}}), "spec.agentConfig.podDisruptionBudget"},
+	"TrustedAccount":   {agent(operatorv1alpha1.AgentConfig{TrustedNodeAccounts: []string{"ztunnel"}}), "spec.agentConfig.trustedNodeAccounts[0]"},
+	"MonitorInterval":  {agent(operatorv1alpha1.AgentConfig{ServiceMonitor: &operatorv1alpha1.ServiceMonitor{Interval: "often"}}), "spec.agentConfig.serviceMonitor.interval"},
+	"PolicyMode":       {agent(operatorv1alpha1.AgentConfig{NetworkPolicy: &operatorv1alpha1.NetworkPolicy{Mode: "Open"}}), "spec.agentConfig.networkPolicy.mode"},
+	"PolicyPort":       {agent(operatorv1alpha1.AgentConfig{NetworkPolicy: &operatorv1alpha1.NetworkPolicy{APIServerPorts: []int32{0}}}), "spec.agentConfig.networkPolicy.apiServerPorts[0]"},
+	"PolicyNamespace":  {agent(operatorv1alpha1.AgentConfig{NetworkPolicy: &operatorv1alpha1.NetworkPolicy{MonitoringNamespace: "a.b"}}), "spec.agentConfig.networkPolicy.monitoringNamespace"},
+	"TLSVersion": {agent(operatorv1alpha1.AgentConfig{
+		Image: &operatorv1alpha1.AgentImage{Reference: "example.com/csr:v0.16.0"}, TLS: &operatorv1alpha1.AgentTLS{MinVersion: "1.0"},
+	}), "spec.agentConfig.tls.minVersion"},
 	"Undecodable": {func(ic *operatorv1alpha1.IstioCSR, _ *config) {
 		ic.Spec = operatorv1alpha1.IstioCSRSpec{Undecodable: "time: invalid duration"}
 	}, "spec cannot be read: time: invalid duration"},

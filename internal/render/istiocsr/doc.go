@@ -10,7 +10,8 @@
 // kinds say what is needed.
 //
 // [Check] finds what stands in the way: a spec that the API server lets through and
-// that cannot work (spec.go, pods.go), and what the cluster lacks (facts.go). Render
+// that cannot work (spec.go, pods.go), or that another definition of the kind has let
+// through (stored.go), and what the cluster lacks (facts.go). Render
 // holds the package back where a rollout would do harm or be in vain.
 //
 // The CA certificates are not rendered: they change by themselves, and the agent reads
@@ -18,5 +19,7 @@
 // [CAConfigMap], that the front keeps for it.
 //
 // Names, labels, arguments and mounts are those of the cert-manager operator, so that
-// what it has installed is taken over without a restart of the pods.
+// what it has installed is taken over without a restart of the pods. A Deployment that a
+// Helm chart has made says the same in other words: takeover.go compares by meaning, and
+// asfound.go renders what was found, for as long as it means what is asked for.
 package istiocsr

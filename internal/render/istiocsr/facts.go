@@ -15,6 +15,11 @@ type Facts struct {
 	Issuer Issuer
 	// CA is the copy of the CA certificates.
 	CA CA
+	// Deployment is the agent's, nil when there is none.
+	Deployment *Deployment
+	// Release is the Helm release that counts the agent as its own, as NAMESPACE/NAME.
+	// Empty when none does.
+	Release string
 	// ServiceMonitors says that the kind ServiceMonitor is there.
 	ServiceMonitors bool
 	// Clients are the Istio configurations that point at the agent, as KIND NAME,

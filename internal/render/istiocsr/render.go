@@ -28,6 +28,7 @@ func Render(in Input) render.Package {
 		return p
 	}
 	o := newObjects(in)
+	o.foundOrigin(&p.Origin)
 	// What a Helm chart or another operator has installed has no controller. It is taken
 	// over as it stands, or the mesh would be without an agent meanwhile.
 	p.Phases = []render.Phase{
@@ -67,10 +68,13 @@ type objects struct {
 	labels    map[string]string
 	namespace string // the agent's
 	mesh      string // that of istiod
+	found     takeover
 }
 
 func newObjects(in Input) objects {
-	return objects{Input: in, labels: Labels(in.IstioCSR, in.Image), namespace: in.IstioCSR.Namespace, mesh: in.IstioCSR.Spec.IstioCSRConfig.Istio.Namespace}
+	o := objects{Input: in, labels: Labels(in.IstioCSR, in.Image), namespace: in.IstioCSR.Namespace, mesh: in.IstioCSR.Spec.IstioCSRConfig.Istio.Namespace}
+	o.found = o.takeover()
+	return o
 }
 
 // object is one with our labels. What is not in the agent's namespace says whose it is.

@@ -41,6 +41,7 @@ func checkSpec(in Input) []string {
 	var r refusals
 	const config = "spec.istioCSRConfig"
 	c := in.IstioCSR.Spec.IstioCSRConfig
+	checkStored(&r, config, c)
 	checkDurations(&r, config+".istiodTLSConfig", durationsOf(in.IstioCSR))
 	if _, err := labels.Parse(c.IstioDataPlaneNamespaceSelector); err != nil {
 		r.add(config+".istioDataPlaneNamespaceSelector", "%.200q is no label selector, such as maistra.io/member-of=istio-system: %v", c.IstioDataPlaneNamespaceSelector, err)
@@ -108,6 +109,7 @@ func checkAgent(r *refusals, in Input) {
 	if agent == nil {
 		return
 	}
+	checkStoredAgent(r, path, *agent)
 	if agent.PriorityClassName != "" {
 		r.addAll(path+".priorityClassName", agent.PriorityClassName, validation.IsDNS1123Subdomain(agent.PriorityClassName))
 	}

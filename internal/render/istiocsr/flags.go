@@ -1,0 +1,226 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// flagKind says how the value of a flag is read, so that two spellings of one value are
+// the same.
+type flagKind int
+
+const (
+	textFlag flagKind = iota
+	numberFlag
+	switchFlag
+	durationFlag
+	// listFlag is a list whose order has no meaning, and orderedFlag one whose order has.
+	listFlag
+	orderedFlag
+	// selectorFlag is a label selector.
+	selectorFlag
+)
+
+// agentFlag is a flag of the agent.
+type agentFlag struct {
+	kind flagKind
+	// initial is its value when it is not given.
+	initial string
+	// short is its letter, empty when it has none.
+	short string
+	// minor is the agent's first minor of version 0 that knows it.
+	minor int
+}
+
+// agentFlags are those that configure the agent. Others that it has are about its
+// connection to the API server.
+var agentFlags = map[string]agentFlag{
+	"log-level":                                  {kind: numberFlag, initial: "1", short: "v"},
+	"log-format":                                 {initial: "text"},
+	"readiness-probe-port":                       {kind: numberFlag, initial: "6060"},
+	"readiness-probe-path":                       {initial: "/readyz"},
+	"metrics-port":                               {kind: numberFlag, initial: "9402"},
+	"trust-domain":                               {initial: "cluster.local"},
+	flagRoot:                                     {},
+	"serving-certificate-duration":               {kind: durationFlag, initial: "1h", short: "t"},
+	"serving-certificate-dns-names":              {kind: listFlag, initial: "cert-manager-istio-csr.cert-manager.svc"},
+	"serving-certificate-key-size":               {kind: numberFlag, initial: "2048"},
+	"serving-signature-algorithm":                {initial: "RSA"},
+	"serving-tls-min-version":                    {minor: 16},
+	"serving-tls-cipher-suites":                  {kind: listFlag, minor: 16},
+	"serving-tls-curve-preferences":              {kind: orderedFlag, minor: 16},
+	"preserve-certificate-requests":              {kind: switchFlag, initial: "false", short: "d"},
+	"certificate-namespace":                      {initial: "istio-system", short: "c"},
+	"issuer-enabled":                             {kind: switchFlag, initial: "true", short: "e"},
+	"issuer-name":                                {initial: "istio-ca", short: "u"},
+	"issuer-kind":                                {initial: KindIssuer, short: "k"},
+	"issuer-group":                               {initial: GroupCertManager, short: "g"},
+	flagRuntimeName:                              {},
+	"runtime-issuance-config-map-namespace":      {},
+	"certificate-request-additional-annotations": {kind: listFlag},
+	"serving-address":                            {initial: "0.0.0.0:6443", short: "a"},
+	"max-client-certificate-duration":            {kind: durationFlag, initial: "1h", short: "m"},
+	"cluster-id":                                 {initial: defaultClusterID},
+	"enable-client-cert-authenticator":           {kind: switchFlag, initial: "false"},
+	"ca-trusted-node-accounts":                   {kind: listFlag},
+	"leader-election-namespace":                  {initial: "istio-system"},
+	"configmap-namespace-selector":               {kind: selectorFlag},
+	"disable-kubernetes-client-rate-limiter":     {kind: switchFlag, initial: "false"},
+	"max-concurrent-reconciles":                  {kind: numberFlag, initial: "1", minor: 16},
+	flagIstiodEnabled:                            {kind: switchFlag, initial: "false"},
+	"istiod-cert-name":                           {initial: "istiod-dynamic"},
+	"istiod-cert-namespace":                      {initial: "istio-system"},
+	"istiod-cert-duration":                       {kind: durationFlag, initial: "1h"},
+	"istiod-cert-renew-before":                   {kind: durationFlag, initial: "30m"},
+	"istiod-cert-key-algorithm":                  {initial: "RSA"},
+	"istiod-cert-key-size":                       {kind: numberFlag, initial: "2048"},
+	"istiod-cert-additional-dns-names":           {kind: listFlag},
+	"istiod-cert-additional-annotations":         {kind: listFlag},
+	"istiod-cert-istio-revisions":                {kind: listFlag},
+}
+
+const (
+	flagRoot          = "root-ca-file"
+	flagRuntimeName   = "runtime-issuance-config-map-name"
+	flagIstiodEnabled = "istiod-cert-enabled"
+	flagsOfIstiod     = "istiod-cert-"
+)
+
+// isMaterial says whether the values of a flag make two agents differ. Where probes go is
+// the pod's own affair, and what is about a certificate that is not asked for has no
+// effect.
+func isMaterial(name string, found map[string]string) bool {
+	switch {
+	case name == flagRoot, strings.HasPrefix(name, "readiness-probe-"):
+		return false
+	case strings.HasPrefix(name, flagsOfIstiod) && name != flagIstiodEnabled:
+		return found[flagIstiodEnabled] == "true"
+	case name == "runtime-issuance-config-map-namespace":
+		return found[flagRuntimeName] != ""
+	default:
+		return true
+	}
+}
+
+// readFlags reads the arguments of an agent of a version: what each flag that it knows
+// means, given or not. It fails at what an agent of that version would fail at, and at
+// flags that are not the agent's own.
+func readFlags(args []string, version string) (map[string]string, error) {
+	given, err := splitFlags(args)
+	if err != nil {
+		return nil, err
+	}
+	meant := map[string]string{}
+	for name, flag := range agentFlags {
+		if flag.minor > 0 && !isAtLeast(version, 0, flag.minor) {
+			continue
+		}
+		values, ok := given[name]
+		if !ok {
+			values = []string{flag.initial}
+		}
+		if meant[name], err = flag.meaning(values); err != nil {
+			return nil, fmt.Errorf("--%s: %w", name, err)
+		}
+		delete(given, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		return nil, fmt.Errorf("--%s is no flag that istio-csr %s is known to have", name, version)
+	}
+	return meant, nil
+}
+
+// splitFlags is what is given to each flag, in all ways in which it can be written:
+// --flag=value, --flag value, -f=value, -f value, -fvalue, and a switch alone.
+func splitFlags(args []string) (map[string][]string, error) {
+	given := map[string][]string{}
+	for i := 0; i < len(args); i++ {
+		name, value, hasValue, err := splitFlag(args[i])
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case hasValue:
+		case agentFlags[name].kind == switchFlag:
+			value = "true"
+		case i+1 == len(args):
+			return nil, fmt.Errorf("argument %s has no value", args[i])
+		default:
+			i++
+			value = args[i]
+		}
+		given[name] = append(given[name], value)
+	}
+	return given, nil
+}
+
+// splitFlag is the flag that an argument names, and its value if it has one.
+func splitFlag(arg string) (name, value string, hasValue bool, err error) {
+	if long, ok := strings.CutPrefix(arg, "--"); ok && long != "" {
+		name, value, hasValue = strings.Cut(long, "=")
+		return name, value, hasValue, nil
+	}
+	short, ok := strings.CutPrefix(arg, "-")
+	if !ok || short == "" || arg == "--" {
+		return "", "", false, fmt.Errorf("argument %.100q is no flag", arg)
+	}
+	for _, name := range slices.Sorted(maps.Keys(agentFlags)) {
+		flag := agentFlags[name]
+		if flag.short == "" || flag.short != short[:1] {
+			continue
+		}
+		rest := short[1:]
+		if value, ok := strings.CutPrefix(rest, "="); ok {
+			return name, value, true, nil
+		}
+		if flag.kind == switchFlag && rest != "" {
+			return "", "", false, fmt.Errorf("argument %.100q is several flags at once", arg)
+		}
+		return name, rest, rest != "", nil
+	}
+	return "", "", false, fmt.Errorf("argument %.100q is no flag that istio-csr is known to have", arg)
+}
+
+// meaning is what the values mean that a flag is given, in one spelling.
+func (f agentFlag) meaning(values []string) (string, error) {
+	last := values[len(values)-1]
+	switch f.kind {
+	case numberFlag:
+		number, err := strconv.Atoi(last)
+		return strconv.Itoa(number), err
+	case switchFlag:
+		on, err := strconv.ParseBool(last)
+		return strconv.FormatBool(on), err
+	case durationFlag:
+		duration, err := time.ParseDuration(last)
+		return duration.String(), err
+	case selectorFlag:
+		selector, err := labels.Parse(last)
+		if err != nil {
+			return "", fmt.Errorf("%.200q is no label selector: %w", last, err)
+		}
+		return strings.ReplaceAll(selector.String(), "==", "="), nil // two ways to write one operator
+	case listFlag, orderedFlag:
+		var items []string
+		for _, value := range values {
+			if value != "" {
+				items = append(items, strings.Split(value, ",")...)
+			}
+		}
+		if f.kind == listFlag {
+			slices.Sort(items)
+		}
+		return strings.Join(items, ","), nil
+	case textFlag:
+	}
+	return last, nil
+}

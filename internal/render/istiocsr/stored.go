@@ -1,0 +1,118 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+)
+
+// checkStored finds what our definition of the kind refuses. Another one, such as that of
+// the operator before, may have let it through, and the API server does not look at
+// what it has stored.
+func checkStored(r *refusals, config string, c operatorv1alpha1.IstioCSRConfig) {
+	if c.LogLevel < 0 || c.LogLevel > 5 {
+		r.add(config+".logLevel", "%d must be from 1 to 5", c.LogLevel)
+	}
+	if !slices.Contains([]string{"", "text", "json"}, c.LogFormat) {
+		r.add(config+".logFormat", "%.100q must be text or json", c.LogFormat)
+	}
+	checkIssuerRef(r, config+".certManager.issuerRef", c.CertManager.IssuerRef)
+	if reference := c.CertManager.IstioCACertificate; reference != nil {
+		checkReference(r, config+".certManager.istioCACertificate", *reference)
+	}
+	checkTLS(r, config+".istiodTLSConfig", c.IstiodTLSConfig)
+	r.addAll(config+".istio.namespace", c.Istio.Namespace, validation.IsDNS1123Label(c.Istio.Namespace))
+	if server := c.Server; server != nil {
+		if server.Port < 0 || server.Port > 65535 {
+			r.add(config+".server.port", "%d must be from 1 to 65535", server.Port)
+		}
+		if len(server.ClusterID) > 253 {
+			r.add(config+".server.clusterID", "has %d characters, and may have 253", len(server.ClusterID))
+		}
+	}
+}
+
+func checkIssuerRef(r *refusals, path string, reference operatorv1alpha1.IssuerReference) {
+	r.addAll(path+".name", reference.Name, validation.IsDNS1123Subdomain(reference.Name))
+	if !strings.EqualFold(reference.Kind, KindIssuer) && !strings.EqualFold(reference.Kind, KindClusterIssuer) {
+		r.add(path+".kind", "%.100q must be Issuer or ClusterIssuer", reference.Kind)
+	}
+	if !strings.EqualFold(reference.Group, GroupCertManager) {
+		r.add(path+".group", "%.100q must be %s", reference.Group, GroupCertManager)
+	}
+}
+
+func checkReference(r *refusals, path string, reference operatorv1alpha1.ConfigMapReference) {
+	r.addAll(path+".name", reference.Name, validation.IsDNS1123Subdomain(reference.Name))
+	if reference.Namespace != "" {
+		r.addAll(path+".namespace", reference.Namespace, validation.IsDNS1123Label(reference.Namespace))
+	}
+	r.addAll(path+".key", reference.Key, validation.IsConfigMapKey(reference.Key))
+}
+
+// keySizes are those of each algorithm.
+var keySizes = map[string][]int32{"RSA": {2048, 4096, 8192}, "ECDSA": {256, 384}}
+
+func checkTLS(r *refusals, path string, c operatorv1alpha1.IstiodTLSConfig) {
+	if len(c.CommonName) > maxCommonName {
+		r.add(path+".commonName", "has %d characters, and may have %d", len(c.CommonName), maxCommonName)
+	}
+	if r.addAll(path+".trustDomain", c.TrustDomain, validation.IsDNS1123Subdomain(c.TrustDomain)); len(c.TrustDomain) > 63 {
+		r.add(path+".trustDomain", "has %d characters, and may have 63", len(c.TrustDomain))
+	}
+	algorithm, size := keyOf(c)
+	switch sizes, ok := keySizes[algorithm]; {
+	case !ok:
+		r.add(path+".privateKeyAlgorithm", "%.100q must be RSA or ECDSA", algorithm)
+	case !slices.Contains(sizes, size):
+		r.add(path+".privateKeySize", "%d must be one of %v, as the algorithm is %s", size, sizes, algorithm)
+	}
+}
+
+// trustedAccount is NAMESPACE/NAME.
+var trustedAccount = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
+// checkStoredAgent does for spec.agentConfig what checkStored does for the rest.
+func checkStoredAgent(r *refusals, path string, agent operatorv1alpha1.AgentConfig) {
+	if agent.Replicas != nil && *agent.Replicas < 0 {
+		r.add(path+".replicas", "%d must not be negative", *agent.Replicas)
+	}
+	if budget := agent.PodDisruptionBudget; budget != nil && (budget.MinAvailable == nil) == (budget.MaxUnavailable == nil) {
+		r.add(path+".podDisruptionBudget", "exactly one of minAvailable and maxUnavailable must be set")
+	}
+	for i, account := range agent.TrustedNodeAccounts {
+		if !trustedAccount.MatchString(account) {
+			r.add(fmt.Sprintf("%s.trustedNodeAccounts[%d]", path, i), "%.100q must be NAMESPACE/NAME", account)
+		}
+	}
+	if monitor := agent.ServiceMonitor; monitor != nil && monitor.Interval != "" {
+		if interval, err := time.ParseDuration(monitor.Interval); err != nil || interval <= 0 {
+			r.add(path+".serviceMonitor.interval", "%.100q must be a duration longer than 0s, such as 30s", monitor.Interval)
+		}
+	}
+	if policy := agent.NetworkPolicy; policy != nil {
+		if !slices.Contains([]string{"", "Restricted", operatorv1alpha1.NetworkPolicyNone}, policy.Mode) {
+			r.add(path+".networkPolicy.mode", "%.100q must be Restricted or None", policy.Mode)
+		}
+		for i, port := range policy.APIServerPorts {
+			if port < 1 || port > 65535 {
+				r.add(fmt.Sprintf("%s.networkPolicy.apiServerPorts[%d]", path, i), "%d must be from 1 to 65535", port)
+			}
+		}
+		if policy.MonitoringNamespace != "" {
+			r.addAll(path+".networkPolicy.monitoringNamespace", policy.MonitoringNamespace, validation.IsDNS1123Label(policy.MonitoringNamespace))
+		}
+	}
+	if agent.TLS != nil && !slices.Contains([]string{"", "1.2", "1.3"}, agent.TLS.MinVersion) {
+		r.add(path+".tls.minVersion", "%.100q must be 1.2 or 1.3", agent.TLS.MinVersion)
+	}
+}
