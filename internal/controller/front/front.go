@@ -97,8 +97,9 @@ type Input[P client.Object, F any] struct {
 type Departure struct {
 	// Blocked says why they do not go for now. Nil lets them go.
 	Blocked error
-	// Orphan leaves their objects in place, without owner.
-	Orphan bool
+	// Orphans names the packages whose objects stay in place, without owner. Those of the
+	// others go.
+	Orphans []string
 	// Order names packages that go one after the other. The others go at once.
 	Order []string
 }

@@ -145,17 +145,20 @@ func TestReconciler_Departure(t *testing.T) {
 	want(t, "and the class follows", "writes", []string{"patch a"}, f.mustPass())
 }
 
-func TestReconciler_Orphan(t *testing.T) {
+// Of packages that go in one pass, each goes as is said for it.
+func TestReconciler_Orphans(t *testing.T) {
 	f := newFixture(t)
 	var propagation []metav1.DeletionPropagation
 	f.deletion = func(options *client.DeleteOptions) { propagation = append(propagation, *options.PropagationPolicy) }
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []render.Package{rendering("crds", "1"), rendering("plane", "1")}
 	f.mustPass()
-	f.loop.Front.Leave = func(Input[*gatewayv1.GatewayClass, string]) Departure { return Departure{Orphan: true} }
+	f.loop.Front.Leave = func(Input[*gatewayv1.GatewayClass, string]) Departure {
+		return Departure{Orphans: []string{"plane", "other"}}
+	}
 	f.deleteClass("a")
-	f.mustPass()
-	want(t, "orphaned packages leave their objects", "propagation", []metav1.DeletionPropagation{metav1.DeletePropagationOrphan}, propagation)
+	want(t, "both go", "writes", []string{"delete crds", "delete plane"}, f.mustPass())
+	want(t, "only what is named leaves its objects", "propagation", []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan}, propagation)
 }
 
 func TestReconciler_Held(t *testing.T) {

@@ -230,16 +230,16 @@ func (p *Publisher) create(ctx context.Context, pkg *v1alpha1.Package, line hist
 	return next, nil
 }
 
-// Withdraw deletes packages: their objects go with them, or stay when they are
-// orphaned.
-func (p *Publisher) Withdraw(ctx context.Context, departing []v1alpha1.Package, orphan bool) error {
-	propagation := metav1.DeletePropagationBackground
-	if orphan {
-		propagation = metav1.DeletePropagationOrphan
-	}
+// Withdraw deletes packages: their objects go with them, but for those of the packages
+// that are named as orphans, which stay.
+func (p *Publisher) Withdraw(ctx context.Context, departing []v1alpha1.Package, orphans []string) error {
 	var errs []error
 	for i := range departing {
 		pkg := &departing[i]
+		propagation := metav1.DeletePropagationBackground
+		if slices.Contains(orphans, pkg.Name) {
+			propagation = metav1.DeletePropagationOrphan
+		}
 		err := p.Client.Delete(ctx, pkg, client.Preconditions{UID: &pkg.UID}, client.PropagationPolicy(propagation))
 		if client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("deleting package %s: %w", pkg.Name, err))

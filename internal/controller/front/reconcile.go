@@ -164,7 +164,7 @@ func (r *Reconciler[P, F]) depart(ctx context.Context, in Input[P, F], state *St
 	if err := r.confirm(ctx, in.Group); err != nil {
 		return err
 	}
-	return r.Publisher.Withdraw(ctx, due, departure.Orphan)
+	return r.Publisher.Withdraw(ctx, due, departure.Orphans)
 }
 
 // nextToGo are the packages whose turn it is and that are not going yet.

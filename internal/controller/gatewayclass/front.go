@@ -81,13 +81,17 @@ func renderClasses(in front.Input[*gatewayv1.GatewayClass, observed]) ([]render.
 }
 
 // leave lets the CRDs stay for whoever manages them now, without a trace of
-// us; they are retained anyway, and with a canary, which may be going at the same time,
-// that has to do. When no class is left the control planes go first, as they use the CRDs.
+// us; they are retained anyway. When no class is left the control planes go first, as they
+// use the CRDs. All of it stays for another operator that takes over.
 func leave(in front.Input[*gatewayv1.GatewayClass, observed]) front.Departure {
-	return front.Departure{
-		Orphan: in.Facts.HandedOver != "" || len(in.Resources) > 0 && in.Facts.Ownership.HandsOff() && find(in.Existing, gatewayclass.PackageCanary) == nil,
-		Order:  []string{gatewayclass.PackageCanary, gatewayclass.PackageControlPlane, gatewayclass.PackageCRDs},
+	departure := front.Departure{Order: []string{gatewayclass.PackageCanary, gatewayclass.PackageControlPlane, gatewayclass.PackageCRDs}}
+	switch {
+	case in.Facts.HandedOver != "":
+		departure.Orphans = departure.Order
+	case len(in.Resources) > 0 && in.Facts.Ownership.HandsOff():
+		departure.Orphans = []string{gatewayclass.PackageCRDs}
 	}
+	return departure
 }
 
 // syncGateways marks each start of istiod on the classes.

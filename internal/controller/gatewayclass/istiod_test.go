@@ -4,13 +4,13 @@
 package gatewayclass
 
 import (
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
 )
@@ -48,26 +48,24 @@ func TestStartOf(t *testing.T) {
 // How the packages go depends on why.
 func TestLeave(t *testing.T) {
 	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	ofOLM := gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByOLM}
 	cases := map[string]struct {
 		reason  string
 		staying []*gatewayv1.GatewayClass
-		canary  bool
 		facts   observed
-		orphan  bool
+		orphans []string
 	}{
-		"LastClass":  {reason: "the control plane goes with the last class", facts: observed{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByOLM}}},
-		"CRDsOfOLM":  {reason: "the CRDs are OLM's now, and stay", staying: []*gatewayv1.GatewayClass{class}, facts: observed{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByOLM}}, orphan: true},
-		"Canary":     {reason: "a canary goes with all that is its own", staying: []*gatewayv1.GatewayClass{class}, canary: true, facts: observed{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByOLM}}},
-		"HandedOver": {reason: "everything stays for the other operator", staying: []*gatewayv1.GatewayClass{class}, facts: observed{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByCIO}, HandedOver: "x"}, orphan: true},
+		"LastClass": {reason: "the control plane goes with the last class", facts: observed{Ownership: ofOLM}},
+		"CRDsOfOLM": {reason: "the CRDs are OLM's now, and stay; a canary goes with all that is its own", staying: []*gatewayv1.GatewayClass{class}, facts: observed{Ownership: ofOLM},
+			orphans: []string{gatewayclass.PackageCRDs}},
+		"HandedOver": {reason: "everything stays for the other operator", staying: []*gatewayv1.GatewayClass{class}, facts: observed{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByCIO}, HandedOver: "x"},
+			orphans: []string{gatewayclass.PackageCanary, gatewayclass.PackageControlPlane, gatewayclass.PackageCRDs}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			in := front.Input[*gatewayv1.GatewayClass, observed]{Facts: tc.facts}
 			in.Resources = tc.staying
-			if tc.canary {
-				in.Existing = []v1alpha1.Package{{ObjectMeta: metav1.ObjectMeta{Name: gatewayclass.PackageCanary}}}
-			}
-			if got := leave(in); got.Orphan != tc.orphan || got.Blocked != nil {
+			if got := leave(in); !slices.Equal(got.Orphans, tc.orphans) || got.Blocked != nil {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 		})

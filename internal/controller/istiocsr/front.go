@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
-	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/render"
@@ -91,17 +90,17 @@ func newFront(o *observer) front.Front[*operatorv1alpha1.IstioCSR, observed] {
 // leave lets an agent run on without its IstioCSR, unless that says otherwise.
 // What is not known to be wanted gone stays, too.
 func leave(in groupInput) front.Departure {
-	removed := func(pkg v1alpha1.Package) bool {
-		return slices.ContainsFunc(in.Leaving, func(ic *operatorv1alpha1.IstioCSR) bool {
-			return istiocsr.RemovesOnDeletion(ic) && istiocsr.PackageName(ic.Namespace) == pkg.Name
+	var departure front.Departure
+	for i := range in.Existing {
+		name := in.Existing[i].Name
+		removed := slices.ContainsFunc(in.Leaving, func(ic *operatorv1alpha1.IstioCSR) bool {
+			return istiocsr.RemovesOnDeletion(ic) && istiocsr.PackageName(ic.Namespace) == name
 		})
+		if !removed {
+			departure.Orphans = append(departure.Orphans, name)
+		}
 	}
-	running := ""
-	if ic := istiocsr.Running(in.Resources); ic != nil {
-		running = istiocsr.PackageName(ic.Namespace)
-	}
-	departing := slices.DeleteFunc(slices.Clone(in.Existing), func(pkg v1alpha1.Package) bool { return pkg.Name == running })
-	return front.Departure{Orphan: len(departing) == 0 || slices.ContainsFunc(departing, func(pkg v1alpha1.Package) bool { return !removed(pkg) })}
+	return departure
 }
 
 // watches are the kinds of which all objects matter; single ones are watched by

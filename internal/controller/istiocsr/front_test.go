@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,19 +55,31 @@ func TestLeave(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		group  csrGroup
-		orphan bool
+		gone   []string // namespaces whose agent goes
 	}{
-		"Deleted":         {"an agent runs on by default", csrGroup{Leaving: all(csrIn("a", false)), Existing: packagesOf("a")}, true},
-		"Removed":         {"the annotation has it go", csrGroup{Leaving: all(csrIn("a", true)), Existing: packagesOf("a")}, false},
-		"RemovedAndNext":  {"the agent of the next one is not meant", csrGroup{Resources: all(csrIn("b", false)), Leaving: all(csrIn("a", true)), Existing: packagesOf("a", "b")}, false},
-		"OnlyTheLosers":   {"the annotation of one without an agent is about nothing", csrGroup{Leaving: all(csrIn("a", false), csrIn("b", true)), Existing: packagesOf("a")}, true},
-		"Both":            {"of two that go at once, one that is to stay has both stay", csrGroup{Leaving: all(csrIn("a", false), csrIn("b", true)), Existing: packagesOf("a", "b")}, true},
-		"FinalizerForced": {"nobody has said that it should go", csrGroup{Resources: all(csrIn("b", true)), Existing: packagesOf("a")}, true},
+		"Deleted":         {"an agent runs on by default", csrGroup{Leaving: all(csrIn("a", false)), Existing: packagesOf("a")}, nil},
+		"Removed":         {"the annotation has it go", csrGroup{Leaving: all(csrIn("a", true)), Existing: packagesOf("a")}, []string{"a"}},
+		"RemovedAndNext":  {"the agent of the next one is not meant", csrGroup{Resources: all(csrIn("b", false)), Leaving: all(csrIn("a", true)), Existing: packagesOf("a", "b")}, []string{"a"}},
+		"OnlyTheLosers":   {"the annotation of one without an agent is about nothing", csrGroup{Leaving: all(csrIn("a", false), csrIn("b", true)), Existing: packagesOf("a")}, nil},
+		"Both":            {"of two that go at once each goes as it says", csrGroup{Leaving: all(csrIn("a", false), csrIn("b", true)), Existing: packagesOf("a", "b")}, []string{"b"}},
+		"FinalizerForced": {"nobody has said that it should go", csrGroup{Resources: all(csrIn("b", true)), Existing: packagesOf("a")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			existing := slices.Clone(tc.group.Existing)
-			if got := leave(groupInput{Group: tc.group}); got.Orphan != tc.orphan || got.Blocked != nil {
-				t.Errorf("%s: orphan is %v (%v)", tc.reason, got.Orphan, got.Blocked)
+			departure := leave(groupInput{Group: tc.group})
+			for _, namespace := range []string{"a", "b"} {
+				name := istiocsr.PackageName(namespace)
+				exists := slices.ContainsFunc(existing, func(pkg v1alpha1.Package) bool { return pkg.Name == name })
+				running := istiocsr.Running(tc.group.Resources)
+				if !exists || running != nil && running.Namespace == namespace {
+					continue
+				}
+				if stays := slices.Contains(departure.Orphans, name); stays == slices.Contains(tc.gone, namespace) {
+					t.Errorf("%s: the agent in %s stays: %v", tc.reason, namespace, stays)
+				}
+			}
+			if departure.Blocked != nil || len(departure.Order) > 0 {
+				t.Errorf("%s: it waits: %+v", tc.reason, departure)
 			}
 			if diff := cmp.Diff(existing, tc.group.Existing); diff != "" {
 				t.Errorf("what it was given has changed:\n%s", diff)
@@ -103,24 +116,30 @@ func (k *fakeKeeper) Remove(_ context.Context, namespace string) error {
 // The copy of the CA certificates goes last, and only with an agent that is removed.
 func TestObserver_LetGo(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason             string
-		ic                 *operatorv1alpha1.IstioCSR
-		existing           []v1alpha1.Package
-		forgotten, removed []string
+		reason   string
+		ic       *operatorv1alpha1.IstioCSR
+		existing []v1alpha1.Package
+		agents   []string // namespaces with a Deployment
+		removed  []string
 	}{
 		"Stays":        {"an agent that runs on reads it", csrIn("a", false), nil, []string{"a"}, nil},
 		"StillThere":   {"the agent still reads it", csrIn("a", true), packagesOf("a"), []string{"a"}, nil},
 		"AgentIsGone":  {"nobody reads it any more", csrIn("a", true), nil, nil, []string{"a"}},
-		"AnotherRuns":  {"the package of another one does not matter", csrIn("a", true), packagesOf("b"), nil, []string{"a"}},
-		"AnotherStays": {"the package of another one does not matter", csrIn("a", false), packagesOf("b"), []string{"a"}, nil},
+		"AnotherRuns":  {"the agent of another one does not matter", csrIn("a", true), packagesOf("b"), []string{"b"}, []string{"a"}},
+		"AnotherStays": {"the agent of another one does not matter", csrIn("a", false), packagesOf("b"), []string{"b"}, nil},
+		"LeftRunning":  {"one that never had an agent takes nothing from what an IstioCSR of before has left", csrIn("a", true), packagesOf("b"), []string{"a", "b"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			keeper := &fakeKeeper{}
-			o := &observer{keeper: keeper}
+			agents := fake.NewClientBuilder()
+			for _, namespace := range tc.agents {
+				agents.WithObjects(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: istiocsr.AgentName}})
+			}
+			o := &observer{keeper: keeper, live: agents.Build()}
 			if got := o.letGo(t.Context(), csrGroup{Leaving: []*operatorv1alpha1.IstioCSR{tc.ic}, Existing: tc.existing}); len(got) > 0 {
 				t.Fatal(got)
 			}
-			if diff := cmp.Diff([][]string{tc.forgotten, tc.removed}, [][]string{keeper.forgotten, keeper.removed}); diff != "" {
+			if diff := cmp.Diff([][]string{{"a"}, tc.removed}, [][]string{keeper.forgotten, keeper.removed}); diff != "" {
 				t.Errorf("%s: forgotten and removed (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -162,7 +181,7 @@ func newCluster(t *testing.T, keeper caKeeper, definitions []string, objects ...
 	watched := pins.New(pins.Config{Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mapper, Changed: func() {}})
 	t.Cleanup(watched.Close)
 	return &observer{
-		cache: crds.Build(), pins: watched, served: func(schema.GroupVersionKind) bool { return false }, keeper: keeper,
+		cache: crds.Build(), live: fake.NewClientBuilder().Build(), pins: watched, served: func(schema.GroupVersionKind) bool { return false }, keeper: keeper,
 		image: istiocsr.Image{Reference: istiocsr.DefaultImage}, now: time.Now,
 	}
 }

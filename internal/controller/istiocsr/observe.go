@@ -49,8 +49,10 @@ type caKeeper interface {
 // observer reads what an agent depends on, and keeps the copy of its CA
 // certificates. What it reads is watched, object by object.
 type observer struct {
-	// cache has the CRDs and the configurations of meshes, pins what is watched alone.
+	// cache has the CRDs and the configurations of meshes, pins what is watched alone. Live
+	// is for what is looked up once.
 	cache  client.Reader
+	live   client.Reader
 	pins   *pins.Reader
 	served func(kind schema.GroupVersionKind) bool
 	keeper caKeeper
@@ -70,7 +72,7 @@ func newObserver(w front.Wiring, settings Settings) (*observer, error) {
 		return nil, fmt.Errorf("setting up the watches of the istiocsr front: %w", err)
 	}
 	return &observer{
-		cache: mgr.GetCache(), pins: watched, served: w.Kinds.Served, image: settings.Image, clusterNamespace: settings.ClusterResourceNamespace,
+		cache: mgr.GetCache(), live: mgr.GetAPIReader(), pins: watched, served: w.Kinds.Served, image: settings.Image, clusterNamespace: settings.ClusterResourceNamespace,
 		now: time.Now, signal: signal, keeper: &cacopy.Keeper{Cache: watched, Live: mgr.GetAPIReader(), Writer: mgr.GetClient()},
 	}, nil
 }
@@ -107,16 +109,31 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alp
 func (o *observer) letGo(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) map[string]error {
 	unremoved := map[string]error{}
 	for _, ic := range group.Leaving {
+		o.keeper.Forget(ic.Namespace)
 		here := func(pkg v1alpha1.Package) bool { return pkg.Name == istiocsr.PackageName(ic.Namespace) }
 		if !istiocsr.RemovesOnDeletion(ic) || slices.ContainsFunc(group.Existing, here) {
-			o.keeper.Forget(ic.Namespace)
 			continue
 		}
-		if err := o.keeper.Remove(ctx, ic.Namespace); err != nil {
+		read, err := o.agentIn(ctx, ic.Namespace)
+		if err == nil && !read {
+			err = o.keeper.Remove(ctx, ic.Namespace)
+		}
+		if err != nil {
 			unremoved[ic.Namespace] = err
 		}
 	}
 	return unremoved
+}
+
+// agentIn says whether an agent is in a namespace, whoever it belongs to: one that an
+// IstioCSR of before has left running reads its CA certificates on.
+func (o *observer) agentIn(ctx context.Context, namespace string) (bool, error) {
+	deployment := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}}
+	found, err := front.Found(o.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: istiocsr.AgentName}, deployment))
+	if err != nil {
+		return false, fmt.Errorf("reading Deployment %s/%s: %w", namespace, istiocsr.AgentName, err)
+	}
+	return found, nil
 }
 
 func (o *observer) observeRunning(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) error {
