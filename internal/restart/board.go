@@ -4,8 +4,8 @@
 package restart
 
 import (
-	"maps"
 	"slices"
+	"time"
 )
 
 // phase is where a workload stands on a board.
@@ -25,8 +25,10 @@ type row struct {
 	entry  Entry
 	phase  phase
 	reason string
-	// ours says that this process has restarted it.
+	// ours says that a restart of ours is what its rollout is about.
 	ours bool
+	// trouble is since when it cannot be read or written to, zero while it can.
+	trouble time.Time
 }
 
 // Board holds what there is to do, and lets no more be done at a time than allowed. It is not
@@ -37,14 +39,16 @@ type Board struct {
 
 	rows     map[Workload]*row
 	order    []Workload
-	byHand   map[Workload]string
+	excluded int
+	byHand   map[Workload]Hand
 	unlisted int
 	rest     bool
 }
 
 // Take replaces what there is to do by what a survey has found. Workloads that roll out, or
-// do not come up, stay until that has ended, whatever was found of them.
-func (b *Board) Take(p *Plan) {
+// do not come up, stay until that has ended, whatever was found of them. It hands back those
+// for a person that were not known before.
+func (b *Board) Take(p *Plan) []Hand {
 	rows := map[Workload]*row{}
 	var order []Workload
 	for w, r := range b.rows {
@@ -60,11 +64,32 @@ func (b *Board) Take(p *Plan) {
 		rows[e.Workload] = &row{entry: e, phase: waiting}
 		order = append(order, e.Workload)
 	}
-	b.rows, b.order, b.byHand, b.unlisted, b.rest = rows, order, p.byHand, p.unlisted, p.More || p.Unready > 0
+	for w := range p.excluded {
+		if kept := rows[w]; kept != nil {
+			kept.entry.Excluded = true
+		}
+	}
+	var news []Hand
+	for w, hand := range p.byHand {
+		if b.byHand[w] != hand {
+			news = append(news, hand)
+		}
+	}
+	slices.SortFunc(news, func(a, b Hand) int { return a.Workload.Compare(b.Workload) })
+	b.rows, b.order, b.excluded, b.byHand, b.unlisted, b.rest = rows, order, len(p.excluded), p.byHand, p.unlisted, p.More || p.Unready > 0
+	return news
+}
+
+// Resume takes in a workload that rolls out because of a restart by a process before this one.
+func (b *Board) Resume(w Workload) {
+	if b.rows == nil {
+		b.rows = map[Workload]*row{}
+	}
+	b.rows[w] = &row{entry: Entry{Workload: w, Role: RoleOf(w)}, phase: active, ours: true}
 }
 
 // Reset forgets everything.
-func (b *Board) Reset() { b.rows, b.order, b.byHand, b.unlisted, b.rest = nil, nil, nil, 0, false }
+func (b *Board) Reset() { *b = Board{Limit: b.Limit} }
 
 // Entry is what is known of a workload, and whether this process has restarted it. It is not
 // found when there is nothing to do about it.
@@ -109,12 +134,10 @@ func (b *Board) free() int {
 // One that may not waits until it is among the next ones.
 func (b *Board) MayRestart(w Workload, open bool) bool {
 	r := b.rows[w]
-	switch {
-	case r == nil:
+	if r == nil {
 		return false
-	case open && r.phase == active && !b.anyFailed():
-		return true
-	case open && r.phase != active && b.free() > 0:
+	}
+	if has := r.phase == active || r.phase == failed; open && !b.anotherFailed(w) && (has || b.free() > 0) {
 		r.phase = active
 		return true
 	}
@@ -125,13 +148,27 @@ func (b *Board) MayRestart(w Workload, open bool) bool {
 	return false
 }
 
-func (b *Board) anyFailed() bool {
-	for _, r := range b.rows {
-		if r.phase == failed {
+// anotherFailed says whether one besides a workload has failed.
+func (b *Board) anotherFailed(w Workload) bool {
+	for other, r := range b.rows {
+		if r.phase == failed && other != w {
 			return true
 		}
 	}
 	return false
+}
+
+// Trouble takes in that a workload cannot be read or written to now, and says for how long it
+// could not.
+func (b *Board) Trouble(w Workload, now time.Time) time.Duration {
+	r := b.rows[w]
+	if r == nil {
+		return 0
+	}
+	if r.trouble.IsZero() {
+		r.trouble = now
+	}
+	return now.Sub(r.trouble)
 }
 
 // Settle takes in what was decided about a workload, and done. It says whether that is news.
@@ -142,6 +179,9 @@ func (b *Board) Settle(w Workload, d Decision) (news bool) {
 	}
 	was := *r
 	r.reason = d.Reason
+	if d.Action != Fail {
+		r.trouble = time.Time{}
+	}
 	switch d.Action {
 	case Settled:
 		delete(b.rows, w)
@@ -172,9 +212,34 @@ func (b *Board) Idle() bool {
 	return true
 }
 
+// Busy says that workloads roll out or wait for their turn, and that none keeps the others
+// from it.
+func (b *Board) Busy() bool { return !b.Idle() && !b.anotherFailed(Workload{}) }
+
 // Leftover says that something is left that may change without news: workloads that are not
 // whole, are excluded, or need a person.
-func (b *Board) Leftover() bool { return len(b.rows)+len(b.byHand) > 0 || b.rest }
+func (b *Board) Leftover() bool { return len(b.rows)+len(b.byHand)+b.excluded > 0 || b.rest }
+
+// Unsettled says that something is left that may be restarted yet: workloads that are not
+// whole, or were not found out about.
+func (b *Board) Unsettled() bool {
+	for _, r := range b.rows {
+		if r.phase == postponed {
+			return true
+		}
+	}
+	return b.rest || !b.Idle()
+}
+
+// Rolling says whether a workload of a role was restarted, and is coming up.
+func (b *Board) Rolling(role Role) bool {
+	for _, r := range b.rows {
+		if r.entry.Role == role && r.phase == active && r.ours {
+			return true
+		}
+	}
+	return false
+}
 
 // Has says that there is something to do about a workload of a role, or was and failed.
 func (b *Board) Has(role Role) bool {
@@ -200,10 +265,10 @@ func (b *Board) Active() []Workload {
 
 // State is what the board shows.
 func (b *Board) State() State {
-	s := State{Known: true}
-	failing, manual := map[Workload]string{}, maps.Clone(b.byHand)
-	if manual == nil {
-		manual = map[Workload]string{}
+	s := State{Known: true, Excluded: b.excluded, GatewayRolling: b.Rolling(RoleGateway), EgressRolling: b.Rolling(RoleEgress)}
+	failing, manual := map[Workload]string{}, map[Workload]string{}
+	for w, hand := range b.byHand {
+		manual[w] = hand.Reason
 	}
 	var rolling []Workload
 	for w, r := range b.rows {

@@ -51,7 +51,7 @@ func (f *fleet) survey() *Plan {
 		if f.restarts[w] > 0 && f.left[w] == 0 {
 			pod.Created = f.now
 		}
-		p.Add(pod, w, "", map[Cause]string{CauseProxyImage: f.epoch}, false)
+		p.Add(pod, w, nil, map[Cause]string{CauseProxyImage: f.epoch}, false)
 	}
 	return p
 }
@@ -71,7 +71,7 @@ func (f *fleet) look(t *testing.T, b *Board, w Workload) {
 		if live.Excluded || !live.Rollout.Done {
 			t.Fatalf("%s is restarted, and must not be: %+v", w, live)
 		}
-		live.Record = live.Record.With(entry.Causes, f.now)
+		live.Record = live.Record.With(entry.Causes, live.Template, f.now)
 		f.restarts[w]++
 		f.left[w], live.Rollout = 1+f.random.IntN(4), Rollout{Progress: "rolling"}
 	}
@@ -221,7 +221,7 @@ func TestBoard_StopsOnFailure(t *testing.T) {
 func TestBoard_Order(t *testing.T) {
 	p := NewPlan()
 	for i, role := range []Role{RoleCustomer, RoleModule, RoleGateway, RoleComponent} {
-		p.Add(&Pod{Role: role}, Workload{KindDeployment, "n", fmt.Sprint(i)}, "", map[Cause]string{CauseCNI: "a"}, false)
+		p.Add(&Pod{Role: role}, Workload{KindDeployment, "n", fmt.Sprint(i)}, nil, map[Cause]string{CauseCNI: "a"}, false)
 	}
 	b := &Board{Limit: 10}
 	b.Take(p)
@@ -239,9 +239,10 @@ func TestPlan_Bounded(t *testing.T) {
 	p := NewPlan()
 	for i := range 3000 {
 		name := fmt.Sprint(i)
-		p.Add(&Pod{}, Workload{"Job", "n", name}, "by hand", nil, false)
-		p.Add(&Pod{}, Workload{"Pod", "n", name}, "by hand", nil, true)
-		p.Add(&Pod{}, Workload{KindDeployment, "n", name}, "", map[Cause]string{CauseCNI: "a"}, false)
+		p.Add(&Pod{}, Workload{}, &Hand{Workload: Workload{"Job", "n", name}, Reason: "by hand"}, nil, false)
+		p.Add(&Pod{}, Workload{}, &Hand{Workload: Workload{"Pod", "n", name}, Reason: "by hand"}, nil, true)
+		p.Add(&Pod{}, Workload{KindDeployment, "n", name}, nil, map[Cause]string{CauseCNI: "a"}, false)
+		p.Add(&Pod{}, Workload{KindDaemonSet, "n", name}, nil, map[Cause]string{CauseCNI: "a"}, true)
 	}
 	b := &Board{Limit: 1}
 	b.Take(p)
@@ -249,7 +250,7 @@ func TestPlan_Bounded(t *testing.T) {
 	if len(s.Manual) != mostTold+1 || s.Manual[mostTold] != "and 2990 more" {
 		t.Errorf("the list is %q", s.Manual)
 	}
-	if s.Pending != mostEntries || !p.More || !b.Leftover() {
+	if s.Pending != mostEntries || s.Excluded != mostEntries || !p.More || !b.Leftover() {
 		t.Errorf("%d are pending, and that there are more is %t", s.Pending, p.More)
 	}
 }
@@ -257,7 +258,7 @@ func TestPlan_Bounded(t *testing.T) {
 // Outside of the window a workload waits, and comes up again later.
 func TestBoard_Window(t *testing.T) {
 	p := NewPlan()
-	p.Add(&Pod{}, cart, "", map[Cause]string{CauseCNI: "a"}, false)
+	p.Add(&Pod{}, cart, nil, map[Cause]string{CauseCNI: "a"}, false)
 	b := &Board{Limit: 1}
 	b.Take(p)
 	for range 2 {

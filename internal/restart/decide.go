@@ -22,6 +22,9 @@ type Entry struct {
 	Newest time.Time
 	// Excluded says that its pods or their namespace are excluded.
 	Excluded bool
+	// Gone says that the mesh is gone. Pods that do not serve for want of it are restarted,
+	// too.
+	Gone bool
 }
 
 // Live is a workload as it is now.
@@ -34,6 +37,16 @@ type Live struct {
 	Record Record
 	// Rollout is where its pods stand.
 	Rollout Rollout
+	// Template tells its pod template from others. Injected says that the sidecar is a part
+	// of it, put there by hand: pods made anew have it, whatever the mesh does.
+	Template string
+	Injected bool
+}
+
+// Unfinished says whether its pods are still being replaced because of our last restart:
+// nobody has changed the pod template since, and they have not come up yet.
+func (l *Live) Unfinished() bool {
+	return !l.Record.At.IsZero() && l.Record.Template == l.Template && !l.Rollout.Done && !l.Rollout.Completed
 }
 
 // Action is what is to be done about a workload.
@@ -66,26 +79,40 @@ type Decision struct {
 // Decide says what is to be done about a workload. Ours says that this process has restarted
 // it and still watches that; deadline is how long the rollout of a restart may take.
 func Decide(e Entry, live Live, ours bool, now time.Time, deadline time.Duration) Decision {
-	fresh, r := live.Record.Fresh(e.Causes), live.Rollout
+	_, leaves := e.Causes[CauseLeave]
+	causes := e.Causes
+	if live.Injected {
+		causes = maps.Clone(causes)
+		delete(causes, CauseLeave)
+	}
+	fresh, r := live.Record.Fresh(causes), live.Rollout
 	switch {
 	case !live.Found:
 		return Decision{Settled, "it is gone"}
 	case live.Excluded || e.Excluded:
 		return Decision{Skip, "it is excluded by the annotation " + AnnotationExclude}
-	case !r.Done && (ours || len(fresh) == 0):
+	case !r.Done && (ours || live.Unfinished()) && r.Blocked != "":
+		return Decision{AskPerson, r.Blocked} // somebody has stopped the rollout, and knows why
+	case !r.Done && (ours || live.Unfinished()):
 		// What a restart of ours has begun, also of a process before this one.
 		return underway(live, now, deadline)
-	case r.Blocked != "" && len(e.Causes) > 0:
+	case live.Injected && leaves && e.Gone:
+		return Decision{AskPerson, "the sidecar is a part of its pod template: take it out of there"}
+	case len(causes) == 0 && !ours:
+		return Decision{Settled, "its pods are as they should be"}
+	case r.Blocked != "" && len(causes) > 0:
 		return Decision{AskPerson, r.Blocked}
-	case !r.Done:
+	case !r.Done && !(e.Gone && r.Updated):
 		return Decision{Postpone, "its own rollout is not complete: " + r.Progress}
+	case r.Empty:
+		return Decision{Settled, "it has no pods"}
 	case len(fresh) > 0:
 		return Decision{Restart, causesText(fresh)}
 	case ours:
 		return Decision{Settled, "its pods are replaced"}
 	case !e.Newest.Before(live.Record.At):
 		return Decision{AskPerson, fmt.Sprintf("its pods are still outdated after a restart (%s): look what its pod template sets, or exclude it with the annotation %s",
-			causesText(slices.Sorted(maps.Keys(e.Causes))), AnnotationExclude)}
+			causesText(slices.Sorted(maps.Keys(causes))), AnnotationExclude)}
 	}
 	return Decision{AskPerson, "pods from before its restart are still there: delete them"}
 }

@@ -82,9 +82,12 @@ func TestResolve(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, problem := Resolve(&Pod{Namespace: "shop", Name: "cart-0", Owner: tc.owner}, tc.above)
-			if got != tc.want || (problem != "") != tc.byHand {
-				t.Errorf("%s: got %s (%q), want %s", tc.reason, got, problem, tc.want)
+			got, hand := Resolve(&Pod{Namespace: "shop", Name: "cart-0", Owner: tc.owner}, tc.above)
+			if got != tc.want || (hand != nil) != tc.byHand {
+				t.Errorf("%s: got %s (%+v), want %s", tc.reason, got, hand, tc.want)
+			}
+			if hand != nil && (hand.Workload != got || hand.APIVersion == "" || hand.Reason == "") {
+				t.Errorf("%s: what a person has to look at is %+v", tc.reason, hand)
 			}
 		})
 	}
@@ -133,8 +136,8 @@ func TestRolloutOf(t *testing.T) {
 }
 
 func TestRecord(t *testing.T) {
-	r := Record{}.With(map[Cause]string{CauseProxyImage: "a@1", CauseCNI: "b"}, made).With(map[Cause]string{CauseProxyImage: "c@2"}, made.Add(hour))
-	if got, want := r.String(), "2026-01-02T04:04:05Z CNI=b,ProxyImage=c@2"; got != want {
+	r := Record{}.With(map[Cause]string{CauseProxyImage: "a@1", CauseCNI: "b"}, "t1", made).With(map[Cause]string{CauseProxyImage: "c@2"}, "t2", made.Add(hour))
+	if got, want := r.String(), "2026-01-02T04:04:05Z CNI=b,ProxyImage=c@2,template=t2"; got != want {
 		t.Errorf("a record is written as %q, want %q", got, want)
 	}
 	if diff := cmp.Diff(r, ParseRecord(r.String())); diff != "" {

@@ -17,6 +17,10 @@ type Namespace struct {
 	Inject Injection
 	// Since is when the labels were set last, zero when that is not known.
 	Since time.Time
+	// Left is since when pods of it are known that have a sidecar and would get none any more,
+	// or now when none were known before: labels that are gone do not tell when they went. Zero
+	// leaves such pods alone.
+	Left time.Time
 	// Excluded says that none of its workloads is to be restarted.
 	Excluded bool
 }
@@ -30,8 +34,10 @@ const (
 	InjectOwn Injection = iota
 	// InjectAll: pods get one that do not refuse it.
 	InjectAll
-	// InjectNone: no pod gets a sidecar of this mesh.
+	// InjectNone: no pod gets a sidecar of any mesh.
 	InjectNone
+	// InjectOther: another revision of Istio decides, or nobody knows who.
+	InjectOther
 )
 
 // withoutInjection are namespaces that Istio never injects into.
@@ -46,7 +52,7 @@ func NamespaceOf(o *metav1.PartialObjectMetadata) Namespace {
 			continue
 		}
 		raw := f.FieldsV1.GetRawBytes()
-		if bytes.Contains(raw, []byte(`"f:`+labelInjection+`"`)) || bytes.Contains(raw, []byte(`"f:`+labelRevision+`"`)) {
+		if bytes.Contains(raw, []byte(`"f:`+labelInjection+`"`)) || bytes.Contains(raw, []byte(`"f:`+LabelRevision+`"`)) {
 			n.Since = f.Time.Time
 		}
 	}
@@ -54,18 +60,18 @@ func NamespaceOf(o *metav1.PartialObjectMetadata) Namespace {
 }
 
 func injectionOf(o *metav1.PartialObjectMetadata) Injection {
-	injection, revision := o.Labels[labelInjection], o.Labels[labelRevision]
+	injection, revision := o.Labels[labelInjection], o.Labels[LabelRevision]
 	switch {
-	case slices.Contains(withoutInjection, o.Name), injection == "disabled":
-		return InjectNone
+	case slices.Contains(withoutInjection, o.Name):
+		return InjectOther
 	case injection == injectionEnabled:
 		return InjectAll
 	case injection != "":
 		return InjectNone
-	case revision == defaultRevision:
+	case revision == DefaultRevision:
 		return InjectAll
 	case revision != "":
-		return InjectNone
+		return InjectOther // a name that may as well stand for this mesh
 	}
 	return InjectOwn
 }
@@ -77,5 +83,5 @@ func InjectionChanged(before, after metav1.Object) bool {
 		return of(before)[key] != of(after)[key]
 	}
 	labels, annotations := metav1.Object.GetLabels, metav1.Object.GetAnnotations
-	return changed(labels, labelInjection) || changed(labels, labelRevision) || changed(annotations, AnnotationExclude)
+	return changed(labels, labelInjection) || changed(labels, LabelRevision) || changed(annotations, AnnotationExclude)
 }

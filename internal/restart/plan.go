@@ -24,23 +24,37 @@ type Plan struct {
 	Unready int
 	// More says that there are workloads that did not fit.
 	More bool
+	// Gone says that the mesh is gone, and that its sidecars have to go.
+	Gone bool
 
 	entries map[Workload]*Entry
-	byHand  map[Workload]string
+	// excluded are apart: they must not keep others from fitting.
+	excluded map[Workload]bool
+	byHand   map[Workload]Hand
 	// unlisted counts pods that belong to nothing in byHand, as that is full.
 	unlisted int
 }
 
 // NewPlan is an empty plan.
 func NewPlan() *Plan {
-	return &Plan{entries: map[Workload]*Entry{}, byHand: map[Workload]string{}}
+	return &Plan{entries: map[Workload]*Entry{}, excluded: map[Workload]bool{}, byHand: map[Workload]Hand{}}
 }
 
-// Add takes in a pod that is outdated. The problem is why nothing can restart the workload,
+// Add takes in a pod that is outdated. The hand is set when nothing can restart the workload,
 // see [Resolve].
-func (p *Plan) Add(pod *Pod, w Workload, problem string, causes map[Cause]string, excluded bool) {
-	if problem != "" {
-		p.addByHand(w, problem, excluded)
+func (p *Plan) Add(pod *Pod, w Workload, hand *Hand, causes map[Cause]string, excluded bool) {
+	switch {
+	case hand != nil:
+		p.addByHand(*hand, excluded)
+		return
+	case p.excluded[w]:
+		return
+	case excluded && len(p.excluded) < mostEntries:
+		delete(p.entries, w) // one of its pods is enough
+		p.excluded[w] = true
+		return
+	case excluded:
+		p.More = true
 		return
 	}
 	e, known := p.entries[w]
@@ -49,23 +63,22 @@ func (p *Plan) Add(pod *Pod, w Workload, problem string, causes map[Cause]string
 			p.More = true
 			return
 		}
-		e = &Entry{Workload: w, Role: pod.Role, Causes: map[Cause]string{}}
+		e = &Entry{Workload: w, Role: pod.Role, Causes: map[Cause]string{}, Gone: p.Gone}
 		p.entries[w] = e
 	}
 	maps.Copy(e.Causes, causes)
-	e.Excluded = e.Excluded || excluded
 	if pod.Created.After(e.Newest) {
 		e.Newest = pod.Created
 	}
 }
 
-func (p *Plan) addByHand(w Workload, problem string, excluded bool) {
-	switch _, known := p.byHand[w]; {
+func (p *Plan) addByHand(hand Hand, excluded bool) {
+	switch _, known := p.byHand[hand.Workload]; {
 	case excluded || known:
 	case len(p.byHand) >= mostByHand:
 		p.unlisted++
 	default:
-		p.byHand[w] = problem
+		p.byHand[hand.Workload] = hand
 	}
 }
 
@@ -100,8 +113,14 @@ type State struct {
 	FailedCount, ManualCount int
 	// Excluded counts workloads that are excluded.
 	Excluded int
-	// GatewayErr is why the ingress gateway cannot be restarted.
-	GatewayErr error
+	// GatewayErr is why the ingress gateway cannot be restarted, and EgressErr why the egress
+	// gateway cannot.
+	GatewayErr, EgressErr error
+	// GatewayRolling and EgressRolling say that one was restarted, and is coming up.
+	GatewayRolling, EgressRolling bool
+	// Departed says that there is no mesh, and that nothing is done about its sidecars that is
+	// worth waiting for.
+	Departed bool
 	// Problem is why nothing is restarted at all, such as a window that cannot be read.
 	Problem error
 }

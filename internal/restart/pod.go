@@ -6,11 +6,13 @@ package restart
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
@@ -21,21 +23,28 @@ const AnnotationExclude = "strata.run/exclude-from-restart"
 
 // What Istio puts on pods and namespaces, and reads there.
 const (
-	annotationStatus       = "sidecar.istio.io/status"
+	// AnnotationInjected is on pods that have got a sidecar, and says more about it.
+	AnnotationInjected = "sidecar.istio.io/status"
+	// LabelRevision names the revision of Istio that gives sidecars to pods, and
+	// DefaultRevision is that of a mesh of Kyma.
+	LabelRevision   = "istio.io/rev"
+	DefaultRevision = "default"
+
 	annotationImage        = "sidecar.istio.io/proxyImage"
 	annotationMergeMetrics = "prometheus.istio.io/merge-metrics"
 	annotationScrapePath   = "prometheus.io/path"
 	annotationScrapePort   = "prometheus.io/port"
+	annotationTemplates    = "inject.istio.io/templates"
 	labelInject            = "sidecar.istio.io/inject"
 	labelInjection         = "istio-injection"
-	labelRevision          = "istio.io/rev"
 
 	proxyContainer   = "istio-proxy"
 	initContainer    = "istio-init"
 	validateCNI      = "istio-validation"
-	defaultRevision  = "default"
 	istioNamespace   = "istio-system"
 	injectionEnabled = "enabled"
+	ingressGateway   = "istio-ingressgateway"
+	egressGateway    = "istio-egressgateway"
 )
 
 // annotationsResources override what a proxy asks for, in the order of the fields of
@@ -57,6 +66,8 @@ type Role int
 const (
 	// RoleGateway is the ingress gateway.
 	RoleGateway Role = iota + 1
+	// RoleEgress is the egress gateway.
+	RoleEgress
 	// RoleComponent is the control plane, or the node agent.
 	RoleComponent
 	// RoleModule is a workload of Kyma.
@@ -70,6 +81,7 @@ type Pod struct {
 	// Namespace and Name are the pod's, Role what it is to the mesh. The pods of Istio's
 	// namespace that are neither gateway nor component have none.
 	Namespace, Name string
+	UID             types.UID
 	Role            Role
 	// Created is when it was made, to the second.
 	Created time.Time
@@ -84,6 +96,8 @@ type Pod struct {
 	// of the mesh.
 	Injected bool
 	Revision string
+	// ProxyOnly says that the proxy is all there is to it, as in gateways of users.
+	ProxyOnly bool
 	// Inject is its own wish for a sidecar, true, false or empty. WantedRevision is whose.
 	Inject, WantedRevision string
 	// HostNetwork says that it shares the node's network, and never gets a sidecar.
@@ -109,10 +123,10 @@ type Pod struct {
 // PodOf takes from a pod what counts.
 func PodOf(p *corev1.Pod) Pod {
 	pod := Pod{
-		Namespace: p.Namespace, Name: p.Name, Role: roleOf(p), Created: p.CreationTimestamp.Time,
+		Namespace: p.Namespace, Name: p.Name, UID: p.UID, Role: roleOf(p), Created: p.CreationTimestamp.Time,
 		Serving:  p.DeletionTimestamp.IsZero() && isReady(p),
 		Excluded: p.Annotations[AnnotationExclude] == "true",
-		Inject:   p.Labels[labelInject], WantedRevision: p.Labels[labelRevision], HostNetwork: p.Spec.HostNetwork,
+		Inject:   p.Labels[labelInject], WantedRevision: p.Labels[LabelRevision], HostNetwork: p.Spec.HostNetwork,
 		CustomImage: p.Annotations[annotationImage] != "",
 		ScrapePath:  p.Annotations[annotationScrapePath], ScrapePort: p.Annotations[annotationScrapePort],
 		OwnMetrics: p.Annotations[annotationMergeMetrics] == "false",
@@ -129,7 +143,7 @@ func PodOf(p *corev1.Pod) Pod {
 
 // readSidecar takes in what the pod shows of its sidecar.
 func (p *Pod) readSidecar(from *corev1.Pod) {
-	status, injected := from.Annotations[annotationStatus]
+	status, injected := from.Annotations[AnnotationInjected]
 	p.Injected = injected
 	told := struct {
 		Revision string `json:"revision"`
@@ -147,6 +161,8 @@ func (p *Pod) readSidecar(from *corev1.Pod) {
 			p.Image, p.Amounts = c.Image, amountsOf(c.Resources)
 		}
 	}
+	templates := strings.Split(from.Annotations[annotationTemplates], ",")
+	p.ProxyOnly = len(from.Spec.Containers) == 1 && from.Spec.Containers[0].Name == proxyContainer || slices.Contains(templates, "gateway")
 	for i := range from.Spec.Containers {
 		if c := &from.Spec.Containers[i]; c.Name == proxyContainer {
 			p.Image, p.Amounts = c.Image, amountsOf(c.Resources)
@@ -200,8 +216,10 @@ func amountsOf(r corev1.ResourceRequirements) Amounts {
 func roleOf(p *corev1.Pod) Role {
 	if p.Namespace == istioNamespace {
 		switch {
-		case p.Labels["app"] == "istio-ingressgateway":
+		case p.Labels["app"] == ingressGateway:
 			return RoleGateway
+		case p.Labels["app"] == egressGateway:
+			return RoleEgress
 		case p.Labels["app"] == "istiod", p.Labels["k8s-app"] == "istio-cni-node":
 			return RoleComponent
 		}

@@ -3,7 +3,10 @@
 
 package restart
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Predicate finds one cause. It implements [GatewayPredicate], [SidecarPredicate],
 // [ComponentPredicate] or several of them, which says whose pods it restarts.
@@ -12,7 +15,8 @@ type Predicate interface {
 	Cause() Cause
 }
 
-// GatewayPredicate looks at pods of the ingress gateway.
+// GatewayPredicate looks at pods of the gateways: of the ingress gateway, and of the egress
+// gateway where the mesh has one.
 type GatewayPredicate interface {
 	Predicate
 	// Gateway says whether the pod is outdated.
@@ -59,7 +63,7 @@ type specific interface{ specific() }
 // Predicates are all there are, in the order in which causes are told.
 func Predicates() []Predicate {
 	return []Predicate{
-		proxyImage{}, proxyResources{}, cni{}, prometheusMerge{}, join{},
+		proxyImage{}, proxyResources{}, cni{}, prometheusMerge{}, join{}, leave{},
 		sidecarSetting{setting{CauseDNSProxying, func(t *Target) string { return optional(t.Spec.Config.EnableDNSProxying) }}},
 		bothSetting{setting{CauseStatsMatcher, func(t *Target) string { return expressions(t.Spec.Config.ProxyStatsMatcher) }}},
 		sidecarSetting{setting{CauseCompatibility, compatibility}},
@@ -96,7 +100,7 @@ func (s setting) Cause() Cause { return s.cause }
 func (s setting) Value(t *Target) string { return s.value(t) }
 func (setting) specific()                {}
 
-// gatewaySetting is one that counts for the ingress gateway.
+// gatewaySetting is one that counts for gateways.
 type gatewaySetting struct{ setting }
 
 // Gateway implements [GatewayPredicate].
@@ -138,7 +142,7 @@ func (updated) Gateway(p *Pod, v View) bool { return v.Epoch.outdates(p.Created)
 // Sidecar implements [SidecarPredicate].
 func (updated) Sidecar(p *Pod, v View) bool { return p.inMesh() && v.Epoch.outdates(p.Created) }
 
-// gatewayUpdated is about those that only the gateway takes in.
+// gatewayUpdated is about those that only the ingress gateway takes in.
 type gatewayUpdated struct{}
 
 // Cause implements [Predicate].
@@ -148,7 +152,9 @@ func (gatewayUpdated) Cause() Cause { return CauseGatewayUpdated }
 func (gatewayUpdated) At(v View) Epoch { return epochOf(v.Target.GatewayUpdated) }
 
 // Gateway implements [GatewayPredicate].
-func (gatewayUpdated) Gateway(p *Pod, v View) bool { return v.Epoch.outdates(p.Created) }
+func (gatewayUpdated) Gateway(p *Pod, v View) bool {
+	return p.Role == RoleGateway && v.Epoch.outdates(p.Created)
+}
 
 // proxyImage is about the version of sidecars.
 type proxyImage struct{}
@@ -233,31 +239,77 @@ type join struct{}
 // Cause implements [Predicate].
 func (join) Cause() Cause { return CauseJoin }
 
-// At is since when the thing is as it is.
+// At is since when the thing is as it is. A mesh that is installed anew is another one, also
+// for namespaces that were labelled before.
 func (join) At(v View) Epoch {
-	e := epochOf(v.Namespace.Since)
+	since := v.Namespace.Since
+	if v.Target.Since.After(since) {
+		since = v.Target.Since
+	}
+	e := epochOf(since)
 	e.Value = "n"
 	return e
 }
 
 // Sidecar implements [SidecarPredicate].
 func (join) Sidecar(p *Pod, v View) bool {
-	if p.Injected || p.HostNetwork || p.Inject == "false" || p.WantedRevision != "" && p.WantedRevision != defaultRevision {
-		return false
-	}
-	switch v.Namespace.Inject {
-	case InjectAll:
-		return true
-	case InjectOwn:
-		return p.Inject == "true"
+	wanted, _ := p.wantsSidecar(v.Namespace)
+	return !p.Injected && !p.HostNetwork && wanted
+}
+
+// leave is about pods that have a sidecar of this mesh and would get none any more.
+type leave struct{}
+
+// Cause implements [Predicate].
+func (leave) Cause() Cause { return CauseLeave }
+
+// At is since when the thing is as it is.
+func (leave) At(v View) Epoch {
+	e := epochOf(v.Namespace.Left)
+	e.Value = "n"
+	return e
+}
+
+// Sidecar implements [SidecarPredicate].
+func (leave) Sidecar(p *Pod, v View) bool {
+	wanted, known := p.wantsSidecar(v.Namespace)
+	return p.surelyInMesh() && known && !wanted && !v.Namespace.Left.IsZero()
+}
+
+// wantsSidecar says whether the pod would get a sidecar of this mesh if it was made now, and
+// whether that is known: another Istio may decide, or make this one decide.
+func (p *Pod) wantsSidecar(n Namespace) (wanted, known bool) {
+	switch own := p.WantedRevision == DefaultRevision; {
+	case p.Inject == "false":
+		return false, true
+	case p.WantedRevision != "" && !own, n.Inject == InjectOther:
+		return false, false
+	case n.Inject == InjectOwn:
+		return own || p.Inject == "true", true
 	default:
-		return false
+		return n.Inject == InjectAll, true
 	}
 }
 
 // inMesh says whether the pod has a sidecar of this mesh, and not of another Istio's.
 func (p *Pod) inMesh() bool {
-	return p.Injected && (p.Revision == "" || p.Revision == defaultRevision)
+	return p.Injected && (p.Revision == "" || p.Revision == DefaultRevision)
+}
+
+// surelyInMesh says whether the pod has a sidecar that only this mesh can have given it. A
+// pod that is nothing but a proxy would be nothing without it.
+func (p *Pod) surelyInMesh() bool {
+	return p.Injected && p.Revision == DefaultRevision && !p.ProxyOnly
+}
+
+// GoneCauses are those of a pod after the mesh is gone, since some time: a sidecar that it has
+// left behind. Empty for any other pod.
+func GoneCauses(p *Pod, since time.Time) map[Cause]string {
+	ofUser := p.Role == RoleModule || p.Role == RoleCustomer
+	if !ofUser || !p.surelyInMesh() || p.Created.After(since) {
+		return nil
+	}
+	return map[Cause]string{CauseLeave: Epoch{Value: "m", Since: since}.String()}
 }
 
 // Causes are what a pod is outdated in, each with its epoch as records have it. Empty for a
@@ -282,9 +334,9 @@ func Causes(p *Pod, t *Target, ledger Ledger, n Namespace) map[Cause]string {
 
 func matches(predicate Predicate, p *Pod, v View) bool {
 	switch p.Role {
-	case RoleGateway:
+	case RoleGateway, RoleEgress:
 		g, ok := predicate.(GatewayPredicate)
-		return ok && g.Gateway(p, v)
+		return ok && (p.Role == RoleGateway || v.Target.Egress) && g.Gateway(p, v)
 	case RoleComponent:
 		c, ok := predicate.(ComponentPredicate)
 		return ok && c.Component(p, v)

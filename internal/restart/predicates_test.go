@@ -30,7 +30,7 @@ func pod(change ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: "cart-0", CreationTimestamp: metav1.NewTime(made),
-			Labels: map[string]string{}, Annotations: map[string]string{annotationStatus: `{"revision":"default"}`},
+			Labels: map[string]string{}, Annotations: map[string]string{AnnotationInjected: `{"revision":"default"}`},
 		},
 		Spec: corev1.PodSpec{
 			InitContainers: []corev1.Container{{Name: validateCNI}, {Name: proxyContainer, Image: image, Resources: corev1.ResourceRequirements{
@@ -61,7 +61,7 @@ func proxy(change func(*corev1.Container)) func(*corev1.Pod) {
 
 // without takes the sidecar away.
 func without(p *corev1.Pod) {
-	delete(p.Annotations, annotationStatus)
+	delete(p.Annotations, AnnotationInjected)
 	p.Spec.InitContainers = nil
 }
 
@@ -98,8 +98,8 @@ func TestCauses(t *testing.T) {
 		"OtherImage":        {reason: "the version of Istio has changed", change: list(proxy(func(c *corev1.Container) { c.Image = "example.org/proxyv2:1.30.0-distroless" })), want: causes(CauseProxyImage)},
 		"OtherRegistry":     {reason: "the whole reference counts", change: list(proxy(func(c *corev1.Container) { c.Image = "mirror/proxyv2:1.31.0-distroless" })), want: causes(CauseProxyImage)},
 		"CustomImage":       {reason: "a pod that has chosen its image and what it asks for keeps both", change: list(proxy(func(c *corev1.Container) { c.Image = "own:1" }), amounts("1", "1", "1", "1"), annotated(annotationImage, "own:1"))},
-		"OtherMesh":         {reason: "the sidecars of another istiod are not ours", change: list(proxy(func(c *corev1.Container) { c.Image = "old" }), annotated(annotationStatus, `{"revision":"canary"}`))},
-		"OldStatus":         {reason: "old injectors told no revision", change: list(proxy(func(c *corev1.Container) { c.Image = "old" }), annotated(annotationStatus, "not json")), want: causes(CauseProxyImage)},
+		"OtherMesh":         {reason: "the sidecars of another istiod are not ours", change: list(proxy(func(c *corev1.Container) { c.Image = "old" }), annotated(AnnotationInjected, `{"revision":"canary"}`))},
+		"OldStatus":         {reason: "old injectors told no revision", change: list(proxy(func(c *corev1.Container) { c.Image = "old" }), annotated(AnnotationInjected, "not json")), want: causes(CauseProxyImage)},
 		"ClassicSidecar":    {reason: "a sidecar may be an ordinary container", change: list(func(p *corev1.Pod) { p.Spec.InitContainers = nil; p.Spec.Containers[0].Name = proxyContainer }), want: causes(CauseProxyImage, CauseProxyResources)},
 		"OtherAmounts":      {reason: "what proxies ask for has changed", change: list(amounts("20m", "192Mi", "1", "1Gi")), want: causes(CauseProxyResources)},
 		"SameAmounts":       {reason: "the same amounts may be written in another way", change: list(amounts("0.01", "201326592", "1000m", "1024Mi"))},
@@ -136,7 +136,7 @@ func TestCauses(t *testing.T) {
 		"JoinRefused":       {reason: "a pod can refuse", change: list(without, in("shop", labelInject, "false")), namespace: labelled},
 		"JoinRefusedOld":    {reason: "also in the old way", change: list(without, annotated(labelInject, "false")), namespace: labelled},
 		"JoinHostNetwork":   {reason: "a pod in the node's network gets none", change: list(without, func(p *corev1.Pod) { p.Spec.HostNetwork = true }), namespace: labelled},
-		"JoinOther":         {reason: "a pod can want another istiod", change: list(without, in("shop", labelRevision, "canary")), namespace: labelled},
+		"JoinOther":         {reason: "a pod can want another istiod", change: list(without, in("shop", LabelRevision, "canary")), namespace: labelled},
 		"JoinWish":          {reason: "a pod can ask for one by itself", change: list(without, in("shop", labelInject, "true")), want: causes(CauseJoin)},
 		"JoinWishRefused":   {reason: "its namespace can refuse", change: list(without, in("shop", labelInject, "true")), namespace: Namespace{Inject: InjectNone}},
 		"NoSidecar":         {reason: "a pod outside of the mesh is left alone", change: list(without), ledger: Ledger{CauseDNSProxying: changed, CauseStatsMatcher: changed}, target: func(t *Target) { t.Updated, t.CNI = made.Add(hour), false; merge(t) }},
@@ -276,9 +276,9 @@ func TestNamespaceOf(t *testing.T) {
 		"Enabled":    {"all pods get one", "shop", map[string]string{labelInjection: "enabled"}, InjectAll},
 		"Disabled":   {"no pod gets one", "shop", map[string]string{labelInjection: "disabled"}, InjectNone},
 		"Typo":       {"Istio reads any other value as a refusal", "shop", map[string]string{labelInjection: "yes"}, InjectNone},
-		"Default":    {"the revision of the mesh", "shop", map[string]string{labelRevision: "default"}, InjectAll},
-		"Canary":     {"another istiod", "shop", map[string]string{labelRevision: "canary"}, InjectNone},
-		"System":     {"Istio never injects there", "kube-system", map[string]string{labelInjection: "enabled"}, InjectNone},
+		"Default":    {"the revision of the mesh", "shop", map[string]string{LabelRevision: "default"}, InjectAll},
+		"Canary":     {"another istiod", "shop", map[string]string{LabelRevision: "canary"}, InjectOther},
+		"System":     {"Istio never injects there", "kube-system", map[string]string{labelInjection: "enabled"}, InjectOther},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -25,7 +25,13 @@ type Record struct {
 	At time.Time
 	// Epochs are the causes, each with the epoch of the newest restart for it.
 	Epochs map[Cause]string
+	// Template tells the pod template that was restarted from others, see [TemplateOf]. Empty
+	// when that is not known.
+	Template string
 }
+
+// templatePart is the key of the template in a record.
+const templatePart = "template"
 
 // ParseRecord reads the value of [AnnotationRecord]. What cannot be read counts for nothing:
 // at worst a workload is restarted once more.
@@ -43,6 +49,8 @@ func ParseRecord(text string) Record {
 	for part := range strings.SplitSeq(rest, ",") {
 		if cause, epoch, ok := strings.Cut(part, "="); ok && known[Cause(cause)] {
 			r.Epochs[Cause(cause)] = epoch
+		} else if ok && cause == templatePart {
+			r.Template = epoch
 		}
 	}
 	return r
@@ -53,6 +61,9 @@ func (r Record) String() string {
 	var parts []string
 	for _, cause := range slices.Sorted(maps.Keys(r.Epochs)) {
 		parts = append(parts, string(cause)+"="+r.Epochs[cause])
+	}
+	if r.Template != "" {
+		parts = append(parts, templatePart+"="+r.Template)
 	}
 	return r.At.UTC().Format(time.RFC3339) + " " + strings.Join(parts, ",")
 }
@@ -68,9 +79,9 @@ func (r Record) Fresh(causes map[Cause]string) []Cause {
 	return fresh
 }
 
-// With is the record after a restart for causes.
-func (r Record) With(causes map[Cause]string, at time.Time) Record {
-	next := Record{At: at, Epochs: map[Cause]string{}}
+// With is the record after a restart for causes, of a workload with that pod template.
+func (r Record) With(causes map[Cause]string, template string, at time.Time) Record {
+	next := Record{At: at, Epochs: map[Cause]string{}, Template: template}
 	maps.Copy(next.Epochs, r.Epochs)
 	maps.Copy(next.Epochs, causes)
 	return next

@@ -4,6 +4,7 @@
 package restart
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,6 +14,11 @@ import (
 type Rollout struct {
 	// Done says that all pods are of the newest template, and serve.
 	Done bool
+	// Updated says that all pods are of the newest template, whether they serve or not, and
+	// Completed that all of them have served once, as far as the workload tells.
+	Updated, Completed bool
+	// Empty says that there are to be no pods.
+	Empty bool
 	// Failed is why it does not go on, as the workload tells. Empty while it may.
 	Failed string
 	// Blocked is why a restart would replace no pods, or not all. Empty when it would.
@@ -41,21 +47,30 @@ func RolloutOf(o *unstructured.Unstructured) Rollout {
 		if paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); paused {
 			r.Blocked = "it is paused: resume it"
 		}
-		r.Failed = deadlineExceeded(o)
+		reason := progressing(o)
+		r.Completed = reason == "NewReplicaSetAvailable"
+		if reason == "ProgressDeadlineExceeded" {
+			r.Failed = "it has exceeded its progress deadline"
+		}
 	case KindStatefulSet:
 		total = updated // pods are replaced in place
+		r.Completed = text("status", "currentRevision") != "" && text("status", "currentRevision") == text("status", "updateRevision")
 		if partition := number(0, "spec", "updateStrategy", "rollingUpdate", "partition"); partition > 0 {
 			r.Blocked = fmt.Sprintf("its update strategy keeps %d pods as they are: set the partition to 0", min(partition, want))
 		}
 	case KindDaemonSet:
 		want, updated = number(0, "status", "desiredNumberScheduled"), number(0, "status", "updatedNumberScheduled")
 		total, available = updated, number(0, "status", "numberAvailable")
+		// One pod is replaced after the other has come up, unless there is only one.
+		r.Completed = updated >= want && available > 0
 	}
 	if text("spec", "updateStrategy", "type") == "OnDelete" {
 		r.Blocked = "its update strategy is OnDelete: delete its pods, one after the other"
 	}
 	seen := number(0, "status", "observedGeneration") >= o.GetGeneration()
-	r.Done = seen && updated >= want && total <= updated && available >= want
+	r.Empty, r.Completed = want == 0, r.Completed && seen
+	r.Updated = seen && updated >= want && total <= updated
+	r.Done = r.Updated && available >= want
 	r.Progress = fmt.Sprintf("%d of %d pods are new, %d serve", updated, want, available)
 	if !seen {
 		r.Failed, r.Progress = "", "it was not looked at yet"
@@ -63,13 +78,32 @@ func RolloutOf(o *unstructured.Unstructured) Rollout {
 	return r
 }
 
-// deadlineExceeded is the message of a Deployment that does not get on.
-func deadlineExceeded(o *unstructured.Unstructured) string {
+// TemplateOf tells the pod template of a workload from others. Restarts of ours do not change it.
+func TemplateOf(o *unstructured.Unstructured) string {
+	found, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "template")
+	template, _ := found.(map[string]any)
+	metadata, _ := template["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	own := map[string]any{}
+	for key, value := range annotations {
+		if key != AnnotationRestartedAt {
+			own[key] = value
+		}
+	}
+	data, err := json.Marshal([]any{template["spec"], metadata["labels"], own})
+	if err != nil {
+		return "" // what has come as JSON can be encoded
+	}
+	return digest(string(data))
+}
+
+// progressing is why a Deployment gets on, or does not.
+func progressing(o *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, item := range conditions {
 		c, _ := item.(map[string]any)
-		if c["type"] == "Progressing" && c["reason"] == "ProgressDeadlineExceeded" {
-			return "it has exceeded its progress deadline"
+		if reason, ok := c["reason"].(string); ok && c["type"] == "Progressing" {
+			return reason
 		}
 	}
 	return ""

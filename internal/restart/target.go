@@ -33,6 +33,10 @@ type Target struct {
 	// StatusPort.
 	PrometheusMerge bool
 	StatusPort      string
+	// Egress says that the mesh has an egress gateway.
+	Egress bool
+	// Since is when the mesh was installed.
+	Since time.Time
 	// Spec is what was rolled out last.
 	Spec v1alpha2.IstioSpec
 	// GatewayUpdated and Updated are when resources of the mesh have changed last that only
@@ -54,6 +58,12 @@ func TargetOf(operator map[string]any) (Target, error) {
 		ProxyImage: text("spec", "values", "global", "proxy", "image"), CNI: text("spec", "components", "cni", "enabled") == "true",
 		PrometheusMerge: text("spec", "meshConfig", "enablePrometheusMerge") == "true",
 		StatusPort:      text("spec", "meshConfig", "defaultConfig", "statusPort"),
+	}
+	found, _, _ := unstructured.NestedFieldNoCopy(operator, "spec", "components", "egressGateways")
+	gateways, _ := found.([]any)
+	for _, item := range gateways {
+		gateway, _ := item.(map[string]any)
+		t.Egress = t.Egress || gateway["name"] == egressGateway && gateway["enabled"] == true
 	}
 	if t.StatusPort == "" {
 		t.StatusPort = defaultStatusPort
@@ -102,6 +112,8 @@ const (
 	CausePrometheusMerge Cause = "PrometheusMerge"
 	// CauseJoin: the pod has no sidecar and should have one.
 	CauseJoin Cause = "JoinMesh"
+	// CauseLeave: the pod has a sidecar and should have none.
+	CauseLeave Cause = "LeaveMesh"
 	// CauseDNSProxying: config.enableDNSProxying has changed.
 	CauseDNSProxying Cause = "DNSProxying"
 	// CauseStatsMatcher: config.proxyStatsMatcher has changed.

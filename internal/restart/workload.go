@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // The kinds of workloads that can be restarted, all of the group apps.
@@ -44,29 +45,61 @@ func (p *Pod) OfReplicaSet() bool {
 	return p.Owner != nil && kindOf(p.Owner) == appsKind(KindReplicaSet)
 }
 
+// Hand is a workload that only a person can restart.
+type Hand struct {
+	Workload Workload
+	// APIVersion and UID tell it from others of its kind and name.
+	APIVersion string
+	UID        types.UID
+	// Reason is why.
+	Reason string
+}
+
+const replacesNothing = "it does not replace pods by itself: delete its pods, one after the other"
+
 // Resolve is the workload of a pod. Of a pod of a ReplicaSet, above are the owners of that.
-// The problem says why nothing can restart it; the workload is then what a person has to
-// look at.
-func Resolve(p *Pod, above []metav1.OwnerReference) (w Workload, problem string) {
+// The hand is what a person has to look at when nothing can restart the workload, else nil.
+func Resolve(p *Pod, above []metav1.OwnerReference) (Workload, *Hand) {
 	owner := p.Owner
 	if owner == nil {
-		return Workload{"Pod", p.Namespace, p.Name}, "nothing makes it anew: delete it and create it again"
+		w := Workload{"Pod", p.Namespace, p.Name}
+		return w, &Hand{w, "v1", p.UID, "nothing makes it anew: delete it and create it again"}
 	}
 	if p.OfReplicaSet() {
 		if owner = ownerOf(above); owner == nil {
-			return Workload{KindReplicaSet, p.Namespace, p.Owner.Name}, "it does not replace pods by itself: delete its pods, one after the other"
+			return p.byOwner(p.Owner, replacesNothing)
 		}
 	}
-	w = Workload{Kind: owner.Kind, Namespace: p.Namespace, Name: owner.Name}
 	switch kindOf(owner) {
 	case appsKind(KindDeployment), appsKind(KindStatefulSet), appsKind(KindDaemonSet):
-		return w, ""
+		return Workload{Kind: owner.Kind, Namespace: p.Namespace, Name: owner.Name}, nil
 	case schema.GroupKind{Kind: "ReplicationController"}:
-		return w, "it does not replace pods by itself: delete its pods, one after the other"
+		return p.byOwner(owner, replacesNothing)
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
-		return w, "a restart would run it again: wait for its end, or run it again"
+		return p.byOwner(owner, "a restart would run it again: wait for its end, or run it again")
 	}
-	return w, fmt.Sprintf("how to restart a %s of %s is not known: restart it with its own tools", owner.Kind, owner.APIVersion)
+	return p.byOwner(owner, fmt.Sprintf("how to restart a %s of %s is not known: restart it with its own tools", owner.Kind, owner.APIVersion))
+}
+
+// Unresolved is the hand for a pod of a ReplicaSet that cannot be read.
+func Unresolved(p *Pod, problem error) (Workload, *Hand) {
+	return p.byOwner(p.Owner, fmt.Sprintf("it cannot be read: %v", problem))
+}
+
+func (p *Pod) byOwner(owner *metav1.OwnerReference, reason string) (Workload, *Hand) {
+	w := Workload{Kind: owner.Kind, Namespace: p.Namespace, Name: owner.Name}
+	return w, &Hand{w, owner.APIVersion, owner.UID, reason}
+}
+
+// RoleOf is the role of the pods of a workload, as far as its name tells.
+func RoleOf(w Workload) Role {
+	switch w {
+	case Workload{KindDeployment, istioNamespace, ingressGateway}:
+		return RoleGateway
+	case Workload{KindDeployment, istioNamespace, egressGateway}:
+		return RoleEgress
+	}
+	return RoleCustomer
 }
 
 func appsKind(kind string) schema.GroupKind { return schema.GroupKind{Group: "apps", Kind: kind} }

@@ -89,7 +89,11 @@ type Controller struct {
 	surveyedAt time.Time
 	dirty      bool
 	problem    error
-	gatewayErr error
+	// gateways are why gateways cannot be restarted.
+	gateways map[restart.Role]error
+	// resumed says that the board knows what a process before this one has begun.
+	resumed bool
+	departure
 
 	state  atomic.Pointer[restart.State]
 	toldAt time.Time
@@ -109,6 +113,7 @@ func (c *Controller) Reconcile(ctx context.Context, w restart.Workload) (reconci
 	var err error
 	if w == (restart.Workload{}) {
 		after, err = c.look(ctx)
+		c.noteTrouble(err)
 	} else {
 		after, err = c.tend(ctx, w)
 	}
@@ -126,9 +131,11 @@ func (c *Controller) look(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if m.istio == nil {
-		c.board.Reset()
-		c.surveyed, c.hold, c.problem, c.gatewayErr = "", false, nil, nil
-		return 0, nil
+		return c.lookAway(ctx, m)
+	}
+	if c.away {
+		c.forget()
+		c.away = false
 	}
 	c.window, c.problem = restart.ParseWindow(m.istio.Annotations[restart.AnnotationWindow])
 	if c.hold = !m.rolledOut; c.hold {
@@ -137,23 +144,31 @@ func (c *Controller) look(ctx context.Context) (time.Duration, error) {
 	if err := c.watchNamespaces(); err != nil {
 		return 0, err
 	}
+	if err := c.closeDeparture(ctx); err != nil {
+		return 0, err
+	}
 	if wait := m.settles(c.Now()); wait > 0 {
 		return wait, nil
 	}
 	if key := m.key(); c.relabelled.Swap(false) || c.due(key) {
-		plan, err := c.survey(ctx, m)
-		if err != nil {
+		if err := c.survey(ctx, m); err != nil {
 			c.relabelled.Store(true) // nothing was found out
 			return 0, err
 		}
-		c.board.Limit = max(c.Settings.Limit, 1)
-		c.board.Take(plan)
-		if !c.board.Has(restart.RoleGateway) {
-			c.gatewayErr = nil // somebody has seen to it
+		for role := range c.gateways {
+			if !c.board.Has(role) {
+				delete(c.gateways, role) // somebody has seen to it
+			}
 		}
 		c.surveyed, c.surveyedAt, c.dirty = key, c.Now(), false
 	}
 	return c.fill(), nil
+}
+
+// forget forgets what there is to do, as it is about another mesh, or about one that goes.
+func (c *Controller) forget() {
+	c.board.Reset()
+	c.surveyed, c.hold, c.problem, c.gateways, c.resumed, c.dirty = "", false, nil, nil, false, false
 }
 
 // watchNamespaces begins to watch namespaces: a cluster without a mesh does not pay for it.
@@ -209,7 +224,8 @@ func (c *Controller) fill() time.Duration {
 func (c *Controller) publish(ctx context.Context) {
 	next := c.board.State()
 	next.Known = c.surveyed != "" && !c.hold
-	next.GatewayErr, next.Problem = c.gatewayErr, c.problem
+	next.GatewayErr, next.EgressErr, next.Problem = c.gateways[restart.RoleGateway], c.gateways[restart.RoleEgress], c.problem
+	next.Departed = c.departed()
 	c.Meter.Restarts(next.Pending, next.FailedCount, next.ManualCount)
 	was := c.State()
 	if same(was, next) {
@@ -237,5 +253,6 @@ func same(a, b restart.State) bool {
 	return a.Known == b.Known && a.Pending == b.Pending && a.Excluded == b.Excluded &&
 		a.FailedCount == b.FailedCount && a.ManualCount == b.ManualCount &&
 		slices.Equal(a.InProgress, b.InProgress) && slices.Equal(a.Failed, b.Failed) && slices.Equal(a.Manual, b.Manual) &&
-		text(a.GatewayErr) == text(b.GatewayErr) && text(a.Problem) == text(b.Problem)
+		a.GatewayRolling == b.GatewayRolling && a.EgressRolling == b.EgressRolling && a.Departed == b.Departed &&
+		text(a.GatewayErr) == text(b.GatewayErr) && text(a.EgressErr) == text(b.EgressErr) && text(a.Problem) == text(b.Problem)
 }

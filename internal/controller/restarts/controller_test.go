@@ -272,12 +272,15 @@ func TestController_Join(t *testing.T) {
 	}
 }
 
-// Without a mesh nothing is asked for, and nothing remembered.
+// Without a mesh nothing is asked for but once, and nothing remembered.
 func TestController_NoMesh(t *testing.T) {
 	c := newCluster(t)
 	c.workload("shop", "a", oldImage)
-	if state := c.run(time.Hour); state.Known || c.requests > 0 {
+	if state := c.run(time.Hour); state.Known || !state.Departed || c.requests > 1 {
 		t.Errorf("without a mesh %d requests are sent: %+v", c.requests, state)
+	}
+	if c.run(24 * time.Hour); c.requests > 1 {
+		t.Errorf("without a mesh %d requests are sent at rest", c.requests-1)
 	}
 }
 

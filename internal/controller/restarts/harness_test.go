@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,12 +56,15 @@ type cluster struct {
 	now    time.Time
 	timers map[restart.Workload]time.Time
 
-	// injected is the image that new pods get a sidecar with, empty for none.
-	injected string
+	// injected is the image that new pods get a sidecar with, empty for none, and told what the
+	// injector tells of it on them.
+	injected, told string
 	// broken workloads have pods that do not come up.
 	broken map[string]bool
 	// refuse, when set, is the answer to a restart of a workload.
 	refuse map[string]error
+	// unreadable, when set, is the answer to a read of an object.
+	unreadable map[string]error
 	// stale, when set, is what the cache tells of Istio resources.
 	stale    *v1alpha2.IstioList
 	restarts map[string]int
@@ -73,16 +77,16 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	err := errors.Join(corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), v1alpha2.AddToScheme(scheme))
+	err := errors.Join(corev1.AddToScheme(scheme), admissionregistrationv1.AddToScheme(scheme), appsv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), v1alpha2.AddToScheme(scheme))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &cluster{
-		t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), injected: newImage, meter: &counts{causes: map[string]int{}},
-		broken: map[string]bool{}, refuse: map[string]error{}, restarts: map[string]int{}, rolled: map[string]int{}, events: toolsevents.NewFakeRecorder(100),
+		t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), injected: newImage, told: "{}", meter: &counts{causes: map[string]int{}},
+		broken: map[string]bool{}, refuse: map[string]error{}, unreadable: map[string]error{}, restarts: map[string]int{}, rolled: map[string]int{}, events: toolsevents.NewFakeRecorder(100),
 	}
 	phase := func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }
-	c.api = fake.NewClientBuilder().WithScheme(scheme).WithIndex(&corev1.Pod{}, "status.phase", phase).Build()
+	c.api = fake.NewClientBuilder().WithScheme(scheme).WithIndex(&corev1.Pod{}, "status.phase", phase).WithReturnManagedFields().Build()
 	c.namespace("shop", nil)
 	c.start()
 	return c
@@ -94,6 +98,9 @@ func (c *cluster) start() {
 	live := interceptor.NewClient(c.api, interceptor.Funcs{
 		Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 			c.requests++
+			if err := c.unreadable[key.String()]; err != nil {
+				return err
+			}
 			return api.Get(ctx, key, o, options...)
 		},
 		List: func(ctx context.Context, api client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
@@ -125,10 +132,13 @@ func (c *cluster) patched(ctx context.Context, api client.WithWatch, o client.Ob
 	if err := c.refuse[name]; err != nil {
 		return err
 	}
-	if _, istio := o.(*metav1.PartialObjectMetadata); !istio {
+	if err := api.Patch(ctx, o, patch, options...); err != nil {
+		return err
+	}
+	if _, note := o.(*metav1.PartialObjectMetadata); !note {
 		c.restarts[name]++
 	}
-	return api.Patch(ctx, o, patch, options...)
+	return nil
 }
 
 func (c *cluster) put(o client.Object) {
@@ -225,13 +235,101 @@ func (c *cluster) pod(namespace, name, image string) {
 	p.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
 	p.Spec.Containers = []corev1.Container{{Name: "app"}}
 	if image != "" {
-		p.Annotations["sidecar.istio.io/status"] = "{}"
+		p.Annotations["sidecar.istio.io/status"] = c.told
 		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "istio-proxy", Image: image})
 	}
 	if err := client.IgnoreNotFound(c.api.Delete(c.t.Context(), p.DeepCopy())); err != nil {
 		c.t.Fatal(err)
 	}
 	c.put(p)
+}
+
+// deployment changes a Deployment.
+func (c *cluster) deployment(namespace, name string, change func(*appsv1.Deployment)) {
+	c.t.Helper()
+	d := &appsv1.Deployment{}
+	if err := c.api.Get(c.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, d); err != nil {
+		c.t.Fatal(err)
+	}
+	change(d)
+	c.put(d)
+}
+
+type appsDeployment = appsv1.Deployment
+
+func exclude(d *appsv1.Deployment) {
+	d.Annotations = map[string]string{restart.AnnotationExclude: "true"}
+}
+
+func setAvailable(n int32) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) { d.Status.AvailableReplicas = n }
+}
+
+// change changes the pod of a Deployment.
+func (c *cluster) change(namespace, name string, change func(*corev1.Pod)) {
+	c.t.Helper()
+	p := &corev1.Pod{}
+	if err := c.api.Get(c.t.Context(), client.ObjectKey{Namespace: namespace, Name: name + "-1-a"}, p); err != nil {
+		c.t.Fatal(err)
+	}
+	change(p)
+	c.put(p)
+}
+
+// only leaves a pod nothing but its proxy.
+func (c *cluster) only(namespace, name string) {
+	c.change(namespace, name, func(p *corev1.Pod) { p.Spec.Containers = p.Spec.Containers[1:] })
+}
+
+// unready keeps a pod from serving.
+func (c *cluster) unready(namespace, name string) {
+	c.change(namespace, name, func(p *corev1.Pod) { p.Status.Phase, p.Status.Conditions = corev1.PodPending, nil })
+}
+
+// labelledAt says when a namespace got its labels.
+func (c *cluster) labelledAt(name string, at time.Time) {
+	c.t.Helper()
+	namespace := &corev1.Namespace{}
+	if err := c.api.Get(c.t.Context(), client.ObjectKey{Name: name}, namespace); err != nil {
+		c.t.Fatal(err)
+	}
+	when := metav1.NewTime(at)
+	namespace.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager: "test", Operation: "Update", Time: &when, FieldsType: "FieldsV1", APIVersion: "v1",
+		FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:istio-injection":{}}}}`),
+	}}
+	c.put(namespace)
+}
+
+// installedAt says when the package of the mesh was made.
+func (c *cluster) installedAt(at time.Time) {
+	c.t.Helper()
+	pkg := &v1alpha1.Package{}
+	if err := c.api.Get(c.t.Context(), client.ObjectKey{Name: kyma.PackageIstio}, pkg); err != nil {
+		c.t.Fatal(err)
+	}
+	pkg.CreationTimestamp = metav1.NewTime(at)
+	c.put(pkg)
+}
+
+// mend lets a workload come up that was broken.
+func (c *cluster) mend(namespace, name string) {
+	c.t.Helper()
+	c.deployment(namespace, name, func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 })
+	c.pod(namespace, name, c.injected)
+}
+
+// breakLater breaks a workload that has come up: because of another image, or by itself.
+func (c *cluster) breakLater(namespace, name, image string) {
+	c.t.Helper()
+	c.deployment(namespace, name, func(d *appsv1.Deployment) {
+		d.Status.AvailableReplicas = 0
+		if image == "" {
+			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Reason: "NewReplicaSetAvailable"}}
+			return
+		}
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "app", Image: image}}
+	})
 }
 
 // settle does what the cluster's own controllers do after a restart.

@@ -28,6 +28,10 @@ import (
 // annotationLedger on an Istio resource is since when which setting of its mesh is what it is.
 const annotationLedger = "strata.run/restart-causes"
 
+// annotationLeft on an Istio resource names the namespaces that have left the mesh and whose pods
+// still have sidecars of it, each with since when that is known.
+const annotationLeft = "strata.run/left-namespaces"
+
 // proxyProtocol is an EnvoyFilter of ours that only the ingress gateway takes in.
 const proxyProtocol = "proxy-protocol"
 
@@ -41,6 +45,16 @@ type mesh struct {
 	rolledOut bool
 	target    restart.Target
 	ledger    restart.Ledger
+	// left are the namespaces that have left it and whose pods still have sidecars.
+	left restart.Departures
+
+	// Without a resource: pkg is the package that is still there, was says that there has been
+	// a mesh, and window is the one for restarts.
+	pkg    *v1alpha1.Package
+	was    bool
+	window string
+	// gone is since when it is gone, zero while it is not.
+	gone time.Time
 }
 
 // key tells meshes apart that pods may be outdated in.
@@ -68,28 +82,29 @@ type known struct {
 	pkg      types.UID
 	revision int64
 	// ledger is the one of the resource with that UID, as written last: the cache may not
-	// have it yet.
+	// have it yet. The same goes for left, of the resource leftOf.
 	ledger restart.Ledger
 	of     types.UID
+	left   restart.Departures
+	leftOf types.UID
 }
 
 // observe reads what the mesh wants; without one there is no resource in it. The ledger is
 // written before anything is done by it.
 func (c *Controller) observe(ctx context.Context) (*mesh, error) {
 	m := &mesh{}
-	if !c.Served() {
-		return m, nil
-	}
 	list := &v1alpha2.IstioList{}
-	if err := c.Cache.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("listing Istio resources: %w", err)
+	if c.Served() {
+		if err := c.Cache.List(ctx, list); err != nil {
+			return nil, fmt.Errorf("listing Istio resources: %w", err)
+		}
 	}
 	all := make([]*v1alpha2.Istio, 0, len(list.Items))
 	for i := range list.Items {
 		all = append(all, &list.Items[i])
 	}
 	if m.istio = kyma.Oldest(all); m.istio == nil {
-		return m, nil
+		return m, c.observeLeaving(ctx, m, all)
 	}
 	applied, err := kyma.ParseLastApplied(m.istio.Annotations)
 	if err != nil {
@@ -106,7 +121,8 @@ func (c *Controller) observe(ctx context.Context) (*mesh, error) {
 	if m.target, err = c.target(ctx, pkg); err != nil {
 		return m, err
 	}
-	m.target.Spec = applied.IstioSpec
+	m.target.Spec, m.target.Since = applied.IstioSpec, pkg.CreationTimestamp.Time
+	m.left = c.departures(m.istio)
 	m.ledger, err = c.advance(ctx, m.istio, m.ledger, &m.target)
 	return m, err
 }
@@ -161,17 +177,55 @@ func (c *Controller) advance(ctx context.Context, istio *v1alpha2.Istio, ledger 
 
 // write keeps the ledger on the resource.
 func (c *Controller) write(ctx context.Context, istio *v1alpha2.Istio, ledger restart.Ledger) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": istio.UID, "annotations": map[string]string{annotationLedger: ledger.String()}}})
-	if err != nil {
-		return fmt.Errorf("encoding since when the mesh is as it is: %w", err)
-	}
-	changed := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: istio.Namespace, Name: istio.Name}}
-	changed.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("Istio"))
-	if err := c.Writer.Patch(ctx, changed, client.RawPatch(types.MergePatchType, patch), fieldOwner); err != nil {
+	if err := c.annotate(ctx, istio, annotationLedger, ledger.String()); err != nil {
 		return fmt.Errorf("noting on Istio %s/%s since when its mesh is as it is: %w", istio.Namespace, istio.Name, err)
 	}
 	c.known.ledger, c.known.of = ledger, istio.UID
 	return nil
+}
+
+// departures are those that the resource has, or will have as soon as the cache knows.
+func (c *Controller) departures(istio *v1alpha2.Istio) restart.Departures {
+	if c.known.leftOf == istio.UID {
+		return c.known.left
+	}
+	// What cannot be read counts for nothing: at worst workloads are restarted once more.
+	return restart.ParseDepartures(istio.Annotations[annotationLeft])
+}
+
+// keepDepartures keeps on the resource which namespaces have left, before anything is restarted
+// for it.
+func (c *Controller) keepDepartures(ctx context.Context, m *mesh, left restart.Departures) error {
+	if left.String() != m.left.String() {
+		if err := c.annotate(ctx, m.istio, annotationLeft, left.String()); err != nil {
+			return fmt.Errorf("noting on Istio %s/%s which namespaces have left its mesh: %w", m.istio.Namespace, m.istio.Name, err)
+		}
+	}
+	c.known.left, c.known.leftOf = left, m.istio.UID
+	return nil
+}
+
+// annotate sets an annotation of the resource, or takes it away when it is empty.
+func (c *Controller) annotate(ctx context.Context, istio *v1alpha2.Istio, key, value string) error {
+	changed := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: istio.Namespace, Name: istio.Name, UID: istio.UID}}
+	changed.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("Istio"))
+	return c.annotateObject(ctx, changed, key, value)
+}
+
+// annotateObject does so with any object. With a UID, it must be that very one.
+func (c *Controller) annotateObject(ctx context.Context, o *metav1.PartialObjectMetadata, key, value string) error {
+	metadata := map[string]any{"annotations": map[string]any{key: value}}
+	if value == "" {
+		metadata["annotations"] = map[string]any{key: nil}
+	}
+	if o.UID != "" {
+		metadata["uid"] = o.UID
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return fmt.Errorf("encoding annotation %s: %w", key, err)
+	}
+	return c.Writer.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), fieldOwner)
 }
 
 // target is what a revision wants of pods. It is read once for each.

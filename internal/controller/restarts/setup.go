@@ -63,6 +63,7 @@ func Setup(mgr manager.Manager, config Config) (*Controller, error) {
 	ofPackage := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == kyma.PackageIstio })
 	err = loop.Watch(source.TypedFunc[restart.Workload](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[restart.Workload]) error {
 		c.queue = queue
+		queue.Add(restart.Workload{}) // a mesh that is gone has nothing left that would tell
 		return nil
 	}))
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,37 +34,85 @@ type surveyor struct {
 	plan       *restart.Plan
 	// owners are those of ReplicaSets whose pods have come by.
 	owners map[types.UID][]metav1.OwnerReference
+	// left are the namespaces whose pods have a sidecar and should have none, since the time
+	// of this survey if they are new.
+	left restart.Departures
+	now  time.Time
 }
 
-// survey finds the workloads with outdated pods.
-func (c *Controller) survey(ctx context.Context, m *mesh) (*restart.Plan, error) {
-	s := &surveyor{live: c.Live, mesh: m, namespaces: map[string]restart.Namespace{}, plan: restart.NewPlan(), owners: map[types.UID][]metav1.OwnerReference{}}
-	if err := s.readNamespaces(ctx); err != nil {
-		return nil, err
+// survey finds the workloads with outdated pods, and those that a process before this one has
+// restarted and that have not come up: both together are what there is to do.
+func (c *Controller) survey(ctx context.Context, m *mesh) error {
+	s := &surveyor{
+		live: c.Live, mesh: m, namespaces: map[string]restart.Namespace{}, plan: restart.NewPlan(),
+		owners: map[types.UID][]metav1.OwnerReference{}, left: restart.Departures{}, now: c.Now().UTC().Truncate(time.Second),
 	}
-	count, next := 0, ""
-	for {
+	s.plan.Gone = !m.gone.IsZero()
+	unfinished, err := c.unfinished(ctx)
+	if err == nil {
+		err = s.readNamespaces(ctx)
+	}
+	if err == nil {
+		err = s.readPods(ctx)
+	}
+	if err == nil && m.istio != nil {
+		err = c.keepDepartures(ctx, m, s.left)
+	}
+	if err != nil {
+		return err
+	}
+	c.board.Limit = max(c.Settings.Limit, 1)
+	for _, w := range unfinished {
+		c.board.Resume(w)
+		c.queue.Add(w)
+	}
+	c.resumed = true
+	for _, hand := range c.board.Take(s.plan) {
+		c.tellHand(hand)
+	}
+	return nil
+}
+
+func (s *surveyor) readPods(ctx context.Context) error {
+	count := 0
+	options := []client.ListOption{client.Limit(podPage)}
+	if !s.plan.Gone {
+		options = append(options, client.MatchingFields{"status.phase": string(corev1.PodRunning)})
+	}
+	err := pages(func(next string) (string, error) {
 		list := &corev1.PodList{}
-		err := s.live.List(ctx, list, client.Limit(podPage), client.Continue(next), client.MatchingFields{"status.phase": string(corev1.PodRunning)})
-		if rest := expired(err); rest != "" && rest != next {
-			next = rest // the rest as it is now will do
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("listing pods: %w", err)
+		if err := s.live.List(ctx, list, append(options, client.Continue(next))...); err != nil {
+			return "", fmt.Errorf("listing pods: %w", err)
 		}
 		count += len(list.Items)
 		for i := range list.Items {
 			if err := s.take(ctx, &list.Items[i]); err != nil {
-				return nil, err
+				return "", err
 			}
 		}
-		if next = list.Continue; next == "" {
-			break
-		}
+		return list.Continue, nil
+	})
+	if err != nil {
+		return err
 	}
 	log.FromContext(ctx).Info("Looked for outdated pods", "pods", count, "workloads", len(s.plan.Entries()), "unready", s.plan.Unready)
-	return s.plan, nil
+	return nil
+}
+
+// pages reads page after page, and hands each the token that the one before has handed back. A
+// list that has taken too long goes on with the rest as it is then.
+func pages(read func(next string) (string, error)) error {
+	for next, tried := "", ""; ; {
+		after, err := read(next)
+		if rest := expired(err); rest != "" && rest != tried {
+			next, tried = rest, rest
+			continue
+		}
+		if err != nil || after == "" {
+			return err
+		}
+		next = after
+	}
 }
 
 // expired is where a list can go on whose beginning is too long ago, empty for any other
@@ -77,18 +126,24 @@ func expired(err error) string {
 }
 
 func (s *surveyor) readNamespaces(ctx context.Context) error {
-	for next, more := "", true; more; more = next != "" {
+	return pages(func(next string) (string, error) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
 		if err := s.live.List(ctx, list, client.Limit(metadataPage), client.Continue(next)); err != nil {
-			return fmt.Errorf("listing namespaces: %w", err)
+			return "", fmt.Errorf("listing namespaces: %w", err)
 		}
 		for i := range list.Items {
-			s.namespaces[list.Items[i].Name] = restart.NamespaceOf(&list.Items[i])
+			name := list.Items[i].Name
+			namespace := restart.NamespaceOf(&list.Items[i])
+			if since, known := s.mesh.left[name]; known {
+				namespace.Left = since
+			} else {
+				namespace.Left = s.now
+			}
+			s.namespaces[name] = namespace
 		}
-		next = list.Continue
-	}
-	return nil
+		return list.Continue, nil
+	})
 }
 
 // take puts a pod into the plan if it is outdated.
@@ -96,27 +151,45 @@ func (s *surveyor) take(ctx context.Context, from *corev1.Pod) error {
 	pod := restart.PodOf(from)
 	namespace, known := s.namespaces[pod.Namespace]
 	if !known {
-		namespace.Inject = restart.InjectNone // newer than the list: its pods are, too
+		namespace.Inject = restart.InjectOther // newer than the list: its pods are, too
 	}
-	causes := restart.Causes(&pod, &s.mesh.target, s.mesh.ledger, namespace)
+	causes := s.causes(&pod, namespace)
 	switch {
-	case len(causes) == 0 || !from.DeletionTimestamp.IsZero():
+	case len(causes) == 0 || !from.DeletionTimestamp.IsZero() || from.Status.Phase == corev1.PodSucceeded || from.Status.Phase == corev1.PodFailed:
 		return nil
-	case !pod.Serving:
+	case !pod.Serving && !s.plan.Gone:
 		s.plan.Unready++
 		return nil
 	}
+	excluded := pod.Excluded || namespace.Excluded
 	above, gone, err := s.above(ctx, &pod)
-	if err != nil {
+	switch {
+	case apierrors.IsForbidden(err):
+		w, hand := restart.Unresolved(&pod, err)
+		s.plan.Add(&pod, w, hand, causes, excluded)
+		return nil
+	case err != nil:
 		return err
-	}
-	if gone {
+	case gone:
 		s.plan.Unready++ // and so will be the pod
 		return nil
 	}
-	w, problem := restart.Resolve(&pod, above)
-	s.plan.Add(&pod, w, problem, causes, pod.Excluded || namespace.Excluded)
+	w, hand := restart.Resolve(&pod, above)
+	s.plan.Add(&pod, w, hand, causes, excluded)
 	return nil
+}
+
+// causes are what a pod is outdated in.
+func (s *surveyor) causes(pod *restart.Pod, namespace restart.Namespace) map[restart.Cause]string {
+	if s.plan.Gone {
+		return restart.GoneCauses(pod, s.mesh.gone)
+	}
+	causes := restart.Causes(pod, &s.mesh.target, s.mesh.ledger, namespace)
+	if _, leaves := causes[restart.CauseLeave]; leaves && !s.left.Add(pod.Namespace, namespace.Left) {
+		delete(causes, restart.CauseLeave)
+		s.plan.More = true
+	}
+	return causes
 }
 
 // above are the owners of the pod's ReplicaSet, if it is of one.

@@ -8,17 +8,19 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolsevents "k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/internal/restart"
 )
 
-// pages answers lists of pods page by page, with one bare outdated pod on each.
-type pages struct {
+// paged answers lists of pods page by page, with one bare outdated pod on each.
+type paged struct {
 	client.Reader
 
 	count, most int64
@@ -29,7 +31,7 @@ type pages struct {
 	asked         int
 }
 
-func (p *pages) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+func (p *paged) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
 	pods, ok := list.(*corev1.PodList)
 	if !ok {
 		return nil
@@ -68,29 +70,31 @@ func (p *pages) List(_ context.Context, list client.ObjectList, options ...clien
 func TestController_Survey(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		pages  pages
+		pages  paged
 		want   int
 		fails  bool
 	}{
-		"AllPages":   {reason: "every page counts", pages: pages{count: 5}, want: 5},
-		"Expired":    {reason: "the API server says how to go on", pages: pages{count: 5, expires: "page-3", rest: "page-03"}, want: 5},
-		"ExpiredEnd": {reason: "a list that cannot go on is no survey", pages: pages{count: 5, expires: "page-3"}, fails: true},
-		"Broken":     {reason: "half a survey is none", pages: pages{count: 5, broken: errors.New("broken by the test")}, fails: true},
+		"AllPages":   {reason: "every page counts", pages: paged{count: 5}, want: 5},
+		"Expired":    {reason: "the API server says how to go on", pages: paged{count: 5, expires: "page-3", rest: "page-03"}, want: 5},
+		"ExpiredEnd": {reason: "a list that cannot go on is no survey", pages: paged{count: 5, expires: "page-3"}, fails: true},
+		"Broken":     {reason: "half a survey is none", pages: paged{count: 5, broken: errors.New("broken by the test")}, fails: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := &Controller{Live: &tc.pages}
-			plan, err := c.survey(t.Context(), &mesh{target: restart.Target{ProxyImage: newImage}})
+			recorder := toolsevents.NewFakeRecorder(10)
+			c := &Controller{Live: &tc.pages, Recorder: recorder, Now: time.Now}
+			err := c.survey(t.Context(), &mesh{target: restart.Target{ProxyImage: newImage}})
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s: the error is %v", tc.reason, err)
 			}
 			if err != nil {
 				return
 			}
-			b := restart.Board{Limit: 1}
-			b.Take(plan)
-			if got := b.State().ManualCount; got != tc.want || tc.pages.most != podPage {
+			if got := c.board.State().ManualCount; got != tc.want || tc.pages.most != podPage {
 				t.Errorf("%s: found %d pods with pages of %d, want %d", tc.reason, got, tc.pages.most, tc.want)
+			}
+			if got := len(recorder.Events); got != tc.want {
+				t.Errorf("%s: %d events tell of %d pods", tc.reason, got, tc.want)
 			}
 		})
 	}

@@ -11,11 +11,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/restart"
 )
@@ -39,10 +42,14 @@ func (c *Controller) tend(ctx context.Context, w restart.Workload) (time.Duratio
 	}
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("workload", w.String()))
 	object, live, err := c.read(ctx, w)
-	if err != nil {
-		return 0, c.ofGateway(entry, err)
+	d := restart.Decision{Action: restart.AskPerson, Reason: refusal("it cannot be read", err)}
+	switch {
+	case apierrors.IsForbidden(err):
+	case err != nil:
+		return c.trouble(ctx, object, entry, err)
+	default:
+		d = restart.Decide(entry, live, ours, c.Now(), c.Settings.Deadline)
 	}
-	d := restart.Decide(entry, live, ours, c.Now(), c.Settings.Deadline)
 	if d.Action == restart.Restart {
 		open := !c.hold && c.problem == nil && c.window.Opens(c.Now()) == 0
 		if !c.board.MayRestart(w, open) {
@@ -53,7 +60,7 @@ func (c *Controller) tend(ctx context.Context, w restart.Workload) (time.Duratio
 			return 0, nil
 		}
 		if d, err = c.restart(ctx, object, entry, live, d); err != nil {
-			return 0, c.ofGateway(entry, err)
+			return c.trouble(ctx, object, entry, err)
 		}
 	}
 	c.settle(ctx, object, w, entry, d)
@@ -69,6 +76,25 @@ func (c *Controller) tend(ctx context.Context, w restart.Workload) (time.Duratio
 	default:
 		return 0, nil
 	}
+}
+
+// trouble is what follows when a workload cannot be read or restarted for now. It is tried again;
+// when that does not help for as long as a rollout may take, it has failed.
+func (c *Controller) trouble(ctx context.Context, object *unstructured.Unstructured, entry restart.Entry, err error) (time.Duration, error) {
+	if loop.IsConflict(err) || c.board.Trouble(entry.Workload, c.Now()) < c.Settings.Deadline {
+		return 0, c.ofGateway(entry, err)
+	}
+	c.settle(ctx, object, entry.Workload, entry, restart.Decision{Action: restart.Fail, Reason: refusal("it cannot be restarted", err)})
+	return failedPoll, nil
+}
+
+// refusal tells of an error, in so many words.
+func refusal(what string, err error) string {
+	if err == nil {
+		return what
+	}
+	text := err.Error()
+	return what + ": " + text[:min(len(text), noteLimit)]
 }
 
 // settle notes what was decided, tells of it, and lets others take their turn.
@@ -87,10 +113,20 @@ func (c *Controller) settle(ctx context.Context, object *unstructured.Unstructur
 	}
 }
 
-// ofGateway keeps an error about the ingress gateway, and hands any back.
+// ofGateway keeps an error about a gateway, and hands any back.
 func (c *Controller) ofGateway(entry restart.Entry, err error) error {
-	if entry.Role == restart.RoleGateway {
-		c.gatewayErr = err
+	switch entry.Role {
+	case restart.RoleGateway, restart.RoleEgress:
+		if c.gateways == nil {
+			c.gateways = map[restart.Role]error{}
+		}
+		if err == nil {
+			delete(c.gateways, entry.Role)
+		} else if !loop.IsConflict(err) {
+			c.gateways[entry.Role] = err
+		}
+	default:
+		// Only gateways make a mesh that is not what it should be.
 	}
 	return err
 }
@@ -99,27 +135,35 @@ func (c *Controller) ofGateway(entry restart.Entry, err error) error {
 func (c *Controller) read(ctx context.Context, w restart.Workload) (*unstructured.Unstructured, restart.Live, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(w.GroupVersionKind())
+	object.SetNamespace(w.Namespace)
+	object.SetName(w.Name)
 	err := c.Live.Get(ctx, types.NamespacedName{Namespace: w.Namespace, Name: w.Name}, object)
 	if apierrors.IsNotFound(err) || err == nil && object.GetDeletionTimestamp() != nil {
 		return object, restart.Live{}, nil
 	}
 	if err != nil {
-		return nil, restart.Live{}, fmt.Errorf("reading %s: %w", w, err)
+		return object, restart.Live{}, fmt.Errorf("reading %s: %w", w, err)
 	}
+	return object, liveOf(object), nil
+}
+
+// liveOf takes from a workload what counts.
+func liveOf(object *unstructured.Unstructured) restart.Live {
 	template, _, _ := unstructured.NestedStringMap(object.Object, "spec", "template", "metadata", "annotations")
 	annotations := object.GetAnnotations()
-	return object, restart.Live{
-		Found:    true,
+	_, injected := template[restart.AnnotationInjected]
+	return restart.Live{
+		Found: true, Injected: injected, Template: restart.TemplateOf(object),
 		Excluded: annotations[restart.AnnotationExclude] == "true" || template[restart.AnnotationExclude] == "true",
 		Record:   restart.ParseRecord(annotations[restart.AnnotationRecord]),
 		Rollout:  restart.RolloutOf(object),
-	}, nil
+	}
 }
 
 // restart restarts a workload as it was read, and records what for in the same write. What
 // the cluster refuses for good is for a person.
 func (c *Controller) restart(ctx context.Context, object *unstructured.Unstructured, entry restart.Entry, live restart.Live, d restart.Decision) (restart.Decision, error) {
-	record := live.Record.With(entry.Causes, c.Now().UTC().Truncate(time.Second))
+	record := live.Record.With(entry.Causes, live.Template, c.Now().UTC().Truncate(time.Second))
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{
 			"resourceVersion": object.GetResourceVersion(),
@@ -137,8 +181,7 @@ func (c *Controller) restart(ctx context.Context, object *unstructured.Unstructu
 	case apierrors.IsNotFound(err):
 		return restart.Decision{Action: restart.Settled, Reason: "it is gone"}, nil
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		text := err.Error()
-		return restart.Decision{Action: restart.AskPerson, Reason: "its restart is refused: " + text[:min(len(text), noteLimit)]}, nil
+		return restart.Decision{Action: restart.AskPerson, Reason: refusal("its restart is refused", err)}, nil
 	case err != nil:
 		return d, fmt.Errorf("restarting %s: %w", entry.Workload, err)
 	}
@@ -148,6 +191,15 @@ func (c *Controller) restart(ctx context.Context, object *unstructured.Unstructu
 	}
 	return d, nil
 }
+
+// tellHand tells of a workload that only a person can restart.
+func (c *Controller) tellHand(hand restart.Hand) {
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: hand.Workload.Namespace, Name: hand.Workload.Name, UID: hand.UID}}
+	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(hand.APIVersion, hand.Workload.Kind))
+	c.Recorder.Eventf(o, nil, corev1.EventTypeWarning, events.ReasonRestartByHand, "Restart", restartByHand, hand.Reason)
+}
+
+const restartByHand = "Its proxies are outdated, and it cannot be restarted: %s"
 
 // tell tells of a decision where people look.
 func (c *Controller) tell(ctx context.Context, object *unstructured.Unstructured, d restart.Decision) {
@@ -160,7 +212,7 @@ func (c *Controller) tell(ctx context.Context, object *unstructured.Unstructured
 		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, events.ReasonRestartFailed, "Restart", "Does not come up after its restart for its proxies, no other workload is restarted: %s", d.Reason)
 	case restart.AskPerson:
 		log.FromContext(ctx).V(1).Info("A workload needs a person", "reason", d.Reason)
-		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, events.ReasonRestartByHand, "Restart", "Its proxies are outdated, and it cannot be restarted: %s", d.Reason)
+		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, events.ReasonRestartByHand, "Restart", restartByHand, d.Reason)
 	default:
 		// Nobody has to know.
 	}
