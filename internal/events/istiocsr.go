@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/internal/render/istiocsr"
 )
 
 // Events of an IstioCSR.
@@ -23,6 +24,10 @@ const (
 	// ReasonAgentDegraded (Warning, on an IstioCSR): something has to be mended by hand.
 	ReasonAgentDegraded = "AgentDegraded"
 
+	// ReasonAgentTakenOver (Normal, on an IstioCSR): an agent that somebody else has
+	// installed is taken over. The note says whether its pods stay, and if not, why.
+	ReasonAgentTakenOver = "AgentTakenOver"
+
 	// ReasonMultiIstioCSRInstance (Warning, on an IstioCSR): an older one runs the agent.
 	ReasonMultiIstioCSRInstance = "MultiIstioCSRInstance"
 
@@ -34,6 +39,25 @@ const (
 // IstioCSR are the events of a change of an IstioCSR's status. Regarding is left to the
 // caller.
 func IstioCSR(before, after *operatorv1alpha1.IstioCSR) []Event {
+	return append(takenOver(before, after), ofConditions(before, after)...)
+}
+
+// takenOver tells of a takeover once, while it is in the message.
+func takenOver(before, after *operatorv1alpha1.IstioCSR) []Event {
+	told := func(ic *operatorv1alpha1.IstioCSR) string {
+		if ready := meta.FindStatusCondition(ic.Status.Conditions, operatorv1alpha1.ConditionReady); ready != nil {
+			return istiocsr.TakeoverIn(ready.Message)
+		}
+		return ""
+	}
+	note := told(after)
+	if note == "" || note == told(before) {
+		return nil
+	}
+	return []Event{bounded(Event{Type: corev1.EventTypeNormal, Reason: ReasonAgentTakenOver, Action: "TakeOver", Note: note})}
+}
+
+func ofConditions(before, after *operatorv1alpha1.IstioCSR) []Event {
 	ready := meta.FindStatusCondition(after.Status.Conditions, operatorv1alpha1.ConditionReady)
 	degraded := meta.FindStatusCondition(after.Status.Conditions, operatorv1alpha1.ConditionDegraded)
 	wasReady := meta.FindStatusCondition(before.Status.Conditions, operatorv1alpha1.ConditionReady)

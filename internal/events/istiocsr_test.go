@@ -18,6 +18,7 @@ func TestIstioCSR(t *testing.T) {
 		message         string
 		leaving         bool
 	}
+	const takeover = "somebody else's Deployment is taken over: a/b, and its pods stay"
 	const yes, no, none = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionStatus("")
 	made := func(s state) *operatorv1alpha1.IstioCSR {
 		ic := &operatorv1alpha1.IstioCSR{}
@@ -50,6 +51,9 @@ func TestIstioCSR(t *testing.T) {
 		"AnotherStill":    {"told already", state{no, none, "a/default is older", false}, state{no, none, "a/default is older", false}, nil},
 		"Leaving":         {"what becomes of the agent", state{yes, no, "a", false}, state{no, no, "keeps running", true}, []string{"Warning RemoveDeployment keeps running"}},
 		"LeavingStill":    {"told already", state{no, no, "keeps running", true}, state{no, no, "keeps running", true}, nil},
+		"TakesOver":       {"whether pods are replaced", state{}, state{no, no, "phase 1/3; " + takeover, false}, []string{"Normal AgentTakenOver " + takeover}},
+		"TakesOverStill":  {"told already", state{no, no, "phase 1/3; " + takeover, false}, state{no, no, "phase 2/3; " + takeover, false}, nil},
+		"TakesOverElse":   {"the spec has changed, and with it what becomes of the pods", state{no, no, takeover, false}, state{no, no, takeover + ", since", false}, []string{"Normal AgentTakenOver " + takeover + ", since"}},
 		"NothingKnown":    {"there is nothing to tell", state{}, state{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

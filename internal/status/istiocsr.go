@@ -81,6 +81,9 @@ func csrDeparture(ic *operatorv1alpha1.IstioCSR, s IstioCSRState) (string, bool)
 		if len(s.Facts.Clients) > 0 {
 			message += fmt.Sprintf(", although %s still points at %s", strings.Join(s.Facts.Clients, ", "), istiocsr.Endpoint(ic))
 		}
+		if len(s.Facts.Unread) > 0 {
+			message += "; what else points at it is not known (" + strings.Join(s.Facts.Unread, ", ") + ")"
+		}
 	}
 	progressing := meta.FindStatusCondition(s.Departing[i].Status.Conditions, v1alpha1.ConditionProgressing)
 	if progressing != nil && (progressing.Reason == v1alpha1.ReasonTearingDown || progressing.Reason == v1alpha1.ReasonTeardownStuck) {
@@ -113,13 +116,13 @@ func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *FrontPackage, s IstioCSRSt
 	case s.Err != nil:
 		return csrProgressing(s.Err.Error() + "; it is tried again" + csrServing(agent))
 	case waiting != "" && !rollout.done && !rollout.failed && agent.Target != nil:
-		return csrProgressing(waiting + "; " + rollout.message + csrServing(agent))
+		return csrProgressing(waiting + "; " + rollout.message + csrServing(agent) + csrTakeover(agent, in))
 	case waiting != "" && !rollout.failed:
 		return csrProgressing(waiting + csrServing(agent))
 	case rollout.failed:
 		return csrFailed(rollout.message + csrServing(agent))
 	case !rollout.done:
-		return csrProgressing(rollout.message + csrServing(agent))
+		return csrProgressing(rollout.message + csrServing(agent) + csrTakeover(agent, in))
 	case istiocsr.Replicas(ic) == 0:
 		// To Kubernetes a Deployment without pods is available.
 		return csrFailed("spec.agentConfig.replicas is 0, so that nobody answers at " + istiocsr.Endpoint(ic) + ": set 1 or more")
@@ -171,6 +174,18 @@ func csrServing(agent *FrontPackage) string {
 		return ""
 	}
 	return "; the agent that runs answers meanwhile"
+}
+
+// csrTakeover tells what becomes of the pods of an agent that somebody else has installed.
+// It ends a message, as an event has it from there.
+func csrTakeover(agent *FrontPackage, in istiocsr.Input) string {
+	if agent == nil || agent.Target == nil || agent.Held != "" {
+		return ""
+	}
+	if text := istiocsr.TakeoverText(in); text != "" {
+		return "; " + text
+	}
+	return ""
 }
 
 // csrRollout is where the newest content stands.

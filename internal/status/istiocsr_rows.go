@@ -19,12 +19,14 @@ func IstioCSRRows() []FrontRow {
 	degraded.Condition, fine.Condition = operatorv1alpha1.ConditionDegraded, operatorv1alpha1.ConditionDegraded
 	return []FrontRow{
 		ready("True", operatorv1alpha1.ReasonReady, "the newest spec is rolled out; Deployment, certificate and issuer are ready", "istio-csr v0.14.2 answers at cert-manager-istio-csr.istio-csr.svc:443", ""),
-		ready("True", operatorv1alpha1.ReasonReady, "so it is, and something has no effect or will do harm: a CA that is about to expire, labels that are the agent's own, a ServiceMonitor without its kind, a rollback, a mesh that would lose its agent",
+		ready("True", operatorv1alpha1.ReasonReady, "so it is, and something has no effect or will do harm: a CA that is about to expire, labels that are the agent's own, a ServiceMonitor without its kind, a rollback, a mesh that would lose its agent, an agent that is kept as it was found or that Helm still counts as its own",
 			"istio-csr v0.14.2 answers at ... (with warning: ...)", "the warning says it"),
 		ready("False", operatorv1alpha1.ReasonProgressing, "cert-manager is not installed, or the namespace of istiod does not exist; nothing is rolled out until then", "namespace istio-system (spec.istioCSRConfig.istio.namespace) does not exist: create it", "as the message says"),
 		ready("False", operatorv1alpha1.ReasonProgressing, "the issuer does not exist or is not ready", "Issuer istio-system/istio-ca is not ready: ...", "`kubectl describe` the issuer"),
 		ready("False", operatorv1alpha1.ReasonProgressing, "the istiod certificate is not issued yet, or the Secret with the CA not there yet", "Secret istio-system/istiod-tls ...", "`kubectl describe certificate istiod` in the namespace of istiod"),
 		ready("False", operatorv1alpha1.ReasonProgressing, "a revision is being rolled out, or something that worked does not any more", "revision 2 (v0.14.2): phase 2/3: ...", "`strata explain istio-csr-NAMESPACE`"),
+		ready("False", operatorv1alpha1.ReasonProgressing, "an agent that somebody else has installed is taken over; if its pods are replaced, the message says what of it is not as it is asked for",
+			"...; somebody else's Deployment is taken over: istio-csr/cert-manager-istio-csr, and its pods stay", ""),
 		ready("False", operatorv1alpha1.ReasonProgressing, "the API server does not answer", "...; it is tried again", ""),
 		ready("False", operatorv1alpha1.ReasonProgressing, "it is being deleted", "this is being deleted: the agent keeps running, and its objects are let go of", ""),
 		ready("False", operatorv1alpha1.ReasonFailed, "the spec cannot work, although the API server takes it, or asks for no pods", "spec.istioCSRConfig.istio.revisions[0]: \"1_16\": ...", "change the field that the message names"),

@@ -80,6 +80,28 @@ func TestSetIstioCSR(t *testing.T) {
 			},
 			ready: "False/Progressing: revision 2: phase 2/3" + meanwhile, degraded: notDegraded,
 		},
+		"TakesOver": {
+			reason: "what becomes of somebody else's pods is told at the end, from where an event has it", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				s.Packages = []status.FrontPackage{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
+				s.Facts.Deployment = &istiocsr.Deployment{Foreign: true, Spec: map[string]any{"template": map[string]any{}}}
+			},
+			ready: "False/Progressing: revision 2: phase 2/3" + meanwhile + "; somebody else's Deployment is taken over: csr/cert-manager-istio-csr, and its pods are replaced by one rolling update, " +
+				`as it is not what is asked for: label app is "", and "cert-manager-istio-csr" is asked for; serviceAccountName is "", and "cert-manager-istio-csr" is asked for; no container is named cert-manager-istio-csr`,
+			degraded: notDegraded,
+		},
+		"TakenOver": {
+			reason: "it is ours", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				s.Packages = []status.FrontPackage{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
+				s.Facts.Deployment = &istiocsr.Deployment{Spec: map[string]any{"template": map[string]any{}}}
+			},
+			ready: "False/Progressing: revision 2: phase 2/3" + meanwhile, degraded: notDegraded,
+		},
+		"HelmsStill": {
+			reason: "Helm would take it away", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) { s.Facts.Release = "csr/agent" },
+			ready: "True/Ready: " + answers + " (with warning: Helm counts the agent as part of its release csr/agent, and would change or delete it: have it forget the release with `kubectl delete secret -n csr -l owner=helm,name=agent`, " +
+				"and then `kubectl annotate deployment cert-manager-istio-csr -n csr meta.helm.sh/release-name- meta.helm.sh/release-namespace-`)",
+			degraded: notDegraded,
+		},
 		"DeploymentFails": {
 			reason: "it takes Ready back, and names the object", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
 				s.Packages = []status.FrontPackage{csrPackage("False/RolledOut: x", "False/ProbeFailed: Deployment x", "False/NotReady: Deployment csr/cert-manager-istio-csr: no pod is available")}
@@ -254,8 +276,10 @@ func TestSetIstioCSR_Leaving(t *testing.T) {
 	ic.Annotations = map[string]string{operatorv1alpha1.AnnotationDeletionPolicy: "Delete"}
 	departing = csrPackage("True/TearingDown: Deployment x is waited for", "", "").Package
 	s.Departing = []v1alpha1.Package{*departing}
+	s.Facts.Unread = []string{"ConfigMap mesh/istio-sidecar-injector: forbidden"}
 	status.SetIstioCSR(ic, s)
-	want := "False/Progressing: this is being deleted, and its agent is removed, although Istio default still points at cert-manager-istio-csr.csr.svc:443: Deployment x is waited for"
+	want := "False/Progressing: this is being deleted, and its agent is removed, although Istio default still points at cert-manager-istio-csr.csr.svc:443, " +
+		"although it is not known what points at it: ConfigMap mesh/istio-sidecar-injector: forbidden: Deployment x is waited for"
 	if diff := cmp.Diff(want, condition(ic.Status.Conditions, operatorv1alpha1.ConditionReady)); diff != "" {
 		t.Errorf("one whose agent goes (-want +got):\n%s", diff)
 	}

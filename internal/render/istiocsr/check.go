@@ -136,6 +136,10 @@ func Warnings(in Input) []string {
 		warnings = append(warnings, fmt.Sprintf("when this is deleted the agent goes with it, as the annotation %s says, and %s still points at it",
 			operatorv1alpha1.AnnotationDeletionPolicy, strings.Join(in.Facts.Clients, ", ")))
 	}
+	if RemovesOnDeletion(in.IstioCSR) && len(in.Facts.Unread) > 0 {
+		warnings = append(warnings, fmt.Sprintf("when this is deleted the agent goes with it, as the annotation %s says, and what still points at it is not known: %s",
+			operatorv1alpha1.AnnotationDeletionPolicy, strings.Join(in.Facts.Unread, ", ")))
+	}
 	return warnings
 }
 

@@ -232,6 +232,10 @@ func TestWarnings_Clients(t *testing.T) {
 	if warnings := Warnings(in); len(warnings) != 1 || !strings.Contains(warnings[0], "Istio default still points at it") {
 		t.Errorf("the warnings are %q", warnings)
 	}
+	in.Facts.Clients, in.Facts.Unread = nil, []string{"ConfigMap mesh/istio-sidecar-injector: forbidden"}
+	if warnings := Warnings(in); len(warnings) != 1 || !strings.Contains(warnings[0], "not known: ConfigMap mesh/istio-sidecar-injector: forbidden") {
+		t.Errorf("what is not known is taken for unused: %q", warnings)
+	}
 	if !RemovesOnDeletion(ic) || RemovesOnDeletion(smallest()) {
 		t.Error("only the annotation has the agent removed")
 	}
@@ -248,5 +252,19 @@ func TestWarnings(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, Warnings(Input{IstioCSR: ic, Image: image, Facts: facts})); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// What cannot be looked up under its name is not looked for.
+func TestCanBeFollowed(t *testing.T) {
+	for name, want := range map[string]bool{
+		"NoIssuerName": false, "BadMeshNamespace": false, "CAName": false, "CANamespace": false, "OtherIssuerKind": false, "Undecodable": false,
+		"BadTrustDomain": true, "ShortDuration": true,
+	} {
+		ic := smallest()
+		badSpecs[name].set(ic, &ic.Spec.IstioCSRConfig)
+		if got := CanBeFollowed(ic); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

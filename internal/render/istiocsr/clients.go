@@ -4,10 +4,16 @@
 package istiocsr
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 )
 
 // ClientKind is a kind that configures a mesh, and where in it the address of the CA may
@@ -22,6 +28,13 @@ func ClientKinds() []ClientKind {
 	return []ClientKind{
 		{
 			Kind: schema.GroupVersionKind{Group: "sailoperator.io", Version: "v1", Kind: "Istio"},
+			Paths: [][]string{
+				{"spec", "values", "global", "caAddress"},
+				{"spec", "values", "meshConfig", "ca", "address"},
+			},
+		},
+		{
+			Kind: schema.GroupVersionKind{Group: "sailoperator.io", Version: "v1", Kind: "IstioRevision"},
 			Paths: [][]string{
 				{"spec", "values", "global", "caAddress"},
 				{"spec", "values", "meshConfig", "ca", "address"},
@@ -43,12 +56,53 @@ func (k ClientKind) PointsAt(mesh *unstructured.Unstructured, namespace string) 
 		if err != nil {
 			continue
 		}
-		host, _, _ := strings.Cut(address, ":")
-		if host == serviceHost(namespace) || strings.HasPrefix(host, serviceHost(namespace)+".") {
+		if isAgent(address, namespace) {
 			return true
 		}
 	}
 	return false
+}
+
+// isAgent says whether an address is that of the agent in a namespace.
+func isAgent(address, namespace string) bool {
+	host, _, _ := strings.Cut(address, ":")
+	return host == serviceHost(namespace) || strings.HasPrefix(host, serviceHost(namespace)+".")
+}
+
+// injectorConfig is the name of the ConfigMap beside istiod that says how proxies are
+// configured. That of another revision than the default has the revision's name behind it.
+const injectorConfig = "istio-sidecar-injector"
+
+// InjectorConfigs are the names of the ConfigMaps in the namespace of istiod that say what
+// proxies are given, one for each revision of a mesh: whoever has installed istiod, it has
+// them.
+func InjectorConfigs(ic *operatorv1alpha1.IstioCSR) []string {
+	names := []string{injectorConfig}
+	for _, revision := range ic.Spec.IstioCSRConfig.Istio.Revisions {
+		if revision != defaultRevision {
+			names = append(names, injectorConfig+"-"+revision)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// InjectorPointsAt says whether the proxies of a mesh are given the address of the agent
+// in a namespace. It fails when that cannot be read out of the ConfigMap.
+func InjectorPointsAt(config *unstructured.Unstructured, namespace string) (bool, error) {
+	text, found, err := unstructured.NestedString(config.Object, "data", "values")
+	if err != nil || !found {
+		return false, errors.New("it has no values")
+	}
+	var values struct {
+		Global struct {
+			CAAddress string `json:"caAddress"`
+		} `json:"global"`
+	}
+	if err := json.Unmarshal([]byte(text), &values); err != nil {
+		return false, fmt.Errorf("reading its values: %w", err)
+	}
+	return isAgent(values.Global.CAAddress, namespace), nil
 }
 
 // Name names a mesh's configuration for people.

@@ -25,6 +25,8 @@ type Facts struct {
 	// Clients are the Istio configurations that point at the agent, as KIND NAME,
 	// sorted. They are looked for when the agent would be removed with its IstioCSR.
 	Clients []string
+	// Unread are those of which it could not be found out, as KIND NAME: WHY, sorted.
+	Unread []string
 }
 
 // Issuer is what is known of an issuer.

@@ -25,12 +25,8 @@ func checkStored(r *refusals, config string, c operatorv1alpha1.IstioCSRConfig) 
 	if !slices.Contains([]string{"", "text", "json"}, c.LogFormat) {
 		r.add(config+".logFormat", "%.100q must be text or json", c.LogFormat)
 	}
-	checkIssuerRef(r, config+".certManager.issuerRef", c.CertManager.IssuerRef)
-	if reference := c.CertManager.IstioCACertificate; reference != nil {
-		checkReference(r, config+".certManager.istioCACertificate", *reference)
-	}
+	checkReferences(r, config, c)
 	checkTLS(r, config+".istiodTLSConfig", c.IstiodTLSConfig)
-	r.addAll(config+".istio.namespace", c.Istio.Namespace, validation.IsDNS1123Label(c.Istio.Namespace))
 	if server := c.Server; server != nil {
 		if server.Port < 0 || server.Port > 65535 {
 			r.add(config+".server.port", "%d must be from 1 to 65535", server.Port)
@@ -39,6 +35,22 @@ func checkStored(r *refusals, config string, c operatorv1alpha1.IstioCSRConfig) 
 			r.add(config+".server.clusterID", "has %d characters, and may have 253", len(server.ClusterID))
 		}
 	}
+}
+
+// CanBeFollowed says whether what an IstioCSR refers to has names under which it can be
+// looked up at all. What is wrong with them is among the problems of [Check].
+func CanBeFollowed(ic *operatorv1alpha1.IstioCSR) bool {
+	var r refusals
+	checkReferences(&r, "", ic.Spec.IstioCSRConfig)
+	return ic.Spec.Undecodable == "" && len(r) == 0
+}
+
+func checkReferences(r *refusals, config string, c operatorv1alpha1.IstioCSRConfig) {
+	checkIssuerRef(r, config+".certManager.issuerRef", c.CertManager.IssuerRef)
+	if reference := c.CertManager.IstioCACertificate; reference != nil {
+		checkReference(r, config+".certManager.istioCACertificate", *reference)
+	}
+	r.addAll(config+".istio.namespace", c.Istio.Namespace, validation.IsDNS1123Label(c.Istio.Namespace))
 }
 
 func checkIssuerRef(r *refusals, path string, reference operatorv1alpha1.IssuerReference) {

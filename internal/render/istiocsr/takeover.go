@@ -4,6 +4,7 @@
 package istiocsr
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -34,6 +35,10 @@ const (
 	labelPods   = "operator.openshift.io/istio-csr-pods"
 	podsAsFound = "as-found"
 )
+
+// maxAsFound is how large the spec of a Deployment may be that is kept: what is larger
+// stands in no revision itself, where it has to be found again.
+const maxAsFound = 12 << 10
 
 // IsAsFound says whether a Deployment of a revision is as somebody else had made it.
 func IsAsFound(labels map[string]string) bool { return labels[labelPods] == podsAsFound }
@@ -68,6 +73,9 @@ func (o objects) takeover() takeover {
 	found := &workload{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Spec, found); err != nil {
 		return takeover{differences: []string{"it cannot be read: " + err.Error()}}
+	}
+	if size, err := json.Marshal(d.Spec); err != nil || len(size) > maxAsFound {
+		return takeover{differences: []string{fmt.Sprintf("it has %d bytes, and can be kept with %d", len(size), maxAsFound)}}
 	}
 	if differences := o.differences(&found.Template); len(differences) > 0 {
 		return takeover{differences: differences}
