@@ -38,7 +38,8 @@ const (
 	ReasonReconcileSucceeded = "ReconcileSucceeded"
 	// ReasonReconcileUnknown: nothing is known yet, or the cluster cannot be asked.
 	ReasonReconcileUnknown = "ReconcileUnknown"
-	// ReasonReconcileRequeued: restarts of workloads are still under way.
+	// ReasonReconcileRequeued is known from Kyma's own operator and never written: restarts of
+	// sidecars do not take away Ready. How far they are tells ProxySidecarRestartSucceeded.
 	ReasonReconcileRequeued = "ReconcileRequeued"
 	// ReasonReconcileFailed: see the message.
 	ReasonReconcileFailed = "ReconcileFailed"
@@ -70,10 +71,16 @@ const (
 	ReasonCustomResourcesReconcileSucceeded = "CustomResourcesReconcileSucceeded"
 	// ReasonCustomResourcesReconcileFailed: what belongs to Istio cannot be put in place.
 	ReasonCustomResourcesReconcileFailed = "CustomResourcesReconcileFailed"
-	// ReasonIngressGatewayRestartSucceeded: the ingress gateway was restarted.
+	// ReasonIngressGatewayRestartSucceeded: the ingress gateway was restarted for its settings,
+	// and is coming up.
 	ReasonIngressGatewayRestartSucceeded = "IngressGatewayRestartSucceeded"
 	// ReasonIngressGatewayRestartFailed: the ingress gateway cannot be restarted.
 	ReasonIngressGatewayRestartFailed = "IngressGatewayRestartFailed"
+	// ReasonEgressGatewayRestartSucceeded: the egress gateway was restarted for its settings,
+	// and is coming up.
+	ReasonEgressGatewayRestartSucceeded = "EgressGatewayRestartSucceeded"
+	// ReasonEgressGatewayRestartFailed: the egress gateway cannot be restarted.
+	ReasonEgressGatewayRestartFailed = "EgressGatewayRestartFailed"
 )
 
 // Reasons of the condition ProxySidecarRestartSucceeded.
