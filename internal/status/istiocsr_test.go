@@ -278,8 +278,8 @@ func TestSetIstioCSR_Leaving(t *testing.T) {
 	s.Departing = []v1alpha1.Package{*departing}
 	s.Facts.Unread = []string{"ConfigMap mesh/istio-sidecar-injector: forbidden"}
 	status.SetIstioCSR(ic, s)
-	want := "False/Progressing: this is being deleted, and its agent is removed, although Istio default still points at cert-manager-istio-csr.csr.svc:443, " +
-		"although it is not known what points at it: ConfigMap mesh/istio-sidecar-injector: forbidden: Deployment x is waited for"
+	want := "False/Progressing: this is being deleted, and its agent is removed, although Istio default still points at cert-manager-istio-csr.csr.svc:443" +
+		"; what else points at it is not known (ConfigMap mesh/istio-sidecar-injector: forbidden): Deployment x is waited for"
 	if diff := cmp.Diff(want, condition(ic.Status.Conditions, operatorv1alpha1.ConditionReady)); diff != "" {
 		t.Errorf("one whose agent goes (-want +got):\n%s", diff)
 	}
