@@ -23,9 +23,9 @@ import (
 type observed struct {
 	istiocsr.Facts
 
-	// Pointing are, by the namespaces of IstioCSRs, the meshes that point at the agents
-	// there. [istiocsr.Facts.Clients] are those of one of them.
-	Pointing map[string][]string
+	// Pointing are the meshes that point at the agents. [istiocsr.Facts.Clients] and
+	// Unread are those of one of them.
+	Pointing pointing
 
 	// Unremoved says, of the namespaces of IstioCSRs that are leaving, why the copy of the
 	// CA certificates that was to go is still there.
@@ -64,8 +64,9 @@ func newFront(o *observer) front.Front[*operatorv1alpha1.IstioCSR, observed] {
 		Name:      "istiocsr",
 		Finalizer: operatorv1alpha1.Finalizer,
 		List:      func() client.ObjectList { return &operatorv1alpha1.IstioCSRList{} },
-		Selects:   func(*operatorv1alpha1.IstioCSR) bool { return true },
-		Observe:   o.Observe,
+		// Another definition of the kind might let others through.
+		Selects: func(ic *operatorv1alpha1.IstioCSR) bool { return ic.Name == operatorv1alpha1.Name },
+		Observe: o.Observe,
 		Render: func(in groupInput) ([]render.Package, error) {
 			ic := istiocsr.Running(in.Resources)
 			return []render.Package{istiocsr.Render(istiocsr.Input{IstioCSR: ic, Image: image, Facts: in.Facts.Facts})}, nil
@@ -74,7 +75,7 @@ func newFront(o *observer) front.Front[*operatorv1alpha1.IstioCSR, observed] {
 		Stays: func(ic *operatorv1alpha1.IstioCSR, facts observed) error { return facts.Unremoved[ic.Namespace] },
 		Status: func(ic *operatorv1alpha1.IstioCSR, state groupState) {
 			facts := state.Facts.Facts
-			facts.Clients = state.Facts.Pointing[ic.Namespace]
+			facts.Clients, facts.Unread = state.Facts.Pointing.clients[ic.Namespace], state.Facts.Pointing.unread[ic.Namespace]
 			status.SetIstioCSR(ic, status.IstioCSRState{
 				Image: image, Facts: facts, Packages: state.Packages, Departing: state.Departing, Err: state.Err, Now: state.Now,
 				Unremoved: state.Facts.Unremoved[ic.Namespace],

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -36,6 +37,8 @@ type csrGroup = front.Group[*operatorv1alpha1.IstioCSR]
 
 func csrIn(namespace string, removed bool) *operatorv1alpha1.IstioCSR {
 	ic := &operatorv1alpha1.IstioCSR{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: operatorv1alpha1.Name}}
+	ic.Spec.IstioCSRConfig.Istio.Namespace = "mesh"
+	ic.Spec.IstioCSRConfig.CertManager.IssuerRef = operatorv1alpha1.IssuerReference{Name: "ca", Kind: "Issuer", Group: "cert-manager.io"}
 	if removed {
 		ic.Annotations = map[string]string{operatorv1alpha1.AnnotationDeletionPolicy: operatorv1alpha1.DeletionPolicyDelete}
 	}
@@ -146,25 +149,34 @@ func TestObserver_LetGo(t *testing.T) {
 	}
 }
 
+// watchable are the kinds of which single objects are watched whole.
+var watchable = map[schema.GroupVersionKind]string{
+	{Group: istiocsr.GroupCertManager, Version: "v1", Kind: istiocsr.KindIssuer}: "issuers",
+	deploymentKind: "deployments",
+	configMapKind:  "configmaps",
+}
+
 // newCluster is an observer of a cluster with these objects.
 func newCluster(t *testing.T, keeper caKeeper, definitions []string, objects ...*unstructured.Unstructured) *observer {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := errors.Join(metav1.AddMetaToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+	scheme, cached := runtime.NewScheme(), runtime.NewScheme()
+	if err := errors.Join(metav1.AddMetaToScheme(scheme), corev1.AddToScheme(scheme), clientgoscheme.AddToScheme(cached), v1alpha1.AddToScheme(cached)); err != nil {
 		t.Fatal(err)
 	}
-	issuer := schema.GroupVersionKind{Group: istiocsr.GroupCertManager, Version: "v1", Kind: istiocsr.KindIssuer}
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(issuer, meta.RESTScopeNamespace)
+	mapper, lists := meta.NewDefaultRESTMapper(nil), map[schema.GroupVersionResource]string{}
+	for kind, resource := range watchable {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+		lists[kind.GroupVersion().WithResource(resource)] = kind.Kind + "List"
+	}
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
-	crds := fake.NewClientBuilder()
+	crds := fake.NewClientBuilder().WithScheme(cached)
 	for _, name := range definitions {
 		crd := front.Definition()
 		crd.Name = name
 		crds.WithObjects(crd)
 	}
 	metadataClient := metadatafake.NewSimpleMetadataClient(scheme)
-	dynamicClient := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, map[schema.GroupVersionResource]string{{Group: issuer.Group, Version: "v1", Resource: "issuers"}: "IssuerList"})
+	dynamicClient := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
 	for _, o := range objects {
 		var err error
 		if o.GetKind() == "Namespace" {
@@ -172,7 +184,7 @@ func newCluster(t *testing.T, keeper caKeeper, definitions []string, objects ...
 				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: o.GetName()},
 			}, "")
 		} else {
-			err = dynamicClient.Tracker().Create(schema.GroupVersionResource{Group: issuer.Group, Version: "v1", Resource: "issuers"}, o, o.GetNamespace())
+			err = dynamicClient.Tracker().Create(o.GroupVersionKind().GroupVersion().WithResource(watchable[o.GroupVersionKind()]), o, o.GetNamespace())
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -287,7 +299,7 @@ func TestFront_Clients(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string][]string{"a": {"Istio a-of-a", "Istio z-of-a"}, "b": {"Istio of-b"}}
-	if diff := cmp.Diff(want, facts.Pointing); diff != "" {
+	if diff := cmp.Diff(want, facts.Pointing.clients); diff != "" {
 		t.Errorf("meshes (-want +got):\n%s", diff)
 	}
 	f := newFront(o)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,24 +78,26 @@ func newObserver(w front.Wiring, settings Settings) (*observer, error) {
 
 // Observe reads the facts about the IstioCSR that runs.
 func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) (observed, error) {
-	facts := observed{Unremoved: o.letGo(ctx, group), Pointing: map[string][]string{}}
+	facts := observed{Unremoved: o.letGo(ctx, group)}
 	o.pins.Begin()
 	ic := istiocsr.Running(group.Resources)
 	if ic != nil {
 		facts.Running = ic.Namespace
 	}
-	if err := o.observeClients(ctx, group, &facts); err != nil {
-		return facts, err
-	}
+	facts.Pointing = o.observeClients(ctx, group)
 	if ic == nil {
 		o.pins.End()
 		return facts, nil
 	}
-	if ic.Spec.Undecodable != "" {
+	if !istiocsr.CanBeFollowed(ic) {
 		err := o.hold(ctx, ic, &facts) // it does not say what to look at
 		return facts, err
 	}
-	if err := o.observeRunning(ctx, ic, &facts); err != nil {
+	err := o.observeDeployment(ctx, ic, group, &facts)
+	if err == nil {
+		err = o.observeRunning(ctx, ic, &facts)
+	}
+	if err != nil {
 		return observed{Facts: istiocsr.Facts{Running: ic.Namespace}, Pointing: facts.Pointing, Unremoved: facts.Unremoved}, err
 	}
 	o.pins.End()
@@ -237,34 +238,4 @@ func (o *observer) issuer(ctx context.Context, ic *operatorv1alpha1.IstioCSR) (i
 		return istiocsr.Issuer{}, "", nil
 	}
 	return istiocsr.IssuerOf(issuer), istiocsr.CASecretOf(issuer), nil
-}
-
-// observeClients finds out which meshes point at agents that go with their IstioCSR.
-func (o *observer) observeClients(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
-	all := slices.Concat(group.Resources, group.Leaving)
-	all = slices.DeleteFunc(all, func(ic *operatorv1alpha1.IstioCSR) bool { return !istiocsr.RemovesOnDeletion(ic) })
-	if len(all) == 0 {
-		return nil
-	}
-	for _, kind := range istiocsr.ClientKinds() {
-		if !o.served(kind.Kind) {
-			continue
-		}
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind.Kind)
-		if err := o.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("listing objects of kind %s: %w", kind.Kind.Kind, err)
-		}
-		for i := range list.Items {
-			for _, ic := range all {
-				if kind.PointsAt(&list.Items[i], ic.Namespace) {
-					facts.Pointing[ic.Namespace] = append(facts.Pointing[ic.Namespace], kind.Name(&list.Items[i]))
-				}
-			}
-		}
-	}
-	for _, clients := range facts.Pointing {
-		slices.Sort(clients)
-	}
-	return nil
 }

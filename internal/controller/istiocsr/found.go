@@ -1,0 +1,129 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/render/istiocsr"
+)
+
+// deploymentKind is that of the agent.
+var deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+
+// Helm's marks on what it has installed.
+const (
+	annotationReleaseName      = "meta.helm.sh/release-name"
+	annotationReleaseNamespace = "meta.helm.sh/release-namespace"
+)
+
+// observeDeployment looks for the agent's Deployment: as somebody else has made it, while
+// it is not ours, and then as it is in the newest revision. What others do to it then is
+// drift, and changes nothing of what is asked for.
+func (o *observer) observeDeployment(ctx context.Context, ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
+	var own *v1alpha1.Package
+	for i := range group.Existing {
+		if group.Existing[i].Name == istiocsr.PackageName(ic.Namespace) {
+			own = &group.Existing[i]
+		}
+	}
+	key := types.NamespacedName{Namespace: ic.Namespace, Name: istiocsr.AgentName}
+	current := front.Untyped(deploymentKind)
+	found, err := front.Found(o.pins.Get(ctx, key, current))
+	if err != nil {
+		return fmt.Errorf("reading Deployment %s: %w", key, err)
+	}
+	if found {
+		facts.Release = releaseOf(current)
+	}
+	if found && isForeign(current, own, istiocsr.PackageName(ic.Namespace)) {
+		spec, _, err := unstructured.NestedMap(current.Object, "spec")
+		if err != nil {
+			return fmt.Errorf("reading Deployment %s: %w", key, err)
+		}
+		facts.Deployment = &istiocsr.Deployment{Spec: spec, Foreign: true}
+		return nil
+	}
+	if own == nil {
+		return nil
+	}
+	facts.Deployment, err = o.deploymentOf(ctx, own)
+	return err
+}
+
+// isForeign says whether a Deployment is somebody else's, and about to be taken over: it
+// has no controller, or only a package of ours that is gone.
+func isForeign(current *unstructured.Unstructured, own *v1alpha1.Package, name string) bool {
+	if current.GetDeletionTimestamp() != nil {
+		return false
+	}
+	controller := metav1.GetControllerOf(current)
+	switch {
+	case controller == nil:
+		// One whose owner reference somebody has taken off is ours all the same.
+		return own == nil || current.GetLabels()[v1alpha1.LabelPackage] != name
+	case controller.Kind != "Package" || controller.Name != name:
+		return false
+	default:
+		return own == nil || controller.UID != own.UID
+	}
+}
+
+// releaseOf is the Helm release that an object is of, as NAMESPACE/NAME, empty for none.
+func releaseOf(object client.Object) string {
+	marks := object.GetAnnotations()
+	if marks[annotationReleaseName] == "" || marks[annotationReleaseNamespace] == "" {
+		return ""
+	}
+	return marks[annotationReleaseNamespace] + "/" + marks[annotationReleaseName]
+}
+
+// deploymentOf is the agent's Deployment in the newest revision of a package, nil when
+// there is none.
+func (o *observer) deploymentOf(ctx context.Context, pkg *v1alpha1.Package) (*istiocsr.Deployment, error) {
+	list := &v1alpha1.RevisionList{}
+	if err := o.cache.List(ctx, list, client.MatchingLabels{v1alpha1.LabelPackage: pkg.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the revisions of %s: %w", pkg.Name, err)
+	}
+	var newest *v1alpha1.Revision
+	for i := range list.Items {
+		revision := &list.Items[i]
+		if metav1.IsControlledBy(revision, pkg) && (newest == nil || revision.Spec.Revision > newest.Spec.Revision) {
+			newest = revision
+		}
+	}
+	if newest == nil {
+		return nil, nil
+	}
+	for _, phase := range newest.Spec.Phases {
+		for _, object := range phase.Objects {
+			if object.Object == nil {
+				continue // it is too large to be one that was kept
+			}
+			manifest := &unstructured.Unstructured{}
+			if err := manifest.UnmarshalJSON(object.Object.Raw); err != nil {
+				return nil, fmt.Errorf("reading revision %s: %w", newest.Name, err)
+			}
+			if manifest.GroupVersionKind() != deploymentKind || manifest.GetName() != istiocsr.AgentName {
+				continue
+			}
+			spec, _, err := unstructured.NestedMap(manifest.Object, "spec")
+			if err != nil {
+				return nil, fmt.Errorf("reading revision %s: %w", newest.Name, err)
+			}
+			return &istiocsr.Deployment{Spec: spec, AsFound: istiocsr.IsAsFound(manifest.GetLabels())}, nil
+		}
+	}
+	return nil, nil
+}
