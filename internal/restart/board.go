@@ -27,6 +27,8 @@ type row struct {
 	reason string
 	// ours says that a restart of ours is what its rollout is about.
 	ours bool
+	// told is what a person was told of it last.
+	told string
 	// trouble is since when it cannot be read or written to, zero while it can.
 	trouble time.Time
 }
@@ -62,6 +64,9 @@ func (b *Board) Take(p *Plan) []Hand {
 			continue
 		}
 		rows[e.Workload] = &row{entry: e, phase: waiting}
+		if before := b.rows[e.Workload]; before != nil {
+			rows[e.Workload].told = before.told
+		}
 		order = append(order, e.Workload)
 	}
 	for w := range p.excluded {
@@ -198,8 +203,11 @@ func (b *Board) Settle(w Workload, d Decision) (news bool) {
 		r.phase, r.ours = skipped, false
 	case AskPerson:
 		r.phase, r.ours = byHand, false
+		told := r.told
+		r.told = r.reason
+		return told != r.reason
 	}
-	return was.phase != r.phase || d.Action == Restart || r.phase == byHand && was.reason != r.reason
+	return was.phase != r.phase || d.Action == Restart
 }
 
 // Idle says that nothing rolls out, and nothing waits for its turn.

@@ -4,6 +4,7 @@
 package restart
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -44,6 +45,16 @@ func TestDecide(t *testing.T) {
 		"Failed":         {reason: "the workload tells that it failed", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: Rollout{Failed: "x"}}, ours: true, want: Fail},
 		"TooLong":        {reason: "it takes too long", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(11 * time.Minute), Rollout: rolling}, ours: true, want: Fail},
 		"Done":           {reason: "our restart is done", entry: Entry{Causes: outdated, Newest: made}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, ours: true, want: Settled},
+		"BeforeNews":     {reason: "a restart of a process before this one that does not come up stays a failure, whatever comes", entry: Entry{Causes: map[Cause]string{CauseProxyImage: "b"}}, live: Live{Found: true, Record: recorded(hour), Rollout: rolling}, want: Fail},
+		"Changed":        {reason: "its owner has changed it since, that is not our failure", entry: Entry{Causes: outdated}, live: Live{Found: true, Template: "b", Record: recorded(hour), Rollout: rolling}, want: Postpone},
+		"Completed":      {reason: "it had come up, and broke later", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(hour), Rollout: Rollout{Completed: true}}, want: Postpone},
+		"Stopped":        {reason: "somebody has paused it meanwhile: that is no failure", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(hour), Rollout: Rollout{Blocked: "paused"}}, ours: true, want: AskPerson},
+		"Empty":          {reason: "it was scaled to nothing meanwhile", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: Rollout{Done: true, Empty: true}}, want: Settled},
+		"ByHand":         {reason: "its template holds the sidecar, which is its owner's business", entry: Entry{Causes: map[Cause]string{CauseLeave: "n"}}, live: Live{Found: true, Injected: true, Rollout: done}, want: Settled},
+		"ByHandGone":     {reason: "when the mesh is gone, the owner has to know", entry: Entry{Gone: true, Causes: map[Cause]string{CauseLeave: "m"}}, live: Live{Found: true, Injected: true, Rollout: done}, want: AskPerson},
+		"ByHandImage":    {reason: "other causes count all the same", entry: Entry{Causes: map[Cause]string{CauseLeave: "n", CauseProxyImage: "a"}}, live: Live{Found: true, Injected: true, Rollout: done}, want: Restart},
+		"Starved":        {reason: "without the mesh nothing serves: a restart is what helps", entry: Entry{Gone: true, Causes: map[Cause]string{CauseLeave: "m"}}, live: Live{Found: true, Rollout: Rollout{Updated: true}}, want: Restart},
+		"StarvedRolling": {reason: "but not while pods are being replaced", entry: Entry{Gone: true, Causes: map[Cause]string{CauseLeave: "m"}}, live: Live{Found: true, Rollout: rolling}, want: Postpone},
 		"NoHelp":         {reason: "the same cause never restarts it twice", entry: Entry{Causes: outdated, Newest: now}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, want: AskPerson},
 		"OldPods":        {reason: "pods from before are still there", entry: Entry{Causes: outdated, Newest: made}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, want: AskPerson},
 	}
@@ -107,15 +118,30 @@ func TestRolloutOf(t *testing.T) {
 	exceeded["conditions"] = []any{fields{"type": "Progressing", "reason": "ProgressDeadlineExceeded"}}
 	unseen := workload(KindDeployment, three, exceeded)
 	unseen.SetGeneration(3)
+	available, revisions := counts(3, 3, 2), func(current, update string) fields {
+		f := counts(3, 3, 2)
+		f["currentRevision"], f["updateRevision"] = current, update
+		return f
+	}
+	available["conditions"] = []any{fields{"type": "Progressing", "reason": "NewReplicaSetAvailable"}}
 	nodes := fields{"desiredNumberScheduled": int64(2), "updatedNumberScheduled": int64(2), "numberAvailable": int64(2)}
 	tests := map[string]struct {
 		reason                string
 		object                *unstructured.Unstructured
 		done, failed, blocked bool
+		// updated, completed and empty are looked at where they differ from done.
+		updated, completed, empty bool
 	}{
 		"Done":         {reason: "all are new and serve", object: workload(KindDeployment, three, counts(3, 3, 3)), done: true},
+		"Complete":     {reason: "they have served, and one does not now", object: workload(KindDeployment, three, available), updated: true, completed: true},
+		"Empty":        {reason: "there are to be none", object: workload(KindDeployment, fields{"replicas": int64(0)}, counts(0, 0, 0)), done: true, empty: true},
+		"SetComplete":  {reason: "a set tells it by its revisions", object: workload(KindStatefulSet, three, revisions("b", "b")), updated: true, completed: true},
+		"SetBegun":     {reason: "and that it is not", object: workload(KindStatefulSet, three, revisions("a", "b")), updated: true},
+		"Scheduled":    {reason: "daemons are replaced one after the other has come up", object: workload(KindDaemonSet, fields{}, fields{"desiredNumberScheduled": int64(3), "updatedNumberScheduled": int64(3), "numberAvailable": int64(2)}), updated: true, completed: true},
+		"OneDaemon":    {reason: "the only one has not come up", object: workload(KindDaemonSet, fields{}, fields{"desiredNumberScheduled": int64(1), "updatedNumberScheduled": int64(1), "numberAvailable": int64(0)}), updated: true},
+		"SetOnDelete":  {reason: "nothing of a set is replaced by itself", object: workload(KindStatefulSet, fields{"replicas": int64(3), "updateStrategy": fields{"type": "OnDelete"}}, counts(3, 0, 3)), blocked: true},
 		"OldLeft":      {reason: "an old one is left", object: workload(KindDeployment, three, counts(4, 3, 4))},
-		"NotServed":    {reason: "one does not serve yet", object: workload(KindDeployment, three, counts(3, 3, 2))},
+		"NotServed":    {reason: "one does not serve yet", object: workload(KindDeployment, three, counts(3, 3, 2)), updated: true},
 		"Unseen":       {reason: "what the controller tells is of before the restart", object: unseen},
 		"Exceeded":     {reason: "the Deployment has given up", object: workload(KindDeployment, three, exceeded), failed: true},
 		"Paused":       {reason: "nothing would be replaced", object: workload(KindDeployment, fields{"replicas": int64(3), "paused": true}, counts(3, 3, 3)), done: true, blocked: true},
@@ -131,7 +157,31 @@ func TestRolloutOf(t *testing.T) {
 			if got.Done != tc.done || (got.Failed != "") != tc.failed || (got.Blocked != "") != tc.blocked {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
+			if got.Updated != (tc.done || tc.updated) || !tc.done && got.Completed != tc.completed || got.Empty != tc.empty {
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
 		})
+	}
+}
+
+// A restart of ours is no other template, and anything else is.
+func TestTemplateOf(t *testing.T) {
+	workload := func(template string) *unstructured.Unstructured {
+		o := map[string]any{}
+		if err := json.Unmarshal([]byte(`{"spec": {"template": `+template+`}}`), &o); err != nil {
+			t.Fatal(err)
+		}
+		return &unstructured.Unstructured{Object: o}
+	}
+	before := TemplateOf(workload(`{"spec": {"a": 1}}`))
+	ours := TemplateOf(workload(`{"metadata": {"annotations": {"istio-operator.kyma-project.io/restartedAt": "x"}}, "spec": {"a": 1}}`))
+	if before == "" || before != ours {
+		t.Errorf("before the restart it is %q, after it %q", before, ours)
+	}
+	for _, other := range []string{`{"spec": {"a": 2}}`, `{"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "x"}}, "spec": {"a": 1}}`, `{"metadata": {"labels": {"a": "b"}}, "spec": {"a": 1}}`} {
+		if TemplateOf(workload(other)) == before {
+			t.Errorf("%s is taken for the same", other)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@
 package restart
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -85,6 +86,14 @@ func TestCauses(t *testing.T) {
 	gateway := in("istio-system", "app", "istio-ingressgateway")
 	older := func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(made.Add(2 * hour)) }
 	labelled := Namespace{Inject: InjectAll, Since: made.Add(hour)}
+	left := func(inject Injection) Namespace { return Namespace{Inject: inject, Left: made.Add(hour)} }
+	egress := in("istio-system", "app", "istio-egressgateway")
+	withEgress := func(t *Target) { t.Egress = true }
+	proxyOnly := func(p *corev1.Pod) {
+		p.Spec.InitContainers = nil
+		p.Spec.Containers[0].Name, p.Spec.Containers[0].Image = proxyContainer, image
+		p.Spec.Containers[0].Resources = pod().Spec.InitContainers[1].Resources
+	}
 	merge := func(t *Target) { t.PrometheusMerge = true }
 	tests := map[string]struct {
 		reason    string
@@ -139,6 +148,23 @@ func TestCauses(t *testing.T) {
 		"JoinOther":         {reason: "a pod can want another istiod", change: list(without, in("shop", LabelRevision, "canary")), namespace: labelled},
 		"JoinWish":          {reason: "a pod can ask for one by itself", change: list(without, in("shop", labelInject, "true")), want: causes(CauseJoin)},
 		"JoinWishRefused":   {reason: "its namespace can refuse", change: list(without, in("shop", labelInject, "true")), namespace: Namespace{Inject: InjectNone}},
+		"JoinRevision":      {reason: "a pod can ask for the mesh by its revision", change: list(without, in("shop", LabelRevision, "default")), want: causes(CauseJoin)},
+		"JoinBoth":          {reason: "and for another one, whatever else it asks for", change: list(without, in("shop", labelInject, "true"), in("shop", LabelRevision, "canary"))},
+		"Leave":             {reason: "its namespace has no label any more", namespace: left(InjectOwn), want: causes(CauseLeave)},
+		"LeaveDisabled":     {reason: "or says so", namespace: left(InjectNone), want: causes(CauseLeave)},
+		"LeavePod":          {reason: "or the pod does", change: list(in("shop", labelInject, "false")), namespace: left(InjectAll), want: causes(CauseLeave)},
+		"Stay":              {reason: "its namespace is labelled", namespace: left(InjectAll)},
+		"StayWish":          {reason: "a pod can stay by itself", change: list(in("shop", labelInject, "true")), namespace: left(InjectOwn)},
+		"StayRevision":      {reason: "also by the revision", change: list(in("shop", LabelRevision, "default")), namespace: left(InjectOwn)},
+		"StayTag":           {reason: "another name may stand for the same mesh", change: list(in("shop", LabelRevision, "prod")), namespace: left(InjectOwn)},
+		"StayOther":         {reason: "so may that of the namespace", namespace: left(InjectOther)},
+		"LeaveOther":        {reason: "sidecars of another istiod are not ours", change: list(annotated(AnnotationInjected, `{"revision":"canary"}`)), namespace: left(InjectNone)},
+		"LeaveUnknown":      {reason: "nor are those that tell nothing", change: list(annotated(AnnotationInjected, `{}`)), namespace: left(InjectNone)},
+		"LeaveGateway":      {reason: "a gateway is nothing without its proxy", change: list(annotated("inject.istio.io/templates", "gateway")), namespace: left(InjectNone)},
+		"LeaveProxyOnly":    {reason: "nor is a pod of one container", change: list(proxyOnly), namespace: left(InjectNone)},
+		"Egress":            {reason: "the egress gateway has the settings of gateways", change: list(egress), target: withEgress, ledger: Ledger{CauseTrustedProxies: changed, CauseClientCert: changed, CauseTrustDomain: changed, CauseStatsMatcher: changed, CauseNetworkPolicies: changed, CauseDNSProxying: changed}, want: causes(CauseTrustedProxies, CauseClientCert, CauseTrustDomain, CauseStatsMatcher, CauseNetworkPolicies)},
+		"EgressUpdated":     {reason: "and not what the ingress gateway alone takes in", change: list(egress), target: func(t *Target) { withEgress(t); t.GatewayUpdated, t.Updated = made.Add(hour), made.Add(hour) }, want: causes(CauseUpdated)},
+		"EgressNotOurs":     {reason: "where the mesh has none it is somebody else's", change: list(egress), ledger: Ledger{CauseTrustedProxies: changed}, target: func(t *Target) { t.Updated = made.Add(hour) }},
 		"NoSidecar":         {reason: "a pod outside of the mesh is left alone", change: list(without), ledger: Ledger{CauseDNSProxying: changed, CauseStatsMatcher: changed}, target: func(t *Target) { t.Updated, t.CNI = made.Add(hour), false; merge(t) }},
 	}
 	for name, tc := range tests {
@@ -159,6 +185,62 @@ func TestCauses(t *testing.T) {
 func causes(all ...Cause) []Cause { return all }
 
 func list(all ...func(*corev1.Pod)) []func(*corev1.Pod) { return all }
+
+// What a mesh that is gone has left behind.
+func TestGoneCauses(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		change []func(*corev1.Pod)
+		want   string
+	}{
+		"Sidecar":  {reason: "a sidecar of the mesh", want: "m@1767326645"},
+		"Module":   {reason: "of Kyma, too", change: list(in("kyma-system", "app", "x")), want: "m@1767326645"},
+		"None":     {reason: "there is none", change: list(without)},
+		"Canary":   {reason: "another istiod's", change: list(annotated(AnnotationInjected, `{"revision":"canary"}`))},
+		"Unknown":  {reason: "it tells nothing", change: list(annotated(AnnotationInjected, `{}`))},
+		"Later":    {reason: "it came after the end", change: list(func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(made.Add(2 * hour)) })},
+		"Gateway":  {reason: "the ingress gateway goes with the mesh", change: list(in("istio-system", "app", "istio-ingressgateway"))},
+		"Stranger": {reason: "other pods beside it are left alone", change: list(in("istio-system", "app", "x"))},
+		"UsersOwn": {reason: "a gateway of a user is nothing without its proxy", change: list(annotated("inject.istio.io/templates", "grpc,gateway"))},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := PodOf(pod(tc.change...))
+			if got := GoneCauses(&p, made.Add(hour))[CauseLeave]; got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// A mesh that is installed anew is another one for pods of namespaces that were labelled before.
+func TestCauses_JoinEpoch(t *testing.T) {
+	p, mesh, n := PodOf(pod(without)), target(), Namespace{Inject: InjectAll, Since: made}
+	first := Causes(&p, mesh, nil, n)[CauseJoin]
+	mesh.Since = made.Add(hour)
+	if again := Causes(&p, mesh, nil, n)[CauseJoin]; first == "" || again == "" || first == again {
+		t.Errorf("the epoch was %q, and is %q with another mesh", first, again)
+	}
+}
+
+// What has left is bounded, and outlives a process.
+func TestDepartures(t *testing.T) {
+	d := Departures{}
+	for i := range mostDepartures + 1 {
+		if name := fmt.Sprint(i); d.Add(name, made) != (i < mostDepartures) {
+			t.Errorf("namespace %d of at most %d", i+1, mostDepartures)
+		}
+	}
+	if !d.Add("0", made.Add(hour)) {
+		t.Error("one that is known already does not fit")
+	}
+	if diff := cmp.Diff(d, ParseDepartures(d.String())); diff != "" {
+		t.Errorf("they are not read as they were written:\n%s", diff)
+	}
+	if text := (Departures{}).String(); text != "" || len(ParseDepartures("{broken")) > 0 {
+		t.Errorf("none are written as %q", text)
+	}
+}
 
 // Each predicate restarts somebody, and each cause is of one predicate.
 func TestPredicates(t *testing.T) {
@@ -301,6 +383,14 @@ func TestTargetOf(t *testing.T) {
 		"components": map[string]any{"cni": map[string]any{"enabled": true}},
 		"meshConfig": map[string]any{"enablePrometheusMerge": false},
 	}}
+	components := operator["spec"].(map[string]any)["components"].(map[string]any)
+	for value, want := range map[any]bool{nil: false, false: false, true: true} {
+		components["egressGateways"] = []any{map[string]any{"name": "istio-egressgateway", "enabled": value}}
+		if got, err := TargetOf(operator); err != nil || got.Egress != want {
+			t.Errorf("an egress gateway whose switch is %v counts as %t: %v", value, got.Egress, err)
+		}
+	}
+	delete(components, "egressGateways")
 	got, err := TargetOf(operator)
 	if diff := cmp.Diff(*target(), got); err != nil || diff != "" {
 		t.Errorf("TargetOf: %v (-want +got):\n%s", err, diff)

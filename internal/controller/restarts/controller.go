@@ -117,7 +117,11 @@ func (c *Controller) Reconcile(ctx context.Context, w restart.Workload) (reconci
 	} else {
 		after, err = c.tend(ctx, w)
 	}
-	c.publish(ctx)
+	if wait := c.publish(ctx); wait > 0 && w != (restart.Workload{}) {
+		c.queue.Add(restart.Workload{}) // to tell it then
+	} else if wait > 0 && (after == 0 || wait < after) {
+		after = wait
+	}
 	if err != nil && loop.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictDelay}, nil
 	}
@@ -220,26 +224,30 @@ func (c *Controller) fill() time.Duration {
 }
 
 // publish puts what restarts have come to where others read it. Changes of counts alone are
-// told from time to time: each costs a write of a status.
-func (c *Controller) publish(ctx context.Context) {
+// told from time to time: each costs a write of a status. It says how long it takes until that
+// may be told which was not.
+func (c *Controller) publish(ctx context.Context) time.Duration {
 	next := c.board.State()
 	next.Known = c.surveyed != "" && !c.hold
 	next.GatewayErr, next.EgressErr, next.Problem = c.gateways[restart.RoleGateway], c.gateways[restart.RoleEgress], c.problem
-	next.Departed = c.departed()
+	if next.Departed = c.departed(); c.failures >= patience && next.Problem == nil {
+		next.Problem = c.failure
+	}
 	c.Meter.Restarts(next.Pending, next.FailedCount, next.ManualCount)
 	was := c.State()
 	if same(was, next) {
-		return
+		return 0
 	}
 	counted := was
 	counted.Pending, counted.InProgress = next.Pending, next.InProgress
-	if same(counted, next) && (was.Pending == 0) == (next.Pending == 0) && c.Now().Sub(c.toldAt) < countInterval {
-		return
+	if wait := countInterval - c.Now().Sub(c.toldAt); wait > 0 && same(counted, next) && (was.Pending == 0) == (next.Pending == 0) {
+		return wait
 	}
 	c.toldAt = c.Now()
 	c.state.Store(&next)
 	log.FromContext(ctx).V(1).Info("Restarts have changed", "pending", next.Pending, "failed", next.Failed, "manual", next.Manual)
 	c.Changed()
+	return 0
 }
 
 // same says whether two states tell the same.

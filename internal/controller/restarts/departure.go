@@ -28,8 +28,8 @@ import (
 const annotationGone = "strata.run/mesh-gone"
 
 const (
-	// patience is how often in a row looking after the sidecars of a mesh that is gone may fail
-	// before nobody waits for it any more.
+	// patience is how often in a row looking may fail before it is told, and before nobody waits
+	// for the sidecars of a mesh that is gone any more.
 	patience = 5
 	// longestDeparture is how long it is tried to restart workloads that are not whole.
 	longestDeparture = 24 * time.Hour
@@ -50,8 +50,10 @@ type departure struct {
 	// gone is the note about it, once the namespace was asked for it.
 	gone  *goneNote
 	asked bool
-	// failures counts looks that have failed since the last one that has not.
+	// failures counts looks that have failed since the last one that has not, and failure is why
+	// the last one has.
 	failures int
+	failure  error
 }
 
 // goneNote is the value of annotationGone.
@@ -212,6 +214,7 @@ func (c *Controller) noteTrouble(err error) {
 	if c.failures++; err == nil {
 		c.failures = 0
 	}
+	c.failure = err
 }
 
 // departed says that there is no mesh, and that nothing is done about its sidecars that is worth

@@ -74,7 +74,9 @@ func TestController_LimitOutlivesProcess(t *testing.T) {
 	}
 	c.rolledOut(v1alpha2.IstioSpec{})
 	c.run(time.Minute)
-	for range 3 {
+	c.pod("shop", "w0", newImage) // nothing of it is outdated any more
+	for i := range 3 {
+		c.workload("shop", fmt.Sprint("a", i), oldImage) // which come first by name
 		c.start()
 		c.run(time.Minute)
 	}
@@ -129,6 +131,28 @@ func TestController_Trouble(t *testing.T) {
 	c.wants("it is tried again by itself", map[string]int{"shop/w1": 1, "shop/w2": 1})
 	if len(state.Failed)+state.Pending > 0 {
 		t.Errorf("in the end, the state is %+v", state)
+	}
+}
+
+// That pods cannot be looked at at all is told, and does not hold up the end of a mesh.
+func TestController_LookFails(t *testing.T) {
+	c := installed(t, 1)
+	c.unlisted = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no more"))
+	c.rolledOut(withDNS())
+	state := c.run(time.Minute)
+	if state.Problem == nil || !strings.Contains(state.Problem.Error(), "listing pods") {
+		t.Errorf("the state is %+v", state)
+	}
+	c.leaves()
+	c.torndown()
+	if state = c.run(time.Minute); !state.Departed {
+		t.Errorf("it holds up the end of the mesh: %+v", state)
+	}
+	c.unlisted = nil
+	state = c.run(2 * time.Minute)
+	c.wants("and is made up for", map[string]int{"shop/w0": 1})
+	if state.Problem != nil {
+		t.Errorf("when it works again, the state is %+v", state)
 	}
 }
 

@@ -59,10 +59,14 @@ type cluster struct {
 	// injected is the image that new pods get a sidecar with, empty for none, and told what the
 	// injector tells of it on them.
 	injected, told string
+	// egress says that the mesh has an egress gateway.
+	egress bool
 	// broken workloads have pods that do not come up.
 	broken map[string]bool
 	// refuse, when set, is the answer to a restart of a workload.
 	refuse map[string]error
+	// unlisted, when set, is the answer to a list of pods.
+	unlisted error
 	// unreadable, when set, is the answer to a read of an object.
 	unreadable map[string]error
 	// stale, when set, is what the cache tells of Istio resources.
@@ -105,6 +109,9 @@ func (c *cluster) start() {
 		},
 		List: func(ctx context.Context, api client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			c.requests++
+			if _, pods := list.(*corev1.PodList); pods && c.unlisted != nil {
+				return c.unlisted
+			}
 			return api.List(ctx, list, options...)
 		},
 		Patch: c.patched,
@@ -201,7 +208,7 @@ func (c *cluster) mesh(revision int64, ready metav1.ConditionStatus, image strin
 	c.put(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: kyma.IstioNamespace, Name: kyma.InputConfigMap},
 		Data: map[string]string{kyma.InputKey: fmt.Sprintf(
-			"spec: {components: {cni: {enabled: true}}, values: {global: {proxy: {image: %q}}}}", image)},
+			"spec: {components: {cni: {enabled: true}, egressGateways: [{name: istio-egressgateway, enabled: %t}]}, values: {global: {proxy: {image: %q}}}}", c.egress, image)},
 	})
 }
 
