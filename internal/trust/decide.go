@@ -104,8 +104,12 @@ func examine(in Input) (cas []*x509.Certificate, issued chain, problem *Problem)
 // unrelated says that the istiod certificate leads to none of the CAs.
 func unrelated(in Input, cas []*x509.Certificate, issued chain) *Problem {
 	remedy := "have it issued again by deleting the Secret, or choose the CAs yourself"
-	if in.Source.Chosen {
+	signing, err := parseChain(in.Signing)
+	switch {
+	case in.Source.Chosen:
 		remedy = "add the CA that has"
+	case err == nil && !signing.leadsTo(in.Now, cas...):
+		remedy = "put the CA that its tls.crt leads to into its ca.crt"
 	}
 	return &Problem{Message: fmt.Sprintf(
 		"%s: none of its CAs (%s) has signed the istiod certificate in %s, which is by %s; %s",

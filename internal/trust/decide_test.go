@@ -207,7 +207,7 @@ func TestDecide(t *testing.T) {
 			reason:  "a CA beside what the issuer signs with, that it does not lead to",
 			in:      Input{Source: source(stranger.PEM), Signing: []byte(old.PEM), Issued: []byte(byOld), Serving: bundleOf(old)},
 			want:    "old",
-			problem: `none of its CAs ("stranger") has signed the istiod certificate`,
+			problem: `none of its CAs ("stranger") has signed the istiod certificate in there, which is by "CN=old"; put the CA that its tls.crt leads to into its ca.crt`,
 		},
 		"IntermediateRenewed": {
 			reason: "another CA in the middle is no other CA to trust",

@@ -15,7 +15,11 @@ import (
 	"github.com/strata-run/strata/test/setup"
 )
 
-var startOnce sync.Once
+var (
+	startOnce sync.Once
+	// stopManager ends the manager. It is nil while none runs.
+	stopManager func() error
+)
 
 // withManager runs the manager in this process from the first test on that wants it.
 // It ends with the process.
@@ -26,9 +30,24 @@ func withManager(t *testing.T) {
 		must(t, operatorv1alpha1.AddToScheme(admin.Scheme()))
 		must(t, setup.Apply(t.Context(), admin, setup.Shipped(filepath.Join("..", ".."))...))
 		must(t, setup.Served(t.Context(), admin, operatorv1alpha1.GroupVersion.WithKind("IstioCSR"), v1alpha1.GroupVersion.WithKind("Revision")))
-		options := setup.ManagerOptions()
-		options.LeaderElect = false
-		_, err := setup.StartManager(context.Background(), plane, options, os.Stderr)
-		must(t, err)
+		startManager(t)
 	})
+}
+
+func startManager(t *testing.T) {
+	t.Helper()
+	options := setup.ManagerOptions()
+	options.LeaderElect = false
+	var err error
+	stopManager, err = setup.StartManager(context.Background(), plane, options, os.Stderr)
+	must(t, err)
+}
+
+// withoutManager ends the manager while something happens, and starts another one then,
+// which remembers nothing.
+func withoutManager(t *testing.T, happens func()) {
+	t.Helper()
+	defer startManager(t) // for the other tests, too
+	must(t, stopManager())
+	happens()
 }
