@@ -56,8 +56,9 @@ type apiServer struct {
 	news chan struct{}
 	// logs are what is answered as it stands, by path and query.
 	logs map[string]string
-	// fail answers a request with an error, if it returns one.
-	fail func(r *http.Request) *metav1.Status
+	// fail answers a request with an error, if it returns one. One request at a time asks it.
+	fail    func(r *http.Request) *metav1.Status
+	failing sync.Mutex
 	// beforePatch and afterPatch run around a patch, once each, to play others.
 	beforePatch, afterPatch func()
 }
@@ -145,12 +146,20 @@ func (s *apiServer) read(collection, name string, into any) {
 	}
 }
 
+// failure asks the test for an error, one request at a time.
+func (s *apiServer) failure(r *http.Request) *metav1.Status {
+	s.failing.Lock()
+	defer s.failing.Unlock()
+	if s.fail == nil {
+		return nil
+	}
+	return s.fail(r)
+}
+
 func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
-	if s.fail != nil {
-		if status := s.fail(r); status != nil {
-			reply(w, int(status.Code), status)
-			return
-		}
+	if status := s.failure(r); status != nil {
+		reply(w, int(status.Code), status)
+		return
 	}
 	if log, found := s.logs[r.URL.Path+"?previous="+r.URL.Query().Get("previous")]; found {
 		_, _ = io.WriteString(w, log)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"k8s.io/klog/v2/textlogger"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -32,11 +33,12 @@ func ManagerOptions() controller.Options {
 
 // StartManager runs the manager in this process, with its shipped rights. What it returns
 // ends the manager, which has to be done before the plane is stopped, and gives the error
-// that it ended with. A manager that ends by itself ends the process.
+// that it ended with; once more, it gives that again. A manager that ends by itself ends the
+// process.
 func StartManager(ctx context.Context, plane *localplane.Plane, options controller.Options, log io.Writer) (stop func() error, err error) {
 	config, err := plane.ConfigFor(Manager, ManagerGroups...)
 	if err != nil {
-		return nil, fmt.Errorf("connecting as the manager: %w", err)
+		return func() error { return nil }, fmt.Errorf("connecting as the manager: %w", err)
 	}
 	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log))))
 	ended := make(chan error, 1)
@@ -49,8 +51,8 @@ func StartManager(ctx context.Context, plane *localplane.Plane, options controll
 		}
 		ended <- err
 	}()
-	return func() error {
+	return sync.OnceValue(func() error {
 		cancel()
 		return <-ended
-	}, nil
+	}), nil
 }
