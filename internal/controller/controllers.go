@@ -109,6 +109,9 @@ func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (man
 		Metrics:                       metricsServer(o),
 		Cache:                         cache.Options{DefaultTransform: trim, ByObject: kept},
 	})
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("creating the manager: %w: apply the definitions in config/crd first, and wait until they are established", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("creating the manager: %w", err)
 	}
