@@ -5,6 +5,7 @@ package front
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +47,8 @@ type Front[P client.Object, F any] struct {
 	// without it, they are deleted all at once.
 	Leave func(in Input[P, F]) Departure
 	// Stays is pure: what keeps a resource that is being deleted from going after its
-	// packages have gone, nil for nothing. The others go. Optional.
+	// packages have gone, nil for nothing. The others go. The pass fails with it and is made
+	// again, unless it wraps [ErrNotYet]. Optional.
 	Stays func(resource P, facts F) error
 	// Annotations is pure: those that a resource has to carry, besides any others.
 	// Optional.
@@ -71,6 +73,10 @@ type Front[P client.Object, F any] struct {
 	// itself. Optional.
 	Signal <-chan event.GenericEvent
 }
+
+// ErrNotYet is for what keeps a resource for a while and is no trouble: a signal, or a change of
+// what is watched, brings its group back.
+var ErrNotYet = errors.New("not yet")
 
 // Group are resources that want one list of packages together, and the packages that
 // were made for them.

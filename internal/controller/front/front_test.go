@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -402,6 +403,9 @@ func TestReconciler_Stays(t *testing.T) {
 	}
 	want(t, "the others go", "classes", []string{"b!", "c!"}, f.classes())
 	want(t, "what stays is told, and not that something is wrong with its packages", "ControllerInstalled", "Unknown/Pending: istiod 1.0-2 is being installed", f.installed("c"))
+	kept = fmt.Errorf("wait: %w", ErrNotYet)
+	f.mustPass()
+	want(t, "what only takes its time is no trouble, and stays", "classes", []string{"b!", "c!"}, f.classes())
 	f.loop.Front.Stays = nil
 	f.mustPass()
 	want(t, "nothing keeps it any more", "classes", []string{"c!"}, f.classes())

@@ -78,7 +78,9 @@ func (r *Reconciler[P, F]) release(ctx context.Context, in *Input[P, F]) error {
 	var kept []error
 	for _, resource := range in.Leaving {
 		if err := r.stays(resource, in.Facts); err != nil {
-			staying, kept = append(staying, resource), append(kept, err)
+			if staying = append(staying, resource); !errors.Is(err, ErrNotYet) {
+				kept = append(kept, err)
+			}
 			continue
 		}
 		going = append(going, resource)

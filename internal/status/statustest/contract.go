@@ -81,13 +81,15 @@ var contract = map[string]reasons{
 		v1alpha2.ReasonIstioCustomResourcesDangling:     no,
 		v1alpha2.ReasonIstioVersionUpdateNotAllowed:     no,
 		v1alpha2.ReasonIngressGatewayRestartFailed:      no,
+		v1alpha2.ReasonIngressGatewayRestartSucceeded:   no,
+		v1alpha2.ReasonEgressGatewayRestartFailed:       no,
+		v1alpha2.ReasonEgressGatewayRestartSucceeded:    no,
 
 		// Of the API, and not written: what they stand for is told by those above.
 		v1alpha2.ReasonReconcileRequeued:                 no,
 		v1alpha2.ReasonIstioInstallSucceeded:             no,
 		v1alpha2.ReasonCustomResourcesReconcileSucceeded: no,
 		v1alpha2.ReasonCustomResourcesReconcileFailed:    no,
-		v1alpha2.ReasonIngressGatewayRestartSucceeded:    no,
 	},
 	v1alpha2.ConditionProxySidecarRestartSucceeded: {
 		v1alpha2.ReasonProxySidecarRestartSucceeded:          yes,
