@@ -11,7 +11,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,11 +28,12 @@ const listPage = 500
 // Config is what a [Watcher] needs. Every field is required but SyncLimit.
 type Config struct {
 	// Kinds are those that are looked for.
-	Kinds []schema.GroupKind
+	Kinds []kyma.BlockingKind
 	// Definitions reads the metadata of CustomResourceDefinitions, from a cache.
 	Definitions client.Reader
-	// Mapper finds out in which versions a kind is served.
-	Mapper meta.RESTMapper
+	// Versions asks the API server which versions of a group it serves, the preferred one first.
+	// What is remembered of that elsewhere may be of before.
+	Versions func(ctx context.Context, group string) ([]string, error)
 	// Metadata lists and watches the metadata of objects.
 	Metadata metadata.Interface
 	// Label is the only label that is kept of an object.
@@ -137,13 +137,13 @@ func (w *Watcher) ensure(ctx context.Context) ([]*watch, error) {
 	var watches []*watch
 	var errs []error
 	for _, kind := range w.config.Kinds {
-		defined, err := w.isDefined(ctx, kind)
+		defined, err := w.isDefined(ctx, kind.Definition())
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		if !defined {
-			w.forget(kind)
+			w.forget(kind.GroupKind)
 			continue
 		}
 		of, err := w.start(ctx, kind)
@@ -157,9 +157,7 @@ func (w *Watcher) ensure(ctx context.Context) ([]*watch, error) {
 }
 
 // isDefined says whether a kind can have objects.
-func (w *Watcher) isDefined(ctx context.Context, kind schema.GroupKind) (bool, error) {
-	plural, _ := meta.UnsafeGuessKindToResource(kind.WithVersion(""))
-	name := plural.GroupResource().String()
+func (w *Watcher) isDefined(ctx context.Context, name string) (bool, error) {
 	definition := &metav1.PartialObjectMetadata{}
 	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 	err := w.config.Definitions.Get(ctx, types.NamespacedName{Name: name}, definition)
@@ -173,10 +171,10 @@ func (w *Watcher) isDefined(ctx context.Context, kind schema.GroupKind) (bool, e
 }
 
 // start begins to watch a kind, unless it is watched already.
-func (w *Watcher) start(ctx context.Context, kind schema.GroupKind) (*watch, error) {
+func (w *Watcher) start(ctx context.Context, kind kyma.BlockingKind) (*watch, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if of, ok := w.watches[kind]; ok {
+	if of, ok := w.watches[kind.GroupKind]; ok {
 		return of, nil
 	}
 	if w.closed {
@@ -184,7 +182,7 @@ func (w *Watcher) start(ctx context.Context, kind schema.GroupKind) (*watch, err
 	}
 	resource, err := w.served(ctx, kind)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("finding out in which version %s are served, which are defined: %w", kind.Definition(), err)
 	}
 	informer := metadatainformer.NewFilteredMetadataInformer(w.config.Metadata, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
 	if err := informer.SetTransform(w.slim); err != nil {
@@ -193,30 +191,26 @@ func (w *Watcher) start(ctx context.Context, kind schema.GroupKind) (*watch, err
 	if _, err := informer.AddEventHandler(w.handler()); err != nil {
 		return nil, fmt.Errorf("watching objects of kind %s: %w", kind, err)
 	}
-	of := &watch{kind: kind, resource: resource, informer: informer, stop: make(chan struct{})}
-	w.watches[kind] = of
+	of := &watch{kind: kind.GroupKind, resource: resource, informer: informer, stop: make(chan struct{})}
+	w.watches[kind.GroupKind] = of
 	go informer.Run(of.stop)
 	return of, nil
 }
 
-// served is a kind in a version that is served: the preferred one, or any other where the
-// mapper still knows one that is not served any more.
-func (w *Watcher) served(ctx context.Context, kind schema.GroupKind) (schema.GroupVersionResource, error) {
-	preferred, err := w.config.Mapper.RESTMapping(kind)
+// served is a kind in a version that is served. Not every version of a group has all its kinds.
+func (w *Watcher) served(ctx context.Context, kind kyma.BlockingKind) (schema.GroupVersionResource, error) {
+	versions, err := w.config.Versions(ctx, kind.Group)
 	if err != nil {
-		return schema.GroupVersionResource{}, fmt.Errorf("looking up kind %s, which is defined: %w", kind, err)
+		return schema.GroupVersionResource{}, err
 	}
-	others, _ := w.config.Mapper.RESTMappings(kind) // the preferred one is known
-	for _, mapping := range append([]*meta.RESTMapping{preferred}, others...) {
-		_, err = w.config.Metadata.Resource(mapping.Resource).List(ctx, metav1.ListOptions{Limit: 1})
-		if err == nil {
-			return mapping.Resource, nil
-		}
-		if !apierrors.IsNotFound(err) {
-			break
+	for _, version := range versions {
+		resource := schema.GroupVersionResource{Group: kind.Group, Version: version, Resource: kind.Resource}
+		_, err := w.config.Metadata.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
+		if err == nil || !apierrors.IsNotFound(err) {
+			return resource, err
 		}
 	}
-	return schema.GroupVersionResource{}, fmt.Errorf("listing objects of kind %s, which is defined: %w", kind, err)
+	return schema.GroupVersionResource{}, fmt.Errorf("none of the versions %v has them", versions)
 }
 
 // list reads all objects of a kind.

@@ -8,12 +8,12 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,8 +28,11 @@ const module = "kyma-project.io/module"
 
 var (
 	routeKind = schema.GroupKind{Group: "networking.istio.io", Kind: "VirtualService"}
-	proxyKind = schema.GroupKind{Group: "networking.istio.io", Kind: "ProxyConfig"}
-	routes    = schema.GroupVersionResource{Group: "networking.istio.io", Version: "v1beta1", Resource: "virtualservices"}
+	kinds     = []kyma.BlockingKind{
+		{GroupKind: routeKind, Resource: "virtualservices"},
+		{GroupKind: schema.GroupKind{Group: "networking.istio.io", Kind: "ProxyConfig"}, Resource: "proxyconfigs"},
+	}
+	routes = schema.GroupVersionResource{Group: "networking.istio.io", Version: "v1beta1", Resource: "virtualservices"}
 )
 
 // definitions are the names of those that are in place.
@@ -58,27 +61,25 @@ type fixture struct {
 	changed     chan struct{}
 }
 
-// newFixture has routes defined, and a mapper that knows versions of them.
+// newFixture has routes defined, and versions of their group; none stands for discovery that fails.
 func newFixture(t *testing.T, versions ...string) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	var known []schema.GroupVersion
-	for _, version := range versions {
-		known = append(known, schema.GroupVersion{Group: routeKind.Group, Version: version})
-	}
-	mapper := meta.NewDefaultRESTMapper(known)
-	for _, version := range known {
-		mapper.Add(version.WithKind(routeKind.Kind), meta.RESTScopeNamespace)
-	}
 	f := &fixture{
 		definitions: &definitions{names: []string{"virtualservices.networking.istio.io"}},
 		metadata:    metadatafake.NewSimpleMetadataClient(scheme), changed: make(chan struct{}, 100),
 	}
 	f.Watcher = New(Config{
-		Kinds: []schema.GroupKind{routeKind, proxyKind}, Definitions: f.definitions, Mapper: mapper, Metadata: f.metadata, Label: module,
+		Kinds: kinds, Definitions: f.definitions, Metadata: f.metadata, Label: module,
+		Versions: func(context.Context, string) ([]string, error) {
+			if len(versions) == 0 {
+				return nil, errors.New("discovery fails")
+			}
+			return versions, nil
+		},
 		Changed: func() { f.changed <- struct{}{} }, SyncLimit: 2 * time.Second,
 	})
 	t.Cleanup(f.Close)
@@ -165,9 +166,9 @@ func TestWatcher_Unknown(t *testing.T) {
 		want     string
 		found    int
 	}{
-		"OtherVersion": {reason: "the mapper prefers a version that is not served any more", versions: []string{"v1", "v1beta1"}, gone: []string{"v1"}, found: 1},
-		"NoVersion":    {reason: "no version that is known is served", versions: []string{"v1beta1"}, gone: []string{"v1beta1"}, want: "VirtualService.networking.istio.io, which is defined"},
-		"NotMapped":    {reason: "discovery does not know it", want: "looking up kind VirtualService.networking.istio.io, which is defined"},
+		"OtherVersion": {reason: "the preferred version of the group does not have it", versions: []string{"v1", "v1beta1"}, gone: []string{"v1"}, found: 1},
+		"NoVersion":    {reason: "no version has it", versions: []string{"v1beta1"}, gone: []string{"v1beta1"}, want: "virtualservices.networking.istio.io are served, which are defined: none of the versions [v1beta1]"},
+		"Discovery":    {reason: "discovery fails", want: "virtualservices.networking.istio.io are served, which are defined: discovery fails"},
 		"NoDefinition": {reason: "whether it is defined is not known", versions: []string{"v1beta1"}, err: errors.New("no cache"), want: "no cache"},
 	}
 	for name, tc := range cases {
@@ -192,21 +193,23 @@ func TestWatcher_Unknown(t *testing.T) {
 func TestWatcher_NotSynced(t *testing.T) {
 	f := newFixture(t, "v1beta1")
 	f.create(t, "a", nil)
-	broken := true
-	f.metadata.PrependReactor("list", "virtualservices", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if list, ok := action.(clienttesting.ListActionImpl); ok && broken && list.ListOptions.Limit != 1 {
+	var repaired atomic.Bool
+	var lists atomic.Int32
+	f.metadata.PrependReactor("list", "virtualservices", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if lists.Add(1) > 1 && !repaired.Load() { // the first finds out the version
 			return true, nil, apierrors.NewForbidden(schema.GroupResource{}, "", nil)
 		}
 		return false, nil, nil
 	})
 	f.config.SyncLimit = 100 * time.Millisecond
-	if _, err := f.Look(t.Context()); err == nil || !strings.Contains(err.Error(), "VirtualService") {
+	if _, err := f.Look(t.Context()); err == nil || !strings.Contains(err.Error(), "watching objects of kind VirtualService") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := f.Confirm(t.Context()); err == nil {
 		t.Error("a list that is refused is taken for an empty one")
 	}
 	f.Stop()
-	broken, f.config.SyncLimit = false, 5*time.Second
+	repaired.Store(true)
+	f.config.SyncLimit = 5 * time.Second
 	f.want(t, "as soon as it is allowed", route("a", nil))
 }

@@ -33,16 +33,13 @@ func (k *observer) observeCluster(ctx context.Context, istio *v1alpha2.Istio, fa
 	if err != nil {
 		return err
 	}
-	if c.Features, err = kyma.ParseFeatures(features); err != nil {
-		facts.Warning = err.Error() // as without it
-	}
 	info, _, err := k.configMap(ctx, v1alpha2.Namespace, kyma.ProvisioningInfo, kyma.ProvisioningKey)
 	if err != nil {
 		return err
 	}
-	if c.DualStack, err = kyma.ParseDualStack(info); err != nil {
-		facts.Warning = strings.TrimPrefix(facts.Warning+"; "+err.Error(), "; ")
-	}
+	switches, problems := kyma.ReadSwitches(features, info, kyma.ParseSwitches(istio.Annotations[annotationSwitches]))
+	facts.Switches, facts.Warning = switches, strings.Join(problems, "; ")
+	c.Features, c.DualStack = switches.InForce()
 	c.DualStack = c.DualStack && k.experimental
 	if c.ELB, err = k.classicBalancer(ctx); err != nil {
 		return err
@@ -162,6 +159,18 @@ func (k *observer) watchNodes(ctx context.Context) error {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
 	k.nodes = true
+	return nil
+}
+
+// forgetNodes ends the watch of nodes.
+func (k *observer) forgetNodes(ctx context.Context) error {
+	if !k.nodes {
+		return nil
+	}
+	if err := k.cache.RemoveInformer(ctx, &corev1.Node{}); err != nil {
+		return fmt.Errorf("ending the watch of nodes: %w", err)
+	}
+	k.nodes, k.flipped = false, ""
 	return nil
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/strata-run/strata/internal/controller/restarts"
 	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/render/kyma"
 	"github.com/strata-run/strata/internal/restart"
 	"github.com/strata-run/strata/internal/status"
@@ -36,8 +35,9 @@ type observed struct {
 	CRDVersion string
 	// ForeignCRDs says that another package has CRDs of Istio.
 	ForeignCRDs bool
-	// Warning is about an input that cannot be read, and is left out.
-	Warning string
+	// Switches are what ConfigMaps say, and Warning is about one that cannot be read.
+	Switches kyma.Switches
+	Warning  string
 	// Blocked is why the mesh cannot be taken away.
 	Blocked error
 	// Filters are EnvoyFilters of users that configure the ingress gateway.
@@ -55,12 +55,12 @@ type (
 )
 
 // Setup adds the front, and the restarts of workloads, to a manager.
-func Setup(w front.Wiring, meter restarts.Meter, o Options) error {
+func Setup(w front.Wiring, meter Meter, o Options) error {
 	settings, err := o.settings()
 	if err != nil {
 		return err
 	}
-	observer, err := newObserver(w, o)
+	observer, err := newObserver(w, meter, o)
 	if err != nil {
 		return err
 	}
@@ -83,10 +83,11 @@ func newFront(settings kyma.Settings, o *observer) front.Front[*v1alpha2.Istio, 
 		List:      func() client.ObjectList { return &v1alpha2.IstioList{} },
 		Selects:   func(*v1alpha2.Istio) bool { return true },
 		Observe:   o.Observe,
-		Render:    func(in groupInput) ([]render.Package, error) { return renderMesh(settings, in) },
+		Render:    (&rendering{settings: settings}).render,
 		Leave: func(in groupInput) front.Departure {
 			return front.Departure{Blocked: in.Facts.Blocked, Order: []string{kyma.PackageIstio, kyma.PackageCRDs}}
 		},
+		Stays: stays,
 		Annotations: func(istio *v1alpha2.Istio, state groupState) map[string]string {
 			return annotations(settings, istio, state)
 		},
@@ -99,20 +100,6 @@ func newFront(settings kyma.Settings, o *observer) front.Front[*v1alpha2.Istio, 
 		},
 		Signal: o.signal,
 	}
-}
-
-// renderMesh renders what the oldest resource describes. Without one, nothing is wanted.
-func renderMesh(settings kyma.Settings, in groupInput) ([]render.Package, error) {
-	istio := kyma.Oldest(in.Resources)
-	if istio == nil {
-		return nil, nil
-	}
-	input := kyma.Input{Istio: istio, Settings: settings, Cluster: in.Facts.Cluster, CRDVersion: in.Facts.CRDVersion, ForeignCRDs: in.Facts.ForeignCRDs}
-	var err error
-	if input.Installed, err = installed(istio, in.Existing); err != nil {
-		return nil, fmt.Errorf("finding out which version of Istio is installed: %w: correct it, or remove it if there is none", err)
-	}
-	return kyma.Render(input)
 }
 
 // installed is the version of Istio that runs, empty when there is none.
@@ -146,7 +133,7 @@ func annotations(settings kyma.Settings, istio *v1alpha2.Istio, state groupState
 		return nil
 	}
 	cluster := state.Facts.Cluster
-	wanted := map[string]string{annotationClusterSize: string(cluster.Size)}
+	wanted := map[string]string{annotationClusterSize: string(cluster.Size), annotationSwitches: state.Facts.Switches.String()}
 	if cluster.FilterUpdatedAt != "" {
 		// It may be what the resource before has handed down.
 		wanted[annotationFilter] = kyma.FilterDigest(cluster) + " " + cluster.FilterUpdatedAt
@@ -194,10 +181,4 @@ func setStatus(settings kyma.Settings, istio *v1alpha2.Istio, state groupState) 
 		Filters: state.Facts.Filters, FiltersErr: state.Facts.FiltersErr, Now: state.Now,
 		Restarts: restartsOf(state.Facts.Restarts),
 	})
-}
-
-func restartsOf(s restart.State) status.KymaRestarts {
-	return status.KymaRestarts{
-		Known: s.Known, Pending: s.Pending, Failed: s.Failed, Manual: s.Manual, GatewayErr: s.GatewayErr, Problem: s.Problem,
-	}
 }

@@ -72,7 +72,7 @@ func TestAnnotations(t *testing.T) {
 			istio := &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha2.Namespace, Name: "default", Annotations: map[string]string{v1alpha2.AnnotationLastApplied: before}}}
 			istio.Spec.Config.NumTrustedProxies = &two
 			state := groupState{Facts: observed{Oldest: tc.oldest, Cluster: kyma.Cluster{Size: kyma.Production}}, Packages: []status.FrontPackage{tc.mesh}, Err: tc.err}
-			want := map[string]string{annotationClusterSize: "Production"}
+			want := map[string]string{annotationClusterSize: "Production", annotationSwitches: "{}"}
 			if tc.applied != "" {
 				want[v1alpha2.AnnotationLastApplied] = tc.applied
 			}
@@ -88,7 +88,7 @@ func TestAnnotations(t *testing.T) {
 
 // What the version gate compares with: what runs, and where nothing of ours does, what Kyma's
 // own operator has left.
-func TestRenderMesh_Installed(t *testing.T) {
+func TestRendering_Installed(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
 		annotation string
@@ -118,7 +118,7 @@ func TestRenderMesh_Installed(t *testing.T) {
 				in.Existing = []v1alpha1.Package{*meshOf(3, 3, tc.existing).Package}
 				in.Existing[0].Status.TargetRevision = tc.target
 			}
-			packages, err := renderMesh(settingsOf(t), in)
+			packages, err := (&rendering{settings: settingsOf(t)}).render(in)
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
@@ -127,7 +127,7 @@ func TestRenderMesh_Installed(t *testing.T) {
 			}
 		})
 	}
-	if packages, err := renderMesh(settingsOf(t), groupInput{}); packages != nil || err != nil {
+	if packages, err := (&rendering{settings: settingsOf(t)}).render(groupInput{}); packages != nil || err != nil {
 		t.Errorf("without a resource: got %v, %v", packages, err)
 	}
 }
@@ -221,6 +221,7 @@ func TestHandedDown(t *testing.T) {
 		t.Fatalf("got %s, %v", cluster.FilterUpdatedAt, err)
 	}
 	state := groupState{Facts: observed{Oldest: "a", Cluster: cluster}}
+	kept[annotationSwitches] = "{}"
 	if diff := cmp.Diff(kept, annotations(settingsOf(t), at(v1alpha2.Namespace, nil), state)); diff != "" {
 		t.Error(diff)
 	}

@@ -6,13 +6,8 @@ package kyma
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
@@ -23,10 +18,17 @@ import (
 
 // observeLeaving looks for what keeps the mesh from being taken away.
 func (k *observer) observeLeaving(ctx context.Context, group front.Group[*v1alpha2.Istio]) (observed, error) {
-	facts := observed{}
+	facts := observed{Restarts: k.restarts()}
 	// No mesh is wanted that would depend on what was watched for it.
 	k.pins.Begin()
 	k.pins.End()
+	if err := k.forgetNodes(ctx); err != nil {
+		return facts, err
+	}
+	last := slices.IndexFunc(group.Leaving, func(istio *v1alpha2.Istio) bool { return istio.Namespace == v1alpha2.Namespace })
+	if last < 0 || len(group.Existing) == 0 {
+		k.meter.Mesh(nil)
+	}
 	installed := slices.ContainsFunc(group.Existing, func(p v1alpha1.Package) bool {
 		return p.Name == kyma.PackageIstio && p.DeletionTimestamp.IsZero()
 	})
@@ -34,45 +36,23 @@ func (k *observer) observeLeaving(ctx context.Context, group front.Group[*v1alph
 		return istio.Annotations[v1alpha2.AnnotationForceDelete] == "true"
 	})
 	if !installed || forced {
+		k.blockers.Stop()
 		return facts, nil
 	}
-	found, err := k.customResources(ctx)
+	found, err := k.blockers.Look(ctx)
 	if err != nil {
 		return facts, err
 	}
 	if facts.Blocked = kyma.Blocking(found); facts.Blocked == nil {
-		return facts, nil
+		// A watch may lag behind, and what is taken away does not come back.
+		if found, err = k.blockers.Confirm(ctx); err != nil {
+			return facts, err
+		}
+		facts.Blocked = kyma.Blocking(found)
 	}
-	facts.Again = blockedInterval
-	if text := facts.Blocked.Error(); text != k.told {
-		k.told = text
-		log.FromContext(ctx).Info("Deletion is blocked by custom resources", "reason", text)
+	if blocked, ok := errors.AsType[*kyma.BlockedError](facts.Blocked); ok && blocked.Error() != k.told {
+		k.told = blocked.Error()
+		log.FromContext(ctx).Info("Deletion is blocked by custom resources", "count", blocked.Count, "kinds", blocked.Kinds, "resources", blocked.Listed)
 	}
 	return facts, nil
-}
-
-// customResources are those of Istio, of the kinds that can block a deletion.
-func (k *observer) customResources(ctx context.Context) ([]kyma.CustomResource, error) {
-	var all []kyma.CustomResource
-	var errs []error
-	for _, kind := range kyma.BlockingKinds {
-		list := &metav1.PartialObjectMetadataList{}
-		for more := true; more; more = list.Continue != "" {
-			next := list.Continue
-			list = front.MetadataList(kind)
-			err := k.live.List(ctx, list, client.Limit(listPage), client.Continue(next))
-			if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-				break // the kind is not served, so that there is none of it
-			}
-			if err != nil {
-				errs = append(errs, fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err))
-				break
-			}
-			for i := range list.Items {
-				o := &list.Items[i]
-				all = append(all, kyma.CustomResource{Kind: kind.Kind, Namespace: o.Namespace, Name: o.Name, Labels: o.Labels})
-			}
-		}
-	}
-	return all, errors.Join(errs...)
 }

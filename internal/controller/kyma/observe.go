@@ -20,10 +20,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/blockers"
 	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/controller/pins"
 	"github.com/strata-run/strata/internal/render/kyma"
@@ -39,24 +41,26 @@ const (
 	// protocol, and since when it is that.
 	annotationFilter = "strata.run/proxy-protocol"
 
-	definitionVPA = "verticalpodautoscalers.autoscaling.k8s.io"
+	// annotationSwitches on an Istio resource is what ConfigMaps said when they could be read
+	// last.
+	annotationSwitches = "strata.run/cluster-switches"
 
-	// blockedInterval is how often what blocks a deletion is looked for.
-	blockedInterval = 15 * time.Second
-	// listPage is how many objects a list asks for at once.
-	listPage = 500
+	definitionVPA = "verticalpodautoscalers.autoscaling.k8s.io"
 )
 
 var filterKind = schema.GroupVersionKind{Group: "networking.istio.io", Version: "v1alpha3", Kind: "EnvoyFilter"}
 
-// observer reads what a mesh depends on. Nodes are watched from the first Istio resource
-// on, single objects one by one; what is in the cluster costs no request at rest.
+// observer reads what a mesh depends on. Nodes are watched while an Istio resource asks for a
+// mesh, what blocks a deletion while one waits, and single objects one by one: nothing costs a
+// request at rest.
 type observer struct {
 	cache    cache.Cache
 	live     client.Reader
 	writer   client.Writer
 	now      func() time.Time
 	pins     *pins.Reader
+	blockers *blockers.Watcher
+	meter    Meter
 	served   func(kind schema.GroupVersionKind) bool
 	recorder toolsevents.EventRecorder
 	interval time.Duration
@@ -78,13 +82,16 @@ type observer struct {
 	versions string
 }
 
-func newObserver(w front.Wiring, o Options) (*observer, error) {
+func newObserver(w front.Wiring, meter Meter, o Options) (*observer, error) {
 	mgr := w.Manager
 	k := &observer{
 		cache: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), now: time.Now, served: w.Kinds.Served,
-		recorder: w.Recorder, interval: o.Interval, experimental: o.Experimental, signal: front.NewSignal(),
+		meter: meter, recorder: w.Recorder, interval: o.Interval, experimental: o.Experimental, signal: front.NewSignal(),
 	}
 	var err error
+	if k.blockers, err = blockers.Setup(mgr, kyma.BlockingKinds, v1alpha2.LabelModule, k.changed); err != nil {
+		return nil, fmt.Errorf("setting up the watches of the kyma front: %w", err)
+	}
 	if k.pins, err = pins.Setup(mgr, k.changed); err != nil {
 		return nil, fmt.Errorf("setting up the watches of the kyma front: %w", err)
 	}
@@ -102,10 +109,16 @@ func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Isti
 		return k.observeLeaving(ctx, group)
 	}
 	facts.Oldest, facts.Again, k.told = istio.Name, k.interval, ""
+	k.meter.Mesh(usedBy(istio))
+	k.blockers.Stop()
 	k.pins.Begin()
 	istio = handedDown(istio, group.Leaving)
 	if err := errors.Join(k.observeCRDs(ctx, &facts), k.observeCluster(ctx, istio, &facts)); err != nil {
 		return facts, err
+	}
+	if err := k.own(ctx, istio); err != nil {
+		// The mesh does not depend on it.
+		log.FromContext(ctx).Error(err, "Owner reference could not be set")
 	}
 	k.pins.End()
 	facts.Filters, facts.FiltersErr = k.userFilters(ctx)
@@ -117,7 +130,7 @@ func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Isti
 // nothing of it itself: the mesh stays as it is.
 func handedDown(istio *v1alpha2.Istio, leaving []*v1alpha2.Istio) *v1alpha2.Istio {
 	with := istio.DeepCopy()
-	for _, key := range []string{annotationClusterSize, annotationFilter} {
+	for _, key := range []string{annotationClusterSize, annotationFilter, annotationSwitches} {
 		for _, before := range leaving {
 			if value := before.Annotations[key]; value != "" && with.Annotations[key] == "" && before.Namespace == v1alpha2.Namespace {
 				metav1.SetMetaDataAnnotation(&with.ObjectMeta, key, value)

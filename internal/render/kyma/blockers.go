@@ -15,45 +15,37 @@ import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
 
-// Blockers are the custom resources of Istio that keep it from being taken away while
-// users have any. The Gateway API's are not among them.
-//
-// They are looked for in whatever version is served.
-var Blockers = []schema.GroupKind{
-	{Group: "extensions.istio.io", Kind: "TrafficExtension"},
-	{Group: "extensions.istio.io", Kind: "WasmPlugin"},
-	{Group: "networking.istio.io", Kind: "DestinationRule"},
-	{Group: "networking.istio.io", Kind: "EnvoyFilter"},
-	{Group: "networking.istio.io", Kind: "Gateway"},
-	{Group: "networking.istio.io", Kind: "ProxyConfig"},
-	{Group: "networking.istio.io", Kind: "ServiceEntry"},
-	{Group: "networking.istio.io", Kind: "Sidecar"},
-	{Group: "networking.istio.io", Kind: "VirtualService"},
-	{Group: "networking.istio.io", Kind: "WorkloadEntry"},
-	{Group: "networking.istio.io", Kind: "WorkloadGroup"},
-	{Group: "security.istio.io", Kind: "AuthorizationPolicy"},
-	{Group: "security.istio.io", Kind: "PeerAuthentication"},
-	{Group: "security.istio.io", Kind: "RequestAuthentication"},
-	{Group: "telemetry.istio.io", Kind: "Telemetry"},
+// BlockingKind is a kind of custom resources.
+type BlockingKind struct {
+	schema.GroupKind
+
+	// Resource is what it is called in paths, such as virtualservices.
+	Resource string
 }
+
+// Definition is the name of its CustomResourceDefinition.
+func (k BlockingKind) Definition() string { return k.Resource + "." + k.Group }
 
 // BlockingKinds are the custom resources of Istio that keep it from being taken away while
 // users have any. The Gateway API's are not among them.
-var BlockingKinds = []schema.GroupVersionKind{
-	{Group: "extensions.istio.io", Version: "v1alpha1", Kind: "WasmPlugin"},
-	{Group: "networking.istio.io", Version: "v1", Kind: "DestinationRule"},
-	{Group: "networking.istio.io", Version: "v1alpha3", Kind: "EnvoyFilter"},
-	{Group: "networking.istio.io", Version: "v1", Kind: "Gateway"},
-	{Group: "networking.istio.io", Version: "v1beta1", Kind: "ProxyConfig"},
-	{Group: "networking.istio.io", Version: "v1", Kind: "ServiceEntry"},
-	{Group: "networking.istio.io", Version: "v1", Kind: "Sidecar"},
-	{Group: "networking.istio.io", Version: "v1", Kind: "VirtualService"},
-	{Group: "networking.istio.io", Version: "v1", Kind: "WorkloadEntry"},
-	{Group: "networking.istio.io", Version: "v1", Kind: "WorkloadGroup"},
-	{Group: "security.istio.io", Version: "v1", Kind: "AuthorizationPolicy"},
-	{Group: "security.istio.io", Version: "v1", Kind: "PeerAuthentication"},
-	{Group: "security.istio.io", Version: "v1", Kind: "RequestAuthentication"},
-	{Group: "telemetry.istio.io", Version: "v1", Kind: "Telemetry"},
+//
+// They are looked for in whatever version is served.
+var BlockingKinds = []BlockingKind{
+	{schema.GroupKind{Group: "extensions.istio.io", Kind: "TrafficExtension"}, "trafficextensions"},
+	{schema.GroupKind{Group: "extensions.istio.io", Kind: "WasmPlugin"}, "wasmplugins"},
+	{schema.GroupKind{Group: "networking.istio.io", Kind: "DestinationRule"}, "destinationrules"},
+	{schema.GroupKind{Group: "networking.istio.io", Kind: "EnvoyFilter"}, "envoyfilters"},
+	{schema.GroupKind{Group: "networking.istio.io", Kind: "Gateway"}, "gateways"},
+	{schema.GroupKind{Group: "networking.istio.io", Kind: "ProxyConfig"}, "proxyconfigs"},
+	{schema.GroupKind{Group: "networking.istio.io", Kind: "ServiceEntry"}, "serviceentries"},
+	{schema.GroupKind{Group: "networking.istio.io", Kind: "Sidecar"}, "sidecars"},
+	{schema.GroupKind{Group: "networking.istio.io", Kind: "VirtualService"}, "virtualservices"},
+	{schema.GroupKind{Group: "networking.istio.io", Kind: "WorkloadEntry"}, "workloadentries"},
+	{schema.GroupKind{Group: "networking.istio.io", Kind: "WorkloadGroup"}, "workloadgroups"},
+	{schema.GroupKind{Group: "security.istio.io", Kind: "AuthorizationPolicy"}, "authorizationpolicies"},
+	{schema.GroupKind{Group: "security.istio.io", Kind: "PeerAuthentication"}, "peerauthentications"},
+	{schema.GroupKind{Group: "security.istio.io", Kind: "RequestAuthentication"}, "requestauthentications"},
+	{schema.GroupKind{Group: "telemetry.istio.io", Kind: "Telemetry"}, "telemetries"},
 }
 
 // CustomResource is one of Istio, in the cluster.

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 )
@@ -61,12 +60,11 @@ func TestBlocking(t *testing.T) {
 	}
 }
 
-// Every kind that the CRDs define blocks, in the name that the watch looks for.
-func TestBlockers(t *testing.T) {
+// Every kind that the CRDs define blocks.
+func TestBlockingKinds(t *testing.T) {
 	var definitions []string
-	for _, kind := range Blockers {
-		plural, _ := meta.UnsafeGuessKindToResource(kind.WithVersion(""))
-		definitions = append(definitions, plural.GroupResource().String())
+	for _, kind := range BlockingKinds {
+		definitions = append(definitions, kind.Definition())
 	}
 	slices.Sort(definitions)
 	if diff := cmp.Diff(v1alpha1.IstioCRDs(), definitions); diff != "" {

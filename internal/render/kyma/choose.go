@@ -37,6 +37,8 @@ type ValidationError struct {
 	// Warn says that the mesh can be left as it is without harm: the state is Warning
 	// rather than Error.
 	Warn bool
+	// Off says that the value can be used, and the manager is told not to.
+	Off bool
 }
 
 // Error names the field.
@@ -45,7 +47,7 @@ func (e *ValidationError) Error() string { return e.Field + " " + e.Problem }
 // Validate checks what the API server does not. The error is a [ValidationError].
 func Validate(istio *v1alpha2.Istio, experimental bool) error {
 	if istio.Spec.Experimental != nil && !experimental {
-		return &ValidationError{Field: "spec.experimental", Problem: "is set, and experimental features are off: remove it, or start the manager with --kyma-experimental"}
+		return &ValidationError{Field: "spec.experimental", Problem: "is set, and experimental features are off: remove it, or start the manager with --kyma-experimental", Off: true}
 	}
 	if d := istio.Spec.Config.TrustDomain; d != nil && !trustDomain.MatchString(*d) {
 		// Istiod would go without any of the mesh configuration.

@@ -18,6 +18,11 @@ const (
 	labelScraping     = "networking.kyma-project.io/metrics-scraping"
 )
 
+const (
+	policyPrefix  = "kyma-project.io--"
+	policyManager = "allow-istio-controller-manager"
+)
+
 // Ports of what is installed.
 const (
 	portDNS, portXDS, portMetrics, portWebhook = 53, 15012, 15014, 15017
@@ -56,7 +61,7 @@ func policies(enabled bool, apiServerPort int32) []*unstructured.Unstructured {
 			rule("from", peers(anywhere(tree{"matchLabels": tree{labelToEgress: "allowed"}}))), scraped(portMerged, portHealth, portEnvoy),
 		}, []any{tree{}}),
 		policy("istio-cni-node", IstioNamespace, tree{"k8s-app": "istio-cni-node"}, []any{scraped(portMetrics)}, []any{names, server}),
-		policy("allow-istio-controller-manager", v1alpha2.Namespace, tree{v1alpha2.LabelModule: v1alpha2.ModuleName}, []any{scraped(portHTTP)}, []any{names, server}),
+		policy(policyManager, v1alpha2.Namespace, tree{v1alpha2.LabelModule: v1alpha2.ModuleName}, []any{scraped(portHTTP)}, []any{names, server}),
 	}
 }
 
@@ -77,7 +82,7 @@ func policy(name, namespace string, selects tree, ingress, egress []any) *unstru
 	return &unstructured.Unstructured{Object: tree{
 		"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
 		"metadata": tree{
-			"name": "kyma-project.io--" + name, "namespace": namespace,
+			"name": policyPrefix + name, "namespace": namespace,
 			"labels": tree{labelManagedBy: "kyma"},
 		},
 		"spec": spec,

@@ -5,6 +5,9 @@ package kyma
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,6 +38,21 @@ type Input struct {
 	CRDVersion string
 	// ForeignCRDs says that another package has the CRDs. Then they are not rendered.
 	ForeignCRDs bool
+}
+
+// Digest tells inputs apart that give different results, for the settings of one manager. Empty
+// when that cannot be told.
+func (in Input) Digest() string {
+	istio := &v1alpha2.Istio{Spec: in.Istio.Spec}
+	istio.Namespace, istio.Name, istio.Generation = in.Istio.Namespace, in.Istio.Name, in.Istio.Generation
+	istio.Annotations = map[string]string{v1alpha2.AnnotationAllowVersion: in.Istio.Annotations[v1alpha2.AnnotationAllowVersion]}
+	in.Istio, in.Settings = istio, Settings{}
+	data, err := json.Marshal(in)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // Render gives the packages that the resource asks for: the CRDs, and everything else. It is

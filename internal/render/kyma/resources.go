@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
@@ -76,6 +78,25 @@ func proxyProtocol() *unstructured.Unstructured {
 				},
 			}},
 		},
+	}}
+}
+
+// Dependent is an object of [PackageIstio] that the Istio resource itself is to own, too.
+type Dependent struct {
+	schema.GroupVersionKind
+
+	Key types.NamespacedName
+}
+
+// Dependents are the objects that stand in the namespace of a resource and are none of Istio's.
+// Of those in other namespaces it cannot be an owner.
+func Dependents(istio *v1alpha2.Istio) []Dependent {
+	if !istio.Spec.NetworkPoliciesEnabled {
+		return nil
+	}
+	return []Dependent{{
+		GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+		Key:              types.NamespacedName{Namespace: v1alpha2.Namespace, Name: policyPrefix + policyManager},
 	}}
 }
 
