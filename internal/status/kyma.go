@@ -26,7 +26,7 @@ type KymaState struct {
 	Version string
 	// Size is that of the cluster.
 	Size kyma.Size
-	// Warning is about an input that is left out, empty for none.
+	// Warning is about an input that cannot be read and what counts instead, empty for none.
 	Warning string
 	// Packages are those that are wanted, Departing those that are not any more, and Blocked
 	// is what keeps these from going.
@@ -56,8 +56,11 @@ type KymaRestarts struct {
 	// Failed are workloads that do not come up, and Manual those that only a person can
 	// restart, such as shop/Job/a. Both may be the first of more.
 	Failed, Manual []string
-	// GatewayErr is why the ingress gateway cannot be restarted.
-	GatewayErr error
+	// GatewayErr is why the ingress gateway cannot be restarted, and EgressErr why the egress
+	// gateway cannot.
+	GatewayErr, EgressErr error
+	// GatewayRolling and EgressRolling say that one was restarted, and is coming up.
+	GatewayRolling, EgressRolling bool
 	// Problem is why nothing is restarted, such as a setting that cannot be read.
 	Problem error
 }
@@ -102,7 +105,7 @@ func kymaVerdict(istio *v1alpha2.Istio, s KymaState) verdict {
 	no := metav1.ConditionFalse
 	switch {
 	case !istio.DeletionTimestamp.IsZero():
-		return kymaDeparture(s)
+		return kymaDeparture(istio, s)
 	case istio.Namespace != v1alpha2.Namespace:
 		return verdict{v1alpha2.StateError, no, v1alpha2.ReasonReconcileFailed,
 			fmt.Sprintf("an Istio resource works in namespace %s only: create it there, and delete this one", v1alpha2.Namespace)}
@@ -134,19 +137,28 @@ func kymaError(s KymaState) verdict {
 		if invalid.Warn {
 			v.state = v1alpha2.StateWarning
 		}
+		if invalid.Off {
+			// Nothing is wrong with the resource: whether the mesh is ready is not looked at.
+			v.value, v.reason = metav1.ConditionUnknown, v1alpha2.ReasonReconcileUnknown
+		}
 	}
 	return v
 }
 
 // kymaDeparture tells how a resource goes that is being deleted.
-func kymaDeparture(s KymaState) verdict {
+func kymaDeparture(istio *v1alpha2.Istio, s KymaState) verdict {
 	switch {
 	case s.Oldest != "":
-		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallNotNeeded, fmt.Sprintf("Istio resource %s takes the place of this one", s.Oldest)}
+		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallNotNeeded, fmt.Sprintf("Istio resource %s describes the mesh, which stays", s.Oldest)}
 	case s.Blocked != nil:
 		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonIstioCustomResourcesDangling, "Istio is not taken away: " + s.Blocked.Error()}
 	case s.Err != nil:
 		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallUninstallFailed, s.Err.Error()}
+	case len(s.Departing) == 0 && !slices.Contains(istio.Finalizers, v1alpha2.Finalizer):
+		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallNotNeeded, "nothing is installed for it"}
+	case len(s.Departing) == 0 && s.Restarts.Pending > 0:
+		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioUninstallSucceeded,
+			fmt.Sprintf("Istio is gone, and %d workloads are still to be restarted to be rid of its sidecars", s.Restarts.Pending)}
 	case len(s.Departing) == 0:
 		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioUninstallSucceeded, "nothing of Istio is left to be taken away"}
 	}
@@ -226,15 +238,23 @@ func kymaRunning(s KymaState) verdict {
 	ready := verdict{v1alpha2.StateReady, metav1.ConditionTrue, v1alpha2.ReasonReconcileSucceeded,
 		fmt.Sprintf("Istio %s runs, with the defaults for a cluster of size %s", s.Version, s.Size)}
 	if s.Warning != "" {
-		ready.message += " (with warning: " + s.Warning + ")"
+		// The mesh works, and somebody believes that it works otherwise.
+		ready.state, ready.message = v1alpha2.StateWarning, ready.message+"; "+s.Warning
 	}
 	switch r := s.Restarts; {
 	case s.FiltersErr != nil:
 		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, kymaFilters(s).Message}
 	case r.GatewayErr != nil:
 		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonIngressGatewayRestartFailed, "the ingress gateway cannot be restarted: " + r.GatewayErr.Error()}
+	case r.EgressErr != nil:
+		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonEgressGatewayRestartFailed, "the egress gateway cannot be restarted: " + r.EgressErr.Error()}
 	case len(s.Filters) > 0:
 		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, kymaFilters(s).Message}
+	case r.GatewayRolling:
+		// What the resource asks for holds from when the new pods serve.
+		return verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonIngressGatewayRestartSucceeded, "the ingress gateway was restarted, and its new pods are coming up"}
+	case r.EgressRolling:
+		return verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonEgressGatewayRestartSucceeded, "the egress gateway was restarted, and its new pods are coming up"}
 	case r.Problem != nil:
 		ready.state, ready.message = v1alpha2.StateWarning, ready.message+"; no workload is restarted: "+r.Problem.Error()
 	case len(r.Failed)+len(r.Manual) > 0:

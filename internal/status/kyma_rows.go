@@ -16,10 +16,11 @@ func kymaReadyRows() []FrontRow {
 		return FrontRow{Condition: v1alpha2.ConditionReady, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
 	}
 	return []FrontRow{
-		row("True", v1alpha2.ReasonReconcileSucceeded, "Ready: the mesh is rolled out, and all its probes hold; Warning: workloads are left that have to be restarted by hand, or that do not come up",
+		row("True", v1alpha2.ReasonReconcileSucceeded, "Ready: the mesh is rolled out, and all its probes hold; Warning: workloads are left that have to be restarted by hand, or that do not come up; or a ConfigMap cannot be read, and what it has said before counts",
 			"Istio 1.31.0-distroless runs, with the defaults for a cluster of size Production", ""),
 		row("Unknown", v1alpha2.ReasonReconcileUnknown, "Processing: a rollout is under way, or something does not work for the moment", "package kyma-istio: Deployment istio-system/istiod: ...", "wait; `strata explain kyma-istio` shows the pods"),
 		row("Unknown", v1alpha2.ReasonReconcileUnknown, "Warning: a package is paused, or waits for an approval", "package kyma-istio: ...", "`strata resume kyma-istio`, or `strata approve kyma-istio`"),
+		row("Unknown", v1alpha2.ReasonReconcileUnknown, "Error: `spec.experimental` is set, and the manager does not allow it", "spec.experimental is set, and experimental features are off: ...", "remove it, or start the manager with `--kyma-experimental`; the mesh stays as it is until then"),
 		row("Unknown", v1alpha2.ReasonReconcileUnknown, "Deleting: the mesh is being taken away", "Istio is being taken away: ...", ""),
 		row("False", v1alpha2.ReasonReconcileFailed, "Error: the resource is in another namespace than `kyma-system`", "an Istio resource works in namespace kyma-system only: ...", "create it there"),
 		row("False", v1alpha2.ReasonReconcileFailed, "Error: the cluster cannot be asked, or a package or revision cannot be made", "listing nodes: ...", "see the manager's log, and its rights; it is tried again"),
@@ -34,10 +35,13 @@ func kymaReadyRows() []FrontRow {
 		row("False", v1alpha2.ReasonIstioInstallSucceeded, "Processing: Istio is in place, and its own custom resources and autoscalers are not yet", "Istio is in place, and what belongs to it is being rolled out: ...", "wait; `strata explain kyma-istio` shows what is missing"),
 		row("False", v1alpha2.ReasonCustomResourcesReconcileFailed, "Error: Istio is in place, and its own custom resources and autoscalers cannot be put in place", "Istio is in place, and what belongs to it cannot be rolled out: ...", "`strata explain kyma-istio`"),
 		row("False", v1alpha2.ReasonIngressGatewayRestartFailed, "Error: the ingress gateway cannot be restarted", "the ingress gateway cannot be restarted: ...", "the message says why; it is tried again"),
+		row("False", v1alpha2.ReasonIngressGatewayRestartSucceeded, "Processing: the ingress gateway was restarted, as its settings have changed, and is coming up", "the ingress gateway was restarted, and its new pods are coming up", "wait"),
+		row("False", v1alpha2.ReasonEgressGatewayRestartFailed, "Error: the egress gateway cannot be restarted", "the egress gateway cannot be restarted: ...", "the message says why; it is tried again"),
+		row("False", v1alpha2.ReasonEgressGatewayRestartSucceeded, "Processing: the egress gateway was restarted, as its settings have changed, and is coming up", "the egress gateway was restarted, and its new pods are coming up", "wait"),
 		row("False", v1alpha2.ReasonIstioCustomResourcesDangling, "Warning: the resource is being deleted, and users have custom resources of Istio", "Istio is not taken away: custom resources of Istio that users have made block it (2 VirtualService): ...",
 			"delete them, force the deletion with the annotation that the message names, or undo it with another Istio resource"),
-		row("False", v1alpha2.ReasonIstioInstallNotNeeded, "Deleting: another resource takes the place of the one that goes", "Istio resource next takes the place of this one", ""),
-		row("False", v1alpha2.ReasonIstioUninstallSucceeded, "Deleting: nothing is left to be taken away", "nothing of Istio is left to be taken away", ""),
+		row("False", v1alpha2.ReasonIstioInstallNotNeeded, "Deleting: another resource describes the mesh, or nothing is installed", "Istio resource next describes the mesh, which stays", ""),
+		row("False", v1alpha2.ReasonIstioUninstallSucceeded, "Deleting: nothing is left to be taken away, but for sidecars of workloads perhaps", "nothing of Istio is left to be taken away", ""),
 	}
 }
 

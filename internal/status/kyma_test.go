@@ -5,6 +5,7 @@ package status_test
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -61,7 +62,12 @@ func going(name, reason string) v1alpha1.Package {
 
 func TestSetKyma(t *testing.T) {
 	const crds, mesh = kyma.PackageCRDs, kyma.PackageIstio
-	deleting := func(istio *v1alpha2.Istio) { istio.DeletionTimestamp = &kymaNow }
+	deleting := func(istio *v1alpha2.Istio) {
+		istio.DeletionTimestamp, istio.Finalizers = &kymaNow, []string{v1alpha2.Finalizer}
+	}
+	freed := func(istio *v1alpha2.Istio) {
+		istio.DeletionTimestamp, istio.Finalizers = &kymaNow, []string{"example.com/other"}
+	}
 	done := []status.FrontPackage{kymaDone(crds), kymaDone(mesh)}
 	with := func(p status.FrontPackage) []status.FrontPackage { return []status.FrontPackage{kymaDone(crds), p} }
 	rejected := kymaDone(mesh)
@@ -105,6 +111,14 @@ func TestSetKyma(t *testing.T) {
 			reason: "the field is named, and harm is told from none", want: v1alpha2.StateWarning, ready: "False/ValidationFailed", says: []string{"spec.a"},
 			state: status.KymaState{Oldest: "default", Err: &kyma.ValidationError{Field: "spec.a", Problem: "is wrong", Warn: true}, Unrendered: true},
 		},
+		"Experimental": {
+			reason: "what the manager does not allow is not wrong", want: v1alpha2.StateError, ready: "Unknown/ReconcileUnknown", says: []string{"spec.experimental", "--kyma-experimental", "stays as it is"},
+			state: status.KymaState{Oldest: "default", Err: kyma.Validate(&v1alpha2.Istio{Spec: v1alpha2.IstioSpec{Experimental: &v1alpha2.Experimental{}}}, false), Unrendered: true},
+		},
+		"Switches": {
+			reason: "a ConfigMap that cannot be read", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"istio-features"},
+			state: status.KymaState{Oldest: "default", Packages: done, Warning: "reading key features of ConfigMap istio-features: no JSON"},
+		},
 		"InvalidHarm":   {reason: "and is an error else", state: status.KymaState{Oldest: "default", Err: &kyma.ValidationError{Field: "spec.a", Problem: "is wrong"}, Unrendered: true}, want: v1alpha2.StateError, ready: "False/ValidationFailed"},
 		"Misconfigured": {reason: "what cannot be rendered", state: status.KymaState{Oldest: "default", Err: errors.New("no chart"), Unrendered: true}, want: v1alpha2.StateError, ready: "False/IstioCustomResourceMisconfigured", says: []string{"stays as it is"}},
 		"NotObserved":   {reason: "the cluster cannot be asked", state: status.KymaState{Oldest: "default", Err: errors.New("listing nodes: refused")}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"listing nodes"}},
@@ -119,18 +133,25 @@ func TestSetKyma(t *testing.T) {
 		"Deleting":  {reason: "it is going", change: deleting, state: status.KymaState{Departing: []v1alpha1.Package{going(crds, ""), going(mesh, v1alpha1.ReasonTearingDown)}}, want: v1alpha2.StateDeleting, ready: "Unknown/ReconcileUnknown", says: []string{"waits for"}},
 		"Stuck":     {reason: "it does not go", change: deleting, state: status.KymaState{Departing: []v1alpha1.Package{going(mesh, v1alpha1.ReasonTeardownStuck)}}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{"waits for"}},
 		"Gone":      {reason: "all is gone", change: deleting, want: v1alpha2.StateDeleting, ready: "False/IstioUninstallSucceeded"},
+		"NotNeeded": {reason: "nothing was installed for it", change: freed, want: v1alpha2.StateDeleting, ready: "False/IstioInstallNotNeeded", says: []string{"nothing is installed"}},
 		"HandedOn":  {reason: "another takes over, nothing goes", change: deleting, state: status.KymaState{Oldest: "next", Packages: done}, want: v1alpha2.StateDeleting, ready: "False/IstioInstallNotNeeded", says: []string{"next"}},
 		"GoneError": {reason: "what cannot be asked", change: deleting, state: status.KymaState{Err: errors.New("listing Gateways: refused")}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed"},
 		"Manual": {
 			reason: "the mesh is ready, a person has to see to something", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"shop/Job/a"},
 			state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Manual: []string{"shop/Job/a"}}},
 		},
-		"Restarting": {reason: "sidecars do not take away Ready", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 3}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
-		"Gateway":    {reason: "the gateway counts", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, GatewayErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/IngressGatewayRestartFailed"},
-		"Filter":     {reason: "an EnvoyFilter of a user", state: status.KymaState{Oldest: "default", Packages: done, Filters: []string{"istio-system/x"}}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"istio-system/x"}},
-		"NoFilters":  {reason: "they cannot be looked for", state: status.KymaState{Oldest: "default", Packages: done, FiltersErr: errors.New("refused")}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"refused"}},
+		"Restarting":   {reason: "sidecars do not take away Ready", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 3}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
+		"Gateway":      {reason: "the gateway counts", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, GatewayErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/IngressGatewayRestartFailed"},
+		"GatewayRolls": {reason: "until the gateway has its new settings", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 1, GatewayRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/IngressGatewayRestartSucceeded"},
+		"Egress":       {reason: "the egress gateway counts, too", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, EgressErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/EgressGatewayRestartFailed", says: []string{"refused"}},
+		"EgressRolls":  {reason: "until the egress gateway has its new settings", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 1, EgressRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/EgressGatewayRestartSucceeded"},
+		"GoneSidecars": {reason: "sidecars are left", change: deleting, state: status.KymaState{Restarts: status.KymaRestarts{Pending: 7}}, want: v1alpha2.StateDeleting, ready: "False/IstioUninstallSucceeded", says: []string{"7 workloads"}},
+		"Filter":       {reason: "an EnvoyFilter of a user", state: status.KymaState{Oldest: "default", Packages: done, Filters: []string{"istio-system/x"}}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"istio-system/x"}},
+		"NoFilters":    {reason: "they cannot be looked for", state: status.KymaState{Oldest: "default", Packages: done, FiltersErr: errors.New("refused")}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"refused"}},
 	}
+	seen := map[string]bool{}
 	for name, tc := range cases {
+		seen[string(tc.want)+" "+tc.ready] = true
 		t.Run(name, func(t *testing.T) {
 			istio := kymaIstio(tc.change)
 			tc.state.Version, tc.state.Size, tc.state.Now = "1.31.0-distroless", kyma.Production, kymaNow
@@ -149,12 +170,36 @@ func TestSetKyma(t *testing.T) {
 				}
 			}
 			told(t, *istio.Status.Conditions)
+			if !slices.ContainsFunc(status.KymaRows(), func(r status.FrontRow) bool {
+				return r.Status+"/"+r.Reason == tc.ready && slices.Contains(statesOf(r), string(tc.want))
+			}) {
+				t.Errorf("the reference does not know %s with state %s", tc.ready, tc.want)
+			}
 			before := istio.DeepCopy()
 			tc.state.Now = metav1.NewTime(kymaNow.Add(time.Minute))
 			status.SetKyma(istio, tc.state)
 			stableKyma(t, before, istio)
 		})
 	}
+	for _, row := range status.KymaRows() {
+		for _, state := range statesOf(row) {
+			if text := state + " " + row.Status + "/" + row.Reason; row.Condition == v1alpha2.ConditionReady && !seen[text] {
+				t.Errorf("the reference has %s, which no case is about", text)
+			}
+		}
+	}
+}
+
+// states begin the situations of a row.
+var states = regexp.MustCompile(`(?:^|; )([A-Z][a-z]+(?: or [A-Z][a-z]+)*): `)
+
+// statesOf are the states that come with a row.
+func statesOf(row status.FrontRow) []string {
+	var all []string
+	for _, found := range states.FindAllStringSubmatch(row.When, -1) {
+		all = append(all, strings.Split(found[1], " or ")...)
+	}
+	return all
 }
 
 // stableKyma checks that the same state a minute later leaves the status as it is.

@@ -87,6 +87,7 @@ func newFront(settings kyma.Settings, o *observer) front.Front[*v1alpha2.Istio, 
 		Leave: func(in groupInput) front.Departure {
 			return front.Departure{Blocked: in.Facts.Blocked, Order: []string{kyma.PackageIstio, kyma.PackageCRDs}}
 		},
+		Stays: stays,
 		Annotations: func(istio *v1alpha2.Istio, state groupState) map[string]string {
 			return annotations(settings, istio, state)
 		},
@@ -180,10 +181,4 @@ func setStatus(settings kyma.Settings, istio *v1alpha2.Istio, state groupState) 
 		Filters: state.Facts.Filters, FiltersErr: state.Facts.FiltersErr, Now: state.Now,
 		Restarts: restartsOf(state.Facts.Restarts),
 	})
-}
-
-func restartsOf(s restart.State) status.KymaRestarts {
-	return status.KymaRestarts{
-		Known: s.Known, Pending: s.Pending, Failed: s.Failed, Manual: s.Manual, GatewayErr: s.GatewayErr, Problem: s.Problem,
-	}
 }

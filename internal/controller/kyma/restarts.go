@@ -1,0 +1,29 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kyma
+
+import (
+	"fmt"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/restart"
+	"github.com/strata-run/strata/internal/status"
+)
+
+// stays is what keeps a resource whose mesh is gone: workloads are being restarted to be rid of
+// its sidecars. Who deletes a mesh often deletes its manager next, and then nobody would.
+func stays(istio *v1alpha2.Istio, facts observed) error {
+	if istio.Namespace != v1alpha2.Namespace || facts.Oldest != "" || facts.Restarts.Departed {
+		return nil
+	}
+	return fmt.Errorf("workloads are restarted to be rid of the sidecars of the mesh: %w", front.ErrNotYet)
+}
+
+func restartsOf(s restart.State) status.KymaRestarts {
+	return status.KymaRestarts{
+		Known: s.Known, Pending: s.Pending, Failed: s.Failed, Manual: s.Manual, Problem: s.Problem,
+		GatewayErr: s.GatewayErr, EgressErr: s.EgressErr, GatewayRolling: s.GatewayRolling, EgressRolling: s.EgressRolling,
+	}
+}
