@@ -17,20 +17,24 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/internal/restart"
 )
 
 // injectHere labels namespaces whose pods get a sidecar of the injector.
 const injectHere = "injector-of-the-test"
 
-// injector plays istiod's webhook: it gives pods a sidecar with the image that it is told.
+// injector plays istiod's webhook: it gives pods a sidecar with the image that it is told, none
+// when that is empty. On the pods it tells the status that it is told.
 type injector struct {
-	image atomic.Pointer[string]
+	image, status atomic.Pointer[string]
 }
 
-func startInjector(t *testing.T, image string) *injector {
+func startInjector(t *testing.T, image, status string) *injector {
 	t.Helper()
 	i := &injector{}
 	i.image.Store(&image)
+	i.status.Store(&status)
 	server := httptest.NewTLSServer(i)
 	t.Cleanup(server.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
@@ -69,7 +73,11 @@ func (i *injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	annotations := map[string]string{"sidecar.istio.io/status": `{"revision":"default"}`}
+	if *i.image.Load() == "" {
+		answer(w, &review, nil)
+		return
+	}
+	annotations := map[string]string{restart.AnnotationInjected: *i.status.Load()}
 	maps.Copy(annotations, pod.Annotations)
 	always := corev1.ContainerRestartPolicyAlways
 	patch, err := json.Marshal([]map[string]any{
@@ -82,8 +90,16 @@ func (i *injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	kind := admissionv1.PatchTypeJSONPatch
-	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true, Patch: patch, PatchType: &kind}
+	answer(w, &review, patch)
+}
+
+// answer lets an object through, with a patch if there is one.
+func answer(w http.ResponseWriter, review *admissionv1.AdmissionReview, patch []byte) {
+	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+	if len(patch) > 0 {
+		kind := admissionv1.PatchTypeJSONPatch
+		review.Response.Patch, review.Response.PatchType = patch, &kind
+	}
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(review); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -47,7 +47,7 @@ func TestRestarts(t *testing.T) {
 	restartLimit *= 4
 	t.Cleanup(func() { restartLimit /= 4 })
 	must(t, startManager(t.Context(), istioVersion))
-	injector := startInjector(t, "example.org/proxyv2:1.27.0")
+	injector := startInjector(t, "example.org/proxyv2:1.27.0", "{}")
 	startFleet(t)
 	istio := installMesh(t)
 	image := proxyImage(t)
