@@ -27,6 +27,16 @@ func manifest(t *testing.T, text string) {
 	}
 }
 
+// untyped is an object of which only the identity is known.
+func untyped(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion(apiVersion)
+	o.SetKind(kind)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}
+
 // state waits until an Istio resource is in a state, and Ready has a reason.
 func state(t *testing.T, name string, want v1alpha2.State, reason string) *v1alpha2.Istio {
 	t.Helper()

@@ -7,9 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -89,6 +92,32 @@ func withCluster(tests func() int) (code int, err error) {
 // restartLimit is how many workloads the next manager restarts at a time.
 var restartLimit = controller.DefaultOptions().Kyma.RestartLimit
 
+// allowExperimental lets resources set spec.experimental with the next manager.
+var allowExperimental bool
+
+// managerLog is what managers have logged.
+var managerLog logged
+
+// logged keeps what is written to it.
+type logged struct {
+	lock sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *logged) Write(line []byte) (int, error) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	return l.text.Write(line)
+}
+
+// String is all of it.
+func (l *logged) String() string {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	return l.text.String()
+}
+
 // startManager ends the manager that runs, and starts one with another version of Istio, and
 // with variables in its environment.
 func startManager(ctx context.Context, version string, variables ...string) error {
@@ -108,9 +137,9 @@ func startManager(ctx context.Context, version string, variables ...string) erro
 	if err != nil {
 		return err
 	}
-	options.Kyma.RestartLimit = restartLimit
+	options.Kyma.RestartLimit, options.Kyma.Experimental = restartLimit, allowExperimental
 	options.LeaderElect = false
-	stop, err = setup.StartManager(context.WithoutCancel(ctx), plane, options, os.Stderr)
+	stop, err = setup.StartManager(context.WithoutCancel(ctx), plane, options, io.MultiWriter(os.Stderr, &managerLog))
 	return err
 }
 

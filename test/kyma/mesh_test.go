@@ -75,14 +75,13 @@ func TestMesh(t *testing.T) {
 		t.Fatal(err)
 	}
 	manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: kyma-system}}")
-	manifest(t, istio("mesh", "{}"))
-	state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+	invalidTag(t)
 	for _, step := range []struct {
 		name string
 		run  func(t *testing.T)
 	}{
-		{"Rests", rests}, {"WrongNamespace", wrongNamespace}, {"Several", several}, {"Features", features}, {"Filter", filter},
-		{"Size", size}, {"Image", image}, {"Experimental", experimental}, {"Deletion", deletion},
+		{"Rests", rests}, {"WrongNamespace", wrongNamespace}, {"Several", several}, {"Features", features}, {"BadSpec", badSpec}, {"Owner", owner},
+		{"Filter", filter}, {"Size", size}, {"Image", image}, {"Experimental", experimental}, {"DualStack", dualStack}, {"Balancer", balancer}, {"Deletion", deletion},
 	} {
 		if !t.Run(step.name, step.run) {
 			return
@@ -136,21 +135,6 @@ func several(t *testing.T) {
 	if deployed(t, "Deployment", "istio-egressgateway") == nil {
 		t.Error("the resource that has taken over has had no effect")
 	}
-}
-
-func features(t *testing.T) {
-	set := func(value string) {
-		manifest(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: istio-features, namespace: kyma-system}, data: {features: '%s'}}", value))
-	}
-	set(`{"disableCni": true}`)
-	planetest.Eventually(t, "the node agent to go", func() (bool, error) { return deployed(t, "DaemonSet", "istio-cni-node") == nil, nil })
-	set(`{"disableCni": yes`)
-	planetest.Eventually(t, "the node agent to come back", func() (bool, error) { return deployed(t, "DaemonSet", "istio-cni-node") != nil, nil })
-	istio := state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
-	if message := (*istio.Status.Conditions)[0].Message; !strings.Contains(message, "istio-features") {
-		t.Errorf("the malformed ConfigMap is not named: %s", message)
-	}
-	remove(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kyma-system", Name: "istio-features"}})
 }
 
 func filter(t *testing.T) {
@@ -234,14 +218,6 @@ func image(t *testing.T) {
 	state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
 }
 
-func experimental(t *testing.T) {
-	manifest(t, istio("second", "{experimental: {pilot: {enableAlphaGatewayAPI: true}}}"))
-	istio := state(t, "second", v1alpha2.StateError, v1alpha2.ReasonValidationFailed)
-	if !strings.Contains(istio.Status.Description, "--kyma-experimental") {
-		t.Errorf("the remedy is not told: %s", istio.Status.Description)
-	}
-}
-
 // A deletion that is blocked is undone by another resource, and can be forced.
 func deletion(t *testing.T) {
 	manifest(t, "{apiVersion: networking.istio.io/v1, kind: Sidecar, metadata: {name: mine, namespace: default}, spec: {}}")
@@ -249,6 +225,7 @@ func deletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	state(t, "second", v1alpha2.StateWarning, v1alpha2.ReasonIstioCustomResourcesDangling)
+	blocked(t)
 	before := deployed(t, "Deployment", "istiod")
 	manifest(t, istio("third", "{}"))
 	remove(t, named("second"))

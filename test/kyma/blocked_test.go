@@ -1,0 +1,70 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kyma
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/localplane"
+	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/test/setup"
+)
+
+// blocked: what keeps the mesh is told in the status and in the log, at once when it changes,
+// and waiting costs no request.
+func blocked(t *testing.T) {
+	t.Helper()
+	logged := func(what string) bool {
+		for line := range strings.SplitSeq(managerLog.String(), "\n") {
+			if strings.Contains(line, "Deletion is blocked by custom resources") && strings.Contains(line, what) {
+				return true
+			}
+		}
+		return false
+	}
+	planetest.Eventually(t, "the log to name and count it", func() (bool, error) {
+		return logged(`count=1 kinds=["1 Sidecar"] resources=["Sidecar default/mine"]`), nil
+	})
+	changes := func(what, text string) {
+		planetest.Eventually(t, what, func() (bool, error) {
+			got := named("second")
+			err := admin.Get(t.Context(), client.ObjectKeyFromObject(got), got)
+			return got.Status.State == v1alpha2.StateWarning && strings.Contains(got.Status.Description, text), err
+		})
+	}
+	// In another version than the preferred one, too.
+	manifest(t, "{apiVersion: networking.istio.io/v1alpha3, kind: Gateway, metadata: {name: mine, namespace: default}, spec: {}}")
+	changes("the second to be counted", "(1 Gateway, 1 Sidecar): Gateway default/mine, Sidecar default/mine")
+	planetest.Eventually(t, "the log to count both", func() (bool, error) {
+		return logged(`count=2 kinds=["1 Gateway","1 Sidecar"] resources=["Gateway default/mine","Sidecar default/mine"]`), nil
+	})
+	manifest(t, "{apiVersion: networking.istio.io/v1, kind: Gateway, metadata: {name: mine, namespace: default, labels: {kyma-project.io/module: istio}}, spec: {}}")
+	changes("the label to excuse it", "(1 Sidecar): Sidecar default/mine")
+	remove(t, untyped("networking.istio.io/v1", "Gateway", "default", "mine"))
+	time.Sleep(time.Second)
+	since := time.Now()
+	time.Sleep(20 * time.Second) // longer than what used to be polled
+	all, err := localplane.ReadAudit(plane.AuditLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]int{}
+	for _, e := range all {
+		switch {
+		case e.User != setup.Manager || !strings.HasSuffix(e.Group, "istio.io"):
+		case e.Time.Before(since):
+			asked[e.Verb]++
+		case e.Verb != "watch":
+			t.Errorf("while the deletion waits, the manager asks for %s %s", e.Verb, e.Resource)
+		}
+	}
+	if asked["list"] == 0 {
+		t.Errorf("what the manager has asked for before is not found: %v", asked)
+	}
+}
