@@ -102,7 +102,7 @@ func Decide(e Entry, live Live, ours bool, now time.Time, deadline time.Duration
 		return Decision{Settled, "its pods are as they should be"}
 	case r.Blocked != "" && len(causes) > 0:
 		return Decision{AskPerson, r.Blocked}
-	case !r.Done && !(e.Gone && r.Updated):
+	case !r.Done && (!e.Gone || !r.Updated):
 		return Decision{Postpone, "its own rollout is not complete: " + r.Progress}
 	case r.Empty:
 		return Decision{Settled, "it has no pods"}

@@ -54,6 +54,8 @@ type Settings struct {
 
 // Controller restarts workloads. It does one thing at a time.
 type Controller struct {
+	departure
+
 	// Cache reads Istio resources and Packages.
 	Cache client.Reader
 	// Live reads everything else from the API server.
@@ -93,7 +95,6 @@ type Controller struct {
 	gateways map[restart.Role]error
 	// resumed says that the board knows what a process before this one has begun.
 	resumed bool
-	departure
 
 	state  atomic.Pointer[restart.State]
 	toldAt time.Time

@@ -31,8 +31,9 @@ const (
 	// patience is how often in a row looking may fail before it is told, and before nobody waits
 	// for the sidecars of a mesh that is gone any more.
 	patience = 5
-	// longestDeparture is how long it is tried to restart workloads that are not whole.
-	longestDeparture = 24 * time.Hour
+	// longestDeparture is how long workloads are restarted for a mesh that is gone. A window opens
+	// once a day, or once a week: it has its time.
+	longestDeparture = 8 * 24 * time.Hour
 )
 
 var (
@@ -118,11 +119,17 @@ func (c *Controller) lookAway(ctx context.Context, m *mesh) (time.Duration, erro
 		}
 		c.surveyed, c.surveyedAt, c.dirty = key, c.Now(), false
 	}
-	late := c.Now().Sub(c.gone.Since) > longestDeparture
-	if c.board.Idle() && !c.dirty && (late || !c.board.Unsettled()) {
+	left := longestDeparture - c.Now().Sub(c.gone.Since)
+	if left <= 0 {
+		return 0, c.finishDeparture(ctx, "it has taken too long")
+	}
+	if !c.dirty && !c.board.Unsettled() {
 		return 0, c.finishDeparture(ctx, "all of them were seen to")
 	}
-	return c.fill(), nil
+	if after := c.fill(); after > 0 && after < left {
+		return after, nil
+	}
+	return left, nil
 }
 
 // openDeparture finds out since when the mesh is gone, and notes it when nobody has before.
@@ -141,7 +148,11 @@ func (c *Controller) finishDeparture(ctx context.Context, why string) error {
 	note := *c.gone
 	note.Done = true
 	log.FromContext(ctx).Info("Workloads are no longer restarted for the sidecars of the mesh that is gone", "reason", why, "left", c.board.State().Manual)
-	return c.writeDeparture(ctx, &note)
+	if err := c.writeDeparture(ctx, &note); err != nil {
+		return err
+	}
+	c.forget()
+	return nil
 }
 
 // closeDeparture takes the note away, as there is a mesh again.
@@ -211,10 +222,10 @@ func (c *Controller) takenOver(ctx context.Context) (bool, error) {
 
 // noteTrouble counts looks that fail in a row.
 func (c *Controller) noteTrouble(err error) {
-	if c.failures++; err == nil {
+	c.failures++
+	if c.failure = err; err == nil {
 		c.failures = 0
 	}
-	c.failure = err
 }
 
 // departed says that there is no mesh, and that nothing is done about its sidecars that is worth

@@ -104,7 +104,8 @@ func TestController_Gone(t *testing.T) {
 	}
 	c.requests = 0
 	c.start()
-	if c.run(48 * time.Hour); c.requests > 1 {
+	c.run(48 * time.Hour)
+	if c.requests > 1 {
 		t.Errorf("after that, %d requests are sent", c.requests)
 	}
 }
@@ -120,6 +121,25 @@ func TestController_GoneUnready(t *testing.T) {
 	c.wants("a pod that does not serve", map[string]int{"shop/w0": 1})
 	if !state.Departed || state.Pending > 0 {
 		t.Errorf("the state is %+v", state)
+	}
+}
+
+// A workload that never comes up is given up one day, and with it the others.
+func TestController_GoneForGood(t *testing.T) {
+	c := installed(t, 4)
+	c.broken["shop/w0"], c.broken["shop/w1"] = true, true
+	c.leaves()
+	c.torndown()
+	if state := c.run(23 * time.Hour); !state.Departed || len(state.Failed) != 2 {
+		t.Errorf("while it is looked at, the state is %+v", state)
+	}
+	c.now = c.now.Add(longestDeparture - 24*time.Hour)
+	c.run(2 * time.Hour)
+	c.requests = 0
+	state := c.run(48 * time.Hour)
+	c.wants("those that were begun", map[string]int{"shop/w0": 1, "shop/w1": 1})
+	if c.requests > 0 || !strings.Contains(c.note(), `"done":true`) || c.meter.failed > 0 || !state.Departed {
+		t.Errorf("in the end, %d requests are sent, %s is noted, and the state is %+v", c.requests, c.note(), state)
 	}
 }
 
