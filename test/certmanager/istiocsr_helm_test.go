@@ -316,7 +316,11 @@ func TestIstioCSR_HelmAgentLater(t *testing.T) {
 
 	a.update(func(ic *operatorv1alpha1.IstioCSR) { ic.Spec.IstioCSRConfig.LogLevel = 4 })
 	a.ready()
-	args := a.deployment().Spec.Template.Spec.Containers[0].Args
+	template := a.deployment().Spec.Template
+	if left := template.Labels["helm.sh/chart"]; left != "" || template.Spec.Containers[0].Command != nil || template.Spec.Containers[0].Resources.Requests != nil {
+		t.Errorf("something of the chart is left after a change of the agent: chart %q, %+v", left, template.Spec.Containers[0])
+	}
+	args := template.Spec.Containers[0].Args
 	if args[0] != "--log-level=4" || !slices.Contains(args, "--root-ca-file=/var/run/configmaps/istio-csr/ca.crt") || a.revision() != 2 {
 		t.Errorf("after a change of the agent revision %d has the arguments %q", a.revision(), args)
 	}
@@ -374,14 +378,26 @@ func TestIstioCSR_HelmPinnedRoot(t *testing.T) {
 		"      containers:\n", "      volumes: [{name: root-ca, secret: {secretName: istio-root-ca}}]\n      containers:\n",
 		"        resources:", "        volumeMounts: [{name: root-ca, mountPath: /var/run/secrets/istio-csr, readOnly: true}]\n        resources:",
 	).Replace(chartDeployment)
-	installByHelm(m, namespace, false, pinned)
-	a := newInstallIn(m, namespace, nil)
-	a.ready()
+	installByHelm(m, namespace, false, chartObjects[1], pinned)
+	address := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: agentName}}
+	m.get(address)
+	a := newInstallIn(m, namespace, func(ic *operatorv1alpha1.IstioCSR) {
+		ic.Spec.IstioCSRConfig.Server = &operatorv1alpha1.ServerConfig{Port: 8443}
+	})
+	a.condition("Ready", "True/Ready", ".svc:8443")
+	service := &corev1.Service{}
+	if !a.exists(service, namespace, agentName) || len(service.Spec.Ports) != 1 || service.Spec.Ports[0].Port != 8443 || service.Spec.ClusterIP != address.Spec.ClusterIP {
+		t.Errorf("the Service has the address %s and the ports %v, and had %s", service.Spec.ClusterIP, service.Spec.Ports, address.Spec.ClusterIP)
+	}
 	planetest.Eventually(t, "the event of the takeover", func() (bool, error) {
 		note := a.eventNote("AgentTakenOver")
 		return strings.Contains(note, `--root-ca-file is "/var/run/secrets/istio-csr/ca.pem"`), fmt.Errorf("the note is %q", note)
 	})
-	container := a.deployment().Spec.Template.Spec.Containers[0]
+	pod := a.deployment().Spec.Template.Spec
+	if len(pod.Volumes) != 1 || pod.Volumes[0].ConfigMap == nil {
+		t.Errorf("the pods have the volumes %v, and the Secret could never be deleted", pod.Volumes)
+	}
+	container := pod.Containers[0]
 	if !slices.Contains(container.Args, "--root-ca-file=/var/run/configmaps/istio-csr/ca.crt") || !slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/var/run/configmaps/istio-csr" }) {
 		t.Errorf("the agent is %+v", container)
 	}
