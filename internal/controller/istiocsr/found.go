@@ -53,7 +53,10 @@ func (o *observer) observeDeployment(ctx context.Context, ic *operatorv1alpha1.I
 			return fmt.Errorf("reading Deployment %s: %w", key, err)
 		}
 		facts.Deployment = &istiocsr.Deployment{Spec: spec, Foreign: true}
-		return nil
+		if facts.Release == "" {
+			return nil
+		}
+		return o.handOver(ctx, ic.Namespace, current.GetResourceVersion())
 	}
 	if own == nil {
 		return nil

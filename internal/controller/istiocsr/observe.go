@@ -52,6 +52,7 @@ type observer struct {
 	// is for what is looked up once.
 	cache  client.Reader
 	live   client.Reader
+	writer client.Writer
 	pins   *pins.Reader
 	served func(kind schema.GroupVersionKind) bool
 	keeper caKeeper
@@ -60,6 +61,9 @@ type observer struct {
 	// clusterNamespace is where cert-manager looks for the Secrets of ClusterIssuers.
 	clusterNamespace string
 	now              func() time.Time
+	// handed is the resourceVersion of the Deployment of which Helm's fields were handed
+	// over last.
+	handed string
 	// signal tells of changes of what is watched.
 	signal front.Signal
 }
@@ -71,7 +75,7 @@ func newObserver(w front.Wiring, settings Settings) (*observer, error) {
 		return nil, fmt.Errorf("setting up the watches of the istiocsr front: %w", err)
 	}
 	return &observer{
-		cache: mgr.GetCache(), live: mgr.GetAPIReader(), pins: watched, served: w.Kinds.Served, image: settings.Image, clusterNamespace: settings.ClusterResourceNamespace,
+		cache: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), pins: watched, served: w.Kinds.Served, image: settings.Image, clusterNamespace: settings.ClusterResourceNamespace,
 		now: time.Now, signal: signal, keeper: &cacopy.Keeper{Cache: watched, Live: mgr.GetAPIReader(), Writer: mgr.GetClient()},
 	}, nil
 }

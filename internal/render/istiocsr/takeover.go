@@ -67,7 +67,8 @@ func (o objects) takeover() takeover {
 		return takeover{}
 	}
 	template, _ := d.Spec["template"].(map[string]any)
-	if d.Foreign && contains(template, o.template()) {
+	// What Helm owns is handed over to us, and would go if it were not in our manifest.
+	if d.Foreign && o.Facts.Release == "" && contains(template, o.template()) {
 		return takeover{}
 	}
 	found := &workload{}

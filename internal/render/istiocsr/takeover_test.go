@@ -261,6 +261,10 @@ func TestRender_TakeoverOfOurs(t *testing.T) {
 	if text := TakeoverText(in); !strings.HasSuffix(text, "and its pods stay") {
 		t.Errorf("it is told as %q", text)
 	}
+	in.Facts.Release = "cert-manager/csr"
+	if got, kept := rendered(t, in); !kept || !cmp.Equal(stored, got) {
+		t.Errorf("what Helm has set besides would be removed (-found +rendered):\n%s", cmp.Diff(stored, got))
+	}
 }
 
 // TestRender_TakeoverVolume: somebody else's volume of the name of ours must not come
