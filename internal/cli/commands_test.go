@@ -95,10 +95,8 @@ func TestUnreachable(t *testing.T) {
 // TestAPIErrors has the API server answer each request with an error.
 func TestAPIErrors(t *testing.T) {
 	status := func(err *apierrors.StatusError) func(*http.Request) *metav1.Status {
-		return func(*http.Request) *metav1.Status {
-			err.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-			return &err.ErrStatus
-		}
+		err.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		return func(*http.Request) *metav1.Status { return &err.ErrStatus }
 	}
 	resource := schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "packages"}
 	cases := map[string]struct {
