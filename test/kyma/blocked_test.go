@@ -4,6 +4,8 @@
 package kyma
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -67,4 +69,27 @@ func blocked(t *testing.T) {
 	if asked["list"] == 0 {
 		t.Errorf("what the manager has asked for before is not found: %v", asked)
 	}
+}
+
+// restsAfter: without an Istio resource nothing is watched for it any more, and nothing measured.
+func restsAfter(t *testing.T) {
+	t.Helper()
+	for _, resource := range []string{"nodes", "sidecars", "virtualservices"} {
+		planetest.Eventually(t, "the watch of "+resource+" to end", func() (bool, error) {
+			all, err := localplane.ReadAudit(plane.AuditLog())
+			began, ended := 0, 0
+			for _, e := range all {
+				if e.User != setup.Manager || e.Verb != "watch" || e.Resource != resource {
+					continue
+				}
+				if e.Stage == "ResponseStarted" {
+					began++
+				} else {
+					ended++
+				}
+			}
+			return began > 0 && began == ended, errors.Join(err, fmt.Errorf("%d began, %d have ended", began, ended))
+		})
+	}
+	planetest.Eventually(t, "the metrics to go", func() (bool, error) { return len(usage(t)) == 0, nil })
 }

@@ -80,7 +80,7 @@ func TestMesh(t *testing.T) {
 		name string
 		run  func(t *testing.T)
 	}{
-		{"Rests", rests}, {"WrongNamespace", wrongNamespace}, {"Several", several}, {"Features", features}, {"BadSpec", badSpec}, {"Owner", owner},
+		{"Rests", rests}, {"WrongNamespace", wrongNamespace}, {"Several", several}, {"Measured", measured}, {"Features", features}, {"BadSpec", badSpec}, {"Owner", owner},
 		{"Filter", filter}, {"Size", size}, {"Image", image}, {"Experimental", experimental}, {"DualStack", dualStack}, {"Balancer", balancer}, {"Deletion", deletion},
 	} {
 		if !t.Run(step.name, step.run) {
@@ -246,6 +246,7 @@ func deletion(t *testing.T) {
 	if deployed(t, "Deployment", "istiod") != nil {
 		t.Error("the mesh is still there")
 	}
+	restsAfter(t)
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(schema.GroupVersionKind{Group: "networking.istio.io", Version: "v1", Kind: "Sidecar"})
 	o.SetNamespace("default")

@@ -1,0 +1,105 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kyma
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/localplane/planetest"
+)
+
+// TestGate: a mesh that somebody has let go up by two minor versions, and that does not come up,
+// does not go back by itself. It does when they name the version.
+func TestGate(t *testing.T) {
+	if err := startManager(t.Context(), "1.29"); err != nil {
+		t.Fatal(err)
+	}
+	manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: kyma-system}}")
+	withoutCRDs(t)
+	manifest(t, istio("gate", "{}"))
+	defer remove(t, named("gate"))
+	installed := state(t, "gate", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+	changed := installed.DeepCopy()
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, v1alpha2.AnnotationAllowVersion, "1.31.0")
+	if err := admin.Patch(t.Context(), changed, client.MergeFrom(installed)); err != nil {
+		t.Fatal(err)
+	}
+	patchMesh(t, func(pkg *v1alpha1.Package) {
+		pkg.Spec.OnFailure, pkg.Spec.ProgressDeadline = v1alpha1.FailureRollback, &metav1.Duration{Duration: 5 * time.Second}
+	})
+	good := mesh(t).Status.CurrentRevision
+	const hub = "registry.invalid/istio/"
+	variables := []string{"pilot", hub + "pilot:1.31.0-broken", "proxyv2", hub + "proxyv2:1.31.0-broken", "install-cni", hub + "install-cni:1.31.0-broken"}
+	if err := startManager(t.Context(), "1.31", variables...); err != nil {
+		t.Fatal(err)
+	}
+	const why = "is too far back from version 1.31.0-broken"
+	awaitMesh(t, "the failure, and why nothing answers it", func(pkg *v1alpha1.Package, doing *metav1.Condition) bool {
+		return doing.Reason == v1alpha1.ReasonProgressDeadlineExceeded && strings.Contains(doing.Message, why)
+	})
+	told := state(t, "gate", v1alpha2.StateError, v1alpha2.ReasonIstioInstallUninstallFailed)
+	if !strings.Contains(told.Status.Description, why) {
+		t.Errorf("the resource does not tell: %s", told.Status.Description)
+	}
+	time.Sleep(3 * time.Second)
+	held := mesh(t)
+	if held.Status.CurrentRevision != good || held.Status.TargetRevision != good+1 || held.Status.AutomaticRollback != nil {
+		t.Errorf("revision %d runs, and revision %d is rolled out: %+v", held.Status.CurrentRevision, held.Status.TargetRevision, held.Status.AutomaticRollback)
+	}
+	// Neither does a rollback that somebody asks for, which is told.
+	patchMesh(t, func(pkg *v1alpha1.Package) {
+		pkg.Spec.Rollback = &v1alpha1.Rollback{ToRevision: good, RequestedAt: metav1.Now().Rfc3339Copy()}
+	})
+	awaitMesh(t, "the refusal", func(pkg *v1alpha1.Package, _ *metav1.Condition) bool {
+		return pkg.Status.Rollback != nil && pkg.Status.Rollback.Revision == 0 && strings.Contains(pkg.Status.Rollback.Message, why)
+	})
+	patchMesh(t, func(pkg *v1alpha1.Package) {
+		pkg.Spec.Rollback = nil
+		metav1.SetMetaDataAnnotation(&pkg.ObjectMeta, v1alpha1.AnnotationAllowVersion, "1.29.1-distroless")
+	})
+	awaitMesh(t, "the rollback", func(pkg *v1alpha1.Package, _ *metav1.Condition) bool {
+		return pkg.Status.AutomaticRollback != nil && pkg.Status.CurrentRevision == good+2
+	})
+	if istiod := deployed(t, "Deployment", "istiod"); !strings.Contains(fmt.Sprint(istiod.Object), ":1.29.1-distroless") {
+		t.Error("what runs is not what has run before")
+	}
+}
+
+// patchMesh changes the package of the mesh as an administrator does.
+func patchMesh(t *testing.T, change func(*v1alpha1.Package)) {
+	t.Helper()
+	before := mesh(t)
+	after := before.DeepCopy()
+	change(after)
+	if err := admin.Patch(t.Context(), after, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitMesh waits for what is told of the mesh's package.
+func awaitMesh(t *testing.T, what string, told func(pkg *v1alpha1.Package, doing *metav1.Condition) bool) {
+	t.Helper()
+	planetest.Eventually(t, what, func() (bool, error) {
+		pkg := mesh(t)
+		doing := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionProgressing)
+		return doing != nil && told(pkg, doing), fmt.Errorf("%+v, %+v, %+v", doing, pkg.Status.Rollback, pkg.Status.AutomaticRollback)
+	})
+}
+
+// withoutCRDs takes away those that tests before have left, which are newer.
+func withoutCRDs(t *testing.T) {
+	t.Helper()
+	for _, name := range v1alpha1.IstioCRDs() {
+		remove(t, untyped("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name))
+	}
+}
