@@ -154,6 +154,7 @@ var watchable = map[schema.GroupVersionKind]string{
 	{Group: istiocsr.GroupCertManager, Version: "v1", Kind: istiocsr.KindIssuer}: "issuers",
 	deploymentKind: "deployments",
 	configMapKind:  "configmaps",
+	bindingKind:    "rolebindings",
 }
 
 // newCluster is an observer of a cluster with these objects.
@@ -179,12 +180,15 @@ func newCluster(t *testing.T, keeper caKeeper, definitions []string, objects ...
 	dynamicClient := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
 	for _, o := range objects {
 		var err error
+		resource := o.GroupVersionKind().GroupVersion().WithResource(watchable[o.GroupVersionKind()])
 		if o.GetKind() == "Namespace" {
-			err = metadataClient.Tracker().Create(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, &metav1.PartialObjectMetadata{
-				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: o.GetName()},
-			}, "")
-		} else {
-			err = dynamicClient.Tracker().Create(o.GroupVersionKind().GroupVersion().WithResource(watchable[o.GroupVersionKind()]), o, o.GetNamespace())
+			resource.Resource = "namespaces"
+		}
+		err = metadataClient.Tracker().Create(resource, &metav1.PartialObjectMetadata{
+			TypeMeta: metav1.TypeMeta{APIVersion: o.GetAPIVersion(), Kind: o.GetKind()}, ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()},
+		}, o.GetNamespace())
+		if err == nil && o.GetKind() != "Namespace" {
+			err = dynamicClient.Tracker().Create(resource, o, o.GetNamespace())
 		}
 		if err != nil {
 			t.Fatal(err)

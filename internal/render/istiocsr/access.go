@@ -3,7 +3,13 @@
 
 package istiocsr
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+)
 
 const rbacVersion = "rbac.authorization.k8s.io/v1"
 
@@ -27,23 +33,50 @@ func (o objects) access() []*unstructured.Unstructured {
 		rule("coordination.k8s.io", "leases", "get", "create", "update", "watch", "list"),
 		rule("", "events", "create"),
 	}
+	// These names are the same for each agent of a mesh. One that was left running would
+	// sign nothing any more, and end, if its rights went to this one.
+	inMesh := append([]string{o.namespace}, o.Facts.LeftRunning...)
 	role, binding := ClusterRoleName(o.IstioCSR), ClusterRoleBindingName(o.IstioCSR)
 	return []*unstructured.Unstructured{
 		o.object("v1", "ServiceAccount", o.namespace, AgentName),
 		with(o.object(rbacVersion, "ClusterRole", "", role), "rules", everywhere),
-		o.binding("ClusterRoleBinding", "", binding, "ClusterRole", role),
+		o.binding("ClusterRoleBinding", "", binding, "ClusterRole", role, o.namespace),
 		with(o.object(rbacVersion, "Role", o.mesh, AgentName), "rules", requests),
-		o.binding("RoleBinding", o.mesh, AgentName, "Role", AgentName),
+		o.binding("RoleBinding", o.mesh, AgentName, "Role", AgentName, inMesh...),
 		with(o.object(rbacVersion, "Role", o.mesh, leasesName), "rules", leases),
-		o.binding("RoleBinding", o.mesh, leasesName, "Role", leasesName),
+		o.binding("RoleBinding", o.mesh, leasesName, "Role", leasesName, inMesh...),
 	}
 }
 
-func (o objects) binding(kind, namespace, name, roleKind, role string) *unstructured.Unstructured {
+// binding gives a role to the agents in some namespaces.
+func (o objects) binding(kind, namespace, name, roleKind, role string, agents ...string) *unstructured.Unstructured {
 	u := o.object(rbacVersion, kind, namespace, name)
 	u.Object["roleRef"] = map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": roleKind, "name": role}
-	u.Object["subjects"] = []any{map[string]any{"kind": "ServiceAccount", "name": AgentName, "namespace": o.namespace}}
+	subjects := make([]any, 0, len(agents))
+	for _, agent := range agents {
+		subjects = append(subjects, map[string]any{"kind": "ServiceAccount", "name": AgentName, "namespace": agent})
+	}
+	u.Object["subjects"] = subjects
 	return u
+}
+
+// OthersBound are the namespaces of the agents, besides that of an IstioCSR, to which a
+// binding in the mesh gives rights, sorted.
+func OthersBound(ic *operatorv1alpha1.IstioCSR, binding *unstructured.Unstructured) []string {
+	// What is not as it should be is as if it were missing.
+	subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
+	var others []string
+	for _, item := range subjects {
+		subject, ok := item.(map[string]any)
+		if !ok || subject["kind"] != "ServiceAccount" || subject["name"] != AgentName {
+			continue
+		}
+		if namespace, ok := subject["namespace"].(string); ok && namespace != ic.Namespace && !slices.Contains(others, namespace) {
+			others = append(others, namespace)
+		}
+	}
+	slices.Sort(others)
+	return others
 }
 
 func rule(group, kind string, verbs ...string) map[string]any {

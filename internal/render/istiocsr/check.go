@@ -124,6 +124,9 @@ func Warnings(in Input) []string {
 	if ignored := ignoredLabels(in.IstioCSR); len(ignored) > 0 {
 		warnings = append(warnings, "spec.controllerConfig.labels: the objects have "+strings.Join(ignored, ", ")+" of their own, so these are ignored")
 	}
+	for _, namespace := range in.Facts.LeftRunning {
+		warnings = append(warnings, "another agent runs for this mesh in namespace "+namespace+", and no IstioCSR keeps it: it still has its rights, but does not follow when the CA changes; remove it when no mesh points at it any more")
+	}
 	if wantsMonitor(in.IstioCSR) {
 		if ignored := ignoredOf(in.IstioCSR.Spec.AgentConfig.ServiceMonitor.Labels); len(ignored) > 0 {
 			warnings = append(warnings, "spec.agentConfig.serviceMonitor.labels: the object has "+strings.Join(ignored, ", ")+" of its own, so these are ignored")

@@ -20,6 +20,9 @@ type Facts struct {
 	// Release is the Helm release that counts the agent as its own, as NAMESPACE/NAME.
 	// Empty when none does.
 	Release string
+	// LeftRunning are the namespaces, sorted, of other agents that have rights in the
+	// mesh: those that an IstioCSR of before, or another installation, has left running.
+	LeftRunning []string
 	// ServiceMonitors says that the kind ServiceMonitor is there.
 	ServiceMonitors bool
 	// Clients are the Istio configurations that point at the agent, as KIND NAME,

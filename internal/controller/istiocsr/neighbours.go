@@ -1,0 +1,50 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/render/istiocsr"
+)
+
+// bindingKind is that of what gives an agent its rights in a mesh.
+var bindingKind = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}
+
+// observeNeighbours looks for agents that have rights in the mesh and that nobody is about
+// to remove: the next agent takes over the binding, and not their rights.
+func (o *observer) observeNeighbours(ctx context.Context, ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
+	key := types.NamespacedName{Namespace: ic.Spec.IstioCSRConfig.Istio.Namespace, Name: istiocsr.AgentName}
+	binding := front.Untyped(bindingKind)
+	if _, err := front.Found(o.pins.Get(ctx, key, binding)); err != nil {
+		return fmt.Errorf("reading RoleBinding %s: %w", key, err)
+	}
+	for _, namespace := range istiocsr.OthersBound(ic, binding) {
+		goes := slices.ContainsFunc(group.Leaving, func(other *operatorv1alpha1.IstioCSR) bool {
+			return other.Namespace == namespace && istiocsr.RemovesOnDeletion(other)
+		})
+		if goes {
+			continue
+		}
+		key := types.NamespacedName{Namespace: namespace, Name: istiocsr.AgentName}
+		deployment := &metav1.PartialObjectMetadata{}
+		deployment.SetGroupVersionKind(deploymentKind)
+		runs, err := front.Found(o.pins.Get(ctx, key, deployment))
+		if err != nil {
+			return fmt.Errorf("reading Deployment %s: %w", key, err)
+		}
+		if runs {
+			facts.LeftRunning = append(facts.LeftRunning, namespace)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+)
+
+// The names in the mesh are the same for each agent, so that one takes over from another;
+// one that was left running keeps its rights there, and nowhere else.
+func TestAccess_LeftRunning(t *testing.T) {
+	in := Input{IstioCSR: &operatorv1alpha1.IstioCSR{ObjectMeta: metav1.ObjectMeta{Namespace: "here", Name: operatorv1alpha1.Name}}}
+	in.IstioCSR.Spec.IstioCSRConfig.Istio.Namespace = "mesh"
+	in.Facts.LeftRunning = []string{"a", "b"}
+	want := map[string][]string{
+		"ClusterRoleBinding/cert-manager-istio-csr-here": nil,
+		"RoleBinding/cert-manager-istio-csr":             {"a", "b"},
+		"RoleBinding/cert-manager-istio-csr-leases":      {"a", "b"},
+	}
+	got := map[string][]string{}
+	for _, object := range newObjects(in).access() {
+		if strings.HasSuffix(object.GetKind(), "Binding") {
+			got[object.GetKind()+"/"+object.GetName()] = OthersBound(in.IstioCSR, object)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("others with rights (-want +got):\n%s", diff)
+	}
+	if warnings := Warnings(in); len(warnings) != 2 || !strings.Contains(warnings[1], "in namespace b") {
+		t.Errorf("nobody is told: %q", warnings)
+	}
+}
+
+func TestOthersBound(t *testing.T) {
+	ic := &operatorv1alpha1.IstioCSR{ObjectMeta: metav1.ObjectMeta{Namespace: "here"}}
+	account := func(namespace, name string) map[string]any {
+		return map[string]any{"kind": "ServiceAccount", "namespace": namespace, "name": name}
+	}
+	cases := map[string]struct {
+		reason   string
+		subjects any
+		want     []string
+	}{
+		"None":    {reason: "nobody has rights", subjects: nil},
+		"Own":     {reason: "its own agent is no other", subjects: []any{account("here", AgentName)}},
+		"Others":  {reason: "each counts once", subjects: []any{account("z", AgentName), account("here", AgentName), account("a", AgentName), account("z", AgentName)}, want: []string{"a", "z"}},
+		"Foreign": {reason: "what is no agent's account is nobody", subjects: []any{account("a", "default"), map[string]any{"kind": "User", "name": AgentName}, "x"}},
+		"Wrong":   {reason: "nor is what is no list", subjects: "x"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			binding := &unstructured.Unstructured{Object: map[string]any{"subjects": tc.subjects}}
+			if got := OthersBound(ic, binding); !slices.Equal(got, tc.want) {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
