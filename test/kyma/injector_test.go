@@ -33,7 +33,7 @@ type injector struct {
 func startInjector(t *testing.T, image, status string) *injector {
 	t.Helper()
 	i := &injector{}
-	i.image.Store(&image)
+	i.give(image)
 	i.status.Store(&status)
 	server := httptest.NewTLSServer(i)
 	t.Cleanup(server.Close)
@@ -61,6 +61,9 @@ func startInjector(t *testing.T, image, status string) *injector {
 	})
 	return i
 }
+
+// give sets the image of the sidecars that pods get from now on.
+func (i *injector) give(image string) { i.image.Store(&image) }
 
 // ServeHTTP answers a review of a pod.
 func (i *injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {

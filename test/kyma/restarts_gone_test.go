@@ -37,7 +37,7 @@ func TestRestarts_Leaving(t *testing.T) {
 	state(t, "default", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
 	silenceWebhooks(t)
 	image := proxyImage(t)
-	injector.image.Store(&image)
+	injector.give(image)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: leavingNamespace, Labels: map[string]string{injectHere: "on", "istio-injection": "enabled"}}}
 	must(t, admin.Create(t.Context(), namespace))
 	t.Cleanup(func() { must(t, admin.Delete(context.Background(), namespace)) })
@@ -51,15 +51,14 @@ func TestRestarts_Leaving(t *testing.T) {
 	}
 	sidecars(t, "with the mesh", map[string]int{"a": 2, "b": 1, "excluded": 1, "canary": 1, "bare": 1})
 
-	none := ""
-	injector.image.Store(&none)
+	injector.give("")
 	label(t, namespace, `null`)
 	sidecars(t, "without the label", map[string]int{"excluded": 1, "canary": 1, "bare": 1})
-	injector.image.Store(&image)
+	injector.give(image)
 	label(t, namespace, `"enabled"`)
 	sidecars(t, "with the label", map[string]int{"a": 2, "b": 1, "excluded": 1, "canary": 1, "bare": 1})
 
-	injector.image.Store(&none)
+	injector.give("")
 	must(t, admin.Delete(t.Context(), named("default")))
 	await(t, "the resource is gone", 3*time.Minute, func() error {
 		o := named("default")

@@ -51,7 +51,7 @@ func TestRestarts(t *testing.T) {
 	startFleet(t)
 	istio := installMesh(t)
 	image := proxyImage(t)
-	injector.image.Store(&image)
+	injector.give(image)
 
 	t.Run("FirstSurvey", func(t *testing.T) {
 		// The fleet was there before the mesh, with proxies of another version.
@@ -265,8 +265,8 @@ func bounded(t *testing.T, since time.Time) {
 func byHand(t *testing.T, injector *injector, image string) {
 	t.Helper()
 	old := "example.org/proxyv2:1.27.0"
-	injector.image.Store(&old)
-	t.Cleanup(func() { injector.image.Store(&image) })
+	injector.give(old)
+	t.Cleanup(func() { injector.give(image) })
 	namespace, since := fleetNamespace(0), time.Now()
 	excluded := deployment(namespace, "excluded", 1)
 	excluded.Annotations = map[string]string{restart.AnnotationExclude: "true"}

@@ -1,0 +1,122 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kyma
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/restart"
+)
+
+// A workload that does not come up after its restart stops the others in the next process, too,
+// although no pod of it is outdated any more, and the others come first by name. So it is with
+// the real controllers and their conditions.
+func TestRestarts_FailureOutlivesManager(t *testing.T) {
+	const old, bad = "example.org/proxyv2:1.27.0", "registry.invalid/proxyv2:1.27.0"
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "failing", Labels: map[string]string{injectHere: "on"}}}
+	injector := startInjector(t, old, "{}")
+	must(t, admin.Create(t.Context(), namespace))
+	t.Cleanup(func() { must(t, admin.Delete(context.Background(), namespace)) })
+	deadline := int32(5)
+	m := deployment(namespace.Name, "m", 1)
+	m.Spec.Strategy.Type, m.Spec.ProgressDeadlineSeconds = appsv1.RecreateDeploymentStrategyType, &deadline
+	must(t, admin.Create(t.Context(), m))
+	whole(t, m)
+	must(t, startManager(t.Context(), istioVersion))
+	injector.give(bad)
+	installMesh(t)
+	fails := func(when string) {
+		t.Helper()
+		await(t, when, 2*time.Minute, func() error {
+			c := proxies(t)
+			if c.Reason != v1alpha2.ReasonProxySidecarRestartFailed || !strings.Contains(c.Message, namespace.Name+"/Deployment/m") {
+				return fmt.Errorf("the condition is %s: %s", c.Reason, c.Message)
+			}
+			return nil
+		})
+	}
+	fails("the failure is told")
+
+	injector.give(old)
+	a := deployment(namespace.Name, "a", 1)
+	must(t, admin.Create(t.Context(), a))
+	whole(t, a)
+	since := time.Now()
+	must(t, startManager(t.Context(), istioVersion))
+	await(t, "the next manager has looked", time.Minute, func() error {
+		for _, e := range audit(t, since) {
+			if e.Resource == "pods" && e.Verb == "list" && strings.Contains(e.RequestURI, "limit=100") {
+				return nil
+			}
+		}
+		return fmt.Errorf("no pods were asked for")
+	})
+	time.Sleep(3 * time.Second) // long enough for a restart
+	fails("the failure is still told")
+	if at := recorded(t, a); at != "" {
+		t.Errorf("another workload was restarted meanwhile: %s", at)
+	}
+
+	injector.give(proxyImage(t))
+	must(t, admin.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(namespace.Name), client.MatchingLabels{"app": "m"}))
+	await(t, "all goes on", 3*time.Minute, func() error {
+		if c := proxies(t); c.Status != metav1.ConditionTrue || recorded(t, a) == "" {
+			return fmt.Errorf("the condition is %s: %s", c.Reason, c.Message)
+		}
+		return nil
+	})
+	if after := recorded(t, m); !strings.Contains(after, string(restart.CauseProxyImage)) || live(t, m).Generation != 2 {
+		t.Errorf("%s was restarted for %q, and is of generation %d, want 2", m.Name, after, live(t, m).Generation)
+	}
+}
+
+// proxies is the condition about restarts, empty before there is one.
+func proxies(t *testing.T) metav1.Condition {
+	t.Helper()
+	o := named("default")
+	must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(o), o))
+	if o.Status.Conditions != nil {
+		for _, c := range *o.Status.Conditions {
+			if c.Type == v1alpha2.ConditionProxySidecarRestartSucceeded {
+				return c
+			}
+		}
+	}
+	return metav1.Condition{}
+}
+
+func live(t *testing.T, d *appsv1.Deployment) *appsv1.Deployment {
+	t.Helper()
+	now := &appsv1.Deployment{}
+	must(t, admin.Get(t.Context(), types.NamespacedName{Namespace: d.Namespace, Name: d.Name}, now))
+	return now
+}
+
+// recorded is what a Deployment was restarted for.
+func recorded(t *testing.T, d *appsv1.Deployment) string {
+	t.Helper()
+	return live(t, d).Annotations[restart.AnnotationRecord]
+}
+
+// whole waits until all pods of a Deployment serve.
+func whole(t *testing.T, d *appsv1.Deployment) {
+	t.Helper()
+	await(t, d.Name+" serves", time.Minute, func() error {
+		if now := live(t, d); now.Status.AvailableReplicas != *d.Spec.Replicas {
+			return fmt.Errorf("%d of %d pods serve", now.Status.AvailableReplicas, *d.Spec.Replicas)
+		}
+		return nil
+	})
+}
