@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -80,7 +81,7 @@ func TestKymaBlockers(t *testing.T) {
 	routes, gateways := blockerDefinition("Route", "routes", "v1alpha3"), blockerDefinition("Gateway", "gateways", "v1beta1", "v1")
 	for _, definition := range []*apiextensionsv1.CustomResourceDefinition{routes, gateways} {
 		must(t, admin.Create(t.Context(), definition))
-		defer func() { must(t, admin.Delete(t.Context(), definition)) }()
+		t.Cleanup(func() { must(t, admin.Delete(context.Background(), definition)) })
 	}
 	found("two kinds without objects")
 	must(t, blocker(t, "v1alpha3", "Route", "a"))

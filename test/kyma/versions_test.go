@@ -44,7 +44,7 @@ func TestGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	const why = "is too far back from version 1.31.0-broken"
-	awaitMesh(t, "the failure, and why nothing answers it", func(pkg *v1alpha1.Package, doing *metav1.Condition) bool {
+	awaitMesh(t, "the failure, and why nothing answers it", func(_ *v1alpha1.Package, doing *metav1.Condition) bool {
 		return doing.Reason == v1alpha1.ReasonProgressDeadlineExceeded && strings.Contains(doing.Message, why)
 	})
 	told := state(t, "gate", v1alpha2.StateError, v1alpha2.ReasonIstioInstallUninstallFailed)

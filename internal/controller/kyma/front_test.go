@@ -193,7 +193,7 @@ func TestHandedDown(t *testing.T) {
 	}
 	cluster := kyma.Cluster{Size: kyma.Production, Provider: kyma.ProviderOpenStack}
 	const since = "2026-01-02T03:04:05Z"
-	kept := map[string]string{annotationClusterSize: "Production", annotationFilter: kyma.FilterDigest(cluster) + " " + since}
+	kept := map[string]string{annotationClusterSize: "Production", annotationFilter: kyma.FilterDigest(cluster) + " " + since, annotationSwitches: `{"features":{"disableCni":true}}`}
 	cases := map[string]struct {
 		reason  string
 		own     map[string]string
@@ -203,8 +203,8 @@ func TestHandedDown(t *testing.T) {
 		"None":   {reason: "it is the first"},
 		"Leaves": {reason: "the one before leaves", leaving: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, want: kept},
 		"Own": {
-			reason: "it has its own", own: map[string]string{annotationClusterSize: "Evaluation", annotationFilter: "x y"},
-			leaving: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, want: map[string]string{annotationClusterSize: "Evaluation", annotationFilter: "x y"},
+			reason: "it has its own", own: map[string]string{annotationClusterSize: "Evaluation", annotationFilter: "x y", annotationSwitches: "{}"},
+			leaving: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, want: map[string]string{annotationClusterSize: "Evaluation", annotationFilter: "x y", annotationSwitches: "{}"},
 		},
 		"Elsewhere": {reason: "that one never had a mesh", leaving: []*v1alpha2.Istio{at("default", kept)}},
 	}
@@ -220,8 +220,8 @@ func TestHandedDown(t *testing.T) {
 	if cluster.FilterUpdatedAt, err = k.filterUpdatedAt(t.Context(), at(v1alpha2.Namespace, kept), cluster); err != nil || cluster.FilterUpdatedAt != since {
 		t.Fatalf("got %s, %v", cluster.FilterUpdatedAt, err)
 	}
-	state := groupState{Facts: observed{Oldest: "a", Cluster: cluster}}
-	kept[annotationSwitches] = "{}"
+	switches := kyma.ParseSwitches(kept[annotationSwitches])
+	state := groupState{Facts: observed{Oldest: "a", Cluster: cluster, Switches: switches}}
 	if diff := cmp.Diff(kept, annotations(settingsOf(t), at(v1alpha2.Namespace, nil), state)); diff != "" {
 		t.Error(diff)
 	}

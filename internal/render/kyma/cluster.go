@@ -59,24 +59,24 @@ func (n Node) Equal(other Node) bool {
 // Cluster is what rendering depends on of the cluster.
 type Cluster struct {
 	// Size chooses the defaults.
-	Size Size
+	Size Size `json:"size"`
 	// Provider and GardenOS (whether a node runs Garden Linux) choose the overrides for the
 	// infrastructure.
-	Provider Provider
-	GardenOS bool
+	Provider Provider `json:"provider"`
+	GardenOS bool     `json:"gardenOS"`
 	// DualStack says that the cluster has IPv4 and IPv6.
-	DualStack bool
+	DualStack bool `json:"dualStack"`
 	// ELB says that the ingress gateway keeps a classic load balancer on AWS.
-	ELB bool
+	ELB bool `json:"elb"`
 	// APIServerPort is the port that the API server listens on. 0 stands for 443.
-	APIServerPort int32
+	APIServerPort int32 `json:"apiServerPort"`
 	// VPA says that vertical autoscalers are served.
-	VPA bool
+	VPA bool `json:"vpa"`
 	// FilterUpdatedAt is when the EnvoyFilter for the proxy protocol became what it is, in
 	// RFC 3339. Empty where that is not known, or there is none.
-	FilterUpdatedAt string
+	FilterUpdatedAt string `json:"filterUpdatedAt"`
 	// Features are the switches that are set.
-	Features Features
+	Features Features `json:"features"`
 }
 
 // Features are switches of the module that are in no Istio resource.

@@ -26,18 +26,18 @@ import (
 // Input is what the content depends on.
 type Input struct {
 	// Istio is the resource that describes the mesh.
-	Istio *v1alpha2.Istio
+	Istio *v1alpha2.Istio `json:"istio"`
 	// Settings are those of the manager.
-	Settings Settings
+	Settings Settings `json:"-"`
 	// Cluster are facts of the cluster.
-	Cluster Cluster
+	Cluster Cluster `json:"cluster"`
 	// Installed is the tag or version of Istio that runs, empty for none.
-	Installed string
+	Installed string `json:"installed"`
 	// CRDVersion is the version of the CRDs in place, as they tell it, empty for none: they
 	// are never replaced by older ones.
-	CRDVersion string
+	CRDVersion string `json:"crdVersion"`
 	// ForeignCRDs says that another package has the CRDs. Then they are not rendered.
-	ForeignCRDs bool
+	ForeignCRDs bool `json:"foreignCRDs"`
 }
 
 // Digest tells inputs apart that give different results, for the settings of one manager. Empty
@@ -46,7 +46,7 @@ func (in Input) Digest() string {
 	istio := &v1alpha2.Istio{Spec: in.Istio.Spec}
 	istio.Namespace, istio.Name, istio.Generation = in.Istio.Namespace, in.Istio.Name, in.Istio.Generation
 	istio.Annotations = map[string]string{v1alpha2.AnnotationAllowVersion: in.Istio.Annotations[v1alpha2.AnnotationAllowVersion]}
-	in.Istio, in.Settings = istio, Settings{}
+	in.Istio = istio
 	data, err := json.Marshal(in)
 	if err != nil {
 		return ""
