@@ -23,49 +23,51 @@ import (
 func HandOverSpec(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool, error) {
 	handed := &fieldpath.Set{}
 	var rest []metav1.ManagedFieldsEntry
-	var own *metav1.ManagedFieldsEntry
+	own := metav1.ManagedFieldsEntry{Manager: v1alpha1.FieldOwner, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1"}
 	for i := range entries {
 		entry := *entries[i].DeepCopy()
-		if isOurs(entry) {
-			own = &entry
-			continue
-		}
-		if isHelms(entry, entries) {
+		switch {
+		case isOurs(entry):
+			own = entry
+		case isHelms(entry, entries):
 			spec, others, err := splitSpec(entry)
 			if err != nil {
 				return nil, false, fmt.Errorf("reading the fields of %s: %w", entry.Manager, err)
 			}
 			handed = handed.Union(spec)
-			if others == nil {
-				continue
+			own.APIVersion, own.Time = entry.APIVersion, entry.Time
+			if others != nil {
+				entry.FieldsV1 = others
+				rest = append(rest, entry)
 			}
-			entry.FieldsV1 = others
+		default:
+			rest = append(rest, entry)
 		}
-		rest = append(rest, entry)
 	}
 	if handed.Empty() {
 		return entries, false, nil
 	}
-	if own == nil {
-		own = &metav1.ManagedFieldsEntry{Manager: v1alpha1.FieldOwner, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1"}
-		for i := range entries {
-			if isHelms(entries[i], entries) {
-				own.APIVersion, own.Time = entries[i].APIVersion, entries[i].Time
-			}
-		}
-	} else {
+	var err error
+	if own.FieldsV1, err = with(own.FieldsV1, handed); err != nil {
+		return nil, false, fmt.Errorf("adding to the fields of %s: %w", own.Manager, err)
+	}
+	return append(rest, own), true, nil
+}
+
+// with are fields and some more.
+func with(fields *metav1.FieldsV1, more *fieldpath.Set) (*metav1.FieldsV1, error) {
+	if fields != nil {
 		before := &fieldpath.Set{}
-		if err := before.FromJSON(bytes.NewReader(own.FieldsV1.GetRawBytes())); err != nil {
-			return nil, false, fmt.Errorf("reading the fields of %s: %w", own.Manager, err)
+		if err := before.FromJSON(bytes.NewReader(fields.GetRawBytes())); err != nil {
+			return nil, err
 		}
-		handed = handed.Union(before)
+		more = more.Union(before)
 	}
-	raw, err := handed.ToJSON()
+	raw, err := more.ToJSON()
 	if err != nil {
-		return nil, false, fmt.Errorf("encoding fields: %w", err)
+		return nil, err
 	}
-	own.FieldsV1 = metav1.NewFieldsV1(string(raw))
-	return append(rest, *own), true, nil
+	return metav1.NewFieldsV1(string(raw)), nil
 }
 
 // splitSpec are the fields of an entry below spec, and the others, nil when there are none.

@@ -61,8 +61,30 @@ func (o *observer) observeDeployment(ctx context.Context, ic *operatorv1alpha1.I
 	if own == nil {
 		return nil
 	}
-	facts.Deployment, err = o.deploymentOf(ctx, own)
-	return err
+	return o.observeRevision(ctx, own, facts)
+}
+
+// observeRevision looks at the agent's Deployment in the newest revision of its package.
+func (o *observer) observeRevision(ctx context.Context, pkg *v1alpha1.Package, facts *observed) error {
+	newest, err := o.newestRevision(ctx, pkg)
+	if err != nil || newest == nil {
+		return err
+	}
+	manifests, err := manifestsOf(newest)
+	if err != nil {
+		return err
+	}
+	for _, manifest := range manifests {
+		if manifest.GroupVersionKind() != deploymentKind || manifest.GetName() != istiocsr.AgentName {
+			continue
+		}
+		spec, _, err := unstructured.NestedMap(manifest.Object, "spec")
+		if err != nil {
+			return fmt.Errorf("reading revision %s: %w", newest.Name, err)
+		}
+		facts.Deployment = &istiocsr.Deployment{Spec: spec, AsFound: istiocsr.IsAsFound(manifest.GetLabels())}
+	}
+	return nil
 }
 
 // isForeign says whether a Deployment is somebody else's, and about to be taken over: it
@@ -92,9 +114,8 @@ func releaseOf(object client.Object) string {
 	return marks[annotationReleaseNamespace] + "/" + marks[annotationReleaseName]
 }
 
-// deploymentOf is the agent's Deployment in the newest revision of a package, nil when
-// there is none.
-func (o *observer) deploymentOf(ctx context.Context, pkg *v1alpha1.Package) (*istiocsr.Deployment, error) {
+// newestRevision is that of a package, nil when it has none.
+func (o *observer) newestRevision(ctx context.Context, pkg *v1alpha1.Package) (*v1alpha1.Revision, error) {
 	list := &v1alpha1.RevisionList{}
 	if err := o.cache.List(ctx, list, client.MatchingLabels{v1alpha1.LabelPackage: pkg.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the revisions of %s: %w", pkg.Name, err)
@@ -106,27 +127,24 @@ func (o *observer) deploymentOf(ctx context.Context, pkg *v1alpha1.Package) (*is
 			newest = revision
 		}
 	}
-	if newest == nil {
-		return nil, nil
-	}
-	for _, phase := range newest.Spec.Phases {
+	return newest, nil
+}
+
+// manifestsOf are the manifests that stand in a revision. One that does not is too large
+// to be one that was kept.
+func manifestsOf(revision *v1alpha1.Revision) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for _, phase := range revision.Spec.Phases {
 		for _, object := range phase.Objects {
 			if object.Object == nil {
-				continue // it is too large to be one that was kept
+				continue
 			}
 			manifest := &unstructured.Unstructured{}
 			if err := manifest.UnmarshalJSON(object.Object.Raw); err != nil {
-				return nil, fmt.Errorf("reading revision %s: %w", newest.Name, err)
+				return nil, fmt.Errorf("reading revision %s: %w", revision.Name, err)
 			}
-			if manifest.GroupVersionKind() != deploymentKind || manifest.GetName() != istiocsr.AgentName {
-				continue
-			}
-			spec, _, err := unstructured.NestedMap(manifest.Object, "spec")
-			if err != nil {
-				return nil, fmt.Errorf("reading revision %s: %w", newest.Name, err)
-			}
-			return &istiocsr.Deployment{Spec: spec, AsFound: istiocsr.IsAsFound(manifest.GetLabels())}, nil
+			all = append(all, manifest)
 		}
 	}
-	return nil, nil
+	return all, nil
 }

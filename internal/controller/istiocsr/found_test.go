@@ -6,6 +6,7 @@ package istiocsr
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,9 +24,7 @@ import (
 // deploymentWith is a Deployment of the agent in namespace a, told apart by its replicas.
 func deploymentWith(replicas int64, metadata map[string]any) *unstructured.Unstructured {
 	all := map[string]any{"namespace": "a", "name": istiocsr.AgentName}
-	for key, value := range metadata {
-		all[key] = value
-	}
+	maps.Copy(all, metadata)
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": all, "spec": map[string]any{"replicas": replicas},
 	}}

@@ -78,7 +78,8 @@ func checkTLS(r *refusals, path string, c operatorv1alpha1.IstiodTLSConfig) {
 	if len(c.CommonName) > maxCommonName {
 		r.add(path+".commonName", "has %d characters, and may have %d", len(c.CommonName), maxCommonName)
 	}
-	if r.addAll(path+".trustDomain", c.TrustDomain, validation.IsDNS1123Subdomain(c.TrustDomain)); len(c.TrustDomain) > 63 {
+	r.addAll(path+".trustDomain", c.TrustDomain, validation.IsDNS1123Subdomain(c.TrustDomain))
+	if len(c.TrustDomain) > 63 {
 		r.add(path+".trustDomain", "has %d characters, and may have 63", len(c.TrustDomain))
 	}
 	algorithm, size := keyOf(c)
@@ -111,20 +112,24 @@ func checkStoredAgent(r *refusals, path string, agent operatorv1alpha1.AgentConf
 			r.add(path+".serviceMonitor.interval", "%.100q must be a duration longer than 0s, such as 30s", monitor.Interval)
 		}
 	}
-	if policy := agent.NetworkPolicy; policy != nil {
-		if !slices.Contains([]string{"", "Restricted", operatorv1alpha1.NetworkPolicyNone}, policy.Mode) {
-			r.add(path+".networkPolicy.mode", "%.100q must be Restricted or None", policy.Mode)
-		}
-		for i, port := range policy.APIServerPorts {
-			if port < 1 || port > 65535 {
-				r.add(fmt.Sprintf("%s.networkPolicy.apiServerPorts[%d]", path, i), "%d must be from 1 to 65535", port)
-			}
-		}
-		if policy.MonitoringNamespace != "" {
-			r.addAll(path+".networkPolicy.monitoringNamespace", policy.MonitoringNamespace, validation.IsDNS1123Label(policy.MonitoringNamespace))
-		}
+	if agent.NetworkPolicy != nil {
+		checkNetworkPolicy(r, path+".networkPolicy", *agent.NetworkPolicy)
 	}
 	if agent.TLS != nil && !slices.Contains([]string{"", "1.2", "1.3"}, agent.TLS.MinVersion) {
 		r.add(path+".tls.minVersion", "%.100q must be 1.2 or 1.3", agent.TLS.MinVersion)
+	}
+}
+
+func checkNetworkPolicy(r *refusals, path string, policy operatorv1alpha1.NetworkPolicy) {
+	if !slices.Contains([]string{"", "Restricted", operatorv1alpha1.NetworkPolicyNone}, policy.Mode) {
+		r.add(path+".mode", "%.100q must be Restricted or None", policy.Mode)
+	}
+	for i, port := range policy.APIServerPorts {
+		if port < 1 || port > 65535 {
+			r.add(fmt.Sprintf("%s.apiServerPorts[%d]", path, i), "%d must be from 1 to 65535", port)
+		}
+	}
+	if policy.MonitoringNamespace != "" {
+		r.addAll(path+".monitoringNamespace", policy.MonitoringNamespace, validation.IsDNS1123Label(policy.MonitoringNamespace))
 	}
 }

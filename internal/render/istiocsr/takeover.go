@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -236,7 +235,7 @@ func contains(found, wanted any) bool {
 		is, ok := found.([]any)
 		return ok && containsAll(is, want)
 	default:
-		return reflect.DeepEqual(found, wanted)
+		return equality.Semantic.DeepEqual(found, wanted)
 	}
 }
 
