@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -256,49 +255,6 @@ func TestIstioCSR_BadSpec(t *testing.T) {
 	a.condition("Degraded", "True/Failed: spec.controllerConfig.labels[team]", "answers meanwhile")
 	a.update(func(ic *operatorv1alpha1.IstioCSR) { ic.Spec.ControllerConfig = nil })
 	a.ready()
-}
-
-// TestIstioCSR_Several: the oldest runs, the others say why they do not, and one takes
-// its place when it goes.
-func TestIstioCSR_Several(t *testing.T) {
-	first := working(t, nil)
-	second := newInstall(first.mesh, nil)
-	third := newInstall(first.mesh, nil)
-	for _, a := range []install{second, third} {
-		a.condition("Ready", "False/Failed: IstioCSR "+first.ic.Namespace+"/default is older")
-		if c := meta.FindStatusCondition(a.ic.Status.Conditions, "Degraded"); c != nil {
-			t.Errorf("nothing is wrong with it: %v", c)
-		}
-	}
-	must(t, admin.Delete(t.Context(), first.ic))
-	next, other := second, third
-	if third.ic.CreationTimestamp.Equal(&second.ic.CreationTimestamp) && third.ic.Namespace < second.ic.Namespace {
-		next, other = third, second
-	}
-	next.ready()
-	other.condition("Ready", "False/Failed: IstioCSR "+next.ic.Namespace+"/default is older")
-	if !first.exists(&corev1.ServiceAccount{}, first.ic.Namespace, agentName) {
-		t.Error("what the first had was deleted")
-	}
-}
-
-// TestIstioCSR_RemovedAndPromoted: what an agent that is removed has in the mesh's
-// namespace is made again for the next one, and istiod keeps its certificate meanwhile.
-func TestIstioCSR_RemovedAndPromoted(t *testing.T) {
-	first := working(t, func(ic *operatorv1alpha1.IstioCSR) {
-		ic.Annotations = map[string]string{operatorv1alpha1.AnnotationDeletionPolicy: operatorv1alpha1.DeletionPolicyDelete}
-	})
-	second := newInstall(first.mesh, nil)
-	second.condition("Ready", "False/Failed: IstioCSR "+first.ic.Namespace+"/default is older")
-	must(t, admin.Delete(t.Context(), first.ic))
-	second.ready()
-	first.awaitGone()
-	if first.exists(&corev1.ServiceAccount{}, first.ic.Namespace, agentName) {
-		t.Error("what the first had is still there")
-	}
-	if !second.exists(&rbacv1.Role{}, second.namespace, agentName) || !second.exists(&corev1.Secret{}, second.namespace, "istiod-tls") {
-		t.Error("what the second needs is not there")
-	}
 }
 
 // TestIstioCSR_LongNamespace: names that are made of it stay within their limits.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/render/istiocsr"
 )
@@ -29,10 +30,7 @@ func (o *observer) observeNeighbours(ctx context.Context, ic *operatorv1alpha1.I
 		return fmt.Errorf("reading RoleBinding %s: %w", key, err)
 	}
 	for _, namespace := range istiocsr.OthersBound(ic, binding) {
-		goes := slices.ContainsFunc(group.Leaving, func(other *operatorv1alpha1.IstioCSR) bool {
-			return other.Namespace == namespace && istiocsr.RemovesOnDeletion(other)
-		})
-		if goes {
+		if goes(group, namespace) {
 			continue
 		}
 		key := types.NamespacedName{Namespace: namespace, Name: istiocsr.AgentName}
@@ -47,4 +45,18 @@ func (o *observer) observeNeighbours(ctx context.Context, ic *operatorv1alpha1.I
 		}
 	}
 	return nil
+}
+
+// goes says whether the agent in a namespace is being removed with its IstioCSR. One that
+// has no package never got the agent there.
+func goes(group front.Group[*operatorv1alpha1.IstioCSR], namespace string) bool {
+	removed := func(ic *operatorv1alpha1.IstioCSR) bool {
+		return ic.Namespace == namespace && istiocsr.RemovesOnDeletion(ic)
+	}
+	return slices.ContainsFunc(group.Leaving, removed) && hasPackage(group, namespace)
+}
+
+// hasPackage says whether there is a package of the agent in a namespace.
+func hasPackage(group front.Group[*operatorv1alpha1.IstioCSR], namespace string) bool {
+	return slices.ContainsFunc(group.Existing, func(pkg v1alpha1.Package) bool { return pkg.Name == istiocsr.PackageName(namespace) })
 }

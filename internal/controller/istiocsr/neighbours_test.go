@@ -35,13 +35,18 @@ func TestObserver_Neighbours(t *testing.T) {
 		reason  string
 		objects []*unstructured.Unstructured
 		leaving []*operatorv1alpha1.IstioCSR
+		agents  []string // namespaces with a package
 		want    []string
 	}{
 		"Nobody":  {reason: "before there is a binding nobody has rights"},
 		"Running": {reason: "an agent that runs has them on, one that is gone has not", objects: objects, want: []string{"goes", "runs", "stays"}},
 		"Leaving": {
 			reason: "of those that are being deleted only one that goes loses them", objects: objects, want: []string{"runs", "stays"},
-			leaving: []*operatorv1alpha1.IstioCSR{csrIn("goes", true), csrIn("stays", false)},
+			leaving: []*operatorv1alpha1.IstioCSR{csrIn("goes", true), csrIn("stays", false)}, agents: []string{"a", "goes", "stays"},
+		},
+		"LeavingWithoutAgent": {
+			reason: "one that never had the agent takes nothing from it", objects: objects, want: []string{"goes", "runs", "stays"},
+			leaving: []*operatorv1alpha1.IstioCSR{csrIn("goes", true)}, agents: []string{"a"},
 		},
 	}
 	for name, tc := range cases {
@@ -49,7 +54,7 @@ func TestObserver_Neighbours(t *testing.T) {
 			ic := csrIn("a", false)
 			ic.Spec.IstioCSRConfig.Istio.Namespace = "mesh"
 			facts := observed{}
-			if err := newCluster(t, &fakeKeeper{}, nil, tc.objects...).observeNeighbours(t.Context(), ic, csrGroup{Leaving: tc.leaving}, &facts); err != nil {
+			if err := newCluster(t, &fakeKeeper{}, nil, tc.objects...).observeNeighbours(t.Context(), ic, csrGroup{Leaving: tc.leaving, Existing: packagesOf(tc.agents...)}, &facts); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(facts.LeftRunning, tc.want) {

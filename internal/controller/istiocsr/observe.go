@@ -6,7 +6,6 @@ package istiocsr
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
-	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/cacopy"
 	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/controller/pins"
@@ -118,8 +116,7 @@ func (o *observer) letGo(ctx context.Context, group front.Group[*operatorv1alpha
 	unremoved := map[string]error{}
 	for _, ic := range group.Leaving {
 		o.keeper.Forget(ic.Namespace)
-		here := func(pkg v1alpha1.Package) bool { return pkg.Name == istiocsr.PackageName(ic.Namespace) }
-		if !istiocsr.RemovesOnDeletion(ic) || slices.ContainsFunc(group.Existing, here) {
+		if !istiocsr.RemovesOnDeletion(ic) || hasPackage(group, ic.Namespace) {
 			continue
 		}
 		read, err := o.agentIn(ctx, ic.Namespace)
