@@ -29,8 +29,9 @@ type row struct {
 	ours bool
 	// told is what a person was told of it last.
 	told string
-	// trouble is since when it cannot be read or written to, zero while it can.
-	trouble time.Time
+	// trouble is since when it cannot be read or written to, and broken since when it is not
+	// whole. Zero while it can, and is.
+	trouble, broken time.Time
 }
 
 // Board holds what there is to do, and lets no more be done at a time than allowed. It is not
@@ -65,7 +66,7 @@ func (b *Board) Take(p *Plan) []Hand {
 		}
 		rows[e.Workload] = &row{entry: e, phase: waiting}
 		if before := b.rows[e.Workload]; before != nil {
-			rows[e.Workload].told = before.told
+			rows[e.Workload].told, rows[e.Workload].broken = before.told, before.broken
 		}
 		order = append(order, e.Workload)
 	}
@@ -176,6 +177,22 @@ func (b *Board) Trouble(w Workload, now time.Time) time.Duration {
 	return now.Sub(r.trouble)
 }
 
+// Postpone says what becomes of a workload that is not whole. It waits until it is; who has
+// to see to it is told when that takes longer than allowed.
+func (b *Board) Postpone(w Workload, d Decision, now time.Time, allowed time.Duration) Decision {
+	r := b.rows[w]
+	if d.Action != Postpone || r == nil {
+		return d
+	}
+	if r.broken.IsZero() {
+		r.broken = now
+	}
+	if now.Sub(r.broken) < allowed {
+		return d
+	}
+	return Decision{AskPerson, "it is restarted when it is whole: " + d.Reason}
+}
+
 // Settle takes in what was decided about a workload, and done. It says whether that is news.
 func (b *Board) Settle(w Workload, d Decision) (news bool) {
 	r := b.rows[w]
@@ -186,6 +203,9 @@ func (b *Board) Settle(w Workload, d Decision) (news bool) {
 	r.reason = d.Reason
 	if d.Action != Fail {
 		r.trouble = time.Time{}
+	}
+	if d.Action != Postpone && d.Action != AskPerson {
+		r.broken = time.Time{}
 	}
 	switch d.Action {
 	case Settled:

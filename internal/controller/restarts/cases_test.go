@@ -121,6 +121,33 @@ func TestController_Strategies(t *testing.T) {
 	}
 }
 
+// A workload that is not whole waits until it is. When that takes long, somebody is told, once,
+// and it is restarted all the same as soon as it is.
+func TestController_NotWhole(t *testing.T) {
+	c := newCluster(t)
+	c.workload("shop", "a", oldImage)
+	c.deployment("shop", "a", setAvailable(0))
+	c.rolledOut(v1alpha2.IstioSpec{})
+	if state := c.run(9 * time.Minute); state.Pending != 1 || len(state.Manual) > 0 {
+		t.Errorf("at first, the state is %+v", state)
+	}
+	for range 3 {
+		if state := c.run(time.Hour); len(state.Manual) != 1 || !strings.Contains(state.Manual[0], "when it is whole") {
+			t.Errorf("when it takes long, the state is %+v", state)
+		}
+	}
+	c.wants("it is not whole", map[string]int{})
+	if n := len(c.events.Events); n != 1 {
+		t.Errorf("%d events tell of it, want one", n)
+	}
+	c.deployment("shop", "a", setAvailable(1))
+	state := c.run(10 * time.Minute)
+	c.wants("it is whole", map[string]int{"shop/a": 1})
+	if state.Pending+len(state.Manual) > 0 {
+		t.Errorf("in the end, the state is %+v", state)
+	}
+}
+
 // Kinds that replace pods in other ways, or not at all.
 func TestController_Owners(t *testing.T) {
 	tests := map[string]struct {

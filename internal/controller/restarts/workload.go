@@ -63,7 +63,12 @@ func (c *Controller) tend(ctx context.Context, w restart.Workload) (time.Duratio
 			return c.trouble(ctx, object, entry, err)
 		}
 	}
+	postponed := d.Action == restart.Postpone
+	d = c.board.Postpone(w, d, c.Now(), c.Settings.Deadline)
 	c.settle(ctx, object, w, entry, d)
+	if postponed {
+		return postponedPoll, nil
+	}
 	switch d.Action {
 	case restart.Restart:
 		return firstPoll, nil
@@ -71,8 +76,6 @@ func (c *Controller) tend(ctx context.Context, w restart.Workload) (time.Duratio
 		return min(max(c.Now().Sub(live.Record.At)/2, firstPoll), longestPoll), nil
 	case restart.Fail:
 		return failedPoll, nil
-	case restart.Postpone:
-		return postponedPoll, nil
 	default:
 		return 0, nil
 	}
