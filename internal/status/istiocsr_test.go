@@ -99,7 +99,7 @@ func TestSetIstioCSR(t *testing.T) {
 		"HelmsStill": {
 			reason: "Helm would take it away", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) { s.Facts.Release = "csr/agent" },
 			ready: "True/Ready: " + answers + " (with warning: Helm counts the agent as part of its release csr/agent, and would change or delete it: have it forget the release with `kubectl delete secret -n csr -l owner=helm,name=agent`, " +
-				"and then `kubectl annotate deployment cert-manager-istio-csr -n csr meta.helm.sh/release-name- meta.helm.sh/release-namespace-`)",
+				"and then `kubectl annotate deployment cert-manager-istio-csr -n csr meta.helm.sh/release-name- meta.helm.sh/release-namespace-`; what the chart has made under other names stays)",
 			degraded: notDegraded,
 		},
 		"DeploymentFails": {

@@ -106,7 +106,7 @@ func takeoverWarnings(in Input) []string {
 	}
 	if namespace, name, ok := strings.Cut(in.Facts.Release, "/"); ok {
 		warnings = append(warnings, fmt.Sprintf("Helm counts the agent as part of its release %s, and would change or delete it: have it forget the release with "+
-			"`kubectl delete secret -n %s -l owner=helm,name=%s`, and then `kubectl annotate deployment %s -n %s meta.helm.sh/release-name- meta.helm.sh/release-namespace-`",
+			"`kubectl delete secret -n %s -l owner=helm,name=%s`, and then `kubectl annotate deployment %s -n %s meta.helm.sh/release-name- meta.helm.sh/release-namespace-`; what the chart has made under other names stays",
 			in.Facts.Release, namespace, name, AgentName, in.IstioCSR.Namespace))
 	}
 	return warnings
