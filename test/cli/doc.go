@@ -16,5 +16,5 @@
 //
 // TestPlan_IsWhatHappens compares plans with what the audit log shows,
 // TestWait_Promptly measures how soon commands that wait return, and TestGuide_Tasks
-// runs docs/guides/tasks.md; with -update it writes the output into it.
+// runs docs/guides/tasks.md, see package guide; with -update it writes the output into it.
 package cli

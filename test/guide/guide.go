@@ -1,0 +1,203 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guide
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/strata-run/strata/internal/cli"
+)
+
+// Guide is a page whose commands are run in their order. Every field but Update is
+// required.
+type Guide struct {
+	// Path is the page's, absolute or from the folder of the test.
+	Path string
+	// Kubectl is the program that the command kubectl stands for. The command strata is
+	// run in this process.
+	Kubectl string
+	// Kubeconfig is the file with the cluster and the user of all commands.
+	Kubeconfig string
+	// Update writes the output into the page instead of comparing it.
+	Update bool
+}
+
+// Run runs the commands, in a folder of their own that is gone after the test.
+func (g Guide) Run(t *testing.T) {
+	t.Helper()
+	path, err := filepath.Abs(g.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{Guide: g, t: t, folder: t.TempDir()}
+	t.Chdir(r.folder)
+	given := string(text)
+	got := codeBlock.ReplaceAllStringFunc(given, r.block)
+	if r.commands == 0 {
+		t.Errorf("%s has no command to run", g.Path)
+	}
+	if g.Update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(steady(given), steady(got)); diff != "" {
+		t.Errorf("the guide shows something else; run the test with -update, and read what has changed (-shown, +got):\n%s", diff)
+	}
+}
+
+var (
+	codeBlock = regexp.MustCompile("(?s)```(?:yaml|console)(?: \\d+)?\n.*?\n```")
+	fileName  = regexp.MustCompile(`^# (\S+\.yaml)\n`)
+)
+
+// reader follows a guide.
+type reader struct {
+	Guide
+
+	t        *testing.T
+	folder   string
+	commands int
+}
+
+// block carries out a block of code, and returns it with the output as it was.
+func (r *reader) block(block string) string {
+	head, body, _ := strings.Cut(block, "\n")
+	body = strings.TrimSuffix(body, "```")
+	if strings.HasPrefix(head, "```yaml") {
+		r.write(body)
+		return block
+	}
+	want := 0
+	if _, number, found := strings.Cut(head, " "); found {
+		want, _ = strconv.Atoi(number)
+	}
+	var out strings.Builder
+	out.WriteString(head + "\n")
+	for line := range strings.Lines(body) {
+		command, isCommand := strings.CutPrefix(line, "$ ")
+		if !isCommand {
+			continue
+		}
+		text, code := r.run(words(strings.TrimSpace(command)))
+		if code != want {
+			r.t.Errorf("%s exits with %d, want %d:\n%s", strings.TrimSpace(command), code, want, text)
+		}
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			text += "\n" // as what a jsonpath prints
+		}
+		out.WriteString(line + text)
+	}
+	return out.String() + "```"
+}
+
+// write writes the file that a block shows, if it has a name.
+func (r *reader) write(content string) {
+	name := fileName.FindStringSubmatch(content)
+	if name == nil {
+		return
+	}
+	path := filepath.Join(r.folder, name[1])
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// words splits a command line as a shell does, as far as guides need it.
+func words(line string) []string {
+	var all []string
+	var word strings.Builder
+	var quote rune
+	begun := false
+	for _, letter := range line + " " {
+		switch {
+		case quote != 0 && letter == quote:
+			quote = 0
+		case quote == 0 && (letter == '"' || letter == '\''):
+			quote, begun = letter, true
+		case quote == 0 && letter == ' ':
+			if begun {
+				all = append(all, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(letter)
+			begun = true
+		}
+	}
+	return all
+}
+
+// run runs a command and returns its output, stderr last, and its exit code.
+func (r *reader) run(args []string) (string, int) {
+	r.t.Helper()
+	r.commands++
+	var out, stderr bytes.Buffer
+	switch args[0] {
+	case "strata":
+		code := cli.Run(r.t.Context(), cli.Config{
+			Args: append([]string{"strata", "--kubeconfig", r.Kubeconfig}, args[1:]...), In: strings.NewReader(""), Out: &out, Err: &stderr,
+			Getenv: func(string) string { return "" },
+		})
+		return out.String() + stderr.String(), int(code)
+	case "kubectl":
+	default:
+		r.t.Fatalf("a guide that is run has the commands strata and kubectl, and not %q", args[0])
+	}
+	cmd := exec.CommandContext(r.t.Context(), r.Kubectl, args[1:]...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.Kubeconfig)
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		r.t.Fatal(err)
+	}
+	return out.String() + stderr.String(), cmd.ProcessState.ExitCode()
+}
+
+// changing is what is another one each time, and what stands for it.
+var changing = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	// What moves, and which events there are, depends on when somebody looks.
+	{regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {2}.*\n`), ""},
+	{regexp.MustCompile(`(?s)last events\n.*?\n {2}next `), "EVENTS"},
+	{regexp.MustCompile(` Pending: [^.]*\.| +\(\d+ times\)`), ""},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "TIME"},
+	{regexp.MustCompile(`https://127.0.0.1:\d+`), "HOST"},
+	{regexp.MustCompile(`\b(web|istio-csr)-[a-z0-9]{6,10}-[a-z0-9]{5}\b`), "$1-POD"},
+	{regexp.MustCompile(`\b(web|istio-csr)-[a-z0-9]{8,10}\b`), "$1-REPLICASET"},
+	{regexp.MustCompile(`\b[0-9a-f]{12,64}\b`), "DIGEST"},
+	{regexp.MustCompile(`\b\d+(\.\d+)?(ms|s|m|h|d)(\d+s)?\b`), "AGE"},
+	{regexp.MustCompile(`time="[^"]*"|"seconds": [\d.]+|\b\d+(\.\d)? (KiB|B)\b`), "SIZE"},
+	{regexp.MustCompile(`(?m)^ +`), " "},
+	{regexp.MustCompile(`\s+`), " "},
+}
+
+// steady is a text without what is another one each time. Where lines end depends on it,
+// so they are joined.
+func steady(text string) string {
+	for _, c := range changing {
+		text = c.pattern.ReplaceAllString(text, c.with)
+	}
+	return strings.ReplaceAll(text, " ```", "\n```")
+}
