@@ -87,6 +87,20 @@ func features(t *testing.T) {
 		}
 	}
 	keeps()
+	// Somebody replaces the resource as a whole, which takes its annotations off.
+	const kept = "strata.run/cluster-switches"
+	before := state(t, "second", v1alpha2.StateWarning, v1alpha2.ReasonReconcileSucceeded)
+	after := before.DeepCopy()
+	delete(after.Annotations, kept)
+	if err := admin.Patch(t.Context(), after, client.MergeFrom(before)); err != nil || before.Annotations[kept] == "" {
+		t.Fatalf("taking off the annotation: %v", err)
+	}
+	planetest.Eventually(t, "the annotation to come back", func() (bool, error) {
+		now := named("second")
+		err := admin.Get(t.Context(), client.ObjectKeyFromObject(now), now)
+		return now.Annotations[kept] == before.Annotations[kept], err
+	})
+	keeps()
 	if err := startManager(t.Context(), "1.31"); err != nil {
 		t.Fatal(err)
 	}

@@ -132,12 +132,7 @@ func annotations(settings kyma.Settings, istio *v1alpha2.Istio, state groupState
 	if istio.Name != state.Facts.Oldest || istio.Namespace != v1alpha2.Namespace || !istio.DeletionTimestamp.IsZero() || state.Err != nil {
 		return nil
 	}
-	cluster := state.Facts.Cluster
-	wanted := map[string]string{annotationClusterSize: string(cluster.Size), annotationSwitches: state.Facts.Switches.String()}
-	if cluster.FilterUpdatedAt != "" {
-		// It may be what the resource before has handed down.
-		wanted[annotationFilter] = kyma.FilterDigest(cluster) + " " + cluster.FilterUpdatedAt
-	}
+	wanted := keptOf(state.Facts)
 	i := slices.IndexFunc(state.Packages, func(p status.FrontPackage) bool { return p.Name == kyma.PackageIstio })
 	if i < 0 || state.Packages[i].Package == nil {
 		return wanted
@@ -164,6 +159,16 @@ func annotations(settings kyma.Settings, istio *v1alpha2.Istio, state groupState
 	}
 	wanted[v1alpha2.AnnotationLastApplied] = applied.String()
 	return wanted
+}
+
+// keptOf is what is kept of observations, for the passes to come.
+func keptOf(facts observed) map[string]string {
+	kept := map[string]string{annotationClusterSize: string(facts.Cluster.Size), annotationSwitches: facts.Switches.String()}
+	if facts.Cluster.FilterUpdatedAt != "" {
+		// It may be what the resource before has handed down.
+		kept[annotationFilter] = kyma.FilterDigest(facts.Cluster) + " " + facts.Cluster.FilterUpdatedAt
+	}
+	return kept
 }
 
 // rolledOut says whether what a front wants is what runs.

@@ -198,6 +198,7 @@ func TestHandedDown(t *testing.T) {
 		reason  string
 		own     map[string]string
 		leaving []*v1alpha2.Istio
+		known   map[string]string
 		want    map[string]string
 	}{
 		"None":   {reason: "it is the first"},
@@ -206,10 +207,12 @@ func TestHandedDown(t *testing.T) {
 			reason: "it has its own", own: map[string]string{annotationClusterSize: "Evaluation", annotationFilter: "x y", annotationSwitches: "{}"},
 			leaving: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, want: map[string]string{annotationClusterSize: "Evaluation", annotationFilter: "x y", annotationSwitches: "{}"},
 		},
+		"Lost":      {reason: "somebody has taken it off", known: kept, want: kept},
+		"LeavesOld": {reason: "what the one before has counts more", leaving: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, known: map[string]string{annotationClusterSize: "Evaluation"}, want: kept},
 		"Elsewhere": {reason: "that one never had a mesh", leaving: []*v1alpha2.Istio{at("default", kept)}},
 	}
 	for name, tc := range cases {
-		got := handedDown(at(v1alpha2.Namespace, tc.own), tc.leaving)
+		got := handedDown(at(v1alpha2.Namespace, tc.own), tc.leaving, tc.known)
 		if diff := cmp.Diff(tc.want, got.Annotations); diff != "" {
 			t.Errorf("%s: %s\n%s", name, tc.reason, diff)
 		}

@@ -29,6 +29,9 @@ func (k *observer) observeLeaving(ctx context.Context, group front.Group[*v1alph
 	if last < 0 || len(group.Existing) == 0 {
 		k.meter.Mesh(nil)
 	}
+	if len(group.Existing) == 0 {
+		k.known = nil // the next mesh is another one
+	}
 	installed := slices.ContainsFunc(group.Existing, func(p v1alpha1.Package) bool {
 		return p.Name == kyma.PackageIstio && p.DeletionTimestamp.IsZero()
 	})

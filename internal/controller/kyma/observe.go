@@ -4,6 +4,7 @@
 package kyma
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,8 @@ type observer struct {
 	nodes bool
 	// flipped is the size that was told last of a cluster that had another one.
 	flipped kyma.Size
+	// known is what is kept on the resource, for one that has lost it.
+	known map[string]string
 	// told is what was logged last about a deletion that is blocked.
 	told string
 	// filters are the EnvoyFilters of users as of versions of all of them.
@@ -112,7 +115,7 @@ func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Isti
 	k.meter.Mesh(usedBy(istio))
 	k.blockers.Stop()
 	k.pins.Begin()
-	istio = handedDown(istio, group.Leaving)
+	istio = handedDown(istio, group.Leaving, k.known)
 	if err := errors.Join(k.observeCRDs(ctx, &facts), k.observeCluster(ctx, istio, &facts)); err != nil {
 		return facts, err
 	}
@@ -121,20 +124,26 @@ func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Isti
 		log.FromContext(ctx).Error(err, "Owner reference could not be set")
 	}
 	k.pins.End()
+	k.known = keptOf(facts)
 	facts.Filters, facts.FiltersErr = k.userFilters(ctx)
 	facts.Restarts = k.restarts()
 	return facts, nil
 }
 
-// handedDown is the resource with what is kept on the one whose place it takes, if it has
-// nothing of it itself: the mesh stays as it is.
-func handedDown(istio *v1alpha2.Istio, leaving []*v1alpha2.Istio) *v1alpha2.Istio {
+// handedDown is the resource with what is kept on the one whose place it takes, or was known of
+// the one before, if it has nothing of it itself: the mesh stays as it is. Whoever replaces a
+// resource as a whole takes its annotations off.
+func handedDown(istio *v1alpha2.Istio, leaving []*v1alpha2.Istio, known map[string]string) *v1alpha2.Istio {
 	with := istio.DeepCopy()
 	for _, key := range []string{annotationClusterSize, annotationFilter, annotationSwitches} {
+		values := []string{with.Annotations[key]}
 		for _, before := range leaving {
-			if value := before.Annotations[key]; value != "" && with.Annotations[key] == "" && before.Namespace == v1alpha2.Namespace {
-				metav1.SetMetaDataAnnotation(&with.ObjectMeta, key, value)
+			if before.Namespace == v1alpha2.Namespace {
+				values = append(values, before.Annotations[key])
 			}
+		}
+		if value := cmp.Or(append(values, known[key])...); value != "" {
+			metav1.SetMetaDataAnnotation(&with.ObjectMeta, key, value)
 		}
 	}
 	return with
