@@ -43,9 +43,11 @@ func input(t *testing.T) string {
 }
 
 // A resource that tells of an installation whose version cannot be read: nothing is installed
-// over it, and the mesh comes when the tag is right.
+// over it, and the mesh comes when the tag is right. A ConfigMap that cannot be read from the
+// start does not keep it.
 func invalidTag(t *testing.T) {
 	t.Helper()
+	configMap(t, "kyma-system", "istio-features", "features", `{"disableCni": true`)
 	o := named("mesh")
 	o.Annotations = map[string]string{v1alpha2.AnnotationLastApplied: `{"IstioTag":"latest"}`}
 	if err := admin.Create(t.Context(), o); err != nil {
@@ -60,6 +62,11 @@ func invalidTag(t *testing.T) {
 	if err := admin.Patch(t.Context(), changed, client.MergeFrom(refused)); err != nil {
 		t.Fatal(err)
 	}
+	told := state(t, "mesh", v1alpha2.StateWarning, v1alpha2.ReasonReconcileSucceeded)
+	if !strings.Contains(told.Status.Description, "istio-features") || !strings.Contains(told.Status.Description, "nothing of it is set") || deployed(t, "DaemonSet", "istio-cni-node") == nil {
+		t.Errorf("malformed before the first installation: %s", told.Status.Description)
+	}
+	removeConfigMap(t, "kyma-system", "istio-features")
 	state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
 }
 
