@@ -12,7 +12,8 @@
 //	                   .yaml; else it is only shown
 //	```console [N]     lines that begin with "$ " are run, and must end with the exit code
 //	                   N, 0 without it; the output must be what follows, but for times,
-//	                   generated names and digests
+//	                   generated names and digests; "kubectl get" is repeated for a while
+//	                   until it is
 //
 // and other blocks are only shown. A test with Update writes the output into the guide
 // anew.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -89,21 +90,54 @@ func (r *reader) block(block string) string {
 	}
 	var out strings.Builder
 	out.WriteString(head + "\n")
-	for line := range strings.Lines(body) {
-		command, isCommand := strings.CutPrefix(line, "$ ")
-		if !isCommand {
-			continue
-		}
-		text, code := r.run(words(strings.TrimSpace(command)))
+	for _, c := range commandsOf(body) {
+		text, code := r.follow(c)
 		if code != want {
-			r.t.Errorf("%s exits with %d, want %d:\n%s", strings.TrimSpace(command), code, want, text)
+			r.t.Errorf("%s exits with %d, want %d:\n%s", c.line, code, want, text)
 		}
-		if text != "" && !strings.HasSuffix(text, "\n") {
-			text += "\n" // as what a jsonpath prints
-		}
-		out.WriteString(line + text)
+		out.WriteString("$ " + c.line + "\n" + text)
 	}
 	return out.String() + "```"
+}
+
+// command is a command with the output that is shown.
+type command struct{ line, shown string }
+
+func commandsOf(body string) []command {
+	var all []command
+	for line := range strings.Lines(body) {
+		if text, isCommand := strings.CutPrefix(line, "$ "); isCommand {
+			all = append(all, command{line: strings.TrimSpace(text)})
+		} else if len(all) > 0 {
+			all[len(all)-1].shown += line
+		}
+	}
+	return all
+}
+
+// patience is for how long a reader looks again until what he sees is what is shown. With
+// Update he looks once, after a pause.
+const (
+	patience = 20 * time.Second
+	pause    = 2 * time.Second
+)
+
+// follow runs a command. What only looks at what controllers do is repeated until they have
+// done it.
+func (r *reader) follow(c command) (text string, code int) {
+	args := words(c.line)
+	looks := len(args) > 1 && args[0] == "kubectl" && args[1] == "get"
+	if looks && r.Update {
+		time.Sleep(pause)
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(pause / 10) {
+		if text, code = r.run(args); text != "" && !strings.HasSuffix(text, "\n") {
+			text += "\n" // as what a jsonpath prints
+		}
+		if !looks || r.Update || steady(text) == steady(c.shown) || time.Now().After(deadline) {
+			return text, code
+		}
+	}
 }
 
 // write writes the file that a block shows, if it has a name.

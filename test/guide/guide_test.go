@@ -56,3 +56,20 @@ func TestUpdate(t *testing.T) {
 	}
 	t.Run("Again", func(t *testing.T) { Guide{Path: page, Kubectl: "cat", Kubeconfig: "none"}.Run(t) })
 }
+
+// What controllers do takes a moment, and nobody wants to read commands that wait for it.
+func TestFollow_LooksAgain(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "kubectl")
+	script := "#!/bin/sh\nif [ -e seen ]; then echo after; else touch seen; echo before; fi\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	r := &reader{Guide: Guide{Kubectl: program}, t: t}
+	if text, code := r.follow(command{line: "kubectl get x", shown: "after\n"}); text != "after\n" || code != 0 {
+		t.Errorf("it stops at %q with code %d", text, code)
+	}
+	if text, _ := r.follow(command{line: "kubectl delete x", shown: "other\n"}); text != "after\n" || r.commands != 3 {
+		t.Errorf("what changes something is run once: %q, %d commands in all", text, r.commands)
+	}
+}
