@@ -128,15 +128,23 @@ func (r *reader) follow(c command) (text string, code int) {
 	args := words(c.line)
 	looks := len(args) > 1 && args[0] == "kubectl" && args[1] == "get"
 	if looks && r.Update {
-		time.Sleep(pause)
+		r.wait(pause)
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(pause / 10) {
+	for deadline := time.Now().Add(patience); ; r.wait(pause / 10) {
 		if text, code = r.run(args); text != "" && !strings.HasSuffix(text, "\n") {
 			text += "\n" // as what a jsonpath prints
 		}
 		if !looks || r.Update || steady(text) == steady(c.shown) || time.Now().After(deadline) {
 			return text, code
 		}
+	}
+}
+
+// wait lets the controllers work.
+func (r *reader) wait(span time.Duration) {
+	select {
+	case <-time.After(span):
+	case <-r.t.Context().Done():
 	}
 }
 
