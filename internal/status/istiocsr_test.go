@@ -83,7 +83,9 @@ func TestSetIstioCSR(t *testing.T) {
 		"TakesOver": {
 			reason: "what becomes of somebody else's pods is told at the end, from where an event has it", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
 				s.Packages = []status.FrontPackage{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
-				s.Facts.Deployment = &istiocsr.Deployment{Foreign: true, Spec: map[string]any{"template": map[string]any{}}}
+				s.Facts.Deployment = &istiocsr.Deployment{Foreign: true, Spec: map[string]any{
+					"template": map[string]any{}, "selector": map[string]any{"matchLabels": map[string]any{"app": "cert-manager-istio-csr"}},
+				}}
 			},
 			ready: "False/Progressing: revision 2: phase 2/3" + meanwhile + "; somebody else's Deployment is taken over: csr/cert-manager-istio-csr, and its pods are replaced by one rolling update, " +
 				`as it is not what is asked for: label app is "", and "cert-manager-istio-csr" is asked for; serviceAccountName is "", and "cert-manager-istio-csr" is asked for; no container is named cert-manager-istio-csr`,

@@ -93,11 +93,12 @@ func isForeign(current *unstructured.Unstructured, own *v1alpha1.Package, name s
 	if current.GetDeletionTimestamp() != nil {
 		return false
 	}
-	controller := metav1.GetControllerOf(current)
+	controller, label := metav1.GetControllerOf(current), current.GetLabels()[v1alpha1.LabelPackage]
 	switch {
+	case controller == nil && label == name:
+		return own == nil // one whose owner reference somebody has taken off is ours all the same
 	case controller == nil:
-		// One whose owner reference somebody has taken off is ours all the same.
-		return own == nil || current.GetLabels()[v1alpha1.LabelPackage] != name
+		return label == "" // or else another package keeps it
 	case controller.Kind != "Package" || controller.Name != name:
 		return false
 	default:

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/api/v1alpha1"
 )
 
 // The names in the mesh are the same for each agent, so that one takes over from another;
@@ -34,6 +35,29 @@ func TestAccess_LeftRunning(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("others with rights (-want +got):\n%s", diff)
+	}
+	in.Facts.CertManager, in.Facts.Namespace, in.Facts.Issuer = true, true, Issuer{Exists: true, Type: "ca", Ready: true}
+	in.IstioCSR.Spec.IstioCSRConfig.IstiodTLSConfig.TrustDomain = "cluster.local"
+	in.IstioCSR.Spec.IstioCSRConfig.CertManager.IssuerRef = operatorv1alpha1.IssuerReference{Name: "ca", Kind: "Issuer", Group: "cert-manager.io"}
+	in.Image = Image{Reference: DefaultImage}
+	for _, others := range [][]string{nil, in.Facts.LeftRunning} {
+		alone := in
+		alone.Facts.LeftRunning = others
+		p := Render(alone)
+		retained := 0
+		for _, phase := range p.Phases {
+			for _, object := range phase.Objects {
+				if object.Deletion == v1alpha1.ObjectRetain {
+					retained++
+				}
+				if got := object.Deletion == v1alpha1.ObjectRetain; got != (len(others) > 0 && object.Manifest.GetNamespace() == "mesh") {
+					t.Errorf("beside %q %s %s stays after a removal: %v", others, object.Manifest.GetKind(), object.Manifest.GetName(), got)
+				}
+			}
+		}
+		if p.Held != "" || len(others) > 0 && retained != 5 {
+			t.Errorf("beside %q %d objects stay after a removal (%s)", others, retained, p.Held)
+		}
 	}
 	if warnings := Warnings(in); len(warnings) != 2 || !strings.Contains(warnings[1], "in namespace b") {
 		t.Errorf("nobody is told: %q", warnings)

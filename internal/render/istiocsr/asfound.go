@@ -48,6 +48,8 @@ func (o objects) foundOrigin(origin *v1alpha1.Origin) {
 	}
 	if text := o.takeoverText(); text != "" {
 		origin.Reason += "; " + text
+	} else if len(o.found.differences) > 0 {
+		origin.Reason += "; the pods are not kept any longer as they were found: " + o.toldDifferences()
 	}
 }
 
@@ -71,11 +73,15 @@ func (o objects) takeoverText() string {
 	if len(o.found.differences) == 0 {
 		return subject + ", and its pods stay"
 	}
+	return subject + ", and its pods are replaced by one rolling update, as it is not what is asked for: " + o.toldDifferences()
+}
+
+func (o objects) toldDifferences() string {
 	told := o.found.differences
 	if more := len(told) - maxDifferences; more > 0 {
 		told = append(slices.Clone(told[:maxDifferences]), fmt.Sprintf("%d more", more))
 	}
-	return subject + ", and its pods are replaced by one rolling update, as it is not what is asked for: " + strings.Join(told, "; ")
+	return strings.Join(told, "; ")
 }
 
 // takeoverSubject begins what is said of a takeover.

@@ -22,6 +22,7 @@ type Facts struct {
 	Release string
 	// LeftRunning are the namespaces, sorted, of other agents that have rights in the
 	// mesh: those that an IstioCSR of before, or another installation, has left running.
+	// What they need there stays when this agent is removed.
 	LeftRunning []string
 	// ServiceMonitors says that the kind ServiceMonitor is there.
 	ServiceMonitors bool

@@ -36,7 +36,21 @@ func Render(in Input) render.Package {
 		phase(PhaseCertificate, []*unstructured.Unstructured{o.certificate()}),
 		phase(PhaseAgent, o.services(), []*unstructured.Unstructured{o.deployment()}, o.extras()),
 	}
+	if len(in.Facts.LeftRunning) > 0 {
+		retain(p.Phases, o.mesh)
+	}
 	return p
+}
+
+// retain has the objects in a namespace stay when the package goes.
+func retain(phases []render.Phase, namespace string) {
+	for _, phase := range phases {
+		for i := range phase.Objects {
+			if phase.Objects[i].Manifest.GetNamespace() == namespace {
+				phase.Objects[i].Deletion = v1alpha1.ObjectRetain
+			}
+		}
+	}
 }
 
 func phase(name string, groups ...[]*unstructured.Unstructured) render.Phase {

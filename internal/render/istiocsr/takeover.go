@@ -78,6 +78,9 @@ func (o objects) takeover() takeover {
 		return takeover{differences: []string{fmt.Sprintf("it has %d bytes, and can be kept with %d", len(size), maxAsFound)}}
 	}
 	if differences := o.differences(&found.Template); len(differences) > 0 {
+		if wanted := selector(); d.Foreign && !equality.Semantic.DeepEqual(d.Spec["selector"], map[string]any{"matchLabels": wanted}) {
+			differences = append([]string{"selector is another one, which cannot be changed: delete the Deployment, to have it made anew"}, differences...)
+		}
 		return takeover{differences: differences}
 	}
 	return takeover{kept: found, spec: d.Spec}

@@ -157,6 +157,11 @@ func TestRender_TakeoverByMeaning(t *testing.T) {
 				ic.Spec.ControllerConfig = &operatorv1alpha1.ControllerConfig{Labels: map[string]string{"team": "mesh", "app": "mine"}}
 			}, want: `label team is "", and "mesh" is asked for`,
 		},
+		"OtherSelector": {reason: "it selects the pods that are there", found: found{"selector": map[string]any{"matchLabels": map[string]any{"app.kubernetes.io/name": AgentName}}}},
+		"SelectorStays": {
+			reason: "what is in the way of replacing the pods is told first", found: found{"selector": map[string]any{"matchLabels": map[string]any{"app.kubernetes.io/name": AgentName}}},
+			ask: asked(func(c *config) { c.LogLevel = 3 }), want: "selector is another one, which cannot be changed",
+		},
 		"OtherApp":       {reason: "our Services would not find the pods", found: found{"template.metadata.labels": map[string]any{"app": "csr"}}, want: `label app is "csr"`},
 		"OtherAccount":   {reason: "our roles are bound to another", found: found{"template.spec.serviceAccountName": "csr"}, want: `serviceAccountName is "csr"`},
 		"OtherContainer": {reason: "it is no agent", found: found{"agent.name": "other"}, want: "no container is named"},
@@ -231,6 +236,9 @@ func TestRender_AsFoundStays(t *testing.T) {
 	}
 	in.IstioCSR.Spec.IstioCSRConfig.LogLevel = 5
 	ours, kept := rendered(t, in)
+	if reason := Render(in).Origin.Reason; !strings.HasSuffix(reason, `the pods are not kept any longer as they were found: --log-level is "1", and "5" is asked for`) {
+		t.Errorf("the origin says %q", reason)
+	}
 	plain := in
 	plain.Facts.Deployment = nil
 	if want, _ := rendered(t, plain); kept || !cmp.Equal(want, ours) {
