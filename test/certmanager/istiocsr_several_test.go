@@ -164,6 +164,21 @@ func TestIstioCSR_RemovalBesideLeftAgent(t *testing.T) {
 		t.Error("the agent that was left has no rights any more")
 	}
 	running.ready()
+
+	// When the agent beside it is removed, what both have in the mesh stays.
+	running.update(func(ic *operatorv1alpha1.IstioCSR) {
+		ic.Annotations = map[string]string{operatorv1alpha1.AnnotationDeletionPolicy: operatorv1alpha1.DeletionPolicyDelete}
+	})
+	must(t, admin.Delete(t.Context(), running.ic))
+	running.awaitGone()
+	if running.exists(&appsv1.Deployment{}, running.ic.Namespace, agentName) || copiedIn(t, running.ic.Namespace) != "" {
+		t.Error("the agent that was to be removed is still there")
+	}
+	certificate := left.object(`{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: istiod, namespace: NS}}`)
+	left.get(certificate)
+	if owners := certificate.GetOwnerReferences(); !left.may() || len(owners) > 0 {
+		t.Errorf("the agent that was left has its rights: %v; the owners of the certificate are %v", left.may(), owners)
+	}
 }
 
 // TestIstioCSR_PackageTaken: a package of the agent's name that is not the front's is left
