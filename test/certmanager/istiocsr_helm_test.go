@@ -348,7 +348,8 @@ func (a install) settled(want appsv1.DeploymentSpec) {
 }
 
 // TestIstioCSR_HelmForgets: what the status tells to have Helm forget its release takes
-// the release away and nothing else.
+// the release away and nothing else. The agent then goes from IstioCSR to IstioCSR as any
+// other.
 func TestIstioCSR_HelmForgets(t *testing.T) {
 	a, before, _ := helmAgent(t, false)
 	namespace := client.InNamespace(a.ic.Namespace)
@@ -363,6 +364,13 @@ func TestIstioCSR_HelmForgets(t *testing.T) {
 	a.ready()
 	before.Generation++ // annotations count
 	a.as(before, "after Helm has forgotten it")
+
+	must(t, admin.Delete(t.Context(), a.ic))
+	a.awaitGone()
+	a.as(before, "without its IstioCSR")
+	again := newInstallIn(a.mesh, a.ic.Namespace, nil)
+	again.ready()
+	again.as(before, "with another IstioCSR")
 }
 
 // TestIstioCSR_HelmPinnedRoot: an agent of the chart with a CA file of its own is replaced
