@@ -285,6 +285,9 @@ func TestIstioCSR_HelmPodsStay(t *testing.T) {
 			planetest.Eventually(t, "the second revision", func() (bool, error) { return a.revision() == 2, nil })
 			a.ready()
 			a.as(before, "after a change of the certificate")
+			a.update(func(ic *operatorv1alpha1.IstioCSR) { ic.Spec.IstioCSRConfig.LogLevel = 4 })
+			a.ready()
+			a.isOurs()
 		})
 	}
 }
@@ -316,11 +319,8 @@ func TestIstioCSR_HelmAgentLater(t *testing.T) {
 
 	a.update(func(ic *operatorv1alpha1.IstioCSR) { ic.Spec.IstioCSRConfig.LogLevel = 4 })
 	a.ready()
-	template := a.deployment().Spec.Template
-	if left := template.Labels["helm.sh/chart"]; left != "" || template.Spec.Containers[0].Command != nil || template.Spec.Containers[0].Resources.Requests != nil {
-		t.Errorf("something of the chart is left after a change of the agent: chart %q, %+v", left, template.Spec.Containers[0])
-	}
-	args := template.Spec.Containers[0].Args
+	a.isOurs()
+	args := a.deployment().Spec.Template.Spec.Containers[0].Args
 	if args[0] != "--log-level=4" || !slices.Contains(args, "--root-ca-file=/var/run/configmaps/istio-csr/ca.crt") || a.revision() != 2 {
 		t.Errorf("after a change of the agent revision %d has the arguments %q", a.revision(), args)
 	}
@@ -334,6 +334,16 @@ func TestIstioCSR_HelmAgentLater(t *testing.T) {
 	a.settled(before.Spec)
 	if got := a.revision(); got != 3 {
 		t.Errorf("the rollback has led to revision %d", got)
+	}
+}
+
+// isOurs fails the test if something of the chart is left in the pods.
+func (a install) isOurs() {
+	a.t.Helper()
+	template := a.deployment().Spec.Template
+	container := template.Spec.Containers[0]
+	if left := template.Labels["helm.sh/chart"]; left != "" || container.Command != nil || container.Resources.Requests != nil || !slices.Contains(container.Args, "--log-level=4") {
+		a.t.Errorf("something of the chart is left after a change of the agent: chart %q, %+v", left, container)
 	}
 }
 

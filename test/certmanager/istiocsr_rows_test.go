@@ -117,7 +117,8 @@ func TestIstioCSR_OwnFields(t *testing.T) {
 	must(t, admin.Patch(t.Context(), drifted, client.MergeFrom(want)))
 	a.settled(want.Spec)
 	a.ready()
-	if a.get(account); account.Labels["theirs"] != "yes" {
+	a.get(account)
+	if account.Labels["theirs"] != "yes" {
 		t.Errorf("a label of somebody else's is gone: %v", account.Labels)
 	}
 	if got := a.revision(); got != 1 {
