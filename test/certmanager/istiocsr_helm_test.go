@@ -70,21 +70,7 @@ kind: RoleBinding
 metadata: {name: cert-manager-istio-csr, namespace: NS}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: cert-manager-istio-csr}
 subjects: [{kind: ServiceAccount, name: cert-manager-istio-csr, namespace: CSR}]
-`, `
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata: {name: istiod, namespace: NS}
-spec:
-  commonName: istiod.NS.svc
-  dnsNames: [istiod.NS.svc]
-  uris: [spiffe://cluster.local/ns/NS/sa/istiod-service-account]
-  secretName: istiod-tls
-  duration: 1h
-  renewBefore: 30m
-  revisionHistoryLimit: 1
-  privateKey: {algorithm: ECDSA, size: 256, rotationPolicy: Always}
-  issuerRef: {name: istio-ca, kind: Issuer, group: cert-manager.io}
-`, chartDeployment}
+`, istiodCertificate("istio-ca"), chartDeployment}
 
 const chartDeployment = `
 apiVersion: apps/v1

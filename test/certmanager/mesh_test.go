@@ -79,7 +79,12 @@ func (m mesh) issuer(name, secret string) *unstructured.Unstructured {
 // istiod makes a certificate as the mesh's control plane has one.
 func (m mesh) istiod(issuer string) *unstructured.Unstructured {
 	m.t.Helper()
-	return m.create(`
+	return m.create(istiodCertificate(issuer))
+}
+
+// istiodCertificate is the Certificate that istiod serves with.
+func istiodCertificate(issuer string) string {
+	return `
 apiVersion: cert-manager.io/v1
 kind: Certificate
 metadata: {name: istiod, namespace: NS}
@@ -93,7 +98,7 @@ spec:
   revisionHistoryLimit: 1
   privateKey: {algorithm: ECDSA, size: 256, rotationPolicy: Always}
   issuerRef: {name: ` + issuer + `, kind: Issuer, group: cert-manager.io}
-`)
+`
 }
 
 // renew has a certificate issued again at once, as cert-manager's command line does.
