@@ -259,10 +259,11 @@ func (b *Board) Unsettled() bool {
 	return b.rest || !b.Idle()
 }
 
-// Rolling says whether a workload of a role was restarted, and is coming up.
+// Rolling says whether a workload of a role was restarted, or is the next one to be, and is
+// coming up.
 func (b *Board) Rolling(role Role) bool {
 	for _, r := range b.rows {
-		if r.entry.Role == role && r.phase == active && r.ours {
+		if r.entry.Role == role && r.phase == active {
 			return true
 		}
 	}

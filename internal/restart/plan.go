@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -97,10 +100,23 @@ func (p *Plan) Entries() []Entry {
 	return all
 }
 
+// Seen is a mesh that pods were compared with.
+type Seen struct {
+	// Istio is the resource that describes it, as of a generation.
+	Istio      types.UID
+	Generation int64
+	// Revision is that of its package.
+	Revision int64
+}
+
 // State is what restarts have come to, for a status.
 type State struct {
-	// Known says that all pods were looked at since the mesh has changed last.
+	// Known says that all pods were looked at since the mesh has changed last, and Seen at which
+	// mesh that was.
 	Known bool
+	Seen  Seen
+	// Opens is when the window for restarts opens, zero while it is open.
+	Opens time.Time
 	// Pending counts workloads that are still to be restarted, with those InProgress: these
 	// are such as shop/Deployment/cart, sorted.
 	Pending    int
@@ -116,7 +132,8 @@ type State struct {
 	// GatewayErr is why the ingress gateway cannot be restarted, and EgressErr why the egress
 	// gateway cannot.
 	GatewayErr, EgressErr error
-	// GatewayRolling and EgressRolling say that one was restarted, and is coming up.
+	// GatewayRolling and EgressRolling say that one was restarted, or is about to be, and is
+	// coming up.
 	GatewayRolling, EgressRolling bool
 	// Departed says that there is no mesh, and that nothing is done about its sidecars that is
 	// worth waiting for.

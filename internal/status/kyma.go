@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,10 +50,13 @@ type KymaState struct {
 
 // KymaRestarts are restarts of workloads that run an outdated proxy.
 type KymaRestarts struct {
-	// Known says that they were looked at.
-	Known bool
-	// Pending is how many workloads are still to be restarted.
+	// Known says that they were looked at, and Awaited that they were not since the mesh has
+	// changed last.
+	Known, Awaited bool
+	// Pending is how many workloads are still to be restarted. Opens is when that may begin,
+	// zero when it may now.
 	Pending int
+	Opens   time.Time
 	// Failed are workloads that do not come up, and Manual those that only a person can
 	// restart, such as shop/Job/a. Both may be the first of more.
 	Failed, Manual []string
@@ -122,7 +126,7 @@ func kymaVerdict(istio *v1alpha2.Istio, s KymaState) verdict {
 			return v
 		}
 	}
-	return kymaRunning(s)
+	return kymaRunning(istio, s)
 }
 
 // kymaError tells what cannot be done.
@@ -234,7 +238,7 @@ func installsResources(p *FrontPackage) bool {
 }
 
 // kymaRunning tells of a mesh that runs, and of what a person should see to.
-func kymaRunning(s KymaState) verdict {
+func kymaRunning(istio *v1alpha2.Istio, s KymaState) verdict {
 	ready := verdict{v1alpha2.StateReady, metav1.ConditionTrue, v1alpha2.ReasonReconcileSucceeded,
 		fmt.Sprintf("Istio %s runs, with the defaults for a cluster of size %s", s.Version, s.Size)}
 	if s.Warning != "" {
@@ -257,11 +261,25 @@ func kymaRunning(s KymaState) verdict {
 		return verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonEgressGatewayRestartSucceeded, "the egress gateway was restarted, and its new pods are coming up"}
 	case r.Problem != nil:
 		ready.state, ready.message = v1alpha2.StateWarning, ready.message+"; no workload is restarted: "+r.Problem.Error()
+	case r.Awaited && !kymaWasReady(istio):
+		// Gateways may have to be restarted before what the resource asks for holds.
+		return verdict{v1alpha2.StateProcessing, metav1.ConditionUnknown, v1alpha2.ReasonReconcileUnknown,
+			fmt.Sprintf("Istio %s runs, and which pods have an outdated proxy is being found out", s.Version)}
 	case len(r.Failed)+len(r.Manual) > 0:
 		c, _ := kymaRestarts(r)
 		ready.state, ready.message = v1alpha2.StateWarning, ready.message+"; "+c.Message
 	}
 	return ready
+}
+
+// kymaWasReady says whether the mesh of the resource, as it is, has been ready before. A manager
+// that begins knows nothing of pods, and makes it no less ready.
+func kymaWasReady(istio *v1alpha2.Istio) bool {
+	if istio.Status.Conditions == nil {
+		return false
+	}
+	ready := meta.FindStatusCondition(*istio.Status.Conditions, v1alpha2.ConditionReady)
+	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == istio.Generation
 }
 
 // kymaRestarts is the condition about proxies.
@@ -274,8 +292,14 @@ func kymaRestarts(r KymaRestarts) (c metav1.Condition, known bool) {
 		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartFailed,
 			fmt.Sprintf("restarts have stopped, as these do not come up: %s", strings.Join(r.Failed, ", "))), true
 	case r.Pending > 0:
-		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartPartiallySucceeded,
-			fmt.Sprintf("%d workloads are still to be restarted for their proxies", r.Pending)), true
+		message := fmt.Sprintf("%d workloads are still to be restarted for their proxies", r.Pending)
+		if !r.Opens.IsZero() {
+			message += ", from " + r.Opens.UTC().Format(time.RFC3339) + " on, when the window for restarts opens"
+		}
+		if len(r.Manual) > 0 {
+			message += "; these have to be restarted by hand: " + strings.Join(r.Manual, ", ")
+		}
+		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartPartiallySucceeded, message), true
 	case len(r.Manual) > 0:
 		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarManualRestartRequired,
 			fmt.Sprintf("these run an outdated proxy, and have to be restarted by hand: %s", strings.Join(r.Manual, ", "))), true

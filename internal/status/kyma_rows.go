@@ -18,7 +18,7 @@ func kymaReadyRows() []FrontRow {
 	return []FrontRow{
 		row("True", v1alpha2.ReasonReconcileSucceeded, "Ready: the mesh is rolled out, and all its probes hold; Warning: workloads are left that have to be restarted by hand, or that do not come up; or a ConfigMap cannot be read, and what it has said before counts",
 			"Istio 1.31.0-distroless runs, with the defaults for a cluster of size Production", ""),
-		row("Unknown", v1alpha2.ReasonReconcileUnknown, "Processing: a rollout is under way, or something does not work for the moment", "package kyma-istio: Deployment istio-system/istiod: ...", "wait; `strata explain kyma-istio` shows the pods"),
+		row("Unknown", v1alpha2.ReasonReconcileUnknown, "Processing: a rollout is under way, or something does not work for the moment; or it is over, and which pods have an outdated proxy is not known yet", "package kyma-istio: Deployment istio-system/istiod: ...", "wait; `strata explain kyma-istio` shows the pods"),
 		row("Unknown", v1alpha2.ReasonReconcileUnknown, "Warning: a package is paused, or waits for an approval", "package kyma-istio: ...", "`strata resume kyma-istio`, or `strata approve kyma-istio`"),
 		row("Unknown", v1alpha2.ReasonReconcileUnknown, "Error: `spec.experimental` is set, and the manager does not allow it", "spec.experimental is set, and experimental features are off: ...", "remove it, or start the manager with `--kyma-experimental`; the mesh stays as it is until then"),
 		row("Unknown", v1alpha2.ReasonReconcileUnknown, "Deleting: the mesh is being taken away", "Istio is being taken away: ...", ""),

@@ -60,6 +60,15 @@ func going(name, reason string) v1alpha1.Package {
 	return pkg
 }
 
+// wasReady makes a resource one that was ready at a generation, relative to its own.
+func wasReady(generation int64) func(*v1alpha2.Istio) {
+	return func(istio *v1alpha2.Istio) {
+		istio.Status.Conditions = &[]metav1.Condition{{
+			Type: v1alpha2.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha2.ReasonReconcileSucceeded, ObservedGeneration: istio.Generation + generation, LastTransitionTime: kymaNow,
+		}}
+	}
+}
+
 func TestSetKyma(t *testing.T) {
 	const crds, mesh = kyma.PackageCRDs, kyma.PackageIstio
 	deleting := func(istio *v1alpha2.Istio) {
@@ -140,14 +149,22 @@ func TestSetKyma(t *testing.T) {
 			reason: "the mesh is ready, a person has to see to something", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"shop/Job/a"},
 			state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Manual: []string{"shop/Job/a"}}},
 		},
-		"Restarting":   {reason: "sidecars do not take away Ready", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 3}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
-		"Gateway":      {reason: "the gateway counts", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, GatewayErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/IngressGatewayRestartFailed"},
-		"GatewayRolls": {reason: "until the gateway has its new settings", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 1, GatewayRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/IngressGatewayRestartSucceeded"},
-		"Egress":       {reason: "the egress gateway counts, too", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, EgressErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/EgressGatewayRestartFailed", says: []string{"refused"}},
-		"EgressRolls":  {reason: "until the egress gateway has its new settings", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 1, EgressRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/EgressGatewayRestartSucceeded"},
-		"GoneSidecars": {reason: "sidecars are left", change: deleting, state: status.KymaState{Restarts: status.KymaRestarts{Pending: 7}}, want: v1alpha2.StateDeleting, ready: "False/IstioUninstallSucceeded", says: []string{"7 workloads"}},
-		"Filter":       {reason: "an EnvoyFilter of a user", state: status.KymaState{Oldest: "default", Packages: done, Filters: []string{"istio-system/x"}}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"istio-system/x"}},
-		"NoFilters":    {reason: "they cannot be looked for", state: status.KymaState{Oldest: "default", Packages: done, FiltersErr: errors.New("refused")}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"refused"}},
+		"Restarting": {reason: "sidecars do not take away Ready", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 3}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
+		"ManualToo": {
+			reason: "who has to see to something is told while others are restarted", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"shop/Job/a", "3 workloads", "2026-11-21T22:00:00Z"},
+			state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 3, Manual: []string{"shop/Job/a"}, Opens: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}},
+		},
+		"Awaited":        {reason: "gateways may have to be restarted yet", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Awaited: true}}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{"outdated"}},
+		"AwaitedBegin":   {reason: "another manager makes it no less ready", change: wasReady(0), state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Awaited: true}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
+		"AwaitedAnew":    {reason: "but a change of its spec does", change: wasReady(-1), state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Awaited: true}}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown"},
+		"AwaitedProblem": {reason: "what cannot be found out is told", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Awaited: true, Problem: errors.New("listing pods: refused")}}, want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"refused"}},
+		"Gateway":        {reason: "the gateway counts", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, GatewayErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/IngressGatewayRestartFailed"},
+		"GatewayRolls":   {reason: "until the gateway has its new settings", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 1, GatewayRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/IngressGatewayRestartSucceeded"},
+		"Egress":         {reason: "the egress gateway counts, too", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, EgressErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/EgressGatewayRestartFailed", says: []string{"refused"}},
+		"EgressRolls":    {reason: "until the egress gateway has its new settings", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 1, EgressRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/EgressGatewayRestartSucceeded"},
+		"GoneSidecars":   {reason: "sidecars are left", change: deleting, state: status.KymaState{Restarts: status.KymaRestarts{Pending: 7}}, want: v1alpha2.StateDeleting, ready: "False/IstioUninstallSucceeded", says: []string{"7 workloads"}},
+		"Filter":         {reason: "an EnvoyFilter of a user", state: status.KymaState{Oldest: "default", Packages: done, Filters: []string{"istio-system/x"}}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"istio-system/x"}},
+		"NoFilters":      {reason: "they cannot be looked for", state: status.KymaState{Oldest: "default", Packages: done, FiltersErr: errors.New("refused")}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"refused"}},
 	}
 	seen := map[string]bool{}
 	for name, tc := range cases {

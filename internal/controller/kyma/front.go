@@ -179,11 +179,13 @@ func rolledOut(p *status.FrontPackage) bool {
 
 func setStatus(settings kyma.Settings, istio *v1alpha2.Istio, state groupState) {
 	_, unrendered := errors.AsType[*front.RenderError](state.Err)
+	restarts := restartsOf(state.Facts.Restarts)
+	restarts.Awaited = awaited(istio, state.Packages, state.Facts.Restarts.Seen)
 	status.SetKyma(istio, status.KymaState{
 		Oldest: state.Facts.Oldest, Version: settings.Images.Tag, Size: state.Facts.Cluster.Size, Warning: state.Facts.Warning,
 		Packages: state.Packages, Departing: state.Departing, Blocked: state.Blocked,
 		Err: state.Err, Unrendered: unrendered,
 		Filters: state.Facts.Filters, FiltersErr: state.Facts.FiltersErr, Now: state.Now,
-		Restarts: restartsOf(state.Facts.Restarts),
+		Restarts: restarts,
 	})
 }

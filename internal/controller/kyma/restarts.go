@@ -8,6 +8,7 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/render/kyma"
 	"github.com/strata-run/strata/internal/restart"
 	"github.com/strata-run/strata/internal/status"
 )
@@ -21,9 +22,19 @@ func stays(istio *v1alpha2.Istio, facts observed) error {
 	return fmt.Errorf("workloads are restarted to be rid of the sidecars of the mesh: %w", front.ErrNotYet)
 }
 
+// awaited says whether pods were not compared yet with the mesh that runs for a resource.
+func awaited(istio *v1alpha2.Istio, packages []status.FrontPackage, seen restart.Seen) bool {
+	for i := range packages {
+		if p := &packages[i]; p.Name == kyma.PackageIstio && p.Package != nil {
+			return seen != restart.Seen{Istio: istio.UID, Generation: istio.Generation, Revision: p.Package.Status.CurrentRevision}
+		}
+	}
+	return false
+}
+
 func restartsOf(s restart.State) status.KymaRestarts {
 	return status.KymaRestarts{
-		Known: s.Known, Pending: s.Pending, Failed: s.Failed, Manual: s.Manual, Problem: s.Problem,
+		Known: s.Known, Opens: s.Opens, Pending: s.Pending, Failed: s.Failed, Manual: s.Manual, Problem: s.Problem,
 		GatewayErr: s.GatewayErr, EgressErr: s.EgressErr, GatewayRolling: s.GatewayRolling, EgressRolling: s.EgressRolling,
 	}
 }

@@ -9,7 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/render/kyma"
 	"github.com/strata-run/strata/internal/restart"
+	"github.com/strata-run/strata/internal/status"
 )
 
 // The last resource goes after the sidecars of its mesh, others do not wait for them.
@@ -32,5 +35,30 @@ func TestStays(t *testing.T) {
 				t.Errorf("%s: what keeps it is %v", tc.reason, err)
 			}
 		})
+	}
+}
+
+// The mesh that runs is the one that was seen when resource, spec and revision are the same.
+func TestAwaited(t *testing.T) {
+	istio := &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{UID: "a", Generation: 3}}
+	pkg := &v1alpha1.Package{Status: v1alpha1.PackageStatus{CurrentRevision: 7}}
+	packages := []status.FrontPackage{{Name: kyma.PackageIstio, Package: pkg}}
+	tests := map[string]struct {
+		seen restart.Seen
+		want bool
+	}{
+		"Same":       {seen: restart.Seen{Istio: "a", Generation: 3, Revision: 7}},
+		"Never":      {want: true},
+		"Resource":   {seen: restart.Seen{Istio: "b", Generation: 3, Revision: 7}, want: true},
+		"Generation": {seen: restart.Seen{Istio: "a", Generation: 2, Revision: 7}, want: true},
+		"Revision":   {seen: restart.Seen{Istio: "a", Generation: 3, Revision: 6}, want: true},
+	}
+	for name, tc := range tests {
+		if got := awaited(istio, packages, tc.seen); got != tc.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+	if awaited(istio, nil, restart.Seen{}) {
+		t.Error("without a package nothing is awaited")
 	}
 }

@@ -80,11 +80,15 @@ type Controller struct {
 	known known
 	// relabelled says that a namespace was labelled.
 	relabelled atomic.Bool
-	watching   bool
+	// stamped says that an EnvoyFilter tells another time of its last change.
+	stamped  atomic.Bool
+	watching bool
 
 	// hold says that the mesh is being rolled out: nothing is restarted for it meanwhile.
 	hold   bool
 	window restart.Window
+	// seen is the mesh that pods were compared with last.
+	seen restart.Seen
 	// surveyed is what the last survey was made for, empty when there was none, and at when.
 	// dirty says that something was restarted since.
 	surveyed   string
@@ -167,6 +171,7 @@ func (c *Controller) look(ctx context.Context) (time.Duration, error) {
 		}
 		c.surveyed, c.surveyedAt, c.dirty = key, c.Now(), false
 	}
+	c.seen = restart.Seen{Istio: m.istio.UID, Generation: m.istio.Generation, Revision: m.revision}
 	return c.fill(), nil
 }
 
@@ -174,6 +179,7 @@ func (c *Controller) look(ctx context.Context) (time.Duration, error) {
 func (c *Controller) forget() {
 	c.board.Reset()
 	c.surveyed, c.hold, c.problem, c.gateways, c.resumed, c.dirty = "", false, nil, nil, false, false
+	c.seen = restart.Seen{}
 }
 
 // watchNamespaces begins to watch namespaces: a cluster without a mesh does not pay for it.
@@ -229,7 +235,10 @@ func (c *Controller) fill() time.Duration {
 // may be told which was not.
 func (c *Controller) publish(ctx context.Context) time.Duration {
 	next := c.board.State()
-	next.Known = c.surveyed != "" && !c.hold
+	next.Known, next.Seen = c.surveyed != "" && !c.hold, c.seen
+	if opens := c.window.Opens(c.Now()); opens > 0 && c.problem == nil {
+		next.Opens = c.Now().UTC().Add(opens)
+	}
 	next.GatewayErr, next.EgressErr, next.Problem = c.gateways[restart.RoleGateway], c.gateways[restart.RoleEgress], c.problem
 	if next.Departed = c.departed(); c.failures >= patience && next.Problem == nil {
 		next.Problem = c.failure
@@ -259,7 +268,7 @@ func same(a, b restart.State) bool {
 		}
 		return err.Error()
 	}
-	return a.Known == b.Known && a.Pending == b.Pending && a.Excluded == b.Excluded &&
+	return a.Known == b.Known && a.Seen == b.Seen && a.Opens.Equal(b.Opens) && a.Pending == b.Pending && a.Excluded == b.Excluded &&
 		a.FailedCount == b.FailedCount && a.ManualCount == b.ManualCount &&
 		slices.Equal(a.InProgress, b.InProgress) && slices.Equal(a.Failed, b.Failed) && slices.Equal(a.Manual, b.Manual) &&
 		a.GatewayRolling == b.GatewayRolling && a.EgressRolling == b.EgressRolling && a.Departed == b.Departed &&

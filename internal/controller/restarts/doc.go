@@ -14,8 +14,8 @@
 //
 // The empty key stands for a look. It costs no request while nothing has changed. A survey
 // asks for all running pods, page by page, and keeps of them only which workloads are
-// outdated; it is made after each rollout of the mesh, when a namespace was labelled, when all
-// restarts are done, and from time to time. The first one of a process asks for all workloads,
+// outdated; it is made after each rollout of the mesh, when an EnvoyFilter of it has
+// changed, when a namespace was labelled, when all restarts are done, and from time to time. The first one of a process asks for all workloads,
 // too: those that a process before it has restarted may not have come up yet.
 //
 // When no resource asks for a mesh any more and its package is gone, the same is done to take

@@ -69,6 +69,8 @@ type cluster struct {
 	unlisted error
 	// unreadable, when set, is the answer to a read of an object.
 	unreadable map[string]error
+	// filters are the EnvoyFilters of the mesh.
+	filters []metav1.PartialObjectMetadata
 	// stale, when set, is what the cache tells of Istio resources.
 	stale    *v1alpha2.IstioList
 	restarts map[string]int
@@ -111,6 +113,10 @@ func (c *cluster) start() {
 			c.requests++
 			if _, pods := list.(*corev1.PodList); pods && c.unlisted != nil {
 				return c.unlisted
+			}
+			if partial, ok := list.(*metav1.PartialObjectMetadataList); ok && partial.Kind == filterKind.Kind+"List" {
+				partial.Items = c.filters
+				return nil
 			}
 			return api.List(ctx, list, options...)
 		},

@@ -4,6 +4,7 @@
 package restarts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,9 +41,12 @@ var filterKind = schema.GroupVersionKind{Group: "networking.istio.io", Version: 
 // mesh is what pods are compared with.
 type mesh struct {
 	istio *v1alpha2.Istio
+	// before are resources that are being deleted, one of which may have described it.
+	before []*v1alpha2.Istio
 	// rolledOut says that what the resource asks for is what runs. Without it the rest is
 	// not known.
 	rolledOut bool
+	revision  int64
 	target    restart.Target
 	ledger    restart.Ledger
 	// left are the namespaces that have left it and whose pods still have sidecars.
@@ -106,6 +110,11 @@ func (c *Controller) observe(ctx context.Context) (*mesh, error) {
 	if m.istio = kyma.Oldest(all); m.istio == nil {
 		return m, c.observeLeaving(ctx, m, all)
 	}
+	for _, istio := range all {
+		if istio.Namespace == v1alpha2.Namespace && !istio.DeletionTimestamp.IsZero() {
+			m.before = append(m.before, istio)
+		}
+	}
 	applied, err := kyma.ParseLastApplied(m.istio.Annotations)
 	if err != nil {
 		return m, reconcile.TerminalError(fmt.Errorf("finding out what was rolled out for Istio %s/%s: %w", m.istio.Namespace, m.istio.Name, err))
@@ -118,11 +127,11 @@ func (c *Controller) observe(ctx context.Context) (*mesh, error) {
 	if m.ledger, err = c.baseline(ctx, m, applied, pkg); err != nil || !rolledOut {
 		return m, err
 	}
+	m.left = c.departures(m, pkg)
 	if m.target, err = c.target(ctx, pkg); err != nil {
 		return m, err
 	}
-	m.target.Spec, m.target.Since = applied.IstioSpec, pkg.CreationTimestamp.Time
-	m.left = c.departures(m.istio)
+	m.target.Spec, m.target.Since, m.revision = applied.IstioSpec, pkg.CreationTimestamp.Time, pkg.Status.CurrentRevision
 	m.ledger, err = c.advance(ctx, m.istio, m.ledger, &m.target)
 	return m, err
 }
@@ -147,16 +156,26 @@ func (c *Controller) rolledOut(ctx context.Context, istio *v1alpha2.Istio, appli
 // what another operator has, as long as nothing else was. A resource that takes the place of
 // another one goes on where that has ended.
 func (c *Controller) baseline(ctx context.Context, m *mesh, applied kyma.LastApplied, pkg *v1alpha1.Package) (restart.Ledger, error) {
+	text := m.istio.Annotations[annotationLedger]
 	if c.known.of == m.istio.UID {
+		if text == "" && len(c.known.ledger) > 0 {
+			// Who replaces a resource as a whole takes its annotations off. Right after our own
+			// write the cache may not have it yet: then this changes nothing.
+			return c.known.ledger, c.write(ctx, m.istio, c.known.ledger)
+		}
 		return c.known.ledger, nil
 	}
-	text := m.istio.Annotations[annotationLedger]
 	if ledger, err := restart.ParseLedger(text); err == nil && text != "" {
 		c.known.ledger, c.known.of = ledger, m.istio.UID
 		return ledger, nil
 	}
 	if c.known.of != "" && pkg != nil && c.known.pkg == pkg.UID {
 		return c.known.ledger, c.write(ctx, m.istio, c.known.ledger)
+	}
+	if before := m.inherited(pkg, annotationLedger); before != "" {
+		if ledger, err := restart.ParseLedger(before); err == nil {
+			return ledger, c.write(ctx, m.istio, ledger)
+		}
 	}
 	none := kyma.LastApplied{IstioTag: applied.IstioTag}
 	if !m.rolledOut && applied.String() == none.String() {
@@ -184,20 +203,36 @@ func (c *Controller) write(ctx context.Context, istio *v1alpha2.Istio, ledger re
 	return nil
 }
 
-// departures are those that the resource has, or will have as soon as the cache knows.
-func (c *Controller) departures(istio *v1alpha2.Istio) restart.Departures {
-	if c.known.leftOf == istio.UID {
+// inherited is what a resource says whose place another one takes while the mesh stays.
+func (m *mesh) inherited(pkg *v1alpha1.Package, key string) string {
+	if pkg == nil || !pkg.DeletionTimestamp.IsZero() {
+		return ""
+	}
+	for _, istio := range m.before {
+		if value := istio.Annotations[key]; value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+// departures are those that the resource has, or will have as soon as the cache knows, or that
+// the one before it had.
+func (c *Controller) departures(m *mesh, pkg *v1alpha1.Package) restart.Departures {
+	text := m.istio.Annotations[annotationLeft]
+	handedOn := text == "" && c.known.leftOf != "" && c.known.pkg == pkg.UID
+	if c.known.leftOf == m.istio.UID || handedOn {
 		return c.known.left
 	}
 	// What cannot be read counts for nothing: at worst workloads are restarted once more.
-	return restart.ParseDepartures(istio.Annotations[annotationLeft])
+	return restart.ParseDepartures(cmp.Or(text, m.inherited(pkg, annotationLeft)))
 }
 
 // keepDepartures keeps on the resource which namespaces have left, before anything is restarted
 // for it.
 func (c *Controller) keepDepartures(ctx context.Context, m *mesh, left restart.Departures) error {
-	if left.String() != m.left.String() {
-		if err := c.annotate(ctx, m.istio, annotationLeft, left.String()); err != nil {
+	if text := left.String(); text != m.left.String() || text != m.istio.Annotations[annotationLeft] {
+		if err := c.annotate(ctx, m.istio, annotationLeft, text); err != nil {
 			return fmt.Errorf("noting on Istio %s/%s which namespaces have left its mesh: %w", m.istio.Namespace, m.istio.Name, err)
 		}
 	}
@@ -228,11 +263,27 @@ func (c *Controller) annotateObject(ctx context.Context, o *metav1.PartialObject
 	return c.Writer.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), fieldOwner)
 }
 
-// target is what a revision wants of pods. It is read once for each.
+// target is what a revision wants of pods, and what EnvoyFilters do. It is read once for each.
 func (c *Controller) target(ctx context.Context, pkg *v1alpha1.Package) (restart.Target, error) {
+	t, stamped := c.known.target, c.stamped.Swap(false)
+	var err error
 	if c.known.pkg == pkg.UID && c.known.revision == pkg.Status.CurrentRevision {
-		return c.known.target, nil
+		if !stamped {
+			return t, nil
+		}
+	} else if t, err = c.readTarget(ctx); err != nil {
+		return t, err
 	}
+	if t.Updated, t.GatewayUpdated, err = c.updated(ctx); err != nil {
+		c.stamped.Store(true)
+		return t, err
+	}
+	c.known.target, c.known.pkg, c.known.revision = t, pkg.UID, pkg.Status.CurrentRevision
+	return t, nil
+}
+
+// readTarget reads what the revision that runs wants of pods.
+func (c *Controller) readTarget(ctx context.Context) (restart.Target, error) {
 	input := &corev1.ConfigMap{}
 	if err := c.Live.Get(ctx, types.NamespacedName{Namespace: kyma.IstioNamespace, Name: kyma.InputConfigMap}, input); err != nil {
 		return restart.Target{}, fmt.Errorf("reading the merged input of the mesh, ConfigMap %s/%s: %w", kyma.IstioNamespace, kyma.InputConfigMap, err)
@@ -241,15 +292,7 @@ func (c *Controller) target(ctx context.Context, pkg *v1alpha1.Package) (restart
 	if err := yaml.Unmarshal([]byte(input.Data[kyma.InputKey]), &operator); err != nil {
 		return restart.Target{}, fmt.Errorf("reading the merged input of the mesh, ConfigMap %s/%s: %w", kyma.IstioNamespace, kyma.InputConfigMap, err)
 	}
-	t, err := restart.TargetOf(operator)
-	if err != nil {
-		return t, err
-	}
-	if t.Updated, t.GatewayUpdated, err = c.updated(ctx); err != nil {
-		return t, err
-	}
-	c.known.target, c.known.pkg, c.known.revision = t, pkg.UID, pkg.Status.CurrentRevision
-	return t, nil
+	return restart.TargetOf(operator)
 }
 
 // updated is when EnvoyFilters of ours have changed last, as they tell by annotation.

@@ -75,6 +75,13 @@ func Setup(mgr manager.Manager, config Config) (*Controller, error) {
 			return loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), &v1alpha2.Istio{}, look, news))
 		})
 	}
+	if err == nil {
+		filter := &metav1.PartialObjectMetadata{}
+		filter.SetGroupVersionKind(filterKind)
+		err = config.Kinds.Await(filterKind, filter, func() error {
+			return loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), filter, look, c.stamps()))
+		})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("setting up restarts: %w", err)
 	}
@@ -84,6 +91,28 @@ func Setup(mgr manager.Manager, config Config) (*Controller, error) {
 		return loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), namespace, look, c.labelled()))
 	}
 	return c, nil
+}
+
+// stamps lets through EnvoyFilters of the mesh that tell another time of their last change.
+func (c *Controller) stamps() predicate.Predicate {
+	stamp := func(o client.Object) string {
+		if o.GetNamespace() != kyma.IstioNamespace || o.GetLabels()[v1alpha2.LabelModule] != v1alpha2.ModuleName {
+			return ""
+		}
+		return o.GetAnnotations()[v1alpha2.AnnotationUpdatedAt]
+	}
+	news := func(before, after string) bool {
+		if before != after {
+			c.stamped.Store(true)
+		}
+		return before != after
+	}
+	return predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return news("", stamp(e.Object)) },
+		DeleteFunc:  func(e event.DeleteEvent) bool { return news(stamp(e.Object), "") },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return news(stamp(e.ObjectOld), stamp(e.ObjectNew)) },
+	}
 }
 
 // labelled lets through namespaces whose pods may be outdated by a change of its metadata. A
