@@ -165,6 +165,17 @@ func TestRolloutOf(t *testing.T) {
 }
 
 // A restart of ours is no other template, and anything else is.
+// Old pods that still serve do not make it look as if new ones did.
+func TestRolloutOf_Progress(t *testing.T) {
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"kind": KindDeployment, "spec": map[string]any{"replicas": int64(1)},
+		"status": map[string]any{"replicas": int64(2), "updatedReplicas": int64(1), "availableReplicas": int64(1)},
+	}}
+	if got, want := RolloutOf(o).Progress, "1 of 1 pods are new, 1 of 2 serve"; got != want {
+		t.Errorf("the progress is %q, want %q", got, want)
+	}
+}
+
 func TestTemplateOf(t *testing.T) {
 	workload := func(template string) *unstructured.Unstructured {
 		o := map[string]any{}

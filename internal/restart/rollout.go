@@ -23,7 +23,7 @@ type Rollout struct {
 	Failed string
 	// Blocked is why a restart would replace no pods, or not all. Empty when it would.
 	Blocked string
-	// Progress says how far it is, such as 2 of 5 pods.
+	// Progress says how far it is, such as 2 of 5 pods are new, 5 of 6 serve: old ones may be left.
 	Progress string
 }
 
@@ -71,7 +71,7 @@ func RolloutOf(o *unstructured.Unstructured) Rollout {
 	r.Empty, r.Completed = want == 0, r.Completed && seen
 	r.Updated = seen && updated >= want && total <= updated
 	r.Done = r.Updated && available >= want
-	r.Progress = fmt.Sprintf("%d of %d pods are new, %d serve", updated, want, available)
+	r.Progress = fmt.Sprintf("%d of %d pods are new, %d of %d serve", updated, want, available, max(want, number(0, "status", "replicas")))
 	if !seen {
 		r.Failed, r.Progress = "", "it was not looked at yet"
 	}
