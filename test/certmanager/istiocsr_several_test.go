@@ -179,6 +179,13 @@ func TestIstioCSR_RemovalBesideLeftAgent(t *testing.T) {
 	if owners := certificate.GetOwnerReferences(); !left.may() || len(owners) > 0 {
 		t.Errorf("the agent that was left has its rights: %v; the owners of the certificate are %v", left.may(), owners)
 	}
+
+	// An IstioCSR has it again, with what it was left.
+	taken := newInstallIn(left.mesh, left.ic.Namespace, nil)
+	taken.ready()
+	if got := taken.pods(); len(got) != 1 || got[0] != pods[0] {
+		t.Errorf("the agent that was left has the pods %v now, and had %v", got, pods)
+	}
 }
 
 // TestIstioCSR_PackageTaken: a package of the agent's name that is not the front's is left
@@ -212,6 +219,9 @@ func TestIstioCSR_RemovedAndPromoted(t *testing.T) {
 	must(t, admin.Delete(t.Context(), first.ic))
 	second.ready()
 	first.awaitGone()
+	if second.hasEvent("AgentDegraded") {
+		t.Error("while the first was going the second was Degraded, although nothing was to be mended")
+	}
 	if first.exists(&corev1.ServiceAccount{}, first.ic.Namespace, agentName) {
 		t.Error("what the first had is still there")
 	}

@@ -29,6 +29,11 @@ func (o *observer) observeNeighbours(ctx context.Context, ic *operatorv1alpha1.I
 	if _, err := front.Found(o.pins.Get(ctx, key, binding)); err != nil {
 		return fmt.Errorf("reading RoleBinding %s: %w", key, err)
 	}
+	if facts.GoingFirst = goingFirst(ic, group); len(facts.GoingFirst) == 0 {
+		if err := o.releaseLeft(ctx, ic, binding); err != nil {
+			return err
+		}
+	}
 	for _, namespace := range istiocsr.OthersBound(ic, binding) {
 		if goes(group, namespace) {
 			continue

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 )
@@ -45,6 +46,26 @@ func (o objects) access() []*unstructured.Unstructured {
 		o.binding("RoleBinding", o.mesh, AgentName, "Role", AgentName, inMesh...),
 		with(o.object(rbacVersion, "Role", o.mesh, leasesName), "rules", leases),
 		o.binding("RoleBinding", o.mesh, leasesName, "Role", leasesName, inMesh...),
+	}
+}
+
+// MeshObject is something that an agent has in the namespace of istiod, under a name that
+// is the same for each agent of a mesh.
+type MeshObject struct {
+	Kind schema.GroupVersionKind
+	Name string
+}
+
+// MeshObjects are all of them.
+func MeshObjects() []MeshObject {
+	role := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}
+	binding := role.GroupVersion().WithKind("RoleBinding")
+	return []MeshObject{
+		{role, AgentName},
+		{binding, AgentName},
+		{role, leasesName},
+		{binding, leasesName},
+		{schema.GroupVersionKind{Group: GroupCertManager, Version: "v1", Kind: "Certificate"}, CertificateName},
 	}
 }
 

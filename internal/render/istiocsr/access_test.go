@@ -40,8 +40,17 @@ func TestAccess_LeftRunning(t *testing.T) {
 	in.IstioCSR.Spec.IstioCSRConfig.IstiodTLSConfig.TrustDomain = "cluster.local"
 	in.IstioCSR.Spec.IstioCSRConfig.CertManager.IssuerRef = operatorv1alpha1.IssuerReference{Name: "ca", Kind: "Issuer", Group: "cert-manager.io"}
 	in.Image = Image{Reference: DefaultImage}
-	for _, others := range [][]string{nil, in.Facts.LeftRunning} {
-		alone := in
+	shared := func(object *unstructured.Unstructured) bool {
+		return slices.Contains(MeshObjects(), MeshObject{object.GroupVersionKind(), object.GetName()})
+	}
+	beside := in
+	beside.IstioCSR = in.IstioCSR.DeepCopy()
+	beside.IstioCSR.Namespace = "mesh"
+	for _, tc := range []struct {
+		in     Input
+		others []string
+	}{{in, nil}, {in, in.Facts.LeftRunning}, {beside, in.Facts.LeftRunning}} {
+		alone, others := tc.in, tc.others
 		alone.Facts.LeftRunning = others
 		p := Render(alone)
 		retained := 0
@@ -50,7 +59,10 @@ func TestAccess_LeftRunning(t *testing.T) {
 				if object.Deletion == v1alpha1.ObjectRetain {
 					retained++
 				}
-				if got := object.Deletion == v1alpha1.ObjectRetain; got != (len(others) > 0 && object.Manifest.GetNamespace() == "mesh") {
+				if object.Manifest.GetNamespace() == "mesh" != shared(object.Manifest) && alone.IstioCSR.Namespace != "mesh" {
+					t.Errorf("%s %s is shared by the agents of a mesh: %v", object.Manifest.GetKind(), object.Manifest.GetName(), shared(object.Manifest))
+				}
+				if got := object.Deletion == v1alpha1.ObjectRetain; got != (len(others) > 0 && shared(object.Manifest)) {
 					t.Errorf("beside %q %s %s stays after a removal: %v", others, object.Manifest.GetKind(), object.Manifest.GetName(), got)
 				}
 			}

@@ -62,6 +62,8 @@ func checkFacts(in Input) []Problem {
 		return []Problem{{Waiting: true, Holds: true, Message: "cert-manager is not installed: the cluster serves neither Certificate nor Issuer of cert-manager.io/v1"}}
 	case !in.Facts.Namespace:
 		return []Problem{{Waiting: true, Holds: true, Message: fmt.Sprintf("namespace %s (spec.istioCSRConfig.istio.namespace) does not exist: create it", config.Istio.Namespace)}}
+	case len(in.Facts.GoingFirst) > 0:
+		return []Problem{{Waiting: true, Holds: true, Message: fmt.Sprintf("package %s, of an agent before this one, has not let go yet of what agents have in namespace %s", strings.Join(in.Facts.GoingFirst, ", "), config.Istio.Namespace)}}
 	}
 	problems := checkIssuer(in)
 	if in.Facts.CA.Problem != "" {

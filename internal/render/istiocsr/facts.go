@@ -24,6 +24,9 @@ type Facts struct {
 	// mesh: those that an IstioCSR of before, or another installation, has left running.
 	// What they need there stays when this agent is removed.
 	LeftRunning []string
+	// GoingFirst are the packages, sorted, of agents that go and that still have what the
+	// agents of one mesh share.
+	GoingFirst []string
 	// ServiceMonitors says that the kind ServiceMonitor is there.
 	ServiceMonitors bool
 	// Clients are the Istio configurations that point at the agent, as KIND NAME,

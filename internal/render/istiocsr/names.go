@@ -59,10 +59,13 @@ const (
 	maxCommonName = 64
 )
 
+// PackagePrefix begins the names of the packages of agents.
+const PackagePrefix = "istio-csr-"
+
 // PackageName is the name of the package of a namespace's agent: istio-csr-NAMESPACE,
 // and for a long namespace its beginning and a digest of it.
 func PackageName(namespace string) string {
-	name := "istio-csr-" + namespace
+	name := PackagePrefix + namespace
 	if len(name) <= maxPackageName {
 		return name
 	}

@@ -5,6 +5,7 @@ package istiocsr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,16 +38,18 @@ func Render(in Input) render.Package {
 		phase(PhaseAgent, o.services(), []*unstructured.Unstructured{o.deployment()}, o.extras()),
 	}
 	if len(in.Facts.LeftRunning) > 0 {
-		retain(p.Phases, o.mesh)
+		retain(p.Phases)
 	}
 	return p
 }
 
-// retain has the objects in a namespace stay when the package goes.
-func retain(phases []render.Phase, namespace string) {
+// retain has what the agents of a mesh share stay when the package goes, and not the agent,
+// which may be in the same namespace.
+func retain(phases []render.Phase) {
 	for _, phase := range phases {
 		for i := range phase.Objects {
-			if phase.Objects[i].Manifest.GetNamespace() == namespace {
+			manifest := phase.Objects[i].Manifest
+			if slices.Contains(MeshObjects(), MeshObject{Kind: manifest.GroupVersionKind(), Name: manifest.GetName()}) {
 				phase.Objects[i].Deletion = v1alpha1.ObjectRetain
 			}
 		}
