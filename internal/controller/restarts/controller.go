@@ -159,7 +159,10 @@ func (c *Controller) look(ctx context.Context) (time.Duration, error) {
 	if wait := m.settles(c.Now()); wait > 0 {
 		return wait, nil
 	}
-	if key := m.key(); c.relabelled.Swap(false) || c.due(key) {
+	seen := restart.Seen{Istio: m.istio.UID, Generation: m.istio.Generation, Revision: m.revision}
+	// What is left from before may have been seen to since: the mesh is changed by people.
+	looksOver := seen != c.seen && c.board.Idle() && c.board.Leftover()
+	if key := m.key(); c.relabelled.Swap(false) || looksOver || c.due(key) {
 		if err := c.survey(ctx, m); err != nil {
 			c.relabelled.Store(true) // nothing was found out
 			return 0, err
@@ -171,7 +174,7 @@ func (c *Controller) look(ctx context.Context) (time.Duration, error) {
 		}
 		c.surveyed, c.surveyedAt, c.dirty = key, c.Now(), false
 	}
-	c.seen = restart.Seen{Istio: m.istio.UID, Generation: m.istio.Generation, Revision: m.revision}
+	c.seen = seen
 	return c.fill(), nil
 }
 

@@ -156,6 +156,26 @@ func TestController_Seen(t *testing.T) {
 	c.wants("the setting has changed", map[string]int{"istio-system/istio-ingressgateway": 1})
 }
 
+// Whoever changes anything of the mesh sees what is left by then for a person.
+func TestController_LeftoverLookedOver(t *testing.T) {
+	c := newCluster(t)
+	c.workload("shop", "a", oldImage)
+	c.injected = oldImage // whatever is restarted
+	c.rolledOut(v1alpha2.IstioSpec{})
+	if state := c.run(time.Minute); state.ManualCount != 1 {
+		t.Fatalf("the state is %+v", state)
+	}
+	c.pod("shop", "a", newImage) // somebody has seen to it
+	if state := c.run(time.Minute); state.ManualCount != 1 {
+		t.Fatalf("nobody has told of that, and the state is %+v", state)
+	}
+	c.mesh(2, metav1.ConditionTrue, newImage)
+	if state := c.run(time.Minute); state.ManualCount != 0 {
+		t.Errorf("after another rollout the state is %+v", state)
+	}
+	c.wants("only the first one was a restart", map[string]int{"shop/a": 1})
+}
+
 // A window that is closed is told with when it opens.
 func TestController_WindowTold(t *testing.T) {
 	c := newCluster(t) // at 03:04:05
