@@ -111,6 +111,25 @@ func TestController_FilterUpdated(t *testing.T) {
 	stamps.Create(event.CreateEvent{Object: after})
 	c.run(time.Minute)
 	c.wants("the same time again is no news", map[string]int{"shop/a": 1})
+	c.filters = append(c.filters, *filter("2099-01-01T00:00:00Z"), *filter("yesterday"))
+	c.c.stamped.Store(true)
+	c.run(time.Minute)
+	c.rolledOut(withDNS())
+	c.run(time.Minute)
+	c.wants("what is no time, or is far ahead, neither counts nor keeps anything else from counting", map[string]int{"shop/a": 2})
+}
+
+// A note from somebody whose clock is far ahead holds up nothing else.
+func TestController_LedgerAhead(t *testing.T) {
+	c := newCluster(t)
+	c.workload("shop", "a", oldImage)
+	ahead := restart.Ledger{}.Next(&restart.Target{}, c.now)
+	ahead[restart.CauseTrustDomain] = restart.Epoch{Value: ahead[restart.CauseTrustDomain].Value, Since: c.now.AddDate(70, 0, 0)}
+	c.rolledOut(v1alpha2.IstioSpec{}, annotationLedger, ahead.String())
+	if state := c.run(time.Minute); !state.Known {
+		t.Errorf("nothing was looked at: %+v", state)
+	}
+	c.wants("it has an old proxy", map[string]int{"shop/a": 1})
 }
 
 // filter is an EnvoyFilter of the mesh.

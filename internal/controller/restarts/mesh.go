@@ -36,6 +36,10 @@ const annotationLeft = "strata.run/left-namespaces"
 // proxyProtocol is an EnvoyFilter of ours that only the ingress gateway takes in.
 const proxyProtocol = "proxy-protocol"
 
+// clockSkew is how far another clock may be ahead of ours. A time that lies further ahead is none:
+// waiting for it would be waiting for ever.
+const clockSkew = time.Minute
+
 var filterKind = schema.GroupVersionKind{Group: "networking.istio.io", Version: "v1alpha3", Kind: "EnvoyFilter"}
 
 // mesh is what pods are compared with.
@@ -69,14 +73,13 @@ func (m *mesh) key() string {
 // settles is how long it takes until a pod that is made now is told from those from before
 // the newest change: pods tell when they were made to the second. Zero when it is.
 func (m *mesh) settles(now time.Time) time.Duration {
-	newest := m.target.Updated
-	for _, at := range append(m.ledger.Times(), m.target.GatewayUpdated) {
-		if at.After(newest) {
+	newest := time.Time{}
+	for _, at := range append(m.ledger.Times(), m.target.Updated, m.target.GatewayUpdated) {
+		if at.After(newest) && !at.After(now.Add(clockSkew)) {
 			newest = at
 		}
 	}
-	// Another clock may be ahead of ours, but not by much.
-	return min(newest.Truncate(time.Second).Add(time.Second).Sub(now), time.Minute)
+	return newest.Truncate(time.Second).Add(time.Second).Sub(now)
 }
 
 // known is what was read of the cluster, and holds until something tells that it has changed.
@@ -308,7 +311,7 @@ func (c *Controller) updated(ctx context.Context) (all, gateway time.Time, err e
 	}
 	for i := range list.Items {
 		at, err := time.Parse(time.RFC3339, list.Items[i].Annotations[v1alpha2.AnnotationUpdatedAt])
-		if err != nil {
+		if err != nil || at.After(c.Now().Add(clockSkew)) {
 			continue // it does not ask for restarts
 		}
 		last := &all
