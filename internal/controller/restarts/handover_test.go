@@ -74,7 +74,6 @@ func TestController_AnnotationsTakenOff(t *testing.T) {
 		},
 	} {
 		replace()
-		c.c.relabelled.Store(true)
 		c.run(time.Minute)
 		for _, key := range []string{annotationLedger, annotationLeft} {
 			if got := c.described("default").Annotations[key]; got != want[key] || got == "" {
