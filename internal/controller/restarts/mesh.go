@@ -131,7 +131,7 @@ func (c *Controller) observe(ctx context.Context) (*mesh, error) {
 		return m, err
 	}
 	m.left = c.departures(m, pkg)
-	if err = c.keepDepartures(ctx, m, m.left); err != nil {
+	if err := c.keepDepartures(ctx, m, m.left); err != nil {
 		return m, err
 	}
 	if m.target, err = c.target(ctx, pkg); err != nil {
