@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 )
@@ -134,6 +135,9 @@ var badSpecs = map[string]struct {
 		c.CertManager.IstioCACertificate = &operatorv1alpha1.ConfigMapReference{Name: "a", Key: "a/b"}
 	}, "certManager.istioCACertificate.key"},
 	"NegativeReplicas": {agent(operatorv1alpha1.AgentConfig{Replicas: new(int32(-1))}), "spec.agentConfig.replicas"},
+	"WordBudget":       {agent(operatorv1alpha1.AgentConfig{PodDisruptionBudget: &operatorv1alpha1.PodDisruptionBudget{MinAvailable: new(intstr.FromString("half"))}}), "spec.agentConfig.podDisruptionBudget.minAvailable"},
+	"LargeBudget":      {agent(operatorv1alpha1.AgentConfig{PodDisruptionBudget: &operatorv1alpha1.PodDisruptionBudget{MaxUnavailable: new(intstr.FromString("101%"))}}), "spec.agentConfig.podDisruptionBudget.maxUnavailable"},
+	"NegativeBudget":   {agent(operatorv1alpha1.AgentConfig{PodDisruptionBudget: &operatorv1alpha1.PodDisruptionBudget{MinAvailable: new(intstr.FromInt32(-1))}}), "spec.agentConfig.podDisruptionBudget.minAvailable"},
 	"EmptyBudget":      {agent(operatorv1alpha1.AgentConfig{PodDisruptionBudget: &operatorv1alpha1.PodDisruptionBudget{}}), "spec.agentConfig.podDisruptionBudget"},
 	"TrustedAccount":   {agent(operatorv1alpha1.AgentConfig{TrustedNodeAccounts: []string{"ztunnel"}}), "spec.agentConfig.trustedNodeAccounts[0]"},
 	"MonitorInterval":  {agent(operatorv1alpha1.AgentConfig{ServiceMonitor: &operatorv1alpha1.ServiceMonitor{Interval: "often"}}), "spec.agentConfig.serviceMonitor.interval"},

@@ -44,6 +44,14 @@ func ClientKinds() []ClientKind {
 			Kind:  schema.GroupVersionKind{Group: "maistra.io", Version: "v2", Kind: "ServiceMeshControlPlane"},
 			Paths: [][]string{{"spec", "security", "certificateAuthority", "cert-manager", "address"}},
 		},
+		{
+			// In ambient mode the proxy of the node asks for its workloads.
+			Kind: schema.GroupVersionKind{Group: "sailoperator.io", Version: "v1", Kind: "ZTunnel"},
+			Paths: [][]string{
+				{"spec", "values", "ztunnel", "caAddress"},
+				{"spec", "values", "global", "caAddress"},
+			},
+		},
 	}
 }
 
@@ -63,9 +71,13 @@ func (k ClientKind) PointsAt(mesh *unstructured.Unstructured, namespace string) 
 	return false
 }
 
-// isAgent says whether an address is that of the agent in a namespace.
+// isAgent says whether an address is that of the agent in a namespace. It may be a URL, as
+// ztunnel has it.
 func isAgent(address, namespace string) bool {
-	host, _, _ := strings.Cut(address, ":")
+	if _, rest, ok := strings.Cut(address, "://"); ok {
+		address = rest
+	}
+	host, _, _ := strings.Cut(strings.ToLower(address), ":")
 	return host == serviceHost(namespace) || strings.HasPrefix(host, serviceHost(namespace)+".")
 }
 

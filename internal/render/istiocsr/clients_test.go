@@ -21,6 +21,8 @@ func TestPointsAt(t *testing.T) {
 		"CAAddress":      {"where proxies ask", 0, "{values: {global: {caAddress: 'cert-manager-istio-csr.csr.svc:443'}}}", true},
 		"MeshConfig":     {"where istiod asks", 0, "{values: {meshConfig: {ca: {address: 'cert-manager-istio-csr.csr.svc:443'}}}}", true},
 		"FullName":       {"the same host, in full", 0, "{values: {global: {caAddress: 'cert-manager-istio-csr.csr.svc.cluster.local:443'}}}", true},
+		"URL":            {"the same host, as a URL", 0, "{values: {global: {caAddress: 'https://Cert-Manager-Istio-CSR.csr.svc:443'}}}", true},
+		"Ambient":        {"where the proxies of nodes ask", 3, "{values: {ztunnel: {caAddress: 'https://cert-manager-istio-csr.csr.svc:443'}}}", true},
 		"OtherNamespace": {"another agent", 0, "{values: {global: {caAddress: 'cert-manager-istio-csr.csr2.svc:443'}}}", false},
 		"OtherHost":      {"a host that only begins like it", 0, "{values: {global: {caAddress: 'cert-manager-istio-csr.csr.svcs:443'}}}", false},
 		"Nothing":        {"istiod signs itself", 0, "{values: {}}", false},

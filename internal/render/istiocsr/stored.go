@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
@@ -99,8 +100,12 @@ func checkStoredAgent(r *refusals, path string, agent operatorv1alpha1.AgentConf
 	if agent.Replicas != nil && *agent.Replicas < 0 {
 		r.add(path+".replicas", "%d must not be negative", *agent.Replicas)
 	}
-	if budget := agent.PodDisruptionBudget; budget != nil && (budget.MinAvailable == nil) == (budget.MaxUnavailable == nil) {
-		r.add(path+".podDisruptionBudget", "exactly one of minAvailable and maxUnavailable must be set")
+	if budget := agent.PodDisruptionBudget; budget != nil {
+		if (budget.MinAvailable == nil) == (budget.MaxUnavailable == nil) {
+			r.add(path+".podDisruptionBudget", "exactly one of minAvailable and maxUnavailable must be set")
+		}
+		checkCount(r, path+".podDisruptionBudget.minAvailable", budget.MinAvailable)
+		checkCount(r, path+".podDisruptionBudget.maxUnavailable", budget.MaxUnavailable)
 	}
 	for i, account := range agent.TrustedNodeAccounts {
 		if !trustedAccount.MatchString(account) {
@@ -117,6 +122,16 @@ func checkStoredAgent(r *refusals, path string, agent operatorv1alpha1.AgentConf
 	}
 	if agent.TLS != nil && !slices.Contains([]string{"", "1.2", "1.3"}, agent.TLS.MinVersion) {
 		r.add(path+".tls.minVersion", "%.100q must be 1.2 or 1.3", agent.TLS.MinVersion)
+	}
+}
+
+// percentage is from 0% to 100%.
+var percentage = regexp.MustCompile(`^([0-9]{1,2}|100)%$`)
+
+// checkCount finds what a PodDisruptionBudget does not take.
+func checkCount(r *refusals, path string, count *intstr.IntOrString) {
+	if count != nil && (count.Type == intstr.Int && count.IntVal < 0 || count.Type == intstr.String && !percentage.MatchString(count.StrVal)) {
+		r.add(path, "%.100q must be 0 or more, or a percentage up to 100%%", count.String())
 	}
 }
 
