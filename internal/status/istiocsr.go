@@ -127,7 +127,7 @@ func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *FrontPackage, s IstioCSRSt
 		// To Kubernetes a Deployment without pods is available.
 		return csrFailed("spec.agentConfig.replicas is 0, so that nobody answers at " + istiocsr.Endpoint(ic) + ": set 1 or more")
 	}
-	message := fmt.Sprintf("istio-csr %s answers at %s", versionOf(agent.Target), istiocsr.Endpoint(ic))
+	message := strings.TrimSpace("istio-csr "+versionOf(agent.Target)) + " answers at " + istiocsr.Endpoint(ic)
 	warnings := istiocsr.Warnings(in)
 	if agent.Need == history.NeedRejected || agent.Need == history.NeedPinned {
 		warnings = append([]string{"a rollback keeps out the newest content"}, warnings...)

@@ -67,6 +67,20 @@ func TestSetIstioCSR(t *testing.T) {
 			reason: "everything is in place", change: func(*operatorv1alpha1.IstioCSR, *status.IstioCSRState) {},
 			ready: "True/Ready: " + answers, degraded: notDegraded,
 		},
+		"NoVersion": {
+			reason: "the image has a digest alone", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				s.Packages[0].Target = s.Packages[0].Target.DeepCopy()
+				s.Packages[0].Target.Spec.Origin.AppVersion = ""
+			},
+			ready: "True/Ready: istio-csr answers at cert-manager-istio-csr.csr.svc:443", degraded: notDegraded,
+		},
+		"GoesFirst": {
+			reason: "what two agents would have is not asked for while one lets go of it", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
+				s.Packages = []status.FrontPackage{{Name: "istio-csr-csr"}}
+				s.Facts.GoingFirst = []string{"istio-csr-before"}
+			},
+			ready: "False/Progressing: package istio-csr-before, of an agent before this one, has not let go yet of what agents have in namespace istio-system", degraded: notDegraded,
+		},
 		"Warnings": {
 			reason: "what has no effect is told", change: func(ic *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
 				ic.Spec.ControllerConfig = &operatorv1alpha1.ControllerConfig{Labels: map[string]string{"app": "mine"}}

@@ -74,7 +74,7 @@ func originOf(in Input) v1alpha1.Origin {
 		Generation: in.IstioCSR.Generation,
 		AppVersion: image.Version,
 		Images:     []string{image.Reference},
-		Reason:     fmt.Sprintf("IstioCSR %s/%s asks for istio-csr %s", in.IstioCSR.Namespace, in.IstioCSR.Name, image.Version),
+		Reason:     strings.TrimSpace(fmt.Sprintf("IstioCSR %s/%s asks for istio-csr %s", in.IstioCSR.Namespace, in.IstioCSR.Name, image.Version)),
 	}
 }
 
