@@ -79,7 +79,7 @@ func TestSetIstioCSR(t *testing.T) {
 				s.Packages = []status.FrontPackage{{Name: "istio-csr-csr"}}
 				s.Facts.GoingFirst = []string{"istio-csr-before"}
 			},
-			ready: "False/Progressing: package istio-csr-before, of an agent before this one, has not let go yet of what agents have in namespace istio-system", degraded: notDegraded,
+			ready: "False/Progressing: package istio-csr-before, of an agent before this one, has not let go yet of what agents have in namespace mesh", degraded: notDegraded,
 		},
 		"Warnings": {
 			reason: "what has no effect is told", change: func(ic *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {
