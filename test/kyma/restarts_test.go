@@ -49,9 +49,8 @@ func TestRestarts(t *testing.T) {
 	must(t, startManager(t.Context(), istioVersion))
 	injector := startInjector(t, "example.org/proxyv2:1.27.0", "{}")
 	startFleet(t)
-	istio := installMesh(t)
+	istio := installMesh(t, injector)
 	image := proxyImage(t)
-	injector.give(image)
 
 	t.Run("FirstSurvey", func(t *testing.T) {
 		// The fleet was there before the mesh, with proxies of another version.
@@ -135,8 +134,9 @@ func deployment(namespace, name string, replicas int32) *appsv1.Deployment {
 	}
 }
 
-// installMesh makes an Istio resource, and takes it away at the end.
-func installMesh(t *testing.T) types.NamespacedName {
+// installMesh makes an Istio resource, and takes it away at the end. Injectors give its sidecars
+// before it is rolled out, as istiod does: afterwards workloads are restarted at once.
+func installMesh(t *testing.T, injectors ...*injector) types.NamespacedName {
 	t.Helper()
 	name := types.NamespacedName{Namespace: v1alpha2.Namespace, Name: "default"}
 	manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name.Namespace+"}}")
@@ -151,6 +151,15 @@ func installMesh(t *testing.T) types.NamespacedName {
 			return nil
 		})
 	})
+	if len(injectors) > 0 {
+		await(t, "the input of the mesh", time.Minute, func() error {
+			key := types.NamespacedName{Namespace: "istio-system", Name: "kyma-istio-operator"}
+			return admin.Get(t.Context(), key, &corev1.ConfigMap{})
+		})
+	}
+	for _, i := range injectors {
+		i.give(proxyImage(t))
+	}
 	await(t, "the mesh is rolled out", 3*time.Minute, func() error {
 		istio := &v1alpha2.Istio{}
 		if err := admin.Get(t.Context(), name, istio); err != nil || istio.Annotations[v1alpha2.AnnotationLastApplied] == "" {
