@@ -88,6 +88,14 @@ func TestSources(t *testing.T) {
 				f.istiod(one)
 			}, problem: "the ConfigMap has no such key",
 		},
+		"ChosenSpare": {
+			reason: "nor is the spare, which has what the copy has",
+			given: func(f *fixture) {
+				f.request.Reference = &Reference{Namespace: "csr", Name: SpareName, Key: Key}
+				f.configMap("csr", SpareName, map[string]string{Key: one.PEM})
+				f.istiod(one)
+			}, problem: "cannot be its own source",
+		},
 		"ChosenItself": {
 			reason: "a copy is no source of itself",
 			given: func(f *fixture) {

@@ -91,8 +91,8 @@ func chosenSource(request Request, chosen *corev1.ConfigMap) trust.Source {
 		Name:   fmt.Sprintf("%s, key %s", request.reference(), request.Reference.Key),
 		Chosen: true,
 	}
-	if request.reference() == request.copy() {
-		source.Missing = "the ConfigMap is the copy that is made of the CAs, and cannot be its own source; change " + caField
+	if request.reference() == request.copy() || request.reference() == request.spare() {
+		source.Missing = "the ConfigMap is a copy that is made of the CAs, and cannot be its own source; change " + caField
 		return source
 	}
 	if chosen == nil {
