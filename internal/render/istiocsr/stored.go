@@ -126,7 +126,7 @@ func checkStoredAgent(r *refusals, path string, agent operatorv1alpha1.AgentConf
 }
 
 // percentage is from 0% to 100%.
-var percentage = regexp.MustCompile(`^([0-9]{1,2}|100)%$`)
+var percentage = regexp.MustCompile(`^(\d{1,2}|100)%$`)
 
 // checkCount finds what a PodDisruptionBudget does not take.
 func checkCount(r *refusals, path string, count *intstr.IntOrString) {
