@@ -106,8 +106,8 @@ var effects = map[string]struct {
 	}},
 	"TLS": {agent(operatorv1alpha1.AgentConfig{
 		Image: &operatorv1alpha1.AgentImage{Reference: "example.com/csr@sha256:" + strings.Repeat("0", 64), Version: "0.16.1"},
-		TLS:   &operatorv1alpha1.AgentTLS{MinVersion: "1.3", CipherSuites: []string{"TLS_A", "TLS_B"}, CurvePreferences: []string{"X25519"}},
-	}), []string{"--serving-tls-min-version=VersionTLS13", "--serving-tls-cipher-suites=TLS_A", "--serving-tls-cipher-suites=TLS_B", "--serving-tls-curve-preferences=X25519"}},
+		TLS:   &operatorv1alpha1.AgentTLS{MinVersion: "1.3", CipherSuites: []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"}, CurvePreferences: []string{"X25519"}},
+	}), []string{"--serving-tls-min-version=VersionTLS13", "--serving-tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "--serving-tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "--serving-tls-curve-preferences=X25519"}},
 }
 
 func agent(config operatorv1alpha1.AgentConfig) func(ic *operatorv1alpha1.IstioCSR, c *operatorv1alpha1.IstioCSRConfig) {

@@ -4,6 +4,7 @@
 package istiocsr
 
 import (
+	"crypto/tls"
 	"fmt"
 	"regexp"
 	"slices"
@@ -120,9 +121,28 @@ func checkStoredAgent(r *refusals, path string, agent operatorv1alpha1.AgentConf
 	if agent.NetworkPolicy != nil {
 		checkNetworkPolicy(r, path+".networkPolicy", *agent.NetworkPolicy)
 	}
-	if agent.TLS != nil && !slices.Contains([]string{"", "1.2", "1.3"}, agent.TLS.MinVersion) {
-		r.add(path+".tls.minVersion", "%.100q must be 1.2 or 1.3", agent.TLS.MinVersion)
+	if agent.TLS != nil {
+		checkAgentTLS(r, path+".tls", *agent.TLS)
 	}
+}
+
+func checkAgentTLS(r *refusals, path string, c operatorv1alpha1.AgentTLS) {
+	if !slices.Contains([]string{"", "1.2", "1.3"}, c.MinVersion) {
+		r.add(path+".minVersion", "%.100q must be 1.2 or 1.3", c.MinVersion)
+	}
+	for i, suite := range c.CipherSuites {
+		if !isCipherSuite(suite) {
+			r.add(fmt.Sprintf("%s.cipherSuites[%d]", path, i), "%.100q is no cipher suite that istio-csr knows, and it would end at it", suite)
+		}
+	}
+}
+
+// isCipherSuite says whether a name is one of Go's, which are the agent's, or a short form
+// that it takes as well.
+func isCipherSuite(name string) bool {
+	return slices.ContainsFunc(slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()), func(suite *tls.CipherSuite) bool {
+		return suite.Name == name || strings.HasSuffix(suite.Name, "_CHACHA20_POLY1305_SHA256") && suite.Name == name+"_SHA256"
+	})
 }
 
 // percentage is from 0% to 100%.
