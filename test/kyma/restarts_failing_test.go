@@ -5,6 +5,7 @@ package kyma
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -42,7 +43,7 @@ func TestRestarts_FailureOutlivesManager(t *testing.T) {
 		await(t, when, 2*time.Minute, func() error {
 			c := proxies(t)
 			if c.Reason != v1alpha2.ReasonProxySidecarRestartFailed || !strings.Contains(c.Message, namespace.Name+"/Deployment/m") {
-				return fmt.Errorf("the condition is %s: %s", c.Reason, c.Message)
+				return fmt.Errorf("the condition is %s: %s; the status of %s is %s", c.Reason, c.Message, m.Name, text(t, live(t, m).Status))
 			}
 			return nil
 		})
@@ -95,6 +96,14 @@ func proxies(t *testing.T) metav1.Condition {
 		}
 	}
 	return metav1.Condition{}
+}
+
+// text shows a status.
+func text(t *testing.T, status any) string {
+	t.Helper()
+	shown, err := json.Marshal(status)
+	must(t, err)
+	return string(shown)
 }
 
 func live(t *testing.T, d *appsv1.Deployment) *appsv1.Deployment {
