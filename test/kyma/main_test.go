@@ -89,8 +89,9 @@ func withCluster(tests func() int) (code int, err error) {
 	return code, stop()
 }
 
-// restartLimit is how many workloads the next manager restarts at a time.
-var restartLimit = controller.DefaultOptions().Kyma.RestartLimit
+// restartLimit is how many workloads the next manager restarts at a time, and restartDeadline
+// how long it waits for one.
+var restartLimit, restartDeadline = controller.DefaultOptions().Kyma.RestartLimit, controller.DefaultOptions().Kyma.RestartDeadline
 
 // allowExperimental lets resources set spec.experimental with the next manager.
 var allowExperimental bool
