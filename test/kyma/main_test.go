@@ -138,7 +138,8 @@ func startManager(ctx context.Context, version string, variables ...string) erro
 	if err != nil {
 		return err
 	}
-	options.Kyma.RestartLimit, options.Kyma.Experimental = restartLimit, allowExperimental
+	options.Kyma.RestartLimit, options.Kyma.RestartDeadline = restartLimit, restartDeadline
+	options.Kyma.Experimental = allowExperimental
 	options.LeaderElect = false
 	stop, err = setup.StartManager(context.WithoutCancel(ctx), plane, options, io.MultiWriter(os.Stderr, &managerLog))
 	return err
