@@ -12,11 +12,15 @@ const (
 	Finalizer = "istiocsr.openshift.operator.io/cert-manager-istio-csr-controller"
 
 	// AnnotationDeletionPolicy on an IstioCSR says what becomes of the agent when the
-	// IstioCSR is deleted. With the value [DeletionPolicyDelete] it is removed; with
-	// any other, and without the annotation, it keeps running, and its objects are
-	// nobody's.
+	// IstioCSR is deleted. With the value Delete it is removed; with Orphan, and without
+	// the annotation, it keeps running, and its objects are nobody's. Any other value
+	// counts as Orphan, with a warning.
 	AnnotationDeletionPolicy = "operator.openshift.io/istio-csr-deletion-policy"
 
 	// DeletionPolicyDelete is the value of [AnnotationDeletionPolicy] that removes.
 	DeletionPolicyDelete = "Delete"
+
+	// DeletionPolicyOrphan is the value of [AnnotationDeletionPolicy] that lets the agent
+	// run on.
+	DeletionPolicyOrphan = "Orphan"
 )

@@ -137,13 +137,28 @@ func Warnings(in Input) []string {
 	if wantsMonitor(in.IstioCSR) && !in.Facts.ServiceMonitors {
 		warnings = append(warnings, "spec.agentConfig.serviceMonitor has no effect: the cluster has no kind ServiceMonitor of monitoring.coreos.com")
 	}
-	if RemovesOnDeletion(in.IstioCSR) && len(in.Facts.Clients) > 0 {
-		warnings = append(warnings, fmt.Sprintf("when this is deleted the agent goes with it, as the annotation %s says, and %s still points at it",
-			operatorv1alpha1.AnnotationDeletionPolicy, strings.Join(in.Facts.Clients, ", ")))
+	return append(warnings, deletionWarnings(in)...)
+}
+
+// deletionWarnings are about what becomes of the agent when its IstioCSR is deleted.
+func deletionWarnings(in Input) []string {
+	const key = operatorv1alpha1.AnnotationDeletionPolicy
+	switch value := in.IstioCSR.Annotations[key]; value {
+	case "", operatorv1alpha1.DeletionPolicyOrphan:
+		return nil
+	case operatorv1alpha1.DeletionPolicyDelete:
+	default:
+		return []string{fmt.Sprintf("the annotation %s is %.40q, which is neither %s nor %s: the agent stays when this is deleted",
+			key, value, operatorv1alpha1.DeletionPolicyDelete, operatorv1alpha1.DeletionPolicyOrphan)}
 	}
-	if RemovesOnDeletion(in.IstioCSR) && len(in.Facts.Unread) > 0 {
+	var warnings []string
+	if len(in.Facts.Clients) > 0 {
+		warnings = append(warnings, fmt.Sprintf("when this is deleted the agent goes with it, as the annotation %s says, and %s still points at it",
+			key, strings.Join(in.Facts.Clients, ", ")))
+	}
+	if len(in.Facts.Unread) > 0 {
 		warnings = append(warnings, fmt.Sprintf("when this is deleted the agent goes with it, as the annotation %s says, and what still points at it is not known: %s",
-			operatorv1alpha1.AnnotationDeletionPolicy, strings.Join(in.Facts.Unread, ", ")))
+			key, strings.Join(in.Facts.Unread, ", ")))
 	}
 	return warnings
 }

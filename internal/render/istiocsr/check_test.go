@@ -246,6 +246,20 @@ func TestWarnings_Clients(t *testing.T) {
 	}
 }
 
+func TestWarnings_DeletionPolicy(t *testing.T) {
+	for value, warns := range map[string]bool{"": false, "Orphan": false, "Delete": false, "delete": true, "true": true} {
+		ic := smallest()
+		ic.Annotations = map[string]string{operatorv1alpha1.AnnotationDeletionPolicy: value}
+		warnings := Warnings(Input{IstioCSR: ic, Image: image, Facts: working()})
+		if got := len(warnings) == 1 && strings.Contains(warnings[0], "neither Delete nor Orphan: the agent stays"); got != warns {
+			t.Errorf("with the value %q the warnings are %q", value, warnings)
+		}
+		if removed := RemovesOnDeletion(ic); removed != (value == "Delete") {
+			t.Errorf("with the value %q the agent is removed: %t", value, removed)
+		}
+	}
+}
+
 // What will do harm, or has no effect, is told while the agent works.
 func TestWarnings(t *testing.T) {
 	ic, facts := smallest(), working()
