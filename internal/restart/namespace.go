@@ -15,7 +15,8 @@ import (
 type Namespace struct {
 	// Inject is what its labels say about sidecars of the mesh.
 	Inject Injection
-	// Since is when the labels were set last, zero when that is not known.
+	// Since is when it has joined, zero when that is not known. The metadata tells it as the time
+	// at which whoever set the label has changed anything last, see [Arrivals].
 	Since time.Time
 	// Left is since when pods of it are known that have a sidecar and would get none any more,
 	// or now when none were known before: labels that are gone do not tell when they went. Zero
@@ -59,10 +60,10 @@ func NamespaceOf(o *metav1.PartialObjectMetadata) Namespace {
 	return n
 }
 
-func injectionOf(o *metav1.PartialObjectMetadata) Injection {
-	injection, revision := o.Labels[labelInjection], o.Labels[LabelRevision]
+func injectionOf(o metav1.Object) Injection {
+	injection, revision := o.GetLabels()[labelInjection], o.GetLabels()[LabelRevision]
 	switch {
-	case slices.Contains(withoutInjection, o.Name):
+	case slices.Contains(withoutInjection, o.GetName()):
 		return InjectOther
 	case injection == injectionEnabled:
 		return InjectAll
@@ -84,4 +85,9 @@ func InjectionChanged(before, after metav1.Object) bool {
 	}
 	labels, annotations := metav1.Object.GetLabels, metav1.Object.GetAnnotations
 	return changed(labels, labelInjection) || changed(labels, LabelRevision) || changed(annotations, AnnotationExclude)
+}
+
+// Leaves says whether a change of a namespace's labels takes it out of the mesh.
+func Leaves(before, after metav1.Object) bool {
+	return injectionOf(before) == InjectAll && injectionOf(after) != InjectAll
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -80,6 +81,8 @@ type Controller struct {
 	known known
 	// relabelled says that a namespace was labelled.
 	relabelled atomic.Bool
+	// unlabelled are the names of namespaces that have left the mesh since it was observed.
+	unlabelled sync.Map
 	// stamped says that an EnvoyFilter tells another time of its last change.
 	stamped  atomic.Bool
 	watching bool
@@ -183,6 +186,7 @@ func (c *Controller) forget() {
 	c.board.Reset()
 	c.surveyed, c.hold, c.problem, c.gateways, c.resumed, c.dirty = "", false, nil, nil, false, false
 	c.seen = restart.Seen{}
+	c.unlabelled.Clear()
 }
 
 // watchNamespaces begins to watch namespaces: a cluster without a mesh does not pay for it.

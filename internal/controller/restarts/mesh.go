@@ -4,7 +4,6 @@
 package restarts
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,10 +28,6 @@ import (
 // annotationLedger on an Istio resource is since when which setting of its mesh is what it is.
 const annotationLedger = "strata.run/restart-causes"
 
-// annotationLeft on an Istio resource names the namespaces that have left the mesh and whose pods
-// still have sidecars of it, each with since when that is known.
-const annotationLeft = "strata.run/left-namespaces"
-
 // proxyProtocol is an EnvoyFilter of ours that only the ingress gateway takes in.
 const proxyProtocol = "proxy-protocol"
 
@@ -53,8 +48,8 @@ type mesh struct {
 	revision  int64
 	target    restart.Target
 	ledger    restart.Ledger
-	// left are the namespaces that have left it and whose pods still have sidecars.
-	left restart.Departures
+	// moves are the namespaces that have left it or joined it.
+	moves moves
 
 	// Without a resource: pkg is the package that is still there, was says that there has been
 	// a mesh, and window is the one for restarts.
@@ -89,11 +84,11 @@ type known struct {
 	pkg      types.UID
 	revision int64
 	// ledger is the one of the resource with that UID, as written last: the cache may not
-	// have it yet. The same goes for left, of the resource leftOf.
-	ledger restart.Ledger
-	of     types.UID
-	left   restart.Departures
-	leftOf types.UID
+	// have it yet. The same goes for moves, of the resource movesOf.
+	ledger  restart.Ledger
+	of      types.UID
+	moves   moves
+	movesOf types.UID
 }
 
 // observe reads what the mesh wants; without one there is no resource in it. The ledger is
@@ -130,8 +125,7 @@ func (c *Controller) observe(ctx context.Context) (*mesh, error) {
 	if m.ledger, err = c.baseline(ctx, m, applied, pkg); err != nil || !rolledOut {
 		return m, err
 	}
-	m.left = c.departures(m, pkg)
-	if err := c.keepDepartures(ctx, m, m.left); err != nil {
+	if err := c.readMoves(ctx, m, pkg); err != nil {
 		return m, err
 	}
 	if m.target, err = c.target(ctx, pkg); err != nil {
@@ -220,30 +214,6 @@ func (m *mesh) inherited(pkg *v1alpha1.Package, key string) string {
 		}
 	}
 	return ""
-}
-
-// departures are those that the resource has, or will have as soon as the cache knows, or that
-// the one before it had.
-func (c *Controller) departures(m *mesh, pkg *v1alpha1.Package) restart.Departures {
-	text := m.istio.Annotations[annotationLeft]
-	handedOn := text == "" && c.known.leftOf != "" && c.known.pkg == pkg.UID
-	if c.known.leftOf == m.istio.UID || handedOn {
-		return c.known.left
-	}
-	// What cannot be read counts for nothing: at worst workloads are restarted once more.
-	return restart.ParseDepartures(cmp.Or(text, m.inherited(pkg, annotationLeft)))
-}
-
-// keepDepartures keeps on the resource which namespaces have left, before anything is restarted
-// for it.
-func (c *Controller) keepDepartures(ctx context.Context, m *mesh, left restart.Departures) error {
-	if text := left.String(); text != m.left.String() || text != m.istio.Annotations[annotationLeft] {
-		if err := c.annotate(ctx, m.istio, annotationLeft, text); err != nil {
-			return fmt.Errorf("noting on Istio %s/%s which namespaces have left its mesh: %w", m.istio.Namespace, m.istio.Name, err)
-		}
-	}
-	c.known.left, c.known.leftOf = left, m.istio.UID
-	return nil
 }
 
 // annotate sets an annotation of the resource, or takes it away when it is empty.

@@ -127,6 +127,9 @@ func (c *Controller) labelled() predicate.Predicate {
 			if !restart.InjectionChanged(e.ObjectOld, e.ObjectNew) {
 				return false
 			}
+			if restart.Leaves(e.ObjectOld, e.ObjectNew) {
+				c.unlabelled.Store(e.ObjectNew.GetName(), true)
+			}
 			c.relabelled.Store(true)
 			return true
 		},

@@ -37,7 +37,9 @@ type surveyor struct {
 	// left are the namespaces whose pods have a sidecar and should have none, since the time
 	// of this survey if they are new.
 	left restart.Departures
-	now  time.Time
+	// joining are those with workloads to restart as they have joined, with since when.
+	joining restart.Arrivals
+	now     time.Time
 }
 
 // survey finds the workloads with outdated pods, and those that a process before this one has
@@ -45,7 +47,7 @@ type surveyor struct {
 func (c *Controller) survey(ctx context.Context, m *mesh) error {
 	s := &surveyor{
 		live: c.Live, mesh: m, namespaces: map[string]restart.Namespace{}, plan: restart.NewPlan(),
-		owners: map[types.UID][]metav1.OwnerReference{}, left: restart.Departures{}, now: c.Now().UTC().Truncate(time.Second),
+		owners: map[types.UID][]metav1.OwnerReference{}, left: restart.Departures{}, joining: restart.Arrivals{}, now: c.Now().UTC().Truncate(time.Second),
 	}
 	s.plan.Gone = !m.gone.IsZero()
 	unfinished, err := c.unfinished(ctx)
@@ -56,7 +58,8 @@ func (c *Controller) survey(ctx context.Context, m *mesh) error {
 		err = s.readPods(ctx)
 	}
 	if err == nil && m.istio != nil {
-		err = c.keepDepartures(ctx, m, s.left)
+		injects := func(name string) bool { return s.namespaces[name].Inject == restart.InjectAll }
+		err = c.keepMoves(ctx, m, moves{s.left, m.moves.joined.Next(s.joining, injects)})
 	}
 	if err != nil {
 		return err
@@ -135,10 +138,13 @@ func (s *surveyor) readNamespaces(ctx context.Context) error {
 		for i := range list.Items {
 			name := list.Items[i].Name
 			namespace := restart.NamespaceOf(&list.Items[i])
-			if since, known := s.mesh.left[name]; known {
+			if since, known := s.mesh.moves.left[name]; known {
 				namespace.Left = since
 			} else {
 				namespace.Left = s.now
+			}
+			if since, known := s.mesh.moves.joined[name]; known && namespace.Inject == restart.InjectAll {
+				namespace.Since = since
 			}
 			s.namespaces[name] = namespace
 		}
@@ -175,6 +181,9 @@ func (s *surveyor) take(ctx context.Context, from *corev1.Pod) error {
 		return nil
 	}
 	w, hand := restart.Resolve(&pod, above)
+	if _, joins := causes[restart.CauseJoin]; joins && hand == nil && !excluded && namespace.Inject == restart.InjectAll {
+		s.joining[pod.Namespace] = namespace.Since.UTC()
+	}
 	s.plan.Add(&pod, w, hand, causes, excluded)
 	return nil
 }
