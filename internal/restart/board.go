@@ -4,6 +4,7 @@
 package restart
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -27,8 +28,10 @@ type row struct {
 	reason string
 	// ours says that a restart of ours is what its rollout is about.
 	ours bool
-	// told is what a person was told of it last.
-	told string
+	// told is what a person was told of it last. Asked says that it still needs one, as far as is
+	// known: it is being looked at again.
+	told  string
+	asked bool
 	// trouble is since when it cannot be read or written to, and broken since when it is not
 	// whole. Zero while it can, and is.
 	trouble, broken time.Time
@@ -66,7 +69,9 @@ func (b *Board) Take(p *Plan) []Hand {
 		}
 		rows[e.Workload] = &row{entry: e, phase: waiting}
 		if before := b.rows[e.Workload]; before != nil {
-			rows[e.Workload].told, rows[e.Workload].broken = before.told, before.broken
+			now := rows[e.Workload]
+			now.told, now.broken, now.reason = before.told, before.broken, before.reason
+			now.asked = (before.asked || before.phase == byHand) && maps.Equal(before.entry.Causes, e.Causes)
 		}
 		order = append(order, e.Workload)
 	}
@@ -147,6 +152,7 @@ func (b *Board) MayRestart(w Workload, open bool) bool {
 		r.phase = active
 		return true
 	}
+	r.asked = false // it needs its turn, and no person
 	if r.phase != waiting {
 		r.phase, r.ours = waiting, false
 		b.order = append(b.order, w)
@@ -200,7 +206,7 @@ func (b *Board) Settle(w Workload, d Decision) (news bool) {
 		return false
 	}
 	was := *r
-	r.reason = d.Reason
+	r.reason, r.asked = d.Reason, false
 	if d.Action != Fail {
 		r.trouble = time.Time{}
 	}
@@ -248,6 +254,9 @@ func (b *Board) Busy() bool { return !b.Idle() && !b.anotherFailed(Workload{}) }
 // whole, are excluded, or need a person.
 func (b *Board) Leftover() bool { return len(b.rows)+len(b.byHand)+b.excluded > 0 || b.rest }
 
+// Manual says that something needs a person.
+func (b *Board) Manual() bool { return b.State().ManualCount > 0 }
+
 // Unsettled says that something is left that may be restarted yet: workloads that are not
 // whole, or were not found out about.
 func (b *Board) Unsettled() bool {
@@ -263,7 +272,7 @@ func (b *Board) Unsettled() bool {
 // coming up.
 func (b *Board) Rolling(role Role) bool {
 	for _, r := range b.rows {
-		if r.entry.Role == role && r.phase == active {
+		if r.entry.Role == role && r.phase == active && !r.asked {
 			return true
 		}
 	}
@@ -301,6 +310,10 @@ func (b *Board) State() State {
 	}
 	var rolling []Workload
 	for w, r := range b.rows {
+		if r.asked {
+			manual[w] = r.reason
+			continue
+		}
 		switch r.phase {
 		case waiting, postponed:
 			s.Pending++

@@ -276,3 +276,46 @@ func TestBoard_Window(t *testing.T) {
 		t.Error("it may not be restarted while the window is open")
 	}
 }
+
+// Who needed a person for the same causes does so until it was looked at again; for other causes
+// it waits for its turn, as does who may be restarted now.
+func TestBoard_LookedAtAgain(t *testing.T) {
+	paused := Decision{AskPerson, "it is paused"}
+	gateway := Workload{KindDeployment, "istio-system", "istio-ingressgateway"}
+	took := func(b *Board, epoch string) {
+		p := NewPlan()
+		p.Add(&Pod{Role: RoleGateway}, gateway, nil, map[Cause]string{CauseTrustedProxies: epoch}, false)
+		b.Take(p)
+	}
+	tests := map[string]struct {
+		reason string
+		then   func(b *Board)
+		want   State
+	}{
+		"Waiting": {reason: "it was found again", then: func(*Board) {}, want: State{ManualCount: 1}},
+		"Twice":   {reason: "and once more", then: func(b *Board) { took(b, "a") }, want: State{ManualCount: 1}},
+		"Active":  {reason: "it is looked at", then: func(b *Board) { b.Next() }, want: State{ManualCount: 1}},
+		"Still":   {reason: "nobody has seen to it", then: func(b *Board) { b.Next(); b.Settle(gateway, paused) }, want: State{ManualCount: 1}},
+		"Restart": {reason: "it can be restarted", then: func(b *Board) { b.Next(); b.Settle(gateway, Decision{Restart, "x"}) }, want: State{Pending: 1, GatewayRolling: true}},
+		"Closed":  {reason: "it can be restarted, and not now", then: func(b *Board) { b.Next(); b.MayRestart(gateway, false) }, want: State{Pending: 1}},
+		"Other":   {reason: "another cause", then: func(b *Board) { took(b, "b"); b.Next() }, want: State{Pending: 1, GatewayRolling: true}},
+		"Gone":    {reason: "nothing is outdated any more", then: func(b *Board) { b.Take(NewPlan()) }, want: State{}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := &Board{Limit: 1}
+			took(b, "a")
+			b.Next()
+			b.Settle(gateway, paused)
+			took(b, "a")
+			tc.then(b)
+			got := b.State()
+			if got.ManualCount != tc.want.ManualCount || got.Pending != tc.want.Pending || got.GatewayRolling != tc.want.GatewayRolling {
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+			if b.Manual() != (tc.want.ManualCount > 0) {
+				t.Errorf("%s: that it needs a person is told as %t", tc.reason, b.Manual())
+			}
+		})
+	}
+}

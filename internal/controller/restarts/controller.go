@@ -28,6 +28,9 @@ const (
 	// leftoverInterval is the longest time between surveys while something is left that a
 	// person has to see to.
 	leftoverInterval = time.Hour
+	// manualInterval is the time until the first survey for what needs a person, who may see to it
+	// at once. It doubles with each one that brings nothing else.
+	manualInterval = 2 * time.Minute
 	// conflictDelay is how long a workload waits that has changed since it was read.
 	conflictDelay = 200 * time.Millisecond
 	// countInterval is how often a change of nothing but counts is told.
@@ -97,7 +100,9 @@ type Controller struct {
 	surveyed   string
 	surveyedAt time.Time
 	dirty      bool
-	problem    error
+	// glances are how many surveys in a row were made without any news.
+	glances int
+	problem error
 	// gateways are why gateways cannot be restarted.
 	gateways map[restart.Role]error
 	// resumed says that the board knows what a process before this one has begun.
@@ -165,7 +170,8 @@ func (c *Controller) look(ctx context.Context) (time.Duration, error) {
 	seen := restart.Seen{Istio: m.istio.UID, Generation: m.istio.Generation, Revision: m.revision}
 	// What is left from before may have been seen to since: the mesh is changed by people.
 	looksOver := seen != c.seen && c.board.Idle() && c.board.Leftover()
-	if key := m.key(); c.relabelled.Swap(false) || looksOver || c.due(key) {
+	news := c.relabelled.Swap(false) || looksOver
+	if key := m.key(); news || c.due(key) {
 		if err := c.survey(ctx, m); err != nil {
 			c.relabelled.Store(true) // nothing was found out
 			return 0, err
@@ -175,7 +181,7 @@ func (c *Controller) look(ctx context.Context) (time.Duration, error) {
 				delete(c.gateways, role) // somebody has seen to it
 			}
 		}
-		c.surveyed, c.surveyedAt, c.dirty = key, c.Now(), false
+		c.looked(key, news)
 	}
 	c.seen = seen
 	return c.fill(), nil
@@ -210,8 +216,20 @@ func (c *Controller) due(key string) bool {
 	return c.board.Idle() && (c.dirty || c.Now().Sub(c.surveyedAt) >= c.interval())
 }
 
+// looked notes what a survey was made for.
+func (c *Controller) looked(key string, news bool) {
+	c.glances++
+	if news || c.dirty || key != c.surveyed {
+		c.glances = 0
+	}
+	c.surveyed, c.surveyedAt, c.dirty = key, c.Now(), false
+}
+
 func (c *Controller) interval() time.Duration {
-	if c.board.Leftover() {
+	switch {
+	case c.board.Manual():
+		return min(c.Settings.Interval, leftoverInterval, manualInterval<<min(c.glances, 10))
+	case c.board.Leftover():
 		return min(c.Settings.Interval, leftoverInterval)
 	}
 	return c.Settings.Interval

@@ -117,7 +117,7 @@ func (c *Controller) lookAway(ctx context.Context, m *mesh) (time.Duration, erro
 		if err != nil {
 			return 0, err
 		}
-		c.surveyed, c.surveyedAt, c.dirty = key, c.Now(), false
+		c.looked(key, false)
 	}
 	left := longestDeparture - c.Now().Sub(c.gone.Since)
 	if left <= 0 {

@@ -194,6 +194,39 @@ func TestController_LeftoverLookedOver(t *testing.T) {
 	c.wants("only the first one was a restart", map[string]int{"shop/a": 1})
 }
 
+// Who needs a person is looked at soon, and then less and less often; it is told all the time.
+func TestController_ManualLookedOver(t *testing.T) {
+	c := newCluster(t)
+	c.workload("shop", "a", oldImage)
+	c.injected = oldImage // whatever is restarted
+	c.rolledOut(v1alpha2.IstioSpec{})
+	c.run(time.Minute)
+	c.c.Changed = func() { t.Errorf("while nobody has seen to it, the state becomes %+v", c.c.State()) }
+	surveys, last := 0, c.c.surveyedAt
+	for end := c.now.Add(5 * time.Hour); c.now.Before(end); {
+		c.run(30 * time.Second)
+		if !c.c.surveyedAt.Equal(last) {
+			surveys, last = surveys+1, c.c.surveyedAt
+		}
+	}
+	if surveys < 8 || surveys > 10 { // after 2, 4, 8, 16, 32 minutes, and then each hour
+		t.Errorf("within 5 hours, %d surveys were made", surveys)
+	}
+	c.c.Changed = func() {}
+	c.mesh(2, metav1.ConditionTrue, newImage) // news
+	c.run(time.Minute)
+	c.pod("shop", "a", newImage) // somebody has seen to it
+	if state := c.run(3 * time.Minute); state.ManualCount > 0 {
+		t.Errorf("after it was seen to, the state is %+v", state)
+	}
+	c.requests = 0
+	c.run(9 * time.Hour)
+	if c.requests > 0 {
+		t.Errorf("when nobody has to see to anything, %d requests are sent", c.requests)
+	}
+	c.wants("only the first one was a restart", map[string]int{"shop/a": 1})
+}
+
 // A window that is closed is told with when it opens.
 func TestController_WindowTold(t *testing.T) {
 	c := newCluster(t) // at 03:04:05
