@@ -38,7 +38,20 @@ type install struct {
 // istio-ca.
 func newInstall(m mesh, change func(ic *operatorv1alpha1.IstioCSR)) install {
 	m.t.Helper()
+	withManager(m.t)
+	younger(m.t)
 	return newInstallIn(m, planetest.Namespace(m.t, plane), change)
+}
+
+// younger waits until what is created next is younger than every IstioCSR: ages are in
+// seconds, and of two of one age the namespace's name decides.
+func younger(t *testing.T) {
+	t.Helper()
+	list := &operatorv1alpha1.IstioCSRList{}
+	must(t, admin.List(t.Context(), list))
+	for i := range list.Items {
+		time.Sleep(time.Until(list.Items[i].CreationTimestamp.Add(time.Second)))
+	}
 }
 
 func newInstallIn(m mesh, namespace string, change func(ic *operatorv1alpha1.IstioCSR)) install {
