@@ -67,7 +67,8 @@ func (c *counts) add(e localplane.AuditEvent) {
 	isOurs := slices.Contains([]string{"strata.run", "gateway.networking.k8s.io", "operator.openshift.io", "operator.kyma-project.io"}, e.Group)
 	// What fronts look at, once for all: no fixture has a definition or an Event in it,
 	// and managed objects are watched in all namespaces.
-	isFronts := e.Group == "apiextensions.k8s.io" || e.Verb == "watch" && (e.Resource == "events" || e.Namespace != "" && e.Resource != "secrets")
+	isFronts := e.Group == "apiextensions.k8s.io" || e.Verb == "watch" && (e.Resource == "events" || e.Namespace != "" && e.Resource != "secrets") ||
+		e.Resource == "namespaces" && e.Name == "istio-system" // says of a mesh that it has gone
 	switch {
 	case e.Resource == "":
 		c.Discovery++

@@ -35,6 +35,7 @@ func TestCount(t *testing.T) {
 		"OwnGet":        {complete(localplane.AuditEvent{Verb: "get", Group: "strata.run", Resource: "revisions"}), counts{OwnReads: 1}},
 		"FrontsEvents":  {localplane.AuditEvent{User: managerUser, Verb: "watch", Group: "events.k8s.io", Resource: "events", Namespace: "openshift-ingress", Stage: "ResponseStarted", Code: 200}, counts{OwnReads: 1}},
 		"FrontsPlace":   {localplane.AuditEvent{User: managerUser, Verb: "watch", Resource: "services", Namespace: "openshift-ingress", Stage: "ResponseStarted", Code: 200}, counts{OwnReads: 1}},
+		"FrontsMesh":    {complete(localplane.AuditEvent{Verb: "get", Resource: "namespaces", Name: "istio-system", Namespace: "istio-system"}), counts{OwnReads: 1}},
 		"EngineWatch":   {localplane.AuditEvent{User: managerUser, Verb: "watch", Resource: "services", Stage: "ResponseStarted", Code: 200}, counts{Watches: 1}},
 		"FrontsKind":    {localplane.AuditEvent{User: managerUser, Verb: "watch", Group: "operator.openshift.io", Resource: "istiocsrs", Stage: "ResponseStarted", Code: 200}, counts{OwnReads: 1}},
 		"FrontsWatch":   {localplane.AuditEvent{User: managerUser, Verb: "watch", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Stage: "ResponseStarted", Code: 200}, counts{OwnReads: 1}},
