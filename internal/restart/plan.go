@@ -4,7 +4,6 @@
 package restart
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -122,8 +121,8 @@ type State struct {
 	Pending    int
 	InProgress []string
 	// Failed are workloads that do not come up after a restart; no more are restarted
-	// until they do. Manual are those that only a person can restart. Both say why, are
-	// sorted, and bounded: the last entry may count the rest.
+	// until they do. Manual are those that only a person can restart. Each entry names those
+	// with one reason, and says it; both are bounded, and the last entry may count the rest.
 	Failed, Manual []string
 	// FailedCount and ManualCount say how many there are.
 	FailedCount, ManualCount int
@@ -140,24 +139,4 @@ type State struct {
 	Departed bool
 	// Problem is why nothing is restarted at all, such as a window that cannot be read.
 	Problem error
-}
-
-// mostTold bounds each list of a state.
-const mostTold = 10
-
-// told is a list for a status.
-func told(reasons map[Workload]string, unlisted int) []string {
-	all := make([]Workload, 0, len(reasons))
-	for w := range reasons {
-		all = append(all, w)
-	}
-	slices.SortFunc(all, Workload.Compare)
-	var list []string
-	for _, w := range all[:min(len(all), mostTold)] {
-		list = append(list, w.String()+" ("+reasons[w]+")")
-	}
-	if rest := max(0, len(all)-mostTold); rest+unlisted > 0 {
-		list = append(list, fmt.Sprintf("and %d more", rest+unlisted))
-	}
-	return list
 }

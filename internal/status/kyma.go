@@ -58,7 +58,8 @@ type KymaRestarts struct {
 	Pending int
 	Opens   time.Time
 	// Failed are workloads that do not come up, and Manual those that only a person can
-	// restart, such as shop/Job/a. Both may be the first of more.
+	// restart: an entry for each reason, such as shop/Job/a, shop/Job/b (a restart would run it
+	// again), and perhaps one that counts more.
 	Failed, Manual []string
 	// GatewayErr is why the ingress gateway cannot be restarted, and EgressErr why the egress
 	// gateway cannot.
@@ -290,19 +291,19 @@ func kymaRestarts(r KymaRestarts) (c metav1.Condition, known bool) {
 		return c, false
 	case len(r.Failed) > 0:
 		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartFailed,
-			fmt.Sprintf("restarts have stopped, as these do not come up: %s", strings.Join(r.Failed, ", "))), true
+			fmt.Sprintf("restarts have stopped, as these do not come up: %s", strings.Join(r.Failed, "; "))), true
 	case r.Pending > 0:
 		message := fmt.Sprintf("%d workloads are still to be restarted for their proxies", r.Pending)
 		if !r.Opens.IsZero() {
 			message += ", from " + r.Opens.UTC().Format(time.RFC3339) + " on, when the window for restarts opens"
 		}
 		if len(r.Manual) > 0 {
-			message += "; these have to be restarted by hand: " + strings.Join(r.Manual, ", ")
+			message += "; these have to be restarted by hand: " + strings.Join(r.Manual, "; ")
 		}
 		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartPartiallySucceeded, message), true
 	case len(r.Manual) > 0:
 		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarManualRestartRequired,
-			fmt.Sprintf("these run an outdated proxy, and have to be restarted by hand: %s", strings.Join(r.Manual, ", "))), true
+			fmt.Sprintf("these run an outdated proxy, and have to be restarted by hand: %s", strings.Join(r.Manual, "; "))), true
 	}
 	return condition(kind, metav1.ConditionTrue, v1alpha2.ReasonProxySidecarRestartSucceeded, "no workload runs an outdated proxy"), true
 }
