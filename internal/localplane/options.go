@@ -43,7 +43,7 @@ func (o Options) Validate() error {
 	if err := o.Ports.validate(); err != nil {
 		return err
 	}
-	if err := validateStages(o.Stages); err != nil {
+	if _, err := readStages(o.Stages); err != nil {
 		return fmt.Errorf("stages: %w", err)
 	}
 	var policy map[string]any

@@ -117,7 +117,7 @@ func writeKubeconfig(path, user string, config *rest.Config) error {
 // now: a KWOK that does not find a kind exits, and with it breaks the plane. They
 // must not concern pods or nodes, which the default stages play.
 func (p *Plane) Simulate(stages []byte) error {
-	if err := validateStages(stages); err != nil {
+	if _, err := readStages(stages); err != nil {
 		return fmt.Errorf("stages: %w", err)
 	}
 	p.mu.Lock()
@@ -180,8 +180,8 @@ func (p *Plane) start(program Program) (*component, error) {
 const stopGrace = 8 * time.Second
 
 // Stop ends all programs, in the reverse order of their start, and removes the
-// data folder unless it was given in the options. It takes at most half a minute
-// and may be called again: later calls wait for the first and return its result.
+// data folder unless it was given in the options. It takes some seconds, half a minute
+// when programs have to be killed, and may be called again: later calls wait for the first and return its result.
 func (p *Plane) Stop() error { return p.stopResult() }
 
 func (p *Plane) stop() error {

@@ -258,11 +258,11 @@ func TestStartRefusesStages(t *testing.T) {
 			want: "stages: stage s: spec.selector is missing",
 		},
 		"StageForUnknownKind": {
-			reason: "the kind must exist; the end of KWOK's log says which",
+			reason: "the kind must exist: KWOK would exit, maybe after everything else is ready",
 			change: func(o *localplane.Options) {
 				o.Stages = []byte("apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nmetadata: {name: s}\nspec: {resourceRef: {apiGroup: none.example/v1, kind: Nothing}, selector: {}, steps: [{delete: true}]}\n")
 			},
-			want: "none.example",
+			want: "stage s: the API server does not serve Nothing of none.example/v1",
 		},
 	})
 }
@@ -300,8 +300,8 @@ func TestDoneNamesTheProgramThatDied(t *testing.T) {
 	}
 	select {
 	case <-p.Done():
-	case <-time.After(10 * time.Second):
-		t.Fatal("Done is open 10 s after the scheduler was killed")
+	case <-time.After(time.Minute):
+		t.Fatal("Done is open a minute after the scheduler was killed")
 	}
 	if err := p.Err(); err == nil || !strings.HasPrefix(err.Error(), "kube-scheduler exited (signal: killed)") {
 		t.Errorf("Err() = %v", err)

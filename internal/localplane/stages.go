@@ -10,8 +10,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
+	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
 )
 
 // defaultStages simulate the kubelet, see the comments in the files.
@@ -26,42 +31,66 @@ const (
 	stageKind       = "Stage"
 )
 
-// validateStages checks that each document is a stage that KWOK would use.
-// KWOK itself reports a faulty selector or template only in its log.
-func validateStages(content []byte) error {
+// stage is what is read of a stage.
+type stage struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec *struct {
+		ResourceRef struct {
+			APIGroup string `json:"apiGroup"`
+			Kind     string `json:"kind"`
+		} `json:"resourceRef"`
+		Selector *struct{} `json:"selector"`
+	} `json:"spec"`
+}
+
+// readStages reads stages, and checks that each document is one that KWOK would
+// use. KWOK itself reports a faulty selector or template only in its log.
+func readStages(content []byte) ([]stage, error) {
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
+	var stages []stage
 	for i := 1; ; i++ {
-		var stage struct {
-			APIVersion string `json:"apiVersion"`
-			Kind       string `json:"kind"`
-			Metadata   struct {
-				Name string `json:"name"`
-			} `json:"metadata"`
-			Spec *struct {
-				ResourceRef struct {
-					Kind string `json:"kind"`
-				} `json:"resourceRef"`
-				Selector *struct{} `json:"selector"`
-			} `json:"spec"`
-		}
-		err := decoder.Decode(&stage)
+		var s stage
+		err := decoder.Decode(&s)
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil
+			return stages, nil
 		case err != nil:
-			return fmt.Errorf("document %d: %w", i, err)
-		case stage.APIVersion == "" && stage.Kind == "" && stage.Spec == nil:
-			// Only comments.
-		case stage.APIVersion != stageAPIVersion || stage.Kind != stageKind:
-			return fmt.Errorf("document %d is %s %s, not %s %s", i, stage.APIVersion, stage.Kind, stageAPIVersion, stageKind)
-		case stage.Metadata.Name == "":
-			return fmt.Errorf("document %d: metadata.name is missing", i)
-		case stage.Spec == nil || stage.Spec.ResourceRef.Kind == "":
-			return fmt.Errorf("stage %s: spec.resourceRef.kind is missing", stage.Metadata.Name)
-		case stage.Spec.Selector == nil:
-			return fmt.Errorf("stage %s: spec.selector is missing, so KWOK would never play it", stage.Metadata.Name)
+			return nil, fmt.Errorf("document %d: %w", i, err)
+		case s.APIVersion == "" && s.Kind == "" && s.Spec == nil:
+			continue // only comments
+		case s.APIVersion != stageAPIVersion || s.Kind != stageKind:
+			return nil, fmt.Errorf("document %d is %s %s, not %s %s", i, s.APIVersion, s.Kind, stageAPIVersion, stageKind)
+		case s.Metadata.Name == "":
+			return nil, fmt.Errorf("document %d: metadata.name is missing", i)
+		case s.Spec == nil || s.Spec.ResourceRef.Kind == "":
+			return nil, fmt.Errorf("stage %s: spec.resourceRef.kind is missing", s.Metadata.Name)
+		case s.Spec.Selector == nil:
+			return nil, fmt.Errorf("stage %s: spec.selector is missing, so KWOK would never play it", s.Metadata.Name)
+		}
+		stages = append(stages, s)
+	}
+}
+
+// checkKinds checks that the API server serves the kinds of stages. A KWOK that does not
+// find one exits, which may be after everything else is ready: it starts with its stages
+// in any order.
+func checkKinds(client discovery.ServerResourcesInterface, stages []stage) error {
+	for _, s := range stages {
+		ref := s.Spec.ResourceRef
+		served, err := client.ServerResourcesForGroupVersion(ref.APIGroup)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("stage %s: asking for the kinds of %s: %w", s.Metadata.Name, ref.APIGroup, err)
+		}
+		isKind := func(r metav1.APIResource) bool { return strings.EqualFold(r.Kind, ref.Kind) }
+		if err != nil || !slices.ContainsFunc(served.APIResources, isKind) {
+			return fmt.Errorf("stage %s: the API server does not serve %s of %s", s.Metadata.Name, ref.Kind, ref.APIGroup)
 		}
 	}
+	return nil
 }
 
 // joinStages returns the default stages and the extra ones as one file.

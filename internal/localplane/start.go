@@ -243,6 +243,13 @@ func (p *Plane) run(ctx context.Context) error {
 	if err := ensureNode(ctx, client); err != nil {
 		return err
 	}
+	stages, err := readStages(p.options.Stages)
+	if err != nil {
+		return err
+	}
+	if err := checkKinds(client.Discovery(), stages); err != nil {
+		return err
+	}
 	for _, c := range []struct {
 		name string
 		args []string
