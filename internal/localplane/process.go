@@ -152,5 +152,6 @@ func (c *component) stop(grace time.Duration) error {
 	}
 }
 
-// killTimeout bounds the wait for a killed process to be gone.
-const killTimeout = 5 * time.Second
+// killTimeout bounds the wait for a killed process to be gone. That is a moment, unless
+// the disk is so busy that the process still waits for it.
+const killTimeout = 30 * time.Second
