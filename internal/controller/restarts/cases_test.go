@@ -80,7 +80,7 @@ func TestController_ExcludedMidway(t *testing.T) {
 	c.workload("shop", "a", oldImage)
 	c.broken["left/w0"], c.broken["left/w1"] = true, true
 	c.rolledOut(v1alpha2.IstioSpec{})
-	if state := c.run(20 * time.Minute); len(state.Failed) != 2 {
+	if state := c.run(20 * time.Minute); state.FailedCount != 2 {
 		t.Fatalf("the state is %+v", state)
 	}
 	c.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "left", Annotations: map[string]string{restart.AnnotationExclude: "true"}}})

@@ -130,7 +130,7 @@ func TestController_GoneForGood(t *testing.T) {
 	c.broken["shop/w0"], c.broken["shop/w1"] = true, true
 	c.leaves()
 	c.torndown()
-	if state := c.run(23 * time.Hour); !state.Departed || len(state.Failed) != 2 {
+	if state := c.run(23 * time.Hour); !state.Departed || state.FailedCount != 2 {
 		t.Errorf("while it is looked at, the state is %+v", state)
 	}
 	c.now = c.now.Add(longestDeparture - 24*time.Hour)

@@ -5,9 +5,14 @@ package kyma
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"net"
 	"regexp"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
@@ -53,6 +58,9 @@ func Validate(istio *v1alpha2.Istio, experimental bool) error {
 		// Istiod would go without any of the mesh configuration.
 		return &ValidationError{Field: "spec.config.trustDomain", Problem: fmt.Sprintf("is %q: between its dots are letters, digits and inner dashes, such as cluster.local", *d), Warn: true}
 	}
+	if err := validateSize(istio); err != nil {
+		return err
+	}
 	if err := validateAuthorizers(istio.Spec.Config.Authorizers); err != nil {
 		return err
 	}
@@ -68,6 +76,69 @@ func Validate(istio *v1alpha2.Istio, experimental bool) error {
 	}
 	return nil
 }
+
+// largestSpec bounds a spec, in bytes of JSON. The copy in [v1alpha2.AnnotationLastApplied] has to
+// fit into the 256 KiB that all annotations of an object may have, beside the one that kubectl
+// keeps.
+const largestSpec = 120 << 10
+
+// validateSize checks that the copy of what was rolled out can be kept: without it nobody
+// knows which workloads to restart.
+func validateSize(istio *v1alpha2.Istio) error {
+	data, err := json.Marshal(istio.Spec)
+	if err != nil {
+		return fmt.Errorf("measuring the spec: %w", err)
+	}
+	if len(data) > largestSpec {
+		return &ValidationError{
+			Field:   "spec",
+			Problem: fmt.Sprintf("has %d bytes: it must have %d at most, to fit into the annotation %s", len(data), largestSpec, v1alpha2.AnnotationLastApplied),
+			Warn:    true,
+		}
+	}
+	return nil
+}
+
+// validateProxy checks what sidecars get. The API server would refuse every pod that has one
+// that may use less than it asks for.
+func validateProxy(operator tree) error {
+	resources := at(operator, "spec", "values", "global", "proxy", "resources")
+	for _, name := range []string{"cpu", "memory"} {
+		request, err := quantity(resources, "requests", name)
+		if err != nil {
+			return err
+		}
+		limit, err := quantity(resources, "limits", name)
+		if err != nil {
+			return err
+		}
+		if !limit.IsZero() && request.Cmp(limit) > 0 {
+			return &ValidationError{
+				Field:   "spec.components.proxy.k8s.resources",
+				Problem: fmt.Sprintf("gives sidecars a request of %s of %s, by default perhaps, and a limit of %s: set both, and the request not above the limit", request.String(), name, limit.String()),
+				Warn:    true,
+			}
+		}
+	}
+	return nil
+}
+
+// quantity is one of the amounts of a container, zero when it has none.
+func quantity(resources tree, kind, name string) (resource.Quantity, error) {
+	value, found, _ := unstructured.NestedFieldNoCopy(resources, kind, name)
+	if !found {
+		return resource.Quantity{}, nil
+	}
+	q, err := resource.ParseQuantity(fmt.Sprint(value))
+	if err != nil {
+		return q, &ValidationError{Field: fmt.Sprintf("spec.components.proxy.k8s.resources.%s.%s", kind, name), Problem: fmt.Sprintf("is %q, which is no amount: %v", value, err), Warn: true}
+	}
+	return q, nil
+}
+
+// serviceForm is a host or an address, perhaps after a namespace, as istiod looks for it. A
+// scheme, a port or a path belong elsewhere.
+var serviceForm = regexp.MustCompile(`^([^/\s:]+/)?[^/\s:]+$`)
 
 // trustDomain is what istiod takes for one, which is less than the API server lets through.
 var trustDomain = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.)*([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$`)
@@ -95,6 +166,8 @@ func validateAuthorizers(authorizers []*v1alpha2.Authorizer) error {
 			return refuse(".name", "is %q as that of %s: names must be unique", a.Name, other)
 		case a.Service == "":
 			return refuse(".service", "is not set: name the host to ask, such as auth/ext-authz.auth.svc.cluster.local")
+		case !serviceForm.MatchString(a.Service) && net.ParseIP(a.Service) == nil:
+			return refuse(".service", "is %q: name a host alone or after its namespace, such as auth/ext-authz.auth.svc.cluster.local; the port and path are fields of their own", a.Service)
 		case a.Port < 1 || a.Port > 65535:
 			return refuse(".port", "is %d: it must be between 1 and 65535", a.Port)
 		case a.PathPrefix != nil && *a.PathPrefix != "" && !strings.HasPrefix(*a.PathPrefix, "/"):

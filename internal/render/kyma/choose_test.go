@@ -64,6 +64,12 @@ func TestValidate(t *testing.T) {
 		"BuiltIn":     {reason: "istiod takes one provider of a name", spec: "config: {authorizers: [{name: stdout-json, service: a.b, port: 1}]}", field: "spec.config.authorizers[0].name", warn: true},
 		"NoName":      {reason: "nobody could choose it", spec: "config: {authorizers: [{name: '', service: a.b, port: 1}]}", field: "spec.config.authorizers[0].name", warn: true},
 		"NoService":   {reason: "istiod would deny what asks it", spec: "config: {authorizers: [{name: a, port: 1}]}", field: "spec.config.authorizers[0].service", warn: true},
+		"ServicePort": {reason: "likewise", spec: "config: {authorizers: [{name: a, service: 'a.b:80', port: 80}]}", field: "spec.config.authorizers[0].service", warn: true},
+		"ServiceURL":  {reason: "likewise", spec: "config: {authorizers: [{name: a, service: 'http://a.b', port: 80}]}", field: "spec.config.authorizers[0].service", warn: true},
+		"ServicePath": {reason: "likewise", spec: "config: {authorizers: [{name: a, service: a/b/c, port: 80}]}", field: "spec.config.authorizers[0].service", warn: true},
+		"ServiceOf":   {reason: "a namespace, and addresses, are fine", spec: "config: {authorizers: [{name: a, service: a/b.c, port: 1}, {name: b, service: '10.0.0.1', port: 1}, {name: c, service: 'fd00::1', port: 1}]}"},
+		"Large":       {reason: "the copy has to fit into an annotation", spec: "config: {proxyStatsMatcher: {inclusionRegexps: [" + strings.Repeat("a", largestSpec) + "]}}", field: "spec", warn: true},
+		"NotLarge":    {reason: "this one does", spec: "config: {proxyStatsMatcher: {inclusionRegexps: [" + strings.Repeat("a", largestSpec-200) + "]}}"},
 		"PortZero":    {reason: "likewise", spec: "config: {authorizers: [{name: a, service: a.b, port: 0}]}", field: "spec.config.authorizers[0].port", warn: true},
 		"PortHigh":    {reason: "likewise", spec: "config: {authorizers: [{name: a, service: a.b, port: 65536}]}", field: "spec.config.authorizers[0].port", warn: true},
 		"PathPrefix":  {reason: "likewise", spec: "config: {authorizers: [{name: a, service: a.b, port: 1, pathPrefix: check}]}", field: "spec.config.authorizers[0].pathPrefix", warn: true},
@@ -88,6 +94,34 @@ func TestValidate(t *testing.T) {
 	}
 	if err := Validate(mesh(t, "experimental: {}"), true); err != nil {
 		t.Errorf("experimental features that are allowed: %v", err)
+	}
+}
+
+// A sidecar that may use less than it asks for would keep all pods of the mesh from being made.
+func TestRender_ProxyAmounts(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		spec   string
+		field  string
+	}{
+		"Defaults": {reason: "they go together", spec: ""},
+		"Equal":    {reason: "that is allowed", spec: "components: {proxy: {k8s: {resources: {limits: {cpu: 10m}}}}}"},
+		"CPU":      {reason: "less than the default request", spec: "components: {proxy: {k8s: {resources: {limits: {cpu: 5m}}}}}", field: "spec.components.proxy.k8s.resources"},
+		"Memory":   {reason: "more than the default limit", spec: "components: {proxy: {k8s: {resources: {requests: {memory: 2Gi}}}}}", field: "spec.components.proxy.k8s.resources"},
+		"Both":     {reason: "what is set counts", spec: "components: {proxy: {k8s: {resources: {requests: {memory: 2Gi}, limits: {memory: 2.5Gi}}}}}"},
+		"NoAmount": {reason: "nobody could use it", spec: "components: {proxy: {k8s: {resources: {requests: {memory: much}}}}}", field: "spec.components.proxy.k8s.resources.requests.memory"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := Render(input(t, tc.spec))
+			got := ""
+			if invalid, ok := errors.AsType[*ValidationError](err); ok && invalid.Warn {
+				got = invalid.Field
+			}
+			if got != tc.field || (err != nil) != (tc.field != "") {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
 	}
 }
 

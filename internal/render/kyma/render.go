@@ -67,6 +67,9 @@ func Render(in Input) ([]render.Package, error) {
 	if err != nil {
 		return nil, fmt.Errorf("merging Istio %s/%s with the defaults: %w", in.Istio.Namespace, in.Istio.Name, err)
 	}
+	if err := validateProxy(operator); err != nil {
+		return nil, err
+	}
 	mesh, err := renderIstio(in, operator)
 	if err != nil {
 		return nil, fmt.Errorf("rendering package %s: %w", PackageIstio, err)
