@@ -136,6 +136,8 @@ var badSpecs = map[string]struct {
 	}, "certManager.istioCACertificate.key"},
 	"NegativeReplicas": {agent(operatorv1alpha1.AgentConfig{Replicas: new(int32(-1))}), "spec.agentConfig.replicas"},
 	"CipherSuite":      {agent(operatorv1alpha1.AgentConfig{Image: &operatorv1alpha1.AgentImage{Reference: "quay.io/x/csr:v0.16.0"}, TLS: &operatorv1alpha1.AgentTLS{CipherSuites: []string{"TLS_AES_128_GCM_SHA256", "TLS_NONE"}}}), "spec.agentConfig.tls.cipherSuites[1]"},
+	"Curve":            {agent(operatorv1alpha1.AgentConfig{Image: &operatorv1alpha1.AgentImage{Reference: "quay.io/x/csr:v0.16.0"}, TLS: &operatorv1alpha1.AgentTLS{CurvePreferences: []string{"X25519", "P384", "4588", "X25519MLKEM768"}}}), "spec.agentConfig.tls.curvePreferences[3]"},
+	"LargeCurve":       {agent(operatorv1alpha1.AgentConfig{Image: &operatorv1alpha1.AgentImage{Reference: "quay.io/x/csr:v0.16.0"}, TLS: &operatorv1alpha1.AgentTLS{CurvePreferences: []string{"65536"}}}), "spec.agentConfig.tls.curvePreferences[0]"},
 	"WordBudget":       {agent(operatorv1alpha1.AgentConfig{PodDisruptionBudget: &operatorv1alpha1.PodDisruptionBudget{MinAvailable: new(intstr.FromString("half"))}}), "spec.agentConfig.podDisruptionBudget.minAvailable"},
 	"LargeBudget":      {agent(operatorv1alpha1.AgentConfig{PodDisruptionBudget: &operatorv1alpha1.PodDisruptionBudget{MaxUnavailable: new(intstr.FromString("101%"))}}), "spec.agentConfig.podDisruptionBudget.maxUnavailable"},
 	"NegativeBudget":   {agent(operatorv1alpha1.AgentConfig{PodDisruptionBudget: &operatorv1alpha1.PodDisruptionBudget{MinAvailable: new(intstr.FromInt32(-1))}}), "spec.agentConfig.podDisruptionBudget.minAvailable"},

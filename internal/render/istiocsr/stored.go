@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -135,6 +136,11 @@ func checkAgentTLS(r *refusals, path string, c operatorv1alpha1.AgentTLS) {
 			r.add(fmt.Sprintf("%s.cipherSuites[%d]", path, i), "%.100q is no cipher suite that istio-csr knows, and it would end at it", suite)
 		}
 	}
+	for i, curve := range c.CurvePreferences {
+		if !isCurve(curve) {
+			r.add(fmt.Sprintf("%s.curvePreferences[%d]", path, i), "%.100q is no curve that istio-csr knows, and it would end at it: use X25519, CurveP256, CurveP384, CurveP521, or the number of a curve", curve)
+		}
+	}
 }
 
 // isCipherSuite says whether a name is one of Go's, which are the agent's, or a short form
@@ -143,6 +149,15 @@ func isCipherSuite(name string) bool {
 	return slices.ContainsFunc(slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()), func(suite *tls.CipherSuite) bool {
 		return suite.Name == name || strings.HasSuffix(suite.Name, "_CHACHA20_POLY1305_SHA256") && suite.Name == name+"_SHA256"
 	})
+}
+
+// isCurve says whether the agent takes a name, or a number, for a curve.
+func isCurve(name string) bool {
+	if slices.Contains([]string{"X25519", "CurveP256", "P256", "CurveP384", "P384", "CurveP521", "P521"}, name) {
+		return true
+	}
+	_, err := strconv.ParseUint(name, 10, 16)
+	return err == nil
 }
 
 // percentage is from 0% to 100%.
