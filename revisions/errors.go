@@ -82,10 +82,15 @@ type ImmutableError struct {
 	Path string
 	// Err is the API server's answer.
 	Err error
+	// Foreign says that the object may be replaced, and is not, as it is not ours yet.
+	Foreign bool
 }
 
 // Error names the field and the remedy.
 func (e *ImmutableError) Error() string {
+	if e.Foreign {
+		return fmt.Sprintf("%s cannot be changed, and the object is not replaced, as somebody else has made it: delete it to have it made anew (%v)", e.Path, e.Err)
+	}
 	return fmt.Sprintf("%s cannot be changed: give the object another name, or set its onImmutableChange to Replace to have it deleted and created anew (%v)", e.Path, e.Err)
 }
 

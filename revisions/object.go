@@ -239,7 +239,7 @@ func (t *task) replaces(err error) *ImmutableError {
 func (e *Engine) refused(ctx context.Context, t *task, current *unstructured.Unstructured, err error) {
 	immutable := t.replaces(err)
 	if immutable == nil {
-		t.result.Err = err
+		t.result.Err = t.unreplaced(err)
 		return
 	}
 	if err := e.deleteCurrent(ctx, current); err != nil {
@@ -247,6 +247,15 @@ func (e *Engine) refused(ctx context.Context, t *task, current *unstructured.Uns
 		return
 	}
 	t.result.Waiting = "it is replaced, as " + immutable.Path + " cannot be changed: its deletion was asked for, and it is created again when it is gone"
+}
+
+// unreplaced says of an object that would be replaced if it were ours that it is not.
+func (t *task) unreplaced(err error) error {
+	var immutable *ImmutableError
+	if !t.object.Replace || !errors.As(err, &immutable) {
+		return err
+	}
+	return fmt.Errorf("applying: %w", &ImmutableError{Path: immutable.Path, Err: immutable.Err, Foreign: true})
 }
 
 // done records an object that is in place.

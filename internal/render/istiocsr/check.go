@@ -122,6 +122,9 @@ func Warnings(in Input) []string {
 	for _, ca := range in.Facts.CA.Ending {
 		warnings = append(warnings, "CA "+ca+": replace it before, as the certificates of the mesh end with it")
 	}
+	if reference := in.IstioCSR.Spec.IstioCSRConfig.CertManager.IstioCACertificate; reference != nil && reference.Name == publishedName {
+		warnings = append(warnings, "spec.istioCSRConfig.certManager.istioCACertificate names ConfigMap "+publishedName+", which agents write: a new CA that is added to it is taken out again; name a ConfigMap that is yours")
+	}
 	warnings = append(warnings, takeoverWarnings(in)...)
 	if ignored := ignoredLabels(in.IstioCSR); len(ignored) > 0 {
 		warnings = append(warnings, "spec.controllerConfig.labels: the objects have "+strings.Join(ignored, ", ")+" of their own, so these are ignored")

@@ -30,6 +30,10 @@ const (
 	CAConfigMap = "cert-manager-istio-csr-issuer-ca-copy"
 	CAKey       = "ca.crt"
 
+	// publishedName is the ConfigMap in which agents publish the CA certificates, in every
+	// namespace of a mesh.
+	publishedName = "istio-ca-root-cert"
+
 	// LabelNamespace stands on what is not in the agent's namespace and names that.
 	LabelNamespace = "cert-manager-istio-csr-namespace"
 )

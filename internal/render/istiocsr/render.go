@@ -60,10 +60,19 @@ func phase(name string, groups ...[]*unstructured.Unstructured) render.Phase {
 	p := render.Phase{Name: name, CollisionProtection: v1alpha1.CollisionIfNoController}
 	for _, group := range groups {
 		for _, manifest := range group {
-			p.Objects = append(p.Objects, render.Object{Manifest: manifest})
+			p.Objects = append(p.Objects, render.Object{Manifest: manifest, OnImmutableChange: onImmutableChange(manifest)})
 		}
 	}
 	return p
+}
+
+// onImmutableChange has bindings made anew for another role: its name is that of the status,
+// which others write, too, and nobody can change it in a binding.
+func onImmutableChange(manifest *unstructured.Unstructured) v1alpha1.ImmutableChange {
+	if strings.HasSuffix(manifest.GetKind(), "RoleBinding") {
+		return v1alpha1.ImmutableReplace
+	}
+	return ""
 }
 
 func originOf(in Input) v1alpha1.Origin {

@@ -194,6 +194,19 @@ func TestRender_Phases(t *testing.T) {
 	}
 }
 
+// TestRender_Bindings: a binding is made anew for another role, as nobody can change that, and
+// nothing else is deleted to be changed.
+func TestRender_Bindings(t *testing.T) {
+	for _, phase := range Render(Input{IstioCSR: smallest(), Image: image, Facts: working()}).Phases {
+		for _, o := range phase.Objects {
+			_, isBinding := o.Manifest.Object["roleRef"]
+			if replaced := o.OnImmutableChange == v1alpha1.ImmutableReplace; replaced != isBinding {
+				t.Errorf("%s %s is replaced for a change: %v", o.Manifest.GetKind(), o.Manifest.GetName(), replaced)
+			}
+		}
+	}
+}
+
 // TestRender_Labels: every object has ours, and what is elsewhere says whose it is.
 func TestRender_Labels(t *testing.T) {
 	ic := smallest()
