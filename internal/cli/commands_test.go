@@ -287,7 +287,7 @@ func TestCommands_NeutraliseClusterData(t *testing.T) {
 		{"get"}, {"get", "-o", "wide"}, {"get", "-o", "json"}, {"get", "-o", "yaml"}, {"get", "-o", "name"},
 		{"history", fixturePackage}, {"history", fixturePackage, "-o", "wide"}, {"history", fixturePackage, "-o", "json"}, {"history", fixturePackage, "-o", "yaml"},
 		{"tree", fixturePackage}, {"tree", fixturePackage, "-o", "wide", "--all"}, {"tree", fixturePackage, "-o", "json"},
-		{"status", fixturePackage}, {"status", fixturePackage, "-o", "yaml"}, {"status", fixturePackage, "-w", "--timeout", "50ms"},
+		{"status", fixturePackage}, {"status", fixturePackage, "-o", "yaml"}, {"status", fixturePackage, "-w", "--timeout", "2s"},
 		{"rollback", fixturePackage, "--dry-run=client"}, {"rollback", fixturePackage, "--dry-run=client", "-o", "json"},
 		{"__complete", "get", ""}, {"__complete", "rollback", fixturePackage, "--to", ""},
 	} {

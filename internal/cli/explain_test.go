@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,8 @@ const (
 func withEvents(t *testing.T) *terminal {
 	t.Helper()
 	kinds["events"] = [2]string{"v1", "Event"}
+	// After the server, which is stopped first, has ended: others have a cluster without.
+	t.Cleanup(func() { delete(kinds, "events") })
 	tm := newTerminal(t, fixtureNamed(t, "bad_image"))
 	const ns = "openshift-ingress"
 	for _, e := range []corev1.Event{
@@ -104,19 +107,22 @@ func TestEvents(t *testing.T) {
 
 func TestEvents_Watch(t *testing.T) {
 	tm := withEvents(t)
+	ctx, cancel := context.WithCancel(t.Context())
 	w := &watching{t: t, tm: tm, done: make(chan Code, 1)}
 	go func() {
-		w.done <- tm.start(t.Context(), &w.out, &w.err, "events", fixturePackage, "-w", "--timeout", "2s")
+		w.done <- tm.start(ctx, &w.out, &w.err, "events", fixturePackage, "-w", "--timeout", "5m")
 	}()
 	w.sees("Error: ErrImagePull")
 	next := fixtureEvent("Revision", "", fixturePackage+"-3", "ProbeFailing", "said later", 0)
 	next.UID = "another"
 	tm.server.put(defaultEventsPath, next)
 	w.sees("said later")
-	w.ends(CodeOK)
+	cancel()
+	w.ends(CodeInterrupted)
 	if n := strings.Count(w.out.String(), "ErrImagePull"); n != 1 {
 		t.Errorf("an event is shown %d times", n)
 	}
+	tm.run("events", fixturePackage, "-w", "--timeout", "200ms").wants(t, CodeOK, "", "")
 }
 
 func TestExplain_Events(t *testing.T) {

@@ -29,10 +29,13 @@ func (tm *terminal) watch(args ...string) *watching {
 	return w
 }
 
+// patience bounds what takes a moment, but for machines that have no time.
+const patience = time.Minute
+
 // sees waits until a text stands in the output or the notes.
 func (w *watching) sees(text string) {
 	w.t.Helper()
-	over := time.After(10 * time.Second)
+	over := time.After(patience)
 	for !strings.Contains(w.out.String()+w.err.String(), text) {
 		select {
 		case <-time.After(10 * time.Millisecond):
@@ -50,7 +53,7 @@ func (w *watching) ends(code Code) {
 		if got != code {
 			w.t.Errorf("exit code %d, want %d\nstdout:\n%s\nstderr:\n%s", got, code, w.out.String(), w.err.String())
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		w.t.Fatalf("does not end\nstdout:\n%s\nstderr:\n%s", w.out.String(), w.err.String())
 	}
 }
@@ -62,7 +65,7 @@ func (w *watching) becomes(name string) {
 }
 
 func TestStatusWatch_FollowsToTheEnd(t *testing.T) {
-	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "20s")
+	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "5m")
 	w.sees("phase 2/3 control-plane in progress")
 	w.becomes("bad_image")
 	w.sees("waits for Deployment openshift-ingress/istiod-openshift-gateway: ProbeFailed: 0 of 1")
@@ -81,14 +84,14 @@ func TestStatusWatch_FollowsToTheEnd(t *testing.T) {
 }
 
 func TestStatusWatch_WaitsForThePackage(t *testing.T) {
-	w := newTerminal(t, nil).watch("--timeout", "20s")
+	w := newTerminal(t, nil).watch("--timeout", "5m")
 	w.sees("does not exist yet")
 	w.becomes("done")
 	w.ends(CodeOK)
 }
 
 func TestStatusWatch_FollowsANewerTarget(t *testing.T) {
-	w := newTerminal(t, fixtureNamed(t, "bad_image")).watch("--timeout", "20s")
+	w := newTerminal(t, fixtureNamed(t, "bad_image")).watch("--timeout", "5m")
 	w.sees("revision 3 (1.31.0) is the target")
 	w.becomes("rolled_back")
 	w.sees("Revision 4 is the target now; following it instead of revision 3.")
@@ -108,12 +111,12 @@ func TestStatusWatch_Ends(t *testing.T) {
 		"Collision":  {reason: "Waiting does not help.", fixture: "collision", code: CodeTerminal, err: "ObjectCollisions"},
 		"Deadline":   {reason: "Nor does it here.", fixture: "deadline", code: CodeTerminal, err: "nothing moved for 10m0s"},
 		"Deleting":   {reason: "Nor here.", fixture: "deleting", code: CodeTerminal, err: "being deleted"},
-		"Timeout":    {reason: "The object that holds it is named.", fixture: "bad_image", args: []string{"--timeout", "200ms"}, code: CodeTimeout, err: "not rolled out after 200ms: package istiod-openshift-gateway waits for Deployment"},
-		"Held":       {reason: "Nothing has moved for long enough.", fixture: "bad_image", args: []string{"--hold-timeout", "1s"}, code: CodeTimeout, err: "nothing has moved for 1s: package istiod-openshift-gateway waits for Deployment"},
-		"NoRevision": {reason: "A revision that never comes.", fixture: "done", args: []string{"--revision", "4", "--timeout", "200ms"}, code: CodeTimeout, err: "has no revision 4"},
+		"Timeout":    {reason: "The object that holds it is named.", fixture: "bad_image", args: []string{"--timeout", "2s"}, code: CodeTimeout, err: "not rolled out after 2s: package istiod-openshift-gateway waits for Deployment"},
+		"Held":       {reason: "Nothing has moved for long enough.", fixture: "bad_image", args: []string{"--hold-timeout", "2s"}, code: CodeTimeout, err: "nothing has moved for 2s: package istiod-openshift-gateway waits for Deployment"},
+		"NoRevision": {reason: "A revision that never comes.", fixture: "done", args: []string{"--revision", "4", "--timeout", "2s"}, code: CodeTimeout, err: "has no revision 4"},
 		"Superseded": {reason: "A revision that is history.", fixture: "done", args: []string{"--revision", "2"}, code: CodeSuperseded, err: "revision 2 was superseded: revision 3"},
 		"TheTarget":  {reason: "The revision that is asked for.", fixture: "done", args: []string{"--revision", "3"}, code: CodeOK},
-		"Absent":     {reason: "A package that never comes.", args: []string{"--timeout", "200ms"}, code: CodeTimeout, err: "does not exist"},
+		"Absent":     {reason: "A package that never comes.", args: []string{"--timeout", "2s"}, code: CodeTimeout, err: "does not exist"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +134,7 @@ func TestStatusWatch_Ends(t *testing.T) {
 }
 
 func TestStatusWatch_JSONLines(t *testing.T) {
-	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "20s", "-o", "json")
+	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "5m", "-o", "json")
 	w.sees(`"verdict":"InProgress"`)
 	w.becomes("done")
 	w.ends(CodeOK)
@@ -149,7 +152,7 @@ func TestStatusWatch_JSONLines(t *testing.T) {
 }
 
 func TestStatusWatch_PackageDeleted(t *testing.T) {
-	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "20s")
+	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "5m")
 	w.sees("is the target")
 	w.tm.server.remove(packagesPath, fixturePackage)
 	w.sees("package istiod-openshift-gateway was deleted")
@@ -159,7 +162,7 @@ func TestStatusWatch_PackageDeleted(t *testing.T) {
 // TestStatusWatch_Reconnects has the server drop every connection: what happens
 // meanwhile is seen all the same.
 func TestStatusWatch_Reconnects(t *testing.T) {
-	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "20s")
+	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "5m")
 	w.sees("is the target")
 	w.tm.server.CloseClientConnections()
 	w.becomes("done")
@@ -183,7 +186,7 @@ func TestRollback_Wait(t *testing.T) {
 		tm.answer(makes(4))
 		w := &watching{t: t, tm: tm, done: make(chan Code, 1)}
 		go func() {
-			w.done <- tm.start(t.Context(), &w.out, &w.err, "rollback", fixturePackage, "--yes", "--wait", "--timeout", "20s")
+			w.done <- tm.start(t.Context(), &w.out, &w.err, "rollback", fixturePackage, "--yes", "--wait", "--timeout", "5m")
 		}()
 		w.sees("Revision 4 does not exist yet; waiting for it.")
 		return w

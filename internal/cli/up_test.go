@@ -151,7 +151,7 @@ func TestUp_AfterAKill(t *testing.T) {
 		// Elsewhere than on Linux, the programs outlive the supervisor.
 		return err != nil || runtime.GOOS != "linux"
 	}
-	for over := time.After(30 * time.Second); !gone(); {
+	for over := time.After(2 * time.Minute); !gone(); {
 		select {
 		case <-time.After(pollInterval):
 		case <-over:
