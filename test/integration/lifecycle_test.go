@@ -107,8 +107,13 @@ func TestFallback(t *testing.T) {
 	}
 	newRevision(t, pkg, 4, phase("one", configMapManifest(t, ns, "a", "bad")), phase("two", deploymentManifest(t, ns, "app", badImage)))
 	eventuallyRevision(t, pkg.Name, 4, v1alpha1.ConditionProgressing, v1alpha1.ReasonProgressDeadlineExceeded)
+	highest := int64(0)
+	planetest.Eventually(t, "the package to tell of revision 4", func() (bool, error) {
+		highest = getPackage(t, pkg.Name).Status.HighestRevision
+		return highest >= 4, fmt.Errorf("the highest revision is %d", highest)
+	})
 	settled()
-	if highest := getPackage(t, pkg.Name).Status.HighestRevision; highest != 4 {
+	if highest = getPackage(t, pkg.Name).Status.HighestRevision; highest != 4 {
 		t.Errorf("the highest revision is %d: the same content was rolled back from twice", highest)
 	}
 }
@@ -117,7 +122,7 @@ func TestFallback(t *testing.T) {
 func TestPauseUntil(t *testing.T) {
 	t.Parallel()
 	ns := planetest.Namespace(t, plane)
-	until := metav1.NewTime(time.Now().Add(5 * time.Second))
+	until := metav1.NewTime(time.Now().Add(time.Hour))
 	pkg := newPackage(t, v1alpha1.PackageSpec{Paused: &v1alpha1.Pause{By: "ann", Reason: "incident 7", Until: &until}}, phase("one", configMapManifest(t, ns, "a", "1")))
 	revision := eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionProgressing, v1alpha1.ReasonPaused)
 	if said := message(revision.Status.Conditions, v1alpha1.ConditionProgressing); !strings.HasPrefix(said, "paused by ann: incident 7, until ") {
@@ -126,6 +131,9 @@ func TestPauseUntil(t *testing.T) {
 	if revision.Status.Plan == nil || revision.Status.Plan.Summary != "1 create, 0 unchanged" || exists(t, configMapType(), ns, "a") {
 		t.Errorf("while paused the plan is %+v", revision.Status.Plan)
 	}
+	// Its end is near only now: what is above must have been seen before it.
+	until = metav1.NewTime(time.Now().Add(4 * time.Second))
+	patchPackage(t, pkg.Name, `{"spec":{"paused":{"until":"`+until.UTC().Format(time.RFC3339)+`"}}}`)
 	revision = eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
 	if revision.Status.SucceededAt.Before(new(until.Rfc3339Copy())) {
 		t.Errorf("it was rolled out at %v, before the pause ended at %v", revision.Status.SucceededAt, until)
@@ -145,6 +153,9 @@ func TestBurst(t *testing.T) {
 	for number := int64(2); number <= 11; number++ {
 		newRevision(t, pkg, number, phase("one", configMapManifest(t, ns, "a", fmt.Sprint(number)), configMapManifest(t, ns, fmt.Sprintf("only-%d", number), "x")))
 	}
+	// Packages and revisions are watched apart: that the pause is over could be known
+	// before the last revision is.
+	eventuallyRevision(t, pkg.Name, 11, v1alpha1.ConditionProgressing, v1alpha1.ReasonPaused)
 	patchPackage(t, pkg.Name, `{"spec":{"paused":null}}`)
 	eventuallyRevision(t, pkg.Name, 11, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
 	for number := int64(2); number <= 10; number++ {

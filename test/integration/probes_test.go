@@ -99,7 +99,7 @@ func template(image string) string { return strings.ReplaceAll(podTemplate, "IMA
 func TestProbes_Deployment(t *testing.T) {
 	t.Parallel()
 	ns := planetest.Namespace(t, plane)
-	d := create(t, ns, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: NS}, spec: {replicas: 2, progressDeadlineSeconds: 3,
+	d := create(t, ns, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: NS}, spec: {replicas: 2,
   selector: {matchLabels: {app: x}}, strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}, template: `+template(goodImage)+`}}`)
 	d.stale()
 	d.becomes(probes.True, "")
@@ -108,7 +108,8 @@ func TestProbes_Deployment(t *testing.T) {
 	d.stale()
 	d.becomes(probes.False, "1 of 2 replicas updated")
 	d.stays(probes.False)
-	// Failed rollout.
+	// Failed rollout. The deadline is near only now: what is above must be seen before it.
+	d.patch("spec: {progressDeadlineSeconds: 1}")
 	d.becomes(probes.False, "ProgressDeadlineExceeded")
 	d.patch("spec: {template: " + template(goodImage) + "}")
 	d.stale()
@@ -177,7 +178,8 @@ func TestProbes_DaemonSet(t *testing.T) {
 	d.becomes(probes.True, "")
 	d.patch("spec: {template: " + template(badImage) + "}")
 	d.stale()
-	d.becomes(probes.False, "of 1 nodes")
+	// On every node the pod of before has made way for one that does not run.
+	d.becomes(probes.False, "0 of 1 nodes available")
 	d.stays(probes.False)
 	d.patch("spec: {updateStrategy: {type: OnDelete, rollingUpdate: null}, template: " + template(goodImage) + "}")
 	d.becomes(probes.False, "0 of 1 nodes available")
@@ -203,8 +205,9 @@ func TestProbes_Job(t *testing.T) {
 	suspended.stays(probes.Unknown)
 	suspended.patch("spec: {suspend: false}")
 	suspended.becomes(probes.True, "")
-	failed := job("failed", "backoffLimit: 0, activeDeadlineSeconds: 2,", badImage)
+	failed := job("failed", "backoffLimit: 0,", badImage)
 	failed.becomes(probes.False, "the job is not complete: 0 of 1 completions succeeded, 1 active")
+	failed.patch("spec: {activeDeadlineSeconds: 1}")
 	failed.becomes(probes.False, "the job has failed: DeadlineExceeded")
 	failed.stays(probes.False)
 }
