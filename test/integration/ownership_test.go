@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -106,11 +107,16 @@ func TestBlockerIsWatched(t *testing.T) {
 	must(t, admin.Create(t.Context(), theirs))
 	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", configMapManifest(t, ns, "a", "ours"), configMapManifest(t, ns, "b", "ours")))
 	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionProgressing, v1alpha1.ReasonObjectCollisions)
-	time.Sleep(2 * time.Second)
-	since := time.Now()
-	time.Sleep(8 * time.Second)
-	about := slices.DeleteFunc(requests(t, since), func(e localplane.AuditEvent) bool { return e.Namespace != ns })
-	if len(about) != 0 {
+	asked := func(during time.Duration) []localplane.AuditEvent {
+		since := time.Now()
+		time.Sleep(during)
+		return slices.DeleteFunc(requests(t, since), func(e localplane.AuditEvent) bool { return e.Namespace != ns })
+	}
+	planetest.Eventually(t, "the package to come to rest", func() (bool, error) {
+		about := asked(2 * time.Second)
+		return len(about) == 0, fmt.Errorf("%d requests", len(about))
+	})
+	if about := asked(8 * time.Second); len(about) != 0 {
 		t.Errorf("%d requests about a refused object that does not change, such as %s", len(about), key(about[0]))
 	}
 	// Another refusal, with as much as the object tells.
