@@ -213,9 +213,7 @@ func largeRevision(t *testing.T, ns string, objects, written int, render func(ch
 	}
 
 	must(t, restartManager())
-	drifted := configMap(t, ns, "object-1")
-	drifted.Data["value"] = "drift"
-	must(t, admin.Update(t.Context(), drifted))
+	patchAs(t, configMap(t, ns, "object-1"), "tester", fields{"data": fields{"value": "drift"}})
 	planetest.Eventually(t, "a new manager to repair drift", func() (bool, error) {
 		return configMap(t, ns, "object-1").Data["value"] != "drift", nil
 	})
@@ -339,25 +337,43 @@ func TestLostSlice(t *testing.T) {
 			if !exists(t, configMapType(), ns, "large") {
 				t.Error("what runs was taken away with the slice")
 			}
-			// By now the next try of a timer is more than a second away.
-			time.Sleep(4 * time.Second)
+			next := nextTry(t, good.Name)
 			if alter {
 				must(t, admin.Delete(t.Context(), &v1alpha1.ObjectSlice{ObjectMeta: metav1.ObjectMeta{Name: good.Name}}))
 			}
 			must(t, admin.Create(t.Context(), fresh(good)))
-			restored := time.Now()
 			planetest.Eventually(t, "the restored slice to mend it", func() (bool, error) {
 				status := getPackage(t, pkg.Name).Status
 				return meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady), errors.New(message(status.Conditions, v1alpha1.ConditionProgressing))
 			})
-			if took := time.Since(restored); took > 2*time.Second {
-				t.Errorf("it took %s, as if nobody had noticed", took)
+			if now := time.Now(); !now.Before(next) {
+				t.Errorf("it was mended at %s, as if nobody had noticed before the try of %s", now.Format(time.TimeOnly), next.Format(time.TimeOnly))
 			}
 			planetest.Eventually(t, "the restored slice to be the package's again", func() (bool, error) {
 				return slices.Equal(slicesOf(t, pkg), []string{good.Name}), nil
 			})
 		})
 	}
+}
+
+// nextTry waits until the manager has left a slice that is lost alone for long, and says
+// before when it does not try again by itself: each wait is twice as long as the last one.
+func nextTry(t *testing.T, slice string) time.Time {
+	t.Helper()
+	var next time.Time
+	planetest.Eventually(t, "the manager to try seldom", func() (bool, error) {
+		time.Sleep(500 * time.Millisecond)
+		var last time.Time
+		var wait time.Duration
+		for _, e := range requests(t, time.Time{}) {
+			if e.Name == slice && e.Verb == "get" {
+				last, wait = e.Time, e.Time.Sub(last)
+			}
+		}
+		next = last.Add(2*wait - time.Second)
+		return wait > 6*time.Second && wait < time.Minute, fmt.Errorf("it has waited %s for the last try", wait)
+	})
+	return next
 }
 
 // fresh is a slice as a backup holds it.
