@@ -209,9 +209,7 @@ func TestTeardown(t *testing.T) {
 	retained.Deletion = v1alpha1.ObjectRetain
 	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", configMapManifest(t, ns, "first", "1"), retained), phase("two", held))
 	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
-	stuck := configMap(t, ns, "held")
-	stuck.Finalizers = []string{"example.com/stuck"}
-	must(t, admin.Update(t.Context(), stuck))
+	patchAs(t, configMap(t, ns, "held"), "tester", fields{"metadata": fields{"finalizers": []string{"example.com/stuck"}}})
 	must(t, admin.Delete(t.Context(), pkg))
 	planetest.Eventually(t, "the teardown to name the finalizer", func() (bool, error) {
 		text := message(getPackage(t, pkg.Name).Status.Conditions, v1alpha1.ConditionProgressing)
@@ -220,9 +218,7 @@ func TestTeardown(t *testing.T) {
 	if !exists(t, configMapType(), ns, "first") {
 		t.Error("the first phase was torn down while the second still stands")
 	}
-	stuck = configMap(t, ns, "held")
-	stuck.Finalizers = nil
-	must(t, admin.Update(t.Context(), stuck))
+	patchAs(t, configMap(t, ns, "held"), "tester", fields{"metadata": fields{"finalizers": nil}})
 	planetest.Eventually(t, "the package to go", func() (bool, error) {
 		return !exists(t, &v1alpha1.Package{}, "", pkg.Name), nil
 	})
