@@ -89,10 +89,7 @@ func installCluster(ctx context.Context) error {
 	}
 	root := filepath.Join("..", "..")
 	samples := setup.Files{From: os.DirFS(root), Pattern: "config/samples/namespace.yaml"}
-	if err := setup.Apply(ctx, admin, append(setup.Shipped(root), classes, gateways, samples)...); err != nil {
-		return err
-	}
-	return setup.Served(ctx, admin, v1alpha1.GroupVersion.WithKind("Revision"))
+	return setup.Apply(ctx, admin, append(setup.Shipped(root), classes, gateways, samples)...)
 }
 
 var (

@@ -14,7 +14,9 @@ import (
 	"strings"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,8 +28,9 @@ import (
 const (
 	// fieldOwner is the field manager of what is applied.
 	fieldOwner = client.FieldOwner("setup")
-	// serving is how long a new definition may take until its kind is served.
-	serving = 30 * time.Second
+	// serving is how long a new definition may take until its kind is served: a second, but
+	// on slow machines.
+	serving = 2 * time.Minute
 )
 
 // Files are manifests: the files of a folder that match a pattern.
@@ -59,8 +62,9 @@ func GatewayAPI(ctx context.Context, pattern string) (Files, error) {
 }
 
 // Apply applies manifests with their status, but no Deployment: the manager runs in the
-// tests' process.
+// tests' process. It waits until the API server serves the kinds that they define.
 func Apply(ctx context.Context, c client.Client, sources ...Files) error {
+	var defined []schema.GroupVersionKind
 	for _, source := range sources {
 		names, err := fs.Glob(source.From, source.Pattern)
 		if err != nil || len(names) == 0 {
@@ -71,28 +75,55 @@ func Apply(ctx context.Context, c client.Client, sources ...Files) error {
 			if err != nil {
 				return fmt.Errorf("reading manifests: %w", err)
 			}
-			if err := applyAll(ctx, c, string(content)); err != nil {
+			kinds, err := applyAll(ctx, c, string(content))
+			if err != nil {
 				return fmt.Errorf("applying %s: %w", name, err)
 			}
+			defined = append(defined, kinds...)
 		}
 	}
-	return nil
+	return Served(ctx, c, defined...)
 }
 
-func applyAll(ctx context.Context, c client.Client, content string) error {
+// applyAll applies the documents of a file, and returns the kinds that they define.
+func applyAll(ctx context.Context, c client.Client, content string) (defined []schema.GroupVersionKind, err error) {
 	for document := range strings.SplitSeq(content, "\n---") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			return fmt.Errorf("reading a document: %w", err)
+			return nil, fmt.Errorf("reading a document: %w", err)
 		}
 		if object.Object == nil || object.GetKind() == "Deployment" {
 			continue
 		}
+		kinds, err := definedBy(object)
+		if err != nil {
+			return nil, err
+		}
+		defined = append(defined, kinds...)
 		if err := applyObject(ctx, c, object); err != nil {
-			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+			return nil, fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
-	return nil
+	return defined, nil
+}
+
+// definedBy are the kinds that a definition makes the API server serve, in all their
+// versions; those of any other object are none.
+func definedBy(object *unstructured.Unstructured) ([]schema.GroupVersionKind, error) {
+	if object.GetKind() != "CustomResourceDefinition" {
+		return nil, nil
+	}
+	definition := apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &definition); err != nil {
+		return nil, fmt.Errorf("reading the definition %s: %w", object.GetName(), err)
+	}
+	var kinds []schema.GroupVersionKind
+	for i := range definition.Spec.Versions {
+		if version := &definition.Spec.Versions[i]; version.Served {
+			kinds = append(kinds, schema.GroupVersionKind{Group: definition.Spec.Group, Version: version.Name, Kind: definition.Spec.Names.Kind})
+		}
+	}
+	return kinds, nil
 }
 
 // applyObject applies an object and its status. That of a definition is the API server's.
