@@ -5,10 +5,12 @@ package integration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +36,7 @@ func narrow(t *testing.T, ns string, verbs ...string) (*v1alpha1.ServiceAccountR
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "deployer"},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: ns, Name: "deployer"}},
 	}))
+	eventuallyMay(t, ns, verbs...)
 	return &v1alpha1.ServiceAccountReference{Namespace: ns, Name: "deployer"}, role
 }
 
@@ -41,6 +44,23 @@ func allow(t *testing.T, role *rbacv1.Role, verbs ...string) {
 	t.Helper()
 	role.Rules[0].Verbs = verbs
 	must(t, admin.Update(t.Context(), role))
+	eventuallyMay(t, role.Namespace, verbs...)
+}
+
+// eventuallyMay waits until the API server lets the ServiceAccount do these to ConfigMaps
+// and no other of allVerbs: roles are watched, so that it knows of a change a moment later.
+func eventuallyMay(t *testing.T, ns string, verbs ...string) {
+	t.Helper()
+	for _, verb := range allVerbs {
+		planetest.Eventually(t, "the right to "+verb+" ConfigMaps to be as its role says", func() (bool, error) {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User:               "system:serviceaccount:" + ns + ":deployer",
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: ns, Verb: verb, Resource: "configmaps"},
+			}}
+			err := admin.Create(t.Context(), review)
+			return err == nil && review.Status.Allowed == slices.Contains(verbs, verb), err
+		})
+	}
 }
 
 var allVerbs = []string{"get", "create", "patch", "delete"}
@@ -127,7 +147,6 @@ func TestIdentityLosesRights(t *testing.T) {
 	eventuallyPackage(t, pkg.Name, v1alpha1.ConditionReady, v1alpha1.ReasonReady)
 
 	allow(t, role, "get")
-	settled() // an authorizer may take a moment to see it
 	must(t, admin.Delete(t.Context(), pkg))
 	blocked := eventuallyPackage(t, pkg.Name, v1alpha1.ConditionProgressing, v1alpha1.ReasonPermissionDenied)
 	if said := message(blocked.Status.Conditions, v1alpha1.ConditionProgressing); !strings.Contains(said, `cannot delete resource "configmaps"`) {

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,6 +76,15 @@ func tokenFor(t *testing.T, namespace, name, role string) string {
 		}
 		must(t, admin.Create(t.Context(), binding))
 		t.Cleanup(func() { must(t, admin.Delete(context.Background(), binding)) })
+		// The manager remembers for a while that somebody may not, so that nobody asks it too soon.
+		planetest.Eventually(t, "the API server to know of the role of "+name, func() (bool, error) {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User:                  "system:serviceaccount:" + namespace + ":" + name,
+				NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+			}}
+			err := admin.Create(t.Context(), review)
+			return err == nil && review.Status.Allowed, err
+		})
 	}
 	request := &authenticationv1.TokenRequest{}
 	must(t, admin.SubResource("token").Create(t.Context(), account, request))
