@@ -26,6 +26,32 @@ func requests(t *testing.T, since time.Time) []localplane.AuditEvent {
 	})
 }
 
+// comeToRest waits until the manager has asked for nothing for some time: what it was to
+// do, or held back, is done by then. Who counts what rest costs begins after it.
+func comeToRest(t *testing.T, quiet time.Duration) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; {
+		since := time.Now()
+		time.Sleep(quiet)
+		events := requests(t, since)
+		if len(events) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the manager does not come to rest; %s have cost:%s", quiet, describe(byURI(events)))
+		}
+	}
+}
+
+// byURI counts requests by what they ask for.
+func byURI(events []localplane.AuditEvent) map[string]int {
+	counts := map[string]int{}
+	for _, e := range events {
+		counts[key(e)+" "+e.RequestURI]++
+	}
+	return counts
+}
+
 // writes counts successful writes by verb and resource.
 func writes(events []localplane.AuditEvent) map[string]int {
 	counts := map[string]int{}

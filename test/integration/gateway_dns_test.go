@@ -426,15 +426,11 @@ func kindTakenAway(t *testing.T) {
 // gatewayQuiet: a Gateway at rest costs no request for a minute.
 func gatewayQuiet(t *testing.T) {
 	e := publishedEdge(t, "quiet", "a a.cluster.example.com", "b b.cluster.example.com", "any")
-	time.Sleep(8 * time.Second) // what was held back is written by then
+	comeToRest(t, 8*time.Second) // what was held back is written by then
 	before, since := e.get(), time.Now()
 	time.Sleep(time.Minute)
-	counts := map[string]int{}
-	for _, r := range requests(t, since) {
-		counts[key(r)+" "+r.RequestURI]++
-	}
-	if len(counts) > 0 {
-		t.Errorf("a minute of rest cost requests:%s", describe(counts))
+	if events := requests(t, since); len(events) > 0 {
+		t.Errorf("a minute of rest cost requests:%s", describe(byURI(events)))
 	}
 	if diff := cmp.Diff(before, e.get()); diff != "" {
 		t.Errorf("the Gateway was changed at rest:\n%s", diff)

@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -56,7 +55,6 @@ func installOpenShift(t *testing.T) {
 		must(t, err)
 		must(t, setup.Apply(t.Context(), admin, setup.Files{From: os.DirFS(strings.TrimSpace(string(dir))), Pattern: source[1]}))
 	}
-	must(t, setup.Served(t.Context(), admin, gateway.RecordKind, gateway.DNSKind, gateway.InfrastructureKind))
 }
 
 // uninstallOpenShift takes them away again, with all objects.
@@ -171,22 +169,33 @@ func (e *edge) get() *gatewayv1.Gateway {
 	return g
 }
 
+// update writes a Gateway from what was read of it, as often as it takes: the manager
+// writes a label and conditions when it comes to that.
+func (e *edge) update(write func(g *gatewayv1.Gateway) error) {
+	e.t.Helper()
+	planetest.Eventually(e.t, "Gateway "+e.name+" to be written", func() (bool, error) {
+		err := write(e.get())
+		if !apierrors.IsConflict(err) {
+			must(e.t, err)
+		}
+		return err == nil, err
+	})
+}
+
 // listen replaces the listeners.
 func (e *edge) listen(texts ...string) {
 	e.t.Helper()
-	must(e.t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		g := e.get()
+	e.update(func(g *gatewayv1.Gateway) error {
 		g.Spec.Listeners = listeners(texts)
 		return admin.Update(e.t.Context(), g)
-	}))
+	})
 }
 
 // istiod writes a status as istiod does: with a full update, from what it has read,
 // listeners' conditions carried over by position.
 func (e *edge) istiod() {
 	e.t.Helper()
-	must(e.t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		g := e.get()
+	e.update(func(g *gatewayv1.Gateway) error {
 		before := g.Status.Listeners
 		g.Status.Listeners = nil
 		for i, l := range g.Spec.Listeners {
@@ -203,7 +212,7 @@ func (e *edge) istiod() {
 			meta.SetStatusCondition(&g.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: kind, ObservedGeneration: g.Generation})
 		}
 		return admin.Status().Update(e.t.Context(), g)
-	}))
+	})
 }
 
 // service makes the Gateway's Service, as istiod does.
@@ -351,7 +360,8 @@ func (e *edge) says(listener, part string) {
 	})
 }
 
-// edgeClassFor makes a GatewayClass of ours, and takes it away when the test is over.
+// edgeClassFor makes a GatewayClass, and takes it away when the test is over, with
+// everything that only it wanted.
 func edgeClassFor(t *testing.T, name, controller string) *gatewayv1.GatewayClass {
 	t.Helper()
 	class := &gatewayv1.GatewayClass{
@@ -359,7 +369,7 @@ func edgeClassFor(t *testing.T, name, controller string) *gatewayv1.GatewayClass
 		Spec:       gatewayv1.GatewayClassSpec{ControllerName: gatewayv1.GatewayController(controller)},
 	}
 	must(t, admin.Create(t.Context(), class))
-	t.Cleanup(func() { must(t, client.IgnoreNotFound(admin.Delete(context.Background(), class))) })
+	t.Cleanup(func() { deleteClass(t, name) })
 	return class
 }
 

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -35,12 +34,11 @@ func interleaved(t *testing.T) {
 		e.publish(a, "Z1="+[]string{"False", "True"}[i%2])
 		time.Sleep(time.Duration(i%8) * 5 * time.Millisecond)
 		tick := metav1.Condition{Type: "Tick", Status: metav1.ConditionTrue, Reason: "Tick", Message: fmt.Sprint(i)}
-		must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-			g := e.get()
+		e.update(func(g *gatewayv1.Gateway) error {
 			meta.SetStatusCondition(&g.Status.Conditions, tick)
 			meta.SetStatusCondition(&g.Status.Listeners[0].Conditions, tick)
 			return admin.Status().Update(t.Context(), g)
-		}))
+		})
 		for range 5 {
 			now := e.get()
 			for _, conditions := range [][]metav1.Condition{now.Status.Conditions, now.Status.Listeners[0].Conditions} {
@@ -67,15 +65,16 @@ func fullConditions(t *testing.T) {
 		return conditions
 	}
 	e.eventually("", "False/ServiceNotFound")
-	g := e.get()
-	g.Status.Conditions = eight()
-	g.Status.Listeners = []gatewayv1.ListenerStatus{
-		{Name: "a", SupportedKinds: []gatewayv1.RouteGroupKind{}, Conditions: eight()},
-		{Name: "b", SupportedKinds: []gatewayv1.RouteGroupKind{}, Conditions: eight()[:7]},
-	}
-	must(t, admin.Status().Update(t.Context(), g))
+	e.update(func(g *gatewayv1.Gateway) error {
+		g.Status.Conditions = eight()
+		g.Status.Listeners = []gatewayv1.ListenerStatus{
+			{Name: "a", SupportedKinds: []gatewayv1.RouteGroupKind{}, Conditions: eight()},
+			{Name: "b", SupportedKinds: []gatewayv1.RouteGroupKind{}, Conditions: eight()[:7]},
+		}
+		return admin.Status().Update(t.Context(), g)
+	})
 	e.eventually("b", "False/RecordNotFound")
-	g = e.get()
+	g := e.get()
 	if len(g.Status.Conditions) != 8 || len(g.Status.Listeners[0].Conditions) != 8 || len(g.Status.Listeners[1].Conditions) != 8 {
 		t.Errorf("there are %d, %d and %d conditions, want 8 everywhere", len(g.Status.Conditions), len(g.Status.Listeners[0].Conditions), len(g.Status.Listeners[1].Conditions))
 	}
@@ -115,10 +114,11 @@ func scope(t *testing.T) {
 	elsewhere := newEdge(t, "edge", namespace, edgeClass, "a a.cluster.example.com")
 	foreign := newEdge(t, "foreign", gateway.Namespace, "foreign", "a a.cluster.example.com")
 	foreign.istiod()
-	g := foreign.get()
 	theirs := metav1.Condition{Type: ingress.ConditionLoadBalancerReady, Status: metav1.ConditionFalse, Reason: "TheirOwn", LastTransitionTime: metav1.Now()}
-	meta.SetStatusCondition(&g.Status.Conditions, theirs)
-	must(t, admin.Status().Update(t.Context(), g))
+	foreign.update(func(g *gatewayv1.Gateway) error {
+		meta.SetStatusCondition(&g.Status.Conditions, theirs)
+		return admin.Status().Update(t.Context(), g)
+	})
 	before := map[string]gatewayv1.Gateway{namespace: untouched(t, namespace, "edge"), gateway.Namespace: untouched(t, gateway.Namespace, "foreign")}
 	since := time.Now()
 	foreign.address(foreign.service("foreign-lb"), named)
@@ -131,7 +131,8 @@ func scope(t *testing.T) {
 		}
 	}
 	for _, r := range requests(t, since) {
-		if r.Resource == "gateways" && r.Verb != "get" && r.Verb != "list" && r.Name != "sentinel" && r.Subresource == "status" {
+		// Those of the tests before may still be written to.
+		if r.Resource == "gateways" && (r.Name == "edge" || r.Name == "foreign") && r.Verb != "get" && r.Subresource == "status" {
 			t.Errorf("the manager sent %s %s", r.Verb, r.RequestURI)
 		}
 	}
@@ -167,9 +168,10 @@ func classChanges(t *testing.T) {
 	e.eventually("", provisioned, "a", published, "b", "False/NoZones")
 
 	edgeClassFor(t, "other", "example.com/foreign")
-	g := e.get()
-	g.Spec.GatewayClassName = "other"
-	must(t, admin.Update(t.Context(), g))
+	e.update(func(g *gatewayv1.Gateway) error {
+		g.Spec.GatewayClassName = "other"
+		return admin.Update(t.Context(), g)
+	})
 	e.eventuallyRecords()
 	e.eventually()
 	if count := len(e.get().Status.Listeners[0].Conditions); count != 4 {
