@@ -83,7 +83,7 @@ func TestProbes_HoldsFor(t *testing.T) {
 	t.Parallel()
 	ns := planetest.Namespace(t, plane)
 	probe := valueProbe("good")
-	probe.HoldsFor = &metav1.Duration{Duration: 4 * time.Second}
+	probe.HoldsFor = &metav1.Duration{Duration: 10 * time.Second} // much longer than it holds at first
 	pkg := probed(t, v1alpha1.PackageSpec{}, probe, phase("one", configMapManifest(t, ns, "a", "1")))
 	unready := func(text string) v1alpha1.ObjectStatus {
 		var entry v1alpha1.ObjectStatus
@@ -104,8 +104,9 @@ func TestProbes_HoldsFor(t *testing.T) {
 	again := time.Now()
 	setState(t, ns, "a", "good")
 	revision := eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
-	if took := revision.Status.SucceededAt.Sub(again); took < 3*time.Second {
-		t.Errorf("the revision has succeeded %s after the probe held again, want 4s", took)
+	// Times of a status have whole seconds.
+	if took := revision.Status.SucceededAt.Sub(again); took < 9*time.Second {
+		t.Errorf("the revision has succeeded %s after the probe held again, want 10s", took)
 	}
 	if revision.Status.Inventory[0].HeldSince == nil {
 		t.Error("the status does not say since when the probe holds")
@@ -134,7 +135,7 @@ func TestProbes_Within(t *testing.T) {
 }
 
 // TestProbes_HangingPod: the status of a workload that hangs names a pod and its
-// reason, for a handful of requests.
+// reason, for a handful of requests: one after 5 s, and one more after 10 s, 20 s and so on.
 func TestProbes_HangingPod(t *testing.T) {
 	t.Parallel()
 	ns := planetest.Namespace(t, plane)
@@ -150,8 +151,12 @@ func TestProbes_HangingPod(t *testing.T) {
 			lists++
 		}
 	}
-	if lists < 1 || lists > 2 {
-		t.Errorf("the pods were listed %d times in %s, want once or twice", lists, time.Since(since).Round(time.Second))
+	most, took := 2, time.Since(since)
+	for at, wait := 35*time.Second, 40*time.Second; took > at; at, wait = at+wait, 2*wait {
+		most++ // on a slow machine
+	}
+	if lists < 1 || lists > most {
+		t.Errorf("the pods were listed %d times in %s, want at most %d", lists, took.Round(time.Second), most)
 	}
 }
 
