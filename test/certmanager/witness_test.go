@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,8 +26,13 @@ type witness struct {
 	stop func()
 	done sync.WaitGroup
 
+	// objects are what is watched.
+	objects []client.Object
+
 	mu              sync.Mutex
 	bundles, istiod []version
+	// newest are the versions that were seen last, by the names of the objects.
+	newest map[string]uint64
 }
 
 // version is what an object held from a write on.
@@ -40,7 +46,10 @@ type version struct {
 func (m mesh) witness(copies string) *witness {
 	m.t.Helper()
 	ctx, cancel := context.WithCancel(m.t.Context())
-	w := &witness{t: m.t, stop: cancel}
+	w := &witness{t: m.t, stop: cancel, newest: map[string]uint64{}, objects: []client.Object{
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: copies, Name: cacopy.Name}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: "istiod-tls"}},
+	}}
 	w.watch(ctx, &corev1.ConfigMapList{}, copies, cacopy.Name, &w.bundles, func(o any) string {
 		copied, ok := o.(*corev1.ConfigMap)
 		if !ok {
@@ -83,6 +92,7 @@ func (w *witness) watch(ctx context.Context, list client.ObjectList, namespace, 
 				seen.text = ""
 			}
 			w.mu.Lock()
+			w.newest[name] = seen.number
 			if last := len(*into) - 1; last < 0 || (*into)[last].text != seen.text {
 				*into = append(*into, seen)
 			}
@@ -94,11 +104,26 @@ func (w *witness) watch(ctx context.Context, list client.ObjectList, namespace, 
 	})
 }
 
+// catchUp waits until the witness has seen what there is: a watch comes later than a read.
+func (w *witness) catchUp() {
+	w.t.Helper()
+	for _, object := range w.objects {
+		must(w.t, admin.Get(w.t.Context(), client.ObjectKeyFromObject(object), object))
+		now := number(w.t, object.GetResourceVersion())
+		planetest.Eventually(w.t, "the witness to see the newest "+object.GetName(), func() (bool, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.newest[object.GetName()] >= now, fmt.Errorf("it has seen version %d, and there is %d", w.newest[object.GetName()], now)
+		})
+	}
+}
+
 // check ends the witness, and checks each certificate against each version of the CAs
 // while it was in use: those of istiod until the next one, those of workloads for their
 // time. The CAs may come late to a certificate by lag, and never leave it.
 func (w *witness) check(workloads []handed, lag time.Duration) {
 	w.t.Helper()
+	w.catchUp()
 	w.stop()
 	w.done.Wait()
 	pairs := 0
