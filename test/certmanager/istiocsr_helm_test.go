@@ -383,6 +383,8 @@ func TestIstioCSR_HelmPinnedRoot(t *testing.T) {
 		"        resources:", "        volumeMounts: [{name: root-ca, mountPath: /var/run/secrets/istio-csr, readOnly: true}]\n        resources:",
 	).Replace(chartDeployment)
 	installByHelm(m, namespace, false, chartObjects[1], pinned)
+	chart := install{mesh: m, ic: &operatorv1alpha1.IstioCSR{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}}
+	planetest.Eventually(t, "the chart's ReplicaSet", func() (bool, error) { return len(chart.replicaSets()) == 1, nil })
 	address := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: agentName}}
 	m.get(address)
 	a := newInstallIn(m, namespace, func(ic *operatorv1alpha1.IstioCSR) {
