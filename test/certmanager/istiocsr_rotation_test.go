@@ -73,7 +73,7 @@ func TestIstioCSR_RotationTwiceAtOnce(t *testing.T) {
 		g.round()
 	}
 	a.ready()
-	w.check(g.handed, 2*time.Second)
+	w.check(g.handed, 20*time.Second)
 }
 
 // TestIstioCSR_RotationWithoutManager replaces the root while no manager runs. The next
@@ -219,7 +219,7 @@ func TestIstioCSR_CrossSigned(t *testing.T) {
 // what is served stays.
 func TestIstioCSR_ExpiredRoot(t *testing.T) {
 	a := working(t, nil)
-	root, short := a.ofSecret("root", "ca.crt"), authority(t, "short", 20*time.Second)
+	root, short := a.ofSecret("root", "ca.crt"), authority(t, "short", 30*time.Second)
 	chosen := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "mine"}, Data: map[string]string{"roots": root + short.PEM}}
 	must(t, admin.Create(t.Context(), chosen))
 	a.update(func(ic *operatorv1alpha1.IstioCSR) {
