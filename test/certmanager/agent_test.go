@@ -122,7 +122,7 @@ spec:
 // until makes rounds until a number of CAs is in the copy, and some more then.
 func (a *agent) until(cas int, what string) {
 	a.t.Helper()
-	for deadline := time.Now().Add(time.Minute); countCAs(a.cas()) != cas; a.round() {
+	for deadline := time.Now().Add(2 * time.Minute); countCAs(a.cas()) != cas; a.round() {
 		if time.Now().After(deadline) {
 			a.t.Fatalf("%s: there are %d CAs, want %d", what, countCAs(a.cas()), cas)
 		}

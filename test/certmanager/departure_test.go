@@ -59,7 +59,7 @@ func TestIstioCSR_DeleteAndRecreate(t *testing.T) {
 func TestIstioCSR_Remove(t *testing.T) {
 	m := newMesh(t)
 	a := working(t, nil)
-	definition := m.create(`
+	m.define(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: istios.sailoperator.io}
@@ -92,7 +92,6 @@ spec:
 	if !a.exists(&corev1.Secret{}, a.namespace, "istiod-tls") {
 		t.Error("the Secret of istiod is gone, which istiod uses")
 	}
-	must(t, admin.Delete(t.Context(), definition))
 }
 
 // earlier is the Deployment as the cert-manager operator makes it.

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/internal/localplane"
-	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/test/guide"
 )
 
@@ -50,11 +49,7 @@ func TestGuide_IstioCSR(t *testing.T) {
 	withManager(t)
 	m := newMesh(t)
 	for _, manifest := range meshKinds {
-		definition := m.create(manifest)
-		planetest.Eventually(t, definition.GetName()+" to be served", func() (bool, error) {
-			m.get(definition)
-			return isEstablished(definition.Object), nil
-		})
+		m.define(manifest)
 	}
 	// What other tests have left would be shown, too.
 	for _, kind := range []client.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}} {
@@ -64,6 +59,7 @@ func TestGuide_IstioCSR(t *testing.T) {
 		t.Cleanup(func() {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 			must(t, client.IgnoreNotFound(admin.Delete(context.Background(), namespace)))
+			awaitNone(t, namespace)
 		})
 	}
 	binaries, err := localplane.Build(t.Context(), localplane.BuildOptions{})

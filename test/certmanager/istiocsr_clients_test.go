@@ -4,11 +4,8 @@
 package certmanager
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
@@ -23,15 +20,7 @@ func TestIstioCSR_PointedAt(t *testing.T) {
 		ic.Annotations = map[string]string{operatorv1alpha1.AnnotationDeletionPolicy: operatorv1alpha1.DeletionPolicyDelete}
 		ic.Spec.IstioCSRConfig.Istio.Revisions = []string{"default", "canary"}
 	})
-	silent := func(what string) {
-		t.Helper()
-		planetest.Eventually(t, what, func() (bool, error) {
-			a.get(a.ic)
-			c := meta.FindStatusCondition(a.ic.Status.Conditions, "Ready")
-			return c != nil && c.Status == "True" && !strings.Contains(c.Message, "warning"), fmt.Errorf("it is %v", c)
-		})
-	}
-	silent("nobody to be warned of")
+	a.readyWithoutWarning("nobody to be warned of")
 	config := a.create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: istio-sidecar-injector-canary, namespace: NS}, data: {values: '{"global": {"caAddress": "` + agentName + "." + a.ic.Namespace + `.svc:443"}}'}}`)
 	point := func(values string) {
 		t.Helper()
@@ -42,13 +31,13 @@ func TestIstioCSR_PointedAt(t *testing.T) {
 	}
 	a.condition("Ready", "True/Ready", "ConfigMap "+a.namespace+"/istio-sidecar-injector-canary still points at it")
 	point(`{"global": {"caAddress": ""}}`)
-	silent("a mesh that points elsewhere to be forgotten")
+	a.readyWithoutWarning("a mesh that points elsewhere to be forgotten")
 	point(`]`)
 	a.condition("Ready", "True/Ready", "what still points at it is not known: ConfigMap "+a.namespace+"/istio-sidecar-injector-canary: reading its values")
 	must(t, admin.Delete(t.Context(), config))
-	silent("a mesh that is gone to be forgotten")
+	a.readyWithoutWarning("a mesh that is gone to be forgotten")
 
-	definition := a.create(`
+	a.define(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: istiorevisions.sailoperator.io}
@@ -64,5 +53,4 @@ spec:
 		return err == nil, err
 	})
 	a.condition("Ready", "True/Ready", "IstioRevision default-v1-29 still points at it")
-	must(t, admin.Delete(t.Context(), definition))
 }

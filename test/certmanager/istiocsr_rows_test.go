@@ -141,12 +141,13 @@ func TestIstioCSR_LaxDefinition(t *testing.T) {
 		must(t, admin.Patch(context.Background(), definition, client.RawPatch(types.MergePatchType, strict)))
 	}
 	t.Cleanup(restore) // for the other tests, too
+	before := definition.DeepCopy()
 	versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	must(t, err)
 	version, _ := versions[0].(map[string]any)
 	version["schema"] = map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
 	must(t, unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"))
-	must(t, admin.Update(t.Context(), definition))
+	must(t, admin.Patch(t.Context(), definition, client.MergeFrom(before)))
 	broken := newInstallSpec(m)
 	broken.Namespace = planetest.Namespace(t, plane)
 	broken.Spec.IstioCSRConfig.IstiodTLSConfig.TrustDomain = "Cluster_Local"

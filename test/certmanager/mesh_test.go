@@ -8,13 +8,16 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -50,6 +53,36 @@ func (m mesh) create(manifest string) *unstructured.Unstructured {
 		m.t.Cleanup(func() { _ = client.IgnoreNotFound(admin.Delete(context.Background(), object)) })
 	}
 	return object
+}
+
+// define makes a CustomResourceDefinition, and waits until its kind is served. When the test
+// ends it waits until the definition is gone: another test may make it again.
+func (m mesh) define(manifest string) *unstructured.Unstructured {
+	m.t.Helper()
+	definition := m.object(manifest)
+	must(m.t, admin.Create(m.t.Context(), definition))
+	m.t.Cleanup(func() {
+		must(m.t, client.IgnoreNotFound(admin.Delete(context.Background(), definition)))
+		awaitNone(m.t, definition)
+	})
+	planetest.Eventually(m.t, definition.GetName()+" to be served", func() (bool, error) {
+		m.get(definition)
+		return isEstablished(definition.Object), nil
+	})
+	return definition
+}
+
+// awaitNone waits until there is no such object any more. It works when a test is over, too.
+func awaitNone(t *testing.T, object client.Object) {
+	t.Helper()
+	planetest.Eventually(t, object.GetName()+" to be gone", func() (bool, error) {
+		gone, ok := object.DeepCopyObject().(client.Object)
+		if !ok {
+			return false, fmt.Errorf("%T is no object", object)
+		}
+		err := admin.Get(context.Background(), client.ObjectKeyFromObject(object), gone)
+		return apierrors.IsNotFound(err), err
+	})
 }
 
 // root makes a CA that signs itself, in the Secret of its name.
@@ -105,21 +138,46 @@ spec:
 func (m mesh) renew(name string) {
 	m.t.Helper()
 	certificate := m.object(`{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: ` + name + `, namespace: NS}}`)
-	m.get(certificate)
+	m.awaitIssued(certificate)
 	before := m.secret(certificate, "tls.crt")
-	original := certificate.DeepCopy()
-	conditions, _, err := unstructured.NestedSlice(certificate.Object, "status", "conditions")
-	must(m.t, err)
-	conditions = append(conditions, map[string]any{
-		"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "renewed by a test",
-		"lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
-	})
-	must(m.t, unstructured.SetNestedSlice(certificate.Object, conditions, "status", "conditions"))
-	must(m.t, admin.Status().Patch(m.t.Context(), certificate, client.MergeFrom(original)))
+	must(m.t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		m.get(certificate)
+		original := certificate.DeepCopy()
+		conditions, _, err := unstructured.NestedSlice(certificate.Object, "status", "conditions")
+		must(m.t, err)
+		conditions = append(slices.DeleteFunc(conditions, isIssuing), map[string]any{
+			"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "renewed by a test",
+			"lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+		})
+		must(m.t, unstructured.SetNestedSlice(certificate.Object, conditions, "status", "conditions"))
+		return admin.Status().Patch(m.t.Context(), certificate, client.MergeFromWithOptions(original, client.MergeFromWithOptimisticLock{}))
+	}))
 	planetest.Eventually(m.t, name+" to be issued again", func() (bool, error) {
 		return m.secret(certificate, "tls.crt") != before, nil
 	})
+	m.awaitIssued(certificate)
 	m.becomes(certificate, probes.True, "")
+}
+
+// awaitIssued waits until a certificate is not being issued, which cert-manager says a
+// moment after it has written the Secret.
+func (m mesh) awaitIssued(certificate *unstructured.Unstructured) {
+	m.t.Helper()
+	planetest.Eventually(m.t, "the end of issuing "+certificate.GetName(), func() (bool, error) {
+		m.get(certificate)
+		conditions, _, err := unstructured.NestedSlice(certificate.Object, "status", "conditions")
+		must(m.t, err)
+		return !slices.ContainsFunc(conditions, func(c any) bool {
+			condition, _ := c.(map[string]any)
+			return isIssuing(c) && condition["status"] == "True"
+		}), fmt.Errorf("its conditions are %v", conditions)
+	})
+}
+
+// isIssuing says whether a condition is that of a certificate that is being issued.
+func isIssuing(item any) bool {
+	condition, ok := item.(map[string]any)
+	return ok && condition["type"] == "Issuing"
 }
 
 // get reads an object anew.
