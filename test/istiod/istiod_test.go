@@ -27,8 +27,13 @@ import (
 	"github.com/strata-run/strata/test/setup"
 )
 
-// quietTime is how long nothing may be written when nothing changes.
-const quietTime = time.Minute
+const (
+	// quietTime is how long nothing may be written when nothing changes.
+	quietTime = time.Minute
+	// restTime is longer than anything is held back, and the echo of what was done: who has
+	// been quiet for so long is at rest. longestUnrest is when that has to be.
+	restTime, longestUnrest = 8 * time.Second, 2 * time.Minute
+)
 
 // TestIstiod installs istiod for a class, starts the real one behind it, and goes
 // through what the two share.
@@ -151,8 +156,20 @@ func uninstall(t *testing.T, istiod *program) {
 	}
 }
 
-// settle waits until what is held back, and the echo of what was done, is over.
+// settle waits until what is held back, and the echo of what was done, is over: the manager
+// asks for nothing then.
 func settle(t *testing.T) {
 	t.Helper()
-	time.Sleep(8 * time.Second)
+	for deadline := time.Now().Add(longestUnrest); ; {
+		since := time.Now()
+		time.Sleep(restTime)
+		events := requests(t, setup.Manager, since)
+		if len(events) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("the manager does not come to rest within %s:%s", longestUnrest, describe(events))
+			return
+		}
+	}
 }

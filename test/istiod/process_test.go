@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,7 +29,10 @@ import (
 
 const (
 	serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
-	readyTimeout      = time.Minute
+	readyTimeout      = 3 * time.Minute // it takes some seconds; the rest is for slow machines
+	// lowestPort and portCount are where istiod's ports are. Systems give other ones to
+	// outgoing connections, of which one could take a port before istiod listens there.
+	lowestPort, portCount = 20000, 10000
 )
 
 // listeners are the arguments that say where istiod listens, by the port of the
@@ -143,7 +148,7 @@ func freeAddresses(ctx context.Context) (map[int]string, error) {
 	addresses := map[int]string{}
 	var held []net.Listener
 	for port := range listeners {
-		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+		listener, err := listenFree(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -157,6 +162,17 @@ func freeAddresses(ctx context.Context) (map[int]string, error) {
 		}
 	}
 	return addresses, nil
+}
+
+// listenFree listens on a port that is free.
+func listenFree(ctx context.Context) (net.Listener, error) {
+	for tries := 1; ; tries++ {
+		port := lowestPort + rand.IntN(portCount)
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil || tries == portCount || !errors.Is(err, syscall.EADDRINUSE) {
+			return listener, err
+		}
+	}
 }
 
 // waitReady asks what the readiness probe asks until it is answered well.

@@ -30,22 +30,10 @@ const (
 // patchWebhooks: istiod puts its certificate into its webhooks, and they work: the API
 // server calls it, and it answers with what was rendered for it.
 func patchWebhooks(t *testing.T) {
-	root := get(t, &corev1.ConfigMap{}, gatewayclass.Namespace, gatewayclass.CAConfigMap).Data["root-cert.pem"]
-	if root == "" {
-		t.Fatal("istiod has not published its certificate")
-	}
+	// istiod does so beside accepting the class, and when it has seen that it can be reached.
+	eventually(t, "the webhooks to have istiod's certificate", func() string { return unpatched(t) })
 	mutating := get(t, &admissionv1.MutatingWebhookConfiguration{}, "", injector)
-	for _, w := range mutating.Webhooks {
-		if string(w.ClientConfig.CABundle) != root {
-			t.Errorf("webhook %s has the certificate %q, want that of istiod", w.Name, w.ClientConfig.CABundle)
-		}
-	}
 	validating := get(t, &admissionv1.ValidatingWebhookConfiguration{}, "", validator)
-	for _, w := range validating.Webhooks {
-		if string(w.ClientConfig.CABundle) != root || *w.FailurePolicy != admissionv1.Fail {
-			t.Errorf("webhook %s has the certificate %q and the policy %s, want that of istiod and Fail", w.Name, w.ClientConfig.CABundle, *w.FailurePolicy)
-		}
-	}
 	for _, object := range []client.Object{mutating, validating} {
 		if names := writers(object, ""); !slices.Contains(names, istiodWriter) {
 			t.Errorf("%s was written by %v, and not by istiod", object.GetName(), names)
@@ -53,6 +41,28 @@ func patchWebhooks(t *testing.T) {
 	}
 	t.Run("Validate", validate)
 	t.Run("Inject", inject)
+}
+
+// unpatched says which webhook lacks istiod's certificate.
+func unpatched(t *testing.T) string {
+	t.Helper()
+	published := &corev1.ConfigMap{}
+	err := admin.Get(t.Context(), client.ObjectKey{Namespace: gatewayclass.Namespace, Name: gatewayclass.CAConfigMap}, published)
+	root := published.Data["root-cert.pem"]
+	if err != nil || root == "" {
+		return fmt.Sprintf("istiod has not published its certificate: %v", err)
+	}
+	for _, w := range get(t, &admissionv1.MutatingWebhookConfiguration{}, "", injector).Webhooks {
+		if string(w.ClientConfig.CABundle) != root {
+			return fmt.Sprintf("webhook %s has the certificate %q, want that of istiod", w.Name, w.ClientConfig.CABundle)
+		}
+	}
+	for _, w := range get(t, &admissionv1.ValidatingWebhookConfiguration{}, "", validator).Webhooks {
+		if string(w.ClientConfig.CABundle) != root || *w.FailurePolicy != admissionv1.Fail {
+			return fmt.Sprintf("webhook %s has the certificate %q and the policy %s, want that of istiod and Fail", w.Name, w.ClientConfig.CABundle, *w.FailurePolicy)
+		}
+	}
+	return ""
 }
 
 // validate: what is invalid in Istio's eyes alone is refused, by istiod.
@@ -65,13 +75,17 @@ func validate(t *testing.T) {
 		}}
 		return admin.Create(t.Context(), object, client.DryRunAll)
 	}
+	// The API server has it a moment after the configuration was written.
+	eventually(t, "a VirtualService without a route to be refused by istiod", func() string {
+		err := virtualService(gatewayclass.IstioRevision, map[string]any{})
+		if err == nil || !strings.Contains(err.Error(), "validation.istio.io") || !strings.Contains(err.Error(), "denied the request") {
+			return fmt.Sprintf("the answer is %v", err)
+		}
+		return ""
+	})
 	good := map[string]any{"route": []any{map[string]any{"destination": map[string]any{"host": "app"}}}}
 	if err := virtualService(gatewayclass.IstioRevision, good); err != nil {
 		t.Errorf("a good VirtualService is refused: %v", err)
-	}
-	err := virtualService(gatewayclass.IstioRevision, map[string]any{})
-	if err == nil || !strings.Contains(err.Error(), "validation.istio.io") || !strings.Contains(err.Error(), "denied the request") {
-		t.Errorf("a VirtualService without a route: got %v, want istiod's refusal", err)
 	}
 	if err := virtualService("another", map[string]any{}); err != nil {
 		t.Errorf("a VirtualService of another revision is not ours to judge: %v", err)
@@ -87,12 +101,18 @@ func inject(t *testing.T) {
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app:1"}}},
 	}
-	must(t, admin.Create(t.Context(), pod, client.DryRunAll))
-	var got []string
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		got = append(got, fmt.Sprintf("%s %s", c.Name, c.Image))
-	}
-	if !slices.Contains(got, "istio-proxy "+proxy) {
-		t.Errorf("the pod has the containers %v, want istio-proxy with %s", got, proxy)
-	}
+	eventually(t, "a pod with istio-proxy, with "+proxy, func() string {
+		injected := pod.DeepCopy()
+		if err := admin.Create(t.Context(), injected, client.DryRunAll); err != nil {
+			return err.Error()
+		}
+		var got []string
+		for _, c := range slices.Concat(injected.Spec.InitContainers, injected.Spec.Containers) {
+			got = append(got, fmt.Sprintf("%s %s", c.Name, c.Image))
+		}
+		if !slices.Contains(got, "istio-proxy "+proxy) {
+			return fmt.Sprintf("the pod has the containers %v", got)
+		}
+		return ""
+	})
 }
