@@ -296,10 +296,13 @@ func (f *fixture) value(name string) string {
 	return value + " " + string(object.GetUID())
 }
 
+// patience is for a machine that has much else to do.
+const patience = time.Minute
+
 // eventually waits for a condition.
 func (f *fixture) eventually(what string, is func() bool) {
 	f.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !is(); {
+	for end := time.Now().Add(patience); !is(); {
 		if time.Now().After(end) {
 			f.t.Fatalf("it does not come about that %s", what)
 		}
@@ -316,7 +319,7 @@ func (f *fixture) expect(reason string, names ...string) {
 			if got != name {
 				f.t.Errorf("%s: %q was notified, want %q", reason, got, name)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			f.t.Fatalf("%s: %q was not notified", reason, name)
 		}
 	}

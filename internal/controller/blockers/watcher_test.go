@@ -80,7 +80,7 @@ func newFixture(t *testing.T, versions ...string) *fixture {
 			}
 			return versions, nil
 		},
-		Changed: func() { f.changed <- struct{}{} }, SyncLimit: 2 * time.Second,
+		Changed: func() { f.changed <- struct{}{} }, SyncLimit: time.Minute,
 	})
 	t.Cleanup(f.Close)
 	return f
@@ -126,7 +126,7 @@ func (f *fixture) awaitChange(t *testing.T, of string) {
 	t.Helper()
 	select {
 	case <-f.changed:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("nobody has told of %s", of)
 	}
 }
@@ -210,6 +210,6 @@ func TestWatcher_NotSynced(t *testing.T) {
 	}
 	f.Stop()
 	repaired.Store(true)
-	f.config.SyncLimit = 5 * time.Second
+	f.config.SyncLimit = time.Minute
 	f.want(t, "as soon as it is allowed", route("a", nil))
 }
