@@ -6,6 +6,7 @@ package kyma
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/internal/localplane"
-	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/test/setup"
 )
 
@@ -30,11 +30,11 @@ func blocked(t *testing.T) {
 		}
 		return false
 	}
-	planetest.Eventually(t, "the log to name and count it", func() (bool, error) {
+	eventually(t, "the log to name and count it", func() (bool, error) {
 		return logged(`count=1 kinds=["1 Sidecar"] resources=["Sidecar default/mine"]`), nil
 	})
 	changes := func(what, text string) {
-		planetest.Eventually(t, what, func() (bool, error) {
+		eventually(t, what, func() (bool, error) {
 			got := named("second")
 			err := admin.Get(t.Context(), client.ObjectKeyFromObject(got), got)
 			return got.Status.State == v1alpha2.StateWarning && strings.Contains(got.Status.Description, text), err
@@ -43,7 +43,7 @@ func blocked(t *testing.T) {
 	// In another version than the preferred one, too.
 	manifest(t, "{apiVersion: networking.istio.io/v1alpha3, kind: Gateway, metadata: {name: mine, namespace: default}, spec: {}}")
 	changes("the second to be counted", "(1 Gateway, 1 Sidecar): Gateway default/mine, Sidecar default/mine")
-	planetest.Eventually(t, "the log to count both", func() (bool, error) {
+	eventually(t, "the log to count both", func() (bool, error) {
 		return logged(`count=2 kinds=["1 Gateway","1 Sidecar"] resources=["Gateway default/mine","Sidecar default/mine"]`), nil
 	})
 	manifest(t, "{apiVersion: networking.istio.io/v1, kind: Gateway, metadata: {name: mine, namespace: default, labels: {kyma-project.io/module: istio}}, spec: {}}")
@@ -75,11 +75,12 @@ func blocked(t *testing.T) {
 func restsAfter(t *testing.T) {
 	t.Helper()
 	for _, resource := range []string{"nodes", "sidecars", "virtualservices"} {
-		planetest.Eventually(t, "the watch of "+resource+" to end", func() (bool, error) {
+		eventually(t, "the watch of "+resource+" to end", func() (bool, error) {
 			all, err := localplane.ReadAudit(plane.AuditLog())
 			began, ended := 0, 0
 			for _, e := range all {
-				if e.User != setup.Manager || e.Verb != "watch" || e.Resource != resource {
+				// One that is refused does not begin, and only its end is told.
+				if e.User != setup.Manager || e.Verb != "watch" || e.Resource != resource || e.Code != http.StatusOK {
 					continue
 				}
 				if e.Stage == "ResponseStarted" {
@@ -91,5 +92,5 @@ func restsAfter(t *testing.T) {
 			return began > 0 && began == ended, errors.Join(err, fmt.Errorf("%d began, %d have ended", began, ended))
 		})
 	}
-	planetest.Eventually(t, "the metrics to go", func() (bool, error) { return len(usage(t)) == 0, nil })
+	eventually(t, "the metrics to go", func() (bool, error) { return len(usage(t)) == 0, nil })
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/internal/localplane"
-	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
 const awsType = "service.beta.kubernetes.io/aws-load-balancer-type"
@@ -56,20 +55,20 @@ func balancer(t *testing.T) {
 	if err := admin.Patch(t.Context(), node, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	planetest.Eventually(t, "the classic load balancer", func() (bool, error) {
+	eventually(t, "the classic load balancer", func() (bool, error) {
 		annotations := ingressService(t).Annotations
 		return annotations["service.beta.kubernetes.io/aws-load-balancer-proxy-protocol"] == "*" && annotations[awsType] == "", fmt.Errorf("%v", annotations)
 	})
-	planetest.Eventually(t, "the EnvoyFilter", func() (bool, error) { return hasFilter(t), nil })
+	eventually(t, "the EnvoyFilter", func() (bool, error) { return hasFilter(t), nil })
 	state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
 	removeConfigMap(t, "istio-system", elb)
-	planetest.Eventually(t, "the network load balancer", func() (bool, error) { return ingressService(t).Annotations[awsType] == "nlb", nil })
-	planetest.Eventually(t, "the EnvoyFilter to go", func() (bool, error) { return !hasFilter(t), nil })
+	eventually(t, "the network load balancer", func() (bool, error) { return ingressService(t).Annotations[awsType] == "nlb", nil })
+	eventually(t, "the EnvoyFilter to go", func() (bool, error) { return !hasFilter(t), nil })
 	state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
 	revision := mesh(t).Status.TargetRevision
 	configMap(t, "istio-system", elb, "a", "b")
 	manifest(t, istio("second", "{config: {numTrustedProxies: 1}}"))
-	planetest.Eventually(t, "the next revision", func() (bool, error) { return mesh(t).Status.CurrentRevision == revision+1, nil })
+	eventually(t, "the next revision", func() (bool, error) { return mesh(t).Status.CurrentRevision == revision+1, nil })
 	state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
 	if kind := ingressService(t).Annotations[awsType]; kind != "nlb" || hasFilter(t) {
 		t.Errorf("a network load balancer was exchanged for %q", kind)
@@ -89,7 +88,7 @@ func dualStack(t *testing.T) {
 		t.Errorf("malformed: %s", told.Status.Description)
 	}
 	configMap(t, "kyma-system", info, "details", "networkDetails: {dualStackIPEnabled: true}")
-	planetest.Eventually(t, "the refusal", func() (bool, error) {
+	eventually(t, "the refusal", func() (bool, error) {
 		got := named("second")
 		err := admin.Get(t.Context(), client.ObjectKeyFromObject(got), got)
 		return got.Status.State == v1alpha2.StateError && strings.Contains(got.Status.Description, "ipFamilyPolicy"), fmt.Errorf("%w: %s: %s", err, got.Status.State, got.Status.Description)

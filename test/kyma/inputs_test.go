@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
 // plain is a spec that asks for nothing. An empty one cannot be applied over another.
@@ -80,7 +79,7 @@ func features(t *testing.T) {
 		t.Errorf("malformed from the start: %s", told.Status.Description)
 	}
 	configMap(t, "kyma-system", name, "features", `{"disableCni": true}`)
-	planetest.Eventually(t, "the node agent to go", func() (bool, error) { return deployed(t, "DaemonSet", "istio-cni-node") == nil, nil })
+	eventually(t, "the node agent to go", func() (bool, error) { return deployed(t, "DaemonSet", "istio-cni-node") == nil, nil })
 	state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
 	revision := mesh(t).Status.TargetRevision
 	configMap(t, "kyma-system", name, "features", `{"disableCni": yes`)
@@ -102,7 +101,7 @@ func features(t *testing.T) {
 	if err := admin.Patch(t.Context(), after, client.MergeFrom(before)); err != nil || before.Annotations[kept] == "" {
 		t.Fatalf("taking off the annotation: %v", err)
 	}
-	planetest.Eventually(t, "the annotation to come back", func() (bool, error) {
+	eventually(t, "the annotation to come back", func() (bool, error) {
 		now := named("second")
 		err := admin.Get(t.Context(), client.ObjectKeyFromObject(now), now)
 		return now.Annotations[kept] == before.Annotations[kept], err
@@ -114,7 +113,7 @@ func features(t *testing.T) {
 	time.Sleep(2 * time.Second)
 	keeps()
 	removeConfigMap(t, "kyma-system", name)
-	planetest.Eventually(t, "the node agent to come back", func() (bool, error) { return deployed(t, "DaemonSet", "istio-cni-node") != nil, nil })
+	eventually(t, "the node agent to come back", func() (bool, error) { return deployed(t, "DaemonSet", "istio-cni-node") != nil, nil })
 	state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
 }
 
@@ -135,7 +134,7 @@ func badSpec(t *testing.T) {
 	for _, tc := range cases {
 		before, rendered := mesh(t).Status.TargetRevision, input(t)
 		manifest(t, istio("second", "{config: {"+tc.config+"}}"))
-		planetest.Eventually(t, tc.reason+" to be told", func() (bool, error) {
+		eventually(t, tc.reason+" to be told", func() (bool, error) {
 			got := named("second")
 			err := admin.Get(t.Context(), client.ObjectKeyFromObject(got), got)
 			return err == nil && got.Status.State == tc.want && strings.Contains(got.Status.Description, tc.says), fmt.Errorf("%w: %s: %s", err, got.Status.State, got.Status.Description)
@@ -184,7 +183,7 @@ func experimental(t *testing.T) {
 	if err := startManager(t.Context(), "1.31"); err != nil {
 		t.Fatal(err)
 	}
-	planetest.Eventually(t, "istiod with the switch", func() (bool, error) {
+	eventually(t, "istiod with the switch", func() (bool, error) {
 		return strings.Contains(fmt.Sprint(deployed(t, "Deployment", "istiod").Object), "PILOT_ENABLE_ALPHA_GATEWAY_API"), nil
 	})
 	state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)

@@ -37,11 +37,43 @@ func untyped(apiVersion, kind, namespace, name string) *unstructured.Unstructure
 	return o
 }
 
-// state waits until an Istio resource is in a state, and Ready has a reason.
+// patience is for how long a test waits for what somebody does. That takes seconds; the rest is
+// for slow machines.
+const patience = 5 * time.Minute
+
+// eventually asks until the answer is true. The last error says why it is not.
+func eventually(t *testing.T, what string, ask func() (bool, error)) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		ok, err := ask()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waiting for %s: not within %s; last answer: %v", what, patience, err)
+		}
+	}
+}
+
+// rested waits until somebody has been left alone for some seconds: what tells of them, such as
+// their resourceVersions, has stayed the same.
+func rested(t *testing.T, what string, tells func() string) {
+	t.Helper()
+	var since time.Time
+	last := ""
+	eventually(t, what+" to be left alone", func() (bool, error) {
+		if now := tells(); now != last || since.IsZero() {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) > 3*time.Second, fmt.Errorf("at last it was %s", last)
+	})
+}
+
+// state waits until an Istio resource as it is now is in a state, and Ready has a reason.
 func state(t *testing.T, name string, want v1alpha2.State, reason string) *v1alpha2.Istio {
 	t.Helper()
 	var last string
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		istio := &v1alpha2.Istio{}
 		if err := admin.Get(t.Context(), types.NamespacedName{Namespace: v1alpha2.Namespace, Name: name}, istio); err != nil {
 			last = err.Error()
@@ -50,7 +82,7 @@ func state(t *testing.T, name string, want v1alpha2.State, reason string) *v1alp
 		got := ""
 		if istio.Status.Conditions != nil {
 			for _, c := range *istio.Status.Conditions {
-				if c.Type == v1alpha2.ConditionReady {
+				if c.Type == v1alpha2.ConditionReady && c.ObservedGeneration == istio.Generation {
 					got = c.Reason
 				}
 			}

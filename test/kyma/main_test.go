@@ -149,11 +149,10 @@ func startManager(ctx context.Context, version string, variables ...string) erro
 // not be served yet.
 func apply(ctx context.Context, object *unstructured.Unstructured) error {
 	var err error
-	for range 50 {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if err = admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("admin"), client.ForceOwnership); err == nil {
 			return nil
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 	return err
 }

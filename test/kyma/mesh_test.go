@@ -21,7 +21,6 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
 // an Istio resource of a name, with a spec in YAML of one line.
@@ -35,7 +34,7 @@ func remove(t *testing.T, o client.Object) {
 	if err := admin.Delete(t.Context(), o); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
-	planetest.Eventually(t, o.GetName()+" to be gone", func() (bool, error) {
+	eventually(t, o.GetName()+" to be gone", func() (bool, error) {
 		err := admin.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return apierrors.IsNotFound(err), err
 	})
@@ -91,17 +90,14 @@ func TestMesh(t *testing.T) {
 
 // A mesh at rest is written to by nobody.
 func rests(t *testing.T) {
-	planetest.Eventually(t, "the restarts to be looked at", func() (bool, error) {
+	eventually(t, "the restarts to be looked at", func() (bool, error) {
 		conditions := state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded).Status.Conditions
 		return meta.IsStatusConditionTrue(*conditions, v1alpha2.ConditionProxySidecarRestartSucceeded), nil
 	})
-	before, pkg := state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded), mesh(t)
-	time.Sleep(3 * time.Second)
-	after, now := state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded), mesh(t)
-	if before.ResourceVersion != after.ResourceVersion || pkg.ResourceVersion != now.ResourceVersion {
-		t.Errorf("the resource went from %s to %s, the package from %s to %s", before.ResourceVersion, after.ResourceVersion, pkg.ResourceVersion, now.ResourceVersion)
-	}
-	if after.Annotations[v1alpha2.AnnotationLastApplied] != `{"config":{"telemetry":{"metrics":{}}},"IstioTag":"1.31.0-distroless"}` {
+	rested(t, "the resource and its package", func() string {
+		return state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded).ResourceVersion + ", " + mesh(t).ResourceVersion
+	})
+	if after := state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded); after.Annotations[v1alpha2.AnnotationLastApplied] != `{"config":{"telemetry":{"metrics":{}}},"IstioTag":"1.31.0-distroless"}` {
 		t.Errorf("what was applied last is %s", after.Annotations[v1alpha2.AnnotationLastApplied])
 	}
 }
@@ -111,7 +107,7 @@ func wrongNamespace(t *testing.T) {
 	if err := admin.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	planetest.Eventually(t, "the state Error", func() (bool, error) {
+	eventually(t, "the state Error", func() (bool, error) {
 		err := admin.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return o.Status.State == v1alpha2.StateError && strings.Contains(o.Status.Description, "kyma-system"), err
 	})
@@ -174,13 +170,13 @@ func size(t *testing.T) {
 		t.Errorf("a cluster that lacks less than a fifth has led to revision %d", now.Status.TargetRevision)
 	}
 	set("3")
-	planetest.Eventually(t, "the revision for a small cluster", func() (bool, error) { return mesh(t).Status.CurrentRevision == first+1, nil })
-	istio := state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
-	if message := (*istio.Status.Conditions)[0].Message; !strings.Contains(message, "Evaluation") {
-		t.Errorf("the size is not told: %s", message)
-	}
+	eventually(t, "the revision for a small cluster", func() (bool, error) { return mesh(t).Status.CurrentRevision == first+1, nil })
+	eventually(t, "the size to be told", func() (bool, error) {
+		message := (*state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded).Status.Conditions)[0].Message
+		return strings.Contains(message, "Evaluation"), fmt.Errorf("%s", message)
+	})
 	events := &corev1.EventList{}
-	planetest.Eventually(t, "the event", func() (bool, error) {
+	eventually(t, "the event", func() (bool, error) {
 		err := admin.List(t.Context(), events, client.InNamespace("kyma-system"))
 		for i := range events.Items {
 			if events.Items[i].Reason == "ClusterSizeChanged" {
@@ -199,7 +195,7 @@ func image(t *testing.T) {
 	if err := startManager(t.Context(), "1.31", variables...); err != nil {
 		t.Fatal(err)
 	}
-	planetest.Eventually(t, "the pod to be named", func() (bool, error) {
+	eventually(t, "the pod to be named", func() (bool, error) {
 		istio := named("second")
 		err := admin.Get(t.Context(), client.ObjectKeyFromObject(istio), istio)
 		text := istio.Status.Description

@@ -4,6 +4,7 @@
 package kyma
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
 // guarded is the network policy beside the resource.
@@ -68,11 +68,7 @@ func owner(t *testing.T) {
 	if diff := cmp.Diff([]string{"Istio/heir", "Package/kyma-istio controls"}, ownersOf(after)); diff != "" {
 		t.Error(diff)
 	}
-	written := after.ResourceVersion
-	time.Sleep(3 * time.Second)
-	if now := guarded(t).ResourceVersion; now != written {
-		t.Errorf("somebody goes on writing it: %s became %s", written, now)
-	}
+	rested(t, "the object", func() string { return guarded(t).ResourceVersion })
 	// Those in other namespaces cannot have it as an owner: the garbage collector would take
 	// them for orphans.
 	others := &networkingv1.NetworkPolicyList{}
@@ -89,14 +85,16 @@ func owner(t *testing.T) {
 	state(t, "second", v1alpha2.StateError, v1alpha2.ReasonOlderCRExists)
 	remove(t, named("heir"))
 	state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
-	if left := guarded(t); left.Name != "" {
-		t.Errorf("a policy that is switched off is still there, owned by %v", ownersOf(left))
-	}
+	// The package is Ready as soon as what it has serves, and takes away the rest then.
+	eventually(t, "the policy that is switched off to go", func() (bool, error) {
+		left := guarded(t)
+		return left.Name == "", fmt.Errorf("it is owned by %v", ownersOf(left))
+	})
 }
 
 func awaitOwners(t *testing.T, want ...string) {
 	t.Helper()
-	planetest.Eventually(t, "the owners "+strings.Join(want, ", "), func() (bool, error) { return cmp.Equal(want, ownersOf(guarded(t))), nil })
+	eventually(t, "the owners "+strings.Join(want, ", "), func() (bool, error) { return cmp.Equal(want, ownersOf(guarded(t))), nil })
 }
 
 // The garbage collector takes off a reference to an owner that is gone while another one is
@@ -112,7 +110,7 @@ func collected(t *testing.T) {
 	if err := admin.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	planetest.Eventually(t, "the garbage collector to take the reference off", func() (bool, error) {
+	eventually(t, "the garbage collector to take the reference off", func() (bool, error) {
 		err := admin.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return cmp.Equal([]string{"Istio/heir"}, ownersOf(o)), err
 	})

@@ -14,7 +14,6 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
 // TestUsers: whoever may view or edit a namespace may do so with Istio's custom resources and
@@ -43,7 +42,7 @@ func TestUsers(t *testing.T) {
 // may checks what a user may do. The rights are added to the roles a moment after these are made.
 func may(t *testing.T, user string, of authorizationv1.ResourceAttributes, want bool) {
 	t.Helper()
-	planetest.Eventually(t, fmt.Sprintf("%s to %s %s.%s in %s: %v", user, of.Verb, of.Resource, of.Group, of.Namespace, want), func() (bool, error) {
+	eventually(t, fmt.Sprintf("%s to %s %s.%s in %s: %v", user, of.Verb, of.Resource, of.Group, of.Namespace, want), func() (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: []string{"system:authenticated"}, ResourceAttributes: &of}}
 		err := admin.Create(t.Context(), review)
 		return review.Status.Allowed == want, err
@@ -78,8 +77,8 @@ func measured(t *testing.T) {
 		"istio_ext_auth_providers_total": 0, "istio_ext_auth_timeout_configured_number_total": 0, "istio_ext_auth_path_prefix_configured_number_total": 0,
 		"istio_network_policies_enabled": 0, "istio_num_trusted_proxies_configured": 0, "istio_prometheus_merge_enabled": 0, "istio_trust_domain_configured": 0,
 	}
-	planetest.Eventually(t, "the metrics of the mesh", func() (bool, error) { return cmp.Equal(want, usage(t)), fmt.Errorf("%s", cmp.Diff(want, usage(t))) })
+	eventually(t, "the metrics of the mesh", func() (bool, error) { return cmp.Equal(want, usage(t)), fmt.Errorf("%s", cmp.Diff(want, usage(t))) })
 	manifest(t, istio("second", "{components: {egressGateway: {enabled: true}}, config: {forwardClientCertDetails: SANITIZE}}"))
 	want["istio_forward_client_cert_details_setting SANITIZE"] = 1
-	planetest.Eventually(t, "the metrics of a change", func() (bool, error) { return cmp.Equal(want, usage(t)), nil })
+	eventually(t, "the metrics of a change", func() (bool, error) { return cmp.Equal(want, usage(t)), nil })
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
 // TestGate: a mesh that somebody has let go up by two minor versions, and that does not come up,
@@ -47,10 +46,10 @@ func TestGate(t *testing.T) {
 	awaitMesh(t, "the failure, and why nothing answers it", func(_ *v1alpha1.Package, doing *metav1.Condition) bool {
 		return doing.Reason == v1alpha1.ReasonProgressDeadlineExceeded && strings.Contains(doing.Message, why)
 	})
-	told := state(t, "gate", v1alpha2.StateError, v1alpha2.ReasonIstioInstallUninstallFailed)
-	if !strings.Contains(told.Status.Description, why) {
-		t.Errorf("the resource does not tell: %s", told.Status.Description)
-	}
+	eventually(t, "the resource to tell", func() (bool, error) {
+		told := state(t, "gate", v1alpha2.StateError, v1alpha2.ReasonIstioInstallUninstallFailed).Status.Description
+		return strings.Contains(told, why), fmt.Errorf("%s", told)
+	})
 	time.Sleep(3 * time.Second)
 	held := mesh(t)
 	if held.Status.CurrentRevision != good || held.Status.TargetRevision != good+1 || held.Status.AutomaticRollback != nil {
@@ -89,7 +88,7 @@ func patchMesh(t *testing.T, change func(*v1alpha1.Package)) {
 // awaitMesh waits for what is told of the mesh's package.
 func awaitMesh(t *testing.T, what string, told func(pkg *v1alpha1.Package, doing *metav1.Condition) bool) {
 	t.Helper()
-	planetest.Eventually(t, what, func() (bool, error) {
+	eventually(t, what, func() (bool, error) {
 		pkg := mesh(t)
 		doing := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionProgressing)
 		return doing != nil && told(pkg, doing), fmt.Errorf("%+v, %+v, %+v", doing, pkg.Status.Rollback, pkg.Status.AutomaticRollback)
