@@ -17,6 +17,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/internal/restart"
 )
@@ -28,6 +29,8 @@ const injectHere = "injector-of-the-test"
 // when that is empty. On the pods it tells the status that it is told.
 type injector struct {
 	image, status atomic.Pointer[string]
+	// asked says that somebody has asked for a sidecar.
+	asked atomic.Bool
 }
 
 func startInjector(t *testing.T, image, status string) *injector {
@@ -59,7 +62,28 @@ func startInjector(t *testing.T, image, status string) *injector {
 			t.Error(err)
 		}
 	})
+	i.awaited(t)
 	return i
+}
+
+// awaited waits until the API server asks the injector, which it does a moment after it knows of
+// it: pods that are made earlier get no sidecar.
+func (i *injector) awaited(t *testing.T) {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "asked-", Labels: map[string]string{injectHere: "on"}}}
+	must(t, admin.Create(t.Context(), namespace))
+	eventually(t, "the API server to ask the injector", func() (bool, error) {
+		err := dryRun(t, namespace.Name)
+		return i.asked.Load(), err
+	})
+	must(t, admin.Delete(t.Context(), namespace))
+}
+
+// dryRun makes a pod as if, which tells whether there can be one.
+func dryRun(t *testing.T, namespace string) error {
+	t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "as-if"}, Spec: deployment("", "", 1).Spec.Template.Spec}
+	return admin.Create(t.Context(), pod, client.DryRunAll)
 }
 
 // give sets the image of the sidecars that pods get from now on.
@@ -76,6 +100,7 @@ func (i *injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	i.asked.Store(true)
 	if *i.image.Load() == "" {
 		answer(w, &review, nil)
 		return

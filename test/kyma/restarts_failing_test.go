@@ -45,7 +45,7 @@ func TestRestarts_FailureOutlivesManager(t *testing.T) {
 	installMesh(t)
 	fails := func(when string) {
 		t.Helper()
-		await(t, when, 2*time.Minute, func() error {
+		await(t, when, patience, func() error {
 			c := proxies(t)
 			if c.Reason != v1alpha2.ReasonProxySidecarRestartFailed || !strings.Contains(c.Message, namespace.Name+"/Deployment/m") {
 				return fmt.Errorf("the condition is %s: %s; the status of %s is %s", c.Reason, c.Message, m.Name, text(t, live(t, m).Status))
@@ -61,7 +61,7 @@ func TestRestarts_FailureOutlivesManager(t *testing.T) {
 	whole(t, a)
 	since := time.Now()
 	must(t, startManager(t.Context(), istioVersion))
-	await(t, "the next manager has looked", time.Minute, func() error {
+	await(t, "the next manager has looked", patience, func() error {
 		for _, e := range audit(t, since) {
 			if e.Resource == "pods" && e.Verb == "list" && strings.Contains(e.RequestURI, "limit=100") {
 				return nil
@@ -77,7 +77,7 @@ func TestRestarts_FailureOutlivesManager(t *testing.T) {
 
 	injector.give(proxyImage(t))
 	must(t, admin.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(namespace.Name), client.MatchingLabels{"app": "m"}))
-	await(t, "all goes on", 3*time.Minute, func() error {
+	await(t, "all goes on", patience, func() error {
 		if c := proxies(t); c.Status != metav1.ConditionTrue || recorded(t, a) == "" {
 			return fmt.Errorf("the condition is %s: %s", c.Reason, c.Message)
 		}
@@ -127,7 +127,7 @@ func recorded(t *testing.T, d *appsv1.Deployment) string {
 // whole waits until all pods of a Deployment serve.
 func whole(t *testing.T, d *appsv1.Deployment) {
 	t.Helper()
-	await(t, d.Name+" serves", time.Minute, func() error {
+	await(t, d.Name+" serves", patience, func() error {
 		if now := live(t, d); now.Status.AvailableReplicas != *d.Spec.Replicas {
 			return fmt.Errorf("%d of %d pods serve", now.Status.AvailableReplicas, *d.Spec.Replicas)
 		}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -41,6 +40,10 @@ func TestRestarts_Leaving(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: leavingNamespace, Labels: map[string]string{injectHere: "on", "istio-injection": "enabled"}}}
 	must(t, admin.Create(t.Context(), namespace))
 	t.Cleanup(func() { must(t, admin.Delete(context.Background(), namespace)) })
+	eventually(t, "pods to be let through", func() (bool, error) {
+		err := dryRun(t, leavingNamespace)
+		return err == nil, err
+	})
 	excluded := deployment(leavingNamespace, "excluded", 1)
 	excluded.Annotations = map[string]string{restart.AnnotationExclude: "true"}
 	canary := deployment(leavingNamespace, "canary", 1)
@@ -49,18 +52,18 @@ func TestRestarts_Leaving(t *testing.T) {
 	for _, o := range []client.Object{deployment(leavingNamespace, "a", 2), deployment(leavingNamespace, "b", 1), excluded, canary, bare} {
 		must(t, admin.Create(t.Context(), o))
 	}
-	sidecars(t, "with the mesh", map[string]int{"a": 2, "b": 1, "excluded": 1, "canary": 1, "bare": 1})
+	sidecars(t, "with the mesh", v1alpha2.ReasonProxySidecarRestartSucceeded, map[string]int{"a": 2, "b": 1, "excluded": 1, "canary": 1, "bare": 1})
 
 	injector.give("")
 	label(t, namespace, `null`)
-	sidecars(t, "without the label", map[string]int{"excluded": 1, "canary": 1, "bare": 1})
+	sidecars(t, "without the label", v1alpha2.ReasonProxySidecarManualRestartRequired, map[string]int{"excluded": 1, "canary": 1, "bare": 1})
 	injector.give(image)
 	label(t, namespace, `"enabled"`)
-	sidecars(t, "with the label", map[string]int{"a": 2, "b": 1, "excluded": 1, "canary": 1, "bare": 1})
+	sidecars(t, "with the label", v1alpha2.ReasonProxySidecarRestartSucceeded, map[string]int{"a": 2, "b": 1, "excluded": 1, "canary": 1, "bare": 1})
 
 	injector.give("")
 	must(t, admin.Delete(t.Context(), named("default")))
-	await(t, "the resource is gone", 3*time.Minute, func() error {
+	await(t, "the resource is gone", patience, func() error {
 		o := named("default")
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it is %s: %s (%w)", o.Status.State, o.Status.Description, err)
@@ -78,17 +81,17 @@ func TestRestarts_Leaving(t *testing.T) {
 			t.Errorf("%s is of generation %d, want %d: %v", name, d.Generation, want, d.Annotations)
 		}
 	}
-	list := &eventsv1.EventList{}
-	must(t, admin.List(t.Context(), list, client.InNamespace(leavingNamespace)))
-	told := ""
-	for i := range list.Items {
-		if e := &list.Items[i]; e.Reason == "RestartByHand" {
-			told += e.Regarding.Kind + "/" + e.Regarding.Name + " "
+	eventually(t, "an event that a person has to see to the bare pod", func() (bool, error) {
+		list := &eventsv1.EventList{}
+		err := admin.List(t.Context(), list, client.InNamespace(leavingNamespace))
+		told := ""
+		for i := range list.Items {
+			if e := &list.Items[i]; e.Reason == "RestartByHand" {
+				told += e.Regarding.Kind + "/" + e.Regarding.Name + " "
+			}
 		}
-	}
-	if !strings.Contains(told, "Pod/bare") {
-		t.Errorf("that a person has to see to the bare pod is not told: %q", told)
-	}
+		return strings.Contains(told, "Pod/bare"), fmt.Errorf("%w: told is %q", err, told)
+	})
 }
 
 // silenceWebhooks keeps the API server from asking an istiod that only seems to run.
@@ -134,23 +137,24 @@ func withSidecar(t *testing.T) (found map[string]int, busy bool) {
 	return found, busy || len(pods.Items) != 6
 }
 
-// sidecars waits until these workloads have so many pods with a sidecar, and no others.
-func sidecars(t *testing.T, when string, want map[string]int) {
+// sidecars waits until these workloads have so many pods with a sidecar, and no others, and the
+// Istio resource tells so, with a reason that is another one than before.
+func sidecars(t *testing.T, when, reason string, want map[string]int) {
 	t.Helper()
-	await(t, when, time.Minute, func() error {
+	await(t, when, patience, func() error {
 		if found, busy := withSidecar(t); busy || fmt.Sprint(found) != fmt.Sprint(want) {
 			return fmt.Errorf("these have sidecars: %v, want %v", found, want)
 		}
 		return nil
 	})
 	// Restarts have come to rest, so that the next change is another one.
-	await(t, when+", at rest", time.Minute, func() error {
+	await(t, when+", at rest", patience, func() error {
 		o := named("default")
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return err
 		}
 		for _, c := range *o.Status.Conditions {
-			if c.Type == v1alpha2.ConditionProxySidecarRestartSucceeded && c.Reason != v1alpha2.ReasonProxySidecarRestartPartiallySucceeded {
+			if c.Type == v1alpha2.ConditionProxySidecarRestartSucceeded && c.Reason == reason {
 				return nil
 			}
 		}
