@@ -54,23 +54,27 @@ func TestRestarts(t *testing.T) {
 
 	t.Run("FirstSurvey", func(t *testing.T) {
 		// The fleet was there before the mesh, with proxies of another version.
-		restarted(t, time.Time{}, 1, restart.CauseProxyImage)
+		awaitRestarts(t, restart.CauseProxyImage)
+		restarted(t, time.Time{}, 1)
 	})
 	t.Run("Setting", func(t *testing.T) {
 		since, heap := time.Now(), watchHeap(t)
 		setDNSProxying(t, istio)
-		restarted(t, since, 1, restart.CauseDNSProxying)
-		t.Logf("restarting %d workloads took %s and %.1f MB of heap", fleetSize, time.Since(since).Round(time.Second), float64(heap())/1e6)
-		if grown := heap(); grown > mostHeap {
+		awaitRestarts(t, restart.CauseDNSProxying)
+		grown := heap() // the test reads the whole audit log next
+		t.Logf("restarting %d workloads took %s and %.1f MB of heap", fleetSize, time.Since(since).Round(time.Second), float64(grown)/1e6)
+		if grown > mostHeap {
 			t.Errorf("restarting %d workloads took %d bytes of heap, allowed are %d", fleetSize, grown, mostHeap)
 		}
+		restarted(t, since, 1)
 		bounded(t, since)
 	})
 	t.Run("Restart", func(t *testing.T) {
 		since := time.Now()
 		must(t, startManager(t.Context(), istioVersion))
 		time.Sleep(3 * time.Second) // long enough for a survey, see the log
-		restarted(t, since, 0, restart.CauseDNSProxying)
+		awaitRestarts(t, restart.CauseDNSProxying)
+		restarted(t, since, 0)
 	})
 	t.Run("ByHand", func(t *testing.T) { byHand(t, injector, image) })
 }
@@ -102,7 +106,7 @@ func startFleet(t *testing.T) {
 			must(t, admin.Create(t.Context(), deployment(namespace.Name, fmt.Sprintf("w%02d", j), replicas)))
 		}
 	}
-	await(t, "the fleet runs", 5*time.Minute, func() error {
+	await(t, "the fleet runs", patience, func() error {
 		list := &appsv1.DeploymentList{}
 		if err := admin.List(t.Context(), list); err != nil {
 			return err
@@ -144,7 +148,7 @@ func installMesh(t *testing.T, injectors ...*injector) types.NamespacedName {
 	t.Cleanup(func() {
 		istio := &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
 		must(t, admin.Delete(context.Background(), istio))
-		await(t, "the mesh is gone", 2*time.Minute, func() error {
+		await(t, "the mesh is gone", patience, func() error {
 			if err := admin.Get(context.Background(), name, istio); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("it is %s: %s (%w)", istio.Status.State, istio.Status.Description, err)
 			}
@@ -152,7 +156,7 @@ func installMesh(t *testing.T, injectors ...*injector) types.NamespacedName {
 		})
 	})
 	if len(injectors) > 0 {
-		await(t, "the input of the mesh", time.Minute, func() error {
+		await(t, "the input of the mesh", patience, func() error {
 			key := types.NamespacedName{Namespace: "istio-system", Name: "kyma-istio-operator"}
 			return admin.Get(t.Context(), key, &corev1.ConfigMap{})
 		})
@@ -160,7 +164,7 @@ func installMesh(t *testing.T, injectors ...*injector) types.NamespacedName {
 	for _, i := range injectors {
 		i.give(proxyImage(t))
 	}
-	await(t, "the mesh is rolled out", 3*time.Minute, func() error {
+	await(t, "the mesh is rolled out", patience, func() error {
 		istio := &v1alpha2.Istio{}
 		if err := admin.Get(t.Context(), name, istio); err != nil || istio.Annotations[v1alpha2.AnnotationLastApplied] == "" {
 			return fmt.Errorf("it is %s: %s (%w)", istio.Status.State, istio.Status.Description, err)
@@ -194,9 +198,8 @@ func setDNSProxying(t *testing.T, name types.NamespacedName) {
 	must(t, admin.Patch(t.Context(), istio, client.MergeFrom(before)))
 }
 
-// restarted waits until the whole fleet was restarted for a cause and is up, and checks that
-// the manager has written to each workload as often as wanted since a time.
-func restarted(t *testing.T, since time.Time, want int, cause restart.Cause) {
+// awaitRestarts waits until the whole fleet was restarted for a cause and is up.
+func awaitRestarts(t *testing.T, cause restart.Cause) {
 	t.Helper()
 	await(t, "restarts for "+string(cause), 8*time.Minute, func() error {
 		list := &appsv1.DeploymentList{}
@@ -225,6 +228,11 @@ func restarted(t *testing.T, since time.Time, want int, cause restart.Cause) {
 		}
 		return fmt.Errorf("the Istio resource does not tell that all is done: %+v", istio.Status)
 	})
+}
+
+// restarted checks that the manager has written to each workload as often as wanted since a time.
+func restarted(t *testing.T, since time.Time, want int) {
+	t.Helper()
 	counts := map[string]int{}
 	for _, e := range audit(t, since) {
 		if e.Resource == "deployments" && e.Verb == "patch" && e.Code == 200 && strings.HasPrefix(e.Namespace, "fleet-") {
@@ -283,7 +291,7 @@ func byHand(t *testing.T, injector *injector, image string) {
 	for _, o := range []client.Object{excluded, deployment(namespace, "stubborn", 1), bare} {
 		must(t, admin.Create(t.Context(), o))
 	}
-	await(t, "the pods run", time.Minute, func() error {
+	await(t, "the pods run", patience, func() error {
 		pods := &corev1.PodList{}
 		if err := admin.List(t.Context(), pods, client.InNamespace(namespace)); err != nil {
 			return err
@@ -300,7 +308,7 @@ func byHand(t *testing.T, injector *injector, image string) {
 		return nil
 	})
 	must(t, startManager(t.Context(), istioVersion)) // which looks at all pods
-	await(t, "a person is asked", 3*time.Minute, func() error {
+	await(t, "a person is asked", patience, func() error {
 		istio := &v1alpha2.Istio{}
 		if err := admin.Get(t.Context(), types.NamespacedName{Namespace: v1alpha2.Namespace, Name: "default"}, istio); err != nil {
 			return err
