@@ -99,7 +99,7 @@ func TestAuditLog(t *testing.T) {
 		events, err := localplane.ReadAudit(plane.AuditLog())
 		found = nil
 		for _, e := range events {
-			if e.UserAgent == "audit-test" {
+			if e.UserAgent == "audit-test" && e.Namespace == namespace {
 				found = append(found, e)
 			}
 		}
