@@ -175,7 +175,7 @@ func (w *walk) step(t *testing.T, number int) cli.Plan {
 		t.Fatalf("step %d: the plan ends with code %d (%v): %s", number, code, err, text)
 	}
 	from := w.mark(t)
-	code, text = w.strata(t, append([]string{"apply", w.name, "--yes", "--wait", "--timeout", "1m", "-o", "json"}, flags...)...)
+	code, text = w.strata(t, append([]string{"apply", w.name, "--yes", "--wait", "--timeout", "5m", "-o", "json"}, flags...)...)
 	if code != cli.CodeOK {
 		t.Fatalf("step %d: apply ends with code %d: %s", number, code, text)
 	}
