@@ -118,7 +118,7 @@ func commandsOf(body string) []command {
 // patience is for how long a reader looks again until what he sees is what is shown. With
 // Update he looks once, after a pause.
 const (
-	patience = 20 * time.Second
+	patience = time.Minute
 	pause    = 2 * time.Second
 )
 
@@ -223,6 +223,8 @@ var changing = []struct {
 	// What moves, and which events there are, depends on when somebody looks.
 	{regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {2}.*\n`), ""},
 	{regexp.MustCompile(`(?s)last events\n.*?\n {2}next `), "EVENTS"},
+	// A pod that is asked for before its new namespace has a service account is asked for again.
+	{regexp.MustCompile(`(?m)^\S+ +Warning +FailedCreate .*\n( {4}.*\n)*`), ""},
 	{regexp.MustCompile(` Pending: [^.]*\.| +\(\d+ times\)`), ""},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "TIME"},
 	{regexp.MustCompile(`https://127.0.0.1:\d+`), "HOST"},
