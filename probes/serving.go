@@ -4,6 +4,7 @@
 package probes
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -51,7 +52,8 @@ func deploymentServes(content map[string]any) Result {
 	case "":
 		return NewResult(Unknown, "the condition Available is not set yet")
 	default:
-		return NewResult(False, "the condition Available is "+c.status+because(c.reason, c.message))
+		// Of pods that cannot be created the condition itself tells nothing.
+		return NewResult(False, "the condition Available is "+c.status+cmp.Or(replicaFailure(content), because(c.reason, c.message)))
 	}
 }
 

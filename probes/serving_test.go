@@ -83,3 +83,17 @@ func TestServing(t *testing.T) {
 		t.Error("a ConfigMap has no serving probe: it serves as soon as it is there")
 	}
 }
+
+// TestServing_PodsRefused: of a Deployment without pods the reason is told for which none can
+// be created.
+func TestServing_PodsRefused(t *testing.T) {
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "status": map[string]any{"conditions": []any{
+		map[string]any{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"},
+		map[string]any{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota: q"},
+	}}}}
+	probe, _ := probes.Serving(schema.GroupKind{Group: "apps", Kind: "Deployment"})
+	const want = "the condition Available is False: FailedCreate: exceeded quota: q"
+	if got := probe.Probe(object); got.Status != probes.False || got.Message != want {
+		t.Errorf("got %s (%s), want %s", got.Status, got.Message, want)
+	}
+}
