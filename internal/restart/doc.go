@@ -15,8 +15,8 @@
 // [Predicates]. What a pod shows, such as its proxy's image, is compared with the [Target];
 // what it does not show is compared by time: the [Ledger] keeps since when a setting of the
 // mesh is what it is, and a pod that is older runs without it. [Departures] keeps since when
-// namespaces are known to have left, and [Arrivals] since when they have joined. When the mesh itself is gone, [GoneCauses] finds what it
-// has left behind.
+// namespaces are known to have left, and [Arrivals] since when they have joined. When the mesh
+// itself is gone, [GoneCauses] finds what it has left behind.
 //
 // A restart is recorded on the workload with the causes that it was for ([Record]). The same
 // cause, which is the same thing since the same time, never restarts a workload again: if its

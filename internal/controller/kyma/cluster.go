@@ -24,6 +24,7 @@ import (
 	"github.com/strata-run/strata/internal/render/kyma"
 )
 
+// observeCluster reads what the content depends on besides the resource.
 func (k *observer) observeCluster(ctx context.Context, istio *v1alpha2.Istio, facts *observed) error {
 	c := &facts.Cluster
 	if err := k.observeNodes(ctx, istio, c); err != nil {
@@ -33,14 +34,13 @@ func (k *observer) observeCluster(ctx context.Context, istio *v1alpha2.Istio, fa
 	if err != nil {
 		return err
 	}
-	info, _, err := k.configMap(ctx, v1alpha2.Namespace, kyma.ProvisioningInfo, kyma.ProvisioningKey)
+	info, err := k.provisioning(ctx)
 	if err != nil {
 		return err
 	}
 	switches, problems := kyma.ReadSwitches(features, info, kyma.ParseSwitches(istio.Annotations[annotationSwitches]))
 	facts.Switches, facts.Warning = switches, strings.Join(problems, "; ")
 	c.Features, c.DualStack = switches.InForce()
-	c.DualStack = c.DualStack && k.experimental
 	if c.ELB, err = k.classicBalancer(ctx); err != nil {
 		return err
 	}
@@ -52,6 +52,16 @@ func (k *observer) observeCluster(ctx context.Context, istio *v1alpha2.Istio, fa
 	}
 	c.FilterUpdatedAt, err = k.filterUpdatedAt(ctx, istio, *c)
 	return err
+}
+
+// provisioning is what tells how many IP stacks the cluster has. Without experiments that
+// changes nothing, and nobody is to be warned of a value that cannot be read.
+func (k *observer) provisioning(ctx context.Context) (string, error) {
+	if !k.experimental {
+		return "", nil
+	}
+	info, _, err := k.configMap(ctx, v1alpha2.Namespace, kyma.ProvisioningInfo, kyma.ProvisioningKey)
+	return info, err
 }
 
 // filterUpdatedAt is when the EnvoyFilter for the proxy protocol became what it is. That is

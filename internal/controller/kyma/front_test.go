@@ -270,3 +270,11 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+// A manager that may not experiment does not ask for the IP stacks, which it could not use.
+func TestObserver_ProvisioningUnread(t *testing.T) {
+	k := &observer{} // which could not ask
+	if info, err := k.provisioning(t.Context()); info != "" || err != nil {
+		t.Errorf("got %q, %v", info, err)
+	}
+}
