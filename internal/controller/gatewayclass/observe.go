@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -124,7 +125,33 @@ func (o *observer) observeCRDs(ctx context.Context, group front.Group[*gatewayv1
 	if facts.HandedOver != "" {
 		return nil
 	}
+	if !facts.Ownership.HandsOff() && find(group.Existing, gatewayclass.PackageCRDs) == nil {
+		if err := o.confirmCRDs(ctx, found); err != nil {
+			return err
+		}
+	}
 	return o.takeOver(ctx, facts.Ownership, existing, found)
+}
+
+// confirmCRDs asks the API server which Istio CRDs there are, before they become ours:
+// somebody may have installed them, or changed their labels, just before the class came,
+// and the cache not know yet.
+func (o *observer) confirmCRDs(ctx context.Context, cached map[string]*metav1.PartialObjectMetadata) error {
+	live := front.MetadataList(front.Definition().GroupVersionKind())
+	if err := o.Live.List(ctx, live); err != nil {
+		return fmt.Errorf("listing CustomResourceDefinitions: %w", err)
+	}
+	istio := v1alpha1.IstioCRDs()
+	for i := range live.Items {
+		name := live.Items[i].Name
+		if !slices.Contains(istio, name) {
+			continue
+		}
+		if known := cached[name]; known == nil || !maps.Equal(known.Labels, live.Items[i].Labels) {
+			return behind(name, "the cache has another state of it, and it might be taken over for want of it")
+		}
+	}
+	return nil
 }
 
 // isCached says whether a kind can be read from the cache.
