@@ -6,6 +6,7 @@ package integration
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,9 +25,11 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
 	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // TestIstioMigration_OLM replaces a control plane that the Sail operator runs for an
@@ -34,9 +37,11 @@ import (
 func TestIstioMigration_OLM(t *testing.T) {
 	withGatewayKinds(t)
 	arrangeIstioCRDs(t, map[string]string{gatewayclass.LabelOwned: ""})
+	since := time.Now()
 	installKinds(t, apiextensionsv1.ClusterScoped,
 		[4]string{"sailoperator.io", "v1", "Istio", "istios"},
 		[4]string{"sailoperator.io", "v1", "IstioRevision", "istiorevisions"})
+	eventuallyWatched(t, since, "istios", "istiorevisions") // as they are when such a cluster gets this operator
 	inNamespace := func(namespace string) func(o *unstructured.Unstructured) {
 		return func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"namespace": namespace} }
 	}
@@ -80,6 +85,22 @@ func TestIstioMigration_OLM(t *testing.T) {
 	if after.UID != envoy.GetUID() || after.Generation != envoy.GetGeneration() {
 		t.Error("the Deployment of a gateway was touched")
 	}
+}
+
+// eventuallyWatched waits until the manager has begun to watch kinds, by their plural: it
+// looks for a new kind once a second.
+func eventuallyWatched(t *testing.T, since time.Time, resources ...string) {
+	t.Helper()
+	planetest.Eventually(t, fmt.Sprintf("the manager to watch %v", resources), func() (bool, error) {
+		all, err := localplane.ReadAudit(plane.AuditLog())
+		watched := map[string]bool{}
+		for _, e := range all {
+			if e.User == setup.Manager && e.Verb == "watch" && e.Code == http.StatusOK && !e.Time.Before(since) {
+				watched[e.Resource] = true
+			}
+		}
+		return !slices.ContainsFunc(resources, func(r string) bool { return !watched[r] }), err
+	})
 }
 
 // TestIstioMigration_Helm takes over what Helm has installed as operators before this one
