@@ -153,14 +153,15 @@ func TestCollision(t *testing.T) {
 func TestCRDAndItsObject(t *testing.T) {
 	t.Parallel()
 	ns := planetest.Namespace(t, plane)
+	group := ns + ".integration.strata.run" // a definition outlives its package
 	definition := object(t, fields{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": fields{"name": "gadgets.integration.strata.run"},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": fields{"name": "gadgets." + group},
 		"spec": fields{
-			"group": "integration.strata.run", "scope": "Namespaced", "names": fields{"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
+			"group": group, "scope": "Namespaced", "names": fields{"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
 			"versions": []any{fields{"name": "v1", "served": true, "storage": true, "schema": fields{"openAPIV3Schema": fields{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}},
 		},
 	})
-	gadget := object(t, fields{"apiVersion": "integration.strata.run/v1", "kind": "Gadget", "metadata": fields{"name": "g", "namespace": ns}, "spec": fields{"size": 1}})
+	gadget := object(t, fields{"apiVersion": group + "/v1", "kind": "Gadget", "metadata": fields{"name": "g", "namespace": ns}, "spec": fields{"size": 1}})
 	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("both", definition, gadget))
 	revision := eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
 	if revision.Status.Probes != "2/2" {
