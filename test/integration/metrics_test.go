@@ -7,8 +7,10 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
@@ -26,14 +28,20 @@ import (
 	"github.com/strata-run/strata/internal/metrics"
 )
 
-// freeAddress is a loopback address that nobody listens on.
+// freeAddress is a loopback address that nobody listens on. Its port is none of those that
+// systems give to whoever asks for any, so that no connection takes it before the manager does.
 func freeAddress(ctx context.Context) (string, error) {
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var errs []error
+	for range 20 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(15000+rand.IntN(15000)))
+		listener, err := config.Listen(ctx, "tcp", address)
+		if err == nil {
+			return address, listener.Close()
+		}
+		errs = append(errs, err)
 	}
-	return listener.Addr().String(), listener.Close()
+	return "", errors.Join(errs...)
 }
 
 // insecure trusts the certificate that the manager has signed itself.
