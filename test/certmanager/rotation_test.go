@@ -34,16 +34,11 @@ func (m mesh) keeping(request cacopy.Request) (stop func()) {
 	for _, kind := range []string{"ConfigMap", "Secret"} {
 		informer, err := metadata.GetInformer(ctx, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind}}, cache.BlockUntilSynced(false))
 		must(m.t, err)
-		notice := func(event any) {
-			if gone, ok := event.(toolscache.DeletedFinalStateUnknown); ok {
-				event = gone.Obj
-			}
-			object, ok := event.(client.Object)
-			if ok && keeper.Concerns(kind, object.GetNamespace(), object.GetName()) {
-				select {
-				case wake <- struct{}{}:
-				default:
-				}
+		// Of what does not concern the keeper a pass costs no request.
+		notice := func(any) {
+			select {
+			case wake <- struct{}{}:
+			default:
 			}
 		}
 		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{

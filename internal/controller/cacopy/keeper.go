@@ -180,21 +180,6 @@ func (k *Keeper) Remove(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// Concerns says whether an object of kind ConfigMap or Secret matters to a request so
-// far, so that of all their events only some bring an IstioCSR back.
-func (k *Keeper) Concerns(kind, namespace, name string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, m := range k.kept {
-		for _, o := range m.request.objects() {
-			if o.kind == kind && o.Namespace == namespace && o.Name == name {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // remember notes a request before anything is read for it, so that no event between
 // the two is missed. Another request than the last one is decided anew.
 func (k *Keeper) remember(request Request) *memory {

@@ -73,8 +73,16 @@ func newObserver(w front.Wiring, settings Settings) (*observer, error) {
 		return nil, fmt.Errorf("setting up the watches of the istiocsr front: %w", err)
 	}
 	return &observer{
-		cache: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), pins: watched, served: w.Kinds.Served, image: settings.Image, clusterNamespace: settings.ClusterResourceNamespace,
-		now: time.Now, signal: signal, keeper: &cacopy.Keeper{Cache: watched, Live: mgr.GetAPIReader(), Writer: mgr.GetClient()},
+		cache:            mgr.GetCache(),
+		live:             mgr.GetAPIReader(),
+		writer:           mgr.GetClient(),
+		pins:             watched,
+		served:           w.Kinds.Served,
+		keeper:           &cacopy.Keeper{Cache: watched, Live: mgr.GetAPIReader(), Writer: mgr.GetClient()},
+		image:            settings.Image,
+		clusterNamespace: settings.ClusterResourceNamespace,
+		now:              time.Now,
+		signal:           signal,
 	}, nil
 }
 
