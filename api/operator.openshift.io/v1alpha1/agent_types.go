@@ -155,8 +155,8 @@ type AgentTLS struct {
 	// +optional
 	CipherSuites []string `json:"cipherSuites,omitempty"`
 
-	// curvePreferences are the curves, in the order of preference, such as X25519.
-	// Default: Go's.
+	// curvePreferences are the curves, in the order of preference: X25519, CurveP256,
+	// CurveP384, CurveP521, or the number of another one. Default: Go's.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems:=16
 	// +kubebuilder:validation:items:MaxLength:=32
