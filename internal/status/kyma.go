@@ -163,7 +163,7 @@ func kymaDeparture(istio *v1alpha2.Istio, s KymaState) verdict {
 		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallNotNeeded, "nothing is installed for it"}
 	case len(s.Departing) == 0 && s.Restarts.Pending > 0:
 		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioUninstallSucceeded,
-			fmt.Sprintf("Istio is gone, and %d workloads are still to be restarted to be rid of its sidecars", s.Restarts.Pending)}
+			fmt.Sprintf("Istio is gone, and %s still to be restarted to be rid of its sidecars", workloadsAre(s.Restarts.Pending))}
 	case len(s.Departing) == 0:
 		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioUninstallSucceeded, "nothing of Istio is left to be taken away"}
 	}
@@ -293,7 +293,7 @@ func kymaRestarts(r KymaRestarts) (c metav1.Condition, known bool) {
 		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartFailed,
 			fmt.Sprintf("restarts have stopped, as these do not come up: %s", strings.Join(r.Failed, "; "))), true
 	case r.Pending > 0:
-		message := fmt.Sprintf("%d workloads are still to be restarted for their proxies", r.Pending)
+		message := workloadsAre(r.Pending) + " still to be restarted, as proxies are outdated"
 		if !r.Opens.IsZero() {
 			message += ", from " + r.Opens.UTC().Format(time.RFC3339) + " on, when the window for restarts opens"
 		}
@@ -306,6 +306,14 @@ func kymaRestarts(r KymaRestarts) (c metav1.Condition, known bool) {
 			fmt.Sprintf("these run an outdated proxy, and have to be restarted by hand: %s", strings.Join(r.Manual, "; "))), true
 	}
 	return condition(kind, metav1.ConditionTrue, v1alpha2.ReasonProxySidecarRestartSucceeded, "no workload runs an outdated proxy"), true
+}
+
+// workloadsAre counts workloads, with the verb.
+func workloadsAre(n int) string {
+	if n == 1 {
+		return "1 workload is"
+	}
+	return fmt.Sprintf("%d workloads are", n)
 }
 
 // kymaFilters is the condition about EnvoyFilters of users.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
@@ -302,6 +303,18 @@ func told(t *testing.T, conditions []metav1.Condition) {
 			return r.Condition == c.Type && r.Status == string(c.Status) && r.Reason == c.Reason
 		}) {
 			t.Errorf("the reference does not know %s %s/%s", c.Type, c.Status, c.Reason)
+		}
+	}
+}
+
+// What is counted is told as a person would.
+func TestSetKyma_Counts(t *testing.T) {
+	for pending, want := range map[int]string{1: "1 workload is still to be restarted, as proxies are outdated", 2: "2 workloads are still to be restarted, as proxies are outdated"} {
+		istio := kymaIstio(nil)
+		status.SetKyma(istio, status.KymaState{Oldest: "default", Now: kymaNow, Restarts: status.KymaRestarts{Known: true, Pending: pending}})
+		c := meta.FindStatusCondition(*istio.Status.Conditions, v1alpha2.ConditionProxySidecarRestartSucceeded)
+		if c == nil || c.Message != want {
+			t.Errorf("of %d it is told: %+v", pending, c)
 		}
 	}
 }
