@@ -320,6 +320,7 @@ func TestLostSlice(t *testing.T) {
 			eventuallyCurrent(t, pkg.Name, 1)
 			good := &v1alpha1.ObjectSlice{}
 			must(t, admin.Get(t.Context(), types.NamespacedName{Name: slicesOf(t, pkg)[0]}, good))
+			lost := time.Now()
 			must(t, admin.Delete(t.Context(), good))
 			want := []string{"ObjectSlice " + good.Name, "does not exist", "restore it"}
 			if alter {
@@ -337,7 +338,7 @@ func TestLostSlice(t *testing.T) {
 			if !exists(t, configMapType(), ns, "large") {
 				t.Error("what runs was taken away with the slice")
 			}
-			next := nextTry(t, good.Name)
+			next := nextTry(t, good.Name, lost)
 			if alter {
 				must(t, admin.Delete(t.Context(), &v1alpha1.ObjectSlice{ObjectMeta: metav1.ObjectMeta{Name: good.Name}}))
 			}
@@ -356,22 +357,27 @@ func TestLostSlice(t *testing.T) {
 	}
 }
 
-// nextTry waits until the manager has left a slice that is lost alone for long, and says
-// before when it does not try again by itself: each wait is twice as long as the last one.
-func nextTry(t *testing.T, slice string) time.Time {
+// nextTry waits until the manager has left a slice that is lost since a time alone for long,
+// and says before when it does not try again by itself: each wait is twice as long as the
+// last one, up to a minute.
+func nextTry(t *testing.T, slice string, since time.Time) time.Time {
 	t.Helper()
 	var next time.Time
 	planetest.Eventually(t, "the manager to try seldom", func() (bool, error) {
 		time.Sleep(500 * time.Millisecond)
-		var last time.Time
-		var wait time.Duration
-		for _, e := range requests(t, time.Time{}) {
+		var tries []time.Duration
+		for _, e := range requests(t, since) {
 			if e.Name == slice && e.Verb == "get" {
-				last, wait = e.Time, e.Time.Sub(last)
+				tries = append(tries, e.Time.Sub(since))
 			}
 		}
-		next = last.Add(2*wait - time.Second)
-		return wait > 6*time.Second && wait < time.Minute, fmt.Errorf("it has waited %s for the last try", wait)
+		if len(tries) < 2 {
+			return false, fmt.Errorf("it has tried after %s", tries)
+		}
+		last := tries[len(tries)-1]
+		wait := last - tries[len(tries)-2]
+		next = since.Add(last + min(2*wait, time.Minute) - time.Second)
+		return wait > 6*time.Second && time.Until(next) > 10*time.Second, fmt.Errorf("it has tried after %s", tries)
 	})
 	return next
 }
