@@ -14,6 +14,7 @@ import (
 	"github.com/strata-run/strata/internal/localplane"
 	rig "github.com/strata-run/strata/internal/localplane/certmanager"
 	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/test/setup"
 )
 
 var (
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 func run(m *testing.M) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	setup.Log(os.Stderr)
 	program, err := rig.Build(ctx, os.Stderr)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "tests with cert-manager:", err)

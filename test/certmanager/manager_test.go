@@ -5,7 +5,6 @@ package certmanager
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -39,7 +38,7 @@ func startManager(t *testing.T) {
 	options := setup.ManagerOptions()
 	options.LeaderElect = false
 	var err error
-	stopManager, err = setup.StartManager(context.Background(), plane, options, os.Stderr)
+	stopManager, err = setup.StartManager(context.Background(), plane, options)
 	must(t, err)
 }
 

@@ -67,6 +67,12 @@ func withCluster(tests func() int) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, plane.Stop()) }()
+	log, err := os.Create(filepath.Join(plane.DataDir(), "manager.log"))
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	setup.Log(log)
 	if admin, err = client.New(plane.Config(), client.Options{}); err != nil {
 		return 1, err
 	}
@@ -76,16 +82,12 @@ func withCluster(tests func() int) (code int, err error) {
 	if err := install(ctx); err != nil {
 		return 1, err
 	}
-	log, err := os.Create(filepath.Join(plane.DataDir(), "manager.log"))
-	if err != nil {
-		return 1, err
-	}
-	stopManager, err := setup.StartManager(ctx, plane, setup.ManagerOptions(), log)
+	stopManager, err := setup.StartManager(ctx, plane, setup.ManagerOptions())
 	if err != nil {
 		return 1, err
 	}
 	code = tests()
-	return code, errors.Join(stopManager(), log.Close())
+	return code, stopManager()
 }
 
 // install installs what a cluster has before the manager starts, and the roles of the

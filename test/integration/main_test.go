@@ -47,6 +47,7 @@ func run(m *testing.M) int {
 func withCluster(tests func() int) (code int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	setup.Log(os.Stderr)
 	stages, err := simulate.Istiod()
 	if err != nil {
 		return 1, err
@@ -111,7 +112,7 @@ func startManager(ctx context.Context) (err error) {
 		return err
 	}
 	metricsAddress = options.MetricsAddress
-	stopManager, err = setup.StartManager(ctx, plane, options, os.Stderr)
+	stopManager, err = setup.StartManager(ctx, plane, options)
 	return err
 }
 

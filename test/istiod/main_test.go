@@ -73,19 +73,21 @@ func withCluster(tests func() int) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, plane.Err(), plane.Stop()) }()
-	if err := installCluster(ctx); err != nil {
-		return 1, err
-	}
 	log, err := os.Create(plane.Log("strata-manager"))
 	if err != nil {
 		return 1, err
 	}
-	stopManager, err := setup.StartManager(ctx, plane, setup.ManagerOptions(), log)
+	defer func() { err = errors.Join(err, log.Close()) }()
+	setup.Log(log)
+	if err := installCluster(ctx); err != nil {
+		return 1, err
+	}
+	stopManager, err := setup.StartManager(ctx, plane, setup.ManagerOptions())
 	if err != nil {
 		return 1, err
 	}
 	code = tests()
-	return code, errors.Join(stopManager(), log.Close())
+	return code, stopManager()
 }
 
 // installCluster installs what a cluster has before the manager starts.

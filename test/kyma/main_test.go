@@ -18,8 +18,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/klog/v2/textlogger"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
@@ -61,9 +59,7 @@ func TestMain(m *testing.M) {
 func withCluster(tests func() int) (code int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	// Without a logger for 30 seconds, controller-runtime throws away what anybody logs from the
-	// first entry on, which may be a warning of the API server to admin.
-	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(io.MultiWriter(os.Stderr, &managerLog)))))
+	setup.Log(io.MultiWriter(os.Stderr, &managerLog))
 	stages, err := simulate.Istiod()
 	if err != nil {
 		return 1, err
@@ -146,7 +142,7 @@ func startManager(ctx context.Context, version string, variables ...string) erro
 	options.Kyma.RestartLimit, options.Kyma.RestartDeadline = restartLimit, restartDeadline
 	options.Kyma.Experimental = allowExperimental
 	options.LeaderElect = false
-	stop, err = setup.StartManager(context.WithoutCancel(ctx), plane, options, io.MultiWriter(os.Stderr, &managerLog))
+	stop, err = setup.StartManager(context.WithoutCancel(ctx), plane, options)
 	return err
 }
 

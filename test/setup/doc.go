@@ -7,5 +7,6 @@
 //
 // The tests of the other folders differ in what else they install, and in the manager's
 // settings. A test's TestMain starts a plane, calls [Apply] with [Shipped] and files of
-// its own, waits with [Served], and runs the manager with [StartManager].
+// its own, waits with [Served], and runs the manager with [StartManager]; before any of it,
+// [Log] says where to log to.
 package setup

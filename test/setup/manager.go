@@ -31,16 +31,24 @@ func ManagerOptions() controller.Options {
 	return options
 }
 
+// Log says where managers of this process and clients log to: to the first writer that it is
+// given. It has to be called before the first client is used, as controller-runtime throws
+// everything away for good if there is no logger at the first entry that comes 30 seconds or
+// more after the start of the process (pkg/log/log.go, eventuallyFulfillRoot), and that
+// entry may be a warning of the API server about what is installed for the tests.
+func Log(w io.Writer) {
+	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(w))))
+}
+
 // StartManager runs the manager in this process, with its shipped rights. What it returns
 // ends the manager, which has to be done before the plane is stopped, and gives the error
 // that it ended with; once more, it gives that again. A manager that ends by itself ends the
 // process.
-func StartManager(ctx context.Context, plane *localplane.Plane, options controller.Options, log io.Writer) (stop func() error, err error) {
+func StartManager(ctx context.Context, plane *localplane.Plane, options controller.Options) (stop func() error, err error) {
 	config, err := plane.ConfigFor(Manager, ManagerGroups...)
 	if err != nil {
 		return func() error { return nil }, fmt.Errorf("connecting as the manager: %w", err)
 	}
-	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log))))
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
