@@ -58,7 +58,7 @@ func SetIstioCSR(ic *operatorv1alpha1.IstioCSR, s IstioCSRState) {
 	default:
 		agent := agentOf(ic, s.Packages)
 		setAll(ic.Generation, s.Now, conditions, csrRunning(ic, agent, s)...)
-		setAgentFields(ic, agent)
+		setAgentFields(ic, agent, s.Facts)
 	}
 }
 
@@ -223,11 +223,11 @@ func rolloutOf(agent *FrontPackage) csrRollout {
 }
 
 // setAgentFields says what the agent is made of, as far as there is one.
-func setAgentFields(ic *operatorv1alpha1.IstioCSR, agent *FrontPackage) {
+func setAgentFields(ic *operatorv1alpha1.IstioCSR, agent *FrontPackage, facts istiocsr.Facts) {
 	if agent == nil {
 		return // it could not be observed
 	}
-	role, binding := istiocsr.ClusterRoleName(ic), istiocsr.ClusterRoleBindingName(ic)
+	role, binding := istiocsr.ClusterRoleName(ic, facts), istiocsr.ClusterRoleBindingName(ic, facts)
 	conditions := ic.Status.Conditions
 	if agent.Target == nil {
 		// The names of roles that somebody else has made are kept: they are taken over.

@@ -155,6 +155,9 @@ var watchable = map[schema.GroupVersionKind]string{
 	deploymentKind: "deployments",
 	configMapKind:  "configmaps",
 	bindingKind:    "rolebindings",
+
+	bindingKind.GroupVersion().WithKind("ClusterRole"):        "clusterroles",
+	bindingKind.GroupVersion().WithKind("ClusterRoleBinding"): "clusterrolebindings",
 }
 
 // newCluster is an observer of a cluster with these objects.

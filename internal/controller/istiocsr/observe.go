@@ -108,6 +108,9 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alp
 		err = o.observeNeighbours(ctx, ic, group, &facts)
 	}
 	if err == nil {
+		err = o.observeClusterRoles(ctx, ic, &facts)
+	}
+	if err == nil {
 		err = o.observeRunning(ctx, ic, &facts)
 	}
 	if err != nil {

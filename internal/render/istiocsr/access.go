@@ -37,7 +37,7 @@ func (o objects) access() []*unstructured.Unstructured {
 	// These names are the same for each agent of a mesh. One that was left running would
 	// sign nothing any more, and end, if its rights went to this one.
 	inMesh := append([]string{o.namespace}, o.Facts.LeftRunning...)
-	role, binding := ClusterRoleName(o.IstioCSR), ClusterRoleBindingName(o.IstioCSR)
+	role, binding := ClusterRoleName(o.IstioCSR, o.Facts), ClusterRoleBindingName(o.IstioCSR, o.Facts)
 	return []*unstructured.Unstructured{
 		o.object("v1", "ServiceAccount", o.namespace, AgentName),
 		with(o.object(rbacVersion, "ClusterRole", "", role), "rules", everywhere),

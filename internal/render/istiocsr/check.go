@@ -65,9 +65,30 @@ func checkFacts(in Input) []Problem {
 	case len(in.Facts.GoingFirst) > 0:
 		return []Problem{{Waiting: true, Holds: true, Message: fmt.Sprintf("package %s, of an agent before this one, has not let go yet of what agents have in namespace %s", strings.Join(in.Facts.GoingFirst, ", "), config.Istio.Namespace)}}
 	}
-	problems := checkIssuer(in)
+	problems := append(checkClusterRoles(in), checkIssuer(in)...)
 	if in.Facts.CA.Problem != "" {
 		problems = append(problems, Problem{Waiting: in.Facts.CA.Waiting, Message: in.Facts.CA.Problem})
+	}
+	return problems
+}
+
+// checkClusterRoles looks for roles of which it cannot be said which is the agent's: those
+// beside it would keep their rights, and nobody would know of them.
+func checkClusterRoles(in Input) []Problem {
+	ic := in.IstioCSR
+	var problems []Problem
+	for _, of := range []struct {
+		kind, known string
+		found       []string
+	}{
+		{"ClusterRoles", ic.Status.ClusterRole, in.Facts.ClusterRoles},
+		{"ClusterRoleBindings", ic.Status.ClusterRoleBinding, in.Facts.ClusterRoleBindings},
+	} {
+		if len(of.found) < 2 || isClusterName(of.known) || slices.Contains(of.found, fixedClusterName(ic.Namespace)) {
+			continue
+		}
+		problems = append(problems, Problem{Holds: true, Message: fmt.Sprintf("%s %s are all of an agent in namespace %s by their labels: delete those that it does not use",
+			of.kind, strings.Join(of.found, ", "), ic.Namespace)})
 	}
 	return problems
 }

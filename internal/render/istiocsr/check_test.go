@@ -202,6 +202,12 @@ func TestCheck_Facts(t *testing.T) {
 		"CAIsWaitedFor": {"what goes by itself is waited for", func(_ *operatorv1alpha1.IstioCSR, f *Facts) {
 			f.CA = CA{Problem: "Secret a/b does not exist yet", Waiting: true}
 		}, []string{"waiting: Secret a/b does not exist yet"}},
+		"ManyRoles": {"one of them would keep its rights, and nobody would know", func(_ *operatorv1alpha1.IstioCSR, f *Facts) {
+			f.ClusterRoles, f.ClusterRoleBindings = []string{"cert-manager-istio-csr-a", "cert-manager-istio-csr-b"}, []string{"cert-manager-istio-csr-a"}
+		}, []string{"user holding: ClusterRoles cert-manager-istio-csr-a, cert-manager-istio-csr-b are all of an agent in namespace cert-manager by their labels: delete those that it does not use"}},
+		"ManyRolesNamed": {"the status says which", func(ic *operatorv1alpha1.IstioCSR, f *Facts) {
+			ic.Status.ClusterRole, f.ClusterRoles = "cert-manager-istio-csr-a", []string{"cert-manager-istio-csr-a", "cert-manager-istio-csr-b"}
+		}, nil},
 		"TheUsersComeFirst": {"what has to be mended is told first", func(_ *operatorv1alpha1.IstioCSR, f *Facts) {
 			f.Issuer.Ready, f.CA = false, CA{Problem: "ConfigMap a/b: no certificate"}
 		}, []string{"user: ConfigMap a/b: no certificate", "waiting: Issuer istio-system/istio-ca is not ready"}},

@@ -27,6 +27,11 @@ type Facts struct {
 	// GoingFirst are the packages, sorted, of agents that go and that still have what the
 	// agents of one mesh share.
 	GoingFirst []string
+	// ClusterRoles and ClusterRoleBindings are the names, sorted, of those that an agent in
+	// the namespace has by their labels. They are looked for while the status does not name
+	// the agent's, see [NamesClusterRoles].
+	ClusterRoles        []string
+	ClusterRoleBindings []string
 	// ServiceMonitors says that the kind ServiceMonitor is there.
 	ServiceMonitors bool
 	// Clients are the Istio configurations that point at the agent, as KIND NAME,

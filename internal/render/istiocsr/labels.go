@@ -29,14 +29,28 @@ func Labels(ic *operatorv1alpha1.IstioCSR, image Image) map[string]string {
 	if !isLabel("app.kubernetes.io/version", version) {
 		version = ""
 	}
-	maps.Copy(labels, map[string]string{
+	maps.Copy(labels, agentLabels())
+	labels["app.kubernetes.io/version"] = version
+	return labels
+}
+
+// agentLabels are those that every object of every agent has, also of the operators before
+// this one.
+func agentLabels() map[string]string {
+	return map[string]string{
 		"app":                          AgentName,
 		"app.kubernetes.io/name":       AgentName,
 		"app.kubernetes.io/instance":   AgentName,
-		"app.kubernetes.io/version":    version,
 		"app.kubernetes.io/managed-by": "cert-manager-operator",
 		"app.kubernetes.io/part-of":    "cert-manager-operator",
-	})
+	}
+}
+
+// ClusterLabels are those by which the cluster-scoped objects of the agent in a namespace
+// are found, whichever version it has.
+func ClusterLabels(namespace string) map[string]string {
+	labels := agentLabels()
+	labels[LabelNamespace] = namespace
 	return labels
 }
 

@@ -93,22 +93,39 @@ func port(ic *operatorv1alpha1.IstioCSR) int64 {
 }
 
 // ClusterRoleName is the name of the agent's ClusterRole, and ClusterRoleBindingName
-// that of its binding. They are made from the namespace, unless the status names others
-// that could be an agent's: those of the operator before, which had generated names.
-func ClusterRoleName(ic *operatorv1alpha1.IstioCSR) string {
-	return clusterName(ic, ic.Status.ClusterRole)
+// that of its binding: the one that the status names, or the only one that there is by its
+// labels, if it could be an agent's. Operators before this one have generated the names.
+// Otherwise it is made from the namespace.
+func ClusterRoleName(ic *operatorv1alpha1.IstioCSR, facts Facts) string {
+	return clusterName(ic.Namespace, ic.Status.ClusterRole, facts.ClusterRoles)
 }
 
 // ClusterRoleBindingName is described at [ClusterRoleName].
-func ClusterRoleBindingName(ic *operatorv1alpha1.IstioCSR) string {
-	return clusterName(ic, ic.Status.ClusterRoleBinding)
+func ClusterRoleBindingName(ic *operatorv1alpha1.IstioCSR, facts Facts) string {
+	return clusterName(ic.Namespace, ic.Status.ClusterRoleBinding, facts.ClusterRoleBindings)
 }
 
-// clusterName never gives the name of what is not an agent's: a status may be written by
-// people who may not write ClusterRoles.
-func clusterName(ic *operatorv1alpha1.IstioCSR, known string) string {
-	if strings.HasPrefix(known, AgentName+"-") && len(validation.IsDNS1123Subdomain(known)) == 0 {
+// NamesClusterRoles says whether the status of an IstioCSR names the agent's ClusterRole and
+// its binding.
+func NamesClusterRoles(ic *operatorv1alpha1.IstioCSR) bool {
+	return isClusterName(ic.Status.ClusterRole) && isClusterName(ic.Status.ClusterRoleBinding)
+}
+
+func clusterName(namespace, known string, found []string) string {
+	switch {
+	case isClusterName(known):
 		return known
+	case len(found) == 1 && isClusterName(found[0]):
+		return found[0]
+	default:
+		return fixedClusterName(namespace)
 	}
-	return AgentName + "-" + ic.Namespace
+}
+
+func fixedClusterName(namespace string) string { return AgentName + "-" + namespace }
+
+// isClusterName says whether a name could be that of an agent's role: a status may be
+// written by people who may not write ClusterRoles.
+func isClusterName(name string) bool {
+	return strings.HasPrefix(name, AgentName+"-") && len(validation.IsDNS1123Subdomain(name)) == 0
 }

@@ -277,17 +277,27 @@ func TestRender_Takeover(t *testing.T) {
 }
 
 func TestRender_ClusterRoleNames(t *testing.T) {
-	for name, tc := range map[string]struct{ reason, known, want string }{
-		"Fresh":       {"a fixed name, of the namespace", "", "cert-manager-istio-csr-cert-manager"},
-		"TakenOver":   {"the operator before has generated a name", "cert-manager-istio-csr-x7k2p", "cert-manager-istio-csr-x7k2p"},
-		"Foreign":     {"a status must not lead us to other roles", "cluster-admin", "cert-manager-istio-csr-cert-manager"},
-		"OtherAgent":  {"the name of an agent that Helm has installed is not generated", "cert-manager-istio-csr", "cert-manager-istio-csr-cert-manager"},
-		"NotEvenName": {"what is no name is not taken", "cert-manager-istio-csr-A/B", "cert-manager-istio-csr-cert-manager"},
+	const fixed, generated = "cert-manager-istio-csr-cert-manager", "cert-manager-istio-csr-x7k2p"
+	for name, tc := range map[string]struct {
+		reason, known string
+		found         []string
+		want          string
+	}{
+		"Fresh":       {reason: "a fixed name, of the namespace", want: fixed},
+		"TakenOver":   {reason: "the operator before has generated a name", known: generated, want: generated},
+		"Foreign":     {reason: "a status must not lead us to other roles", known: "cluster-admin", want: fixed},
+		"OtherAgent":  {reason: "the name of an agent that Helm has installed is not generated", known: "cert-manager-istio-csr", want: fixed},
+		"NotEvenName": {reason: "what is no name is not taken", known: "cert-manager-istio-csr-A/B", want: fixed},
+		"Left":        {reason: "an agent of before has it still", found: []string{generated}, want: generated},
+		"LeftToo":     {reason: "the status counts more than labels", known: generated, found: []string{"cert-manager-istio-csr-other"}, want: generated},
+		"LeftStrange": {reason: "labels must not lead us to other roles", found: []string{"cluster-admin"}, want: fixed},
+		"LeftSeveral": {reason: "the one that is surely the agent's is kept", found: []string{fixed, generated}, want: fixed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ic := smallest()
+			ic, facts := smallest(), working()
 			ic.Status.ClusterRole, ic.Status.ClusterRoleBinding = tc.known, tc.known
-			p := Render(Input{IstioCSR: ic, Image: image, Facts: working()})
+			facts.ClusterRoles, facts.ClusterRoleBindings = tc.found, tc.found
+			p := Render(Input{IstioCSR: ic, Image: image, Facts: facts})
 			manifest(t, p, "ClusterRole/"+tc.want)
 			if role := field(t, manifest(t, p, "ClusterRoleBinding/"+tc.want), "roleRef.name"); role != tc.want {
 				t.Errorf("%s: the binding is to %v", tc.reason, role)

@@ -1,0 +1,62 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/render/istiocsr"
+)
+
+// observeClusterRoles looks for the ClusterRoles that an agent in the namespace has, and for
+// their bindings, while the status does not name them: the operator before has generated
+// their names, and its IstioCSR may be gone.
+func (o *observer) observeClusterRoles(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) error {
+	if istiocsr.NamesClusterRoles(ic) {
+		return nil
+	}
+	var err error
+	if facts.ClusterRoles, err = o.labelled(ctx, bindingKind.GroupVersion().WithKind("ClusterRole"), ic.Namespace); err != nil {
+		return err
+	}
+	facts.ClusterRoleBindings, err = o.labelled(ctx, bindingKind.GroupVersion().WithKind("ClusterRoleBinding"), ic.Namespace)
+	return err
+}
+
+// labelled are the names, sorted, of what an agent has outside of its namespace. When
+// somebody has to choose between several, their deletion is watched.
+func (o *observer) labelled(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]string, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := o.live.List(ctx, list, client.MatchingLabels(istiocsr.ClusterLabels(namespace))); err != nil {
+		return nil, fmt.Errorf("listing the %ss of the agent in namespace %s: %w", kind.Kind, namespace, err)
+	}
+	var names []string
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp == nil {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	slices.Sort(names)
+	if len(names) < 2 {
+		return names, nil
+	}
+	for _, name := range names {
+		object := &metav1.PartialObjectMetadata{}
+		object.SetGroupVersionKind(kind)
+		if _, err := front.Found(o.pins.Get(ctx, types.NamespacedName{Name: name}, object)); err != nil {
+			return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
+		}
+	}
+	return names, nil
+}
