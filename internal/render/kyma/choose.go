@@ -8,13 +8,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
@@ -142,6 +142,11 @@ func quantity(resources tree, kind, name string) (resource.Quantity, error) {
 // scheme, a port or a path belong elsewhere.
 var serviceForm = regexp.MustCompile(`^([^/\s:]+/)?[^/\s:]+$`)
 
+// isAddress says whether a host is an IP address, which may have colons.
+func isAddress(host string) bool {
+	return len(validation.IsValidIPForLegacyField(nil, host, false, nil)) == 0
+}
+
 // trustDomain is what istiod takes for one, which is less than the API server lets through.
 var trustDomain = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.)*([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$`)
 
@@ -168,7 +173,7 @@ func validateAuthorizers(authorizers []*v1alpha2.Authorizer) error {
 			return refuse(".name", "is %q as that of %s: names must be unique", a.Name, other)
 		case a.Service == "":
 			return refuse(".service", "is not set: name the host to ask, such as auth/ext-authz.auth.svc.cluster.local")
-		case !serviceForm.MatchString(a.Service) && net.ParseIP(a.Service) == nil:
+		case !serviceForm.MatchString(a.Service) && !isAddress(a.Service):
 			return refuse(".service", "is %q: name a host alone or after its namespace, such as auth/ext-authz.auth.svc.cluster.local; the port and path are fields of their own", a.Service)
 		case a.Port < 1 || a.Port > 65535:
 			return refuse(".port", "is %d: it must be between 1 and 65535", a.Port)
