@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
@@ -99,43 +97,6 @@ func validateSize(istio *v1alpha2.Istio) error {
 		}
 	}
 	return nil
-}
-
-// validateProxy checks what sidecars get. The API server would refuse every pod that has one
-// that may use less than it asks for.
-func validateProxy(operator tree) error {
-	resources := at(operator, "spec", "values", "global", "proxy", "resources")
-	for _, name := range []string{"cpu", "memory"} {
-		request, err := quantity(resources, "requests", name)
-		if err != nil {
-			return err
-		}
-		limit, err := quantity(resources, "limits", name)
-		if err != nil {
-			return err
-		}
-		if !limit.IsZero() && request.Cmp(limit) > 0 {
-			return &ValidationError{
-				Field:   "spec.components.proxy.k8s.resources",
-				Problem: fmt.Sprintf("gives sidecars a request of %s of %s, by default perhaps, and a limit of %s: set both, and the request not above the limit", request.String(), name, limit.String()),
-				Warn:    true,
-			}
-		}
-	}
-	return nil
-}
-
-// quantity is one of the amounts of a container, zero when it has none.
-func quantity(resources tree, kind, name string) (resource.Quantity, error) {
-	value, found, _ := unstructured.NestedFieldNoCopy(resources, kind, name)
-	if !found {
-		return resource.Quantity{}, nil
-	}
-	q, err := resource.ParseQuantity(fmt.Sprint(value))
-	if err != nil {
-		return q, &ValidationError{Field: fmt.Sprintf("spec.components.proxy.k8s.resources.%s.%s", kind, name), Problem: fmt.Sprintf("is %q, which is no amount: %v", value, err), Warn: true}
-	}
-	return q, nil
 }
 
 // serviceForm is a host or an address, perhaps after a namespace, as istiod looks for it. A

@@ -101,34 +101,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// A sidecar that may use less than it asks for would keep all pods of the mesh from being made.
-func TestRender_ProxyAmounts(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		spec   string
-		field  string
-	}{
-		"Defaults": {reason: "they go together", spec: ""},
-		"Equal":    {reason: "that is allowed", spec: "components: {proxy: {k8s: {resources: {limits: {cpu: 10m}}}}}"},
-		"CPU":      {reason: "less than the default request", spec: "components: {proxy: {k8s: {resources: {limits: {cpu: 5m}}}}}", field: "spec.components.proxy.k8s.resources"},
-		"Memory":   {reason: "more than the default limit", spec: "components: {proxy: {k8s: {resources: {requests: {memory: 2Gi}}}}}", field: "spec.components.proxy.k8s.resources"},
-		"Both":     {reason: "what is set counts", spec: "components: {proxy: {k8s: {resources: {requests: {memory: 2Gi}, limits: {memory: 2.5Gi}}}}}"},
-		"NoAmount": {reason: "nobody could use it", spec: "components: {proxy: {k8s: {resources: {requests: {memory: much}}}}}", field: "spec.components.proxy.k8s.resources.requests.memory"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			_, err := Render(input(t, tc.spec))
-			got := ""
-			if invalid, ok := errors.AsType[*ValidationError](err); ok && invalid.Warn {
-				got = invalid.Field
-			}
-			if got != tc.field || (err != nil) != (tc.field != "") {
-				t.Errorf("%s: got %v", tc.reason, err)
-			}
-		})
-	}
-}
-
 func TestSettingsFrom(t *testing.T) {
 	const hub = "example.com:5000/istio/"
 	cases := map[string]struct {

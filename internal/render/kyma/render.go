@@ -67,7 +67,7 @@ func Render(in Input) ([]render.Package, error) {
 	if err != nil {
 		return nil, fmt.Errorf("merging Istio %s/%s with the defaults: %w", in.Istio.Namespace, in.Istio.Name, err)
 	}
-	if err := validateProxy(operator); err != nil {
+	if err := validateAmounts(operator); err != nil {
 		return nil, err
 	}
 	mesh, err := renderIstio(in, operator)
