@@ -37,6 +37,11 @@ type Live struct {
 	Record Record
 	// Rollout is where its pods stand.
 	Rollout Rollout
+	// Next is the pod to delete next of a workload that keeps its pods, see
+	// [Workload.KeepsPods], and Progressed when the newest of its new pods was made. Nil and zero
+	// for others.
+	Next       *Pod
+	Progressed time.Time
 	// Template tells its pod template from others. Injected says that the sidecar is a part
 	// of it, put there by hand: pods made anew have it, whatever the mesh does.
 	Template string
@@ -121,9 +126,10 @@ func Decide(e Entry, live Live, ours bool, now time.Time, deadline time.Duration
 func underway(live Live, now time.Time, deadline time.Duration) Decision {
 	r := live.Rollout
 	switch {
+	case live.Next != nil: // it gets on
 	case r.Failed != "":
 		return Decision{Fail, fmt.Sprintf("%s (%s)", r.Failed, r.Progress)}
-	case now.Sub(live.Record.At) > deadline:
+	case now.Sub(live.Record.At) > deadline && now.Sub(live.Progressed) > deadline:
 		return Decision{Fail, fmt.Sprintf("it was restarted at %s (%s)", live.Record.At.UTC().Format(time.RFC3339), r.Progress)}
 	}
 	return Decision{Watch, r.Progress}

@@ -12,13 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The kinds of workloads that can be restarted, all of the group apps.
+// The kinds of workloads that can be restarted, all but the last of the group apps.
 const (
 	KindDeployment  = "Deployment"
 	KindStatefulSet = "StatefulSet"
 	KindDaemonSet   = "DaemonSet"
-	// KindReplicaSet is between pods and Deployments.
+	// KindReplicaSet is between pods and Deployments, or by itself.
 	KindReplicaSet = "ReplicaSet"
+	// KindReplicationController is what there was before it.
+	KindReplicationController = "ReplicationController"
 )
 
 // Workload names what replaces pods. As an entry of a list for a person, its kind may be any.
@@ -36,7 +38,16 @@ func (w Workload) Compare(other Workload) int {
 
 // GroupVersionKind is the kind to ask the API server for.
 func (w Workload) GroupVersionKind() schema.GroupVersionKind {
+	if w.Kind == KindReplicationController {
+		return schema.GroupVersionKind{Version: "v1", Kind: w.Kind}
+	}
 	return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: w.Kind}
+}
+
+// KeepsPods says that the workload leaves pods as they are when its template changes: to
+// restart it they are deleted, one after the other.
+func (w Workload) KeepsPods() bool {
+	return w.Kind == KindReplicaSet || w.Kind == KindReplicationController
 }
 
 // OfReplicaSet says whether a pod belongs to a ReplicaSet, whose own owner must be known to
@@ -55,8 +66,6 @@ type Hand struct {
 	Reason string
 }
 
-const replacesNothing = "it does not replace pods by itself: delete its pods, one after the other"
-
 // Resolve is the workload of a pod. Of a pod of a ReplicaSet, above are the owners of that.
 // The hand is what a person has to look at when nothing can restart the workload, else nil.
 func Resolve(p *Pod, above []metav1.OwnerReference) (Workload, *Hand) {
@@ -67,14 +76,12 @@ func Resolve(p *Pod, above []metav1.OwnerReference) (Workload, *Hand) {
 	}
 	if p.OfReplicaSet() {
 		if owner = ownerOf(above); owner == nil {
-			return p.byOwner(p.Owner, replacesNothing)
+			return Workload{Kind: KindReplicaSet, Namespace: p.Namespace, Name: p.Owner.Name}, nil
 		}
 	}
 	switch kindOf(owner) {
-	case appsKind(KindDeployment), appsKind(KindStatefulSet), appsKind(KindDaemonSet):
+	case appsKind(KindDeployment), appsKind(KindStatefulSet), appsKind(KindDaemonSet), schema.GroupKind{Kind: KindReplicationController}:
 		return Workload{Kind: owner.Kind, Namespace: p.Namespace, Name: owner.Name}, nil
-	case schema.GroupKind{Kind: "ReplicationController"}:
-		return p.byOwner(owner, replacesNothing)
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
 		return p.byOwner(owner, "a restart would run it again: wait for its end, or run it again")
 	}

@@ -24,5 +24,6 @@
 // What has to outlive the process stands in the cluster: on the Istio resource since when
 // which setting is what it is and which namespaces have left or joined, on each workload what it was
 // restarted for, and on the namespace of Istio since when the mesh is gone. A restart is
-// what `kubectl rollout restart` does: a new annotation in the pod template.
+// what `kubectl rollout restart` does: a new annotation in the pod template. Where that replaces
+// no pods they are deleted one after the other, see replacement.go.
 package restarts

@@ -67,10 +67,14 @@ type cluster struct {
 	refuse map[string]error
 	// unlisted, when set, is the answer to a list of pods.
 	unlisted error
+	// undeletable, when set, is the answer to a deletion.
+	undeletable error
 	// unreadable, when set, is the answer to a read of an object.
 	unreadable map[string]error
 	// filters are the EnvoyFilters of the mesh.
 	filters []metav1.PartialObjectMetadata
+	// sets are workloads that keep their pods.
+	sets []set
 	// stale, when set, is what the cache tells of Istio resources.
 	stale    *v1alpha2.IstioList
 	restarts map[string]int
@@ -121,6 +125,13 @@ func (c *cluster) start() {
 			return api.List(ctx, list, options...)
 		},
 		Patch: c.patched,
+		Delete: func(ctx context.Context, api client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+			c.requests++
+			if c.undeletable != nil {
+				return c.undeletable
+			}
+			return api.Delete(ctx, o, options...)
+		},
 	})
 	c.timers = map[restart.Workload]time.Time{}
 	c.c = &Controller{
@@ -156,9 +167,13 @@ func (c *cluster) patched(ctx context.Context, api client.WithWatch, o client.Ob
 
 func (c *cluster) put(o client.Object) {
 	c.t.Helper()
-	status := appsv1.DeploymentStatus{}
-	if d, ok := o.(*appsv1.Deployment); ok {
-		status = d.Status // which no other write takes
+	var status appsv1.DeploymentStatus // which no other write takes
+	var podStatus corev1.PodStatus
+	switch o := o.(type) {
+	case *appsv1.Deployment:
+		status = o.Status
+	case *corev1.Pod:
+		podStatus = o.Status
 	}
 	o.SetResourceVersion("")
 	if o.GetUID() == "" {
@@ -173,9 +188,16 @@ func (c *cluster) put(o client.Object) {
 		o.SetResourceVersion(current.ResourceVersion)
 		err = c.api.Update(c.t.Context(), o)
 	}
-	if d, ok := o.(*appsv1.Deployment); ok && err == nil {
-		d.Status = status
-		err = c.api.Status().Update(c.t.Context(), d)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	switch o := o.(type) {
+	case *appsv1.Deployment:
+		o.Status = status
+		err = c.api.Status().Update(c.t.Context(), o)
+	case *corev1.Pod:
+		o.Status = podStatus
+		err = c.api.Status().Update(c.t.Context(), o)
 	}
 	if err != nil {
 		c.t.Fatal(err)
@@ -365,6 +387,9 @@ func (c *cluster) settle() {
 			}
 			c.put(d)
 		}
+	}
+	for i := range c.sets {
+		c.fill(&c.sets[i])
 	}
 }
 

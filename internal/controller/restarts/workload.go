@@ -63,6 +63,11 @@ func (c *Controller) tend(ctx context.Context, w restart.Workload) (time.Duratio
 			return c.trouble(ctx, object, entry, err)
 		}
 	}
+	if d.Action == restart.Watch && live.Next != nil {
+		if d, err = c.replace(ctx, live.Next, d); err != nil {
+			return c.trouble(ctx, object, entry, err)
+		}
+	}
 	postponed := d.Action == restart.Postpone
 	d = c.board.Postpone(w, d, c.Now(), c.Settings.Deadline)
 	c.settle(ctx, object, w, entry, d)
@@ -147,7 +152,11 @@ func (c *Controller) read(ctx context.Context, w restart.Workload) (*unstructure
 	if err != nil {
 		return object, restart.Live{}, fmt.Errorf("reading %s: %w", w, err)
 	}
-	return object, liveOf(object), nil
+	live := liveOf(object)
+	if w.KeepsPods() {
+		err = c.readReplacement(ctx, w, object, &live)
+	}
+	return object, live, err
 }
 
 // liveOf takes from a workload what counts.
@@ -163,19 +172,21 @@ func liveOf(object *unstructured.Unstructured) restart.Live {
 	}
 }
 
-// restart restarts a workload as it was read, and records what for in the same write. What
-// the cluster refuses for good is for a person.
+// restart restarts a workload as it was read, and records what for in the same write. The pods
+// of one that keeps them are deleted from the next look on: a pod that is made then is of
+// another second than the record. What the cluster refuses for good is for a person.
 func (c *Controller) restart(ctx context.Context, object *unstructured.Unstructured, entry restart.Entry, live restart.Live, d restart.Decision) (restart.Decision, error) {
 	record := live.Record.With(entry.Causes, live.Template, c.Now().UTC().Truncate(time.Second))
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{
-			"resourceVersion": object.GetResourceVersion(),
-			"annotations":     map[string]string{restart.AnnotationRecord: record.String()},
-		},
-		"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
+	change := map[string]any{"metadata": map[string]any{
+		"resourceVersion": object.GetResourceVersion(),
+		"annotations":     map[string]string{restart.AnnotationRecord: record.String()},
+	}}
+	if !entry.Workload.KeepsPods() {
+		change["spec"] = map[string]any{"template": map[string]any{"metadata": map[string]any{
 			"annotations": map[string]string{restart.AnnotationRestartedAt: record.At.Format(time.RFC3339)},
-		}}},
-	})
+		}}}
+	}
+	patch, err := json.Marshal(change)
 	if err != nil {
 		return d, fmt.Errorf("encoding the restart of %s: %w", entry.Workload, err)
 	}
