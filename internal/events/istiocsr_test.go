@@ -18,7 +18,7 @@ func TestIstioCSR(t *testing.T) {
 		message         string
 		leaving         bool
 	}
-	const takeover = "somebody else's Deployment is taken over: a/b, and its pods stay"
+	const takeover = "a Deployment from before is taken over: a/b, and its pods stay"
 	const yes, no, none = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionStatus("")
 	made := func(s state) *operatorv1alpha1.IstioCSR {
 		ic := &operatorv1alpha1.IstioCSR{}

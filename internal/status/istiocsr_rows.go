@@ -26,7 +26,7 @@ func IstioCSRRows() []FrontRow {
 		ready("False", operatorv1alpha1.ReasonProgressing, "the istiod certificate is not issued yet, or the Secret with the CA not there yet", "Secret istio-system/istiod-tls ...", "`kubectl describe certificate istiod` in the namespace of istiod"),
 		ready("False", operatorv1alpha1.ReasonProgressing, "a revision is being rolled out, or something that worked does not any more", "revision 2 (v0.14.2): phase 2/3: ...", "`strata explain istio-csr-NAMESPACE`"),
 		ready("False", operatorv1alpha1.ReasonProgressing, "an agent that somebody else has installed is taken over; if its pods are replaced, the message says what of it is not as it is asked for",
-			"...; somebody else's Deployment is taken over: istio-csr/cert-manager-istio-csr, and its pods stay", ""),
+			"...; a Deployment from before is taken over: istio-csr/cert-manager-istio-csr, and its pods stay", ""),
 		ready("False", operatorv1alpha1.ReasonProgressing, "the API server does not answer", "...; it is tried again", ""),
 		ready("False", operatorv1alpha1.ReasonProgressing, "it is being deleted", "this is being deleted: the agent keeps running, and its objects are let go of", ""),
 		ready("False", operatorv1alpha1.ReasonFailed, "the spec cannot work, although the API server takes it, or asks for no pods", "spec.istioCSRConfig.istio.revisions[0]: \"1_16\": ...", "change the field that the message names"),

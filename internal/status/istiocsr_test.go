@@ -101,7 +101,7 @@ func TestSetIstioCSR(t *testing.T) {
 					"template": map[string]any{}, "selector": map[string]any{"matchLabels": map[string]any{"app": "cert-manager-istio-csr"}},
 				}}
 			},
-			ready: "False/Progressing: revision 2: phase 2/3" + meanwhile + "; somebody else's Deployment is taken over: csr/cert-manager-istio-csr, and its pods are replaced by one rolling update, " +
+			ready: "False/Progressing: revision 2: phase 2/3" + meanwhile + "; a Deployment from before is taken over: csr/cert-manager-istio-csr, and its pods are replaced by one rolling update, " +
 				`as it is not what is asked for: label app is "", and "cert-manager-istio-csr" is asked for; serviceAccountName is "", and "cert-manager-istio-csr" is asked for; no container is named cert-manager-istio-csr`,
 			degraded: notDegraded,
 		},

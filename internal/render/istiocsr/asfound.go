@@ -85,7 +85,7 @@ func (o objects) toldDifferences() string {
 }
 
 // takeoverSubject begins what is said of a takeover.
-const takeoverSubject = "somebody else's Deployment is taken over:"
+const takeoverSubject = "a Deployment from before is taken over:"
 
 // TakeoverIn is the part of a condition's message that [TakeoverText] has put into it,
 // empty when there is none.
