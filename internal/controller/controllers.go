@@ -85,7 +85,8 @@ func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (man
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}
 	}
-	shutdown := 5 * time.Second
+	// The pod has 15 seconds, see config/manager. A starved machine needs some of them.
+	shutdown := 10 * time.Second
 	secrets, holdManifests := store.SecretKind()
 	// Names are checked for the whole process, and a process may run managers one
 	// after the other.
