@@ -37,8 +37,8 @@ func (l *Live) Replace(o *unstructured.Unstructured, pods []Pod) {
 	}
 	updated := len(old) == 0 && int64(len(pods)) >= want
 	l.Rollout = Rollout{
-		// Whether its pods have served once it does not tell.
-		Updated: updated, Completed: updated, Done: updated && serving >= want, Empty: want == 0,
+		// Whether new pods have served once it does not tell: what breaks later is nobody's restart.
+		Updated: updated, Completed: len(old) == 0, Done: updated && serving >= want, Empty: want == 0,
 		Progress: fmt.Sprintf("%d of %d pods are new, %d of %d serve", fresh, want, serving, max(want, int64(len(pods)))),
 	}
 	if len(old) == 0 {

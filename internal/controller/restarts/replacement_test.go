@@ -156,3 +156,52 @@ func TestController_KeepsPodsRefused(t *testing.T) {
 		t.Errorf("%d pods were made, and the state is %+v", s.made, state)
 	}
 }
+
+// Pods are deleted while the window is open, and the rest when it opens again.
+func TestController_KeepsPodsWindow(t *testing.T) {
+	c := newCluster(t)
+	c.addSet(restart.KindReplicaSet, "alone", 100)
+	c.rolledOut(v1alpha2.IstioSpec{}, restart.AnnotationWindow, "03:00-03:05") // it is 03:04:05
+	c.run(5 * time.Minute)
+	s := &c.sets[0]
+	begun := s.made
+	if begun <= 100 || begun >= 200 {
+		t.Fatalf("while the window was open, %d of 100 pods were made anew", begun-100)
+	}
+	requests := c.requests
+	c.run(20 * time.Hour)
+	if s.made != begun || c.requests != requests {
+		t.Errorf("while it was closed, %d pods were made and %d requests", s.made-begun, c.requests-requests)
+	}
+	c.run(4 * time.Hour)
+	if c.wants("it is one restart", map[string]int{"shop/alone": 1}); s.made != 200 {
+		t.Errorf("the next day, %d of 100 pods were made anew", s.made-100)
+	}
+}
+
+// A pod that is missing long after a restart is not a failure of it.
+func TestController_KeepsPodsLater(t *testing.T) {
+	c := newCluster(t)
+	c.addSet(restart.KindReplicaSet, "alone", 2)
+	c.rolledOut(v1alpha2.IstioSpec{})
+	c.run(time.Hour)
+	c.now = c.now.Add(24 * time.Hour)
+	// It is scaled, and a quota lets no pod be made.
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "alone"}}
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(c.api.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+	set.Spec.Replicas = new(int32(5))
+	must(c.api.Update(t.Context(), set))
+	c.start()
+	c.workload("shop", "other", oldImage)
+	c.rolledOut(withDNS())
+	state := c.run(time.Hour)
+	c.wants("the other one is restarted", map[string]int{"shop/alone": 1, "shop/other": 1})
+	if len(state.Failed) > 0 {
+		t.Errorf("the state is %+v", state)
+	}
+}

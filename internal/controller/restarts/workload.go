@@ -63,7 +63,8 @@ func (c *Controller) tend(ctx context.Context, w restart.Workload) (time.Duratio
 			return c.trouble(ctx, object, entry, err)
 		}
 	}
-	if d.Action == restart.Watch && live.Next != nil {
+	opens := c.window.Opens(c.Now())
+	if d.Action == restart.Watch && live.Next != nil && opens == 0 {
 		if d, err = c.replace(ctx, live.Next, d); err != nil {
 			return c.trouble(ctx, object, entry, err)
 		}
@@ -74,15 +75,27 @@ func (c *Controller) tend(ctx context.Context, w restart.Workload) (time.Duratio
 	if postponed {
 		return postponedPoll, nil
 	}
+	if d.Action == restart.Watch && live.Next != nil && opens > 0 {
+		return opens, nil
+	}
+	return c.poll(d, &live), nil
+}
+
+// poll is when to look at a workload again after a decision, 0 for not by itself.
+func (c *Controller) poll(d restart.Decision, live *restart.Live) time.Duration {
 	switch d.Action {
 	case restart.Restart:
-		return firstPoll, nil
+		return firstPoll
 	case restart.Watch:
-		return min(max(c.Now().Sub(live.Record.At)/2, firstPoll), longestPoll), nil
+		since := live.Record.At
+		if live.Progressed.After(since) {
+			since = live.Progressed
+		}
+		return min(max(c.Now().Sub(since)/2, firstPoll), longestPoll)
 	case restart.Fail:
-		return failedPoll, nil
+		return failedPoll
 	default:
-		return 0, nil
+		return 0
 	}
 }
 
