@@ -174,7 +174,8 @@ func TestController_KeepsPodsWindow(t *testing.T) {
 		t.Errorf("while it was closed, %d pods were made and %d requests", s.made-begun, c.requests-requests)
 	}
 	c.run(4 * time.Hour)
-	if c.wants("it is one restart", map[string]int{"shop/alone": 1}); s.made != 200 {
+	c.wants("it is one restart", map[string]int{"shop/alone": 1})
+	if s.made != 200 {
 		t.Errorf("the next day, %d of 100 pods were made anew", s.made-100)
 	}
 }
