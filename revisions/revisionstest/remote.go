@@ -49,7 +49,7 @@ type Remote struct {
 
 // Bounds of what an API server and its controllers take.
 const (
-	settleLimit = 30 * time.Second
+	settleLimit = 90 * time.Second
 	// collectLimit is long, as the garbage collector learns only twice a minute of kinds
 	// that are new.
 	collectLimit = 2 * time.Minute
