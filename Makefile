@@ -150,14 +150,15 @@ bench: build bin/helm ## Run the benchmarks, and hold the manager's requests and
 
 .PHONY: lint
 lint: bin/golangci-lint ## Check the format, vet, and run the linters of .golangci.yaml
-	test -z "$$(gofmt -s -l $(SOURCES) | tee /dev/stderr)"
+	@# Not by way of tee /dev/stderr, which empties the file that stderr may be.
+	unformatted=$$(gofmt -s -l $(SOURCES)) && test -z "$$unformatted" || { echo "not formatted, run gofmt -s -w on: $$unformatted" >&2; exit 1; }
 	$(GO) vet ./...
 	bin/golangci-lint run ./...
 
 .PHONY: verify
 verify: generate ## Fail when something generated is stale, go.mod is untidy or a link is dead
 	git diff --exit-code -- $(GENERATED)
-	test -z "$$(git ls-files --others --exclude-standard -- $(GENERATED) | tee /dev/stderr)"
+	new=$$(git ls-files --others --exclude-standard -- $(GENERATED)) && test -z "$$new" || { echo "generated and not committed: $$new" >&2; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) -C tools mod tidy -diff
 	$(GO) -C tools/kubernetes mod tidy -diff
