@@ -57,8 +57,8 @@ type AgentConfig struct {
 	// +optional
 	TrustedNodeAccounts []string `json:"trustedNodeAccounts,omitempty"`
 
-	// tls is about the agent's endpoint. It takes an agent of version 0.16 or later.
-	// Default: the agent's own.
+	// tls is about the agent's endpoint. No release up to 0.17 has such settings: it takes
+	// a build of the agent's main branch, with image.version main. Default: the agent's own.
 	// +optional
 	TLS *AgentTLS `json:"tls,omitempty"`
 }
@@ -71,8 +71,9 @@ type AgentImage struct {
 	// +required
 	Reference string `json:"reference"`
 
-	// version is that of the agent in it, such as v0.16.0: it stands on the objects as a
-	// label, and says which settings the agent knows. Default: the tag of the image.
+	// version is that of the agent in it, such as v0.17.0, or main for a build of its main
+	// branch: it stands on the objects as a label, and says which settings the agent knows.
+	// Default: the tag of the image.
 	// +kubebuilder:validation:MaxLength:=63
 	// +optional
 	Version string `json:"version,omitempty"`

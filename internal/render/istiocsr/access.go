@@ -22,7 +22,7 @@ func (o objects) access() []*unstructured.Unstructured {
 		rule("", "namespaces", "get", "list", "watch"),
 		rule("authentication.k8s.io", "tokenreviews", "create"),
 	}
-	if len(o.trustedAccounts()) > 0 {
+	if len(trustedAccounts(o.IstioCSR.Spec.AgentConfig)) > 0 {
 		// To find the pods of a node, on whose behalf its ztunnel asks.
 		everywhere = append(everywhere, rule("", "pods", "get", "list", "watch"))
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 )
 
 // args are the agent's. Their order is that of the operator before, since pods with
@@ -58,33 +60,54 @@ func (o objects) args() []any {
 	return append(args, o.optionalArgs()...)
 }
 
-// optionalArgs are those of spec.agentConfig.
+// option is an optional argument, and the field of spec.agentConfig that asks for it.
+type option struct {
+	field, flag string
+	values      []string
+}
+
+// optionalArgs are those of spec.agentConfig that the agent is known to have.
 func (o objects) optionalArgs() []any {
 	var args []any
-	if accounts := o.trustedAccounts(); len(accounts) > 0 {
-		args = append(args, "--ca-trusted-node-accounts="+strings.Join(accounts, ","))
-	}
-	agent := o.IstioCSR.Spec.AgentConfig
-	if agent == nil || agent.TLS == nil || !knowsTLS(imageOf(o.IstioCSR, o.Image)) {
-		return args
-	}
-	if version := agent.TLS.MinVersion; version != "" {
-		args = append(args, "--serving-tls-min-version=VersionTLS"+strings.ReplaceAll(version, ".", ""))
-	}
-	for _, suite := range agent.TLS.CipherSuites {
-		args = append(args, "--serving-tls-cipher-suites="+suite)
-	}
-	for _, curve := range agent.TLS.CurvePreferences {
-		args = append(args, "--serving-tls-curve-preferences="+curve)
+	version := imageOf(o.IstioCSR, o.Image).Version
+	for _, option := range optionsOf(o.IstioCSR.Spec.AgentConfig) {
+		for _, value := range option.values {
+			if hasFlag(version, option.flag) {
+				args = append(args, "--"+option.flag+"="+value)
+			}
+		}
 	}
 	return args
 }
 
-func (o objects) trustedAccounts() []string {
-	if agent := o.IstioCSR.Spec.AgentConfig; agent != nil {
-		return slices.Sorted(slices.Values(agent.TrustedNodeAccounts))
+// optionsOf are the optional arguments that are asked for.
+func optionsOf(agent *operatorv1alpha1.AgentConfig) []option {
+	if agent == nil {
+		return nil
 	}
-	return nil
+	var all []option
+	add := func(field, flag string, values ...string) {
+		if len(values) > 0 && values[0] != "" {
+			all = append(all, option{field, flag, values})
+		}
+	}
+	add("trustedNodeAccounts", flagTrustedAccounts, strings.Join(trustedAccounts(agent), ","))
+	if tls := agent.TLS; tls != nil {
+		if tls.MinVersion != "" {
+			add("tls.minVersion", flagTLSVersion, "VersionTLS"+strings.ReplaceAll(tls.MinVersion, ".", ""))
+		}
+		add("tls.cipherSuites", flagTLSSuites, tls.CipherSuites...)
+		add("tls.curvePreferences", flagTLSCurves, tls.CurvePreferences...)
+	}
+	return all
+}
+
+// trustedAccounts are those that may ask on behalf of others, in one order.
+func trustedAccounts(agent *operatorv1alpha1.AgentConfig) []string {
+	if agent == nil {
+		return nil
+	}
+	return slices.Sorted(slices.Values(agent.TrustedNodeAccounts))
 }
 
 // exact is a duration in whole minutes where it is one, as the operator before has

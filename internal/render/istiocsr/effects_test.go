@@ -105,7 +105,7 @@ var effects = map[string]struct {
 		"--ca-trusted-node-accounts=istio-system/ztunnel,z/ztunnel", "ClusterRole/cert-manager-istio-csr-cert-manager resources:[pods]",
 	}},
 	"TLS": {agent(operatorv1alpha1.AgentConfig{
-		Image: &operatorv1alpha1.AgentImage{Reference: "example.com/csr@sha256:" + strings.Repeat("0", 64), Version: "0.16.1"},
+		Image: &operatorv1alpha1.AgentImage{Reference: "example.com/csr@sha256:" + strings.Repeat("0", 64), Version: "main"},
 		TLS:   &operatorv1alpha1.AgentTLS{MinVersion: "1.3", CipherSuites: []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"}, CurvePreferences: []string{"X25519"}},
 	}), []string{"--serving-tls-min-version=VersionTLS13", "--serving-tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "--serving-tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "--serving-tls-curve-preferences=X25519"}},
 }
@@ -191,16 +191,17 @@ func TestRender_Absent(t *testing.T) {
 	}
 	old := smallest()
 	old.Spec.AgentConfig = &operatorv1alpha1.AgentConfig{TLS: &operatorv1alpha1.AgentTLS{MinVersion: "1.3"}}
-	if held := Render(Input{IstioCSR: old, Image: image, Facts: working()}).Held; !strings.Contains(held, "spec.agentConfig.tls: istio-csr has these settings from version 0.16 on") {
+	if held := Render(Input{IstioCSR: old, Image: image, Facts: working()}).Held; !strings.Contains(held, "spec.agentConfig.tls.minVersion: istio-csr ends at flags") {
 		t.Errorf("TLS settings for an agent that does not know them: %q", held)
 	}
 }
 
-func TestIsAtLeast(t *testing.T) {
+func TestHasFlag(t *testing.T) {
 	for version, want := range map[string]bool{
-		"v0.16.0": true, "0.16": true, "v0.17.1": true, "v1.0.0": true, "v0.16.0-rc.1": true, "v0.15.1": false, "v0.14.2": false, "": false, "latest": false, "v0.x": false, "99999999999.0": false,
+		"v0.16.0": true, "0.16": true, "v0.17.1": true, "v0.16.0-rc.1": true, "main": true,
+		"v0.15.1": false, "v0.14.2": false, "": false, "latest": false, "v0.x": false, "99999999999.0": false, "v0.18.0": false, "v1.0.0": false, "v0.1": false,
 	} {
-		if got := isAtLeast(version, 0, 16); got != want {
+		if got := hasFlag(version, "max-concurrent-reconciles"); got != want {
 			t.Errorf("%q: %v, want %v", version, got, want)
 		}
 	}

@@ -45,7 +45,7 @@ var others = map[string]string{
 	"istioCSRConfig.nodeSelector":                           "{other: ''}",
 	"controllerConfig.labels":                               "{team: other}",
 	"agentConfig.image.reference":                           "quay.io/jetstack/cert-manager-istio-csr:v0.16.1",
-	"agentConfig.image.version":                             "v0.16.2",
+	"agentConfig.image.version":                             "'v0.17.3'; agentConfig.tls=null",
 	"agentConfig.replicas":                                  "3",
 	"agentConfig.podDisruptionBudget.minAvailable":          "50%",
 	"agentConfig.podDisruptionBudget.maxUnavailable":        "1; agentConfig.podDisruptionBudget.minAvailable=null",

@@ -37,8 +37,8 @@ type agentFlag struct {
 	initial string
 	// short is its letter, empty when it has none.
 	short string
-	// minor is the agent's first minor of version 0 that knows it.
-	minor int
+	// since is the first of [releases] that has it, empty for all of them.
+	since string
 }
 
 // agentFlags are those that configure the agent. Others that it has are about its
@@ -55,9 +55,9 @@ var agentFlags = map[string]agentFlag{
 	"serving-certificate-dns-names":              {kind: listFlag, initial: "cert-manager-istio-csr.cert-manager.svc"},
 	"serving-certificate-key-size":               {kind: numberFlag, initial: "2048"},
 	"serving-signature-algorithm":                {initial: "RSA"},
-	"serving-tls-min-version":                    {minor: 16},
-	"serving-tls-cipher-suites":                  {kind: listFlag, minor: 16},
-	"serving-tls-curve-preferences":              {kind: orderedFlag, minor: 16},
+	flagTLSVersion:                               {since: mainBranch},
+	flagTLSSuites:                                {kind: listFlag, since: mainBranch},
+	flagTLSCurves:                                {kind: orderedFlag, since: mainBranch},
 	"preserve-certificate-requests":              {kind: switchFlag, initial: "false", short: "d"},
 	"certificate-namespace":                      {initial: "istio-system", short: "c"},
 	"issuer-enabled":                             {kind: switchFlag, initial: "true", short: "e"},
@@ -71,11 +71,11 @@ var agentFlags = map[string]agentFlag{
 	"max-client-certificate-duration":            {kind: durationFlag, initial: "1h", short: "m"},
 	"cluster-id":                                 {initial: defaultClusterID},
 	"enable-client-cert-authenticator":           {kind: switchFlag, initial: "false"},
-	"ca-trusted-node-accounts":                   {kind: listFlag},
+	flagTrustedAccounts:                          {kind: listFlag},
 	"leader-election-namespace":                  {initial: "istio-system"},
 	"configmap-namespace-selector":               {kind: selectorFlag},
 	"disable-kubernetes-client-rate-limiter":     {kind: switchFlag, initial: "false"},
-	"max-concurrent-reconciles":                  {kind: numberFlag, initial: "1", minor: 16},
+	"max-concurrent-reconciles":                  {kind: numberFlag, initial: "1", since: "0.16"},
 	flagIstiodEnabled:                            {kind: switchFlag, initial: "false"},
 	"istiod-cert-name":                           {initial: "istiod-dynamic"},
 	"istiod-cert-namespace":                      {initial: "istio-system"},
@@ -92,7 +92,13 @@ const (
 	flagRoot          = "root-ca-file"
 	flagRuntimeName   = "runtime-issuance-config-map-name"
 	flagIstiodEnabled = "istiod-cert-enabled"
-	flagsOfIstiod     = "istiod-cert-"
+
+	flagTLSVersion      = "serving-tls-min-version"
+	flagTLSSuites       = "serving-tls-cipher-suites"
+	flagTLSCurves       = "serving-tls-curve-preferences"
+	flagTrustedAccounts = "ca-trusted-node-accounts"
+
+	flagsOfIstiod = "istiod-cert-"
 )
 
 // isMaterial says whether the values of a flag make two agents differ. Where probes go is
@@ -121,7 +127,7 @@ func readFlags(args []string, version string) (map[string]string, error) {
 	}
 	meant := map[string]string{}
 	for name, flag := range agentFlags {
-		if flag.minor > 0 && !isAtLeast(version, 0, flag.minor) {
+		if !hasFlag(version, name) {
 			continue
 		}
 		values, ok := given[name]

@@ -45,7 +45,7 @@ func TestReadFlags(t *testing.T) {
 		"Switches":  {"a switch takes no value from the next argument", []string{"--preserve-certificate-requests", "--issuer-enabled=F", "-d=0", "-d"}, "v0.14.2", map[string]string{"preserve-certificate-requests": "true", "issuer-enabled": "false"}},
 		"LastWins":  {"a flag that is given twice", []string{"--log-level=3", "--log-level=4"}, "v0.14.2", map[string]string{"log-level": "4"}},
 		"Lists":     {"lists grow, and have no order", []string{"--serving-certificate-dns-names=b,a", "--serving-certificate-dns-names", "c"}, "v0.14.2", map[string]string{"serving-certificate-dns-names": "a,b,c"}},
-		"Order":     {"preferences have one", []string{"--serving-tls-curve-preferences=X25519,CurveP256"}, "v0.16.0", map[string]string{"serving-tls-curve-preferences": "X25519,CurveP256"}},
+		"Order":     {"preferences have one", []string{"--serving-tls-curve-preferences=X25519,CurveP256"}, "main", map[string]string{"serving-tls-curve-preferences": "X25519,CurveP256"}},
 		"Selectors": {"they are compared by what they select", []string{"--configmap-namespace-selector=b in (y,x),a==1"}, "v0.14.2", map[string]string{"configmap-namespace-selector": "a=1,b in (x,y)"}},
 		"Versions":  {"a newer agent has more flags", []string{"--max-concurrent-reconciles=2"}, "v0.16.0", map[string]string{"max-concurrent-reconciles": "2"}},
 	} {

@@ -127,14 +127,24 @@ func checkAgent(r *refusals, in Input) {
 		}
 		checkSelector(r, at+".labelSelector", constraint.LabelSelector)
 	}
-	if agent.TLS != nil && !knowsTLS(image) {
-		r.add(path+".tls", "istio-csr has these settings from version 0.16 on, and image %s is of version %q: set spec.agentConfig.image with its version, or remove tls", image.Reference, image.Version)
+	for _, option := range optionsOf(agent) {
+		if !hasFlag(image.Version, option.flag) {
+			r.add(path+"."+option.field, "%s", unknownFlag(image, option.flag))
+		}
 	}
 }
 
-// knowsTLS says whether the agent has flags for TLS; it ends at a flag that it does not
-// know.
-func knowsTLS(image Image) bool { return isAtLeast(image.Version, 0, 16) }
+// unknownFlag says that an agent would end at a flag, and what to do.
+func unknownFlag(image Image, flag string) string {
+	text := fmt.Sprintf("istio-csr ends at flags that it does not have, and image %s of version %q is not known to have --%s, which ", image.Reference, image.Version, flag)
+	since := agentFlags[flag].since
+	if since == mainBranch {
+		return text + fmt.Sprintf("no release up to %s has: remove the field, or set spec.agentConfig.image to a build of its main branch, with version: %s",
+			releases[len(releases)-2], mainBranch)
+	}
+	return text + fmt.Sprintf("the releases %s to %s have: set spec.agentConfig.image.version to the one that the image is made of, or remove the field",
+		since, releases[len(releases)-2])
+}
 
 func checkSelector(r *refusals, path string, selector *metav1.LabelSelector) {
 	if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {

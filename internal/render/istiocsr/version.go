@@ -5,7 +5,7 @@ package istiocsr
 
 import (
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
@@ -50,16 +50,23 @@ func tagOf(reference string) string {
 	return tag
 }
 
-// minorVersion is the beginning of a version: v0.16.0, 0.16, v0.16.0-rc.1.
-var minorVersion = regexp.MustCompile(`^v?(\d{1,4})\.(\d{1,4})([.+-].*)?$`)
+// releases are the minors of istio-csr whose flags are known, the oldest first. Each has
+// the flags of those before it. The last are builds of the main branch of August 2026 and
+// later, whose version cannot be read from a number: users give it as the version.
+var releases = []string{"0.14", "0.15", "0.16", "0.17", mainBranch}
 
-// isAtLeast says whether a version is known to be of a minor or newer.
-func isAtLeast(version string, major, minor int) bool {
-	parts := minorVersion.FindStringSubmatch(version)
-	if parts == nil {
-		return false
+const mainBranch = "main"
+
+// minorVersion is the beginning of a version: v0.16.0, 0.16, v0.16.0-rc.1.
+var minorVersion = regexp.MustCompile(`^v?(\d{1,4}\.\d{1,4})([.+-].*)?$`)
+
+// hasFlag says whether an agent of a version is known to have one of [agentFlags]: it ends
+// at a flag that it does not have. One of an unknown version is taken to have those that all
+// releases have.
+func hasFlag(version, name string) bool {
+	since := agentFlags[name].since
+	if parts := minorVersion.FindStringSubmatch(version); parts != nil {
+		version = parts[1]
 	}
-	gotMajor, _ := strconv.Atoi(parts[1]) // at most four digits
-	gotMinor, _ := strconv.Atoi(parts[2])
-	return gotMajor > major || gotMajor == major && gotMinor >= minor
+	return since == "" || slices.Index(releases, version) >= slices.Index(releases, since)
 }
