@@ -59,6 +59,9 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	// The API server's own priority and fairness spaces requests; a limit on top of
 	// it only makes rollouts slow.
 	config.QPS, config.Burst = -1, 0
+	if err := awaitDefinitions(ctx, config, o); err != nil || ctx.Err() != nil {
+		return err
+	}
 	meter := metrics.New()
 	mgr, err := newManager(config, meter, o)
 	if err != nil {
@@ -78,12 +81,20 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	return nil
 }
 
-func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (manager.Manager, error) {
+func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, operatorv1alpha1.AddToScheme, v1alpha2.AddToScheme, gatewayv1.Install, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}
+	}
+	return scheme, nil
+}
+
+func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (manager.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
 	}
 	// The pod has 15 seconds, see config/manager. A starved machine needs some of them.
 	shutdown := 10 * time.Second
@@ -110,9 +121,6 @@ func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (man
 		Metrics:                       metricsServer(o),
 		Cache:                         cache.Options{DefaultTransform: trim, ByObject: kept},
 	})
-	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("creating the manager: %w: apply the definitions in config/crd first, and wait until they are established", err)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("creating the manager: %w", err)
 	}
@@ -223,7 +231,7 @@ func packageWorker(ctx context.Context, mgr manager.Manager, meter *metrics.Metr
 		return nil, err
 	}
 	return &packages.Worker{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Contents: contents, Identities: identities, Watches: informers, Now: time.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Contents: contents, Identities: identities, Watches: informers, Removal: removal(mgr.GetAPIReader()), Now: time.Now,
 		Recorder: mgr.GetEventRecorder(reportingController), Meter: meter, Pods: mgr.GetAPIReader(),
 	}, nil
 }

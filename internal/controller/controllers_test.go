@@ -4,36 +4,60 @@
 package controller
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/rest"
 )
 
 // TestRun_NotInstalled: a manager that is started before its definitions says what is
-// missing.
+// missing, and waits.
 func TestRun_NotInstalled(t *testing.T) {
-	empty := map[string]string{
-		"/api":  `{"kind":"APIVersions","versions":[]}`,
-		"/apis": `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`,
+	answers := map[string]string{
+		"/api":                          `{"kind":"APIVersions","versions":[]}`,
+		"/apis":                         `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apiextensions.k8s.io","versions":[{"groupVersion":"apiextensions.k8s.io/v1","version":"v1"}]}]}`,
+		"/apis/apiextensions.k8s.io":    `{"kind":"APIGroup","apiVersion":"v1","name":"apiextensions.k8s.io","versions":[{"groupVersion":"apiextensions.k8s.io/v1","version":"v1"}]}`,
+		"/apis/apiextensions.k8s.io/v1": `{"kind":"APIResourceList","groupVersion":"apiextensions.k8s.io/v1","resources":[{"name":"customresourcedefinitions","kind":"CustomResourceDefinition","verbs":["get"]}]}`,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, found := empty[r.URL.Path]
-		if !found {
-			http.NotFound(w, r)
-			return
-		}
 		w.Header().Set("Content-Type", "application/json")
+		answer, found := answers[r.URL.Path]
+		if !found {
+			w.WriteHeader(http.StatusNotFound)
+			answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
+		}
 		_, _ = io.WriteString(w, answer)
 	}))
 	defer server.Close()
+	told := make(chan string, 1)
+	logger := funcr.New(func(_, text string) {
+		select {
+		case told <- text:
+		default:
+		}
+	}, funcr.Options{})
 	o := DefaultOptions()
 	o.LeaderElect, o.MetricsAddress, o.HealthAddress = false, "0", "0"
-	err := Run(t.Context(), &rest.Config{Host: server.URL}, o)
-	if err == nil || !strings.Contains(err.Error(), "apply the definitions in config/crd first") {
-		t.Errorf("the manager ended with %v, want what to do", err)
+	ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), logger))
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, &rest.Config{Host: server.URL}, o) }()
+	select {
+	case err := <-ended:
+		t.Fatalf("the manager ended: %v", err)
+	case text := <-told:
+		if !strings.Contains(text, "packages.strata.run") || !strings.Contains(text, "kubectl apply --server-side -k config/default") {
+			t.Errorf("neither what is missing nor what to do is told: %s", text)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("ending a manager that waits: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -50,7 +51,7 @@ func (c *Contents) Slice(ctx context.Context, name string) ([]*unstructured.Unst
 	slice := &v1alpha1.ObjectSlice{}
 	err := c.Live.Get(ctx, types.NamespacedName{Name: name}, slice)
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil, &content.UnavailableError{Slice: name, Reason: "does not exist"}
 	case err != nil:
 		return nil, fmt.Errorf("reading ObjectSlice %s: %w", name, err)

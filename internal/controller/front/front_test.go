@@ -6,6 +6,7 @@ package front
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -378,6 +380,29 @@ func TestReconciler_Withdraws(t *testing.T) {
 		t.Error("a package of another front was deleted")
 	}
 	want(t, "at the end there is nothing to do", "writes", nil, f.mustPass())
+}
+
+// With its definition every resource is deleted: what it describes stays, whatever blocks
+// or orders a departure otherwise.
+func TestReconciler_DefinitionDeleted(t *testing.T) {
+	f := newFixture(t)
+	f.class("a", ours)
+	f.rendered = []render.Package{rendering("crds", "1"), rendering("plane", "1")}
+	f.loop.Front.Leave = func(Input[*gatewayv1.GatewayClass, string]) Departure {
+		return Departure{Blocked: errRefused, Order: []string{"plane", "crds"}}
+	}
+	f.mustPass()
+	var policies []metav1.DeletionPropagation
+	f.deletion = func(options *client.DeleteOptions) { policies = append(policies, *options.PropagationPolicy) }
+	f.deleteClass("a")
+	f.loop.isRemoved = func(context.Context) (bool, error) { return false, errRefused }
+	if _, err := f.pass(); !errors.Is(err, errRefused) {
+		t.Errorf("the pass ended with %v: what is not known lets nothing go", err)
+	}
+	f.loop.isRemoved = func(context.Context) (bool, error) { return true, nil }
+	f.writes = nil
+	want(t, "both packages go", "writes", []string{"delete crds", "delete plane"}, f.mustPass())
+	want(t, "their objects stay", "policies", []metav1.DeletionPropagation{metav1.DeletePropagationOrphan, metav1.DeletePropagationOrphan}, policies)
 }
 
 // What keeps one resource after its packages is no trouble of the others.

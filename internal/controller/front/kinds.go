@@ -70,16 +70,32 @@ func (k *Kinds) Await(kind schema.GroupVersionKind, object client.Object, start 
 	return k.check(row)
 }
 
-// Served says whether a kind is served that somebody awaits. It costs no request.
-func (k *Kinds) Served(kind schema.GroupVersionKind) bool {
+// Served says whether an awaited kind is served. It costs no request.
+func (k *Kinds) Served(kind schema.GroupVersionKind) bool { return k.definition(kind) != "" }
+
+// definition is the name of the definition that serves an awaited kind, empty while none
+// does.
+func (k *Kinds) definition(kind schema.GroupVersionKind) string {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	for _, row := range k.rows {
 		if row.kind == kind {
-			return row.definition != ""
+			return row.definition
 		}
 	}
-	return false
+	return ""
+}
+
+// isRemoved says whether the definition of an awaited kind is gone or being deleted, as the
+// API server has it now.
+func (k *Kinds) isRemoved(ctx context.Context, kind schema.GroupVersionKind, live client.Reader) (bool, error) {
+	name := k.definition(kind)
+	definition := Definition()
+	err := live.Get(ctx, client.ObjectKey{Name: name}, definition)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
+	}
+	return err != nil || definition.DeletionTimestamp != nil, nil
 }
 
 // serving is how long a new CustomResourceDefinition may take until it is served.

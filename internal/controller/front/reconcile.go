@@ -34,6 +34,9 @@ type Reconciler[P client.Object, F any] struct {
 
 	// isServed says whether the resources can be read. Nil says that they can.
 	isServed func() bool
+	// isRemoved says whether the CustomResourceDefinition of the resources is being
+	// deleted. Nil says that it never is.
+	isRemoved func(ctx context.Context) (bool, error)
 
 	own       loop.OwnWrites[P]
 	conflicts loop.Conflicts
@@ -155,16 +158,34 @@ func (r *Reconciler[P, F]) depart(ctx context.Context, in Input[P, F], state *St
 	if r.Front.Leave != nil {
 		departure = r.Front.Leave(in)
 	}
+	if len(in.Leaving) > 0 && r.isRemoved != nil {
+		removed, err := r.isRemoved(ctx)
+		if err != nil {
+			return err
+		}
+		if removed {
+			// The resources go with their definition, and no user has asked for what they
+			// describe to go.
+			departure = Departure{Orphans: namesOf(state.Departing)}
+		}
+	}
 	state.Blocked = departure.Blocked
 	due := nextToGo(state.Departing, departure.Order)
-	isDue := departure.Blocked == nil && len(due) > 0
-	if !isDue {
+	if departure.Blocked != nil || len(due) == 0 {
 		return nil
 	}
 	if err := r.confirm(ctx, in.Group); err != nil {
 		return err
 	}
 	return r.Publisher.Withdraw(ctx, due, departure.Orphans)
+}
+
+func namesOf(departing []v1alpha1.Package) []string {
+	var names []string
+	for i := range departing {
+		names = append(names, departing[i].Name)
+	}
+	return names
 }
 
 // nextToGo are the packages whose turn it is and that are not going yet.

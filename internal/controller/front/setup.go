@@ -34,6 +34,7 @@ func Setup[P client.Object, F any](w Wiring, resource P, f Front[P, F]) error {
 		return fmt.Errorf("setting up front %s: %w", r.Front.Name, err)
 	}
 	r.isServed = func() bool { return kinds.Served(kind) }
+	r.isRemoved = func(ctx context.Context) (bool, error) { return kinds.isRemoved(ctx, kind, mgr.GetAPIReader()) }
 	ours := predicate.NewPredicateFuncs(func(object client.Object) bool {
 		return object.GetLabels()[v1alpha1.LabelFront] == r.Front.Name
 	})

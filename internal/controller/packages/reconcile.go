@@ -55,6 +55,8 @@ type Worker struct {
 	Identities Identities
 	// Watches are given up when a package is gone.
 	Watches Watches
+	// Removal tells whether Strata itself is being removed. Without it, it never is.
+	Removal Removal
 	// Now is the clock.
 	Now func() time.Time
 	// Recorder and Meter are told what has happened. Without them nobody is.
@@ -76,8 +78,13 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 	if err != nil {
 		return w.failed(pkg, err)
 	}
-	if !pkg.DeletionTimestamp.IsZero() {
-		return w.teardown(ctx, pkg, line, known)
+	switch going, err := w.removal(ctx, pkg, line); {
+	case err != nil:
+		return w.failed(pkg, err)
+	case going != "":
+		return w.release(ctx, pkg, line, going, known)
+	case isLeaving(pkg):
+		return w.teardown(ctx, pkg, line, orphans(pkg), known)
 	}
 	if added, err := w.ensureFinalizer(ctx, pkg); err != nil {
 		return w.failed(pkg, err)

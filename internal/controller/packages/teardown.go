@@ -23,33 +23,18 @@ import (
 
 // teardown takes away the objects of a package that is being deleted, those of
 // the newest revision first and each in reverse phase order, and then lets the
-// package go.
-func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (loop.Outcome, error) {
+// package go. Orphan leaves the objects in place, and lets them go as well.
+func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line history.Line, orphan bool, known *memory) (loop.Outcome, error) {
 	if !controllerutil.ContainsFinalizer(pkg, v1alpha1.FinalizerTeardown) {
 		return loop.Outcome{Gone: true}, nil
 	}
-	identity, err := w.Identities.For(pkg.Spec.ServiceAccount)
-	if err != nil {
-		return w.failed(pkg, err)
-	}
-	var all revisions.TeardownResult
-	orphan := orphans(pkg)
-	for _, revision := range line.Standing() {
-		loaded, err := w.placed(ctx, revision, known)
-		var result revisions.TeardownResult
-		if err == nil {
-			result, err = identity.Engine.Teardown(ctx, revisions.Teardown{
-				Owner: ownerOf(pkg), Revision: loaded, Orphan: orphan, OwnerGoes: !orphan,
-			})
-		}
-		all.Objects = append(all.Objects, result.Objects...)
-		if err != nil || !result.Complete {
-			known.held++
-			pkg.Status = status.ForTeardown(pkg, all, err, w.now())
-			status.MarkStuck(pkg, w.now())
-			w.leaving(pkg, all)
-			return loop.Outcome{After: heldDelay(known.held)}, err
-		}
+	all, complete, err := w.removeAll(ctx, pkg, line, orphan, known)
+	if err != nil || !complete {
+		known.held++
+		pkg.Status = status.ForTeardown(pkg, all, err, w.now())
+		status.MarkStuck(pkg, w.now())
+		w.leaving(pkg, all)
+		return loop.Outcome{After: heldDelay(known.held)}, err
 	}
 	for _, revision := range line.All() {
 		if err := w.letRevisionGo(ctx, revision, known); err != nil {
@@ -61,6 +46,29 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 	}
 	w.left(pkg, all)
 	return loop.Outcome{Gone: true}, nil
+}
+
+// removeAll takes the objects of all standing revisions away, or lets go of them, and says
+// whether none is left to wait for.
+func (w *Worker) removeAll(ctx context.Context, pkg *v1alpha1.Package, line history.Line, orphan bool, known *memory) (all revisions.TeardownResult, complete bool, err error) {
+	identity, err := w.Identities.For(pkg.Spec.ServiceAccount)
+	if err != nil {
+		return all, false, err
+	}
+	for _, revision := range line.Standing() {
+		loaded, err := w.placed(ctx, revision, known)
+		if err != nil {
+			return all, false, err
+		}
+		result, err := identity.Engine.Teardown(ctx, revisions.Teardown{
+			Owner: ownerOf(pkg), Revision: loaded, Orphan: orphan, OwnerGoes: !orphan,
+		})
+		all.Objects = append(all.Objects, result.Objects...)
+		if err != nil || !result.Complete {
+			return all, false, err
+		}
+	}
+	return all, true, nil
 }
 
 // orphans says whether a package's objects are to stay: by its policy, or because
