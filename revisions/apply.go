@@ -31,13 +31,14 @@ func (e *Engine) create(ctx context.Context, request *unstructured.Unstructured)
 	return e.send(ctx, request)
 }
 
-// apply applies an object over the state given. The UID keeps it from bringing
-// back an object that was deleted meanwhile; an adoption is bound to the very
-// state that was decided on.
+// apply applies an object over the very state that was decided on. The UID keeps it
+// from bringing back an object that was deleted meanwhile, the resourceVersion from
+// overwriting what another actor has written since: a manager that was frozen among its
+// writes may go on long after its successor has finished.
 func (e *Engine) apply(ctx context.Context, operation Operation, request, current *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	request.SetUID(current.GetUID())
+	request.SetResourceVersion(current.GetResourceVersion())
 	if operation == OperationAdopt {
-		request.SetResourceVersion(current.GetResourceVersion())
 		if err := e.retireController(ctx, request, current); err != nil {
 			return nil, err
 		}

@@ -95,6 +95,12 @@ type Rollout struct {
 	// engine's own checks. An error holds the target back; what serves is kept.
 	// Optional.
 	Preflight func(ctx context.Context) error
+	// Confirm is called before every write of an object, and says with an error that the
+	// line is not, or not for certain, what it is given as; the object then stays as it
+	// is. With doubt set there is a sign that another actor has been at work: an object
+	// that was put in place is gone, or is not in the state that was decided on. It has to
+	// be safe for concurrent use. Optional.
+	Confirm func(ctx context.Context, doubt bool) error
 	// Now is the time of the pass, which spaces the repairs of an object that somebody
 	// else keeps changing. The zero value means that all are repaired at once.
 	Now time.Time

@@ -4,6 +4,7 @@
 package revisions
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -18,6 +19,8 @@ type line struct {
 	paused bool
 	// now is the time of the pass.
 	now time.Time
+	// confirm is asked before every write.
+	confirm func(ctx context.Context, doubt bool) error
 	// records are what is known of each object, from the newest revision that has
 	// put it in place.
 	records map[ObjectID]Record
@@ -30,8 +33,11 @@ type line struct {
 }
 
 func newLine(in Rollout) *line {
+	if in.Confirm == nil {
+		in.Confirm = func(context.Context, bool) error { return nil }
+	}
 	return &line{
-		owner: in.Owner, paused: in.Paused, now: in.Now, records: newestRecords(in),
+		owner: in.Owner, paused: in.Paused, now: in.Now, confirm: in.Confirm, records: newestRecords(in),
 		served: map[schema.GroupVersionKind]error{}, brought: map[schema.GroupKind]bool{},
 	}
 }

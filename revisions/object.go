@@ -26,6 +26,9 @@ type task struct {
 	paused   bool
 	question Question
 	result   *ObjectResult
+	// doubt says that another actor may have written to the object, so that the line has
+	// to be confirmed anew.
+	doubt bool
 }
 
 // reconcileObject reads one object, decides, acts and probes.
@@ -119,23 +122,35 @@ func (t *task) yields() []string {
 // act decides on the state given and performs the decision. What exists without
 // being known, what is to be adopted and what is refused is decided on once more by
 // its live state: somebody else's object may have gone or changed hands before the
-// cache knows. It returns the state in which the object is there and ours.
+// cache knows. So is what has changed since the cache has seen it. It returns the state
+// in which the object is there and ours.
 func (e *Engine) act(ctx context.Context, t *task, current *unstructured.Unstructured) *unstructured.Unstructured {
 	verdict := t.ask(current)
-	absent := verdict.Operation == OperationCreate
-	if !absent && verdict.Operation != OperationAdopt && verdict.Operation != OperationRefuse {
-		return e.perform(ctx, t, verdict, current)
-	}
-	if absent && !t.paused {
-		if created := e.createNew(ctx, t, verdict); created != nil || !isTaken(t.result.Err) {
+	switch {
+	case verdict.Operation == OperationCreate && t.paused:
+		return e.actLive(ctx, t, true)
+	case verdict.Operation == OperationCreate:
+		// What was put in place and is gone may have been taken away by who has replaced us.
+		t.doubt = t.question.Record != nil
+		created := e.createNew(ctx, t, verdict)
+		if created != nil || !isTaken(t.result.Err) {
 			return created
 		}
+		return e.actLive(ctx, t, true)
+	case verdict.Operation == OperationAdopt, verdict.Operation == OperationRefuse:
+		return e.actLive(ctx, t, false)
 	}
+	return e.perform(ctx, t, verdict, current)
+}
+
+// actLive decides by the live state of an object, and performs the decision. Who finds
+// nothing where a create was refused leaves it to the next pass.
+func (e *Engine) actLive(ctx context.Context, t *task, refused bool) *unstructured.Unstructured {
 	current, err := e.live(ctx, t.object.prepared.kind, t.object.prepared.id)
 	switch {
 	case apierrors.IsNotFound(err) && t.paused:
 		current = nil
-	case apierrors.IsNotFound(err) && absent:
+	case apierrors.IsNotFound(err) && refused:
 		return nil // it was deleted between the two requests, and the conflict is told
 	case apierrors.IsNotFound(err):
 		return e.createNew(ctx, t, t.ask(nil))
@@ -150,6 +165,9 @@ func (e *Engine) act(ctx context.Context, t *task, current *unstructured.Unstruc
 // createNew creates an object that does not exist. That it does after all is an
 // error of the result like others.
 func (e *Engine) createNew(ctx context.Context, t *task, verdict Verdict) *unstructured.Unstructured {
+	if t.result.Err = t.line.confirm(ctx, t.doubt); t.result.Err != nil {
+		return nil
+	}
 	created, err := e.create(ctx, t.object.prepared.stamp(t.question.Owner, t.question.Retain, nil))
 	if err != nil {
 		t.result.Err = err
@@ -194,7 +212,14 @@ func (e *Engine) perform(ctx context.Context, t *task, verdict Verdict, current 
 		result.Pending, result.Reason, result.Waiting = verdict.Operation, verdict.Reason, "paused: "+verdict.Reason
 		return before
 	}
+	if result.Err = t.line.confirm(ctx, t.doubt); result.Err != nil {
+		return before
+	}
 	applied, err := e.apply(ctx, verdict.Operation, t.object.prepared.stamp(t.question.Owner, t.question.Retain, t.yields()), current)
+	if apierrors.IsConflict(err) && !t.doubt {
+		t.doubt = true
+		return e.actLive(ctx, t, false)
+	}
 	if err != nil {
 		e.refused(ctx, t, current, err)
 		return before

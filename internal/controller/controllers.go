@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -31,6 +32,7 @@ import (
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/controller/fence"
 	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/controller/gateway"
 	"github.com/strata-run/strata/internal/controller/gatewayclass"
@@ -63,7 +65,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		return err
 	}
 	meter := metrics.New()
-	mgr, err := newManager(config, meter, o)
+	ctx, mgr, err := newManager(ctx, config, meter, o)
 	if err != nil {
 		return err
 	}
@@ -75,10 +77,42 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err := setup(ctx, mgr, meter, o); err != nil {
 		return err
 	}
-	if err := mgr.Start(ctx); err != nil {
+	err = mgr.Start(ctx)
+	if replaced := context.Cause(ctx); errors.Is(replaced, fence.ErrReplaced) {
+		err = replaced
+	}
+	if err != nil {
 		return fmt.Errorf("running the manager: %w", err)
 	}
 	return nil
+}
+
+// newManager is a manager and the context to run it with, which ends when another manager
+// has taken over.
+func newManager(ctx context.Context, connection *rest.Config, meter *metrics.Metrics, o Options) (context.Context, manager.Manager, error) {
+	options, err := managerOptions(meter, o)
+	if err != nil {
+		return ctx, nil, err
+	}
+	if o.LeaderElect {
+		var elected election
+		if ctx, elected, err = newElection(ctx, connection, o.Namespace); err != nil {
+			return ctx, nil, err
+		}
+		elected.elect(&options)
+		connection.Wrap(elected.fence.Wrap)
+	}
+	mgr, err := ctrl.NewManager(connection, options)
+	if err != nil {
+		return ctx, nil, fmt.Errorf("creating the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return ctx, nil, fmt.Errorf("adding the health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return ctx, nil, fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return ctx, mgr, nil
 }
 
 func newScheme() (*runtime.Scheme, error) {
@@ -91,10 +125,10 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (manager.Manager, error) {
+func managerOptions(meter *metrics.Metrics, o Options) (ctrl.Options, error) {
 	scheme, err := newScheme()
 	if err != nil {
-		return nil, err
+		return ctrl.Options{}, err
 	}
 	// The pod has 15 seconds, see config/manager. A starved machine needs some of them.
 	shutdown := 10 * time.Second
@@ -109,28 +143,14 @@ func newManager(connection *rest.Config, meter *metrics.Metrics, o Options) (man
 		secrets: {Namespaces: map[string]cache.Config{o.Namespace: {FieldSelector: holdManifests}}},
 	}
 	maps.Copy(kept, gateway.Caches())
-	mgr, err := ctrl.NewManager(connection, ctrl.Options{
-		Scheme:                        scheme,
-		LeaderElection:                o.LeaderElect,
-		LeaderElectionID:              "strata-manager",
-		LeaderElectionNamespace:       o.Namespace,
-		LeaderElectionReleaseOnCancel: true,
-		GracefulShutdownTimeout:       &shutdown,
-		Controller:                    config.Controller{SkipNameValidation: &anyName},
-		HealthProbeBindAddress:        o.HealthAddress,
-		Metrics:                       metricsServer(o),
-		Cache:                         cache.Options{DefaultTransform: trim, ByObject: kept},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("creating the manager: %w", err)
-	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return nil, fmt.Errorf("adding the health check: %w", err)
-	}
-	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
-		return nil, fmt.Errorf("adding the readiness check: %w", err)
-	}
-	return mgr, nil
+	return ctrl.Options{
+		Scheme:                  scheme,
+		GracefulShutdownTimeout: &shutdown,
+		Controller:              config.Controller{SkipNameValidation: &anyName},
+		HealthProbeBindAddress:  o.HealthAddress,
+		Metrics:                 metricsServer(o),
+		Cache:                   cache.Options{DefaultTransform: trim, ByObject: kept},
+	}, nil
 }
 
 // trim keeps out of the cache what nobody reads and may be large.

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -60,7 +58,7 @@ func (w *Worker) check(ctx context.Context, p *pass, rollout revisions.Rollout, 
 	} else if last.err == nil && last.times > 0 || p.now.Time.Before(last.again) {
 		return last.err
 	}
-	if err := w.proveCurrent(ctx, p.pkg); err != nil {
+	if err := w.confirm(ctx, p, known, true); err != nil {
 		*last = checked{}
 		return err
 	}
@@ -80,22 +78,6 @@ func (w *Worker) check(ctx context.Context, p *pass, rollout revisions.Rollout, 
 		return err
 	}
 	return last.err
-}
-
-// proveCurrent reads the package live before the first write of a content. Packages and
-// revisions are watched apart, so a revision may be known before the approval, the gate
-// or the pause that its package asked for first. A package that has changed is a
-// conflict: the next pass sees what it asks for.
-func (w *Worker) proveCurrent(ctx context.Context, pkg *v1alpha1.Package) error {
-	live := &v1alpha1.Package{}
-	if err := w.Live.Get(ctx, types.NamespacedName{Name: pkg.Name}, live); err != nil {
-		return fmt.Errorf("reading package %s before its next revision begins: %w", pkg.Name, err)
-	}
-	if live.UID == pkg.UID && live.Generation == pkg.Generation {
-		return nil
-	}
-	return fmt.Errorf("package %s: %w", pkg.Name, apierrors.NewConflict(
-		schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "packages"}, pkg.Name, errors.New("it has changed and is looked at again")))
 }
 
 // isHeldBack says that an error is the answer of a check.

@@ -52,3 +52,47 @@ func TestWorker_StalePackage(t *testing.T) {
 	l.mustSettle(10 * time.Second)
 	want(t, "and all of it when the cache has caught up", "objects", []string{"ConfigMap/a=1"}, l.objects())
 }
+
+// TestWorker_ListsOfThePast: a manager that has just begun to lead may know revisions as
+// they were before an upgrade, beside objects as they are. It writes no object before a
+// live read has shown it the upgrade.
+func TestWorker_ListsOfThePast(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.deliver(phase(configMap("a", "1"), configMap("gone", "1")))
+	l.mustSettle(10 * time.Second)
+	past := []v1alpha1.Revision{*l.revision(1)}
+	l.deliver(phase(configMap("a", "2")))
+	l.mustSettle(10 * time.Second)
+	l.restart()
+	l.since()
+	l.stale = past
+	for range 3 {
+		if _, err := l.pass(); err != nil {
+			t.Fatalf("revisions that have changed are no error: %v", err)
+		}
+	}
+	want(t, "nothing is written by what was wanted once", "objects", []string{"ConfigMap/a=2"}, l.objects())
+	l.stale = nil
+	l.mustSettle(10 * time.Second)
+	want(t, "and nothing has to be when the cache has caught up", "objects", []string{"ConfigMap/a=2"}, l.objects())
+}
+
+// TestWorker_RecreatesOnProof: an object that was put in place and is gone may have been
+// taken away by a manager that has gone further.
+func TestWorker_RecreatesOnProof(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.deliver(phase(configMap("a", "1"), configMap("gone", "1")))
+	l.mustSettle(10 * time.Second)
+	l.stale = []v1alpha1.Revision{*l.revision(1)}
+	l.deliver(phase(configMap("a", "1")))
+	if err := l.cluster.Client("rival").Delete(t.Context(), unstructuredOf(configMap("gone", "1"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.pass(); err != nil {
+		t.Fatalf("revisions that have changed are no error: %v", err)
+	}
+	want(t, "what a newer revision may have taken away stays away", "objects", []string{"ConfigMap/a=1"}, l.objects())
+	l.stale = nil
+	l.mustSettle(10 * time.Second)
+	want(t, "and the newer revision is rolled out", "states", []string{"1: Archived Archived", "2: Active RolledOut"}, l.states())
+}

@@ -120,7 +120,8 @@ func (l *line) restart() {
 		Create: l.created, Patch: l.patched, Delete: l.deleted, SubResourcePatch: l.statusPatched, List: l.listed,
 	})
 	contents := &store.Contents{Client: api, Live: l.api, Namespace: "strata-system", Now: func() time.Time { return l.now }}
-	worker := &Worker{Client: api, Live: l.api, Contents: contents, Identities: l, Watches: l, Now: func() time.Time { return l.now }}
+	live := interceptor.NewClient(l.api, interceptor.Funcs{List: l.listedLive})
+	worker := &Worker{Client: api, Live: live, Contents: contents, Identities: l, Watches: l, Now: func() time.Time { return l.now }}
 	l.loop = &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: api, Worker: worker, Wrote: worker.wrote}
 }
 
@@ -193,6 +194,21 @@ func (l *line) listed(ctx context.Context, c client.WithWatch, list client.Objec
 		return nil
 	}
 	return c.List(ctx, list, options...)
+}
+
+// listedLive lists the metadata of revisions by their package, which the API server does
+// and the fake one cannot.
+func (l *line) listedLive(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+	metadata, ok := list.(*metav1.PartialObjectMetadataList)
+	if !ok {
+		return c.List(ctx, list, options...)
+	}
+	whole := &v1alpha1.RevisionList{}
+	err := c.List(ctx, whole, options...)
+	for _, revision := range whole.Items {
+		metadata.Items = append(metadata.Items, metav1.PartialObjectMetadata{ObjectMeta: revision.ObjectMeta})
+	}
+	return err
 }
 
 // reasonOf is that of the condition Progressing.

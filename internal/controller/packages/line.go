@@ -103,7 +103,7 @@ func (w *Worker) claim(ctx context.Context, pkg *v1alpha1.Package, revision *v1a
 
 // isOfEarlier says whether a revision belongs to a package of the same name that is gone.
 // It says nothing about what this one wants.
-func isOfEarlier(pkg *v1alpha1.Package, revision *v1alpha1.Revision) bool {
+func isOfEarlier(pkg *v1alpha1.Package, revision metav1.Object) bool {
 	controller := metav1.GetControllerOf(revision)
 	return controller != nil && controller.Kind == "Package" && controller.Name == pkg.Name && controller.UID != pkg.UID
 }

@@ -37,6 +37,9 @@ type memory struct {
 	uncollected time.Duration
 	// digests are those of contents whose revisions do not tell them.
 	digests map[types.UID]string
+	// confirmed says that this process has found the package's revisions live as the cache
+	// has them.
+	confirmed bool
 	// checked is what was found before the first write of the target's content.
 	checked checked
 	// records are newer than what the status holds; where it holds them there are none.

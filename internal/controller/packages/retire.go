@@ -105,6 +105,9 @@ func (p *pass) wanted() (keep map[revisions.ObjectID]bool, all bool) {
 
 // takeDown deletes what only an archived revision contained.
 func (w *Worker) takeDown(ctx context.Context, p *pass, revision *v1alpha1.Revision, keep map[revisions.ObjectID]bool, known *memory) (*v1alpha1.Revision, error) {
+	if err := w.confirm(ctx, p, known, false); err != nil {
+		return revision, err
+	}
 	loaded, err := w.placed(ctx, revision, known)
 	var result revisions.TeardownResult
 	if err == nil {

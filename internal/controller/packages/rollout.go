@@ -29,6 +29,8 @@ type pass struct {
 	now  metav1.Time
 	// identity is whom the pass acts as.
 	identity Identity
+	// proof says whether what the pass goes by is current.
+	proof *proof
 	// target and serving are the active revisions as the engine has them, without
 	// phases where they could not be loaded.
 	target  revisions.Revision
@@ -55,7 +57,7 @@ type pass struct {
 // rollOut loads the active revisions and makes one pass of the engine over them.
 // The error says that the package's identity could not be taken on.
 func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (pass, error) {
-	p := pass{pkg: pkg, line: line, now: w.now(), unloaded: map[int64]error{}, did: doings{removed: map[types.UID][]revisions.RemovedObject{}}}
+	p := pass{pkg: pkg, line: line, now: w.now(), proof: &proof{}, unloaded: map[int64]error{}, did: doings{removed: map[types.UID][]revisions.RemovedObject{}}}
 	var err error
 	if p.identity, err = w.Identities.For(pkg.Spec.ServiceAccount); err != nil {
 		return p, err
@@ -67,6 +69,7 @@ func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line histor
 		return p, nil
 	}
 	rollout := revisions.Rollout{Owner: ownerOf(pkg), Paused: p.isPaused, Now: p.now.Time}
+	rollout.Confirm = func(ctx context.Context, doubt bool) error { return w.confirm(ctx, &p, known, doubt) }
 	p.target, rollout.Target = w.loadFor(ctx, &p, line.Target, known)
 	if p.withheld = w.withheld(ctx, pkg, line, line.Target, known); p.withheld != "" {
 		rollout.Target.Paused = true
