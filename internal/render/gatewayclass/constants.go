@@ -81,6 +81,19 @@ const (
 	// without.
 	LabelRevision = "istio.io/rev"
 
+	// TagServiceName is the Service that makes the first istiod the default of its own
+	// namespace: without, it writes no status on routes and policies that carry no label
+	// [LabelRevision].
+	TagServiceName = "istiod-revision-tag-default"
+
+	// LabelTag on a Service is the tag that istiod answers to besides its revision, see
+	// [TagServiceName].
+	LabelTag = "istio.io/tag"
+
+	// AnnotationTag on the pods of istiod is the tag that they have started with: istiod
+	// looks at routes of before again only when it is started anew.
+	AnnotationTag = "strata.run/istio-tag"
+
 	// AnnotationAppVersion on an Istio CRD is the Istio version it is from.
 	AnnotationAppVersion = "app.kubernetes.io/version"
 )

@@ -55,7 +55,7 @@ func renderControlPlane(in Input, d *decision) (render.Package, error) {
 		return render.Package{}, err
 	}
 	if d.revision == IstioRevision {
-		objects = append(objects, istiodPolicy(), gatewaysPolicy())
+		objects = append(objects, istiodPolicy(), gatewaysPolicy(), tagService())
 	}
 	phases, err := toPhases(objects, d.helmRelease())
 	if err != nil {
@@ -83,7 +83,7 @@ func toPhases(objects []*unstructured.Unstructured, helmRelease string) ([]rende
 		if err := prepare(o, placements[i].namespaced, helmRelease); err != nil {
 			return nil, err
 		}
-		p := slices.IndexFunc(phases, func(p render.Phase) bool { return p.Name == placements[i].phase })
+		p := slices.IndexFunc(phases, func(p render.Phase) bool { return p.Name == phaseOf(o) })
 		phases[p].Objects = append(phases[p].Objects, render.Object{Manifest: o, Deletion: deletionOf(o)})
 	}
 	for _, p := range phases {
@@ -101,6 +101,14 @@ func deletionOf(o *unstructured.Unstructured) v1alpha1.ObjectDeletion {
 		return v1alpha1.ObjectRetain
 	}
 	return ""
+}
+
+// phaseOf is the phase of an object that has a place. istiod reads its tags when it starts.
+func phaseOf(o *unstructured.Unstructured) string {
+	if o.GetKind() == "Service" && o.GetName() == TagServiceName {
+		return PhaseConfig
+	}
+	return placements[place(o)].phase
 }
 
 // place is the index in [placements] of the object's kind, -1 if there is none.

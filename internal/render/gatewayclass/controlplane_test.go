@@ -13,8 +13,8 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
-// wantPhases are the 18 objects of the chart and our NetworkPolicy: the same in
-// every version.
+// wantPhases are the 18 objects of the chart, our NetworkPolicies and the tag: the same
+// in every version.
 var wantPhases = map[string][]string{
 	"rbac-and-config": {
 		"ServiceAccount openshift-ingress/istiod-openshift-gateway",
@@ -32,6 +32,7 @@ var wantPhases = map[string][]string{
 		"ClusterRoleBinding /istiod-gateway-controller-openshift-gateway-openshift-ingress",
 		"NetworkPolicy openshift-ingress/istiod-allow",
 		"NetworkPolicy openshift-ingress/gateways-allow",
+		"Service openshift-ingress/istiod-revision-tag-default",
 	},
 	"control-plane": {
 		"Service openshift-ingress/istiod-openshift-gateway",
@@ -87,7 +88,7 @@ func TestRender_Adoptable(t *testing.T) {
 			if got := o.GetAnnotations()["meta.helm.sh/release-namespace"]; got != "openshift-ingress" {
 				t.Errorf("%s: %s %s has release namespace %q", version, o.GetKind(), o.GetName(), got)
 			}
-			managedBy, ofChart := o.GetLabels()["app.kubernetes.io/managed-by"], o.GetKind() != "NetworkPolicy"
+			managedBy, ofChart := o.GetLabels()["app.kubernetes.io/managed-by"], o.GetKind() != "NetworkPolicy" && o.GetName() != TagServiceName
 			if (managedBy == "Helm") != ofChart {
 				t.Errorf("%s: %s %s is managed by %q", version, o.GetKind(), o.GetName(), managedBy)
 			}

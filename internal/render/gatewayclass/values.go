@@ -43,13 +43,15 @@ func globalValues(d *decision) map[string]any {
 }
 
 func pilotValues(in Input, d *decision) map[string]any {
+	annotations := map[string]any{"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`}
+	if d.revision == IstioRevision {
+		annotations[AnnotationTag] = tagName
+	}
 	pilot := map[string]any{
-		"enabled": true,
-		"cni":     map[string]any{"enabled": false},
-		"podAnnotations": map[string]any{
-			"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`,
-		},
-		"env": pilotEnv(in, d.release),
+		"enabled":        true,
+		"cni":            map[string]any{"enabled": false},
+		"podAnnotations": annotations,
+		"env":            pilotEnv(in, d.release),
 	}
 	if d.istiodImage != "" {
 		pilot["image"] = d.istiodImage
