@@ -19,7 +19,8 @@ const maxAnnotation = 256 << 10
 // scale of its target (AbleToScale). That it has no metrics (ScalingActive False) is
 // told, but does not hold a rollout: the workload runs with the replicas that it
 // has, a new workload has no metrics at first, and a cluster without a metrics
-// server never has any.
+// server never has any. An autoscaler that is switched off (ScalingDisabled) does: its
+// target has no replicas, and it will not bring any back.
 func horizontalPodAutoscalerReady(content map[string]any) Result {
 	conditions := autoscalerConditions(content)
 	generation := countAt(content, "metadata", "generation")
@@ -28,7 +29,11 @@ func horizontalPodAutoscalerReady(content map[string]any) Result {
 		return able
 	}
 	if active, ok := findCondition(conditions, "ScalingActive"); ok && active.status == string(False) {
-		return NewResult(True, "scaling is not active"+because(active.reason, active.message))
+		status := True
+		if active.reason == "ScalingDisabled" {
+			status = False
+		}
+		return NewResult(status, "scaling is not active"+because(active.reason, active.message))
 	}
 	return able
 }

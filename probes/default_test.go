@@ -219,6 +219,11 @@ func TestDefault_HorizontalPodAutoscaler(t *testing.T) {
 			object: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {conditions: [{type: AbleToScale, status: "True", reason: SucceededGetScale}, {type: ScalingActive, status: "False", reason: FailedGetResourceMetric, message: unable to get metrics for resource cpu}]}}`,
 			want:   Result{True, "scaling is not active: FailedGetResourceMetric: unable to get metrics for resource cpu"},
 		},
+		"SwitchedOff": {
+			reason: "Its target was scaled to nothing, and it brings nothing back.",
+			object: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {conditions: [{type: AbleToScale, status: "True", reason: SucceededGetScale}, {type: ScalingActive, status: "False", reason: ScalingDisabled, message: scaling is disabled since the replica count of the target is zero}]}}`,
+			want:   Result{False, "scaling is not active: ScalingDisabled: scaling is disabled since the replica count of the target is zero"},
+		},
 		"Unseen": {
 			reason: "The controller has not looked at it.",
 			object: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {currentReplicas: 0, desiredReplicas: 0}}`,

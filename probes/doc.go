@@ -71,7 +71,8 @@
 //	Namespace            Active
 //	PersistentVolumeClaim     Bound, or Pending for want of a consumer (True with a message)
 //	Service              of type LoadBalancer: has an address; else nothing
-//	HorizontalPodAutoscaler   AbleToScale; ScalingActive False is only told
+//	HorizontalPodAutoscaler   AbleToScale; ScalingActive False is only told, unless the reason is
+//	                     ScalingDisabled
 //	MutatingWebhookConfiguration, ValidatingWebhookConfiguration
 //	                     each webhook has a certificate in its caBundle; one with a URL may leave it out
 //	PodDisruptionBudget  observed

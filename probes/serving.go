@@ -42,12 +42,17 @@ var serving = map[schema.GroupKind]func(content map[string]any) Result{
 // just this. It is not asked whether the controller has seen the newest spec: the
 // pods of the spec before serve meanwhile.
 func deploymentServes(content map[string]any) Result {
-	if wantedReplicas(content) == 0 {
+	want := wantedReplicas(content)
+	if want == 0 {
 		return Result{Status: True}
 	}
 	c := conditionOf(content, "Available")
 	switch c.status {
 	case string(True):
+		// Where all pods may be unavailable at once, the condition says True of none.
+		if countAt(content, "status", "availableReplicas") == 0 {
+			return NewResult(False, fmt.Sprintf("0 of %d replicas available", want))
+		}
 		return Result{Status: True}
 	case "":
 		return NewResult(Unknown, "the condition Available is not set yet")

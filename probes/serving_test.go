@@ -14,7 +14,7 @@ import (
 
 func TestServing(t *testing.T) {
 	available := func(status string) map[string]any {
-		return map[string]any{"observedGeneration": int64(1), "conditions": []any{map[string]any{"type": "Available", "status": status}}}
+		return map[string]any{"observedGeneration": int64(1), "availableReplicas": int64(1), "conditions": []any{map[string]any{"type": "Available", "status": status}}}
 	}
 	cases := map[string]struct {
 		reason string
@@ -29,6 +29,11 @@ func TestServing(t *testing.T) {
 		"DeploymentWithoutPods": {
 			reason: "its own controller says that too few pods are available",
 			object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "status": available("False")},
+			want:   probes.False,
+		},
+		"DeploymentWhoseLastPodMayGo": {
+			reason: "with maxUnavailable as large as replicas, the condition is True of no pod at all",
+			object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "status": map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": "True"}}}},
 			want:   probes.False,
 		},
 		"DeploymentNotSeenYet": {

@@ -55,11 +55,12 @@ func Revision(ctx context.Context, stored Stored, revision *v1alpha1.Revision) (
 	if err != nil {
 		return loaded, &InvalidError{Err: err}
 	}
+	scaling := scalingOf(manifests)
 	rollback := revision.Spec.Origin != nil && revision.Spec.Origin.Kind == v1alpha1.OriginRollback
 	for i, phase := range revision.Spec.Phases {
 		next := revisions.Phase{Name: phase.Name}
 		for j, object := range phase.Objects {
-			chosen, err := chosen.object(manifests[i][j], object, phase, rollback)
+			chosen, err := chosen.object(manifests[i][j], object, phase, rollback, scaling)
 			if err != nil {
 				return loaded, &InvalidError{Err: fmt.Errorf("spec.phases[%d].objects[%d].%w", i, j, err)}
 			}

@@ -41,7 +41,7 @@ func Retains(manifest *unstructured.Unstructured, deletion v1alpha1.ObjectDeleti
 // object is one manifest with its probes: the revision's own where one selects
 // it, the default of its kind elsewhere. The error begins with the field that it is
 // about.
-func (c compiled) object(stored manifest, spec v1alpha1.Object, phase v1alpha1.Phase, rollback bool) (revisions.Object, error) {
+func (c compiled) object(stored manifest, spec v1alpha1.Object, phase v1alpha1.Phase, rollback bool, scaling scaling) (revisions.Object, error) {
 	manifest := stored.manifest
 	kind := manifest.GroupVersionKind().GroupKind()
 	object := revisions.Object{
@@ -64,11 +64,11 @@ func (c compiled) object(stored manifest, spec v1alpha1.Object, phase v1alpha1.P
 	if own := c.selecting(manifest); len(own) > 0 {
 		object.Probe, object.Within, object.HoldsFor = own.together()
 	} else if probe, ok := probes.Default(kind); ok {
-		object.Probe = probe
+		object.Probe = scaling.probe(manifest, probe)
 	}
 	object.Serving = object.Probe
 	if probe, ok := probes.Serving(kind); ok && probes.ServesBeforeReady(kind) {
-		object.Serving = probe
+		object.Serving = scaling.probe(manifest, probe)
 	}
 	return object, nil
 }

@@ -121,7 +121,7 @@ func TestRevision_Probes(t *testing.T) {
 	// The live object says Custom=True and has not been rolled out by its controller.
 	live := deployment()
 	live.Object["status"] = map[string]any{
-		"observedGeneration": int64(2), "replicas": int64(1), "x": "a", "y": "a",
+		"observedGeneration": int64(2), "replicas": int64(1), "availableReplicas": int64(1), "x": "a", "y": "a",
 		"conditions": []any{
 			map[string]any{"type": "Custom", "status": "True"}, map[string]any{"type": "Broken", "status": "False"},
 			map[string]any{"type": "Available", "status": "True"},
