@@ -20,6 +20,9 @@ var classEvents = []struct {
 	{"CRDsReady", ReasonCRDsManaged, ReasonCRDsNotManaged, "ManageCRDs"},
 }
 
+// reasonNotReady is that of CRDs which are ours, and do not all exist and serve.
+const reasonNotReady = "NotReady"
+
 // GatewayClass are the events of a change of a GatewayClass's conditions. Regarding is
 // left to the caller.
 func GatewayClass(before, after []metav1.Condition) []Event {
@@ -28,6 +31,9 @@ func GatewayClass(before, after []metav1.Condition) []Event {
 		was, is := meta.FindStatusCondition(before, of.condition), meta.FindStatusCondition(after, of.condition)
 		if is == nil || is.Status == metav1.ConditionUnknown || was != nil && was.Status == is.Status && was.Reason == is.Reason {
 			continue
+		}
+		if is.Reason == reasonNotReady && (was == nil || was.Status != metav1.ConditionTrue) {
+			continue // they are being installed for the first time
 		}
 		e := Event{Type: corev1.EventTypeNormal, Reason: of.good, Action: of.action, Note: is.Message}
 		if is.Status == metav1.ConditionFalse {

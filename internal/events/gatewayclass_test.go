@@ -25,6 +25,8 @@ func TestGatewayClass(t *testing.T) {
 		"SameReason": {reason: "another message is no event", before: []metav1.Condition{{Type: "CRDsReady", Status: "True", Reason: "ManagedByOLM"}}, after: []metav1.Condition{of("CRDsReady", "True", "ManagedByOLM")}},
 		"OtherOwner": {reason: "another manager of the CRDs is one, though the status is the same", before: []metav1.Condition{of("CRDsReady", "True", "ManagedByOLM")}, after: []metav1.Condition{of("CRDsReady", "True", "ManagedByCIO")}, want: []string{"Normal CRDsManaged True because of ManagedByCIO"}},
 		"Mixed":      {reason: "CRDs without a manager are a warning", before: []metav1.Condition{of("CRDsReady", "True", "ManagedByCIO")}, after: []metav1.Condition{of("CRDsReady", "False", "MixedOwnership")}, want: []string{"Warning CRDsNotManaged False because of MixedOwnership"}},
+		"FirstCRDs":  {reason: "CRDs that are being installed have not failed", before: []metav1.Condition{of("CRDsReady", "Unknown", "NoneExist")}, after: []metav1.Condition{of("CRDsReady", "False", "NotReady")}},
+		"CRDDeleted": {reason: "one that is gone is a warning", before: []metav1.Condition{of("CRDsReady", "True", "ManagedByCIO")}, after: []metav1.Condition{of("CRDsReady", "False", "NotReady")}, want: []string{"Warning CRDsNotManaged False because of NotReady"}},
 		"Foreign":    {reason: "conditions of others are theirs to tell", after: []metav1.Condition{of("Accepted", "True", "Accepted")}},
 	}
 	for name, tc := range cases {

@@ -5,6 +5,7 @@ package status
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ const (
 	ReasonManagedByCIO      = "ManagedByCIO"
 	ReasonManagedByOLM      = "ManagedByOLM"
 	ReasonNoneExist         = "NoneExist"
+	ReasonNotReady          = "NotReady"
 	ReasonUnknownManagement = "UnknownManagement"
 	ReasonMixedOwnership    = "MixedOwnership"
 )
@@ -31,22 +33,23 @@ type CRDOwnership struct {
 	Missing []string
 }
 
-// SetCRDsReady sets the condition CRDsReady: True while somebody manages the CRDs, and
-// if that is us, they are served; False when nobody known does; Unknown before they are
-// installed. The crds is the name of their package. Other conditions stay, and so does
+// SetCRDsReady sets the condition CRDsReady: True while a known manager has the CRDs, and
+// if that is the manager of this front, they are served; False while they are not all
+// served, or when no manager is known; Unknown while there are none. The crds is the name of their package. Other conditions stay, and so does
 // this one while it is not known who manages them.
 func SetCRDsReady(conditions *[]metav1.Condition, generation int64, crds string, packages []FrontPackage, ownership CRDOwnership, cause error, now metav1.Time) {
 	if ownership.Reason == "" && meta.FindStatusCondition(*conditions, ConditionCRDsReady) != nil {
 		return
 	}
-	c := crdsReady(crds, packages, ownership, cause)
+	c := crdsReady(crds, packages, ownership, cause, meta.IsStatusConditionTrue(*conditions, ConditionCRDsReady))
 	c.Type = ConditionCRDsReady
 	setOnClass(conditions, generation, now, c)
 }
 
 const notYetInstalled = "CRDs not yet installed"
 
-func crdsReady(name string, packages []FrontPackage, ownership CRDOwnership, cause error) metav1.Condition {
+// crdsReady is the condition; was says that it is True so far.
+func crdsReady(name string, packages []FrontPackage, ownership CRDOwnership, cause error, was bool) metav1.Condition {
 	switch ownership.Reason {
 	case ReasonManagedByOLM:
 		return condition("", metav1.ConditionTrue, ReasonManagedByOLM, ownership.Message)
@@ -57,31 +60,55 @@ func crdsReady(name string, packages []FrontPackage, ownership CRDOwnership, cau
 	if i := slices.IndexFunc(packages, func(p FrontPackage) bool { return p.Name == name }); i >= 0 {
 		crds = packages[i]
 	}
-	ready, warning := ownCRDs(crds, ownership, cause)
-	switch {
-	case ready && warning != "":
-		return condition("", metav1.ConditionTrue, ReasonManagedByCIO, ownership.Message+" (with warning: "+warning+")")
-	case ready:
-		return condition("", metav1.ConditionTrue, ReasonManagedByCIO, ownership.Message)
-	case warning != "":
-		return condition("", metav1.ConditionUnknown, ReasonNoneExist, notYetInstalled+": "+warning)
-	default:
-		return condition("", metav1.ConditionUnknown, ReasonNoneExist, notYetInstalled)
+	ready, warning := ownCRDs(crds, ownership, cause, was)
+	if ownership.Reason != ReasonManagedByCIO { // there is none
+		message := notYetInstalled
+		if warning != "" {
+			message += ": " + warning
+		}
+		return condition("", metav1.ConditionUnknown, ReasonNoneExist, message)
 	}
+	var warnings []string
+	// While they are being created, each would change the list.
+	if len(ownership.Missing) > 0 && !isRollingOut(crds.Package) {
+		warnings = append(warnings, "these do not exist: "+strings.Join(ownership.Missing, ", "))
+	}
+	if warning != "" {
+		warnings = append(warnings, warning)
+	}
+	message := ownership.Message
+	if len(warnings) > 0 {
+		message += " (with warning: " + strings.Join(warnings, "; ") + ")"
+	}
+	if ready {
+		return condition("", metav1.ConditionTrue, ReasonManagedByCIO, message)
+	}
+	return condition("", metav1.ConditionFalse, ReasonNotReady, message)
 }
 
-// ownCRDs says whether the CRDs that we manage are all there and served, and what else
-// there is to tell.
-func ownCRDs(crds FrontPackage, ownership CRDOwnership, cause error) (ready bool, warning string) {
-	complete := ownership.Reason == ReasonManagedByCIO && len(ownership.Missing) == 0
+func isRollingOut(pkg *v1alpha1.Package) bool {
+	if pkg == nil {
+		return false
+	}
+	progressing := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionProgressing)
+	return progressing == nil || progressing.Reason == v1alpha1.ReasonRollingOut
+}
+
+// ownCRDs says whether those that were installed last serve, and what keeps the ones that
+// are wanted from being installed. An upgrade that brings another CRD takes none away: what
+// was ready stays so until the package says that it is not.
+func ownCRDs(crds FrontPackage, ownership CRDOwnership, cause error, was bool) (ready bool, warning string) {
+	complete := len(ownership.Missing) == 0
 	if crds.Package == nil {
-		// Nothing could be rendered, or they are too new to be rendered: what is there is there.
-		return complete && (cause != nil || crds.Held != ""), firstText(cause, crds.Held)
+		// Nothing could be rendered, or they are too new to be rendered, or have yet to be
+		// adopted: what is there is there.
+		return complete, firstText(cause, crds.Held)
 	}
 	available := meta.FindStatusCondition(crds.Package.Status.Conditions, v1alpha1.ConditionAvailable)
 	progressing := meta.FindStatusCondition(crds.Package.Status.Conditions, v1alpha1.ConditionProgressing)
+	first := crds.Package.Status.CurrentRevision == 0
 	if available == nil || progressing == nil {
-		return false, ""
+		return complete && was, ""
 	}
 	warning = firstText(cause, crds.Held)
 	if warning == "" && progressing.Reason != v1alpha1.ReasonRolledOut {
@@ -89,15 +116,16 @@ func ownCRDs(crds FrontPackage, ownership CRDOwnership, cause error) (ready bool
 	}
 	switch available.Status {
 	case metav1.ConditionTrue:
-		return complete, warning
+		return true, warning
 	case metav1.ConditionUnknown:
 		// It has not been observed that they are gone.
-		return complete && crds.Package.Status.CurrentRevision != 0, available.Message
+		return !first && (complete || was), available.Message
 	default:
 		if warning == "" {
 			warning = available.Message
 		}
-		return false, warning
+		// Those of an operator before this one are adopted, and serve meanwhile.
+		return first && complete && was, warning
 	}
 }
 

@@ -39,8 +39,8 @@ func TestSetCRDsReady(t *testing.T) {
 		want      string
 	}{
 		"NoneExist":      {reason: "scenario 1, before anything is made", ownership: none, want: "Unknown/NoneExist: CRDs not yet installed"},
-		"Installing":     {reason: "some are there already", ownership: partly, packages: of(rollingOut, "False/RollingOut: not yet"), want: "Unknown/NoneExist: CRDs not yet installed: revision 2: phase 1/1"},
-		"NotServedYet":   {reason: "they exist, and are not served", ownership: ours, packages: of(rollingOut, "False/RollingOut: not yet"), want: "Unknown/NoneExist: CRDs not yet installed: revision 2: phase 1/1"},
+		"Installing":     {reason: "some are there already", ownership: partly, packages: of(rollingOut, "False/RollingOut: not yet"), want: "False/NotReady: " + byCIO + " (with warning: revision 2: phase 1/1)"},
+		"NotServedYet":   {reason: "they exist, and are not served", ownership: ours, packages: of(rollingOut, "False/RollingOut: not yet"), want: "False/NotReady: " + byCIO + " (with warning: revision 2: phase 1/1)"},
 		"CannotInstall":  {reason: "what keeps them from being installed is told", ownership: none, packages: of("False/RolloutError: forbidden", "False/RollingOut: not yet"), want: "Unknown/NoneExist: CRDs not yet installed: forbidden"},
 		"CannotPublish":  {reason: "and so is an error of ours", ownership: none, cause: errors.New("creating revision 1: timeout"), want: "Unknown/NoneExist: CRDs not yet installed: creating revision 1: timeout"},
 		"ManagedByCIO":   {reason: "scenario 2, and the end of 1 and of a takeover", ownership: ours, packages: of(rolledOut, serves), want: "True/ManagedByCIO: " + byCIO},
@@ -53,10 +53,13 @@ func TestSetCRDsReady(t *testing.T) {
 			return p
 		}()}, want: "True/ManagedByCIO: " + byCIO + " (with warning: they are newer)"},
 		"UnknownVersion":       {reason: "what cannot be rendered takes no CRDs away", ownership: ours, cause: errors.New("version 9 is not known"), want: "True/ManagedByCIO: " + byCIO + " (with warning: version 9 is not known)"},
-		"OneDeleted":           {reason: "one is gone, and is created again", ownership: partly, packages: of(rolledOut, "False/ProbeFailed: CRD a does not exist"), want: "Unknown/NoneExist: CRDs not yet installed: CRD a does not exist"},
+		"OneDeleted":           {reason: "one is gone, and is created again", ownership: partly, packages: of(rolledOut, "False/ProbeFailed: CRD a does not exist"), want: "False/NotReady: " + byCIO + " (with warning: these do not exist: a; CRD a does not exist)"},
 		"NotObserved":          {reason: "what cannot be observed has not gone", ownership: ours, packages: of(rolledOut, "Unknown/Unknown: timeout"), want: "True/ManagedByCIO: " + byCIO + " (with warning: timeout)"},
 		"JustCreated":          {reason: "a package without a status", ownership: none, packages: of("", ""), want: "Unknown/NoneExist: CRDs not yet installed"},
-		"NoPackageYet":         {reason: "all are ours already, and nothing has looked at them", ownership: ours, want: "Unknown/NoneExist: CRDs not yet installed"},
+		"NoPackageYet":         {reason: "all are ours already, and have yet to be adopted", ownership: ours, want: "True/ManagedByCIO: " + byCIO},
+		"UpgradeAddsOne":       {reason: "an upgrade that brings another CRD takes none of the others away", ownership: partly, packages: of(rollingOut, serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: revision 2: phase 1/1)"},
+		"UpgradePaused":        {reason: "nor does one that is held back", ownership: partly, packages: of("False/Paused: paused by alice", serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: these do not exist: a; paused by alice)"},
+		"UpgradeNotObserved":   {reason: "one of two is missing, and the other was not observed", ownership: partly, packages: of(rollingOut, "Unknown/Unknown: timeout"), want: "False/NotReady: " + byCIO + " (with warning: timeout)"},
 		"ManagedByOLM":         {reason: "scenario 3", ownership: status.CRDOwnership{Reason: status.ReasonManagedByOLM, Message: byOLM}, want: "True/ManagedByOLM: " + byOLM},
 		"UnknownManagement":    {reason: "scenario 4", ownership: status.CRDOwnership{Reason: status.ReasonUnknownManagement, Message: "x"}, want: "False/UnknownManagement: x"},
 		"MixedOwnership":       {reason: "scenario 5", ownership: status.CRDOwnership{Reason: status.ReasonMixedOwnership, Message: "x"}, packages: of(rolledOut, serves), want: "False/MixedOwnership: x"},
@@ -79,6 +82,40 @@ func TestSetCRDsReady(t *testing.T) {
 			}
 			if diff := cmp.Diff(foreign, got[0]); diff != "" || len(got) != 2 {
 				t.Errorf("%s: the conditions of others were touched, %d in all:\n%s", tc.reason, len(got), diff)
+			}
+		})
+	}
+}
+
+// CRDs that were ready stay so while they are adopted, and an upgrade that cannot be observed
+// takes nothing away; one that is deleted does.
+func TestSetCRDsReady_StaysTrue(t *testing.T) {
+	ours := status.CRDOwnership{Reason: status.ReasonManagedByCIO, Message: "ours"}
+	partly := status.CRDOwnership{Reason: status.ReasonManagedByCIO, Message: "ours", Missing: []string{"a"}}
+	first := func(progressing, available string) status.FrontPackage {
+		p := frontPackage(crds, 1, progressing, available)
+		p.Package.Status.CurrentRevision = 0
+		return p
+	}
+	const rollingOut, notYet = "True/RollingOut: phase 1/1", "False/RollingOut: not yet"
+	tests := map[string]struct {
+		reason    string
+		ownership status.CRDOwnership
+		crds      status.FrontPackage
+		want      metav1.ConditionStatus
+	}{
+		"AdoptedNoStatus": {reason: "the package was just made for them", ownership: ours, crds: first("", ""), want: metav1.ConditionTrue},
+		"Adopted":         {reason: "the package adopts them", ownership: ours, crds: first(rollingOut, notYet), want: metav1.ConditionTrue},
+		"FirstOfSome":     {reason: "one is missing, and may be needed", ownership: partly, crds: first(rollingOut, notYet), want: metav1.ConditionFalse},
+		"NotObserved":     {reason: "it was not observed that they are gone", ownership: partly, crds: frontPackage(crds, 1, rollingOut, "Unknown/Unknown: timeout"), want: metav1.ConditionTrue},
+		"Deleted":         {reason: "one that was installed is gone", ownership: partly, crds: frontPackage(crds, 1, "False/RolledOut: x", "False/ProbeFailed: gone"), want: metav1.ConditionFalse},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			conditions := []metav1.Condition{{Type: status.ConditionCRDsReady, Status: metav1.ConditionTrue, Reason: status.ReasonManagedByCIO, LastTransitionTime: at(1)}}
+			status.SetCRDsReady(&conditions, generation, crds, []status.FrontPackage{tc.crds}, tc.ownership, nil, at(9))
+			if got := conditions[0]; got.Status != tc.want {
+				t.Errorf("%s: got %s/%s, want %s", tc.reason, got.Status, got.Reason, tc.want)
 			}
 		})
 	}
@@ -159,7 +196,7 @@ func TestGatewayClassRows(t *testing.T) {
 	}
 	for _, want := range []string{
 		"ControllerInstalled/Installed", "ControllerInstalled/InstallFailed", "ControllerInstalled/Pending",
-		"CRDsReady/ManagedByCIO", "CRDsReady/ManagedByOLM", "CRDsReady/NoneExist", "CRDsReady/UnknownManagement", "CRDsReady/MixedOwnership",
+		"CRDsReady/ManagedByCIO", "CRDsReady/ManagedByOLM", "CRDsReady/NoneExist", "CRDsReady/NotReady", "CRDsReady/UnknownManagement", "CRDsReady/MixedOwnership",
 	} {
 		if !reasons[want] {
 			t.Errorf("%s has no row", want)

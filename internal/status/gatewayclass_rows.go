@@ -49,6 +49,8 @@ func crdsReadyRows() []FrontRow {
 	return []FrontRow{
 		row("Unknown", ReasonNoneExist, "scenario 1: the CRDs do not exist; they are installed, labelled `ingress.operator.openshift.io/owned`", notYetInstalled, ""),
 		row("True", ReasonManagedByCIO, "scenario 2: the CRDs carry the label, whatever its value; they are replaced by the version that goes with istiod, never by an older one. Missing ones are created", byCIO, ""),
+		row("True", ReasonManagedByCIO, "scenario 2, while an upgrade brings another CRD, or is paused or cannot go on: those of before serve", byCIO+" (with warning: these do not exist: ...; ...)", "the warning says it"),
+		row("False", ReasonNotReady, "scenario 2: some of the CRDs do not exist or are not served, as they are being installed for the first time, or one was deleted", byCIO+" (with warning: these do not exist: ...; ...)", "`strata explain istio-crds`, if it lasts"),
 		row("True", ReasonManagedByOLM, "scenario 3: the CRDs were installed by OLM, and their subscription exists or has an install plan; they are not touched, and missing ones not created",
 			"Istio CRDs are managed by OSSM subscription 'servicemeshoperator' in namespace 'openshift-operators'", ""),
 		row("True", ReasonManagedByCIO, "scenario 3: the CRDs were installed by OLM, and their subscription is gone, or none is named; OLM's labels are taken off, and the CRDs replaced", byCIO, ""),

@@ -115,6 +115,7 @@ var contract = map[string]reasons{
 		status.ReasonManagedByCIO:      yes,
 		status.ReasonManagedByOLM:      yes,
 		status.ReasonNoneExist:         unknown,
+		status.ReasonNotReady:          no,
 		status.ReasonUnknownManagement: no,
 		status.ReasonMixedOwnership:    no,
 	},
