@@ -49,7 +49,8 @@ const (
 	CRDUpgradeSafetyNone = "None"
 
 	// AnnotationAllowVersion on a Package names the version that a rollback may go to
-	// although its revision lies too many minor versions back, such as 1.28.2.
+	// although its revision lies too many minor versions back, such as 1.28.2. A front that
+	// bounds how far an upgrade may go takes it for that as well.
 	AnnotationAllowVersion = "strata.run/allow-version"
 
 	// AnnotationAwaitingApproval stands on a Revision that started Paused since the

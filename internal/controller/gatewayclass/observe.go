@@ -64,6 +64,9 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gat
 	for i := range group.Existing {
 		in.Existing = append(in.Existing, group.Existing[i].Name)
 	}
+	if facts.Plane != nil {
+		in.Running, in.AllowedVersion = facts.Plane.Status.Version, facts.Plane.Annotations[v1alpha1.AnnotationAllowVersion]
+	}
 	if len(group.Resources) == 0 {
 		return facts, nil // nothing will be rendered
 	}

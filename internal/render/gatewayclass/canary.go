@@ -57,7 +57,7 @@ func decideCanary(in Input, first *decision) (canary *decision, refused string) 
 	if !ok {
 		return nil, (&UnknownVersionError{Class: class.Name, Version: asked, Known: Versions(), Annotation: AnnotationCanaryVersion}).Error()
 	}
-	if refused := refuseCanary(class, first.release, r); refused != "" {
+	if refused := refuseCanary(class, in.Running, first.release, r); refused != "" {
 		return nil, refused
 	}
 	canary = &decision{class: class, revision: CanaryRevision, release: r, reason: fmt.Sprintf("GatewayClass %s asks for a canary of Istio %s", class.Name, r.Version())}
@@ -69,15 +69,26 @@ func decideCanary(in Input, first *decision) (canary *decision, refused string) 
 	return canary, ""
 }
 
-// refuseCanary says why no canary of a version may run beside the first one.
-func refuseCanary(class *gatewayv1.GatewayClass, first, second *istio.Release) string {
+// refuseCanary says why no canary of a version may run beside the first one: that which
+// runs, and that which is asked for and may run next.
+func refuseCanary(class *gatewayv1.GatewayClass, running string, asked, canary *istio.Release) string {
+	runs, known := asked, true
+	if running != "" {
+		runs, known = istio.Resolve(running)
+	}
+	if !known {
+		return fmt.Sprintf("GatewayClass %s asks for Istio %s beside %s, of which it is not known whether Gateways can be moved away from it: "+
+			"remove its annotation %s, and upgrade in place", class.Name, canary.Version(), running, AnnotationCanaryVersion)
+	}
 	releases := istio.Releases()
-	switch {
-	case slices.Index(releases, second) < slices.Index(releases, first):
-		return fmt.Sprintf("GatewayClass %s asks for Istio %s beside %s: a canary may not be older", class.Name, second.Version(), first.Version())
-	case !abilitiesOf(first).sideBySide:
-		return fmt.Sprintf("GatewayClass %s asks for Istio %s beside %s, which drops the configuration of a Gateway that is moved away before its pods have connected to the other: "+
-			"remove its annotation %s, and upgrade in place", class.Name, second.Version(), first.Version(), AnnotationCanaryVersion)
+	for _, first := range []*istio.Release{runs, asked} {
+		switch {
+		case slices.Index(releases, canary) < slices.Index(releases, first):
+			return fmt.Sprintf("GatewayClass %s asks for Istio %s beside %s: a canary may not be older", class.Name, canary.Version(), first.Version())
+		case !abilitiesOf(first).sideBySide:
+			return fmt.Sprintf("GatewayClass %s asks for Istio %s beside %s, which drops the configuration of a Gateway that is moved away before its pods have connected to the other: "+
+				"remove its annotation %s, and upgrade in place", class.Name, canary.Version(), first.Version(), AnnotationCanaryVersion)
+		}
 	}
 	return ""
 }

@@ -23,6 +23,7 @@ func TestRender_Canary(t *testing.T) {
 	cases := map[string]struct {
 		reason      string
 		version     string
+		running     string
 		annotations map[string]string
 		existing    []string
 		gateways    []string
@@ -33,6 +34,10 @@ func TestRender_Canary(t *testing.T) {
 		"NotAsked":          {reason: "no canary without the annotation", version: "1.31", held: "-"},
 		"SideBySide":        {reason: "from 1.31 a Gateway can be moved without loss", version: "1.31", annotations: asks("1.31")},
 		"OldSideTooOld":     {reason: "before 1.31 the old istiod drops a Gateway that is moved", version: "1.29", annotations: asks("1.31"), held: "upgrade in place"},
+		"OldSideRunsStill":  {reason: "what runs counts, and the upgrade to what is asked for hangs", version: "1.31", running: "1.29.1", annotations: asks("1.31"), held: "beside 1.29.1"},
+		"OldSideRunsAgain":  {reason: "what may run next counts as well", version: "1.29", running: "1.31.0", annotations: asks("1.31"), held: "beside 1.29.1"},
+		"RunsIt":            {reason: "it runs already", version: "1.31", running: "1.31.0", annotations: asks("1.31")},
+		"RunsAnother":       {reason: "a version that this binary does not know", version: "1.31", running: "1.30.2", annotations: asks("1.31"), held: "beside 1.30.2"},
 		"Older":             {reason: "a canary is no way back", version: "1.31", annotations: asks("1.29"), held: "may not be older"},
 		"Unknown":           {reason: "a version that is not there", version: "1.31", annotations: asks("1.30"), held: AnnotationCanaryVersion},
 		"BadImage":          {reason: "an image that is none", version: "1.31", annotations: map[string]string{AnnotationCanaryVersion: "1.31", AnnotationCanaryImage: "x"}, held: AnnotationCanaryImage},
@@ -45,7 +50,7 @@ func TestRender_Canary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := input(tc.version)
 			in.Classes[0].Annotations = tc.annotations
-			in.Existing, in.CanaryGateways = tc.existing, tc.gateways
+			in.Existing, in.CanaryGateways, in.Running = tc.existing, tc.gateways, tc.running
 			packages := mustRender(t, in)
 			i := slices.IndexFunc(packages, func(p render.Package) bool { return p.Name == PackageCanary })
 			switch {

@@ -63,6 +63,7 @@ func renderControlPlane(in Input, d *decision) (render.Package, error) {
 	}
 	origin := d.origin(istiod.Name(), d.release)
 	origin.Images = images(objects, d)
+	origin.RollbackMinors = &mostMinors // the bound of an upgrade, in reverse
 	return render.Package{Name: "istiod-" + d.revision, Phases: phases, Origin: origin}, nil
 }
 

@@ -47,8 +47,11 @@ func renderCRDs(in Input, d *decision) ([]render.Package, error) {
 	return []render.Package{{Name: PackageCRDs, Phases: []render.Phase{phase}, Origin: origin}}, nil
 }
 
-// releaseOfCRDs is the newest that is to run.
+// releaseOfCRDs is the newest that is to run, or does while no other may follow it.
 func releaseOfCRDs(in Input, d *decision) *istio.Release {
+	if running, known := istio.Resolve(in.Running); known && d.refused != "" {
+		return running
+	}
 	if canary, _ := decideCanary(in, d); canary != nil {
 		return canary.release // it is not older
 	}

@@ -23,6 +23,8 @@ type decision struct {
 	names []string
 
 	release *istio.Release
+	// refused is why the release may not follow the one that runs, empty when it may.
+	refused string
 	// revision is Istio's: [IstioRevision] or [CanaryRevision].
 	revision string
 
@@ -49,6 +51,7 @@ func decide(in Input, classes []*gatewayv1.GatewayClass) (*decision, error) {
 	if err := d.decideVersion(classes, in.DefaultVersion); err != nil {
 		return nil, err
 	}
+	d.refused = tooFar(in.Running, d.release.Version(), in.AllowedVersion)
 	if err := d.decideImages(classes, AnnotationIstiodImage, in.imagesFor(d.release.Minor())); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@
 package gatewayclass
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -39,6 +40,14 @@ type Input struct {
 	// what the package itself does.
 	CRDCollisions v1alpha1.CollisionProtection
 
+	// Running is the Istio version that serves now, whatever is asked for: the one of the
+	// newest revision of [PackageControlPlane] that has succeeded. Empty before there is one.
+	Running string
+
+	// AllowedVersion is one that an administrator lets pass, however far it is from
+	// Running. Empty for none.
+	AllowedVersion string
+
 	// ForeignCRDs says that the Istio CRDs in the cluster are someone else's to
 	// manage. Then they are not rendered, and the control plane does not wait for
 	// them.
@@ -72,6 +81,8 @@ type Input struct {
 // when the CRDs are someone else's, and held back when the ones in place are newer
 // than any in this binary: what is in place then stays as it is.
 //
+// A version that is too far from the one that runs is held back, see [Input.Running].
+//
 // When several classes ask for a version or an image, the oldest that does so
 // decides. A version that is not in this binary is an [UnknownVersionError].
 func Render(in Input) ([]render.Package, error) {
@@ -94,7 +105,7 @@ func Render(in Input) ([]render.Package, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rendering package %s: %w", PackageControlPlane, err)
 	}
-	controlPlane.Held = in.Migration
+	controlPlane.Held = cmp.Or(in.Migration, d.refused)
 	canary, err := renderCanary(in, d)
 	if err != nil {
 		return nil, fmt.Errorf("rendering package %s: %w", PackageCanary, err)

@@ -355,7 +355,7 @@ func TestRender_Origin(t *testing.T) {
 	want := []v1alpha1.Origin{
 		{Kind: v1alpha1.OriginFront, Reference: "GatewayClass/edge", Generation: 5, Chart: "base", AppVersion: "1.29.1", Reason: "GatewayClass edge asks for Istio 1.29.1"},
 		{Kind: v1alpha1.OriginFront, Reference: "GatewayClass/edge", Generation: 5, Chart: "istiod", AppVersion: "1.29.1", Reason: "GatewayClass edge asks for Istio 1.29.1",
-			Images: []string{"registry.istio.io/release/pilot:1.29.1", "registry.istio.io/release/proxyv2:1.29.1"}},
+			RollbackMinors: &mostMinors, Images: []string{"registry.istio.io/release/pilot:1.29.1", "registry.istio.io/release/proxyv2:1.29.1"}},
 	}
 	for i, p := range packages {
 		if diff := cmp.Diff(want[i], p.Origin); diff != "" {

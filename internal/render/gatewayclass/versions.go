@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"strings"
 
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/istio"
 )
 
@@ -42,6 +45,26 @@ func ManagedCRDs(version string) []string {
 		return nil
 	}
 	return names
+}
+
+// mostMinors is how many minor versions an istiod may go up or down at once: Istio supports
+// no more between a control plane and its proxies, and those follow later.
+var mostMinors = int32(2)
+
+// tooFar says why a version may not follow the one that runs, empty when it may: so does
+// one that is allowed, and the first. What is no version is not compared.
+func tooFar(running, wanted, allowed string) string {
+	from, err := utilversion.ParseGeneric(running)
+	to, errTo := utilversion.ParseGeneric(wanted)
+	if running == "" || wanted == allowed || err != nil || errTo != nil {
+		return ""
+	}
+	up, down := int(to.Minor())-int(from.Minor()), int(from.Minor())-int(to.Minor())
+	if from.Major() == to.Major() && max(up, down) <= int(mostMinors) {
+		return ""
+	}
+	return fmt.Sprintf("Istio %s runs, and %s is more than %d minor versions away: set the annotation %s of a GatewayClass to a version in between first, "+
+		"or %s of Package %s to %s", running, wanted, mostMinors, AnnotationIstioVersion, v1alpha1.AnnotationAllowVersion, PackageControlPlane, wanted)
 }
 
 // UnknownVersionError says that an Istio version is not in this binary.

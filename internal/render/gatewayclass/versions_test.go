@@ -48,6 +48,42 @@ func TestAppVersion(t *testing.T) {
 	}
 }
 
+// A version too far from the one that runs is held back, with the CRDs of that in place.
+func TestRender_TooFar(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		running string
+		wanted  string
+		allowed string
+		held    bool
+		crds    string
+	}{
+		"First":   {reason: "nothing runs yet", wanted: "1.31", crds: "1.31.0"},
+		"Two":     {reason: "two minors are what Istio supports", running: "1.29.1", wanted: "1.31", crds: "1.31.0"},
+		"Three":   {reason: "three are too many", running: "1.28.2", wanted: "1.31", held: true, crds: "1.28.2"},
+		"Back":    {reason: "and so they are on the way back", running: "1.31.0", wanted: "1.28", held: true, crds: "1.31.0"},
+		"Allowed": {reason: "an administrator may let it pass", running: "1.28.2", wanted: "1.31", allowed: "1.31.0", crds: "1.31.0"},
+		"Foreign": {reason: "an older operator has installed one that is not in this binary", running: "1.27.9", wanted: "1.29", crds: "1.29.1"},
+		"NoneOne": {reason: "what is no version cannot be compared", running: "latest", wanted: "1.31", crds: "1.31.0"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := input(tc.wanted)
+			in.Running, in.AllowedVersion = tc.running, tc.allowed
+			packages := mustRender(t, in)
+			if held := packages[1].Held; (held != "") != tc.held {
+				t.Errorf("%s: held for %q", tc.reason, held)
+			}
+			if tc.held && !strings.Contains(packages[1].Held, tc.running) {
+				t.Errorf("%s: %q does not name what runs", tc.reason, packages[1].Held)
+			}
+			if got := find(t, packages[:1], "CustomResourceDefinition", "gateways.networking.istio.io").GetAnnotations()[AnnotationAppVersion]; got != tc.crds {
+				t.Errorf("%s: the CRDs are of %s, want %s", tc.reason, got, tc.crds)
+			}
+		})
+	}
+}
+
 func TestUnknownVersionError(t *testing.T) {
 	cases := map[string]struct {
 		reason string
