@@ -5,6 +5,7 @@ package revisions
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -51,7 +52,11 @@ type secretError struct{ err error }
 
 // Error tells the reason of the API server's answer.
 func (e secretError) Error() string {
-	return fmt.Sprintf("the API server answered %s; the rest of the answer is left out, as it may quote the Secret", apierrors.ReasonForError(e.err))
+	reason := string(apierrors.ReasonForError(e.err))
+	if reason == "" {
+		reason = "without a reason, as for an object that does not fit its schema"
+	}
+	return fmt.Sprintf("the API server answered %s; the rest of the answer is left out, as it may quote the Secret", reason)
 }
 
 // Unwrap is the whole error, by which errors are told apart.
@@ -59,7 +64,8 @@ func (e secretError) Unwrap() error { return e.err }
 
 // withoutValues is an error that may be shown, of a request about an object.
 func withoutValues(obj *unstructured.Unstructured, err error) error {
-	if err == nil || !probes.HoldsSecrets(obj) || apierrors.ReasonForError(err) == "" {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || !probes.HoldsSecrets(obj) {
 		return err
 	}
 	return secretError{err}

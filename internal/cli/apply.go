@@ -119,6 +119,8 @@ type Applied struct {
 	Revision int64 `json:"revision,omitempty"`
 	// Target is the package's target now.
 	Target int64 `json:"target,omitempty"`
+	// Refused is why nothing was applied, empty when it was.
+	Refused string `json:"refused,omitempty"`
 	// DryRun is none, client or server.
 	DryRun string `json:"dryRun"`
 	// Plan is what was planned.
@@ -162,6 +164,10 @@ func (a *app) apply(ctx context.Context, o applyOptions, name string) error {
 		writePlanNotes(p, doc.Plan)
 	}
 	if err := a.agree(o, doc.Plan); err != nil {
+		if o.output.isDocument() {
+			doc.Refused = err.Error()
+			return cmp.Or(printDocument(p, o.output.value, doc), err)
+		}
 		return err
 	}
 	if proposed.need == history.NeedRevision || proposed.need == history.NeedRejected {
@@ -182,9 +188,9 @@ func (a *app) agree(o applyOptions, doc Plan) error {
 	case doc.Need == string(history.NeedRejected) && !o.allowRejected:
 		return exitf(CodeTerminal, "a rollback has rejected this content: change it, or give --allow-rejected")
 	case doc.Invalid != "":
-		return exitf(CodeTerminal, "the content can never be rolled out; nothing was changed")
+		return exitf(CodeTerminal, "the content can never be rolled out: %s; nothing was changed", doc.Invalid)
 	case doc.isBlocked() && !o.force:
-		return exitf(CodeTerminal, "the content would not be rolled out as it is: see above; nothing was changed (--force makes the revision all the same)")
+		return exitf(CodeTerminal, "the content would not be rolled out as it is: %s; nothing was changed (--force makes the revision all the same)", doc.firstObstacle())
 	case doc.count(v1alpha1.PlanDelete)+doc.count(v1alpha1.PlanReplace) == 0:
 		return nil
 	}

@@ -44,7 +44,7 @@ func TestExitCodes(t *testing.T) {
 		"TreeNoRevision":  {reason: "The revisions that exist are named.", fixture: "done", args: []string{"tree", fixturePackage, "--revision", "9"}, code: CodeNotFound, err: "has no revision 9; there are: 1, 2, 3"},
 		"TypeSlashName":   {reason: "kubectl's way to name an object works.", fixture: "done", args: []string{"history", "packages.strata.run/" + fixturePackage}, code: CodeOK, out: "3 current"},
 		"StatusDone":      {reason: "0 is rolled out.", fixture: "done", args: []string{"status", fixturePackage}, code: CodeOK, out: "RolledOut"},
-		"StatusBack":      {reason: "A rollback that is rolled out is rolled out.", fixture: "rolled_back", args: []string{"status", fixturePackage}, code: CodeOK, out: "RolledBack"},
+		"StatusBack":      {reason: "A rollback that is rolled out is rolled out.", fixture: "rolled_back", args: []string{"status", fixturePackage}, code: CodeOK, out: "RolledOut"},
 		"StatusRolling":   {reason: "1 is not yet.", fixture: "rolling_out", args: []string{"status", fixturePackage}, code: CodeFalse, out: "RollingOut"},
 		"StatusPaused":    {reason: "A pause can end.", fixture: "paused", args: []string{"status", fixturePackage}, code: CodeFalse, out: "change freeze"},
 		"StatusNothing":   {reason: "No revision is not yet.", fixture: "no_revision", args: []string{"status", fixturePackage}, code: CodeFalse},
@@ -310,7 +310,7 @@ func TestCompletion(t *testing.T) {
 		args []string
 		want string
 	}{
-		"Packages":  {args: []string{"__complete", "history", ""}, want: fixturePackage + "\t1.29.1, RolledBack\n"},
+		"Packages":  {args: []string{"__complete", "history", ""}, want: fixturePackage + "\t1.29.1, RolledOut\n"},
 		"NoSecond":  {args: []string{"__complete", "history", fixturePackage, ""}, want: ""},
 		"Revisions": {args: []string{"__complete", "rollback", fixturePackage, "--to", ""}, want: "4\t1.29.1, Succeeded, 20s ago\n3\t1.31.0, RolledBack, 24s ago\n"},
 		"Formats":   {args: []string{"__complete", "get", "-o", ""}, want: "wide\njson\nyaml\nname\n"},

@@ -272,3 +272,21 @@ func TestNamesObject(t *testing.T) {
 		}
 	}
 }
+
+// TestRender_NamespaceOfContext has manifests that name no namespace go where kubectl and
+// Helm would put them.
+func TestRender_NamespaceOfContext(t *testing.T) {
+	tm := newTerminal(t, nil)
+	manifests := file(t, "a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+	tm.run("render", "web", "-f", manifests, "-o", "name").wants(t, CodeOK, "configmap/default/a\n", "Note: 1 object names no namespace and goes to namespace default")
+	t.Setenv("KUBECONFIG", file(t, "config", `{apiVersion: v1, kind: Config, current-context: here, contexts: [{name: here, context: {cluster: c, namespace: corner-shop}}], clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]}`))
+	tm.run("render", "web", "-f", manifests, "-o", "name").wants(t, CodeOK, "configmap/corner-shop/a\n", "goes to namespace corner-shop, that of the kubeconfig's context")
+	named := tm.run("render", "web", "-f", manifests, "-o", "name", "-n", "other")
+	if named.wants(t, CodeOK, "configmap/other/a\n", ""); named.err != "" {
+		t.Errorf("a note about a namespace that the command line names: %s", named.err)
+	}
+}
+
+func TestLint_Nothing(t *testing.T) {
+	newTerminal(t, nil).run("lint", "-f", t.TempDir()).wants(t, CodeTerminal, "", "there is no object in it")
+}

@@ -213,7 +213,8 @@ asserts:
 				text, _, _ = strings.Cut(text, " ")
 			}
 			for line := range strings.SplitSeq(r.out, "\n") {
-				if n := utf8.RuneCountInString(line); n > 80 && !slices.ContainsFunc(strings.Fields(line), isLong) {
+				// A table that another program reads is as wide as it is.
+				if n := utf8.RuneCountInString(line); n > 80 && name != "get" && !slices.ContainsFunc(strings.Fields(line), isLong) {
 					t.Errorf("%d columns: %s", n, line)
 				}
 			}

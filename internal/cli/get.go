@@ -49,11 +49,16 @@ Rights: list packages.strata.run, to name some: get.`,
 	}
 	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputName, outputJSONPath)
 	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only packages in these states, such as RollingOut, Failed or Paused")
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(packageStates, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "only packages with these labels, such as strata.run/front=kyma")
 	return cmd
 }
 
 func (a *app) get(ctx context.Context, o getOptions, args []string) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
 	selector, err := labels.Parse(o.selector)
 	if err != nil {
 		return exitf(CodeUsage, "flag --selector: %w", err)
@@ -79,15 +84,34 @@ func (a *app) get(ctx context.Context, o getOptions, args []string) error {
 	return nil
 }
 
+// packageStates are the values of --state: the states that a package can be in, and
+// words for several of them.
+var packageStates = []string{
+	string(VerdictFailed), v1alpha1.ReasonPaused, v1alpha1.ReasonRolledBack, statePending, v1alpha1.ReasonNoRevision, v1alpha1.ReasonRollingOut,
+	v1alpha1.ReasonRolledOut, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonPreflightFailed, v1alpha1.ReasonPermissionDenied,
+	v1alpha1.ReasonObjectCollisions, v1alpha1.ReasonRolloutError, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonContentUnavailable,
+	v1alpha1.ReasonProgressDeadlineExceeded, v1alpha1.ReasonRollbackRefused, v1alpha1.ReasonSuperseded, v1alpha1.ReasonTearingDown, v1alpha1.ReasonTeardownStuck,
+}
+
+func (o *getOptions) validate() error {
+	for _, state := range o.states {
+		if !slices.ContainsFunc(packageStates, func(known string) bool { return strings.EqualFold(known, state) }) {
+			return exitf(CodeUsage, "flag --state: there is no state %q; there are: %s", state, strings.Join(packageStates, ", "))
+		}
+	}
+	return nil
+}
+
 // inStates are the packages in some states; all without states.
 func inStates(packages []v1alpha1.Package, states []string, now time.Time) []v1alpha1.Package {
 	if len(states) == 0 {
 		return packages
 	}
 	return slices.DeleteFunc(packages, func(p v1alpha1.Package) bool {
-		state := summarisePackage(&p, nil).State
+		summary := summarisePackage(&p, nil)
+		state := summary.State
 		return !slices.ContainsFunc(states, func(wanted string) bool {
-			return strings.EqualFold(wanted, state) || strings.EqualFold(wanted, shortState(state)) ||
+			return strings.EqualFold(wanted, state) || strings.EqualFold(wanted, v1alpha1.ReasonRolledBack) && summary.RolledBack ||
 				strings.EqualFold(wanted, string(VerdictFailed)) && (terminalReasons[state] || terminalTeardowns[state]) ||
 				strings.EqualFold(wanted, v1alpha1.ReasonPaused) && pauseOf(&p, now) != nil
 		})
@@ -137,6 +161,9 @@ func (a *app) printPackages(o outputFlag, packages []v1alpha1.Package, single bo
 			if pause := pauseOf(&packages[i], a.now()); pause != nil && o.value != outputWide {
 				a.note("Note: %s is %s.", packages[i].Name, pauseText(pause))
 			}
+			if s := summarisePackage(&packages[i], nil); s.RolledBack && o.value != outputWide {
+				a.note("Note: %s is rolled back: %s.", s.Name, strings.TrimSuffix(s.Message, "."))
+			}
 		}
 	}
 	return p.Err()
@@ -179,7 +206,7 @@ func packageRow(pkg *v1alpha1.Package, wide bool, now time.Time) []output.Cell {
 		{Text: number(s.CurrentRevision)},
 		{Text: number(s.TargetRevision)},
 		{Text: s.Version},
-		{Text: s.State, Short: shortState(s.State), Style: stateStyle(s.State)},
+		{Text: s.State, Style: stateStyle(s.State)},
 		{Text: pkg.Status.Phase},
 		{Text: pkg.Status.Probes},
 		{Text: s.Available, Style: truthStyle(s.Available)},
@@ -205,7 +232,7 @@ func pausedCell(pause *v1alpha1.Pause) string {
 // stateStyle is the style of a package's state or a revision's outcome.
 func stateStyle(state string) output.Style {
 	switch state {
-	case v1alpha1.ReasonRolledOut, v1alpha1.ReasonRolledBack, outcomeSucceeded:
+	case v1alpha1.ReasonRolledOut, outcomeSucceeded:
 		return output.Good
 	case v1alpha1.ReasonRollingOut, v1alpha1.ReasonPaused, v1alpha1.ReasonTearingDown, v1alpha1.ReasonArchiving, v1alpha1.ReasonAwaitingApproval, statePending:
 		return output.Busy

@@ -124,7 +124,7 @@ func historyRow(r RevisionSummary, wide bool, now time.Time) []output.Cell {
 		{Text: markedNumber(r)},
 		{Text: r.Version},
 		{Text: r.Lifecycle},
-		{Text: r.Outcome, Short: shortState(r.Outcome), Style: stateStyle(r.Outcome)},
+		{Text: r.Outcome, Style: stateStyle(r.Outcome)},
 		{Text: originText(r, origin)},
 		{Text: age(now, r.CreatedAt)},
 		{Text: tookText(r)},

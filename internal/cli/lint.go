@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ import (
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/lint"
 	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/internal/plan"
+	"github.com/strata-run/strata/revisions"
 )
 
 // outputSARIF is what code hosts show beside the lines of a change.
@@ -58,8 +61,9 @@ func (a *app) lintCommand() *cobra.Command {
 		Short: "Find what is wrong with manifests or a chart",
 		Long: `Find what is wrong with manifests or a chart before they are applied: what stands
 there twice, lacks its namespace or is too large; probes that do not compile or
-select nothing. With --live also kinds that the cluster does not serve; with
---against PACKAGE also what the change from the package's target would break:
+select nothing. With --live also kinds that the cluster does not serve, and whatever
+the API server refuses: every object is sent as a dry run, with you as its author.
+With --against PACKAGE also what the change from the package's target would break:
 fields that cannot be changed, CustomResourceDefinitions, a content that shrinks.
 
 Each finding has a code that keeps its meaning. --suppress CODE leaves a rule out,
@@ -68,8 +72,8 @@ Each finding has a code that keeps its meaning. --suppress CODE leaves a rule ou
 ` + lintRules() + `
 Exit codes: 0 clean; 1 there are findings of --threshold or worse; 2 usage, or a file
 cannot be read; 3 a file cannot be parsed; 6 there is no such package; 7 no cluster
-answers. Rights needed: none; with --against: to get packages and objectslices, to
-list revisions.`,
+answers. Rights needed: none; with --live: to create and patch the objects; with
+--against: to get packages and objectslices, to list revisions.`,
 		Example: `  strata lint -f manifests/
   strata lint --chart ./web --values production.yaml --against web -o sarif > lint.sarif
   strata lint -f manifests/ --suppress PKG0106 --threshold error`,
@@ -86,7 +90,7 @@ list revisions.`,
 	o.source.add(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.name, "package", "package", "the name of the package that the content is for, which a chart sees as its release")
-	f.BoolVar(&o.live, "live", false, "ask the cluster which kinds it serves")
+	f.BoolVar(&o.live, "live", false, "ask the cluster which kinds it serves, and send dry runs of every object")
 	f.StringVar(&o.against, "against", "", "the package whose target the content is compared with")
 	f.StringSliceVar(&o.suppress, "suppress", nil, "a code, or CODE=OBJECT, that does not count; can be given more than once")
 	f.StringVar(&o.threshold, "threshold", string(lint.Warning), "how bad a finding must be to make the exit code 1: error, warning or note")
@@ -153,12 +157,19 @@ type LintFinding struct {
 }
 
 func (a *app) lint(ctx context.Context, o lintOptions) error {
+	var err error
+	if o.source, err = a.chooseNamespace(o.source); err != nil {
+		return err
+	}
 	in := lint.Input{Package: o.name, Namespace: o.source.namespace, Collisions: v1alpha1.CollisionProtection(o.source.collisions)}
 	if err := a.readLocated(o, &in); err != nil {
 		return err
 	}
 	if err := a.askCluster(ctx, o, &in); err != nil {
 		return err
+	}
+	if len(in.Objects) == 0 && len(in.Problems) == 0 {
+		return exitf(CodeTerminal, "%s: there is no object in it", cmp.Or(o.source.chart, strings.Join(o.source.files, ", ")))
 	}
 	findings, err := lint.Check(ctx, in)
 	if err != nil {
@@ -192,11 +203,30 @@ func (a *app) askCluster(ctx context.Context, o lintOptions, in *lint.Input) err
 			return err
 		}
 		in.Scope = c.scope
+		in.DryRun = a.dryRun(c)
 	}
 	if o.against == "" {
 		return nil
 	}
 	return c.readAgainst(ctx, o, in)
+}
+
+// dryRun applies a content without effect, as whoever asks.
+func (a *app) dryRun(c *cluster) func(context.Context, revisions.Revision) []plan.Attempt {
+	return func(ctx context.Context, loaded revisions.Revision) []plan.Attempt {
+		all := func(revisions.ObjectID) bool { return true }
+		attempts := plan.DryRun{Writer: c.client}.Run(ctx, loaded, all, nil)
+		var untried []string
+		for i := range attempts {
+			if attempt := &attempts[i]; attempt.Untried != "" {
+				untried = append(untried, attempt.ID.String()+": "+attempt.Untried)
+			}
+		}
+		if len(untried) > 0 {
+			a.note("Note: not tried out at the API server: %s.", some(untried))
+		}
+		return attempts
+	}
 }
 
 // readLocated reads what is checked, with the places where it stands. What a chart
@@ -219,6 +249,7 @@ func (a *app) readLocated(o lintOptions, in *lint.Input) error {
 		case err != nil:
 			return err
 		}
+		a.noteNamespace(o.source, 0)
 		for _, object := range s.objects {
 			in.Objects = append(in.Objects, chart.Located{Object: object, File: o.source.chart})
 		}

@@ -8,10 +8,14 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/diff"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/plan"
+	"github.com/strata-run/strata/probes"
 )
 
 // Plan is the document of `strata plan`: what applying a content would do.
@@ -36,7 +40,7 @@ type Plan struct {
 	Summary string `json:"summary"`
 	// Objects are those that would be touched, in the order of the phases; what would be
 	// deleted or retained comes last.
-	Objects []v1alpha1.PlannedObject `json:"objects"`
+	Objects []PlanObject `json:"objects"`
 	// Unchanged is how many objects would not be touched.
 	Unchanged int `json:"unchanged"`
 	// Findings are what would hold the revision back before its first write.
@@ -46,6 +50,8 @@ type Plan struct {
 	// Unread are revisions that serve and could not be read: what becomes of their
 	// objects is not part of the plan.
 	Unread []string `json:"unread,omitempty"`
+	// Untried are the objects of which a dry run has said nothing, with the reason.
+	Untried []string `json:"untried,omitempty"`
 	// RightsOf is whose rights were checked, empty when they were not.
 	RightsOf string `json:"rightsOf,omitempty"`
 	// Waits is why the revision would not be rolled out at once although nothing is wrong
@@ -53,6 +59,15 @@ type Plan struct {
 	Waits string `json:"waits,omitempty"`
 	// Size is how much room the content takes.
 	Size ContentSize `json:"size"`
+}
+
+// PlanObject is what would be done to one object.
+type PlanObject struct {
+	v1alpha1.PlannedObject `json:",inline"`
+
+	// Fields are those that an update or an adoption changes: before is what the cluster
+	// has, after what a dry run has made of it. Values of Secrets are redacted.
+	Fields []DiffField `json:"fields,omitempty"`
 }
 
 // PlanFinding is one reason to hold a content back.
@@ -69,7 +84,7 @@ type PlanFinding struct {
 func planDocument(p *proposal) Plan {
 	doc := Plan{
 		TypeMeta: documentType("Plan"), Package: p.pkg.Name, NewPackage: !p.exists, Need: string(p.need),
-		Digest: p.packed.Digest, Summary: p.plan.Summary, Objects: append([]v1alpha1.PlannedObject{}, p.plan.Objects...),
+		Digest: p.packed.Digest, Summary: p.plan.Summary, Objects: plannedObjects(p.plan),
 		Unchanged: p.plan.Unchanged, Findings: []PlanFinding{}, Invalid: p.plan.Invalid, Unread: p.plan.Unread,
 		RightsOf: p.identity, Size: contentSizeOf(p.packed),
 	}
@@ -82,6 +97,11 @@ func planDocument(p *proposal) Plan {
 	for _, finding := range p.plan.Findings {
 		doc.Findings = append(doc.Findings, PlanFinding{Check: string(finding.Check), Message: finding.Message, Remedy: finding.Remedy})
 	}
+	for i := range p.plan.Attempts {
+		if a := &p.plan.Attempts[i]; a.Untried != "" {
+			doc.Untried = append(doc.Untried, fmt.Sprintf("%s: %s", a.ID, a.Untried))
+		}
+	}
 	switch pause := p.pkg.Spec.Paused; {
 	case p.next.Spec.LifecycleState == v1alpha1.LifecyclePaused:
 		doc.Waits = p.line.Withheld(p.pkg, p.next, p.packed.Digest)
@@ -91,9 +111,62 @@ func planDocument(p *proposal) Plan {
 	return doc
 }
 
+// plannedObjects are the objects of a plan, with what the dry runs would change of them.
+func plannedObjects(p plan.Plan) []PlanObject {
+	attempts := map[v1alpha1.ObjectReference]*plan.Attempt{}
+	for i := range p.Attempts {
+		id := p.Attempts[i].ID
+		attempts[v1alpha1.ObjectReference{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}] = &p.Attempts[i]
+	}
+	objects := make([]PlanObject, len(p.Objects))
+	for i := range p.Objects {
+		objects[i].PlannedObject = p.Objects[i]
+		ref := p.Objects[i].ObjectReference
+		ref.Version = ""
+		if a := attempts[ref]; a != nil && a.Live != nil && a.Applied != nil {
+			objects[i].Fields = fieldsBetween(a.Live, a.Applied)
+		}
+	}
+	return objects
+}
+
+// ownMarks are what the engine puts on an object that it adopts.
+var ownMarks = []string{".metadata.ownerReferences", ".metadata.labels['" + v1alpha1.LabelPackage + "']"}
+
+// fieldsBetween are the fields that a dry run has changed of an object.
+func fieldsBetween(live, applied *unstructured.Unstructured) []DiffField {
+	var ignore []probes.Pattern
+	for _, path := range ownMarks {
+		if pattern, err := probes.ParsePattern(path); err == nil {
+			ignore = append(ignore, pattern)
+		}
+	}
+	before, after := diff.Object{Manifest: withoutServerFields(live)}, diff.Object{Manifest: withoutServerFields(applied)}
+	var fields []DiffField
+	for _, d := range diff.Contents([]diff.Object{before}, []diff.Object{after}, diff.Options{Ignore: ignore, KeepNames: true}).Differences {
+		for _, change := range d.Changes {
+			fields = append(fields, DiffField{Change: change})
+		}
+	}
+	return fields
+}
+
 // isBlocked says that the content would not be rolled out as it is.
 func (d *Plan) isBlocked() bool {
 	return d.Invalid != "" || len(d.Findings) > 0 || d.count(v1alpha1.PlanCollide) > 0
+}
+
+// firstObstacle is the first of what keeps the content from being rolled out.
+func (d *Plan) firstObstacle() string {
+	if len(d.Findings) > 0 {
+		return d.Findings[0].Check + ": " + d.Findings[0].Message
+	}
+	for i := range d.Objects {
+		if o := &d.Objects[i]; o.Action == v1alpha1.PlanCollide {
+			return objectName(o.ObjectReference) + " collides: " + o.Reason
+		}
+	}
+	return d.Invalid
 }
 
 func (d *Plan) count(action v1alpha1.PlannedAction) int {
@@ -161,8 +234,22 @@ func writePlanObjects(p *output.Printer, doc Plan) {
 		if hasReason[object.Action] && object.Reason != "" {
 			p.Wrapped("        ", output.Faint, object.Reason)
 		}
+		writeFields(p, object.Fields)
 	}
 	p.Line(output.Span{Text: "  " + doc.Summary})
+}
+
+// mostShown is how many fields of an object are shown before a question.
+const mostShown = 20
+
+// writeFields writes the first fields that change of an object.
+func writeFields(p *output.Printer, fields []DiffField) {
+	for _, field := range fields[:min(len(fields), mostShown)] {
+		writeField(p, field, false)
+	}
+	if more := len(fields) - mostShown; more > 0 {
+		p.Line(output.Span{Text: fmt.Sprintf("        and %d more fields: -o yaml lists them", more), Style: output.Faint})
+	}
 }
 
 func planHead(doc Plan) string {
@@ -197,7 +284,7 @@ func writePlanNotes(p *output.Printer, doc Plan) {
 		p.Wrapped("  ", output.Bad, "It can never be rolled out: "+doc.Invalid)
 	}
 	if len(doc.Findings) > 0 {
-		p.Line(output.Span{Text: "  It would be held back before its first write:", Style: output.Bad})
+		p.Line(output.Span{Text: "  It would not be rolled out as it is:", Style: output.Bad})
 		for _, finding := range doc.Findings {
 			p.Wrapped("    ", output.Bad, finding.Check+": "+finding.Message)
 			if finding.Remedy != "" {
@@ -213,6 +300,12 @@ func writePlanNotes(p *output.Printer, doc Plan) {
 	}
 	for _, unread := range doc.Unread {
 		p.Wrapped("  ", output.Bad, "What becomes of the objects of a revision is not known: "+unread)
+	}
+	switch n := len(doc.Untried); {
+	case n == 1:
+		p.Wrapped("  ", output.Busy, "Not tried out at the API server: "+doc.Untried[0])
+	case n > 1:
+		p.Wrapped("  ", output.Busy, fmt.Sprintf("%d objects were not tried out at the API server, the first: %s", n, doc.Untried[0]))
 	}
 	if doc.Waits != "" {
 		p.Wrapped("  ", output.Busy, "It would not begin at once: "+doc.Waits)

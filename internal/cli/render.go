@@ -72,6 +72,7 @@ func (a *app) render(o renderOptions, name string) error {
 		return err
 	}
 	a.noteUnknown(unknown, true)
+	a.noteNamespace(s.options, s.homeless)
 	packed, err := content.Packer{Key: offlineKey()}.Pack(phases, s.probes)
 	if err != nil {
 		return exitf(CodeTerminal, "packing the content: %w", err)

@@ -39,8 +39,13 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 			sent.Body = body
 		}
 		response, err := r.next.RoundTrip(sent)
-		if err != nil || attempt >= r.times || !isWorthRetry(request, response.StatusCode) {
-			return response, err
+		if err != nil {
+			return nil, err
+		}
+		if attempt >= r.times || !isWorthRetry(request, response.StatusCode) {
+			// With this header client-go would go on by itself, up to ten times.
+			response.Header.Del("Retry-After")
+			return response, nil
 		}
 		wait := max(retryAfter(response), pause)
 		// The connection can be used again once the answer is read.

@@ -40,6 +40,7 @@ func TestRetrying(t *testing.T) {
 					t.Errorf("attempt %d carries %q (%v)", sent+1, body, err)
 				}
 				sent++
+				w.Header().Set("Retry-After", "0")
 				w.WriteHeader(tc.answers[sent-1])
 			}))
 			defer server.Close()
@@ -56,6 +57,9 @@ func TestRetrying(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer response.Body.Close()
+			if response.Header.Get("Retry-After") != "" {
+				t.Errorf("%s\nclient-go would repeat the request up to ten times more", tc.reason)
+			}
 			if response.StatusCode != tc.want || sent != tc.sent {
 				t.Errorf("%s\ncode %d after %d requests, want %d after %d", tc.reason, response.StatusCode, sent, tc.want, tc.sent)
 			}

@@ -178,7 +178,11 @@ func (a *app) stdout(o outputFormat) *output.Printer {
 	if o == outputWide {
 		width = 0
 	}
-	return output.New(a.Out, width, a.color.Enabled(a.Out, a.Getenv))
+	p := output.New(a.Out, width, a.color.Enabled(a.Out, a.Getenv))
+	if !a.isTerminal(a.Out) {
+		p.WholeTables()
+	}
+	return p
 }
 
 // note writes a line to stderr.

@@ -35,7 +35,11 @@ type sourceOptions struct {
 	files       []string
 	chart       string
 	values, set []string
-	namespace   string
+	// namespace is that of objects that name none; the flag's, which may be empty, until
+	// [app.chooseNamespace] has run.
+	namespace string
+	// assumed is true when the namespace is not the flag's.
+	assumed     bool
 	release     string
 	kubeVersion string
 	apiVersions []string
@@ -50,7 +54,7 @@ func (o *sourceOptions) add(cmd *cobra.Command) {
 	f.StringVar(&o.chart, "chart", "", "a Helm chart: its folder, or a .tgz")
 	f.StringSliceVar(&o.values, "values", nil, "with --chart: a file of values; later ones win")
 	f.StringArrayVar(&o.set, "set", nil, "with --chart: values as KEY=VALUE, which win over files")
-	f.StringVarP(&o.namespace, "namespace", "n", "default", "the namespace of objects that name none, and of the chart's release")
+	f.StringVarP(&o.namespace, "namespace", "n", "", "the namespace of objects that name none, and of the chart's release; empty is that of the kubeconfig's context")
 	f.StringVar(&o.release, "release-name", "", "with --chart: what templates see as .Release.Name (default: the package's name)")
 	f.StringVar(&o.kubeVersion, "kube-version", "", "with --chart: the Kubernetes version that templates see (default "+chart.DefaultKubeVersion+", whatever the cluster has)")
 	f.StringSliceVar(&o.apiVersions, "api-versions", nil, "with --chart: the API versions that templates see as served (default: the stable ones that every cluster has)")
@@ -72,12 +76,25 @@ func (o *sourceOptions) validate() error {
 		return exitf(CodeUsage, "give --filename or --chart, not both")
 	case o.chart == "" && (len(o.values) > 0 || len(o.set) > 0 || o.release != "" || o.kubeVersion != "" || len(o.apiVersions) > 0):
 		return exitf(CodeUsage, "--values, --set, --release-name, --kube-version and --api-versions are for --chart")
-	case o.namespace == "":
-		return exitf(CodeUsage, "flag --namespace: is empty")
 	case !slices.Contains(protections, v1alpha1.CollisionProtection(o.collisions)):
 		return exitf(CodeUsage, "flag --collision-protection: must be Prevent, IfNoController or None")
 	}
 	return nil
+}
+
+// chooseNamespace is the options with the namespace that objects get that name none: the
+// flag's, else that of the kubeconfig's context, as with kubectl and Helm. Without a
+// kubeconfig it is "default".
+func (a *app) chooseNamespace(o sourceOptions) (sourceOptions, error) {
+	if o.namespace != "" {
+		return o, nil
+	}
+	namespace, _, err := a.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return o, exitf(CodeUsage, "reading the namespace of the kubeconfig's context: %w; --namespace names one", err)
+	}
+	o.namespace, o.assumed = namespace, true
+	return o, nil
 }
 
 // source is content as it was read, without what only a cluster knows.
@@ -89,14 +106,19 @@ type source struct {
 	settings   []plain.Settings
 	// probes are those of the options and of the objects, once there are phases.
 	probes []v1alpha1.Probe
-	origin v1alpha1.Origin
+	// homeless is how many objects name no namespace and need one, once there are phases.
+	homeless int
+	origin   v1alpha1.Origin
 }
 
 // readSource reads what the options name. Content that cannot be used has the exit
 // code 3, a file that cannot be read 2.
 func (a *app) readSource(o sourceOptions, name string) (source, error) {
+	o, err := a.chooseNamespace(o)
 	s := source{options: o}
-	var err error
+	if err != nil {
+		return s, err
+	}
 	if o.chart != "" {
 		err = s.readChart(name)
 	} else {
@@ -308,7 +330,9 @@ func (s *source) phases(c *cluster) ([]render.Phase, []schema.GroupVersionKind, 
 	if c != nil {
 		ask = c.scope
 	}
-	placed, unknown := plain.Place(s.objects, s.options.namespace, plain.Scopes(s.objects, ask))
+	scopes := plain.Scopes(s.objects, ask)
+	placed, unknown := plain.Place(s.objects, s.options.namespace, scopes)
+	s.homeless = homeless(s.objects, scopes)
 	phases, err := plain.Phases(placed, v1alpha1.CollisionProtection(s.options.collisions), s.settings...)
 	if err != nil {
 		return nil, nil, exitf(CodeTerminal, "%w", err)
@@ -319,6 +343,31 @@ func (s *source) phases(c *cluster) ([]render.Phase, []schema.GroupVersionKind, 
 	}
 	s.probes = append(slices.Clone(s.fileProbes), annotated...)
 	return phases, unknown, nil
+}
+
+// homeless is how many objects need a namespace and name none.
+func homeless(objects []*unstructured.Unstructured, scopes func(schema.GroupVersionKind) plain.Scope) int {
+	n := 0
+	for _, object := range objects {
+		if object.GetNamespace() == "" && scopes(object.GroupVersionKind()) == plain.ScopeNamespaced {
+			n++
+		}
+	}
+	return n
+}
+
+// noteNamespace says which namespace was used, unless the command line names it.
+func (a *app) noteNamespace(o sourceOptions, homeless int) {
+	const where = "namespace %s, that of the kubeconfig's context; --namespace names another."
+	switch {
+	case !o.assumed:
+	case o.chart != "":
+		a.note("Note: the chart's release is in "+where, o.namespace)
+	case homeless == 1:
+		a.note("Note: 1 object names no namespace and goes to "+where, o.namespace)
+	case homeless > 1:
+		a.note("Note: %d objects name no namespace and go to "+where, homeless, o.namespace)
+	}
 }
 
 // scope is where objects of a kind live, as the cluster has it.

@@ -62,12 +62,15 @@ func TestStats_Command(t *testing.T) {
 
 func TestGet_State(t *testing.T) {
 	tm := newTerminal(t, fixtureNamed(t, "deadline"))
-	for state, found := range map[string]bool{"Failed": true, "deadlineexceeded": true, "ProgressDeadlineExceeded": true, "RolledOut": false, "Paused": false, "Paused,Failed": true} {
+	for state, found := range map[string]bool{"Failed": true, "progressdeadlineexceeded": true, "RolledOut": false, "Paused": false, "Paused,Failed": true} {
 		r := tm.run("get", "--state", state, "-o", "name")
 		if got := strings.Contains(r.out, fixturePackage); got != found || r.code != CodeOK {
 			t.Errorf("--state %s: shown %t, code %d", state, got, r.code)
 		}
 	}
+	tm.run("get", "--state", "Bogus").wants(t, CodeUsage, "", `there is no state "Bogus"; there are: Failed, `)
+	back := newTerminal(t, fixtureNamed(t, "rolled_back"))
+	back.run("get", "--state", "RolledBack").wants(t, CodeOK, "RolledOut", "is rolled back: the content of revision 2 runs")
 	paused := newTerminal(t, fixtureNamed(t, "paused"))
 	paused.run("get", "--state", "paused").wants(t, CodeOK, "", "Note: "+fixturePackage+" is paused by alice: change freeze")
 	paused.run("get", "-o", "wide").wants(t, CodeOK, "alice: change freeze", "")

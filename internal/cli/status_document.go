@@ -127,7 +127,7 @@ func judge(pkg *v1alpha1.Package, target *v1alpha1.Revision) (Verdict, string) {
 		return VerdictInProgress, notLookedAt(target.Spec.Revision)
 	case terminalReasons[c.Reason]:
 		return VerdictFailed, c.Reason + ": " + c.Message
-	case c.Reason == v1alpha1.ReasonRolledOut && history.Succeeded(target) && (state == c.Reason || state == v1alpha1.ReasonRolledBack):
+	case c.Reason == v1alpha1.ReasonRolledOut && history.Succeeded(target) && state == c.Reason:
 		return VerdictRolledOut, message
 	case c.Reason == v1alpha1.ReasonRolledOut && history.Succeeded(target):
 		return VerdictInProgress, fmt.Sprintf("revision %d is rolled out; the package's status is not up to date yet (%s)", target.Spec.Revision, state)

@@ -30,10 +30,12 @@ type PackageSummary struct {
 	TargetRevision int64 `json:"targetRevision"`
 	// Version is the application version of the current revision.
 	Version string `json:"version,omitempty"`
-	// State is the reason of the condition Progressing, with three additions:
-	// RolledBack once a rollback has rolled out, TearingDown as soon as the
-	// Package is deleted, Pending while the controller has not looked at it.
+	// State is the reason of the condition Progressing, as `kubectl get packages` shows
+	// it, with two additions: TearingDown as soon as the Package is deleted, Pending
+	// while the controller has not looked at it.
 	State string `json:"state"`
+	// RolledBack is true when the content of an earlier revision is rolled out.
+	RolledBack bool `json:"rolledBack,omitempty"`
 	// Message is that of the condition Progressing.
 	Message string `json:"message,omitempty"`
 	// Ready is the status of the condition Ready: True, False or Unknown.
@@ -133,8 +135,9 @@ func summarisePackage(p *v1alpha1.Package, revisions []v1alpha1.Revision) Packag
 		s.AvailableMessage = c.Message
 	}
 	s.State, s.Message = packageState(p)
+	s.RolledBack = s.State == v1alpha1.ReasonRolledOut && rolledBack(p) != nil
 	if line.Target != nil && s.TargetRevision != p.Status.TargetRevision && p.DeletionTimestamp.IsZero() {
-		s.State, s.Message = statePending, notLookedAt(s.TargetRevision)
+		s.State, s.Message, s.RolledBack = statePending, notLookedAt(s.TargetRevision), false
 	}
 	return s
 }
@@ -171,13 +174,19 @@ func packageState(p *v1alpha1.Package) (string, string) {
 		return v1alpha1.ReasonTearingDown, "the package is being deleted"
 	case c == nil:
 		return statePending, notObservedMessage
-	case c.Reason == v1alpha1.ReasonRolledOut:
-		ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
-		if ready != nil && ready.Reason == v1alpha1.ReasonRolledBack {
-			return v1alpha1.ReasonRolledBack, ready.Message
-		}
+	case c.Reason == v1alpha1.ReasonRolledOut && rolledBack(p) != nil:
+		return c.Reason, rolledBack(p).Message
 	}
 	return c.Reason, c.Message
+}
+
+// rolledBack is the condition that says that the content of an earlier revision runs, nil
+// when it does not.
+func rolledBack(p *v1alpha1.Package) *metav1.Condition {
+	if ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Reason == v1alpha1.ReasonRolledBack {
+		return ready
+	}
+	return nil
 }
 
 // statusOf is the status of a condition, Unknown when it is not there.
@@ -313,12 +322,4 @@ func age(now time.Time, t metav1.Time) string {
 		return ""
 	}
 	return duration.HumanDuration(max(now.Sub(t.Time), 0))
-}
-
-// shortState is a state for a column that has little room.
-func shortState(state string) string {
-	if state == v1alpha1.ReasonProgressDeadlineExceeded {
-		return "DeadlineExceeded"
-	}
-	return state
 }

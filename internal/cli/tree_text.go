@@ -75,7 +75,11 @@ func availability(p PackageSummary) string {
 // rollout that goes on or is done, and about the object that collides.
 func trouble(p PackageSummary) string {
 	switch p.State {
-	case v1alpha1.ReasonRollingOut, v1alpha1.ReasonRolledOut, v1alpha1.ReasonObjectCollisions:
+	case v1alpha1.ReasonRolledOut:
+		if !p.RolledBack {
+			return ""
+		}
+	case v1alpha1.ReasonRollingOut, v1alpha1.ReasonObjectCollisions:
 		return ""
 	}
 	return p.Message

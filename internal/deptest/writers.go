@@ -15,7 +15,7 @@ import (
 // engine. What the preflight
 // sends looks like writes and changes nothing: dry runs, and reviews of rights.
 var (
-	writerFiles    = []string{"revisions/apply.go", "revisions/delete.go", "internal/preflight/ask.go", "internal/plan/trial.go"}
+	writerFiles    = []string{"revisions/apply.go", "revisions/delete.go", "internal/preflight/ask.go", "internal/plan/trial.go", "internal/plan/dryrun.go"}
 	writerPackages = []string{"internal/controller/...", "internal/store", "internal/helmimport", "internal/cli/...", "internal/localplane/...", "revisions/revisionstest", "test/..."}
 )
 

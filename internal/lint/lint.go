@@ -44,6 +44,8 @@ type Input struct {
 	// Scope says where the objects of a kind live, as a cluster has it; ScopeUnknown for a
 	// kind that it does not serve. Nil when no cluster is asked.
 	Scope func(schema.GroupVersionKind) plain.Scope
+	// DryRun applies the content to a cluster without effect. Nil when no cluster is asked.
+	DryRun func(context.Context, revisions.Revision) []plan.Attempt
 	// Against is the revision that the content is to replace, loaded, nil for none, and
 	// Owner its Package.
 	Against *revisions.Revision
@@ -89,6 +91,7 @@ func Check(ctx context.Context, in Input) ([]Finding, error) {
 	loaded, ok := c.load(ctx, phases)
 	if ok {
 		c.checkProbes(placed, loaded)
+		c.tryOut(ctx, loaded)
 		err = c.compare(ctx, loaded)
 	}
 	return c.sorted(), err
@@ -206,6 +209,18 @@ func (c *checking) load(ctx context.Context, phases []render.Phase) (revisions.R
 		}
 	}
 	return loaded, true
+}
+
+// tryOut adds what the API server would refuse.
+func (c *checking) tryOut(ctx context.Context, loaded revisions.Revision) {
+	if c.in.DryRun == nil {
+		return
+	}
+	for _, attempt := range c.in.DryRun(ctx, loaded) {
+		if refused := attempt.Refused; refused != nil {
+			c.add(CodeAdmission, attempt.ID.String(), refused.Message, refused.Remedy, c.places[attempt.ID])
+		}
+	}
 }
 
 // checkProbes looks at which objects the probes judge, and what they cost.

@@ -57,6 +57,9 @@ type Plan struct {
 	Findings []preflight.Finding
 	// Invalid is why the content can never be rolled out, empty when it can.
 	Invalid string
+	// Attempts are the dry runs of the objects that would be created, updated or adopted.
+	// What the API server refuses is also a finding.
+	Attempts []Attempt
 	// Unread are the revisions that serve and could not be loaded, with the reason: what
 	// they hold is not in the plan.
 	Unread []string
@@ -97,8 +100,41 @@ func (p Planner) Plan(ctx context.Context, pkg *v1alpha1.Package, line history.L
 	plan.foretell(target)
 	plan.Unchanged = count(target) - plan.touched()
 	plan.Summary = plan.summary()
-	plan.Findings, err = p.findings(ctx, pkg, next, target, serving)
-	return plan, err
+	if plan.Findings, err = p.findings(ctx, pkg, next, target, serving); err != nil {
+		return plan, err
+	}
+	p.tryOut(ctx, pkg, target, snapshot, &plan)
+	return plan, ctx.Err()
+}
+
+// tryOut sends dry runs of what would be written and of which nothing bad is known yet.
+func (p Planner) tryOut(ctx context.Context, pkg *v1alpha1.Package, target revisions.Revision, snapshot *Snapshot, plan *Plan) {
+	if plan.Invalid != "" {
+		return
+	}
+	written := map[revisions.ObjectID]bool{}
+	for _, object := range plan.Objects {
+		id := revisions.ObjectID{GroupKind: schema.GroupKind{Group: object.Group, Kind: object.Kind}, Namespace: object.Namespace, Name: object.Name}
+		written[id] = object.Action == v1alpha1.PlanCreate || object.Action == v1alpha1.PlanUpdate || object.Action == v1alpha1.PlanAdopt
+	}
+	for _, finding := range plan.Findings {
+		delete(written, finding.Object)
+	}
+	owned := pkg.DeepCopy()
+	owned.UID = Owner(pkg).UID
+	run := DryRun{Writer: p.Writer, Package: owned}
+	if p.Identity != nil {
+		run.Writer, run.Exact = p.Identity.Asker, true
+	}
+	plan.Attempts = run.Run(ctx, target, func(id revisions.ObjectID) bool { return written[id] }, func(id revisions.ObjectID) *unstructured.Unstructured {
+		live, _ := snapshot.Live(id) // the plan says of what could not be read that it is unknown
+		return live
+	})
+	for i := range plan.Attempts {
+		if refused := plan.Attempts[i].Refused; refused != nil {
+			plan.Findings = append(plan.Findings, *refused)
+		}
+	}
 }
 
 // Owner is who owns the objects of a package. One that does not exist yet has a UID

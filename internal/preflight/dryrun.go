@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/probes"
@@ -107,24 +108,36 @@ func judge(in Input, change change, err error, readmitted bool, found *findings)
 
 // request is the object as the engine applies it.
 func (c change) request(in Input) *unstructured.Unstructured {
-	content := c.object.Manifest.DeepCopy().Object
+	return Request(in.Package, c.object, c.uid)
+}
+
+// Request is an object as the engine applies it for a Package, over the object of a UID;
+// without a UID it is to be created. A Package is not needed to find out whether the API
+// server would take the object.
+func Request(pkg *v1alpha1.Package, object revisions.Object, uid types.UID) *unstructured.Unstructured {
+	content := object.Manifest.DeepCopy().Object
 	delete(content, "status")
 	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
-	for _, path := range c.object.Unmanaged {
+	for _, path := range object.Unmanaged {
 		content = without(content, path)
 	}
 	request := &unstructured.Unstructured{Object: content}
+	if uid != "" {
+		request.SetUID(uid)
+	}
+	if pkg == nil {
+		return request
+	}
 	labels := request.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[v1alpha1.LabelPackage] = in.Package.Name
+	labels[v1alpha1.LabelPackage] = pkg.Name
 	request.SetLabels(labels)
-	if !c.object.Retain {
-		owner := revisions.Owner{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package", Name: in.Package.Name, UID: in.Package.UID}
+	if !object.Retain {
+		owner := revisions.Owner{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package", Name: pkg.Name, UID: pkg.UID}
 		request.SetOwnerReferences([]metav1.OwnerReference{owner.Reference()})
 	}
-	request.SetUID(c.uid)
 	return request
 }
 

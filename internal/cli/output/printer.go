@@ -49,15 +49,21 @@ func Text(s string) Line { return Line{{Text: s}} }
 type Printer struct {
 	out   io.Writer
 	width int
-	color bool
-	err   error
+	// tables is the width for tables.
+	tables int
+	color  bool
+	err    error
 }
 
 // New is a Printer that keeps within width columns where it can, 0 for no
 // limit, and uses colour if asked to.
 func New(out io.Writer, width int, color bool) *Printer {
-	return &Printer{out: out, width: width, color: color}
+	return &Printer{out: out, width: width, tables: width, color: color}
 }
+
+// WholeTables lets tables be as wide as they are: what another program reads has the
+// same headings whatever the cells hold, and nothing of them is cut.
+func (p *Printer) WholeTables() { p.tables = 0 }
 
 // Err is the first error of a write or an encoding.
 func (p *Printer) Err() error { return p.err }

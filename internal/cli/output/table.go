@@ -28,18 +28,21 @@ type Cell struct {
 	Style Style
 }
 
-// minFlexible is how far a flexible column is cut.
-const minFlexible = 18
+// A flexible column is cut to minFlexible, and to leastFlexible when nothing else helps.
+const (
+	minFlexible   = 18
+	leastFlexible = 11
+)
 
 // Table writes rows under their headings. A table that is wider than the
-// printer's width is narrowed in steps: less space between the columns, short
+// printer's width, on a terminal, is narrowed in steps: less space between the columns, short
 // headings and cells, flexible columns cut. What is too wide then stays so: a
 // name is never cut.
 func (p *Printer) Table(columns []Column, rows [][]Cell) {
-	layouts := []layout{{gap: 3}, {gap: 2}, {gap: 2, short: true}, {gap: 1, short: true}}
+	layouts := []layout{{gap: 3}, {gap: 2}, {gap: 2, short: true}, {gap: 1, short: true}, {gap: 1, short: true, tight: true}}
 	var l layout
 	for _, l = range layouts {
-		l.measure(columns, rows, p.width)
+		l.measure(columns, rows, p.tables)
 		if l.fits {
 			break
 		}
@@ -68,6 +71,7 @@ func (p *Printer) row(l layout, cells []Cell) {
 type layout struct {
 	gap    int
 	short  bool
+	tight  bool
 	widths []int
 	fits   bool
 }
@@ -76,6 +80,10 @@ type layout struct {
 // limit.
 func (l *layout) measure(columns []Column, rows [][]Cell, limit int) {
 	l.widths = make([]int, len(columns))
+	flexible := minFlexible
+	if l.tight {
+		flexible = leastFlexible
+	}
 	total, least := l.gap*(len(columns)-1), 0
 	for i, c := range columns {
 		w := utf8.RuneCountInString(l.text(Cell{Text: c.Head, Short: c.Short}))
@@ -85,7 +93,7 @@ func (l *layout) measure(columns []Column, rows [][]Cell, limit int) {
 		l.widths[i] = w
 		total += w
 		if c.Flexible {
-			least += w - min(w, minFlexible)
+			least += w - min(w, flexible)
 		}
 	}
 	l.fits = limit == 0 || total-least <= limit
@@ -94,7 +102,7 @@ func (l *layout) measure(columns []Column, rows [][]Cell, limit int) {
 	}
 	for i := len(columns) - 1; i >= 0 && total > limit; i-- {
 		if columns[i].Flexible {
-			w := max(min(l.widths[i], minFlexible), l.widths[i]-(total-limit))
+			w := max(min(l.widths[i], flexible), l.widths[i]-(total-limit))
 			total -= l.widths[i] - w
 			l.widths[i] = w
 		}
