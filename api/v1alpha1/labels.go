@@ -29,6 +29,11 @@ const (
 	// even if its outcome could not be recorded at first.
 	AnnotationRequestedAt = "strata.run/rollback-requested-at"
 
+	// AnnotationRejectionLifted stands on a Package. It is the number of a Revision that is
+	// a rollback and rejects nothing any more, because its own content was asked for since:
+	// what it went back from is made again when that is asked for.
+	AnnotationRejectionLifted = "strata.run/rejection-lifted"
+
 	// AnnotationAutomaticRollback stands on a Revision that spec.onFailure has made. It
 	// is when the deadline was found to have passed, in RFC 3339, so that a failure is
 	// answered once even if its outcome could not be recorded at first.

@@ -78,7 +78,7 @@ type RevisionSpec struct {
 	LifecycleState LifecycleState `json:"lifecycleState,omitempty"`
 
 	// Previous is the number of the revision that was the newest when this one
-	// was made, 0 for the first. Immutable.
+	// was made, 0 for the first; of a rollback, the one that it goes back from. Immutable.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Previous int64 `json:"previous,omitempty"`

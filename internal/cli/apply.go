@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
 )
 
@@ -175,7 +177,39 @@ func (a *app) apply(ctx context.Context, o applyOptions, name string) error {
 			return err
 		}
 	}
+	if proposed.need == history.NeedNone && o.dryRun == dryRunNone {
+		if err := c.keepAsked(ctx, proposed, o.managerNamespace); err != nil {
+			return err
+		}
+	}
 	return a.finishApply(ctx, c, p, o, doc)
+}
+
+// keepAsked makes good what a target may lack that has the content already: slices and
+// Secrets that were deleted are stored again, and where a rollback has brought the content
+// back, it is noted that the content is asked for, so that what the rollback has rejected is
+// made when that is asked for next.
+func (c *cluster) keepAsked(ctx context.Context, p *proposal, managerNamespace string) error {
+	if len(content.References(p.line.Target.Spec.Phases)) > 0 {
+		phases, _, err := p.source.phases(c)
+		if err != nil {
+			return err
+		}
+		contents := c.contents(managerNamespace)
+		packed, err := contents.Pack(ctx, phases, p.source.probes)
+		if err != nil {
+			return c.explain("packing the content", err)
+		}
+		if err := contents.Keep(ctx, p.pkg, packed, nil); err != nil {
+			return c.explainWrite("storing the content", err)
+		}
+	}
+	if !p.line.LiftsRejection(p.pkg) {
+		return nil
+	}
+	changed := p.pkg.DeepCopy()
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, v1alpha1.AnnotationRejectionLifted, strconv.FormatInt(p.line.Target.Spec.Revision, 10))
+	return c.explainWrite("noting what is asked for", c.client.Patch(ctx, changed, client.MergeFrom(p.pkg), client.FieldOwner(cliOwner)))
 }
 
 // agree refuses what must not be applied, and asks before something is deleted.
@@ -186,7 +220,7 @@ func (a *app) agree(o applyOptions, doc Plan) error {
 	case doc.Need == string(history.NeedPinned):
 		return exitf(CodeTerminal, "package %s is kept at revision %d by spec.rollback: take that away first (kubectl patch package %s --type=merge -p '{\"spec\":{\"rollback\":null}}')", doc.Package, doc.FromRevision, doc.Package)
 	case doc.Need == string(history.NeedRejected) && !o.allowRejected:
-		return exitf(CodeTerminal, "a rollback has rejected this content: change it, or give --allow-rejected")
+		return exitf(CodeTerminal, "revision %d, a rollback, has rejected this content: change it, or give --allow-rejected", doc.FromRevision)
 	case doc.Invalid != "":
 		return exitf(CodeTerminal, "the content can never be rolled out: %s; nothing was changed", doc.Invalid)
 	case doc.isBlocked() && !o.force:

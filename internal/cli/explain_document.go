@@ -14,6 +14,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -264,7 +265,8 @@ func canRollBack(v view, e Explanation) bool {
 	if line.Target == nil || e.Verdict == VerdictRolledOut || !v.pkg.DeletionTimestamp.IsZero() || isWithheld(line.Target) || e.Target.Succeeded {
 		return false
 	}
-	return newestEarlierSuccess(line.Target, v.revisions) != nil
+	source, _ := line.RollbackSource(0, history.SpecDigest)
+	return source != nil
 }
 
 // gateFlags open the gates that have not let content through.

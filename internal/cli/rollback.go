@@ -63,11 +63,13 @@ func (a *app) rollbackCommand() *cobra.Command {
 		Short: "Roll out the content of an earlier revision again",
 		Long: `Roll out the content of an earlier revision again, as a new revision: the next
 number, with the content of --to. Without --to it is the newest earlier revision
-that has succeeded. What would change is shown first, and has to be confirmed.
+that has succeeded; content that was rolled back before is passed over. What
+would change is shown first, and has to be confirmed. When the content runs
+already, nothing is done.
 
 A revision that has never succeeded is refused without --allow-failed. The
 content that is rolled back is rejected: the front that made it does not make it
-again until its custom resource asks for something else. With --pin it makes
+again until its custom resource has asked for something else. With --pin it makes
 nothing at all until spec.rollback is taken away. CustomResourceDefinitions
 never go back, and neither do volumes and what Jobs have done; a warning says so.
 
@@ -112,9 +114,13 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 	if err != nil {
 		return err
 	}
-	from, to, err := chooseRollback(pkg, revisions, o)
+	chosen, err := chooseRollback(pkg, revisions, o)
 	if err != nil {
 		return err
+	}
+	from, to := chosen.from, chosen.to
+	if chosen.done != "" {
+		return a.nothingToRollBack(o, name, chosen)
 	}
 	contents := sliceCache{}
 	if err := c.readSlices(ctx, contents, from, to); err != nil {
@@ -135,6 +141,9 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 	for _, text := range doc.Warnings {
 		a.note("Warning: %s", text)
 	}
+	for _, number := range chosen.passed {
+		a.note("Note: revision %d is passed over, because it was rolled back before; --to %[1]d brings it back.", number)
+	}
 	if pkg.Spec.Paused != nil {
 		a.note("Note: %s is paused (%s): nothing is written until it is resumed.", name, pkg.Spec.Paused.Reason)
 	}
@@ -147,47 +156,60 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 	return a.finishRollback(ctx, c, p, o, doc)
 }
 
-// chooseRollback is the target and the revision to go back to, or why not.
-func chooseRollback(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, o rollbackOptions) (*v1alpha1.Revision, *v1alpha1.Revision, error) {
-	from := history.Sort(pkg, revisions).Target
-	switch {
-	case !pkg.DeletionTimestamp.IsZero():
-		return nil, nil, exitf(CodeTerminal, "package %s is being deleted", pkg.Name)
-	case from == nil:
-		return nil, nil, exitf(CodeTerminal, "package %s has no active revision to roll back from", pkg.Name)
+// nothingToRollBack says that what is wanted runs.
+func (a *app) nothingToRollBack(o rollbackOptions, name string, chosen choice) error {
+	p := a.stdout(o.output.value)
+	if o.output.isDocument() {
+		return printDocument(p, o.output.value, Rollback{
+			TypeMeta: documentType("Rollback"), Package: name, FromRevision: chosen.from.Spec.Revision, ToRevision: chosen.to.Spec.Revision,
+			Reason: o.reason, DryRun: o.dryRun, Changes: []Change{},
+		})
 	}
-	if o.to == 0 {
-		to := newestEarlierSuccess(from, revisions)
-		if to == nil {
-			return nil, nil, exitf(CodeNotFound, "package %s has no earlier revision that has succeeded with other content than revision %d has; `strata history %s` lists what there is", pkg.Name, from.Spec.Revision, pkg.Name)
-		}
-		return from, to, nil
-	}
-	to, err := revisionNumbered(pkg.Name, revisions, o.to)
-	if err != nil {
-		return nil, nil, err
-	}
-	switch {
-	case to == from || to.Spec.Revision == from.Spec.Revision:
-		return nil, nil, exitf(CodeUsage, "revision %d is the target already", o.to)
-	case hasSameContent(from, to):
-		return nil, nil, exitf(CodeUsage, "revision %d has the same content as the target, revision %d", o.to, from.Spec.Revision)
-	case !history.Succeeded(to) && !o.allowFailed:
-		return nil, nil, exitf(CodeTerminal, "revision %d has never succeeded (%s): choose another, or give --allow-failed", o.to, outcomeOf(to, revisions))
-	}
-	return from, to, nil
+	p.Line(output.Span{Text: fmt.Sprintf("Nothing to roll back in package %s: %s.", name, chosen.done)})
+	return p.Err()
 }
 
-// newestEarlierSuccess is what the controller takes too when no revision is
-// named. It is found here so that what is shown is what is asked for.
-func newestEarlierSuccess(from *v1alpha1.Revision, revisions []v1alpha1.Revision) *v1alpha1.Revision {
-	for i := len(revisions) - 1; i >= 0; i-- {
-		r := &revisions[i]
-		if r.Spec.Revision < from.Spec.Revision && history.Succeeded(r) && !hasSameContent(from, r) {
-			return r
-		}
+// choice is what a rollback would do.
+type choice struct {
+	from, to *v1alpha1.Revision
+	// passed are newer revisions with content that was rolled back before.
+	passed []int64
+	// done says why nothing has to be done, empty when something has to.
+	done string
+}
+
+// chooseRollback is the revision to go back from and that to go back to, by the rules of
+// the manager, or why not. What is shown is then what is asked for.
+func chooseRollback(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, o rollbackOptions) (choice, error) {
+	line := history.Sort(pkg, revisions)
+	switch {
+	case !pkg.DeletionTimestamp.IsZero():
+		return choice{}, exitf(CodeTerminal, "package %s is being deleted", pkg.Name)
+	case line.Target == nil:
+		return choice{}, exitf(CodeTerminal, "package %s has no active revision to roll back from", pkg.Name)
 	}
-	return nil
+	line = line.Begun(pkg, history.SpecDigest)
+	c := choice{from: line.Target}
+	if o.to == 0 {
+		c.to, c.passed = line.RollbackSource(0, history.SpecDigest)
+		if c.to == nil {
+			return c, exitf(CodeNotFound, "package %[1]s has no earlier revision that has succeeded with other content than revision %[2]d has, and that was not rolled back; `strata history %[1]s` lists what there is, and --to names it", pkg.Name, c.from.Spec.Revision)
+		}
+		return c, nil
+	}
+	var err error
+	if c.to, err = revisionNumbered(pkg.Name, revisions, o.to); err != nil {
+		return c, err
+	}
+	switch {
+	case c.to.Spec.Revision == c.from.Spec.Revision:
+		c.done = fmt.Sprintf("revision %d is what runs", o.to)
+	case hasSameContent(c.from, c.to):
+		c.done = fmt.Sprintf("revision %d, which runs, has the content of revision %d", c.from.Spec.Revision, o.to)
+	case !history.Succeeded(c.to) && !o.allowFailed:
+		return c, exitf(CodeTerminal, "revision %d has never succeeded (%s): choose another, or give --allow-failed", o.to, outcomeOf(c.to, revisions))
+	}
+	return c, nil
 }
 
 func hasSameContent(a, b *v1alpha1.Revision) bool {

@@ -78,9 +78,7 @@ func TestRollback_Refusals(t *testing.T) {
 	}{
 		"NoSuchRevision": {reason: "The revisions that exist are named.", args: []string{"--to", "9", "--yes"}, code: CodeNotFound, err: "there are: 1, 2, 3"},
 		"Negative":       {reason: "Numbers begin at 1.", args: []string{"--to", "-1"}, code: CodeUsage, err: "no revision"},
-		"TheTarget":      {reason: "There is nothing to roll back to.", args: []string{"--to", "3", "--yes"}, code: CodeUsage, err: "is the target already"},
 		"NeverSucceeded": {reason: "A bad revision is not what one wants back.", fixture: failed, args: []string{"--to", "3", "--yes"}, code: CodeTerminal, err: "has never succeeded (RolledBack): choose another, or give --allow-failed"},
-		"SameContent":    {reason: "The controller would refuse it.", fixture: fixtureRolledBack, args: []string{"--to", "2", "--yes"}, code: CodeUsage, err: "same content as the target"},
 		"NoEarlier":      {reason: "A first revision has no predecessor.", fixture: fixtures()["first_rollout"], args: []string{"--yes"}, code: CodeNotFound, err: "no earlier revision"},
 		"NoTarget":       {reason: "There is nothing to roll back.", fixture: fixtures()["no_revision"], args: []string{"--yes"}, code: CodeTerminal, err: "no active revision"},
 		"Deleting":       {reason: "What goes is not rolled back.", fixture: fixtures()["deleting"], args: []string{"--yes"}, code: CodeTerminal, err: "is being deleted"},
@@ -99,6 +97,17 @@ func TestRollback_Refusals(t *testing.T) {
 			tm.run(append([]string{"rollback", fixturePackage}, tc.args...)...).wants(t, tc.code, "", tc.err)
 			if tm.pkg().Spec.Rollback != nil {
 				t.Errorf("%s Nothing may be written, got %+v", tc.reason, tm.pkg().Spec.Rollback)
+			}
+		})
+	}
+	for name, number := range map[string]string{"TheTarget": "4", "SameContent": "2"} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			fixtureRolledBack(f)
+			tm := newTerminal(t, f)
+			tm.run("rollback", fixturePackage, "--to", number, "--yes", "--wait").wants(t, CodeOK, "Nothing to roll back in package "+fixturePackage+": revision 4", "")
+			if tm.pkg().Spec.Rollback != nil {
+				t.Error("what runs was asked for once more")
 			}
 		})
 	}

@@ -30,7 +30,7 @@ type UnavailableError struct {
 
 // Error names the slice or Secret, what is wrong, and the remedy.
 func (e *UnavailableError) Error() string {
-	const remedy = "restore it, or create a new revision"
+	const remedy = "apply the same content again, which restores it, or create a new revision"
 	switch {
 	case e.Slice != "":
 		return fmt.Sprintf("ObjectSlice %s %s: %s", e.Slice, e.Reason, remedy)

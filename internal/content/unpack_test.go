@@ -123,7 +123,7 @@ func TestUnavailableError(t *testing.T) {
 		t.Errorf("without a slice the reason stands alone, got %q", got)
 	}
 	got := (&UnavailableError{Slice: "sha256-1", Reason: "does not exist"}).Error()
-	if want := "ObjectSlice sha256-1 does not exist: restore it, or create a new revision"; got != want {
+	if want := "ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

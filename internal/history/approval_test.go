@@ -156,7 +156,7 @@ func TestLine_RollbackWhileWithheld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			next, _ := Sort(pkg, revisionsOf([]state{
 				{number: 1, lifecycle: archived, tornDown: true, succeeded: succeeded, digest: "old"}, {number: 2, lifecycle: active, digest: "new", placed: true},
-			})).Rollback(pkg)
+			})).Rollback(pkg, SpecDigest)
 			if next == nil || IsAwaiting(next) == succeeded {
 				t.Errorf("the revision is %+v; want it to wait: %t", next, !succeeded)
 			}

@@ -33,7 +33,7 @@ func (l Line) AnswerFailure(pkg *v1alpha1.Package, failure Failure) (*v1alpha1.R
 	if pkg.Spec.OnFailure != v1alpha1.FailureRollback || l.Target == nil || Succeeded(l.Target) {
 		return nil, nil, ""
 	}
-	source := l.rollbackSource(0)
+	source, _ := l.RollbackSource(0, SpecDigest)
 	switch {
 	case isRollback(l.Target):
 		return nil, nil, "it is left where it is, as a rollback is not rolled back from"
@@ -58,7 +58,7 @@ func (l Line) AnswerFailure(pkg *v1alpha1.Package, failure Failure) (*v1alpha1.R
 // again without any other content since.
 func (l Line) isRetried(pkg *v1alpha1.Package, digest string) bool {
 	last := pkg.Status.AutomaticRollback
-	if last == nil || digest == "" || last.RejectedDigest != digest {
+	if last == nil || digest == "" || last.RejectedDigest != digest || isLifted(pkg, last.Revision) {
 		return false
 	}
 	for _, revision := range l.All() {
@@ -70,16 +70,18 @@ func (l Line) isRetried(pkg *v1alpha1.Package, digest string) bool {
 }
 
 // MissingRecord is the record of an automatic rollback that was made and not
-// recorded, nil when none is missing.
-func (l Line) MissingRecord(pkg *v1alpha1.Package) *v1alpha1.RollbackStatus {
-	newest := l.Newest()
-	if newest == nil || !isRollback(newest) || isMadeByRollback(pkg, newest) {
-		return nil
+// recorded, nil when none is missing. A newer revision may have come since.
+func (l Line) MissingRecord(pkg *v1alpha1.Package, digest Digest) *v1alpha1.RollbackStatus {
+	for _, revision := range l.active() {
+		last := pkg.Status.AutomaticRollback
+		if !isRollback(revision) || isMadeByRollback(pkg, revision) || last != nil && last.Revision > revision.Spec.Revision {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, revision.Annotations[v1alpha1.AnnotationAutomaticRollback])
+		source, known := sourceOf(revision)
+		if err == nil && known {
+			return l.made(&v1alpha1.RollbackStatus{RequestedAt: metav1.NewTime(at)}, revision, source, digest)
+		}
 	}
-	at, err := time.Parse(time.RFC3339, newest.Annotations[v1alpha1.AnnotationAutomaticRollback])
-	source, known := sourceOf(newest)
-	if err != nil || !known {
-		return nil
-	}
-	return l.made(&v1alpha1.RollbackStatus{RequestedAt: metav1.NewTime(at)}, newest, source)
+	return nil
 }

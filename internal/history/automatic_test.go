@@ -158,11 +158,11 @@ func TestLine_AnswerFailure(t *testing.T) {
 			after := Sort(pkg, append(revisionsOf(tc.states), *next))
 			lost := *tc.want
 			lost.RejectedDigest = after.Find(tc.want.FromRevision).Spec.ContentDigest
-			if diff := cmp.Diff(&lost, after.MissingRecord(pkg)); diff != "" {
+			if diff := cmp.Diff(&lost, after.MissingRecord(pkg, SpecDigest)); diff != "" {
 				t.Errorf("%s: record that was lost (-want +got):\n%s", tc.reason, diff)
 			}
 			pkg.Status.AutomaticRollback = outcome
-			if record := after.MissingRecord(pkg); record != nil {
+			if record := after.MissingRecord(pkg, SpecDigest); record != nil {
 				t.Errorf("%s: a record is missing that is there: %+v", tc.reason, record)
 			}
 			if again, _, _ := after.AnswerFailure(pkg, Failure{Digest: "good", At: at(200)}); again != nil {

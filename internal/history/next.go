@@ -4,6 +4,8 @@
 package history
 
 import (
+	"strconv"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -49,10 +51,23 @@ func (l Line) NeedFor(pkg *v1alpha1.Package, digest string) Need {
 	}
 }
 
-// rejects says whether the target was made by a rollback from that content. A newer
-// revision than the rollback's lets the content be tried again.
+// LiftsRejection says whether it has to be noted, in the annotation
+// [v1alpha1.AnnotationRejectionLifted], that the target's own content is asked for: the
+// target is a rollback, and what it has rejected is made when it is asked for after this.
+func (l Line) LiftsRejection(pkg *v1alpha1.Package) bool {
+	return l.Target != nil && isRollback(l.Target) && !isLifted(pkg, l.Target.Spec.Revision)
+}
+
+// isLifted says whether something else was asked for since the rollback that a revision
+// is, so that it rejects nothing any more.
+func isLifted(pkg *v1alpha1.Package, rollback int64) bool {
+	return pkg.Annotations[v1alpha1.AnnotationRejectionLifted] == strconv.FormatInt(rollback, 10)
+}
+
+// rejects says whether the target was made by a rollback from that content, and nothing
+// else was asked for since: neither a newer revision, nor the target's own content.
 func (l Line) rejects(pkg *v1alpha1.Package, digest string) bool {
-	if l.Target == nil || digest == "" {
+	if l.Target == nil || digest == "" || isLifted(pkg, l.Target.Spec.Revision) {
 		return false
 	}
 	for _, back := range []*v1alpha1.RollbackStatus{pkg.Status.Rollback, pkg.Status.AutomaticRollback} {

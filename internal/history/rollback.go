@@ -24,11 +24,17 @@ func IsHandled(pkg *v1alpha1.Package) bool {
 		(request.ToRevision == 0 || handled.ToRevision == request.ToRevision)
 }
 
+// Digest is the digest of a revision's content, empty when it is not known.
+type Digest func(revision *v1alpha1.Revision) string
+
+// SpecDigest is the digest that a revision tells itself.
+func SpecDigest(revision *v1alpha1.Revision) string { return revision.Spec.ContentDigest }
+
 // Rollback answers the package's rollback request: the revision to create, and
 // the status that records it. The revision is nil when the request is refused,
 // and the status' message then says why; or when the target was made for this
 // very request already, and only the record of it got lost.
-func (l Line) Rollback(pkg *v1alpha1.Package) (*v1alpha1.Revision, *v1alpha1.RollbackStatus) {
+func (l Line) Rollback(pkg *v1alpha1.Package, digest Digest) (*v1alpha1.Revision, *v1alpha1.RollbackStatus) {
 	request := pkg.Spec.Rollback
 	outcome := &v1alpha1.RollbackStatus{RequestedAt: request.RequestedAt, ToRevision: request.ToRevision}
 	refuse := func(format string, args ...any) (*v1alpha1.Revision, *v1alpha1.RollbackStatus) {
@@ -39,26 +45,30 @@ func (l Line) Rollback(pkg *v1alpha1.Package) (*v1alpha1.Revision, *v1alpha1.Rol
 		return refuse("the package has no active revision to roll back from")
 	}
 	if made, source := l.madeFor(pkg); made != nil {
-		return nil, l.made(outcome, made, source)
+		return nil, l.made(outcome, made, source, digest)
 	}
+	l = l.Begun(pkg, digest)
 	outcome.FromRevision = l.Target.Spec.Revision
-	source := l.rollbackSource(request.ToRevision)
+	source, passed := l.RollbackSource(request.ToRevision, digest)
 	switch {
 	case source == nil && request.ToRevision == 0:
-		return refuse("no earlier revision has succeeded: name one with spec.rollback.toRevision")
+		return refuse("no earlier revision has succeeded with content that was not rolled back: name one with spec.rollback.toRevision")
 	case source == nil:
 		return refuse("revision %d does not exist: it was pruned or never made; strata history %s lists those that do", request.ToRevision, pkg.Name)
 	case source == l.Target:
 		return refuse("revision %d is the target already", source.Spec.Revision)
-	case source.Spec.ContentDigest != "" && source.Spec.ContentDigest == l.Target.Spec.ContentDigest:
+	case digest(source) != "" && digest(source) == digest(l.Target):
 		return refuse("revision %d has the content that the target, revision %d, has already", source.Spec.Revision, l.Target.Spec.Revision)
 	}
 	if why := tooFarBack(l.Target, source, pkg.Annotations[v1alpha1.AnnotationAllowVersion]); why != "" {
 		return refuse("%s", why)
 	}
 	outcome.ToRevision = source.Spec.Revision
-	outcome.RejectedDigest = l.Target.Spec.ContentDigest
+	outcome.RejectedDigest = digest(l.Target)
 	why := fmt.Sprintf("rollback from revision %d to %d", l.Target.Spec.Revision, source.Spec.Revision)
+	if len(passed) > 0 {
+		why += fmt.Sprintf(", past revision %s, which was rolled back before", listed(passed))
+	}
 	if request.Reason != "" {
 		why += ": " + request.Reason
 	}
@@ -68,6 +78,32 @@ func (l Line) Rollback(pkg *v1alpha1.Package) (*v1alpha1.Revision, *v1alpha1.Rol
 	return next, outcome
 }
 
+// Begun is the line as of the newest revision that may be rolled out or has begun: what
+// waits for approval has put nothing in place, and nothing is rolled back from it. It is
+// the line itself when all active revisions wait.
+func (l Line) Begun(pkg *v1alpha1.Package, digest Digest) Line {
+	waits := func(revision *v1alpha1.Revision) bool {
+		return IsAwaiting(revision) || CanWithhold(pkg) && l.Withheld(pkg, revision, digest(revision)) != ""
+	}
+	if l.Target == nil || !waits(l.Target) {
+		return l
+	}
+	for _, revision := range l.Serving {
+		if !waits(revision) {
+			return l.Before(revision)
+		}
+	}
+	return l
+}
+
+func listed(of []int64) string {
+	var texts []string
+	for _, number := range of {
+		texts = append(texts, strconv.FormatInt(number, 10))
+	}
+	return strings.Join(texts, ", ")
+}
+
 // repeat is the next revision with the content of an earlier one. Content that has
 // succeeded is not withheld.
 func (l Line) repeat(pkg *v1alpha1.Package, source *v1alpha1.Revision, why string) *v1alpha1.Revision {
@@ -75,10 +111,13 @@ func (l Line) repeat(pkg *v1alpha1.Package, source *v1alpha1.Revision, why strin
 		Phases: source.Spec.Phases, Probes: source.Spec.Probes, Digest: source.Spec.ContentDigest,
 		Origin: rollbackOrigin(source, why),
 	}
+	next := l.Next(pkg, content)
 	if l.hasSucceeded(content.Digest) {
-		return l.next(pkg, content)
+		next = l.next(pkg, content)
 	}
-	return l.Next(pkg, content)
+	// What waits for approval is newer, and not what is rolled back.
+	next.Spec.Previous = l.Target.Spec.Revision
+	return next
 }
 
 // madeFor is the revision that was made for the package's rollback request, nil
@@ -117,26 +156,47 @@ func stamp(at metav1.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // made records that a revision was made as a rollback, with the content of the
 // revision of the number given.
-func (l Line) made(outcome *v1alpha1.RollbackStatus, revision *v1alpha1.Revision, source int64) *v1alpha1.RollbackStatus {
+func (l Line) made(outcome *v1alpha1.RollbackStatus, revision *v1alpha1.Revision, source int64, digest Digest) *v1alpha1.RollbackStatus {
 	outcome.Revision, outcome.ToRevision, outcome.FromRevision = revision.Spec.Revision, source, revision.Spec.Previous
 	if from := l.Find(outcome.FromRevision); from != nil {
-		outcome.RejectedDigest = from.Spec.ContentDigest
+		outcome.RejectedDigest = digest(from)
 	}
 	return outcome
 }
 
-func (l Line) rollbackSource(number int64) *v1alpha1.Revision {
+// RollbackSource is the revision of a number, nil when it is gone. For 0 it is the newest
+// one older than the target that has succeeded with other content; content that was rolled
+// back on the way to the target is passed over, and passed are the revisions with it.
+func (l Line) RollbackSource(number int64, digest Digest) (source *v1alpha1.Revision, passed []int64) {
 	if number != 0 {
-		return l.Find(number)
+		return l.Find(number), nil
 	}
+	rejected := l.rejected(digest)
 	for _, revision := range l.All() {
-		digest := revision.Spec.ContentDigest // content made by hand may not tell it, and counts as other
-		if revision.Spec.Revision < l.Target.Spec.Revision && Succeeded(revision) &&
-			(digest == "" || digest != l.Target.Spec.ContentDigest) {
-			return revision
+		if revision.Spec.Revision >= l.Target.Spec.Revision || !Succeeded(revision) {
+			continue
+		}
+		switch content := digest(revision); { // content made by hand may not tell it, and counts as other
+		case content != "" && content == digest(l.Target):
+		case rejected[content]:
+			passed = append(passed, revision.Spec.Revision)
+		default:
+			return revision, passed
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// rejected are the digests of what the target was made to replace, when it is a rollback,
+// and the rollbacks before it.
+func (l Line) rejected(digest Digest) map[string]bool {
+	all := map[string]bool{}
+	for at := l.Target; at != nil && isRollback(at) && at.Spec.Previous < at.Spec.Revision; at = l.Find(at.Spec.Previous) {
+		if from := l.Find(at.Spec.Previous); from != nil && digest(from) != "" {
+			all[digest(from)] = true
+		}
+	}
+	return all
 }
 
 // rollbackOrigin keeps what the content is and tells why it is here again.

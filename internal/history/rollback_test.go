@@ -101,6 +101,32 @@ func TestLine_Rollback(t *testing.T) {
 			},
 			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
 		},
+		"RolledBackContentIsPassedOver": {
+			reason:  "the same command by a second person does not bring back what the first has rolled back",
+			request: v1alpha1.Rollback{RequestedAt: at(200)},
+			states: []state{
+				good,
+				{number: 2, lifecycle: archived, tornDown: true, succeeded: true, digest: "better", origin: fromFront},
+				{number: 3, lifecycle: archived, tornDown: true, succeeded: true, digest: "bad"},
+				{number: 4, lifecycle: active, previous: 3, succeeded: true, digest: "better", origin: &v1alpha1.Origin{Kind: v1alpha1.OriginRollback, Reference: "Revision/istiod-2"}},
+			},
+			want: &made{
+				Number: 5, Previous: 4, Phase: "content-good", Probe: "probe-good", Digest: "good", Stamp: "1970-01-01T00:03:20Z",
+				Origin: back("rollback from revision 4 to 1, past revision 3, which was rolled back before"),
+			},
+			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(200), FromRevision: 4, ToRevision: 1, Revision: 5, RejectedDigest: "better"},
+		},
+		"OnlyRolledBackContentHasSucceeded": {
+			reason:  "what was rolled back comes again by its number alone",
+			request: v1alpha1.Rollback{RequestedAt: at(200)},
+			states: []state{
+				good,
+				{number: 2, lifecycle: archived, tornDown: true, succeeded: true, digest: "bad"},
+				{number: 3, lifecycle: active, previous: 2, succeeded: true, digest: "good", origin: &backOrigin},
+			},
+			wantStatus:  v1alpha1.RollbackStatus{RequestedAt: at(200), FromRevision: 3},
+			wantMessage: "name one with spec.rollback.toRevision",
+		},
 		"NoEarlierSuccess": {
 			reason:      "there is nothing to go back to by default",
 			request:     v1alpha1.Rollback{RequestedAt: at(100)},
@@ -200,7 +226,7 @@ func TestLine_Rollback(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pkg := packageOf(v1alpha1.PackageSpec{Rollback: &tc.request}, v1alpha1.PackageStatus{HighestRevision: tc.highest})
 			revisions := revisionsOf(tc.states)
-			next, status := Sort(pkg, revisions).Rollback(pkg)
+			next, status := Sort(pkg, revisions).Rollback(pkg, SpecDigest)
 			if diff := cmp.Diff(tc.want, madeOf(next)); diff != "" {
 				t.Errorf("%s: revision (-want +got):\n%s", tc.reason, diff)
 			}
@@ -223,7 +249,7 @@ func TestLine_Rollback_LongReason(t *testing.T) {
 	pkg := packageOf(v1alpha1.PackageSpec{Rollback: request}, v1alpha1.PackageStatus{})
 	next, _ := Sort(pkg, revisionsOf([]state{
 		{number: 1, lifecycle: archived, tornDown: true, succeeded: true, digest: "good"}, {number: 2, lifecycle: active, digest: "bad"},
-	})).Rollback(pkg)
+	})).Rollback(pkg, SpecDigest)
 	got := next.Spec.Origin.Reason
 	if utf8.RuneCountInString(got) > 1024 || !utf8.ValidString(got) {
 		t.Errorf("the reason has %d characters: the API takes 1024, and would refuse the revision for ever", utf8.RuneCountInString(got))

@@ -154,8 +154,8 @@ func planeWarning(plane FrontPackage, progressing *metav1.Condition, cause error
 		return cause.Error()
 	case plane.Held != "":
 		return plane.Held
-	case plane.Need == history.NeedRejected || plane.Need == history.NeedPinned:
-		return "a rollback keeps out the newest content"
+	case KeptOut(plane) != "":
+		return KeptOut(plane)
 	case plane.Need == history.NeedRevision && plane.Waiting != "":
 		return fmt.Sprintf("%s waits for package %s", plane.Version, plane.Waiting)
 	case progressing.Reason != v1alpha1.ReasonRolledOut:

@@ -14,7 +14,6 @@ import (
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/render/istiocsr"
 )
 
@@ -129,8 +128,8 @@ func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *FrontPackage, s IstioCSRSt
 	}
 	message := strings.TrimSpace("istio-csr "+versionOf(agent.Target)) + " answers at " + istiocsr.Endpoint(ic)
 	warnings := istiocsr.Warnings(in)
-	if agent.Need == history.NeedRejected || agent.Need == history.NeedPinned {
-		warnings = append([]string{"a rollback keeps out the newest content"}, warnings...)
+	if why := KeptOut(*agent); why != "" {
+		warnings = append([]string{why}, warnings...)
 	}
 	if len(warnings) > 0 {
 		message += " (with warning: " + strings.Join(warnings, "; ") + ")"

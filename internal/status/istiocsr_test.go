@@ -86,7 +86,7 @@ func TestSetIstioCSR(t *testing.T) {
 				ic.Spec.ControllerConfig = &operatorv1alpha1.ControllerConfig{Labels: map[string]string{"app": "mine"}}
 				s.Packages[0].Need = history.NeedRejected
 			},
-			ready: "True/Ready: " + answers + " (with warning: a rollback keeps out the newest content; spec.controllerConfig.labels: the objects have app of their own, so these are ignored)", degraded: notDegraded,
+			ready: "True/Ready: " + answers + " (with warning: a rollback keeps out the newest content of package istio-csr-csr: ask for something else first; spec.controllerConfig.labels: the objects have app of their own, so these are ignored)", degraded: notDegraded,
 		},
 		"RollsOut": {
 			reason: "what is asked for is not there yet, and what was there still works", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {

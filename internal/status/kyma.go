@@ -15,7 +15,6 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/render/kyma"
 )
 
@@ -212,9 +211,8 @@ func kymaPackage(p *FrontPackage) (v verdict, done bool) {
 		return processing("package %s waits for package %s", p.Name, p.Waiting)
 	case current.TargetRevision != p.Target.Spec.Revision || doing == nil || ready == nil:
 		return processing("revision %d of package %s is about to be rolled out", p.Target.Spec.Revision, p.Name)
-	case ready.Status == metav1.ConditionTrue && (p.Need == history.NeedRejected || p.Need == history.NeedPinned):
-		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed,
-			fmt.Sprintf("package %s was rolled back, which keeps out what the Istio resource asks for now: change its spec, or remove the rollback", p.Name)}, false
+	case ready.Status == metav1.ConditionTrue && KeptOut(*p) != "":
+		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, KeptOut(*p)}, false
 	case ready.Status == metav1.ConditionTrue:
 		return verdict{}, true
 	case slices.Contains(kymaStuck, doing.Reason) && installsResources(p):

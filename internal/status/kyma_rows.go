@@ -24,7 +24,7 @@ func kymaReadyRows() []FrontRow {
 		row("Unknown", v1alpha2.ReasonReconcileUnknown, "Deleting: the mesh is being taken away", "Istio is being taken away: ...", ""),
 		row("False", v1alpha2.ReasonReconcileFailed, "Error: the resource is in another namespace than `kyma-system`", "an Istio resource works in namespace kyma-system only: ...", "create it there"),
 		row("False", v1alpha2.ReasonReconcileFailed, "Error: the cluster cannot be asked, or a package or revision cannot be made", "listing nodes: ...", "see the manager's log, and its rights; it is tried again"),
-		row("False", v1alpha2.ReasonReconcileFailed, "Warning: a rollback keeps out what the resource asks for", "package kyma-istio was rolled back, ...", "change the spec, or remove the rollback"),
+		row("False", v1alpha2.ReasonReconcileFailed, "Warning: a rollback keeps out what the resource asks for", "a rollback keeps out the newest content: ...", "what the message says: ask for something else first, or roll forward"),
 		row("False", v1alpha2.ReasonReconcileFailed, "Warning: a user's EnvoyFilter configures the ingress gateway", "EnvoyFilters of users configure the ingress gateway, ...", "remove it, or find out whether the next Istio understands it"),
 		row("False", v1alpha2.ReasonValidationFailed, "Warning or Error: a field has a value that the API server lets through and that cannot be used", "spec.config.authorizers[1].name is ...", "change the field that the message names; the mesh stays as it is until then"),
 		row("False", v1alpha2.ReasonIstioCustomResourceMisconfigured, "Error: the resource cannot be merged with the defaults, or not be rendered", "merging Istio kyma-system/default with the defaults: ...", "the message says it"),

@@ -111,7 +111,7 @@ func TestSetKyma(t *testing.T) {
 		"LateFail": {reason: "nor do they come", state: status.KymaState{Oldest: "default", Packages: with(kymaLate(v1alpha1.ReasonRolloutError))}, want: v1alpha2.StateError, ready: "False/CustomResourcesReconcileFailed", says: []string{"PeerAuthentication default"}},
 		"Down":     {reason: "a rollout that was over says nothing of now", state: status.KymaState{Oldest: "default", Packages: with(down)}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown"},
 		"Paused":   {reason: "a person has to go on", state: status.KymaState{Oldest: "default", Packages: with(kymaAt(mesh, v1alpha1.ReasonPaused, "False", "paused by ann"))}, want: v1alpha2.StateWarning, ready: "Unknown/ReconcileUnknown", says: []string{"ann"}},
-		"Rejected": {reason: "what is asked for is not what runs", state: status.KymaState{Oldest: "default", Packages: with(rejected)}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"rolled back"}},
+		"Rejected": {reason: "what is asked for is not what runs", state: status.KymaState{Oldest: "default", Packages: with(rejected)}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"a rollback keeps out the newest content"}},
 		"Held": {
 			reason: "the version gate", want: v1alpha2.StateWarning, ready: "False/IstioVersionUpdateNotAllowed", says: []string{"Istio version update is not allowed", "both versions"},
 			state: status.KymaState{Oldest: "default", Packages: []status.FrontPackage{{Name: crds, Held: "both versions"}, {Name: mesh, Held: "both versions"}}},

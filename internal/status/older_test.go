@@ -64,8 +64,8 @@ func TestForServing(t *testing.T) {
 		},
 		"ContentUnavailable": {
 			reason: "it may still serve, and nobody can tell", before: good, err: lost, serves: serves,
-			wantProgress:  "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: restore it, or create a new revision",
-			wantAvailable: "Unknown/Unknown: ObjectSlice sha256-1 does not exist: restore it, or create a new revision",
+			wantProgress:  "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision",
+			wantAvailable: "Unknown/Unknown: ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision",
 			wantInventory: 2,
 		},
 		"InvalidAndReplaced": {
@@ -196,7 +196,7 @@ func TestForArchiving(t *testing.T) {
 		"NotLoaded": {
 			reason: "content that cannot be loaded cannot be torn down, and is not marked as gone", phases: []phase{{name: "plane", objects: []stand{ready}}},
 			err:          &content.UnavailableError{Slice: "sha256-1", Reason: "does not exist"},
-			wantProgress: "True/Archiving: ObjectSlice sha256-1 does not exist: restore it, or create a new revision", wantPhase: "1/1",
+			wantProgress: "True/Archiving: ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision", wantPhase: "1/1",
 		},
 		"CompleteWithAnError": {
 			reason: "an error keeps the mark off", phases: []phase{{name: "plane", objects: []stand{ready}}},

@@ -112,14 +112,14 @@ func TestForTarget_Conditions(t *testing.T) {
 			observe: func(o *status.Observation) {
 				*o = status.Observation{Err: &content.UnavailableError{Slice: "sha256-1", Reason: "does not exist"}, Now: o.Now}
 			},
-			wantProgress: "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: restore it, or create a new revision", wantAvailable: notYet,
+			wantProgress: "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision", wantAvailable: notYet,
 		},
 		"ContentUnavailableAfterSuccess": {
 			reason: "what had succeeded may still serve, and nobody can tell", phases: complete, before: succeeded,
 			observe: func(o *status.Observation) {
 				*o = status.Observation{Err: &content.UnavailableError{Slice: "sha256-1", Reason: "does not exist"}, Now: o.Now}
 			},
-			wantProgress:  "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: restore it, or create a new revision",
+			wantProgress:  "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision",
 			wantAvailable: "Unknown/Unknown: the objects could not be looked at", wantSucceeded: true,
 		},
 		"Paused": {

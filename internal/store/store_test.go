@@ -374,8 +374,8 @@ func TestContents_Missing(t *testing.T) {
 		texts = append(texts, err.Error())
 	}
 	want(t, "the errors name what is missing", []string{
-		"ObjectSlice sha256-1 does not exist: restore it, or create a new revision",
-		"Secret strata-system/sha256-2 does not exist: restore it, or create a new revision",
+		"ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision",
+		"Secret strata-system/sha256-2 does not exist: apply the same content again, which restores it, or create a new revision",
 	}, texts)
 	if err := f.contents.Release(t.Context(), pkgOf("web"), content.Reference{Name: "sha256-1"}); err != nil {
 		t.Errorf("what is gone need not be released: %v", err)

@@ -152,10 +152,41 @@ func TestReconciler_RolledBack(t *testing.T) {
 	f.rendered = []render.Package{rendering("plane", "2")}
 	f.mustPass()
 	want(t, "rejected content does not come again", "revisions", []string{"plane-1"}, f.revisions())
-	want(t, "and that is told", "ControllerInstalled", "True/Installed: istiod 1.0-1 installed (with warning: a rollback keeps out the newest content)", f.installed("a"))
+	want(t, "and that is told", "ControllerInstalled", "True/Installed: istiod 1.0-1 installed (with warning: a rollback keeps out the newest content of package plane: ask for something else first)", f.installed("a"))
 	f.rendered = []render.Package{rendering("plane", "3")}
 	f.mustPass()
 	want(t, "other content comes through", "revisions", []string{"plane-1", "plane-2"}, f.revisions())
+}
+
+// Content that was rolled back, and is asked for again after something else was, is made:
+// also when what was asked for meanwhile is what the rollback had brought back.
+func TestReconciler_AskedForAgain(t *testing.T) {
+	f := newFixture(t)
+	f.class("a", ours)
+	for _, content := range []string{"1", "2"} {
+		f.rendered = []render.Package{rendering("plane", content)}
+		f.mustPass()
+	}
+	first := &v1alpha1.Revision{}
+	if err := f.api.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, first); err != nil {
+		t.Fatal(err)
+	}
+	back := &v1alpha1.Revision{ObjectMeta: metav1.ObjectMeta{Name: "plane-3", Labels: first.Labels, OwnerReferences: first.OwnerReferences}, Spec: *first.Spec.DeepCopy()}
+	back.Spec.Revision, back.Spec.Previous = 3, 2
+	back.Spec.Origin = &v1alpha1.Origin{Kind: v1alpha1.OriginRollback, Reference: "Revision/plane-1"}
+	f.create(back)
+	f.rolledOut("plane", 3)
+	f.mustPass()
+	want(t, "it is kept out while nothing else was asked for", "revisions", []string{"plane-1", "plane-2", "plane-3"}, f.revisions())
+	if told := f.installed("a"); !strings.Contains(told, "revision 3 of package plane has rejected that of revision 2") || !strings.Contains(told, "strata rollback plane --to 2") {
+		t.Errorf("neither the rejected revision nor the way out is told: %s", told)
+	}
+	f.rendered = []render.Package{rendering("plane", "1")}
+	f.mustPass()
+	want(t, "that is noted once", "writes", nil, f.mustPass())
+	f.rendered = []render.Package{rendering("plane", "2")}
+	f.mustPass()
+	want(t, "then it is made", "revisions", []string{"plane-1", "plane-2", "plane-3", "plane-4"}, f.revisions())
 }
 
 // A cache that lags behind makes nothing twice.

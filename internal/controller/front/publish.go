@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -89,6 +90,9 @@ func (p *Publisher) publish(ctx context.Context, owner Owner, want render.Packag
 	if state.Need == history.NeedNone && isUnavailable(line.Target) {
 		// What is missing of the content is at hand, so it need not be restored by hand.
 		err = p.Contents.Keep(ctx, state.Package, packed, nil)
+	}
+	if err == nil && state.Need == history.NeedNone && line.LiftsRejection(state.Package) {
+		err = p.annotate(ctx, state.Package, v1alpha1.AnnotationRejectionLifted, strconv.FormatInt(line.Target.Spec.Revision, 10))
 	}
 	if err != nil || state.Need != history.NeedRevision {
 		return state, err
@@ -201,10 +205,15 @@ func (p *Publisher) allowPrune(ctx context.Context, pkg *v1alpha1.Package, line 
 	if !shrinks || pkg.Annotations[v1alpha1.AnnotationAllowPrune] == next.Digest {
 		return nil
 	}
+	return p.annotate(ctx, pkg, v1alpha1.AnnotationAllowPrune, next.Digest)
+}
+
+// annotate sets an annotation of a package.
+func (p *Publisher) annotate(ctx context.Context, pkg *v1alpha1.Package, key, value string) error {
 	changed := pkg.DeepCopy()
-	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, v1alpha1.AnnotationAllowPrune, next.Digest)
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, value)
 	if err := p.Client.Patch(ctx, changed, client.MergeFrom(pkg)); err != nil {
-		return fmt.Errorf("allowing package %s to shrink: %w", pkg.Name, err)
+		return fmt.Errorf("setting %s of package %s: %w", key, pkg.Name, err)
 	}
 	return nil
 }

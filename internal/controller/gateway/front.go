@@ -21,7 +21,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/front"
-	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/render/gateway"
 	"github.com/strata-run/strata/internal/status"
@@ -113,8 +112,8 @@ func unfinished(p status.FrontPackage) string {
 	if p.Package == nil {
 		return ""
 	}
-	if p.Need == history.NeedRejected || p.Need == history.NeedPinned {
-		return fmt.Sprintf("package %s was rolled back, which keeps out newer content", p.Name)
+	if why := status.KeptOut(p); why != "" {
+		return why
 	}
 	progressing := meta.FindStatusCondition(p.Package.Status.Conditions, v1alpha1.ConditionProgressing)
 	if progressing == nil || progressing.Reason == v1alpha1.ReasonRolledOut {

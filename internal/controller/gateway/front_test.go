@@ -246,7 +246,7 @@ func TestMissingRecords(t *testing.T) {
 		"Stuck": {reason: "then why the package is not rolled out", want: "package p: because", state: front.State[gateway.Facts]{Facts: facts, Packages: []status.FrontPackage{
 			{Name: "p", Package: pkg(v1alpha1.ReasonObjectCollisions)},
 		}}},
-		"RolledBack": {reason: "or kept out", want: "package p was rolled back, which keeps out newer content", state: front.State[gateway.Facts]{Facts: facts, Packages: []status.FrontPackage{
+		"RolledBack": {reason: "or kept out", want: "a rollback keeps out the newest content of package p: ask for something else first", state: front.State[gateway.Facts]{Facts: facts, Packages: []status.FrontPackage{
 			{Name: "p", Package: pkg(v1alpha1.ReasonRolledOut), Need: history.NeedRejected},
 		}}},
 		"RolledOut": {reason: "else it is not known", state: front.State[gateway.Facts]{Facts: facts, Packages: []status.FrontPackage{

@@ -83,3 +83,22 @@ func (w *Worker) digest(ctx context.Context, revision *v1alpha1.Revision, known 
 	}
 	return digest, nil
 }
+
+// digestOf is [Worker.digest] for decisions about the line. The cache does not keep the
+// content of what is archived: it is read where the revision does not tell its digest.
+func (w *Worker) digestOf(ctx context.Context, known *memory) history.Digest {
+	return func(revision *v1alpha1.Revision) string {
+		if revision.Spec.ContentDigest != "" {
+			return revision.Spec.ContentDigest
+		}
+		if revision.Status.ArchivedAt != nil {
+			whole := &v1alpha1.Revision{}
+			if err := w.Live.Get(ctx, client.ObjectKeyFromObject(revision), whole); err != nil {
+				return ""
+			}
+			revision = whole
+		}
+		digest, _ := w.digest(ctx, revision, known) // what cannot be had counts as other content
+		return digest
+	}
+}

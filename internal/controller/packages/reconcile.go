@@ -121,7 +121,7 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 // that were deleted, makes the revision of a rollback, and says whether it did, and
 // sets aside what is withheld.
 func (w *Worker) answer(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (answered history.Line, made bool, err error) {
-	if record := line.MissingRecord(pkg); record != nil {
+	if record := line.MissingRecord(pkg, w.digestOf(ctx, known)); record != nil {
 		pkg.Status.AutomaticRollback = record
 	}
 	if pauseOf(pkg, w.now()) == nil {

@@ -19,7 +19,7 @@ import (
 // whether it did, and records the outcome in the package's status, which the loop
 // writes.
 func (w *Worker) rollback(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (made bool, err error) {
-	next, outcome := line.Rollback(pkg)
+	next, outcome := line.Rollback(pkg, w.digestOf(ctx, known))
 	if next != nil {
 		if err := w.repeat(ctx, next, outcome.ToRevision); err != nil {
 			return false, err
