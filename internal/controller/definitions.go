@@ -197,6 +197,10 @@ func (nothingWatched) Observe(*unstructured.Unstructured) {}
 
 func (nothingWatched) Block(string, string, []revisions.Blocker) error { return nil }
 
+func (nothingWatched) Labelled(string, func(revisions.ObjectID) bool) ([]*unstructured.Unstructured, error) {
+	return nil, nil
+}
+
 func (nothingWatched) Release(string) {}
 
 // serveWaiting answers probes while the manager waits: it is alive, and not ready.

@@ -202,11 +202,47 @@ func (i *Informers) ensure(k revisions.Kind) (*kind, error) {
 
 func (i *Informers) informer(k revisions.Kind, resource schema.GroupVersionResource) cache.SharedIndexInformer {
 	selected := func(options *metav1.ListOptions) { options.LabelSelector = i.config.Label }
-	indexers := cache.Indexers{}
+	indexers := cache.Indexers{byLabel: i.index}
 	if k.MetadataOnly {
 		return metadatainformer.NewFilteredMetadataInformer(i.config.Metadata, resource, metav1.NamespaceAll, 0, indexers, selected).Informer()
 	}
 	return dynamicinformer.NewFilteredDynamicInformer(i.config.Dynamic, resource, metav1.NamespaceAll, 0, indexers, selected).Informer()
+}
+
+// byLabel is the index of an informer's objects by the value of the label.
+const byLabel = "label"
+
+func (i *Informers) index(object any) ([]string, error) { return []string{i.label(object)}, nil }
+
+// Labelled are the objects of all watched kinds that carry a value of the label, but for
+// those named. They must not be changed. What our own writes have returned and no informer
+// has seen is not among them.
+func (i *Informers) Labelled(value string, except func(revisions.ObjectID) bool) ([]*unstructured.Unstructured, error) {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	var found []*unstructured.Unstructured
+	for k, running := range i.kinds {
+		whole := i.kinds[revisions.Kind{GroupVersionKind: k.GroupVersionKind}]
+		if !running.informer.HasSynced() || k.MetadataOnly && whole != nil && whole.informer.HasSynced() {
+			continue
+		}
+		objects, err := running.informer.GetIndexer().ByIndex(byLabel, value)
+		if err != nil {
+			return nil, fmt.Errorf("looking for what is labelled %s: %w", value, err)
+		}
+		for _, object := range objects {
+			seen, ok := object.(*packed)
+			if !ok || except(revisions.ObjectID{GroupKind: k.GroupKind(), Namespace: seen.namespace, Name: seen.name}) {
+				continue
+			}
+			opened, err := seen.open()
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, opened)
+		}
+	}
+	return found, nil
 }
 
 // trim keeps of an object what is needed, in one form for both informers. What is

@@ -106,6 +106,20 @@ func (c *Cache) Get(gvk schema.GroupVersionKind, key types.NamespacedName) (*uns
 	return known.metadata, nil
 }
 
+// Labelled are the objects that carry a value of the label, but for those named.
+func (c *Cache) Labelled(value string, except func(revisions.ObjectID) bool) []*unstructured.Unstructured {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deliver()
+	var found []*unstructured.Unstructured
+	for id, known := range c.states {
+		if known.object != nil && known.object.GetLabels()[c.label] == value && !except(id) {
+			found = append(found, known.object)
+		}
+	}
+	return found
+}
+
 // Observe takes in the state that a write has returned.
 func (c *Cache) Observe(object *unstructured.Unstructured) {
 	c.mu.Lock()

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/internal/simulate"
@@ -34,6 +35,14 @@ var (
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	if kubeconfig := os.Getenv(asManager); kubeconfig != "" {
+		setup.Log(os.Stderr)
+		if err := runManager(kubeconfig); err != nil {
+			fmt.Fprintln(os.Stderr, "manager:", err)
+			return 1
+		}
+		return 0
+	}
 	code, err := withCluster(m.Run)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "integration tests:", err)
@@ -103,10 +112,16 @@ var (
 	metricsAddress string
 )
 
-// startManager runs the manager in this process, with its shipped rights.
-func startManager(ctx context.Context) (err error) {
+// managerOptions are the settings of every manager of these tests.
+func managerOptions() controller.Options {
 	options := setup.ManagerOptions()
 	options.IstioVersion = "1.29"
+	return options
+}
+
+// startManager runs the manager in this process, with its shipped rights.
+func startManager(ctx context.Context) (err error) {
+	options := managerOptions()
 	options.MetricsSecure = true
 	if options.MetricsAddress, err = freeAddress(ctx); err != nil {
 		return err

@@ -69,6 +69,11 @@ func (l *line) Block(_, _ string, blockers []revisions.Blocker) error {
 	return nil
 }
 
+// Labelled implements Watches.
+func (l *line) Labelled(pkg string, except func(revisions.ObjectID) bool) ([]*unstructured.Unstructured, error) {
+	return l.cache.Labelled(pkg, except), nil
+}
+
 // Release implements Watches.
 func (l *line) Release(user string) { l.released = append(l.released, user) }
 

@@ -40,6 +40,9 @@ type memory struct {
 	// confirmed says that this process has found the package's revisions live as the cache
 	// has them.
 	confirmed bool
+	// swept are objects that no active revision wants, whose end was asked for and which the
+	// watches may not have seen yet.
+	swept map[types.UID]bool
 	// checked is what was found before the first write of the target's content.
 	checked checked
 	// records are newer than what the status holds; where it holds them there are none.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -24,6 +25,9 @@ type Watches interface {
 	// Block watches objects of others that are in the way of a user's, and tells of the
 	// package given when one of them changes.
 	Block(user, pkg string, blockers []revisions.Blocker) error
+	// Labelled are the objects of all watched kinds that carry a package's label, but for
+	// those named.
+	Labelled(pkg string, except func(revisions.ObjectID) bool) ([]*unstructured.Unstructured, error)
 	// Release gives up everything that the user watches.
 	Release(user string)
 }
@@ -108,7 +112,7 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 	w.explain(ctx, &pass, known)
 	outcome, err := w.persist(ctx, &pass, known)
 	if err == nil && !outcome.Hold {
-		err = errors.Join(w.retire(ctx, &pass, known), w.fallBack(ctx, &pass, known))
+		err = errors.Join(w.retire(ctx, &pass, known), w.sweep(ctx, &pass, known), w.fallBack(ctx, &pass, known))
 	}
 	pass.sort()
 	w.announce(&pass, before)
