@@ -95,3 +95,24 @@ func (p Pattern) Covers(path Path) bool {
 	}
 	return true
 }
+
+// CoversFields says the same of a path that is given step by step: a string is the name
+// of a field, and a map holds the fields that tell an entry of a list apart. Any other
+// step is an entry that nothing tells apart.
+func (p Pattern) CoversFields(path []any) bool {
+	if len(p.steps) == 0 || len(p.steps) > len(path) {
+		return false
+	}
+	for i := range p.steps {
+		s := &p.steps[i]
+		name, isField := path[i].(string)
+		entry, _ := path[i].(map[string]any)
+		switch {
+		case s.kind == stepKey && (!isField || name != s.key):
+			return false
+		case s.kind != stepKey && isField, s.kind == stepEntry && !s.selects(entry[s.key]):
+			return false
+		}
+	}
+	return true
+}

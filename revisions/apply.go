@@ -79,6 +79,66 @@ func (e *Engine) retireController(ctx context.Context, request, current *unstruc
 	return nil
 }
 
+// bring applies the manifest over the state given, as an update or an adoption. What it
+// has to remove although another manager has it is claimed before an update, and after an
+// adoption. So are entries of a list that the API server cannot tell apart from ours.
+func (e *Engine) bring(ctx context.Context, t *task, operation Operation, current *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if operation == OperationApply && len(t.claims(current, nil)) > 0 {
+		return e.claimAndApply(ctx, t, current, nil)
+	}
+	applied, err := e.apply(ctx, operation, t.request(), current)
+	lists := duplicated(err)
+	switch {
+	case err == nil && len(t.claims(applied, nil)) > 0:
+		return e.claimAndApply(ctx, t, applied, nil)
+	case len(lists) > 0 && operation == OperationApply:
+		return e.claimAndApply(ctx, t, current, lists)
+	}
+	return applied, err
+}
+
+// claimAndApply claims what has to go, of lists in any case, and applies the manifest over
+// exactly the state that has come of it.
+func (e *Engine) claimAndApply(ctx context.Context, t *task, current *unstructured.Unstructured, lists []FieldPath) (*unstructured.Unstructured, error) {
+	state, err := e.claim(ctx, t, current, lists)
+	if err != nil {
+		return nil, err
+	}
+	return e.apply(ctx, OperationApply, t.request(), state)
+}
+
+// claim moves fields of other managers to our managedFields entry, on condition that the
+// object is still as it is read here. It returns that state, which is as given when there
+// is nothing to move.
+func (e *Engine) claim(ctx context.Context, t *task, current *unstructured.Unstructured, lists []FieldPath) (*unstructured.Unstructured, error) {
+	p := t.object.prepared
+	live, err := e.live(ctx, p.kind, p.id)
+	if err != nil {
+		return nil, err
+	}
+	if live.GetUID() != current.GetUID() || controlOf(currentOf(live, t.question.Owner), t.question.Owner, t.question.Record, t.question.Retain) != ControlOurs {
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: p.id.Group, Resource: p.id.Kind}, p.id.Name, errors.New("it is not the object that was looked at"))
+	}
+	claims := t.claims(live, lists)
+	if len(claims) == 0 {
+		return live, nil
+	}
+	entries, err := claimed(live, claims)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "managedFields": entries,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("encoding managedFields: %w", err)
+	}
+	if err := e.config.Writer.Patch(ctx, live, client.RawPatch(types.MergePatchType, data), client.FieldOwner(FieldOwner)); err != nil {
+		return nil, fmt.Errorf("claiming fields of other managers: %w", withoutValues(live, err))
+	}
+	return live, nil
+}
+
 // send applies an object and makes the answer known to the cache.
 func (e *Engine) send(ctx context.Context, request *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	answer, err := e.patch(ctx, request)

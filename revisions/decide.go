@@ -5,6 +5,7 @@ package revisions
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -37,6 +38,9 @@ const (
 	OperationYield Operation = "Yield"
 	// OperationAdopt says to read it once more and to apply it over exactly that state.
 	OperationAdopt Operation = "Adopt"
+	// OperationDefer says to leave it as it is until a later phase, to whatever revision has
+	// it.
+	OperationDefer Operation = "Defer"
 	// OperationReplace says to delete it and to create it anew.
 	OperationReplace Operation = "Replace"
 	// OperationWait says that it can be applied only after something else has happened.
@@ -62,11 +66,17 @@ type Question struct {
 	Retain bool
 	// ForwardOnly says that an object that is ours is left as a newer content has made it.
 	ForwardOnly bool
+	// Until is the later phase that the object waits for if it is ours, empty for none, and
+	// Held says that a serving revision keeps it meanwhile.
+	Until string
+	Held  bool
 	// Rivals have fields of the manifest that are not ours any more. They need be known
 	// only when our managedFields entry has changed.
 	Rivals []Rival
 	// Yielding is how many of these fields are left to them.
 	Yielding int
+	// Excess are managers that have added fields at or below exclusive paths.
+	Excess []Rival
 	// Now is the time, the zero value when repairs are not spaced.
 	Now time.Time
 }
@@ -88,6 +98,9 @@ type Verdict struct {
 // decide says what to do about an object. It is pure: the golden file
 // testdata/decide.txt holds its whole table.
 func decide(q Question) Verdict {
+	if q.Current == nil && q.Until != "" && q.Held {
+		return Verdict{Operation: OperationDefer, Reason: "it does not exist, and until phase " + q.Until + " is reached, a serving revision has it"}
+	}
 	if q.Current == nil {
 		return Verdict{Operation: OperationCreate, Reason: "it does not exist"}
 	}
@@ -116,18 +129,23 @@ func decide(q Question) Verdict {
 // applied against what is wanted, and our managedFields entry then against now.
 func compare(q Question) Verdict {
 	switch {
+	case q.Until != "":
+		return Verdict{Operation: OperationDefer, Reason: "it stays as it is until phase " + q.Until + " is reached"}
 	case q.ForwardOnly:
 		return Verdict{Operation: OperationNone, Reason: "a rollback does not take it back"}
 	case q.Record == nil || q.Record.UID != q.Current.UID:
 		return Verdict{Operation: OperationApply, Reason: "nothing is on record of what was applied"}
 	case q.Record.Content != q.Content:
 		return Verdict{Operation: OperationApply, Reason: "its content is new"}
-	case q.Record.Fields != q.Current.Fields:
+	case q.Record.Fields != q.Current.Fields, len(q.Excess) > 0:
 		return drifted(q)
 	default:
 		return Verdict{Operation: OperationNone, Reason: "it is as it should be"}
 	}
 }
+
+// changed are the managers that have changed or added what is to be undone.
+func (q Question) changed() []Rival { return slices.Concat(q.Rivals, q.Excess) }
 
 // drifted decides about an object that somebody else has changed. A fight is slowed
 // down, so that two who cannot agree do not load the API server.
@@ -135,7 +153,7 @@ func drifted(q Question) Verdict {
 	lost, counted := fieldsLost(q.Record.Fields, q.Current.Fields)
 	contest := q.Record.Contest
 	switch {
-	case counted && q.Yielding > 0 && lost == q.Yielding:
+	case counted && len(q.Excess) == 0 && q.Yielding > 0 && lost == q.Yielding:
 		return Verdict{Operation: OperationYield, Reason: driftReason(q.Rivals) + ", who it is left to"}
 	case !q.Now.IsZero() && q.Now.Before(contest.NextRepair()):
 		return Verdict{
@@ -143,7 +161,7 @@ func drifted(q Question) Verdict {
 			Reason: contest.String() + ", the next time at " + contest.NextRepair().UTC().Format(time.RFC3339),
 		}
 	default:
-		return Verdict{Operation: OperationApply, Drift: true, Reason: driftReason(q.Rivals)}
+		return Verdict{Operation: OperationApply, Drift: true, Reason: driftReason(q.changed())}
 	}
 }
 

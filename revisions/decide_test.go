@@ -26,10 +26,11 @@ const (
 	factProtection
 	factRetain
 	factForward
+	factLate
 	factCount
 )
 
-var factNames = [factCount]string{"OBJECT", "DELETING", "RECORD", "PROTECTION", "RETAIN", "FORWARD"}
+var factNames = [factCount]string{"OBJECT", "DELETING", "RECORD", "PROTECTION", "RETAIN", "FORWARD", "LATE"}
 
 // factValues are all values of each fact. What the object is says who controls it
 // and what its metadata proves; the combinations that cannot be are left out.
@@ -43,10 +44,11 @@ var factValues = [factCount][]string{
 		"other's by label", "other's, garbage label", "other's by UID", "other's, our marks",
 	},
 	{"no", "yes"},
-	{"none", "same", "content differs", "fields differ", "yieldable differ", "contested", "other UID"},
+	{"none", "same", "content differs", "fields differ", "yieldable differ", "exceeded", "contested", "other UID"},
 	{"empty", "Prevent", "IfNoController", "None"},
 	{"no", "yes"},
 	{"no", "yes"},
+	{"no", "waits", "waits, held"},
 }
 
 // row is one combination of facts.
@@ -54,6 +56,9 @@ type row [factCount]string
 
 // possible says whether a combination can be.
 func (r row) possible() bool {
+	if r[factLate] != "no" && r[factForward] == "yes" || r[factLate] == "waits, held" && r[factObject] != "absent" {
+		return false // either leaves what is ours as it is, and who holds what is there changes nothing
+	}
 	onRecord := r[factRecord] != "none" && r[factRecord] != "other UID"
 	switch r[factObject] {
 	case "absent":
@@ -93,11 +98,16 @@ func (r row) question() Question {
 	case "yieldable differ":
 		rival.Manager, rival.Fields = "istiod", []string{".webhooks[name=a].clientConfig.caBundle"}
 		q.Record.Fields, q.Rivals, q.Yielding = "fields before-10", []Rival{rival}, 1
+	case "exceeded":
+		q.Excess = []Rival{{Manager: "kubectl", Operation: "Update", Fields: []string{".spec.egress"}}}
 	case "contested":
 		q.Record.Fields, q.Rivals = "fields before-10", []Rival{rival}
 		q.Record.Contest = &Contest{Manager: "kubectl", Fields: rival.Fields, Count: 5, First: now.Add(-time.Minute), Last: now.Add(-time.Second)}
 	case "other UID":
 		q.Record.UID = "uid before"
+	}
+	if r[factLate] != "no" {
+		q.Until, q.Held = "injector", r[factLate] == "waits, held"
 	}
 	q.Current = r.current()
 	return q
@@ -246,7 +256,7 @@ func align(lines [][]string) string {
 // says in particular.
 func TestDecide_Properties(t *testing.T) {
 	writes := []Operation{OperationCreate, OperationApply, OperationAdopt}
-	known := append(slices.Clone(writes), OperationNone, OperationYield, OperationWait, OperationRefuse)
+	known := append(slices.Clone(writes), OperationNone, OperationYield, OperationWait, OperationDefer, OperationRefuse)
 	properties := []struct {
 		name   string
 		reason string
@@ -277,7 +287,17 @@ func TestDecide_Properties(t *testing.T) {
 	}, {
 		name:   "OnlyAbsentIsCreated",
 		reason: "a create for an object that exists would be refused for ever",
-		broken: func(r row, v Verdict) bool { return (r[factObject] == "absent") != (v.Operation == OperationCreate) },
+		broken: func(r row, v Verdict) bool {
+			creates := r[factObject] == "absent" && r[factLate] != "waits, held"
+			return creates != (v.Operation == OperationCreate)
+		},
+	}, {
+		name:   "OnlyOursWaits",
+		reason: "an object that is left for later is the line's already, so a collision is found at once",
+		broken: func(r row, v Verdict) bool {
+			ours := strings.HasPrefix(r[factObject], "ours") || r[factObject] == "absent"
+			return v.Operation == OperationDefer && (r[factLate] == "no" || !ours)
+		},
 	}, {
 		name:   "RefusalHasRemedy",
 		reason: "who reads of a refusal is told what to do, and nobody else is",

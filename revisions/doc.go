@@ -27,7 +27,8 @@
 //  4. An object that is not ours is left byte for byte as it is, unless its
 //     collision protection says otherwise.
 //  5. Fields that others set are kept: every write is a server-side apply of just
-//     the fields of the manifest.
+//     the fields of the manifest. At or below the exclusive fields of an object they
+//     are removed.
 //  6. An object is deleted only after a live read, if it carries our owner
 //     reference, and on condition that it is still what was read. An object whose
 //     absence is not proven is not gone.
@@ -38,8 +39,9 @@
 //
 // Drift is read from the managedFields entry of our applies. Who may write an
 // object may also write that entry, and so can hide a change by restoring it with
-// its time, on purpose. After managedFields were wiped, fields that a later
-// revision drops stay, as the API server no longer knows them to be ours alone.
+// its time, on purpose. What exceeds an exclusive field is found the same way, so what
+// no manager has stays: defaults, and what an admission webhook fills in. When
+// managedFields are wiped and a field is dropped before the next pass, the field stays.
 //
 // The package knows no custom resources and no controllers. It needs a client, a
 // cache of the managed objects and a REST mapper, see [Config].

@@ -157,14 +157,17 @@ func take(taken map[ObjectID]bool, revision Revision, result RevisionResult, all
 	}
 	for _, phase := range result.Phases {
 		for _, object := range phase.Objects {
-			taken[object.ID] = true
+			if !object.Deferred {
+				taken[object.ID] = true
+			}
 		}
 	}
 }
 
 // rollTarget rolls out the target's phases, up to the first that is not complete.
 // Beyond that it only keeps what it has put in place while the gate was open. A
-// target that has succeeded is kept in all its phases.
+// target that has succeeded is kept in all its phases. What has waited for a phase is
+// brought to its content with that phase, and holds up the next one like its objects.
 func (e *Engine) rollTarget(ctx context.Context, l *line, target Revision, result *RevisionResult) error {
 	errs := make([]error, 0, len(target.Phases))
 	open := true
@@ -177,9 +180,39 @@ func (e *Engine) rollTarget(ctx context.Context, l *line, target Revision, resul
 		}
 		paused := l.paused || target.Paused
 		errs = append(errs, e.runPhase(ctx, l, "", paused, phase, result, i))
-		open = open && (result.Phases[i].Complete() || target.Succeeded || paused)
+		if paused || !open {
+			continue
+		}
+		l.late.note(phase, i, result.Phases[i].Objects)
+		updated, err := e.updateLate(ctx, l, target, phase.Name, result)
+		errs = append(errs, err)
+		open = result.Phases[i].Complete() && updated || target.Succeeded
 	}
 	return errors.Join(errs...)
+}
+
+// updateLate brings the objects that have waited for a phase to their content. Their
+// results stand where the objects stand. It says whether all of them are ready.
+func (e *Engine) updateLate(ctx context.Context, l *line, target Revision, phase string, result *RevisionResult) (bool, error) {
+	places := l.late.at[phase]
+	if len(places) == 0 {
+		return true, nil
+	}
+	late := Phase{Name: phase}
+	for _, at := range places {
+		object := target.Phases[at.phase].Objects[at.object]
+		object.UpdatePhase = ""
+		late.Objects = append(late.Objects, object)
+	}
+	objects, err := e.reconcilePhase(ctx, l, "", false, late)
+	result.settle(late, objects, l.now)
+	result.record(objects, false)
+	ready := true
+	for i, at := range places {
+		result.Phases[at.phase].Objects[at.object] = objects[i]
+		ready = ready && objects[i].Ready()
+	}
+	return ready, err
 }
 
 // keepServing repairs what an older revision has put in place and no newer one
@@ -191,6 +224,9 @@ func (e *Engine) keepServing(ctx context.Context, l *line, serving Revision, res
 			_, placed := serving.Records[id]
 			return (placed || serving.Succeeded) && !taken[id]
 		})
+		for i := range kept.Objects {
+			kept.Objects[i].UpdatePhase = ""
+		}
 		errs = append(errs, e.runPhase(ctx, l, fmt.Sprintf("revision %d, ", serving.Number), l.paused || serving.Paused, kept, result, i))
 	}
 	return errors.Join(errs...)

@@ -28,6 +28,8 @@ type line struct {
 	// does not serve it, nil where it does.
 	kinds  []Kind
 	served map[schema.GroupVersionKind]error
+	// late are the target's objects that wait for a later phase.
+	late *late
 	// brought are the kinds that a CustomResourceDefinition of the line defines.
 	brought map[schema.GroupKind]bool
 }
@@ -37,7 +39,7 @@ func newLine(in Rollout) *line {
 		in.Confirm = func(context.Context, bool) error { return nil }
 	}
 	return &line{
-		owner: in.Owner, paused: in.Paused, now: in.Now, confirm: in.Confirm, records: newestRecords(in),
+		owner: in.Owner, paused: in.Paused, now: in.Now, confirm: in.Confirm, records: newestRecords(in), late: newLate(in),
 		served: map[schema.GroupVersionKind]error{}, brought: map[schema.GroupKind]bool{},
 	}
 }

@@ -23,7 +23,9 @@ type task struct {
 	line   *line
 	object Object
 	// paused says that nothing may be written for the object's revision.
-	paused   bool
+	paused bool
+	// until is the later phase that the object waits for, empty when it does not.
+	until    string
 	question Question
 	result   *ObjectResult
 	// doubt says that another actor may have written to the object, so that the line has
@@ -35,7 +37,11 @@ type task struct {
 func (e *Engine) reconcileObject(ctx context.Context, l *line, phase string, paused bool, object Object) ObjectResult {
 	p := object.prepared
 	result := ObjectResult{ID: p.id, Version: p.kind.Version}
-	state := e.placeObject(ctx, phase, &task{line: l, object: object, paused: paused, result: &result})
+	t := &task{line: l, object: object, paused: paused, result: &result}
+	if !paused {
+		t.until = l.late.until(object)
+	}
+	state := e.placeObject(ctx, phase, t)
 	probe(&result, object, state)
 	return result
 }
@@ -65,6 +71,7 @@ func (e *Engine) placeObject(ctx context.Context, phase string, t *task) *unstru
 	t.question = Question{
 		Owner: l.owner, Record: l.record(p.id), Now: l.now,
 		CollisionProtection: t.object.CollisionProtection, Retain: t.object.Retain, ForwardOnly: t.object.ForwardOnly,
+		Until: t.until, Held: l.late.held[p.id],
 	}
 	state := e.act(ctx, t, current)
 	// A mapper may not have noticed that the kind is gone.
@@ -97,6 +104,7 @@ func (t *task) ask(current *unstructured.Unstructured) Verdict {
 		q.Rivals = rivalsOf(p.stamp(q.Owner, q.Retain, yielded), current)
 		q.Yielding = len(yieldedTo(p.kind.GroupKind(), q.Rivals))
 	}
+	q.Excess = t.excess(current)
 	return decide(*q)
 }
 
@@ -106,6 +114,11 @@ func (q *Question) yielded() []string {
 		return nil
 	}
 	return q.Record.Yielded
+}
+
+// request is the manifest as it is to be applied now.
+func (t *task) request() *unstructured.Unstructured {
+	return t.object.prepared.stamp(t.question.Owner, t.question.Retain, t.yields())
 }
 
 // yields are the fields that are left to others from now on.
@@ -194,6 +207,14 @@ func (e *Engine) perform(ctx context.Context, t *task, verdict Verdict, current 
 	case OperationNone, OperationYield:
 		t.done(ActionUnchanged, verdict, current)
 		return current
+	case OperationDefer:
+		result.Deferred = true
+		if current == nil {
+			result.Waiting = verdict.Reason
+			return nil
+		}
+		result.Action = ActionUnchanged
+		return current
 	case OperationRefuse:
 		result.Action, result.Remedy, result.Blocker = ActionCollision, verdict.Remedy, current.GetResourceVersion()
 		return nil
@@ -215,7 +236,7 @@ func (e *Engine) perform(ctx context.Context, t *task, verdict Verdict, current 
 	if result.Err = t.line.confirm(ctx, t.doubt); result.Err != nil {
 		return before
 	}
-	applied, err := e.apply(ctx, verdict.Operation, t.object.prepared.stamp(t.question.Owner, t.question.Retain, t.yields()), current)
+	applied, err := e.bring(ctx, t, verdict.Operation, current)
 	if apierrors.IsConflict(err) && !t.doubt {
 		t.doubt = true
 		return e.actLive(ctx, t, false)
@@ -239,7 +260,7 @@ func (e *Engine) foretell(ctx context.Context, t *task, verdict *Verdict, curren
 	if !t.object.Replace || verdict.Operation != OperationApply {
 		return
 	}
-	request := t.object.prepared.stamp(t.question.Owner, t.question.Retain, t.yields())
+	request := t.request()
 	request.SetUID(current.GetUID())
 	_, err := e.patch(ctx, request, client.DryRunAll)
 	if immutable := t.replaces(err); immutable != nil {
@@ -304,7 +325,7 @@ func (t *task) done(action Action, verdict Verdict, state *unstructured.Unstruct
 	case q.Now.IsZero():
 		// Without a clock nobody can tell a fight from a quarrel now and then.
 	case known && verdict.Drift && action == ActionUpdated:
-		record.Contest = q.Record.Contest.repaired(q.Rivals, q.Now)
+		record.Contest = q.Record.Contest.repaired(q.changed(), q.Now)
 		result.Contest = record.Contest
 	case known && !q.Record.Contest.ended(q.Now):
 		record.Contest = q.Record.Contest

@@ -132,6 +132,9 @@ type ObjectResult struct {
 	// Pending is what would be done about it, were its revision not paused; empty when
 	// nothing would.
 	Pending Operation
+	// Deferred says that it stays as it is until a later phase: nothing of the revision was
+	// applied.
+	Deferred bool
 	// Contest is about a change of somebody else that was found in this pass, repaired
 	// or not; nil when there was none.
 	Contest *Contest
@@ -145,8 +148,10 @@ type ObjectResult struct {
 	Err error
 }
 
-// InPlace says that the object is on the cluster as it should be.
-func (o ObjectResult) InPlace() bool { return o.Record != nil && o.Err == nil }
+// InPlace says that the object is on the cluster as it should be in this phase.
+func (o ObjectResult) InPlace() bool {
+	return (o.Record != nil || o.Deferred && o.Action == ActionUnchanged) && o.Err == nil
+}
 
 // Ready says that the object is in place with its probe True.
 func (o ObjectResult) Ready() bool { return o.InPlace() && o.Probe.Status == probes.True }

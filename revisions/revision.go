@@ -6,6 +6,7 @@ package revisions
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,6 +96,15 @@ type Object struct {
 	Retain bool
 	// Unmanaged are fields that are left out of every write.
 	Unmanaged []FieldPath
+	// Exclusive are fields at and below which there is nothing but what the manifest has:
+	// what another manager adds there is drift and is removed. Unmanaged fields are left
+	// out.
+	Exclusive []FieldPath
+	// UpdatePhase is the name of a later phase, in which an object that is the owner's
+	// already is brought to new content. Until the target reaches it, the object stays as
+	// it is, or as a serving revision has it. An object that is absent is created in its
+	// own phase. Empty is its own phase.
+	UpdatePhase string
 	// ForwardOnly creates the object when it is absent, and never changes one that is
 	// ours: a rollback does not take a CustomResourceDefinition back, as resources may
 	// use what it has gained. A later revision changes it again.
@@ -213,7 +223,21 @@ func (r Revision) Validate() error {
 			seen[id] = phase.Name
 		}
 	}
+	r.validateUpdatePhases(v)
 	return v.orNil()
+}
+
+// validateUpdatePhases checks that objects are updated in later phases than their own.
+func (r Revision) validateUpdatePhases(v *ValidationError) {
+	later := map[string]bool{}
+	for _, phase := range slices.Backward(r.Phases) {
+		for _, object := range phase.Objects {
+			if object.Manifest != nil && object.UpdatePhase != "" && !later[object.UpdatePhase] {
+				v.addf(phase.Name, "%s has the updatePhase %q: name a phase that comes after %s", describe(object.Manifest), object.UpdatePhase, phase.Name)
+			}
+		}
+		later[phase.Name] = true
+	}
 }
 
 func validateObject(v *ValidationError, phase string, index int, obj Object) {

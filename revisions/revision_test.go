@@ -45,6 +45,18 @@ func TestRevision_Validate(t *testing.T) {
 			phases: []Phase{{Name: "run"}, {Name: "run"}},
 			want:   []string{"phase run: stands in the revision twice: give each phase a name of its own"},
 		},
+		"UpdatePhase": {
+			reason: "an object is updated in a phase that comes after its own, or it never is",
+			phases: []Phase{
+				{Name: "config", Objects: []Object{{Manifest: settings(), UpdatePhase: "run"}}},
+				{Name: "run", Objects: []Object{{Manifest: manifest("v1", "ConfigMap", "app", "self", nil), UpdatePhase: "run"}}},
+				{Name: "rest", Objects: []Object{{Manifest: manifest("v1", "ConfigMap", "app", "early", nil), UpdatePhase: "config"}}},
+			},
+			want: []string{
+				`phase rest: ConfigMap early has the updatePhase "config": name a phase that comes after rest`,
+				`phase run: ConfigMap self has the updatePhase "run": name a phase that comes after run`,
+			},
+		},
 		"NoManifest": {
 			reason: "an object without a manifest is named by its place",
 			phases: one(Object{Manifest: settings()}, Object{}),

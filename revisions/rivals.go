@@ -62,7 +62,9 @@ func rivalsOf(manifest, current *unstructured.Unstructured) []Rival {
 // managedEntry is one entry of managedFields.
 type managedEntry struct {
 	manager, operation, subresource, time string
-	raw                                   string
+	// version is not known of a trimmed entry.
+	version string
+	raw     string
 }
 
 func (e managedEntry) isOurs() bool {
@@ -90,7 +92,7 @@ func managedEntries(obj *unstructured.Unstructured) []managedEntry {
 			value, _ := fields[name].(string)
 			return value
 		}
-		entry := managedEntry{manager: text("manager"), operation: text("operation"), subresource: text("subresource"), time: text("time")}
+		entry := managedEntry{manager: text("manager"), operation: text("operation"), subresource: text("subresource"), time: text("time"), version: text("apiVersion")}
 		set, _ := fields["fieldsV1"].(map[string]any)
 		if packed, ok := set["set"].(string); ok && text("fieldsType") == digestOnly {
 			entry.raw = packed
@@ -157,7 +159,11 @@ func isItem(item any, element fieldpath.PathElement) bool {
 		return false
 	}
 	for _, key := range *element.Key {
-		if own, set := fields[key.Name]; set && !value.Equals(value.NewValueInterface(own), key.Value) {
+		own, set := fields[key.Name]
+		if !set && key.Name == "protocol" {
+			own, set = "TCP", true // of Kubernetes' own kinds, ports alone have a key with a default
+		}
+		if set && !value.Equals(value.NewValueInterface(own), key.Value) {
 			return false
 		}
 	}

@@ -44,14 +44,15 @@ func judgeServing(revision Revision, in Rollout, result Result) probes.Result {
 }
 
 // newestStates are the results by object, from the newest revision that has
-// looked at it. A paused revision has only looked at what an older one may hold.
+// looked at it. A paused revision has only looked at what an older one may hold, and so
+// has one that leaves the object for later.
 func newestStates(in Rollout, result Result) map[ObjectID]*ObjectResult {
 	states := make(map[ObjectID]*ObjectResult, len(result.Target.Records))
 	add := func(revision RevisionResult) {
 		for _, phase := range revision.Phases {
 			for i := range phase.Objects {
-				if id := phase.Objects[i].ID; states[id] == nil {
-					states[id] = &phase.Objects[i]
+				if known := states[phase.Objects[i].ID]; known == nil || known.Deferred {
+					states[phase.Objects[i].ID] = &phase.Objects[i]
 				}
 			}
 		}

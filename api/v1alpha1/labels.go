@@ -99,6 +99,14 @@ const (
 	// commas, blanks or ends of lines.
 	AnnotationUnmanagedFields = "strata.run/unmanaged-fields"
 
+	// AnnotationExclusiveFields on such a manifest are its exclusiveFields, separated like
+	// [AnnotationUnmanagedFields].
+	AnnotationExclusiveFields = "strata.run/exclusive-fields"
+
+	// AnnotationUpdatePhase on such a manifest is its updatePhase: a phase that comes
+	// after its own.
+	AnnotationUpdatePhase = "strata.run/update-phase"
+
 	// AnnotationProbe on such a manifest is a probe for it, in YAML, as an entry of
 	// spec.probes of a Revision without a selector; its name may be left out.
 	AnnotationProbe = "strata.run/probe"

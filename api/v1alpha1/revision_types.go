@@ -185,6 +185,28 @@ type Object struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	UnmanagedFields []string `json:"unmanagedFields,omitempty"`
 
+	// ExclusiveFields are paths of which the manifest says all there is: what another
+	// manager adds at or below one of them is removed, such as a rule in .spec.egress
+	// or a port in .spec.ports. Paths are written as in unmanagedFields, which win.
+	// Values that the API server or an admission webhook fills in belong to no manager
+	// and stay. Default none: what the manifest does not set is left alone.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=256
+	ExclusiveFields []string `json:"exclusiveFields,omitempty"`
+
+	// UpdatePhase is the name of a later phase of the revision, in which an object that
+	// the Package has already is brought to new content. Until then it stays as the
+	// revision before has it. It is created in its own phase when it is absent, and is
+	// torn down with that. It is for what pods need in order to start, and what must
+	// not reach pods that run before the new ones have proved themselves. Default: the
+	// object's own phase.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	UpdatePhase string `json:"updatePhase,omitempty"`
+
 	// OnImmutableChange is what to do when a change needs another value in a field
 	// that the API server does not let anyone change, such as a Deployment's
 	// selector. Refuse leaves the object as it is and tells the path; Replace

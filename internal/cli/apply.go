@@ -69,10 +69,12 @@ Annotations of a manifest say how it is treated, and are not part of it:
   strata.run/deletion              Delete or Retain
   strata.run/on-immutable-change   Refuse or Replace
   strata.run/unmanaged-fields      paths that are never applied
+  strata.run/exclusive-fields      paths that hold nothing but what the manifest has
+  strata.run/update-phase          the later phase in which an existing object is updated
   strata.run/probe                 a probe for it, in YAML
 For manifests that cannot be annotated, --settings FILE says the same: a list of
 {kind, group, namespace, name} and phase, collisionProtection, deletion,
-onImmutableChange or unmanagedFields.
+onImmutableChange, unmanagedFields, exclusiveFields or updatePhase.
 
 What would be done is shown first, as by plan. Deleting and replacing has to be
 confirmed. Content that would be held back or collide is refused without --force. A

@@ -256,7 +256,7 @@ func settingsOf(phase StoredPhase, object StoredObject) map[string]any {
 	}
 	for name, value := range map[string]string{
 		"collisionProtection": protection, "deletion": string(object.Deletion), "onImmutableChange": string(object.OnImmutableChange),
-		"unmanagedFields": strings.Join(object.UnmanagedFields, " "),
+		"unmanagedFields": strings.Join(object.UnmanagedFields, " "), "exclusiveFields": strings.Join(object.ExclusiveFields, " "), "updatePhase": object.UpdatePhase,
 	} {
 		if value != "" {
 			settings[name] = value

@@ -103,6 +103,8 @@ func Digest(phases []v1alpha1.Phase, objects [][]string, probes []v1alpha1.Probe
 		// Fields that came later are left out while unset: what had a digest keeps it.
 		UnmanagedFields   []string                 `json:",omitempty"`
 		OnImmutableChange v1alpha1.ImmutableChange `json:",omitempty"`
+		ExclusiveFields   []string                 `json:",omitempty"`
+		UpdatePhase       string                   `json:",omitempty"`
 	}
 	type phase struct {
 		Name                string
@@ -116,7 +118,9 @@ func Digest(phases []v1alpha1.Phase, objects [][]string, probes []v1alpha1.Probe
 	for i, p := range phases {
 		entry := phase{Name: p.Name, CollisionProtection: p.CollisionProtection}
 		for j, o := range p.Objects {
-			entry.Objects = append(entry.Objects, object{objects[i][j], o.CollisionProtection, o.Deletion, o.UnmanagedFields, o.OnImmutableChange})
+			entry.Objects = append(entry.Objects, object{
+				objects[i][j], o.CollisionProtection, o.Deletion, o.UnmanagedFields, o.OnImmutableChange, o.ExclusiveFields, o.UpdatePhase,
+			})
 		}
 		document.Phases = append(document.Phases, entry)
 	}

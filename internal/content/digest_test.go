@@ -243,6 +243,8 @@ func TestDigest_LaterFields(t *testing.T) {
 	for name, object := range map[string]v1alpha1.Object{
 		"UnmanagedFields":   {UnmanagedFields: []string{".spec.replicas"}},
 		"OnImmutableChange": {OnImmutableChange: v1alpha1.ImmutableReplace},
+		"ExclusiveFields":   {ExclusiveFields: []string{".spec.replicas"}},
+		"UpdatePhase":       {UpdatePhase: "later"},
 	} {
 		if same, ok := seen[digest(object)]; ok {
 			t.Errorf("%s has the digest of %s", name, same)

@@ -50,16 +50,17 @@ func (c compiled) object(stored manifest, spec v1alpha1.Object, phase v1alpha1.P
 		Retain:              Retains(manifest, spec.Deletion),
 		ForwardOnly:         rollback && kind == definitionKind,
 		Replace:             spec.OnImmutableChange == v1alpha1.ImmutableReplace,
+		UpdatePhase:         spec.UpdatePhase,
 	}
 	if stored.sealed != nil {
 		object.Salt = stored.sealed.Salt
 	}
-	for k, text := range spec.UnmanagedFields {
-		path, err := revisions.ParseFieldPath(text)
-		if err != nil {
-			return object, fmt.Errorf("unmanagedFields[%d]: %w", k, err)
-		}
-		object.Unmanaged = append(object.Unmanaged, path)
+	var err error
+	if object.Unmanaged, err = fieldPaths("unmanagedFields", spec.UnmanagedFields); err != nil {
+		return object, err
+	}
+	if object.Exclusive, err = fieldPaths("exclusiveFields", spec.ExclusiveFields); err != nil {
+		return object, err
 	}
 	if own := c.selecting(manifest); len(own) > 0 {
 		object.Probe, object.Within, object.HoldsFor = own.together()
@@ -71,4 +72,17 @@ func (c compiled) object(stored manifest, spec v1alpha1.Object, phase v1alpha1.P
 		object.Serving = scaling.probe(manifest, probe)
 	}
 	return object, nil
+}
+
+// fieldPaths reads the paths of a field.
+func fieldPaths(field string, texts []string) ([]revisions.FieldPath, error) {
+	var paths []revisions.FieldPath
+	for k, text := range texts {
+		path, err := revisions.ParseFieldPath(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", field, k, err)
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
 }

@@ -102,6 +102,11 @@ func TestRevision_UnmanagedAndReplaced(t *testing.T) {
 		t.Errorf("error %v, replace %t; want to be refused", err, object.Replace)
 	}
 
+	object, err = loadOne(t, deployment(), v1alpha1.Object{ExclusiveFields: []string{".spec.template"}, UpdatePhase: "later"}, v1alpha1.Phase{}, nil)
+	if err != nil || len(object.Exclusive) != 1 || object.Exclusive[0].String() != ".spec.template" || object.UpdatePhase != "later" {
+		t.Errorf("error %v, exclusive %v, update phase %q", err, object.Exclusive, object.UpdatePhase)
+	}
+
 	_, err = loadOne(t, deployment(), v1alpha1.Object{UnmanagedFields: []string{".spec.replicas", ".spec[x"}}, v1alpha1.Phase{}, nil)
 	var invalid *InvalidError
 	if !errors.As(err, &invalid) || !strings.HasPrefix(err.Error(), "spec.phases[0].objects[0].unmanagedFields[1]: ") {

@@ -66,4 +66,12 @@ type Object struct {
 
 	// UnmanagedFields are paths of the manifest that are never applied.
 	UnmanagedFields []string
+
+	// ExclusiveFields are paths at and below which there is nothing but what the
+	// manifest has.
+	ExclusiveFields []string
+
+	// UpdatePhase is the later phase in which an object that exists is brought to new
+	// content, empty for the object's own.
+	UpdatePhase string
 }

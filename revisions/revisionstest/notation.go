@@ -32,7 +32,7 @@ type notation struct {
 }
 
 // flagNames are words that say how to treat an object, and are no values.
-var flagNames = []string{"probe", "retain", "protect", "controller", "unmanaged", "replace"}
+var flagNames = []string{"probe", "retain", "protect", "controller", "unmanaged", "replace", "exclusive", "update"}
 
 func parseNotation(text string) (notation, error) {
 	n := notation{values: map[string]string{}, flags: map[string]string{}}
@@ -188,15 +188,13 @@ func (n notation) revisionObject() (revisions.Object, error) {
 	object := revisions.Object{Manifest: n.object(), CollisionProtection: revisions.CollisionProtection(n.flags["protect"])}
 	_, object.Retain = n.flags["retain"]
 	_, object.Replace = n.flags["replace"]
-	for field := range strings.SplitSeq(n.flags["unmanaged"], ",") {
-		if field == "" {
-			continue
-		}
-		unmanaged, err := revisions.ParseFieldPath(field)
-		if err != nil {
-			return object, fmt.Errorf("reading unmanaged=%s: %w", field, err)
-		}
-		object.Unmanaged = append(object.Unmanaged, unmanaged)
+	object.UpdatePhase = n.flags["update"]
+	var err error
+	if object.Unmanaged, err = n.fieldPaths("unmanaged"); err != nil {
+		return object, err
+	}
+	if object.Exclusive, err = n.fieldPaths("exclusive"); err != nil {
+		return object, err
 	}
 	if _, probed := n.flags["probe"]; probed {
 		object.Probe, object.Serving = statusProbe("ready"), statusProbe("serving")
@@ -205,6 +203,22 @@ func (n notation) revisionObject() (revisions.Object, error) {
 		}
 	}
 	return object, nil
+}
+
+// fieldPaths are the paths that a flag lists.
+func (n notation) fieldPaths(flag string) ([]revisions.FieldPath, error) {
+	var paths []revisions.FieldPath
+	for field := range strings.SplitSeq(n.flags[flag], ",") {
+		if field == "" {
+			continue
+		}
+		next, err := revisions.ParseFieldPath(field)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s=%s: %w", flag, field, err)
+		}
+		paths = append(paths, next)
+	}
+	return paths, nil
 }
 
 // statusProbe looks at a boolean in the status, which the command "set" sets.

@@ -38,6 +38,11 @@ type Settings struct {
 	OnImmutableChange v1alpha1.ImmutableChange `json:"onImmutableChange,omitempty"`
 	// UnmanagedFields are paths of the manifest that are never applied.
 	UnmanagedFields []string `json:"unmanagedFields,omitempty"`
+	// ExclusiveFields are paths at and below which there is nothing but what the manifest
+	// has.
+	ExclusiveFields []string `json:"exclusiveFields,omitempty"`
+	// UpdatePhase is a later phase, in which an object that exists gets new content.
+	UpdatePhase string `json:"updatePhase,omitempty"`
 }
 
 // ReadSettings reads a list of settings, in YAML. Unknown fields are refused.
@@ -66,6 +71,8 @@ var annotations = []annotation{
 	{v1alpha1.AnnotationDeletion, func(s *Settings, value string) { s.Deletion = v1alpha1.ObjectDeletion(value) }},
 	{v1alpha1.AnnotationOnImmutableChange, func(s *Settings, value string) { s.OnImmutableChange = v1alpha1.ImmutableChange(value) }},
 	{v1alpha1.AnnotationUnmanagedFields, func(s *Settings, value string) { s.UnmanagedFields = splitPaths(value) }},
+	{v1alpha1.AnnotationExclusiveFields, func(s *Settings, value string) { s.ExclusiveFields = splitPaths(value) }},
+	{v1alpha1.AnnotationUpdatePhase, func(s *Settings, value string) { s.UpdatePhase = value }},
 	{v1alpha1.AnnotationProbe, func(*Settings, string) {}},
 }
 
@@ -110,6 +117,8 @@ func (s *Settings) validate() error {
 		return errors.New(".kind: must be set where group or name is")
 	case s.Phase != "" && !slices.Contains(phaseNames, s.Phase):
 		return refuse("phase", s.Phase, phaseNames...)
+	case s.UpdatePhase != "" && !slices.Contains(phaseNames, s.UpdatePhase):
+		return refuse("updatePhase", s.UpdatePhase, phaseNames...)
 	}
 	for _, field := range []struct {
 		name, value string
@@ -123,9 +132,11 @@ func (s *Settings) validate() error {
 			return refuse(field.name, field.value, field.allowed...)
 		}
 	}
-	for _, path := range s.UnmanagedFields {
-		if _, err := probes.ParsePattern(path); err != nil {
-			return fmt.Errorf(".unmanagedFields: %w", err)
+	for field, paths := range map[string][]string{"unmanagedFields": s.UnmanagedFields, "exclusiveFields": s.ExclusiveFields} {
+		for _, path := range paths {
+			if _, err := probes.ParsePattern(path); err != nil {
+				return fmt.Errorf(".%s: %w", field, err)
+			}
 		}
 	}
 	return nil
@@ -169,6 +180,10 @@ func (s Settings) over(others Settings) Settings {
 	if s.UnmanagedFields == nil {
 		s.UnmanagedFields = others.UnmanagedFields
 	}
+	if s.ExclusiveFields == nil {
+		s.ExclusiveFields = others.ExclusiveFields
+	}
+	s.UpdatePhase = cmp.Or(s.UpdatePhase, others.UpdatePhase)
 	return s
 }
 

@@ -36,11 +36,13 @@ func TestPhases_Settings(t *testing.T) {
 			annotations: map[string]string{
 				v1alpha1.AnnotationPhase: PhaseRest, v1alpha1.AnnotationCollisionProtection: "None", v1alpha1.AnnotationDeletion: "Retain",
 				v1alpha1.AnnotationOnImmutableChange: "Replace", v1alpha1.AnnotationUnmanagedFields: ".spec.replicas\n.spec.ports[name=\"a, b\"].port, .metadata.annotations['a b']\n",
+				v1alpha1.AnnotationExclusiveFields: ".spec.template.spec.containers .metadata.labels", v1alpha1.AnnotationUpdatePhase: PhaseRest,
 			},
 			phase: PhaseRest,
 			want: render.Object{
 				CollisionProtection: v1alpha1.CollisionNone, Deletion: v1alpha1.ObjectRetain, OnImmutableChange: v1alpha1.ImmutableReplace,
 				UnmanagedFields: []string{".spec.replicas", `.spec.ports[name="a, b"].port`, ".metadata.annotations['a b']"},
+				ExclusiveFields: []string{".spec.template.spec.containers", ".metadata.labels"}, UpdatePhase: PhaseRest,
 			},
 		},
 		"Selected": {
@@ -55,6 +57,7 @@ func TestPhases_Settings(t *testing.T) {
 		"Unknown":    {reason: "A typing error would be overlooked.", annotations: map[string]string{"strata.run/delete": "Retain"}, err: "annotation strata.run/delete is not known"},
 		"BadValue":   {reason: "So would a value that does not exist.", annotations: map[string]string{v1alpha1.AnnotationDeletion: "Keep"}, err: `"Keep" is none of Delete, Retain`},
 		"BadPhase":   {reason: "Phases have an order, and so no other names.", annotations: map[string]string{v1alpha1.AnnotationPhase: "last"}, err: `"last" is none of foundation`},
+		"BadUpdate":  {reason: "Nor has it the later one.", annotations: map[string]string{v1alpha1.AnnotationUpdatePhase: "last"}, err: `.updatePhase: "last" is none of foundation`},
 		"BadPath":    {reason: "A path that names no field.", annotations: map[string]string{v1alpha1.AnnotationUnmanagedFields: "spec..x"}, err: "unmanagedFields"},
 		"OthersStay": {reason: "Annotations of others are part of the object.", annotations: map[string]string{"example.com/note": "x"}, phase: PhaseWorkloads},
 	}
