@@ -75,6 +75,7 @@ objectslices.strata.run; list and watch the live objects that are asserted.`,
 	cmd.Flags().StringVar(&o.junit, "junit", "", "write a JUnit report to this file, too")
 	// The error is for a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("revision", a.completeRevisions)
+	_ = cmd.RegisterFlagCompletionFunc("for", completeTargets)
 	return cmd
 }
 

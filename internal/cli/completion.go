@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -109,6 +110,59 @@ func (a *app) completeRevisions(cmd *cobra.Command, args []string, prefix string
 		if n := number(s.Revision); strings.HasPrefix(n, prefix) {
 			found = append(found, describe(n, s.Version, s.Outcome, age(a.now(), s.CreatedAt)+" ago"))
 		}
+	}
+	return found, directive
+}
+
+// completeContexts completes the contexts of the kubeconfig.
+func (a *app) completeContexts(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	raw, err := a.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return slices.Sorted(maps.Keys(raw.Contexts)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeObjects completes the objects of the package that the first argument names, as
+// its newest revision has put them in place.
+func (a *app) completeObjects(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := completionContext(cmd)
+	defer cancel()
+	c, err := a.connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, packageName(args[0]))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	target, err := revisionOr(pkg, revisions, 0)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var found []cobra.Completion
+	for _, entry := range target.Status.Inventory {
+		if name := nameOf(entry.ObjectReference); strings.HasPrefix(name, prefix) {
+			found = append(found, output.Clean(name))
+		}
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeTargets completes the values of --for.
+func completeTargets(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	directive := cobra.ShellCompDirectiveNoFileComp
+	var found []cobra.Completion
+	for _, target := range []string{"rolledout", "available", "ready", "deleted", "phase=", "probe=", "condition="} {
+		if strings.HasPrefix(target, prefix) {
+			found = append(found, target)
+		}
+	}
+	if len(found) == 1 && strings.HasSuffix(found[0], "=") {
+		directive |= cobra.ShellCompDirectiveNoSpace
 	}
 	return found, directive
 }

@@ -99,7 +99,7 @@ func TestDiff(t *testing.T) {
 		in, err string
 	}{
 		"Same":      {reason: "Equal contents are 0.", args: []string{"diff", fixturePackage, "1", "1"}, in: "18 the same"},
-		"Name":      {reason: "The names alone.", args: []string{"diff", fixturePackage, "1", "2", "-o", "name"}, code: CodeFalse, in: "deployment.apps/openshift-ingress/" + fixturePackage},
+		"Name":      {reason: "The names alone.", args: []string{"diff", fixturePackage, "1", "2", "-o", "name"}, code: CodeFalse, in: "deployment.apps/" + fixturePackage},
 		"Ignored":   {reason: "What is ignored does not count.", args: []string{"diff", fixturePackage, "1", "2", "--object", "deployment/" + fixturePackage, "--ignore", ".spec.image"}, in: "1 the same"},
 		"JSON":      {reason: "The code is the same.", args: []string{"diff", fixturePackage, "1", "2", "-o", "json"}, code: CodeFalse, in: `"different": true`},
 		"NotFound":  {reason: "An error is 2, as 1 says that there are differences.", args: []string{"diff", "other"}, code: CodeUsage, err: "package other"},
@@ -217,7 +217,7 @@ func TestRender_ChartAndStdin(t *testing.T) {
 	tm.run("render", "web", "--chart", dir, "--set", "level=debug", "-n", "app", "-o", "yaml").wants(t, CodeOK, "level: debug", "")
 	tm.run("render", "web", "--chart", dir, "-n", "app", "-o", "yaml").wants(t, CodeOK, "appVersion: 4.5.6", "")
 	tm.in = strings.NewReader(goodManifests)
-	tm.run("render", "web", "-f", "-", "-o", "name").wants(t, CodeOK, "configmap/web/settings\n", "")
+	tm.run("render", "web", "-f", "-", "-o", "name").wants(t, CodeOK, "configmap/settings\n", "")
 }
 
 func TestLint(t *testing.T) {
@@ -278,11 +278,11 @@ func TestNamesObject(t *testing.T) {
 func TestRender_NamespaceOfContext(t *testing.T) {
 	tm := newTerminal(t, nil)
 	manifests := file(t, "a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
-	tm.run("render", "web", "-f", manifests, "-o", "name").wants(t, CodeOK, "configmap/default/a\n", "Note: 1 object names no namespace and goes to namespace default")
+	tm.run("render", "web", "-f", manifests, "-o", "yaml").wants(t, CodeOK, "namespace: default", "Note: 1 object names no namespace and goes to namespace default")
 	t.Setenv("KUBECONFIG", file(t, "config", `{apiVersion: v1, kind: Config, current-context: here, contexts: [{name: here, context: {cluster: c, namespace: corner-shop}}], clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]}`))
-	tm.run("render", "web", "-f", manifests, "-o", "name").wants(t, CodeOK, "configmap/corner-shop/a\n", "goes to namespace corner-shop, that of the kubeconfig's context")
-	named := tm.run("render", "web", "-f", manifests, "-o", "name", "-n", "other")
-	if named.wants(t, CodeOK, "configmap/other/a\n", ""); named.err != "" {
+	tm.run("render", "web", "-f", manifests, "-o", "yaml").wants(t, CodeOK, "namespace: corner-shop", "goes to namespace corner-shop, that of the kubeconfig's context")
+	named := tm.run("render", "web", "-f", manifests, "-o", "yaml", "-n", "other")
+	if named.wants(t, CodeOK, "namespace: other", ""); named.err != "" {
 		t.Errorf("a note about a namespace that the command line names: %s", named.err)
 	}
 }

@@ -92,7 +92,8 @@ func formatsOf(t *testing.T, args []string) []string {
 		t.Fatal(err)
 	}
 	list := strings.TrimPrefix(cmd.Flags().Lookup("output").Usage, "output format: ")
-	return strings.Split(strings.ReplaceAll(list, "jsonpath=TEMPLATE", "jsonpath={.kind}"), ", ")
+	example := strings.NewReplacer("jsonpath=TEMPLATE", "jsonpath={.kind}", "go-template=TEMPLATE", "go-template={{.kind}}", "custom-columns=HEAD:PATH,...", "custom-columns=KIND:.kind")
+	return strings.Split(example.Replace(list), ", ")
 }
 
 // TestContract_SameCode: the exit code is the same, whatever the format.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -86,8 +87,9 @@ without --show-secrets: that they differ is shown all the same.
 
 Exit codes: 0 no differences; 1 there are some; 2 an error, also: there is no such
 package or revision, not all could be read, no cluster answers.
-Rights needed: to get packages and objectslices, to list revisions; for manifests of
-kind Secret, to get Secrets in the manager's namespace; with --live: to get and
+Rights needed: to get packages and objectslices, to list revisions; for the fields of
+manifests of kind Secret, to get Secrets in the manager's namespace: without it only
+whether they differ is shown; with --live: to get and
 patch the objects.`,
 		Example: `  strata diff istiod-openshift-gateway 1 2
   strata diff istiod-openshift-gateway --live
@@ -111,6 +113,8 @@ patch the objects.`,
 	f.BoolVar(&o.showSecrets, "show-secrets", false, "show the values of Secrets")
 	f.IntVar(&o.context, "context-lines", 3, "with -o unified: how many lines of context")
 	addManagerNamespace(cmd, &o.managerNamespace)
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("object", a.completeObjects)
 	return cmd
 }
 
@@ -195,7 +199,43 @@ func (a *app) revisionDiff(ctx context.Context, c *cluster, o diffOptions, pkg *
 		return Diff{}, err
 	}
 	result := diff.Contents(objectsOf(before, o.object), objectsOf(after, o.object), diff.Options{Ignore: o.patterns, ShowSecrets: o.showSecrets, KeepNames: o.keepNames})
-	return buildDiff(from, to, result, o)
+	doc, err := buildDiff(from, to, result, o)
+	if before.unread != nil || after.unread != nil {
+		doc.Unread = unreadSecrets(from, to)
+		doc.Different = doc.Different || !slices.Equal(secretsOf(from), secretsOf(to))
+		a.note("Warning: %s", doc.Unread)
+	}
+	return doc, err
+}
+
+// unreadSecrets says whether the manifests of kind Secret of two revisions differ, as far
+// as the names tell of what they are stored in, which are digests of it.
+func unreadSecrets(from, to *v1alpha1.Revision) string {
+	if slices.Equal(secretsOf(from), secretsOf(to)) {
+		return "you may not read the Secrets of the two revisions; their digests are the same"
+	}
+	stored := map[identity]string{}
+	each := func(revision *v1alpha1.Revision, do func(item)) {
+		for _, items := range itemsOf(revision, sliceCache{}) {
+			for _, it := range items {
+				if it.secret != "" && it.isNamed() {
+					do(it)
+				}
+			}
+		}
+	}
+	each(from, func(it item) { stored[identityOf(it.ref)] = it.digest })
+	var names []string
+	each(to, func(it item) {
+		if stored[identityOf(it.ref)] != it.digest {
+			names = append(names, objectName(it.ref))
+		}
+	})
+	text := "Secrets of the two revisions differ, and you may not read in what"
+	if len(names) > 0 {
+		text += ": look at " + some(names)
+	}
+	return text
 }
 
 // chooseDiff are the revisions that the arguments name.
@@ -220,13 +260,14 @@ func chooseDiff(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, args []str
 	return nil, nil, exitf(CodeNotFound, "package %s has no revision before %d", pkg.Name, to.Spec.Revision)
 }
 
-// readFor reads a revision, and notes what of it could not be read: it is not compared.
+// readFor reads a revision. Secrets that may not be read are left out: their digests say
+// whether they differ.
 func (a *app) readFor(ctx context.Context, r *reader, revision *v1alpha1.Revision) (storedContent, error) {
 	read, err := r.read(ctx, revision)
 	if err != nil {
 		return read, fmt.Errorf("reading revision %d: %w", revision.Spec.Revision, err)
 	}
-	if read.unread != nil {
+	if read.unread != nil && !read.onlySecrets {
 		return read, exitf(CodeUsage, "comparing revision %d: not all of it could be read: %w", revision.Spec.Revision, read.unread)
 	}
 	return read, nil

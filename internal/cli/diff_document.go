@@ -33,6 +33,8 @@ type Diff struct {
 	Summary string `json:"summary"`
 	// Objects are those that differ.
 	Objects []DiffObject `json:"objects"`
+	// Unread says what is known of Secrets that may not be read; empty when all was read.
+	Unread string `json:"unread,omitempty"`
 	// Same is how many objects do not differ, and ignored how many of them differ in
 	// fields that do not count.
 	Same    int `json:"same"`

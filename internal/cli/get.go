@@ -23,14 +23,22 @@ type getOptions struct {
 	output   outputFlag
 	selector string
 	states   []string
+	watch    bool
+	// scope are flags that kubectl's users type: packages have no namespace.
+	everywhere bool
+	namespace  string
 }
 
 func (a *app) getCommand() *cobra.Command {
 	var o getOptions
 	cmd := &cobra.Command{
-		Use:   "get [NAME...]",
-		Short: "List packages: what runs, what rolls out, how far it is",
+		Use:     "get [NAME...]",
+		Aliases: []string{"list", "ls"},
+		Short:   "List packages: what runs, what rolls out, how far it is",
 		Long: `List packages: what runs, what rolls out, how far it is.
+
+Packages have no namespace: -A and -n change nothing. -w follows one package, as
+"strata status -w" does.
 
 CURRENT is the newest revision that has succeeded, TARGET the one that rolls
 out. STATE is what the rollout does; PHASE and PROBES count what is complete of
@@ -45,10 +53,13 @@ Rights: list packages.strata.run, to name some: get.`,
   strata get istiod-openshift-gateway -o wide
   strata get -o json`,
 		ValidArgsFunction: a.completePackages(-1),
-		RunE:              a.run(func(ctx context.Context, args []string) error { return a.get(ctx, o, args) }),
+		RunE:              a.run(func(ctx context.Context, args []string) error { return a.get(ctx, o, withoutType(args)) }),
 	}
 	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputName, outputJSONPath)
 	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only packages in these states, such as RollingOut, Failed or Paused")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "follow the rollout of the package that is named")
+	cmd.Flags().BoolVarP(&o.everywhere, "all-namespaces", "A", false, "changes nothing: packages have no namespace")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "changes nothing: packages have no namespace")
 	// The error is for a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(packageStates, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "only packages with these labels, such as strata.run/front=kyma")
@@ -63,12 +74,20 @@ func (a *app) get(ctx context.Context, o getOptions, args []string) error {
 	if err != nil {
 		return exitf(CodeUsage, "flag --selector: %w", err)
 	}
-	if o.selector != "" && len(args) > 0 {
+	switch {
+	case o.selector != "" && len(args) > 0:
 		return exitf(CodeUsage, "give names or --selector, not both")
+	case o.watch && len(args) != 1:
+		return exitf(CodeUsage, "--watch follows one package: `strata get NAME -w`")
+	case o.namespace != "":
+		a.note("Note: packages have no namespace: --namespace changes nothing.")
 	}
 	c, err := a.connect()
 	if err != nil {
 		return err
+	}
+	if o.watch {
+		return a.watch(ctx, c, watchOptions{name: packageName(args[0]), output: o.output})
 	}
 	packages, missing, err := c.selectPackages(ctx, selector, args)
 	if err != nil {
@@ -82,6 +101,14 @@ func (a *app) get(ctx context.Context, o getOptions, args []string) error {
 		return c.notFound(ctx, missing...)
 	}
 	return nil
+}
+
+// withoutType leaves out the type that kubectl has before names.
+func withoutType(args []string) []string {
+	if len(args) > 0 && slices.Contains([]string{"packages", "package", "pkg", "packages.strata.run"}, args[0]) {
+		return args[1:]
+	}
+	return args
 }
 
 // packageStates are the values of --state: the states that a package can be in, and

@@ -33,15 +33,34 @@ const (
 	outputJSON outputFormat = "json"
 	outputYAML outputFormat = "yaml"
 	outputName outputFormat = "name"
-	// outputJSONPath stands for jsonpath=TEMPLATE, which is the value then.
+	// outputJSONPath stands for the templates that kubectl takes: jsonpath=TEMPLATE,
+	// go-template=TEMPLATE and custom-columns=HEAD:PATH,..., which are the value then.
 	outputJSONPath outputFormat = "jsonpath"
 )
 
-// jsonPathPrefix begins a value of -o that holds a template.
-const jsonPathPrefix = "jsonpath="
+// templates read the formats that hold a template.
+var templates = []struct {
+	name, argument string
+	parse          func(template string) (documentPrinter, error)
+}{
+	{"jsonpath", "TEMPLATE", parseJSONPath},
+	{"go-template", "TEMPLATE", parseGoTemplate},
+	{"custom-columns", "HEAD:PATH,...", parseColumns},
+}
 
-// template is the template of jsonpath=TEMPLATE.
-func (f outputFormat) template() (string, bool) { return strings.CutPrefix(string(f), jsonPathPrefix) }
+// documentPrinter writes a document that was read back from JSON.
+type documentPrinter func(p *output.Printer, document any) error
+
+// printer is what writes a document in a format that holds a template, nil for one that
+// holds none.
+func (f outputFormat) printer() (documentPrinter, error) {
+	for _, t := range templates {
+		if template, found := strings.CutPrefix(string(f), t.name+"="); found {
+			return t.parse(template)
+		}
+	}
+	return nil, nil
+}
 
 // outputFlag is the flag -o, which takes some of the formats.
 type outputFlag struct {
@@ -66,7 +85,11 @@ func (o *outputFlag) list() string {
 	for i, f := range o.allowed {
 		words[i] = string(f)
 		if f == outputJSONPath {
-			words[i] = jsonPathPrefix + "TEMPLATE"
+			var forms []string
+			for _, t := range templates {
+				forms = append(forms, t.name+"="+t.argument)
+			}
+			words[i] = strings.Join(forms, ", ")
 		}
 	}
 	return strings.Join(words, ", ")
@@ -74,12 +97,11 @@ func (o *outputFlag) list() string {
 
 // Set is called for the flag's value.
 func (o *outputFlag) Set(s string) error {
-	template, isTemplate := outputFormat(s).template()
+	write, err := outputFormat(s).printer()
 	switch {
-	case isTemplate && slices.Contains(o.allowed, outputJSONPath):
-		if _, err := parseJSONPath(template); err != nil {
-			return err
-		}
+	case err != nil:
+		return err
+	case write != nil && slices.Contains(o.allowed, outputJSONPath):
 	case s == string(outputJSONPath) || !slices.Contains(o.allowed, outputFormat(s)):
 		return fmt.Errorf("must be one of %s", o.list())
 	}
@@ -95,16 +117,22 @@ func (o *outputFlag) Type() string { return "FORMAT" }
 
 // isDocument is true for the formats that programs read.
 func (o *outputFlag) isDocument() bool {
-	_, isTemplate := o.value.template()
-	return isTemplate || o.value == outputJSON || o.value == outputYAML
+	write, _ := o.value.printer() // checked when it was set
+	return write != nil || o.value == outputJSON || o.value == outputYAML
 }
 
 // printDocument writes a value in one of the formats that programs read.
 func printDocument(p *output.Printer, format outputFormat, v any) error {
-	template, isTemplate := format.template()
+	write, err := format.printer()
 	switch {
-	case isTemplate:
-		return printJSONPath(p, template, v)
+	case err != nil:
+		return err
+	case write != nil:
+		document, err := readBack(v)
+		if err != nil {
+			return err
+		}
+		return write(p, document)
 	case format == outputYAML:
 		p.YAML(v)
 	default:

@@ -6,6 +6,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -245,11 +246,20 @@ const mostShown = 20
 // writeFields writes the first fields that change of an object.
 func writeFields(p *output.Printer, fields []DiffField) {
 	for _, field := range fields[:min(len(fields), mostShown)] {
+		if isLongText(field.Before) || isLongText(field.After) {
+			p.Line(output.Span{Text: "        " + field.Path + "  a long text: -o yaml shows it"})
+			continue
+		}
 		writeField(p, field, false)
 	}
 	if more := len(fields) - mostShown; more > 0 {
 		p.Line(output.Span{Text: fmt.Sprintf("        and %d more fields: -o yaml lists them", more), Style: output.Faint})
 	}
+}
+
+func isLongText(value any) bool {
+	text, _ := value.(string)
+	return strings.Count(text, "\n") > 2*mostShown
 }
 
 func planHead(doc Plan) string {

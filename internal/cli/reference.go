@@ -21,16 +21,12 @@ func referenceOf(manifest *unstructured.Unstructured) v1alpha1.ObjectReference {
 	}
 }
 
-// plainName is an object as -o name writes it: kind.group/name, with the namespace
-// before the name if there is one.
+// plainName is an object as -o name writes it, and as kubectl reads it: kind.group/name.
 func plainName(manifest *unstructured.Unstructured) string {
 	kind := manifest.GroupVersionKind()
 	text := strings.ToLower(kind.Kind)
 	if kind.Group != "" {
 		text += "." + kind.Group
-	}
-	if namespace := manifest.GetNamespace(); namespace != "" {
-		text += "/" + namespace
 	}
 	return text + "/" + manifest.GetName()
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,6 +45,22 @@ type rollbackOptions struct {
 	dryRun      string
 }
 
+// take takes the revision from the arguments, where Helm has it.
+func (o *rollbackOptions) take(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	n, err := revisionNumber(args[0])
+	switch {
+	case err != nil:
+		return exitf(CodeUsage, "%w", err)
+	case o.to != 0 && o.to != n:
+		return exitf(CodeUsage, "revision %d or --to %d: give one", n, o.to)
+	}
+	o.to = n
+	return nil
+}
+
 func (o rollbackOptions) validate() error {
 	switch {
 	case o.to < 0:
@@ -59,13 +76,14 @@ func (o rollbackOptions) validate() error {
 func (a *app) rollbackCommand() *cobra.Command {
 	o := rollbackOptions{dryRun: dryRunNone}
 	cmd := &cobra.Command{
-		Use:   "rollback PACKAGE",
-		Short: "Roll out the content of an earlier revision again",
+		Use:     "rollback PACKAGE [REVISION]",
+		Aliases: []string{"undo"},
+		Short:   "Roll out the content of an earlier revision again",
 		Long: `Roll out the content of an earlier revision again, as a new revision: the next
-number, with the content of --to. Without --to it is the newest earlier revision
-that has succeeded; content that was rolled back before is passed over. What
-would change is shown first, and has to be confirmed. When the content runs
-already, nothing is done.
+number, with the content of REVISION (or --to). Without one it is the newest earlier
+revision that has succeeded; content that was rolled back before is passed over. What
+would change is shown first, and has to be confirmed. When the content runs already,
+nothing is done.
 
 A revision that has never succeeded is refused without --allow-failed. The
 content that is rolled back is rejected: the front that made it does not make it
@@ -81,10 +99,13 @@ there is no such package or revision; 7 no cluster answers.
 Rights: get, list, watch and patch packages.strata.run; list and watch
 revisions.strata.run; get objectslices.strata.run.`,
 		Example: `  strata rollback istiod-openshift-gateway
-  strata rollback istiod-openshift-gateway --to 2 --reason "1.31.0 drops mTLS" --wait`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
+  strata rollback istiod-openshift-gateway 2 --reason "1.31.0 drops mTLS" --wait`,
+		Args:              packageAndRevision,
+		ValidArgsFunction: a.completeContents(1),
 		RunE: a.run(func(ctx context.Context, args []string) error {
+			if err := o.take(args[1:]); err != nil {
+				return err
+			}
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -92,6 +113,13 @@ revisions.strata.run; get objectslices.strata.run.`,
 		}),
 	}
 	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
+	// kubectl calls it --to-revision.
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "to-revision" {
+			name = "to"
+		}
+		return pflag.NormalizedName(name)
+	})
 	cmd.Flags().Int64Var(&o.to, "to", 0, "the revision whose content is wanted; 0 is the newest earlier one that has succeeded")
 	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the history")
 	cmd.Flags().BoolVar(&o.pin, "pin", false, "let the front make no further revision until spec.rollback is taken away")
@@ -127,6 +155,7 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 		return exitf(CodeFalse, "comparing revision %d with revision %d: %w", from.Spec.Revision, to.Spec.Revision, err)
 	}
 	changes, same := changesBetween(from, to, contents)
+	c.addFields(ctx, from, to, changes)
 	doc := Rollback{
 		TypeMeta: documentType("Rollback"), Package: name, FromRevision: from.Spec.Revision, ToRevision: to.Spec.Revision,
 		Reason: o.reason, Pin: o.pin, DryRun: o.dryRun, Changes: append([]Change{}, changes...),

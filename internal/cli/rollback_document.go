@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/diff"
 )
 
 // Rollback is the document of `strata rollback`: what was asked for, what it
@@ -56,6 +58,36 @@ type Change struct {
 	// earlier revision does not contain and that is retained, and for a
 	// CustomResourceDefinition, which never goes back.
 	Action string `json:"action"`
+	// Fields are those that an update changes: before is what the target has, after what
+	// the earlier revision has. Values of Secrets are redacted, and one that may not be
+	// read has none.
+	Fields []DiffField `json:"fields,omitempty"`
+}
+
+// addFields adds the fields that differ to the changes from one revision to another, as
+// far as both can be read.
+func (c *cluster) addFields(ctx context.Context, from, to *v1alpha1.Revision, changes []Change) {
+	r := newReader(c.contents(defaultManagerNamespace), true)
+	present, presentErr := r.read(ctx, from)
+	wanted, wantedErr := r.read(ctx, to)
+	if presentErr != nil || wantedErr != nil {
+		return
+	}
+	fields := map[identity][]DiffField{}
+	for _, d := range diff.Contents(objectsOf(present, ""), objectsOf(wanted, ""), diff.Options{KeepNames: true}).Differences {
+		if d.Kind != diff.Changed {
+			continue
+		}
+		for _, change := range d.Changes {
+			id := identityOf(referenceOf(d.Object().Manifest))
+			fields[id] = append(fields[id], DiffField{Change: change})
+		}
+	}
+	for i := range changes {
+		if changes[i].Action == changeUpdate {
+			changes[i].Fields = fields[identityOf(changes[i].ObjectReference)]
+		}
+	}
 }
 
 // Actions of a Change.
@@ -199,6 +231,7 @@ func writeChanges(p *output.Printer, changes []Change, same int) {
 			p.Line(output.Span{Text: "  phase " + phase})
 		}
 		p.Line(output.Span{Text: "    " + signs[c.Action] + " " + words[c.Action], Style: styles[c.Action]}, output.Span{Text: "  " + objectName(c.ObjectReference)})
+		writeFields(p, c.Fields)
 	}
 	if same > 0 {
 		p.Line(output.Span{Text: fmt.Sprintf("  %s unchanged", countObjects(same)), Style: output.Faint})

@@ -22,6 +22,7 @@ import (
 
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/controller"
+	"github.com/strata-run/strata/internal/version"
 )
 
 // ManagerFunc runs the manager against a cluster until the context ends.
@@ -116,6 +117,7 @@ rolled out and what holds it, and goes back to an earlier revision.
 Exit codes: 0 yes; 1 no or not yet, or an error; 2 usage; 3 cannot succeed by
 waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 130 interrupted.`,
+		Version:       "Client: " + version.Get().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
@@ -135,11 +137,14 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	root.SetUsageTemplate(usageTemplate)
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(suggestFlag)
 	a.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().Var(&a.color, "color", "when to use colour: auto (on a terminal, unless NO_COLOR is set), always or never")
 	root.PersistentFlags().IntVar(&a.retries, "retry", 2, "how often to send a request again that the API server turns away (429, 5xx), with growing delays; 0 never")
 	root.AddGroup(
 		&cobra.Group{ID: "look", Title: "See what runs:"},
+		&cobra.Group{ID: "prepare", Title: "See what would run:"},
 		&cobra.Group{ID: "change", Title: "Change what runs:"},
 		&cobra.Group{ID: "local", Title: "A cluster on this machine:"},
 	)
@@ -158,9 +163,13 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 	add("change", a.approveCommand(), a.pauseCommand(), a.resumeCommand(), a.archiveCommand(), a.deleteCommand())
 	add("change", a.importHelmCommand())
 	add("look", a.showCommand(), a.diffCommand())
-	add("change", a.planCommand(), a.renderCommand(), a.applyCommand(), a.lintCommand())
+	add("prepare", a.planCommand(), a.renderCommand(), a.lintCommand())
+	add("change", a.applyCommand())
 	add("local", a.upCommand(), a.downCommand())
 	add("", a.versionCommand(), a.optionsCommand(), a.completionCommand())
+	suggest(root)
+	// The error is for a flag that does not exist.
+	_ = root.RegisterFlagCompletionFunc("context", a.completeContexts)
 	return root
 }
 

@@ -55,6 +55,8 @@ kind Secret, to get Secrets in the manager's namespace.`,
 	cmd.Flags().StringVar(&o.object, "object", "", "only the object KIND/NAME, such as deployment/istiod or configmap/istio-system/istio")
 	cmd.Flags().BoolVar(&o.showSecrets, "show-secrets", false, "show the values of Secrets")
 	addManagerNamespace(cmd, &o.managerNamespace)
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("object", a.completeObjects)
 	return cmd
 }
 

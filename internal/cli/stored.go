@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,6 +75,8 @@ type storedContent struct {
 	digest string
 	// unread is why some of it could not be, nil when all was.
 	unread error
+	// onlySecrets is true when nothing but Secrets that may not be read is missing.
+	onlySecrets bool
 }
 
 // reader reads what revisions refer to, each thing once.
@@ -117,6 +120,7 @@ func (r *reader) read(ctx context.Context, revision *v1alpha1.Revision) (storedC
 		digests = append(digests, own)
 	}
 	var err error
+	all.onlySecrets = !slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, errMayNotRead) })
 	if all.unread = joinOnce(errs); all.unread == nil {
 		all.digest, err = content.Digest(revision.Spec.Phases, digests, revision.Spec.Probes)
 	}
@@ -183,6 +187,9 @@ func (r *reader) object(ctx context.Context, object v1alpha1.Object) (StoredObje
 	return stored, content.ObjectDigest(text), nil
 }
 
+// errMayNotRead says that whoever asks has no right to get a Secret.
+var errMayNotRead = errors.New("you may not read it")
+
 // errSecretsNotRead says that nobody has asked for Secrets.
 var errSecretsNotRead = errors.New("manifests of kind Secret are not read")
 
@@ -192,7 +199,7 @@ func (r *reader) secret(ctx context.Context, name string) ([]content.Sealed, err
 	}
 	held, err := r.contents.Secret(ctx, name)
 	if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("reading Secret %s/%s, which holds manifests of kind Secret: you may not read it", r.contents.Namespace, name)
+		return nil, fmt.Errorf("reading Secret %s/%s, which holds manifests of kind Secret: %w", r.contents.Namespace, name, errMayNotRead)
 	}
 	return held, err
 }

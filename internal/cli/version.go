@@ -41,7 +41,7 @@ type ServerVersion struct {
 	// API is the version of Strata's API that it serves, such as
 	// strata.run/v1alpha1; empty when it serves none.
 	API string `json:"api,omitempty"`
-	// Managers are the managers that run there; with --remote only.
+	// Managers are the managers that run there, as far as their Deployments may be listed.
 	Managers []ManagerVersion `json:"managers,omitempty"`
 }
 
@@ -69,12 +69,13 @@ func (a *app) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the version of this command, and of the cluster",
-		Long: `Show the version of this command and, if one answers, of the cluster. With --remote
-a cluster has to answer, and the managers that run there are shown, too.
+		Long: `Show the version of this command and, if one answers, of the cluster and of the
+managers that run there. With --remote a cluster has to answer.
 
 Exit codes: 0; with --remote: 6 Strata is not installed there, 7 no cluster answers.
 
-Rights: none; with --remote: list deployments.apps in the namespace strata-system.`,
+Rights: none; to see the managers: list deployments.apps in the namespace
+strata-system.`,
 		Example: `  strata version
   strata version --remote -o json`,
 		Args: cobra.NoArgs,
@@ -84,13 +85,16 @@ Rights: none; with --remote: list deployments.apps in the namespace strata-syste
 			}
 			v := Version{TypeMeta: documentType("Version"), Client: version.Get()}
 			if !clientOnly {
-				v.Server = a.serverVersion(ctx)
+				if v.Server = a.serverVersion(ctx); v.Server == nil {
+					a.note("Note: no cluster answers: its version is not shown.")
+				}
+				a.addManagers(ctx, v.Server)
 			}
 			return a.printVersion(o, v)
 		}),
 	}
 	addOutput(cmd, &o, outputJSON, outputYAML, outputJSONPath)
-	cmd.Flags().BoolVar(&remote, "remote", false, "show also which managers run in the cluster, and fail when none answers")
+	cmd.Flags().BoolVar(&remote, "remote", false, "fail when no cluster answers, or when Strata is not installed there")
 	cmd.Flags().BoolVar(&clientOnly, "client", false, "do not ask the cluster")
 	cmd.MarkFlagsMutuallyExclusive("client", "remote")
 	return cmd
@@ -125,14 +129,7 @@ func (a *app) remoteVersion(ctx context.Context, o outputFlag) error {
 	if v.Server = a.serverVersion(ctx); v.Server == nil {
 		return exitf(CodeUnreachable, "no cluster answers at %s; %s", c.host, remedy)
 	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DeploymentList"})
-	if err := c.client.List(ctx, list, client.InNamespace(managerNamespace)); err != nil {
-		a.note("Note: which managers run is not shown: %s", err)
-	}
-	for i := range list.Items {
-		v.Server.Managers = append(v.Server.Managers, managerOf(&list.Items[i]))
-	}
+	a.addManagers(ctx, v.Server)
 	if err := a.printVersion(o, v); err != nil {
 		return err
 	}
@@ -140,6 +137,31 @@ func (a *app) remoteVersion(ctx context.Context, o outputFlag) error {
 		return &ExitError{Code: CodeNotFound}
 	}
 	return nil
+}
+
+// addManagers adds the managers of the cluster, and notes why it cannot.
+func (a *app) addManagers(ctx context.Context, server *ServerVersion) {
+	if server == nil || server.API == "" {
+		return
+	}
+	c, err := a.connect()
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+	defer cancel()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DeploymentList"})
+	if err := c.client.List(ctx, list, client.InNamespace(managerNamespace)); err != nil {
+		a.note("Note: which managers run is not shown: %s", err)
+		return
+	}
+	for i := range list.Items {
+		server.Managers = append(server.Managers, managerOf(&list.Items[i]))
+	}
+	if len(list.Items) == 0 {
+		a.note("Note: no manager runs as a Deployment in namespace %s.", managerNamespace)
+	}
 }
 
 func managerOf(deployment *unstructured.Unstructured) ManagerVersion {

@@ -61,6 +61,7 @@ objectslices.strata.run.`,
 	cmd.Flags().BoolVar(&o.create, "wait-for-creation", false, "wait also for the package to be created")
 	// The error is for a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("revision", a.completeRevisions)
+	_ = cmd.RegisterFlagCompletionFunc("for", completeTargets)
 	return cmd
 }
 
