@@ -38,6 +38,9 @@ LDFLAGS := -s -w \
 # The folders that hold our Go files.
 SOURCES := $(wildcard api cmd config internal probes revisions test)
 
+# The fronts, each of which has a role of its own.
+FRONTS := gatewayclass gateway istiocsr kyma
+
 # Everything that `make generate` writes, and nothing else.
 GENERATED := api config/crd config/rbac docs/reference internal/localplane/module
 
@@ -58,8 +61,11 @@ build: ## Build strata (also as kubectl-strata) and strata-manager into bin/
 .PHONY: generate
 generate: bin/controller-gen ## Renew deep copies, CRDs, RBAC, embedded module files and the reference
 	bin/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
-	bin/controller-gen crd paths=./api/... output:crd:dir=config/crd
+	bin/controller-gen crd paths=./api/v1alpha1 output:crd:dir=config/crd
+	bin/controller-gen crd paths=./api/operator.kyma-project.io/... output:crd:dir=config/crd/kyma
+	bin/controller-gen crd paths=./api/operator.openshift.io/... output:crd:dir=config/crd/istiocsr
 	bin/controller-gen rbac:roleName=strata-manager paths=./internal/controller output:rbac:dir=config/rbac
+	for front in $(FRONTS); do bin/controller-gen rbac:roleName=strata-manager-$$front paths=./internal/controller/$$front output:rbac:dir=config/rbac/$$front || exit; done
 	$(GO) generate ./internal/localplane/...
 	$(GO) build -o bin/docsgen ./internal/docsgen
 	env -u KUBECACHEDIR HOME='~' bin/docsgen generate

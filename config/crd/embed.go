@@ -7,7 +7,12 @@ package crd
 
 import "embed"
 
-// Files holds one YAML file per CustomResourceDefinition.
+// Files holds one YAML file per CustomResourceDefinition of the core.
 //
 //go:embed *_*.yaml
 var Files embed.FS
+
+// Fronts holds those of fronts, each in the folder of its front.
+//
+//go:embed kyma/*_*.yaml istiocsr/*_*.yaml
+var Fronts embed.FS

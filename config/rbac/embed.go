@@ -7,7 +7,12 @@ package rbac
 
 import "embed"
 
-// Files holds the roles and their bindings.
+// Files holds the roles of the core and their bindings.
 //
 //go:embed role.yaml role_binding.yaml
 var Files embed.FS
+
+// Fronts holds those of fronts, each in the folder of its front.
+//
+//go:embed */role.yaml */role_binding.yaml
+var Fronts embed.FS

@@ -33,7 +33,7 @@ func findGatewayAPI(ctx context.Context, flag string) (string, error) {
 	}
 	dir, err := filepath.Abs(flag)
 	if err == nil {
-		_, err = manifestsIn(os.DirFS(dir))
+		_, err = manifestsIn(os.DirFS(dir), "*.yaml")
 	}
 	if err != nil {
 		return "", exitf(CodeUsage, "flag --gateway-api-crds: %s: %w", flag, err)

@@ -42,26 +42,17 @@ func newInstaller(cfg *rest.Config) (*installer, error) {
 // the manager's namespace, account and rights; and waits until the kinds are
 // served.
 func (in *installer) install(ctx context.Context, namespace, gatewayAPI string) error {
-	objects, err := manifestsIn(crd.Files)
+	objects, err := shippedObjects(namespace)
 	if err != nil {
 		return err
 	}
 	if gatewayAPI != "" {
-		more, err := manifestsIn(os.DirFS(gatewayAPI))
+		more, err := manifestsIn(os.DirFS(gatewayAPI), "*.yaml")
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", gatewayAPI, err)
 		}
 		objects = append(objects, more...)
 	}
-	account, err := managerAccount(namespace)
-	if err != nil {
-		return err
-	}
-	rights, err := manifestsIn(rbac.Files)
-	if err != nil {
-		return err
-	}
-	objects = append(append(objects, account...), rights...)
 	for _, o := range objects {
 		if err := in.apply(ctx, o); err != nil {
 			return err
@@ -73,6 +64,26 @@ func (in *installer) install(ctx context.Context, namespace, gatewayAPI string) 
 		}
 	}
 	return nil
+}
+
+// shippedObjects are the definitions, the manager's namespace and account, and its rights,
+// with those of all fronts.
+func shippedObjects(namespace string) ([]*unstructured.Unstructured, error) {
+	objects, err := managerAccount(namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, source := range []struct {
+		files   fs.FS
+		pattern string
+	}{{crd.Files, "*.yaml"}, {crd.Fronts, "*/*.yaml"}, {rbac.Files, "*.yaml"}, {rbac.Fronts, "*/*.yaml"}} {
+		more, err := manifestsIn(source.files, source.pattern)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, more...)
+	}
+	return objects, nil
 }
 
 func (in *installer) apply(ctx context.Context, o *unstructured.Unstructured) error {
@@ -139,14 +150,14 @@ func managerAccount(namespace string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// manifestsIn are the objects in the YAML files of a folder, by the files' names.
-func manifestsIn(files fs.FS) ([]*unstructured.Unstructured, error) {
-	names, err := fs.Glob(files, "*.yaml")
+// manifestsIn are the objects in the YAML files that match a pattern, by the files' names.
+func manifestsIn(files fs.FS, pattern string) ([]*unstructured.Unstructured, error) {
+	names, err := fs.Glob(files, pattern)
 	if err != nil {
 		return nil, fmt.Errorf("listing manifests: %w", err)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("listing manifests: there are no *.yaml files")
+		return nil, fmt.Errorf("listing manifests: there are no files like %s", pattern)
 	}
 	var objects []*unstructured.Unstructured
 	for _, name := range names {

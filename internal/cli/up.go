@@ -142,7 +142,11 @@ func startSupervisor(dir localDir, o upOptions, flags *pflag.FlagSet) (*supervis
 		switch f.Name {
 		case "dir", "foreground", "gateway-api-crds", "output":
 		default:
-			args = append(args, "--"+f.Name+"="+f.Value.String())
+			value := f.Value.String()
+			if list, ok := f.Value.(pflag.SliceValue); ok {
+				value = strings.Join(list.GetSlice(), ",")
+			}
+			args = append(args, "--"+f.Name+"="+value)
 		}
 	})
 	// It must outlive this command, so no context ends it.

@@ -192,7 +192,7 @@ func TestGatewayAPIDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := manifestsIn(os.DirFS(dir))
+	objects, err := manifestsIn(os.DirFS(dir), "*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

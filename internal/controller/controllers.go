@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -219,17 +220,25 @@ func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o O
 	}, meter, o)
 }
 
+// setupFronts adds the fronts that are switched on.
 func setupFronts(w front.Wiring, meter *metrics.Metrics, o Options) error {
-	if err := gatewayclass.Setup(w, o.gatewayClasses()); err != nil {
-		return err
+	setups := map[string]func() error{
+		"gatewayclass": func() error { return gatewayclass.Setup(w, o.gatewayClasses()) },
+		"gateway":      func() error { return gateway.Setup(w, o.DNSRecordFinalizer) },
+		"istiocsr": func() error {
+			return istiocsr.Setup(w, istiocsr.Settings{Image: o.agentImage(), ClusterResourceNamespace: o.ClusterResourceNamespace})
+		},
+		"kyma": func() error { return kyma.Setup(w, meter, o.Kyma) },
 	}
-	if err := gateway.Setup(w, o.DNSRecordFinalizer); err != nil {
-		return err
+	for _, name := range AllFronts {
+		if !slices.Contains(o.Fronts, name) {
+			continue
+		}
+		if err := setups[name](); err != nil {
+			return err
+		}
 	}
-	if err := istiocsr.Setup(w, istiocsr.Settings{Image: o.agentImage(), ClusterResourceNamespace: o.ClusterResourceNamespace}); err != nil {
-		return err
-	}
-	return kyma.Setup(w, meter, o.Kyma)
+	return nil
 }
 
 // packageWorker wires the engine to the cluster.

@@ -6,6 +6,7 @@ package controller
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -20,6 +21,9 @@ import (
 // Options are the manager's settings. The zero value is not usable: start from
 // DefaultOptions.
 type Options struct {
+	// Fronts are those that run, of [AllFronts].
+	Fronts []string
+
 	// IstioVersion is what a GatewayClass gets that asks for no other: a version
 	// that is in the binary, such as 1.31.
 	IstioVersion string
@@ -75,9 +79,14 @@ type Options struct {
 	HealthAddress string
 }
 
+// AllFronts are the fronts that there are: each is about one kind of custom resource, and
+// waits for its definition.
+var AllFronts = []string{"gatewayclass", "gateway", "istiocsr", "kyma"}
+
 // DefaultOptions are the settings of a manager without flags.
 func DefaultOptions() Options {
 	return Options{
+		Fronts:         slices.Clone(AllFronts),
 		IstioVersion:   "1.31",
 		Namespace:      "strata-system",
 		LeaderElect:    true,
@@ -92,6 +101,7 @@ func DefaultOptions() Options {
 
 // AddFlags adds a flag for each setting, with its present value as default.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&o.Fronts, "fronts", o.Fronts, "fronts that run, of "+strings.Join(AllFronts, ", ")+"; empty for none")
 	fs.StringVar(&o.IstioVersion, "istio-version", o.IstioVersion, "Istio version for a GatewayClass that asks for no other")
 	fs.StringVar(&o.DNSRecordFinalizer, "dns-record-finalizer", o.DNSRecordFinalizer,
 		"finalizer for the DNSRecords of Gateways, that of the DNS controller of OpenShift is "+gateway.DefaultFinalizer+"; empty for none")
@@ -112,6 +122,11 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 
 // Validate says which setting cannot work, and what would.
 func (o Options) Validate() error {
+	for _, front := range o.Fronts {
+		if !slices.Contains(AllFronts, front) {
+			return fmt.Errorf("--fronts: there is no front %.50q: there are %s", front, strings.Join(AllFronts, ", "))
+		}
+	}
 	if _, err := gatewayclass.AppVersion(o.IstioVersion); err != nil {
 		return fmt.Errorf("--istio-version: %w", err)
 	}

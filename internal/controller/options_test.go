@@ -4,7 +4,10 @@
 package controller
 
 import (
+	"slices"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"github.com/strata-run/strata/internal/render/gateway"
 )
@@ -53,5 +56,35 @@ func TestOptions_DNSRecordFinalizer(t *testing.T) {
 		if err := o.Validate(); (err == nil) != valid {
 			t.Errorf("finalizer %q: error %v, want valid: %t", finalizer, err, valid)
 		}
+	}
+}
+
+// TestOptions_Fronts: each front has its switch, and a manager may have none.
+func TestOptions_Fronts(t *testing.T) {
+	cases := map[string]struct {
+		args  []string
+		want  []string
+		valid bool
+	}{
+		"Default":    {want: AllFronts, valid: true},
+		"None":       {args: []string{"--fronts="}, valid: true},
+		"Components": {args: []string{"--fronts=", "--fronts=kyma", "--fronts=istiocsr"}, want: []string{"kyma", "istiocsr"}, valid: true},
+		"Unknown":    {args: []string{"--fronts=istio"}, want: []string{"istio"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := DefaultOptions()
+			flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+			o.AddFlags(flags)
+			if err := flags.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(o.Fronts, tc.want) {
+				t.Errorf("the fronts are %v, want %v", o.Fronts, tc.want)
+			}
+			if err := o.Validate(); (err == nil) != tc.valid {
+				t.Errorf("got error %v, want valid: %t", err, tc.valid)
+			}
+		})
 	}
 }

@@ -68,23 +68,16 @@ type schema struct {
 var kindOrder = []string{"Package", "Revision", "ObjectSlice"}
 
 // apiPage describes every kind that the CustomResourceDefinitions define.
-func apiPage(files fs.FS) (string, error) {
-	names, err := fs.Glob(files, "*_*.yaml")
-	if err != nil || len(names) == 0 {
-		return "", fmt.Errorf("looking for CustomResourceDefinitions: %d found, %w", len(names), err)
+func apiPage(core, fronts fs.FS) (string, error) {
+	definitions, err := definitionsIn(core, "*_*.yaml")
+	if err != nil {
+		return "", err
 	}
-	var definitions []definition
-	for _, name := range names {
-		data, err := fs.ReadFile(files, name)
-		if err != nil {
-			return "", fmt.Errorf("reading %s: %w", name, err)
-		}
-		var d definition
-		if err := yaml.Unmarshal(data, &d); err != nil {
-			return "", fmt.Errorf("parsing %s: %w", name, err)
-		}
-		definitions = append(definitions, d)
+	ofFronts, err := definitionsIn(fronts, "*/*_*.yaml")
+	if err != nil {
+		return "", err
 	}
+	definitions = append(definitions, ofFronts...)
 	slices.SortStableFunc(definitions, func(a, b definition) int {
 		return slices.Index(kindOrder, a.Spec.Names.Kind) - slices.Index(kindOrder, b.Spec.Names.Kind)
 	})
@@ -94,6 +87,27 @@ func apiPage(files fs.FS) (string, error) {
 		writeKind(page, d)
 	}
 	return page.String(), nil
+}
+
+// definitionsIn are the definitions in the files that match a pattern.
+func definitionsIn(files fs.FS, pattern string) ([]definition, error) {
+	names, err := fs.Glob(files, pattern)
+	if err != nil || len(names) == 0 {
+		return nil, fmt.Errorf("looking for CustomResourceDefinitions: %d found, %w", len(names), err)
+	}
+	var definitions []definition
+	for _, name := range names {
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		}
+		var d definition
+		if err := yaml.Unmarshal(data, &d); err != nil {
+			return nil, fmt.Errorf("parsing %s: %w", name, err)
+		}
+		definitions = append(definitions, d)
+	}
+	return definitions, nil
 }
 
 func writeKind(page *strings.Builder, d definition) {

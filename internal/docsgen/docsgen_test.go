@@ -113,7 +113,7 @@ spec:
             properties:
               mode: {type: string, enum: [A, B], description: "Mode is | or."}
               list: {type: array, items: {type: object, properties: {at: {type: string, format: date-time}}}}
-`}))
+`}), files(map[string]string{"front/g_others.yaml": "spec: {}"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ spec:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if _, err := apiPage(files(nil)); err == nil {
+	if _, err := apiPage(files(nil), files(nil)); err == nil {
 		t.Error("a page of no definitions must be an error: the folder is the wrong one")
 	}
 }

@@ -78,7 +78,7 @@ func removeOthers(pages map[string]string) error {
 func pages(ctx context.Context) (map[string]string, error) {
 	pages := map[string]string{}
 	var err error
-	if pages["api.md"], err = apiPage(crd.Files); err != nil {
+	if pages["api.md"], err = apiPage(crd.Files, crd.Fronts); err != nil {
 		return nil, err
 	}
 	if pages["conditions.md"], err = constantsPage(os.DirFS("."), "Conditions, reasons and labels", "api/v1alpha1", constantSources); err != nil {

@@ -43,7 +43,13 @@ type Files struct {
 // the manager's namespace and its rights. Root is the folder of the repository.
 func Shipped(root string) []Files {
 	folder := os.DirFS(root)
-	return []Files{{crd.Files, "*.yaml"}, {folder, "config/manager/manager.yaml"}, {folder, "config/rbac/role*.yaml"}}
+	return []Files{
+		{crd.Files, "*.yaml"},
+		{crd.Fronts, "*/*.yaml"},
+		{folder, "config/manager/manager.yaml"},
+		{folder, "config/rbac/role*.yaml"},
+		{folder, "config/rbac/*/role*.yaml"},
+	}
 }
 
 // Module is the folder of a Go module that the module in a folder requires.
