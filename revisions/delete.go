@@ -116,9 +116,21 @@ func (e *Engine) removeCurrent(ctx context.Context, in Teardown, object Object, 
 		// collector orphans.
 		e.release(ctx, result, in.Owner, current, true)
 		result.Message = cmp.Or(result.Message, "its owner reference was taken off, so it stays")
+	case isShared(current, in.Owner):
+		// The garbage collector keeps it for the other owner, too.
+		e.release(ctx, result, in.Owner, current, true)
+		result.Message = cmp.Or(result.Message, "it has another owner, so it stays")
 	default:
 		e.delete(ctx, result, current)
 	}
+}
+
+// isShared says whether an object has another owner besides. A controller that the object
+// was taken over from is none: its reference says controller: false, see retireController.
+func isShared(current *unstructured.Unstructured, owner Owner) bool {
+	return slices.ContainsFunc(current.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+		return ref.UID != owner.UID && ref.Controller == nil
+	})
 }
 
 // provenAbsent says whether an answer proves that an object does not exist: it is

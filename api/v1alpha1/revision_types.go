@@ -69,6 +69,7 @@ type RevisionSpec struct {
 	// Immutable.
 	// +required
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=999999999
 	Revision int64 `json:"revision"`
 
 	// LifecycleState is Active, Paused or Archived. It is the only field of the

@@ -7,6 +7,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 
@@ -54,7 +55,7 @@ func command() *cobra.Command {
 			if err := options.Validate(); err != nil {
 				return err
 			}
-			logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(verbosity)))
+			logger := newLogger(os.Stderr, verbosity)
 			ctrl.SetLogger(logger)
 			if os.Getenv("GOGC") == "" {
 				debug.SetGCPercent(gcPercent)
@@ -69,6 +70,14 @@ func command() *cobra.Command {
 		},
 	}
 	options.AddFlags(cmd.Flags())
-	cmd.Flags().IntVarP(&verbosity, "verbosity", "v", verbosity, "how much to log: 0 is changes of state, 1 is their reasons")
+	cmd.Flags().IntVarP(&verbosity, "verbosity", "v", verbosity, "how much to log: 0 is changes of state, 1 is their reasons; 5 is the most, as client-go would log the values of Secrets beyond")
 	return cmd
+}
+
+// mostVerbose is the highest level that is logged: from 8 on client-go logs bodies of
+// requests and answers.
+const mostVerbose = 5
+
+func newLogger(w io.Writer, verbosity int) logr.Logger {
+	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(w), textlogger.Verbosity(min(verbosity, mostVerbose))))
 }

@@ -87,11 +87,17 @@ func readLog(ctx context.Context, logs *rest.RESTClient, pod *corev1.Pod, o logO
 		Param("previous", fmt.Sprint(o.previous)).Do(ctx).Raw()
 }
 
-// secretAssignment is a word for what is confidential, with the value after it. The
-// manager logs no such value; what it quotes of others may have one.
-var secretAssignment = regexp.MustCompile(`(?i)((?:password|passwd|token|credentials?|api-?key|private-?key|authorization)\\?["']?\s*[=:]\s*\\?["']?(?:bearer )?)[^\s"'\\,;}]+`)
+// What is taken out of logs. The manager logs no such value; what it quotes of others may
+// have one.
+var (
+	// secretAssignment is a word for what is confidential, with the value after it.
+	secretAssignment = regexp.MustCompile(`(?i)((?:password|passwd|token|credentials?|api-?key|private-?key|authorization)\\?["']?\s*[=:]\s*\\?["']?(?:bearer )?)[^\s"'\\,;}]+`)
+
+	// secretData is the data of a Secret as client-go logs it: a map of names to values.
+	secretData = regexp.MustCompile(`(?i)(\\?["']?(?:string)?data\\?["']?\s*:\s*)\{[^{}]*\}?`)
+)
 
 // redactLog takes out of a log what sounds like a password.
 func redactLog(text []byte) []byte {
-	return secretAssignment.ReplaceAll(text, []byte("${1}<redacted>"))
+	return secretAssignment.ReplaceAll(secretData.ReplaceAll(text, []byte("${1}<redacted>")), []byte("${1}<redacted>"))
 }

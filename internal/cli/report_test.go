@@ -91,7 +91,8 @@ func TestReport_Logs(t *testing.T) {
 	tm := newTerminal(t, f)
 	const log = "/api/v1/namespaces/strata-system/pods/strata-manager-0/log?previous="
 	tm.server.logs = map[string]string{
-		log + "false": "I1121 Rolled out package=web\n", log + "true": `E1121 Refused err="args: --db-password=CANARY, {\"token\": \"CANARY\"} Authorization: Bearer CANARY" secret=app/web` + "\n",
+		log + "false": "I1121 Rolled out package=web\n", log + "true": `E1121 Refused err="args: --db-password=CANARY, {\"token\": \"CANARY\"} Authorization: Bearer CANARY" secret=app/web` + "\n" +
+			`I1121 Response Body body="{\"kind\":\"Secret\",\"data\":{\"tls.crt\":\"CANARY\",\"tls.key\":\"CANARY\"},\"type\":\"Opaque\"}"` + "\n",
 	}
 	path := filepath.Join(t.TempDir(), "bundle.zip")
 	tm.run("report", "-f", path).wants(t, CodeOK, "", "")
@@ -100,7 +101,7 @@ func TestReport_Logs(t *testing.T) {
 		t.Errorf("the log is %q", got)
 	}
 	previous := files["manager/logs/strata-manager-0-manager-previous.log"]
-	if strings.Contains(previous, "CANARY") || !strings.Contains(previous, "secret=app/web") || strings.Count(previous, "<redacted>") != 3 {
+	if strings.Contains(previous, "CANARY") || !strings.Contains(previous, "secret=app/web") || strings.Count(previous, "<redacted>") != 4 {
 		t.Errorf("the log of the container that has ended is %q", previous)
 	}
 	tm.run("report", "-f", path+"2", "--log-lines=0").wants(t, CodeOK, "", "")

@@ -69,6 +69,10 @@ func (p Packer) Pack(phases []render.Phase, probes []v1alpha1.Probe) (Packed, er
 	if err != nil {
 		return Packed{}, err
 	}
+	if contents.bytes > MaxBytes || contents.objects > MaxObjects {
+		return Packed{}, fmt.Errorf("the content has %d objects with %d bytes, and a revision may have %d with %d: split it into several packages",
+			contents.objects, contents.bytes, MaxObjects, MaxBytes)
+	}
 	pack := &packing{stored: map[string]bool{}, binSmall: contents.inline > contents.inlineRoom()}
 	var digests [][]string
 	for i, phase := range phases {
@@ -105,9 +109,9 @@ type text struct {
 // to.
 type contents struct {
 	texts [][]text
-	// objects is how many there are, inline how many bytes the small ones have, and
-	// inventory how many their inventory takes.
-	objects, inline, inventory int
+	// objects is how many there are, bytes how many they have and inline how many the small
+	// ones have, and inventory how many their inventory takes.
+	objects, bytes, inline, inventory int
 }
 
 // inlineRoom is how large all inline manifests of the revision may be together.
@@ -129,6 +133,7 @@ func (p Packer) encode(phases []render.Phase) (contents, error) {
 			if err != nil {
 				return contents{}, fmt.Errorf("packing phase %s: %w", phase.Name, err)
 			}
+			all.bytes += len(data)
 			if len(data) <= InlineLimit && !secret {
 				all.inline += len(data)
 			}

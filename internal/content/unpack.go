@@ -14,8 +14,14 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
-// inflateLimit bounds what stored content may inflate to, in bytes.
-const inflateLimit = 32 << 20
+const (
+	// inflateLimit bounds what one slice or Secret may inflate to, in bytes: no API server
+	// takes an object that is larger.
+	inflateLimit = 4 << 20
+	// MaxBytes bounds what all that a revision refers to may inflate to, and MaxObjects how
+	// many objects it may have.
+	MaxBytes, MaxObjects = 32 << 20, 10_000
+)
 
 // UnavailableError says that content cannot be had as it was stored. It heals
 // when what it names is restored.

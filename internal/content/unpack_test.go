@@ -100,7 +100,7 @@ func TestUnpack_Altered(t *testing.T) {
 				}
 				return &v1alpha1.ObjectSlice{ObjectMeta: metav1.ObjectMeta{Name: "sha256-bomb"}, Data: out.Bytes()}
 			},
-			want: "inflates to more than 33554432 bytes",
+			want: "inflates to more than 4194304 bytes",
 		},
 	}
 	for name, tc := range tests {

@@ -5,6 +5,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -82,7 +83,10 @@ type manifest struct {
 // manifestsOf are those of every phase of a revision, out of the revision and what it
 // refers to.
 func manifestsOf(ctx context.Context, stored Stored, revision *v1alpha1.Revision) ([][]manifest, error) {
-	read := reading{stored: stored, slices: map[string][]*unstructured.Unstructured{}, secrets: map[string][]content.Sealed{}}
+	if err := checkCount(revision); err != nil {
+		return nil, err
+	}
+	read := &reading{stored: stored, slices: map[string][]*unstructured.Unstructured{}, secrets: map[string][]content.Sealed{}}
 	var all [][]manifest
 	for _, phase := range revision.Spec.Phases {
 		var own []manifest
@@ -106,12 +110,71 @@ type reading struct {
 	stored  Stored
 	slices  map[string][]*unstructured.Unstructured
 	secrets map[string][]content.Sealed
+	// bytes is what all of it takes, at least.
+	bytes int
 }
 
-func (r reading) manifest(ctx context.Context, object v1alpha1.Object) (manifest, error) {
+// checkCount bounds the objects of a revision.
+func checkCount(revision *v1alpha1.Revision) error {
+	objects := 0
+	for _, phase := range revision.Spec.Phases {
+		objects += len(phase.Objects)
+	}
+	if objects <= content.MaxObjects {
+		return nil
+	}
+	return &InvalidError{Err: fmt.Errorf("the revision has %d objects, and may have %d: split it into several packages", objects, content.MaxObjects)}
+}
+
+// take counts what has been read from one place, before more is read.
+func (r *reading) take(kind, name string, bytes int) error {
+	if r.bytes += bytes; r.bytes <= content.MaxBytes {
+		return nil
+	}
+	return &InvalidError{Err: fmt.Errorf("with %s %s the content takes at least %d bytes, and a revision may take %d: split it into several packages",
+		kind, name, r.bytes, content.MaxBytes)}
+}
+
+func (r *reading) slice(ctx context.Context, name string) ([]*unstructured.Unstructured, error) {
+	held, err := r.stored.Slice(ctx, name)
+	bytes := 0
+	for _, manifest := range held {
+		bytes += weigh(manifest.Object)
+	}
+	return held, errors.Join(err, r.take("ObjectSlice", name, bytes))
+}
+
+func (r *reading) secret(ctx context.Context, name string) ([]content.Sealed, error) {
+	held, err := r.stored.Secret(ctx, name)
+	bytes := 0
+	for _, sealed := range held {
+		bytes += weigh(sealed.Manifest.Object)
+	}
+	return held, errors.Join(err, r.take("Secret", name, bytes))
+}
+
+// weigh is how many bytes a value has at least.
+func weigh(value any) int {
+	bytes := 1
+	switch v := value.(type) {
+	case string:
+		bytes += len(v)
+	case map[string]any:
+		for key, item := range v {
+			bytes += len(key) + weigh(item)
+		}
+	case []any:
+		for _, item := range v {
+			bytes += weigh(item)
+		}
+	}
+	return bytes
+}
+
+func (r *reading) manifest(ctx context.Context, object v1alpha1.Object) (manifest, error) {
 	switch {
 	case object.Slice != nil:
-		held, err := once(ctx, r.slices, object.Slice.Name, r.stored.Slice)
+		held, err := once(ctx, r.slices, object.Slice.Name, r.slice)
 		if err != nil {
 			return manifest{}, err
 		}
@@ -120,7 +183,7 @@ func (r reading) manifest(ctx context.Context, object v1alpha1.Object) (manifest
 		}
 		return manifest{manifest: held[object.Slice.Index]}, nil
 	case object.Secret != nil:
-		held, err := once(ctx, r.secrets, object.Secret.Name, r.stored.Secret)
+		held, err := once(ctx, r.secrets, object.Secret.Name, r.secret)
 		if err != nil {
 			return manifest{}, err
 		}

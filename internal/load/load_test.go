@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -421,5 +422,31 @@ func TestInvalidError(t *testing.T) {
 	err := fmt.Errorf("loading: %w", &InvalidError{Err: cause})
 	if !errors.Is(err, cause) || err.Error() != "loading: it cannot be used" {
 		t.Errorf("got %q, which does not stand for its cause", err)
+	}
+}
+
+// TestRevision_Bounds: what a revision refers to is bounded as a whole, while it is read, as
+// slices that are small where they are stored may be large where they are used.
+func TestRevision_Bounds(t *testing.T) {
+	f := &fakeSlices{slices: map[string]v1alpha1.ObjectSlice{}}
+	large := &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{Name: "run"}}}}
+	for i := range 12 {
+		packed, err := content.Pack([]render.Phase{{Name: "run", Objects: []render.Object{
+			{Manifest: configMap(fmt.Sprintf("big-%d", i), strings.Repeat("x", 3<<20))},
+		}}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.slices[packed.Slices[0].Name] = packed.Slices[0]
+		large.Spec.Phases[0].Objects = append(large.Spec.Phases[0].Objects, packed.Phases[0].Objects...)
+	}
+	_, err := Revision(t.Context(), f, large)
+	var invalid *InvalidError
+	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "34603") || !strings.Contains(err.Error(), strconv.Itoa(content.MaxBytes)) || f.reads != 11 {
+		t.Errorf("after %d reads: %v; want a refusal at the eleventh with the bytes found and the limit", f.reads, err)
+	}
+	many := &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{Name: "run", Objects: make([]v1alpha1.Object, content.MaxObjects+1)}}}}
+	if _, err := Revision(t.Context(), f, many); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "10001 objects") || f.reads != 11 {
+		t.Errorf("after %d reads: %v; want a refusal before anything is read", f.reads, err)
 	}
 }

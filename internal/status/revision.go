@@ -267,7 +267,7 @@ func SoakLeft(next v1alpha1.RevisionStatus, soak time.Duration, now time.Time) t
 	if latest.IsZero() {
 		return 0
 	}
-	return soak - now.Sub(latest)
+	return soak - max(now.Sub(latest), 0) // a clock may have been set back
 }
 
 // IsOverdue says whether a rollout has gone without progress for longer than the
@@ -282,7 +282,7 @@ func DeadlineLeft(status v1alpha1.RevisionStatus, deadline time.Duration, now ti
 	if status.LastProgressTime == nil {
 		return deadline
 	}
-	return deadline - now.Sub(status.LastProgressTime.Time)
+	return deadline - max(now.Sub(status.LastProgressTime.Time), 0) // a clock may have been set back
 }
 
 // progressed says whether the rollout has moved on from one status to the next. A

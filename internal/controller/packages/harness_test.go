@@ -53,6 +53,8 @@ type line struct {
 	// checks are what was asked before a first write, finding what it is answered with.
 	checks  []preflight.Input
 	finding error
+	// takes is how long a check takes.
+	takes time.Duration
 	// noIdentity, when set, is why no identity can be taken on.
 	noIdentity error
 	// blockers are the objects of others that are watched.
@@ -80,6 +82,7 @@ func (l *line) Release(user string) { l.released = append(l.released, user) }
 // Check implements Checker.
 func (l *line) Check(_ context.Context, in preflight.Input) error {
 	l.checks = append(l.checks, in)
+	l.advance(l.takes)
 	return l.finding
 }
 

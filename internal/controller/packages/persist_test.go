@@ -120,3 +120,20 @@ func TestWorker_TellsOfTheEndOfAnError(t *testing.T) {
 	l.noIdentity = nil
 	want(t, "it goes on", "writes", []string{"status web RollingOut"}, l.wrote(settle))
 }
+
+// TestWorker_TimesOfTheEnd: what a pass has done is told with the time when it was done, not
+// with that of the pass's beginning.
+func TestWorker_TimesOfTheEnd(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	began := l.now
+	l.takes = 7 * time.Second
+	l.deliver(phase(configMap("a", "1")))
+	l.mustSettle(time.Minute)
+	status := l.revision(1).Status
+	if status.SucceededAt == nil || status.SucceededAt.Sub(began) < l.takes {
+		t.Errorf("a rollout of %s succeeded at %v, %v after it began", l.takes, status.SucceededAt, began)
+	}
+	if at := status.Phases[0].CompletedAt; at == nil || at.Sub(began) < l.takes {
+		t.Errorf("its phase was complete at %v, and began at %v", at, began)
+	}
+}

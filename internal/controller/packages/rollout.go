@@ -84,7 +84,7 @@ func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line histor
 		p.serving, rollout.Serving = append(p.serving, loaded), append(rollout.Serving, given)
 	}
 	rollout.Preflight = func(ctx context.Context) error { return w.check(ctx, &p, rollout, known) }
-	p.result, p.err = p.identity.Engine.Reconcile(ctx, rollout)
+	p.result, p.err = w.reconcile(ctx, &p, rollout)
 	if err := p.unloaded[line.Target.Spec.Revision]; err != nil {
 		p.err = err
 	}
@@ -92,6 +92,16 @@ func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line histor
 	known.take(&p, rollout)
 	p.unwatched = w.Watches.Block(string(pkg.UID), pkg.Name, p.result.Blockers())
 	return p, nil
+}
+
+// reconcile makes a pass of the engine. What comes of it came about when it is over: a pass
+// may take many seconds.
+func (w *Worker) reconcile(ctx context.Context, p *pass, rollout revisions.Rollout) (revisions.Result, error) {
+	limited, end := context.WithTimeout(ctx, passLimit)
+	defer end()
+	result, err := p.identity.Engine.Reconcile(limited, rollout)
+	p.now = w.now()
+	return result, err
 }
 
 // take notes the newest records of the revisions that are rolled out. What was only

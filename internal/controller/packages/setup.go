@@ -22,9 +22,6 @@ import (
 	"github.com/strata-run/strata/internal/store"
 )
 
-// workers is how many packages are looked at side by side.
-const workers = 4
-
 // Setup adds the loop to a manager. Changes tell which packages' objects have
 // changed.
 func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes *Changes) error {
@@ -49,7 +46,7 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes *Ch
 		Watches(&v1alpha1.Revision{}, byPackage, builder.WithPredicates(worker.caughtUp())).
 		WatchesRawSource(changes.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: loop.RateLimiter()}).
-		Complete(packages)
+		Complete(newLanes(packages))
 	if err != nil {
 		return fmt.Errorf("setting up the package loop: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/revisions"
@@ -192,5 +193,35 @@ func TestWorker_TeardownIsDone(t *testing.T) {
 	writes, requests := l.since()
 	if err != nil || result.RequeueAfter != 0 || len(writes)+len(requests) > 0 {
 		t.Errorf("error %v, again after %v, writes %v, requests %v; want nothing", err, result.RequeueAfter, writes, requests)
+	}
+}
+
+// TestWorker_TeardownOfShared: what has another owner stays, without our owner reference and
+// label. A controller that it was taken over from is not another owner.
+func TestWorker_TeardownOfShared(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.revise(1, phase(configMap("own", "1"), configMap("shared", "1"), configMap("taken", "1")))
+	l.mustSettle(10 * time.Second)
+	own := `{"apiVersion":"v1","kind":"Package","name":"web","controller":true,"uid":"` + string(l.pkg().UID) + `"}`
+	for name, another := range map[string]string{
+		"shared": `{"apiVersion":"v1","kind":"ConfigMap","name":"theirs","uid":"u-theirs"}`,
+		"taken":  `{"apiVersion":"v1","kind":"ConfigMap","name":"former","uid":"u-former","controller":false}`,
+	} {
+		data := []byte(`{"metadata":{"ownerReferences":[` + own + `,` + another + `]}}`)
+		if err := l.cluster.Client("rival").Patch(t.Context(), unstructuredOf(configMap(name, "1")), client.RawPatch(types.MergePatchType, data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.deletePackage()
+	for range 3 {
+		if _, err := l.pass(); err != nil {
+			t.Fatal(err)
+		}
+		l.advance(time.Minute)
+	}
+	want(t, "only what is not shared goes", "objects", []string{"ConfigMap/shared=1"}, l.objects())
+	left := l.cluster.Objects()[0]
+	if refs := left.GetOwnerReferences(); len(refs) != 1 || refs[0].Name != "theirs" || left.GetLabels()[v1alpha1.LabelPackage] != "" {
+		t.Errorf("what stays has the owners %v and labels %v, want the other owner alone", refs, left.GetLabels())
 	}
 }
