@@ -99,6 +99,12 @@ type PackageSpec struct {
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
 	ApprovedDigest string `json:"approvedDigest,omitempty"`
 
+	// ApprovedBy is who approved it. The policies of config/policy refuse another name
+	// than that of the user who writes the approval.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ApprovedBy string `json:"approvedBy,omitempty"`
+
 	// Gates withhold new revisions on behalf of others, such as a policy check, or
 	// the running operand that has to prepare itself. Each names the content that it
 	// lets through; a revision is rolled out when every gate names its digest. Each
@@ -157,7 +163,8 @@ type ServiceAccountReference struct {
 
 // Pause says who stopped the rollout, why, and until when.
 type Pause struct {
-	// By is who paused it, as a person or a tool would be named.
+	// By is who paused it. The policies of config/policy refuse another name than that
+	// of the user who writes the pause.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	By string `json:"by,omitempty"`
@@ -190,6 +197,12 @@ type Rollback struct {
 	// anew, even with the same toRevision.
 	// +required
 	RequestedAt metav1.Time `json:"requestedAt"`
+
+	// By is who asks for it. The policies of config/policy refuse another name than that
+	// of the user who writes the request. It stands in the history.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	By string `json:"by,omitempty"`
 
 	// Pin keeps a front from creating any further revision until it is taken
 	// away. Without it, only the rejected content is kept out. Default false.

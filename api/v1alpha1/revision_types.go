@@ -304,7 +304,9 @@ type Origin struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
 
-	// CreatedBy is who made it.
+	// CreatedBy is who made it; of a rollback, who asked for it. It is empty when the
+	// manager made it by itself, for a front or for spec.onFailure. The policies of
+	// config/policy refuse another name than that of the user who creates the Revision.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	CreatedBy string `json:"createdBy,omitempty"`
