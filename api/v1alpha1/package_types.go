@@ -177,6 +177,9 @@ type Pause struct {
 
 	// Until is when the pause ends by itself. Unset means that it stays.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[-+][0-9]{2}:[0-9]{2})$`
+	// +kubebuilder:validation:XValidation:rule="self == self",message="must be a time, such as 2026-01-31T12:00:00Z"
 	Until *metav1.Time `json:"until,omitempty"`
 }
 
@@ -196,6 +199,9 @@ type Rollback struct {
 	// RequestedAt tells requests apart: a request with another time is handled
 	// anew, even with the same toRevision.
 	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[-+][0-9]{2}:[0-9]{2})$`
+	// +kubebuilder:validation:XValidation:rule="self == self",message="must be a time, such as 2026-01-31T12:00:00Z"
 	RequestedAt metav1.Time `json:"requestedAt"`
 
 	// By is who asks for it. The policies of config/policy refuse another name than that

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -33,6 +34,7 @@ import (
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/fence"
 	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/controller/gateway"
@@ -95,6 +97,12 @@ func newManager(ctx context.Context, connection *rest.Config, meter *metrics.Met
 	if err != nil {
 		return ctx, nil, err
 	}
+	untyped, err := dynamic.NewForConfig(connection)
+	if err != nil {
+		return ctx, nil, fmt.Errorf("creating the client without types: %w", err)
+	}
+	decoder := serializer.NewCodecFactory(options.Scheme).UniversalDeserializer()
+	options.Cache.NewInformer = (&decoding.Informers{Reader: untyped, Decoder: decoder, Kinds: ownKinds()}).New
 	if o.LeaderElect {
 		var elected election
 		if ctx, elected, err = newElection(ctx, connection, o.Namespace); err != nil {
@@ -143,6 +151,7 @@ func managerOptions(meter *metrics.Metrics, o Options) (ctrl.Options, error) {
 		// Of Secrets, those that hold manifests, and of these the metadata.
 		secrets: {Namespaces: map[string]cache.Config{o.Namespace: {FieldSelector: holdManifests}}},
 	}
+	kept[&v1alpha2.Istio{}] = cache.ByObject{Namespaces: map[string]cache.Config{v1alpha2.Namespace: {}}}
 	maps.Copy(kept, gateway.Caches())
 	return ctrl.Options{
 		Scheme:                  scheme,
@@ -152,6 +161,17 @@ func managerOptions(meter *metrics.Metrics, o Options) (ctrl.Options, error) {
 		Metrics:                 metricsServer(o),
 		Cache:                   cache.Options{DefaultTransform: trim, ByObject: kept},
 	}, nil
+}
+
+// ownKinds are those whose definitions are in config/crd.
+func ownKinds() []decoding.Kind {
+	return []decoding.Kind{
+		{Object: &v1alpha1.Package{}, Resource: v1alpha1.GroupVersion.WithResource("packages")},
+		{Object: &v1alpha1.Revision{}, Resource: v1alpha1.GroupVersion.WithResource("revisions")},
+		{Object: &v1alpha1.ObjectSlice{}, Resource: v1alpha1.GroupVersion.WithResource("objectslices")},
+		{Object: &operatorv1alpha1.IstioCSR{}, Resource: operatorv1alpha1.GroupVersion.WithResource("istiocsrs")},
+		{Object: &v1alpha2.Istio{}, Resource: v1alpha2.GroupVersion.WithResource("istios"), Namespace: v1alpha2.Namespace},
+	}
 }
 
 // trim keeps out of the cache what nobody reads and may be large.

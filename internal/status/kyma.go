@@ -87,7 +87,7 @@ func SetKyma(istio *v1alpha2.Istio, s KymaState) {
 	v := kymaVerdict(istio, s)
 	set := func(c metav1.Condition) { setAll(istio.Generation, s.Now, &conditions, c) }
 	set(condition(v1alpha2.ConditionReady, v.value, v.reason, v.message))
-	if istio.Name == s.Oldest && istio.DeletionTimestamp.IsZero() && istio.Namespace == v1alpha2.Namespace {
+	if istio.Name == s.Oldest && istio.DeletionTimestamp.IsZero() {
 		if c, known := kymaRestarts(s.Restarts); known {
 			set(c)
 		}
@@ -110,9 +110,6 @@ func kymaVerdict(istio *v1alpha2.Istio, s KymaState) verdict {
 	switch {
 	case !istio.DeletionTimestamp.IsZero():
 		return kymaDeparture(istio, s)
-	case istio.Namespace != v1alpha2.Namespace:
-		return verdict{v1alpha2.StateError, no, v1alpha2.ReasonReconcileFailed,
-			fmt.Sprintf("an Istio resource works in namespace %s only: create it there, and delete this one", v1alpha2.Namespace)}
 	case s.Oldest == "":
 		return verdict{v1alpha2.StateWarning, no, v1alpha2.ReasonOldestCRNotFound, "which Istio resource describes the mesh could not be found out"}
 	case istio.Name != s.Oldest:

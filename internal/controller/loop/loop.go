@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/strata-run/strata/internal/controller/decoding"
 )
 
 // Object is a pointer to an API type.
@@ -126,12 +128,17 @@ func PatchStatus(ctx context.Context, c client.Client, before, after client.Obje
 	if err != nil || empty {
 		return false, err
 	}
-	switch err := c.Status().Patch(ctx, after, patch); {
+	into, err := decoding.Receiver(after, c.Scheme())
+	if err != nil {
+		return false, err
+	}
+	switch err := c.Status().Patch(ctx, into, client.RawPatch(patch.Type(), data)); {
 	case apierrors.IsNotFound(err):
 		return false, nil // what is gone has no status
 	case err != nil:
 		return false, fmt.Errorf("writing the status of %s: %w", after.GetName(), err)
 	}
+	after.SetResourceVersion(into.GetResourceVersion())
 	return true, nil
 }
 

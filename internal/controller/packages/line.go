@@ -11,8 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
@@ -30,6 +32,9 @@ func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory)
 	}
 	all := make([]v1alpha1.Revision, 0, len(list.Items))
 	for i := range list.Items {
+		if err := decoding.Problem(&list.Items[i]); err != nil {
+			return history.Line{}, reconcile.TerminalError(fmt.Errorf("reading Revision %s: %w", list.Items[i].Name, err))
+		}
 		newest := known.own.Newest(&list.Items[i])
 		if isOfEarlier(pkg, newest) && !isLeaving(newest) {
 			continue // the garbage collector takes it away

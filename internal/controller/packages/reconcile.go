@@ -11,8 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
@@ -77,6 +79,9 @@ var _ loop.Worker[*v1alpha1.Package] = (*Worker)(nil)
 
 // Work makes one pass over a package.
 func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome, error) {
+	if err := decoding.Problem(pkg); err != nil {
+		return w.failed(pkg, reconcile.TerminalError(err))
+	}
 	known := w.memory.of(pkg)
 	line, err := w.line(ctx, pkg, known)
 	if err != nil {
