@@ -85,10 +85,10 @@ func newFront(settings kyma.Settings, o *observer) front.Front[*v1alpha2.Istio, 
 			oldest := kyma.Oldest(among)
 			return oldest != nil && oldest.UID == istio.UID
 		},
-		List:      func() client.ObjectList { return &v1alpha2.IstioList{} },
-		Selects:   func(*v1alpha2.Istio) bool { return true },
-		Observe:   o.Observe,
-		Render:    (&rendering{settings: settings}).render,
+		List:    func() client.ObjectList { return &v1alpha2.IstioList{} },
+		Selects: func(*v1alpha2.Istio) bool { return true },
+		Observe: o.Observe,
+		Render:  (&rendering{settings: settings}).render,
 		Leave: func(in groupInput) front.Departure {
 			return front.Departure{Blocked: in.Facts.Blocked, Order: []string{kyma.PackageIstio, kyma.PackageCRDs}}
 		},
