@@ -100,6 +100,9 @@ const (
 	// AnnotationOnImmutableChange on such a manifest is its onImmutableChange.
 	AnnotationOnImmutableChange = "strata.run/on-immutable-change"
 
+	// AnnotationCreateOnce on such a manifest, true or false, is its createOnce.
+	AnnotationCreateOnce = "strata.run/create-once"
+
 	// AnnotationUnmanagedFields on such a manifest are its unmanagedFields, separated by
 	// commas, blanks or ends of lines.
 	AnnotationUnmanagedFields = "strata.run/unmanaged-fields"

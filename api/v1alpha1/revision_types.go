@@ -174,6 +174,12 @@ type Object struct {
 	// +optional
 	Deletion ObjectDeletion `json:"deletion,omitempty"`
 
+	// CreateOnce says that the object is created once for its content: when it is gone, it is
+	// created again only when its content changes. Default false. A Job that has completed
+	// is treated so in any case.
+	// +optional
+	CreateOnce bool `json:"createOnce,omitempty"`
+
 	// UnmanagedFields are fields of the manifest that are never applied, so that
 	// others may set them: paths such as .spec.replicas,
 	// .metadata.annotations['example.com/note'] or

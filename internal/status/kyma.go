@@ -210,6 +210,8 @@ func kymaPackage(p *FrontPackage) (v verdict, done bool) {
 		return processing("revision %d of package %s is about to be rolled out", p.Target.Spec.Revision, p.Name)
 	case ready.Status == metav1.ConditionTrue && KeptOut(*p) != "":
 		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, KeptOut(*p)}, false
+	case interferenceOn(p.Package) != "":
+		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, fmt.Sprintf("package %s: %s", p.Name, ready.Message)}, false
 	case ready.Status == metav1.ConditionTrue:
 		return verdict{}, true
 	case slices.Contains(kymaStuck, doing.Reason) && installsResources(p):

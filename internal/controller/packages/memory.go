@@ -50,6 +50,10 @@ type memory struct {
 	// firstSeen and wrote space the writes of a status that only tells of progress.
 	firstSeen map[types.UID]time.Time
 	wrote     map[types.UID]time.Time
+	// spacings space the statuses of revisions that tell of no progress, and spacing those
+	// of the package.
+	spacings map[types.UID]spacing
+	spacing  spacing
 	// toldPackage is when the status of the package was written last.
 	toldPackage time.Time
 	// unwritten are statuses of revisions that wait for more to tell.
@@ -122,7 +126,7 @@ func (m *memories) of(pkg *v1alpha1.Package) *memory {
 		known = &memory{
 			loaded: map[types.UID]held{}, records: map[types.UID]map[revisions.ObjectID]revisions.Record{},
 			content: map[types.UID]identities{}, digests: map[types.UID]string{}, firstSeen: map[types.UID]time.Time{}, wrote: map[types.UID]time.Time{}, leaving: map[types.UID]time.Time{},
-			unwritten: map[types.UID]v1alpha1.RevisionStatus{},
+			unwritten: map[types.UID]v1alpha1.RevisionStatus{}, spacings: map[types.UID]spacing{},
 		}
 		if m.packages == nil {
 			m.packages = map[types.UID]*memory{}
@@ -169,5 +173,6 @@ func (m *memory) forgetOthers(all []v1alpha1.Revision) {
 	maps.DeleteFunc(m.firstSeen, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
 	maps.DeleteFunc(m.leaving, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
 	maps.DeleteFunc(m.unwritten, func(uid types.UID, _ v1alpha1.RevisionStatus) bool { return !standing[uid] })
+	maps.DeleteFunc(m.spacings, func(uid types.UID, _ spacing) bool { return !standing[uid] })
 	maps.DeleteFunc(m.wrote, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
 }

@@ -116,12 +116,16 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 	}
 	w.explain(ctx, &pass, known)
 	outcome, err := w.persist(ctx, &pass, known)
-	if err == nil && !outcome.Hold {
+	if err == nil && (!outcome.Hold || pass.hasSucceeded()) {
 		err = errors.Join(w.retire(ctx, &pass, known), w.sweep(ctx, &pass, known), w.fallBack(ctx, &pass, known))
 	}
 	pass.sort()
 	w.announce(&pass, before)
+	told := pkg.Status
 	pkg.Status = status.ForPackage(pkg, pass.line, pass.result.Serves, pass.err, pass.now)
+	if wait := w.spacePackage(pkg, told, known); wait > 0 {
+		outcome.Hold, outcome.After = true, soonest(outcome.After, wait)
+	}
 	outcome.After = soonest(soonest(outcome.After, pass.after(known)), known.untilLook(pass.now.Time))
 	return outcome, errors.Join(err, pass.retryable())
 }
