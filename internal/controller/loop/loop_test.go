@@ -268,3 +268,23 @@ func TestRateLimiter(t *testing.T) {
 		t.Errorf("after a success the first wait is %v", wait)
 	}
 }
+
+// TestPatchStatus_Lock: a status that was worked out for another state is refused, and
+// overwrites nothing.
+func TestPatchStatus_Lock(t *testing.T) {
+	f := newFixture(t)
+	before := f.pkg()
+	newer := before.DeepCopy()
+	newer.Status.Phase = "2/2"
+	if _, err := PatchStatus(t.Context(), f.client, before, newer); err != nil {
+		t.Fatal(err)
+	}
+	late := before.DeepCopy()
+	late.Status.Phase = "1/2"
+	if _, err := PatchStatus(t.Context(), f.client, before, late); !IsConflict(err) {
+		t.Errorf("a status for a state of before ends with %v, want a conflict", err)
+	}
+	if got := f.pkg().Status.Phase; got != "2/2" {
+		t.Errorf("the newer status was overwritten with %s", got)
+	}
+}

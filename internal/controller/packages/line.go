@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -57,6 +58,7 @@ func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory)
 // Strays tells the revisions of a package that does not exist so. Those that were
 // a package's go with it.
 func (w *Worker) Strays(ctx context.Context, name string) error {
+	w.releaseFormer(name, "")
 	list := &v1alpha1.RevisionList{}
 	if err := w.Client.List(ctx, list, client.MatchingFields{indexPackage: name}); err != nil {
 		return fmt.Errorf("listing the revisions of %s: %w", name, err)
@@ -77,6 +79,14 @@ func (w *Worker) Strays(ctx context.Context, name string) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// releaseFormer gives up what is kept for packages of a name that went without a teardown,
+// as their finalizer was taken off by hand.
+func (w *Worker) releaseFormer(name string, but types.UID) {
+	for _, uid := range w.memory.forgetNamed(name, but) {
+		w.Watches.Release(string(uid))
+	}
 }
 
 // claim puts the package's owner reference, label and finalizer on a revision that

@@ -27,6 +27,8 @@ type memories struct {
 
 // memory is about one package. Passes over one package never overlap.
 type memory struct {
+	// name is the package's.
+	name string
 	// own are the states of revisions that our own writes have returned.
 	own loop.OwnWrites[*v1alpha1.Revision]
 	// loaded are the contents of active revisions, which never change.
@@ -60,6 +62,9 @@ type memory struct {
 	unwritten map[types.UID]v1alpha1.RevisionStatus
 	// leaving is since when archived revisions are being torn down.
 	leaving map[types.UID]time.Time
+	// gone are the objects of revisions that are being torn down that were proven gone: one
+	// that cannot be read must not have all others asked for again.
+	gone map[types.UID]map[revisions.ObjectID]bool
 	// looks are what is known of the pods of workloads that hang.
 	looks map[revisions.ObjectID]look
 	// held counts the passes in a row that were held up by what no event will tell.
@@ -127,6 +132,7 @@ func (m *memories) of(pkg *v1alpha1.Package) *memory {
 			loaded: map[types.UID]held{}, records: map[types.UID]map[revisions.ObjectID]revisions.Record{},
 			content: map[types.UID]identities{}, digests: map[types.UID]string{}, firstSeen: map[types.UID]time.Time{}, wrote: map[types.UID]time.Time{}, leaving: map[types.UID]time.Time{},
 			unwritten: map[types.UID]v1alpha1.RevisionStatus{}, spacings: map[types.UID]spacing{},
+			gone: map[types.UID]map[revisions.ObjectID]bool{}, name: pkg.Name,
 		}
 		if m.packages == nil {
 			m.packages = map[types.UID]*memory{}
@@ -148,6 +154,33 @@ func (m *memories) seen(revision *v1alpha1.Revision) {
 	if known != nil {
 		known.own.Newest(revision)
 	}
+}
+
+// remove takes in what a teardown has proven gone.
+func (m *memory) remove(revision types.UID, result revisions.TeardownResult) {
+	if m.gone[revision] == nil {
+		m.gone[revision] = map[revisions.ObjectID]bool{}
+	}
+	for _, object := range result.Objects {
+		if object.State == revisions.RemovalGone {
+			m.gone[revision][object.ID] = true
+		}
+	}
+}
+
+// forgetNamed forgets every package of a name but that of the UID given, and returns the
+// UIDs of those that were known.
+func (m *memories) forgetNamed(name string, but types.UID) []types.UID {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	var forgotten []types.UID
+	for uid, known := range m.packages {
+		if known.name == name && uid != but {
+			forgotten = append(forgotten, uid)
+			delete(m.packages, uid)
+		}
+	}
+	return forgotten
 }
 
 func (m *memories) forget(uid types.UID) {
@@ -172,6 +205,7 @@ func (m *memory) forgetOthers(all []v1alpha1.Revision) {
 	maps.DeleteFunc(m.records, func(uid types.UID, _ map[revisions.ObjectID]revisions.Record) bool { return !standing[uid] })
 	maps.DeleteFunc(m.firstSeen, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
 	maps.DeleteFunc(m.leaving, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
+	maps.DeleteFunc(m.gone, func(uid types.UID, _ map[revisions.ObjectID]bool) bool { return !standing[uid] })
 	maps.DeleteFunc(m.unwritten, func(uid types.UID, _ v1alpha1.RevisionStatus) bool { return !standing[uid] })
 	maps.DeleteFunc(m.spacings, func(uid types.UID, _ spacing) bool { return !standing[uid] })
 	maps.DeleteFunc(m.wrote, func(uid types.UID, _ time.Time) bool { return !standing[uid] })

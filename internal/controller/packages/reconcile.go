@@ -82,6 +82,7 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 	if err := decoding.Problem(pkg); err != nil {
 		return w.failed(pkg, reconcile.TerminalError(err))
 	}
+	w.releaseFormer(pkg.Name, pkg.UID)
 	known := w.memory.of(pkg)
 	line, err := w.line(ctx, pkg, known)
 	if err != nil {
