@@ -26,8 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
@@ -205,15 +203,6 @@ func dropHistory(meter *metrics.Metrics) toolscache.TransformFunc {
 		}
 		return object, nil
 	}
-}
-
-// metricsServer says how metrics are served.
-func metricsServer(o Options) metricsserver.Options {
-	server := metricsserver.Options{BindAddress: o.MetricsAddress, SecureServing: o.MetricsSecure, CertDir: o.MetricsCertificates}
-	if o.MetricsSecure {
-		server.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
-	return server
 }
 
 // setup is the list: every controller that the manager runs.

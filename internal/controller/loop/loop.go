@@ -119,6 +119,8 @@ func (l *Loop[T, P]) CaughtUp() predicate.Predicate {
 // PatchStatus writes an object's status if it differs from before, on condition
 // that the object is still what it was, and says whether it did.
 func PatchStatus(ctx context.Context, c client.Client, before, after client.Object) (bool, error) {
+	// An answer that cannot be decoded leaves nothing in the object, not even its name.
+	name := after.GetName()
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	data, err := patch.Data(after)
 	if err != nil {
@@ -136,7 +138,7 @@ func PatchStatus(ctx context.Context, c client.Client, before, after client.Obje
 	case apierrors.IsNotFound(err):
 		return false, nil // what is gone has no status
 	case err != nil:
-		return false, fmt.Errorf("writing the status of %s: %w", after.GetName(), err)
+		return false, fmt.Errorf("writing the status of %s: %w", name, err)
 	}
 	after.SetResourceVersion(into.GetResourceVersion())
 	return true, nil
