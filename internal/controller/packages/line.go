@@ -59,6 +59,7 @@ func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory)
 // a package's go with it.
 func (w *Worker) Strays(ctx context.Context, name string) error {
 	w.releaseFormer(name, "")
+	w.memory.await(name, false)
 	list := &v1alpha1.RevisionList{}
 	if err := w.Client.List(ctx, list, client.MatchingFields{indexPackage: name}); err != nil {
 		return fmt.Errorf("listing the revisions of %s: %w", name, err)

@@ -23,6 +23,8 @@ import (
 type memories struct {
 	lock     sync.Mutex
 	packages map[types.UID]*memory
+	// awaiting are the names of packages that wait for a kind.
+	awaiting map[string]bool
 }
 
 // memory is about one package. Passes over one package never overlap.

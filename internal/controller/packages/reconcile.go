@@ -112,6 +112,7 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 	if err != nil {
 		return w.failed(pkg, err)
 	}
+	w.memory.await(pkg.Name, lacksKind(pass.err))
 	if known.isNewConflict(pass.err) {
 		return loop.Outcome{Hold: true}, pass.err
 	}
