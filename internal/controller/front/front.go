@@ -29,11 +29,6 @@ type Front[P client.Object, F any] struct {
 	// Finalizer holds a resource until the packages that nobody wants any more are
 	// gone. Optional: without it, packages go after their resource.
 	Finalizer string
-	// Namespace is the only one whose resources are looked at. Optional: without it, all are.
-	Namespace string
-	// Holds is pure: whether a resource among those that are to stay needs the finalizer.
-	// Optional: without it, each does.
-	Holds func(resource P, among []P) bool
 	// List is an empty list of the resources.
 	List func() client.ObjectList
 	// Selects says which resources are the front's.
@@ -144,6 +139,9 @@ type Watch struct {
 	Groups func(ctx context.Context, object client.Object) []string
 	// Changed says which events matter. Optional.
 	Changed predicate.Predicate
+
+	// delay is how long a pass waits after an update, 0 for not at all.
+	delay time.Duration
 }
 
 // group is the name of a resource's group.

@@ -6,12 +6,17 @@ package front
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -47,7 +52,10 @@ func Setup[P client.Object, F any](w Wiring, resource P, f Front[P, F]) error {
 	if err != nil {
 		return fmt.Errorf("setting up front %s: %w", r.Front.Name, err)
 	}
-	watches := append([]Watch{{Object: resource, Groups: r.ofResource, Changed: r.asked()}}, r.Front.Watches...)
+	watches := append([]Watch{
+		{Object: resource, Groups: r.ofResource, Changed: r.asked()},
+		{Object: resource, Groups: r.ofResource, Changed: r.undone(), delay: undoneDelay},
+	}, r.Front.Watches...)
 	for _, watch := range watches {
 		if err := r.watch(mgr, kinds, c, watch); err != nil {
 			return fmt.Errorf("setting up front %s: %w", r.Front.Name, err)
@@ -76,7 +84,7 @@ func (r *Reconciler[P, F]) watch(mgr manager.Manager, kinds *Kinds, c controller
 		changed = predicate.ResourceVersionChangedPredicate{}
 	}
 	return kinds.Await(kind, watch.Object, func() error {
-		return c.Watch(source.Kind(mgr.GetCache(), watch.Object, enqueue(groups), changed))
+		return c.Watch(source.Kind(mgr.GetCache(), watch.Object, delayed(enqueue(groups), watch.delay), changed))
 	})
 }
 
@@ -90,6 +98,26 @@ func enqueue(groups func(context.Context, client.Object) []string) handler.Event
 		return requests
 	})
 }
+
+// delayed makes the requests of a handler after a time, those of that time only once.
+func delayed(now handler.EventHandler, delay time.Duration) handler.EventHandler {
+	if delay == 0 {
+		return now
+	}
+	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		now.Update(ctx, e, lateQueue{queue, delay})
+	}}
+}
+
+// lateQueue takes requests later.
+type lateQueue struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+	delay time.Duration
+}
+
+// Add adds a request after the delay.
+func (q lateQueue) Add(request reconcile.Request) { q.AddAfter(request, q.delay) }
 
 // ofResource is the group of a resource.
 func (r *Reconciler[P, F]) ofResource(_ context.Context, object client.Object) []string {
@@ -133,6 +161,39 @@ func (r *Reconciler[P, F]) asked() predicate.Predicate {
 	selected := predicate.NewPredicateFuncs(selects)
 	selected.UpdateFunc = func(e event.UpdateEvent) bool { return selects(e.ObjectOld) || selects(e.ObjectNew) }
 	return predicate.And(selected, changed)
+}
+
+// undoneDelay is how long it takes until a status or finalizer comes back. It bounds what a
+// manager costs that takes them off again and again.
+const undoneDelay = 5 * time.Second
+
+// undone lets through that another manager has taken the finalizer off a resource, or has
+// written its status. Where a status is not ours alone that is no news.
+func (r *Reconciler[P, F]) undone() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, okBefore := e.ObjectOld.(P)
+			after, okAfter := e.ObjectNew.(P)
+			if !okBefore || !okAfter || !r.Front.Selects(after) || r.own.Has(after) {
+				return false
+			}
+			if name := r.Front.Finalizer; name != "" && controllerutil.ContainsFinalizer(before, name) && !controllerutil.ContainsFinalizer(after, name) {
+				return true
+			}
+			return !r.Front.LiveStatus && !equality.Semantic.DeepEqual(statusOf(before), statusOf(after))
+		},
+	}
+}
+
+// statusOf is the status of a resource, nil when it has none.
+func statusOf(resource client.Object) any {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(resource)
+	if err != nil {
+		return nil // types of an API can be converted
+	}
+	return content["status"]
 }
 
 // leaving lets through the deletion of a resource, which a finalizer delays.

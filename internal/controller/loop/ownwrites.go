@@ -45,6 +45,15 @@ func (o *OwnWrites[P]) Newest(cached P) P {
 	return cached
 }
 
+// Has says whether a state of an object is one that our own write has returned, as far as
+// it is remembered, or an older one.
+func (o *OwnWrites[P]) Has(state P) bool {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	own, wrote := o.objects[state.GetUID()]
+	return wrote && version(own) >= version(state)
+}
+
 // Forget drops what is remembered of an object that is gone.
 func (o *OwnWrites[P]) Forget(gone P) {
 	o.lock.Lock()
