@@ -29,11 +29,6 @@ const (
 	// even if its outcome could not be recorded at first.
 	AnnotationRequestedAt = "strata.run/rollback-requested-at"
 
-	// AnnotationAllowDeletion lets the policies of config/policy through what they refuse
-	// otherwise: on a definition of Strata its deletion, and on a Package the removal of
-	// its finalizer.
-	AnnotationAllowDeletion = "strata.run/allow-deletion"
-
 	// AnnotationRejectionLifted stands on a Package. It is the number of a Revision that is
 	// a rollback and rejects nothing any more, because its own content was asked for since:
 	// what it went back from is made again when that is asked for.
@@ -78,9 +73,15 @@ const (
 	AnnotationKeptAt = "strata.run/kept-at"
 
 	// AnnotationLeavingCAs stands on the ConfigMap with a mesh's CAs: when which of those
-	// goes that their source no longer has, as DIGEST=TIME, separated by commas. The
-	// digest begins the SHA-256 of the certificate, the time is in RFC 3339.
+	// goes that their source no longer has, as DIGEST=TIME, separated by commas, and which
+	// CA has signed nothing since it is there, as DIGEST=unused. The digest begins the
+	// SHA-256 of the certificate, the time is in RFC 3339.
 	AnnotationLeavingCAs = "strata.run/leaving-cas"
+
+	// AnnotationCABundle stands on the pods of an istio-csr agent, and begins the SHA-256 of
+	// the CAs that it was written for: a kubelet gives a pod that changes the newest content
+	// of its ConfigMaps at once.
+	AnnotationCABundle = "strata.run/ca-bundle"
 
 	// SecretTypeManifests is the type of the Secrets that hold manifests of kind
 	// Secret, see [SecretReference].
@@ -99,9 +100,6 @@ const (
 
 	// AnnotationOnImmutableChange on such a manifest is its onImmutableChange.
 	AnnotationOnImmutableChange = "strata.run/on-immutable-change"
-
-	// AnnotationCreateOnce on such a manifest, true or false, is its createOnce.
-	AnnotationCreateOnce = "strata.run/create-once"
 
 	// AnnotationUnmanagedFields on such a manifest are its unmanagedFields, separated by
 	// commas, blanks or ends of lines.

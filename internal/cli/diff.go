@@ -303,9 +303,6 @@ func settingsOf(phase StoredPhase, object StoredObject) map[string]any {
 			settings[name] = value
 		}
 	}
-	if object.CreateOnce {
-		settings["createOnce"] = true
-	}
 	return settings
 }
 

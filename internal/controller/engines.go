@@ -14,7 +14,6 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/packages"
 	"github.com/strata-run/strata/internal/preflight"
-	"github.com/strata-run/strata/internal/watch"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -26,7 +25,7 @@ const mostIdentities = 256
 // is known of kinds, and the connections to the API server.
 type identities struct {
 	manager  manager.Manager
-	watches  *watch.Informers
+	watches  revisions.Cache
 	listener revisions.Listener
 	own      packages.Identity
 
@@ -34,7 +33,7 @@ type identities struct {
 	made map[v1alpha1.ServiceAccountReference]packages.Identity
 }
 
-func newIdentities(mgr manager.Manager, watches *watch.Informers, listener revisions.Listener) (*identities, error) {
+func newIdentities(mgr manager.Manager, watches revisions.Cache, listener revisions.Listener) (*identities, error) {
 	i := &identities{manager: mgr, watches: watches, listener: listener, made: map[v1alpha1.ServiceAccountReference]packages.Identity{}}
 	var err error
 	i.own, err = i.identity(mgr.GetClient(), mgr.GetAPIReader())
@@ -73,7 +72,7 @@ func (i *identities) For(account *v1alpha1.ServiceAccountReference) (packages.Id
 // identity is whoever the clients act as.
 func (i *identities) identity(writer client.Client, live client.Reader) (packages.Identity, error) {
 	mapper := i.manager.GetRESTMapper()
-	engine, err := revisions.New(revisions.Config{Writer: writer, Live: live, Cache: i.watches, Mapper: mapper, Listener: i.listener, Completed: i.watches.Completed})
+	engine, err := revisions.New(revisions.Config{Writer: writer, Live: live, Cache: i.watches, Mapper: mapper, Listener: i.listener})
 	if err != nil {
 		return packages.Identity{}, fmt.Errorf("creating the engine: %w", err)
 	}

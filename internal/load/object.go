@@ -51,7 +51,6 @@ func (c compiled) object(stored manifest, spec v1alpha1.Object, phase v1alpha1.P
 		ForwardOnly:         rollback && kind == definitionKind,
 		Replace:             spec.OnImmutableChange == v1alpha1.ImmutableReplace,
 		UpdatePhase:         spec.UpdatePhase,
-		Once:                spec.CreateOnce,
 	}
 	if stored.sealed != nil {
 		object.Salt = stored.sealed.Salt

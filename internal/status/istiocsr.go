@@ -131,9 +131,6 @@ func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *FrontPackage, s IstioCSRSt
 	if why := KeptOut(*agent); why != "" {
 		warnings = append([]string{why}, warnings...)
 	}
-	if text := interferenceOn(agent.Package); text != "" {
-		warnings = append([]string{text}, warnings...)
-	}
 	if len(warnings) > 0 {
 		message += " (with warning: " + strings.Join(warnings, "; ") + ")"
 	}
@@ -220,7 +217,7 @@ func rolloutOf(agent *FrontPackage) csrRollout {
 	case ready.Status == metav1.ConditionTrue:
 		return csrRollout{done: true}
 	}
-	stuck := slices.Contains(byHand, doing.Reason) || ready.Reason == v1alpha1.ReasonRightsDiffer || doing.Reason == v1alpha1.ReasonRolloutError && refusal.MatchString(doing.Message)
+	stuck := slices.Contains(byHand, doing.Reason) || doing.Reason == v1alpha1.ReasonRolloutError && refusal.MatchString(doing.Message)
 	return csrRollout{failed: stuck, message: ready.Message}
 }
 
@@ -233,7 +230,9 @@ func setAgentFields(ic *operatorv1alpha1.IstioCSR, agent *FrontPackage, facts is
 	conditions := ic.Status.Conditions
 	if agent.Target == nil {
 		// The names of roles that somebody else has made are kept: they are taken over.
-		ic.Status = operatorv1alpha1.IstioCSRStatus{ClusterRole: ic.Status.ClusterRole, ClusterRoleBinding: ic.Status.ClusterRoleBinding}
+		ic.Status = operatorv1alpha1.IstioCSRStatus{
+			ClusterRole: ic.Status.ClusterRole, ClusterRoleBinding: ic.Status.ClusterRoleBinding, CACertificates: facts.CA.Certificates,
+		}
 		ic.Status.Conditions = conditions
 		return
 	}
@@ -242,6 +241,7 @@ func setAgentFields(ic *operatorv1alpha1.IstioCSR, agent *FrontPackage, facts is
 		ServiceAccount:       istiocsr.AgentName,
 		ClusterRole:          role,
 		ClusterRoleBinding:   binding,
+		CACertificates:       facts.CA.Certificates,
 	}
 	ic.Status.Conditions = conditions
 	if origin := agent.Target.Spec.Origin; origin != nil && len(origin.Images) > 0 {

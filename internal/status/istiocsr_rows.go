@@ -19,7 +19,7 @@ func IstioCSRRows() []FrontRow {
 	degraded.Condition, fine.Condition = operatorv1alpha1.ConditionDegraded, operatorv1alpha1.ConditionDegraded
 	return []FrontRow{
 		ready("True", operatorv1alpha1.ReasonReady, "the newest spec is rolled out; Deployment, certificate and issuer are ready", "istio-csr v0.14.2 answers at cert-manager-istio-csr.istio-csr.svc:443", ""),
-		ready("True", operatorv1alpha1.ReasonReady, "so it is, and something has no effect or will do harm: a CA that is about to expire, labels that are the agent's own, a ServiceMonitor without its kind, a rollback, a mesh that would lose its agent, another agent that was left running for the mesh, an agent that is kept as it was found or that Helm still counts as its own",
+		ready("True", operatorv1alpha1.ReasonReady, "so it is, and something has no effect or will do harm: a CA that is about to expire or has expired, a CA that cannot be dropped, labels that are the agent's own, a ServiceMonitor without its kind, a rollback, a mesh that would lose its agent, another agent that was left running for the mesh, an agent that is kept as it was found or that Helm still counts as its own",
 			"istio-csr v0.14.2 answers at ... (with warning: ...)", "the warning says it"),
 		ready("False", operatorv1alpha1.ReasonProgressing, "cert-manager is not installed, or the namespace of istiod does not exist, or an agent before this one is still being let go of or removed; nothing is rolled out until then", "namespace istio-system (spec.istioCSRConfig.istio.namespace) does not exist: create it", "as the message says"),
 		ready("False", operatorv1alpha1.ReasonProgressing, "the issuer does not exist or is not ready", "Issuer istio-system/istio-ca is not ready: ...", "`kubectl describe` the issuer"),

@@ -23,13 +23,23 @@ type CA struct {
 	// Until is when an old CA goes. Zero while the istiod certificate leads to it,
 	// and for a CA that the source has.
 	Until time.Time
+	// Unused says that neither the istiod certificate nor what the issuer signs with has
+	// led to the CA since it is served: no certificate of the mesh can be of it, and it
+	// goes with its source.
+	Unused bool
 }
 
 // Digest tells CAs apart: the first 16 hexadecimal digits of the SHA-256 of the
 // certificate.
-func (c CA) Digest() string {
+func (c CA) Digest() string { return c.fingerprint()[:digestLength] }
+
+// digestLength is that of a [CA.Digest].
+const digestLength = 16
+
+// fingerprint is the whole SHA-256 of the certificate.
+func (c CA) fingerprint() string {
 	sum := sha256.Sum256(c.Certificate.Raw)
-	return hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(sum[:])
 }
 
 // late is described at [Root].
@@ -54,15 +64,41 @@ func (b Bundle) PEM() []byte {
 	return text.Bytes()
 }
 
-// Record says what PEM does not: when which old CA goes. It is empty when none does.
+// unused stands in a record instead of a time.
+const unused = "unused"
+
+// Record says what PEM does not: when which old CA goes, and which CA has signed nothing
+// yet. It is empty when there is no such CA.
 func (b Bundle) Record() string {
 	var entries []string
 	for _, ca := range b {
-		if !ca.Until.IsZero() {
+		switch {
+		case !ca.Until.IsZero():
 			entries = append(entries, ca.Digest()+"="+ca.Until.UTC().Format(time.RFC3339))
+		case ca.Unused:
+			entries = append(entries, ca.Digest()+"="+unused)
 		}
 	}
 	return strings.Join(entries, ",")
+}
+
+// Join is a bundle with the CAs of another one that it lacks. Of a CA in both it has
+// the later end.
+func (b Bundle) Join(other Bundle) Bundle {
+	joined := slices.Clone(b)
+	for _, ca := range other {
+		i := slices.IndexFunc(joined, func(own CA) bool { return own.Certificate.Equal(ca.Certificate) })
+		if i < 0 {
+			joined = append(joined, ca)
+			continue
+		}
+		own := &joined[i]
+		own.Unused = own.Unused && ca.Unused
+		if ca.Until.IsZero() || ca.Until.After(own.Until) && !own.Until.IsZero() {
+			own.Until = ca.Until
+		}
+	}
+	return joined
 }
 
 // Read is the bundle that PEM and Record were made from, but for who is old, which
@@ -70,22 +106,22 @@ func (b Bundle) Record() string {
 // then gets its whole time again. It returns nil when the text is not that of a
 // bundle.
 func Read(text []byte, record string) Bundle {
-	// A CA that expired in the meantime was none when the text was written.
-	cas, err := parse(text, time.Time{}, 2)
+	cas, err := parse(text, 2)
 	if err != nil {
 		return nil
 	}
-	until := map[string]time.Time{}
+	until, isUnused := map[string]time.Time{}, map[string]bool{}
 	for entry := range strings.SplitSeq(record, ",") {
 		digest, when, _ := strings.Cut(entry, "=")
 		if at, err := time.Parse(time.RFC3339, when); err == nil {
 			until[digest] = at
 		}
+		isUnused[digest] = when == unused
 	}
 	var bundle Bundle
 	for _, certificate := range cas {
 		ca := CA{Certificate: certificate}
-		ca.Until = until[ca.Digest()]
+		ca.Until, ca.Unused = until[ca.Digest()], isUnused[ca.Digest()]
 		bundle = append(bundle, ca)
 	}
 	return bundle

@@ -46,59 +46,85 @@ type Input struct {
 	// Overlap is how long certificates of an old CA may be in use after the istiod
 	// certificate has left it.
 	Overlap time.Duration
+	// Dropped are CAs that go at once, without their time: each begins the SHA-256 of
+	// the certificate, in at least 16 hexadecimal digits.
+	Dropped []string
 }
 
 // Decide says which bundle is to be served, and what there is to say about it. An
 // empty bundle is not to be written.
 func Decide(in Input) (Bundle, State) {
-	cas, issued, problem := examine(in)
+	cas, expired, issued, problem := examine(in)
 	var bundle Bundle
 	if problem == nil {
-		for _, ca := range cas {
-			bundle = append(bundle, CA{Certificate: ca})
-		}
-		bundle = append(bundle, leaving(in, cas, issued)...)
+		bundle = append(in.asked(cas, issued), leaving(in, cas, issued)...)
 		if !issued.leadsTo(in.Now, bundle.certificates()...) {
 			problem = unrelated(in, cas, issued)
 		}
 	}
 	if problem != nil {
 		problem.Message += meanwhile(in.Serving)
-		state := in.Serving.state(in.Source.Name)
-		state.Problem = problem
+		bundle = slices.DeleteFunc(slices.Clone(in.Serving), func(ca CA) bool { return !ca.Until.IsZero() && in.drops(ca) })
+		state := bundle.state(in.Source.Name)
+		state.Problem, state.Undropped = problem, in.undropped(bundle)
 		state.Next = earliest(in.Now, validFrom(cas))
-		return in.Serving, state
+		return bundle, state
 	}
 	state := bundle.state(in.Source.Name)
+	state.Undropped = in.undropped(bundle)
+	for _, ca := range expired {
+		state.Expired = append(state.Expired, Name(ca))
+	}
 	state.Next = earliest(in.Now, append(ends(bundle), validFrom(cas)...))
 	return bundle, state
 }
 
+// asked are the CAs of the source. A CA is unused until the istiod certificate, or what an
+// issuer of type CA signs with, leads to it.
+func (in Input) asked(cas []*x509.Certificate, issued chain) Bundle {
+	var bundle Bundle
+	for _, ca := range cas {
+		i := slices.IndexFunc(in.Serving, func(served CA) bool { return served.Certificate.Equal(ca) })
+		isNew := i < 0 || in.Serving[i].Unused
+		bundle = append(bundle, CA{Certificate: ca, Unused: isNew && !in.signs(ca, issued)})
+	}
+	return bundle
+}
+
+// signs says whether the mesh has certificates of a CA, or gets them from now on.
+func (in Input) signs(ca *x509.Certificate, issued chain) bool {
+	if issued.leadsTo(in.Now, ca) {
+		return true
+	}
+	signing, err := parseChain(in.Signing)
+	return err == nil && signing.leadsTo(in.Now, ca)
+}
+
 // examine reads the source's CAs and the istiod certificate, and says why they cannot
 // be taken.
-func examine(in Input) (cas []*x509.Certificate, issued chain, problem *Problem) {
+func examine(in Input) (cas, expired []*x509.Certificate, issued chain, problem *Problem) {
 	if in.Source.Missing != "" {
-		return nil, nil, &Problem{Waiting: in.Source.Waiting, Message: fmt.Sprintf("%s: %s", in.Source.Name, in.Source.Missing)}
+		return nil, nil, nil, &Problem{Waiting: in.Source.Waiting, Message: fmt.Sprintf("%s: %s", in.Source.Name, in.Source.Missing)}
 	}
-	cas, err := Parse(in.Source.PEM, in.Now)
+	cas, expired, err := Parse(in.Source.PEM, in.Now)
 	if err != nil {
-		return nil, nil, &Problem{Message: fmt.Sprintf("%s: %v", in.Source.Name, err)}
+		return nil, nil, nil, &Problem{Message: fmt.Sprintf("%s: %v", in.Source.Name, err)}
 	}
 	if len(in.Issued) == 0 {
-		return cas, nil, &Problem{Waiting: true, Message: fmt.Sprintf("%s: the istiod certificate is not issued yet, so it is not known whether its CA is the right one", in.Certificate)}
+		return cas, expired, nil, &Problem{Waiting: true, Message: fmt.Sprintf("%s: the istiod certificate is not issued yet, so it is not known whether its CA is the right one", in.Certificate)}
 	}
 	if issued, err = parseChain(in.Issued); err != nil {
-		return cas, nil, &Problem{Waiting: true, Message: fmt.Sprintf("%s: tls.crt: %v", in.Certificate, err)}
+		return cas, expired, nil, &Problem{Waiting: true, Message: fmt.Sprintf("%s: tls.crt: %v", in.Certificate, err)}
 	}
 	if issued.leadsTo(in.Now, cas...) {
-		return cas, issued, nil
+		return cas, expired, issued, nil
 	}
 	// The issuer may have moved to a new CA already, and the istiod certificate follows
 	// when it is renewed.
 	if signing, err := parseChain(in.Signing); err == nil && signing.leadsTo(in.Now, cas...) {
-		return cas, issued, nil
+		return cas, expired, issued, nil
 	}
-	return cas, nil, unrelated(in, cas, issued)
+	return cas, expired, nil, unrelated(in, cas, issued)
 }
 
 // unrelated says that the istiod certificate leads to none of the CAs.
@@ -127,10 +153,14 @@ func leaving(in Input, cas []*x509.Certificate, issued chain) Bundle {
 		}
 		ca.Old = true
 		if !moved && issued.leadsTo(in.Now, ca.Certificate) {
-			ca.Until = time.Time{}
+			ca.Until, ca.Unused = time.Time{}, false
 			needed = append(needed, ca)
 			continue
 		}
+		if in.drops(ca) || ca.Unused && !in.signs(ca.Certificate, issued) {
+			continue
+		}
+		ca.Unused = false
 		if ca.Until.IsZero() {
 			ca.Until = wholeSecond(in.Now.Add(in.Overlap))
 		}
@@ -149,7 +179,7 @@ func served(in Input, issued chain, moved bool) Bundle {
 	}
 	// Where a rotation began before anything was served, and after a restart in the
 	// midst of one, the issuer's word tells of the old CA.
-	old, err := Parse(in.IssuedCA, in.Now)
+	old, _, err := Parse(in.IssuedCA, in.Now)
 	if err != nil {
 		return bundle
 	}

@@ -56,12 +56,15 @@ func TestDecide(t *testing.T) {
 	leaving := func(a trusttest.Authority, minutes int) CA {
 		return CA{Certificate: a.Certificate, Until: now.Add(time.Duration(minutes) * time.Minute)}
 	}
+	digest := func(a trusttest.Authority) string { return CA{Certificate: a.Certificate}.Digest() }
 	cases := map[string]struct {
 		reason  string
 		in      Input
 		want    string // as told
 		problem string // a part of the message; with ~ in front: waiting
 		next    int    // minutes from now on, when it matters
+		// expired and undropped are of the state.
+		expired, undropped string
 	}{
 		"First": {
 			reason: "a CA that has signed the istiod certificate is served",
@@ -126,8 +129,46 @@ func TestDecide(t *testing.T) {
 			want: "old new", problem: "here: block 2: it is no valid PEM",
 		},
 		"Expired": {
-			reason: "an expired CA is the user's to remove", in: Input{Source: chosen(gone.PEM + old.PEM), Issued: []byte(byOld), Serving: bundleOf(gone, old)},
-			want: "gone old", problem: `certificate "gone" expired`,
+			reason: "an expired CA is left out, and keeps the others from nothing", in: Input{Source: chosen(gone.PEM + old.PEM), Issued: []byte(byOld), Serving: bundleOf(gone, old)},
+			want: "old", expired: `"gone"`,
+		},
+		"AllExpired": {
+			reason: "nothing is served when nothing is left", in: Input{Source: chosen(gone.PEM), Issued: []byte(byOld), Serving: bundleOf(old)},
+			want: "old", problem: `here: all of its CAs have expired ("gone"): add one that is valid; the last good copy`,
+		},
+		"Unused": {
+			reason: "a CA of which there can be no certificate goes with its source",
+			in:     Input{Source: chosen(old.PEM), Issued: []byte(byOld), Serving: append(bundleOf(old), CA{Certificate: stranger.Certificate, Unused: true})}, want: "old",
+		},
+		"UnusedUntilNow": {
+			reason: "what the issuer signs with now is in use",
+			in:     Input{Source: chosen(old.PEM), Signing: []byte(stranger.PEM), Issued: []byte(byOld), Serving: append(bundleOf(old), CA{Certificate: stranger.Certificate, Unused: true})},
+			want:   "old stranger*+60m", next: 60,
+		},
+		"Dropped": {
+			reason: "a CA that was dropped does not wait for its time",
+			in:     Input{Source: source(fresh.PEM), Issued: []byte(byFresh), Serving: append(bundleOf(fresh), leaving(old, 20)), Dropped: []string{digest(old)}}, want: "new",
+			undropped: "no CA that is served has the digest " + digest(old),
+		},
+		"DroppedAsItLeaves": {
+			reason: "nor does it get one",
+			in:     Input{Source: source(fresh.PEM), Issued: []byte(byFresh), Serving: bundleOf(old), Dropped: []string{digest(old)}}, want: "new",
+			undropped: "no CA that is served has the digest " + digest(old),
+		},
+		"DroppedTooEarly": {
+			reason: "agents would serve nobody without the CA of the istiod certificate",
+			in:     Input{Source: source(fresh.PEM), Signing: []byte(fresh.PEM), Issued: []byte(byOld), Serving: bundleOf(old), Dropped: []string{digest(old)}}, want: "new old*",
+			undropped: `CA "old" (` + digest(old) + `) is still served: the istiod certificate leads to it, in there; delete that Secret to have it issued again`,
+		},
+		"DroppedInSource": {
+			reason: "what the source has is the source's to drop",
+			in:     Input{Source: chosen(old.PEM + fresh.PEM), Issued: []byte(byOld), Serving: bundleOf(old, fresh), Dropped: []string{digest(fresh)}}, want: "old new",
+			undropped: `CA "new" (` + digest(fresh) + `) is still served: here has it; take it out there`,
+		},
+		"DroppedMeanwhile": {
+			reason: "a source that is wrong keeps what leaves from nothing",
+			in:     Input{Source: chosen("x"), Issued: []byte(byFresh), Serving: append(bundleOf(fresh), leaving(old, 20)), Dropped: []string{digest(old)}}, want: "new",
+			problem: "no certificate in PEM", undropped: "no CA that is served has the digest " + digest(old),
 		},
 		"IssuerMoved": {
 			reason: "what the issuer signs with is served before the istiod certificate has followed",
@@ -199,9 +240,9 @@ func TestDecide(t *testing.T) {
 			want:   "new old*+60m",
 		},
 		"ExpiredWhileServed": {
-			reason: "a CA of the source that expires is told, and the rest is served as before",
+			reason: "a CA of the source that expires goes, and the rest is served as asked for",
 			in:     Input{Source: source(gone.PEM + fresh.PEM), Signing: []byte(fresh.PEM), Issued: []byte(byOld), Serving: bundleOf(gone, old)},
-			want:   "gone old", problem: `here: block 1: certificate "gone" expired`,
+			want:   "new old*", expired: `"gone"`,
 		},
 		"ForeignBesideKey": {
 			reason:  "a CA beside what the issuer signs with, that it does not lead to",
@@ -227,6 +268,12 @@ func TestDecide(t *testing.T) {
 				t.Errorf("%s: the bundle is %q, want %q", tc.reason, got, tc.want)
 			}
 			checkProblem(t, tc.reason, state.Problem, tc.problem)
+			if got := strings.Join(state.Expired, "; "); got != tc.expired {
+				t.Errorf("%s: expired are %q, want %q", tc.reason, got, tc.expired)
+			}
+			if got := strings.Join(state.Undropped, "; "); got != tc.undropped {
+				t.Errorf("%s: still there is %q, want %q", tc.reason, got, tc.undropped)
+			}
 			if tc.next > 0 && !near(state.Next, now.Add(time.Duration(tc.next)*time.Minute)) {
 				t.Errorf("%s: it looks again at %s, want in %d minutes", tc.reason, state.Next, tc.next)
 			}
@@ -354,8 +401,42 @@ func TestRecord(t *testing.T) {
 	if len(read) != 2 || !read[0].Until.IsZero() || !read[1].Until.Equal(bundle[1].Until) {
 		t.Errorf("Read() = %v", read)
 	}
+	bundle[0].Unused = true
+	if got := Read(bundle.PEM(), bundle.Record()); !got[0].Unused || got[1].Unused || got.Record() != bundle.Record() {
+		t.Errorf("the record %s reads as %v", bundle.Record(), got)
+	}
 	if got := Read(bundle.PEM(), ""); len(got) != 2 || !got[1].Until.IsZero() {
 		t.Errorf("without a record nobody leaves: %v", got)
+	}
+}
+
+// TestJoin: whatever one of two bundles still needs, both need.
+func TestJoin(t *testing.T) {
+	a, b, c := trusttest.CA(t, "a", nil), trusttest.CA(t, "b", nil), trusttest.CA(t, "c", nil)
+	until := func(a trusttest.Authority, minutes int) CA {
+		return CA{Certificate: a.Certificate, Until: now.Add(time.Duration(minutes) * time.Minute)}
+	}
+	own := append(bundleOf(a), until(b, 5), until(c, 20))
+	if got := told(own.Join(append(Bundle{until(a, 5)}, until(b, 10), until(c, 10))).state("")); got != "a b+10m c+20m" {
+		t.Errorf("the later end is %q", got)
+	}
+	if got := told(bundleOf(a).Join(append(bundleOf(b), until(c, 10))).state("")); got != "a b c+10m" {
+		t.Errorf("what the first lacks: %q", got)
+	}
+	if got := told(own.Join(bundleOf(b)).state("")); got != "a b c+20m" {
+		t.Errorf("what leaves nowhere else stays: %q", got)
+	}
+}
+
+func TestDigest(t *testing.T) {
+	whole := strings.Repeat("0123456789abcdef", 4)
+	for text, want := range map[string]string{
+		" 0123456789ABCDEF ": "0123456789abcdef", whole: whole, "01:23:45:67:89:AB:CD:EF": "0123456789abcdef",
+		"0123456789abcde": "", whole + "0": "", "0123456789abcdeg": "", "": "",
+	} {
+		if got := Digest(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
 	}
 }
 

@@ -8,8 +8,8 @@
 // the certificate of istiod, the certificate that the issuer signs with, and the
 // bundle that is served now. Nothing is taken over unseen:
 //
-//   - Each PEM block has to be a CA certificate that may sign others and is not
-//     expired. A private key, or a block that cannot be read, spoils the whole text.
+//   - Each PEM block has to be a CA certificate that may sign others. A private key, or a
+//     block that cannot be read, spoils the whole text. A CA that has expired is left out.
 //   - One of the CAs has to have signed the istiod certificate, or what the issuer
 //     signs with: agents refuse a chain that does not lead to the bundle, and then
 //     no workload gets a certificate any more.
@@ -23,6 +23,9 @@
 // old one may be in use ([Input].Overlap), so that at each moment the bundle verifies
 // every certificate of that moment. When an old CA goes stands in [CA].Until, which
 // has to be kept: with [Bundle.Record] and [Read] it survives a restart.
+//
+// A CA that has signed nothing since it is served goes with its source, and one that the
+// user drops by its digest ([Input.Dropped]) at once.
 //
 // What a bundle holds never depends on the order of events, only on its input; equal
 // input gives equal bytes.

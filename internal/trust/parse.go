@@ -29,15 +29,32 @@ const (
 const certificateBlock = "CERTIFICATE"
 
 // Parse reads a bundle of CAs in PEM, without those that it holds twice, in their
-// order. Text between the blocks is ignored, as tools write names there. The error
-// says which block cannot be taken, and why; it quotes nothing but a certificate's
-// name.
-func Parse(text []byte, now time.Time) ([]*x509.Certificate, error) {
-	return parse(text, now, 1)
+// order, and apart from them those that have expired. Text between the blocks is ignored,
+// as tools write names there, and so are byte order marks. The error says which block
+// cannot be taken, and why; it quotes nothing but a certificate's name. A text of which
+// every CA has expired is an error, too.
+func Parse(text []byte, now time.Time) (cas, expired []*x509.Certificate, err error) {
+	if cas, err = parse(text, 1); err != nil {
+		return nil, nil, err
+	}
+	for _, ca := range cas {
+		if now.After(ca.NotAfter) {
+			expired = append(expired, ca)
+		}
+	}
+	if len(expired) == len(cas) {
+		return nil, nil, fmt.Errorf("all of its CAs have expired (%s): add one that is valid", names(expired))
+	}
+	return slices.DeleteFunc(cas, func(ca *x509.Certificate) bool { return now.After(ca.NotAfter) }), expired, nil
 }
 
+// byteOrderMark is what editors put at the beginning of a file, and so in the middle of
+// one that was put together of several. It is part of no PEM.
+var byteOrderMark = []byte("\uFEFF")
+
 // parse takes some times the size of a source: a bundle also holds old CAs.
-func parse(text []byte, now time.Time, times int) ([]*x509.Certificate, error) {
+func parse(text []byte, times int) ([]*x509.Certificate, error) {
+	text = bytes.ReplaceAll(text, byteOrderMark, nil)
 	if len(text) > MaxBytes*times {
 		return nil, fmt.Errorf("it holds %d bytes, and at most %d are taken", len(text), MaxBytes*times)
 	}
@@ -53,7 +70,7 @@ func parse(text []byte, now time.Time, times int) ([]*x509.Certificate, error) {
 		if block == nil {
 			break
 		}
-		ca, err := parseCA(block, now)
+		ca, err := parseCA(block)
 		if err != nil {
 			return nil, fmt.Errorf("block %d: %w", number, err)
 		}
@@ -89,7 +106,7 @@ func nextBlock(text []byte) (block *pem.Block, rest []byte, err error) {
 }
 
 // parseCA reads one block, which has to be a CA.
-func parseCA(block *pem.Block, now time.Time) (*x509.Certificate, error) {
+func parseCA(block *pem.Block) (*x509.Certificate, error) {
 	switch {
 	case strings.HasSuffix(block.Type, "PRIVATE KEY"):
 		return nil, errors.New("it is a private key, which nobody but its owner may have: remove it there, and replace the key, since others could read it")
@@ -109,8 +126,6 @@ func parseCA(block *pem.Block, now time.Time) (*x509.Certificate, error) {
 		return nil, fmt.Errorf("certificate %s is no CA: its Basic Constraints say CA:FALSE", Name(ca))
 	case ca.KeyUsage&x509.KeyUsageCertSign == 0:
 		return nil, fmt.Errorf("certificate %s may not sign certificates: its key usage lacks certSign", Name(ca))
-	case now.After(ca.NotAfter):
-		return nil, fmt.Errorf("certificate %s expired at %s: remove it", Name(ca), ca.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return ca, nil
 }

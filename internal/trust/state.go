@@ -16,6 +16,11 @@ type State struct {
 	Roots []Root
 	// Problem is why the bundle is not what the source asks for. Nil: it is.
 	Problem *Problem
+	// Expired are the names of the source's CAs that have expired and are left out.
+	Expired []string
+	// Undropped says of each digest in [Input.Dropped] why its CA is served nevertheless,
+	// or that no CA has it.
+	Undropped []string
 	// Next is when time alone changes something: an old CA goes, or a CA expires.
 	// Zero: nothing does.
 	Next time.Time

@@ -215,8 +215,8 @@ func TestIstioCSR_CrossSigned(t *testing.T) {
 	}
 }
 
-// TestIstioCSR_ExpiredRoot: a chosen root that expires is told of without any event, and
-// what is served stays.
+// TestIstioCSR_ExpiredRoot: a chosen root that expires is left out without any event, with a
+// warning, and keeps the others from nothing.
 func TestIstioCSR_ExpiredRoot(t *testing.T) {
 	a := working(t, nil)
 	root, short := a.ofSecret("root", "ca.crt"), authority(t, "short", 30*time.Second)
@@ -227,11 +227,11 @@ func TestIstioCSR_ExpiredRoot(t *testing.T) {
 	})
 	a.copyIs("both roots", root+short.PEM)
 	a.condition("Ready", "True/Ready", `CA "short" expires at`)
-	a.condition("Degraded", "True/Failed", `block 2: certificate "short" expired at`, "remove it")
-	a.condition("Ready", "False/Failed", "the agent that runs answers meanwhile")
-	a.copyIs("both roots still", root+short.PEM)
-	chosen.Data["roots"] = root
+	a.copyIs("the root that is valid", root)
+	a.condition("Ready", "True/Ready", `CA "short" of ConfigMap `+a.namespace+`/mine, key roots has expired and is left out: take it out there`)
+	a.condition("Degraded", "False/Ready")
+	chosen.Data["roots"] = "\uFEFF" + root
 	must(t, admin.Update(t.Context(), chosen))
-	a.ready()
-	a.copyBegins(root)
+	a.readyWithoutWarning("the warning to go")
+	a.copyIs("the root", root)
 }

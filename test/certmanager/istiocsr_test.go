@@ -38,6 +38,10 @@ func TestIstioCSR_Install(t *testing.T) {
 	namespace := a.ic.Namespace
 	fields := a.ic.Status
 	fields.Conditions = nil
+	if cas := fields.CACertificates; len(cas) != 1 || cas[0].Name != "root" || len(cas[0].Digest) != 16 || cas[0].NotAfter.Before(new(metav1.Now())) || cas[0].Leaving || cas[0].Until != nil {
+		t.Errorf("the CA certificates are %v", cas)
+	}
+	fields.CACertificates = nil
 	want := operatorv1alpha1.IstioCSRStatus{
 		IstioCSRImage: "quay.io/jetstack/cert-manager-istio-csr:v0.14.2", IstioCSRGRPCEndpoint: agentName + "." + namespace + ".svc:443",
 		ServiceAccount: agentName, ClusterRole: agentName + "-" + namespace, ClusterRoleBinding: agentName + "-" + namespace,

@@ -61,6 +61,78 @@ type AgentConfig struct {
 	// a build of the agent's main branch, with image.version main. Default: the agent's own.
 	// +optional
 	TLS *AgentTLS `json:"tls,omitempty"`
+
+	// servingDNSNames are names that the agent's own certificate gets besides that of its
+	// Service, for meshes that reach it by another one, such as
+	// cert-manager-istio-csr.istio-csr.svc.cluster.local. Default none.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems:=25
+	// +kubebuilder:validation:items:MinLength:=1
+	// +kubebuilder:validation:items:MaxLength:=253
+	// +optional
+	ServingDNSNames []string `json:"servingDNSNames,omitempty"`
+
+	// service is about the Service of the agent's endpoint.
+	// +optional
+	Service *AgentService `json:"service,omitempty"`
+
+	// imagePullSecrets are the names of Secrets in the agent's namespace with which its image
+	// is pulled. Default none.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems:=16
+	// +kubebuilder:validation:items:MinLength:=1
+	// +kubebuilder:validation:items:MaxLength:=253
+	// +optional
+	ImagePullSecrets []string `json:"imagePullSecrets,omitempty"`
+
+	// podAnnotations are put on the agent's pods. Default none.
+	// +kubebuilder:validation:MaxProperties:=20
+	// +optional
+	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
+
+	// deploymentAnnotations are put on the agent's Deployment. Default none.
+	// +kubebuilder:validation:MaxProperties:=20
+	// +optional
+	DeploymentAnnotations map[string]string `json:"deploymentAnnotations,omitempty"`
+
+	// certificateRequestAnnotations are put on every CertificateRequest, for policies that
+	// look at them. Default none.
+	// +kubebuilder:validation:MaxProperties:=20
+	// +optional
+	CertificateRequestAnnotations map[string]string `json:"certificateRequestAnnotations,omitempty"`
+
+	// disableKubernetesClientRateLimiter has the agent ask the API server as fast as it can,
+	// in a mesh that renews many certificates at once. Default false.
+	// +optional
+	DisableKubernetesClientRateLimiter bool `json:"disableKubernetesClientRateLimiter,omitempty"`
+
+	// maxConcurrentReconciles is how many namespaces get the root certificate at a time. It
+	// takes an agent of version 0.16 or later. Default 1.
+	// +kubebuilder:validation:Minimum:=1
+	// +kubebuilder:validation:Maximum:=1000
+	// +optional
+	MaxConcurrentReconciles *int32 `json:"maxConcurrentReconciles,omitempty"`
+}
+
+// AgentService is about the Service of the agent's endpoint.
+// +kubebuilder:validation:XValidation:rule="!has(self.nodePort) || has(self.type) && self.type != 'ClusterIP'",message="nodePort needs type NodePort or LoadBalancer"
+type AgentService struct {
+	// type is ClusterIP, NodePort or LoadBalancer. Default ClusterIP.
+	// +kubebuilder:validation:Enum:="ClusterIP";"NodePort";"LoadBalancer"
+	// +optional
+	Type string `json:"type,omitempty"`
+
+	// nodePort is the port of the nodes. Default: the API server chooses one.
+	// +kubebuilder:validation:Minimum:=1
+	// +kubebuilder:validation:Maximum:=65535
+	// +optional
+	NodePort int32 `json:"nodePort,omitempty"`
+
+	// annotations are put on the Service, as load balancers are configured by them. Default
+	// none.
+	// +kubebuilder:validation:MaxProperties:=20
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // AgentImage is what the agent runs.
@@ -116,7 +188,8 @@ type NetworkPolicy struct {
 	// +optional
 	Mode string `json:"mode,omitempty"`
 
-	// apiServerPorts are where the API server can be reached. Default 6443.
+	// apiServerPorts are where the API server can be reached. Default: those of EndpointSlice
+	// kubernetes in namespace default, whose changes are followed; 6443 when there is none.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems:=8
 	// +kubebuilder:validation:items:Minimum:=1

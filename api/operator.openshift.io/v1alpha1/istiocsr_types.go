@@ -335,6 +335,37 @@ type IstioCSRStatus struct {
 	// clusterRoleBinding is the name of that of the agent.
 	// +optional
 	ClusterRoleBinding string `json:"clusterRoleBinding,omitempty"`
+
+	// caCertificates are the CA certificates that the agent trusts and publishes, with those
+	// that are leaving.
+	// +listType=atomic
+	// +optional
+	CACertificates []CACertificate `json:"caCertificates,omitempty"`
+}
+
+// CACertificate is a CA certificate of the mesh.
+type CACertificate struct {
+	// name is that of its subject, shortened to 64 characters.
+	// +required
+	Name string `json:"name"`
+
+	// digest begins the SHA-256 of the certificate, in hexadecimal digits.
+	// +required
+	Digest string `json:"digest"`
+
+	// notAfter is when it expires.
+	// +required
+	NotAfter metav1.Time `json:"notAfter"`
+
+	// leaving says that its source no longer has it, and that it stays because certificates
+	// of it are in use.
+	// +optional
+	Leaving bool `json:"leaving,omitempty"`
+
+	// until is when one that is leaving goes. It is not set while the istiod certificate is
+	// of it.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
 }
 
 // ConditionalStatus are the conditions.

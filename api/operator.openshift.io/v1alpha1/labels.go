@@ -17,6 +17,13 @@ const (
 	// counts as Orphan, with a warning.
 	AnnotationDeletionPolicy = "operator.openshift.io/istio-csr-deletion-policy"
 
+	// AnnotationDropCAs on an IstioCSR names CA certificates that are leaving and that go at
+	// once, without the time in which certificates of them are in use: by their digests in
+	// status.caCertificates, separated by commas. Certificates of such a CA are refused from
+	// then on. A CA that its source has, or that has signed the istiod certificate, is not
+	// dropped, with a warning.
+	AnnotationDropCAs = "operator.openshift.io/istio-csr-drop-cas"
+
 	// DeletionPolicyDelete is the value of [AnnotationDeletionPolicy] that removes.
 	DeletionPolicyDelete = "Delete"
 

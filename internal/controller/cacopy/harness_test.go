@@ -128,10 +128,12 @@ func (f *fixture) istiod(by trusttest.Authority) {
 func (f *fixture) copied() *corev1.ConfigMap { return f.found(Name) }
 func (f *fixture) spare() *corev1.ConfigMap  { return f.found(SpareName) }
 
-func (f *fixture) found(name string) *corev1.ConfigMap {
+func (f *fixture) found(name string) *corev1.ConfigMap { return f.foundIn("csr", name) }
+
+func (f *fixture) foundIn(namespace, name string) *corev1.ConfigMap {
 	f.t.Helper()
 	var found corev1.ConfigMap
-	if err := f.api.Get(f.t.Context(), client.ObjectKey{Namespace: "csr", Name: name}, &found); err != nil {
+	if err := f.api.Get(f.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &found); err != nil {
 		return nil
 	}
 	return &found

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,7 +44,7 @@ type Keeper struct {
 	Cache client.Reader
 	// Live reads from the API server.
 	Live client.Reader
-	// Writer writes the copy.
+	// Writer writes the copy, and prompts the pods that read it.
 	Writer client.Writer
 	// Now is the clock. Default: the system's.
 	Now func() time.Time
@@ -69,6 +70,14 @@ type Request struct {
 	// Overlap is how long certificates of a CA may be in use after the istiod
 	// certificate has left it: the longest lifetime that the mesh gives.
 	Overlap time.Duration
+	// Left are the namespaces, sorted, of agents of the same mesh and issuer that run
+	// without an IstioCSR: the copies there are kept alike, if they are of this kind.
+	Left []string
+	// Before are the namespaces, sorted, of other agents whose CAs the mesh may still use:
+	// when nothing is served here yet, theirs are carried over.
+	Before []string
+	// Dropped are CAs that go at once, see [trust.Input].
+	Dropped []string
 
 	// held says that nothing but the namespace is known, as in Hold.
 	held bool
@@ -117,7 +126,7 @@ func (k *Keeper) Keep(ctx context.Context, request Request) (trust.State, error)
 	if m.settled(cached, now) {
 		return m.state, nil
 	}
-	found, err := k.read(ctx, request)
+	found, err := k.read(ctx, request, len(m.serving) == 0)
 	if err != nil {
 		return trust.State{}, err
 	}
@@ -125,7 +134,7 @@ func (k *Keeper) Keep(ctx context.Context, request Request) (trust.State, error)
 		m.serving = found.carriedOn(now)
 	}
 	if request.held && !m.decided {
-		request = k.label(m, found.labels())
+		request = k.label(m, found.own.labels())
 	}
 	bundle, state := trust.Decide(found.input(request, m.serving, now))
 	written, err := k.writeAll(ctx, request, found, bundle)
@@ -215,7 +224,8 @@ func (r Request) equal(other Request) bool {
 		return false
 	}
 	return r.Namespace == other.Namespace && r.held == other.held && r.IssuerSecret == other.IssuerSecret && r.Certificate == other.Certificate &&
-		r.Overlap == other.Overlap && maps.Equal(r.Labels, other.Labels)
+		r.Overlap == other.Overlap && maps.Equal(r.Labels, other.Labels) &&
+		slices.Equal(r.Left, other.Left) && slices.Equal(r.Before, other.Before) && slices.Equal(r.Dropped, other.Dropped)
 }
 
 // objects are those that a request is about.
@@ -223,6 +233,9 @@ func (r Request) objects() []object {
 	list := []object{r.copy(), r.spare()}
 	if r.held {
 		return list
+	}
+	for _, namespace := range r.Left {
+		list = append(list, copyIn(namespace), spareIn(namespace))
 	}
 	list = append(list, object{r.Certificate, kindSecret})
 	if r.Reference != nil {
@@ -234,12 +247,16 @@ func (r Request) objects() []object {
 	return list
 }
 
-func (r Request) copy() object {
-	return object{types.NamespacedName{Namespace: r.Namespace, Name: Name}, kindConfigMap}
+func (r Request) copy() object { return copyIn(r.Namespace) }
+
+func (r Request) spare() object { return spareIn(r.Namespace) }
+
+func copyIn(namespace string) object {
+	return object{types.NamespacedName{Namespace: namespace, Name: Name}, kindConfigMap}
 }
 
-func (r Request) spare() object {
-	return object{types.NamespacedName{Namespace: r.Namespace, Name: SpareName}, kindConfigMap}
+func spareIn(namespace string) object {
+	return object{types.NamespacedName{Namespace: namespace, Name: SpareName}, kindConfigMap}
 }
 
 // reference is the chosen ConfigMap, which there has to be.

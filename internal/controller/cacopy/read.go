@@ -6,6 +6,7 @@ package cacopy
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,22 +26,65 @@ const caField = "spec.istioCSRConfig.certManager.istioCACertificate"
 // found is what the API server answered.
 type found struct {
 	live map[object]string
-	// copy and spare are nil when there is none.
-	copy, spare *corev1.ConfigMap
+	// own is the copy of the IstioCSR, left are those of agents that were left running,
+	// and before those of agents whose CAs are carried over.
+	own          place
+	left, before []place
 	// certificate is the Secret with the istiod certificate, issuer that of an issuer
 	// of type CA; nil when there is none.
 	certificate, issuer *corev1.Secret
 	source              trust.Source
 }
 
-// read reads everything that a request is about.
-func (k *Keeper) read(ctx context.Context, request Request) (found, error) {
-	f := found{live: map[object]string{}}
+// place is the copy in a namespace. Both are nil when there is none.
+type place struct {
+	namespace   string
+	copy, spare *corev1.ConfigMap
+}
+
+// readPlaces reads the copies, and where nothing is served yet those of agents before.
+func (k *Keeper) readPlaces(ctx context.Context, request Request, fresh bool, f *found) error {
 	var err error
-	if f.copy, err = get(ctx, k.Live, &f, request.copy(), &corev1.ConfigMap{}); err != nil {
-		return f, err
+	if f.own, err = k.place(ctx, f, request.Namespace); err != nil {
+		return err
 	}
-	if f.spare, err = get(ctx, k.Live, &f, request.spare(), &corev1.ConfigMap{}); err != nil {
+	if request.held {
+		return nil
+	}
+	for _, namespace := range request.Left {
+		left, err := k.place(ctx, f, namespace)
+		if err != nil {
+			return err
+		}
+		f.left = append(f.left, left)
+	}
+	for _, namespace := range request.Before {
+		if !fresh {
+			break
+		}
+		before, err := k.place(ctx, f, namespace)
+		if err != nil {
+			return err
+		}
+		f.before = append(f.before, before)
+	}
+	return nil
+}
+
+func (k *Keeper) place(ctx context.Context, f *found, namespace string) (place, error) {
+	p := place{namespace: namespace}
+	var err error
+	if p.copy, err = get(ctx, k.Live, f, copyIn(namespace), &corev1.ConfigMap{}); err == nil {
+		p.spare, err = get(ctx, k.Live, f, spareIn(namespace), &corev1.ConfigMap{})
+	}
+	return p, err
+}
+
+// read reads everything that a request is about. Fresh says that nothing is served yet.
+func (k *Keeper) read(ctx context.Context, request Request, fresh bool) (found, error) {
+	f := found{live: map[object]string{}}
+	err := k.readPlaces(ctx, request, fresh, &f)
+	if err != nil {
 		return f, err
 	}
 	if request.held {
@@ -154,7 +198,7 @@ func certificateName(request Request) string {
 // input is everything for a decision.
 func (f found) input(request Request, serving trust.Bundle, now time.Time) trust.Input {
 	in := trust.Input{
-		Now: now, Source: f.source, Certificate: certificateName(request), Serving: serving, Overlap: request.Overlap,
+		Now: now, Source: f.source, Certificate: certificateName(request), Serving: serving, Overlap: request.Overlap, Dropped: request.Dropped,
 	}
 	if f.certificate != nil {
 		in.Issued, in.IssuedCA = f.certificate.Data[corev1.TLSCertKey], f.certificate.Data[caKey]
@@ -165,22 +209,31 @@ func (f found) input(request Request, serving trust.Bundle, now time.Time) trust
 	return in
 }
 
-// carriedOn is what is served, for who does not remember it: what stands in the copy as
-// we have left it, else in the spare.
+// carriedOn is what is served, as far as nothing is known of it: what the copy has, and what
+// those of other agents of the mesh have, as certificates of their CAs are in use.
 func (f found) carriedOn(now time.Time) trust.Bundle {
-	if ours := f.ours(); ours != nil {
+	bundle := f.own.carriedOn(f.certificate, now)
+	for _, other := range slices.Concat(f.left, f.before) {
+		bundle = bundle.Join(other.carriedOn(f.certificate, now))
+	}
+	return bundle
+}
+
+// carriedOn is what stands in the copy as we have left it, else in the spare.
+func (p place) carriedOn(certificate *corev1.Secret, now time.Time) trust.Bundle {
+	if ours := p.ours(); ours != nil {
 		return trust.Read([]byte(ours.Data[Key]), ours.Annotations[v1alpha1.AnnotationLeavingCAs])
 	}
-	if f.copy == nil || f.certificate == nil {
+	if p.copy == nil || certificate == nil {
 		return nil
 	}
-	return trust.Signers([]byte(f.copy.Data[Key]), f.certificate.Data[corev1.TLSCertKey], now)
+	return trust.Signers([]byte(p.copy.Data[Key]), certificate.Data[corev1.TLSCertKey], now)
 }
 
 // ours is the copy or the spare, whose CAs nobody but us has written last. Nil when that
 // is neither.
-func (f found) ours() *corev1.ConfigMap {
-	for _, kept := range []*corev1.ConfigMap{f.copy, f.spare} {
+func (p place) ours() *corev1.ConfigMap {
+	for _, kept := range []*corev1.ConfigMap{p.copy, p.spare} {
 		if kept != nil && owned(kept).data {
 			return kept
 		}
@@ -190,9 +243,9 @@ func (f found) ours() *corev1.ConfigMap {
 
 // labels are those that we have given to the copy, as far as they can be found out: what
 // of them was changed in the copy still stands in the spare.
-func (f found) labels() map[string]string {
+func (p place) labels() map[string]string {
 	labels := map[string]string{}
-	for _, kept := range []*corev1.ConfigMap{f.copy, f.spare} {
+	for _, kept := range []*corev1.ConfigMap{p.copy, p.spare} {
 		if kept == nil {
 			continue
 		}

@@ -24,8 +24,9 @@ import (
 // fieldOwner is the field manager of what fronts write themselves.
 const fieldOwner = "strata-front"
 
-// writeAll makes the spare and then the copy hold a bundle, and returns the versions of
-// what it has written: so the spare is never behind what an agent may have read.
+// writeAll makes the copies hold a bundle, and returns the versions of what it has written.
+// That of the IstioCSR comes first: what keeps another one from being written is no reason
+// to be without it.
 func (k *Keeper) writeAll(ctx context.Context, request Request, f found, bundle trust.Bundle) (map[object]string, error) {
 	written := map[object]string{}
 	// An empty bundle is never written: an agent without CAs serves nobody, one with old
@@ -33,19 +34,34 @@ func (k *Keeper) writeAll(ctx context.Context, request Request, f found, bundle 
 	if len(bundle) == 0 {
 		return written, nil
 	}
+	err := k.writePlace(ctx, f.own, request.Labels, bundle, written)
+	for _, left := range f.left {
+		if err == nil && left.ours() != nil {
+			err = k.writePlace(ctx, left, left.labels(), bundle, written)
+		}
+	}
+	return written, err
+}
+
+// writePlace writes the spare and then the copy: so the spare is never behind what an agent
+// may have read.
+func (k *Keeper) writePlace(ctx context.Context, p place, labels map[string]string, bundle trust.Bundle, written map[object]string) error {
 	for _, target := range []struct {
 		object  object
 		current *corev1.ConfigMap
-	}{{request.spare(), f.spare}, {request.copy(), f.copy}} {
-		version, err := k.write(ctx, target.current, desired(target.object, request.Labels, bundle))
+	}{{spareIn(p.namespace), p.spare}, {copyIn(p.namespace), p.copy}} {
+		version, err := k.write(ctx, target.current, desired(target.object, labels, bundle))
 		if err != nil {
-			return nil, fmt.Errorf("applying %s: %w", target.object, err)
+			return fmt.Errorf("applying %s: %w", target.object, err)
 		}
 		if written[target.object] = version; version != "" {
 			logr.FromContextOrDiscard(ctx).Info("Wrote the CAs of the mesh", "ConfigMap", target.object.NamespacedName.String(), "cas", len(bundle))
 		}
 	}
-	return written, nil
+	if p.copy == nil || p.copy.Data[Key] != string(bundle.PEM()) {
+		k.prompt(ctx, p.namespace, bundle)
+	}
+	return nil
 }
 
 // write makes a ConfigMap what is desired, if it is not, and returns its version then.

@@ -32,12 +32,7 @@ const (
 // it is not ours, and then as it is in the newest revision. What others do to it then is
 // drift, and changes nothing of what is asked for.
 func (o *observer) observeDeployment(ctx context.Context, ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
-	var own *v1alpha1.Package
-	for i := range group.Existing {
-		if group.Existing[i].Name == istiocsr.PackageName(ic.Namespace) {
-			own = &group.Existing[i]
-		}
-	}
+	own := ownPackage(ic, group)
 	key := types.NamespacedName{Namespace: ic.Namespace, Name: istiocsr.AgentName}
 	current := front.Untyped(deploymentKind)
 	found, err := front.Found(o.pins.Get(ctx, key, current))
@@ -58,19 +53,34 @@ func (o *observer) observeDeployment(ctx context.Context, ic *operatorv1alpha1.I
 		}
 		return o.handOver(ctx, ic.Namespace, current.GetResourceVersion())
 	}
-	if own == nil {
-		return nil
-	}
 	return o.observeRevision(ctx, own, facts)
+}
+
+// ownPackage is that of an IstioCSR's agent, nil when there is none.
+func ownPackage(ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR]) *v1alpha1.Package {
+	for i := range group.Existing {
+		if group.Existing[i].Name == istiocsr.PackageName(ic.Namespace) {
+			return &group.Existing[i]
+		}
+	}
+	return nil
+}
+
+// newestManifests are those in the newest revision of a package, none when it has none.
+func (o *observer) newestManifests(ctx context.Context, pkg *v1alpha1.Package) ([]*unstructured.Unstructured, error) {
+	if pkg == nil {
+		return nil, nil
+	}
+	newest, err := o.newestRevision(ctx, pkg)
+	if err != nil || newest == nil {
+		return nil, err
+	}
+	return manifestsOf(newest)
 }
 
 // observeRevision looks at the agent's Deployment in the newest revision of its package.
 func (o *observer) observeRevision(ctx context.Context, pkg *v1alpha1.Package, facts *observed) error {
-	newest, err := o.newestRevision(ctx, pkg)
-	if err != nil || newest == nil {
-		return err
-	}
-	manifests, err := manifestsOf(newest)
+	manifests, err := o.newestManifests(ctx, pkg)
 	if err != nil {
 		return err
 	}
@@ -80,7 +90,7 @@ func (o *observer) observeRevision(ctx context.Context, pkg *v1alpha1.Package, f
 		}
 		spec, _, err := unstructured.NestedMap(manifest.Object, "spec")
 		if err != nil {
-			return fmt.Errorf("reading revision %s: %w", newest.Name, err)
+			return fmt.Errorf("reading the newest revision of %s: %w", pkg.Name, err)
 		}
 		facts.Deployment = &istiocsr.Deployment{Spec: spec, AsFound: istiocsr.IsAsFound(manifest.GetLabels())}
 	}

@@ -31,8 +31,20 @@ type observed struct {
 	// CA certificates that was to go is still there.
 	Unremoved map[string]error
 
-	// Again is when the CA certificates change by time alone, 0 when they do not.
+	// Before are the namespaces, sorted, of other agents of the mesh whose CA certificates
+	// may be in use, and of which no copy is kept.
+	Before []string
+
+	// Again is when something changes that no event tells of, such as the CA certificates
+	// by time alone; 0 when nothing does.
 	Again time.Duration
+}
+
+// waitFor has the facts read again after a time, 0 for never, or earlier.
+func (f *observed) waitFor(again time.Duration) {
+	if f.Again == 0 || again > 0 && again < f.Again {
+		f.Again = again
+	}
 }
 
 type (

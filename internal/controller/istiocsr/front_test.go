@@ -155,6 +155,7 @@ var watchable = map[schema.GroupVersionKind]string{
 	deploymentKind: "deployments",
 	configMapKind:  "configmaps",
 	bindingKind:    "rolebindings",
+	endpointsKind:  "endpointslices",
 
 	bindingKind.GroupVersion().WithKind("ClusterRole"):        "clusterroles",
 	bindingKind.GroupVersion().WithKind("ClusterRoleBinding"): "clusterrolebindings",
@@ -252,6 +253,16 @@ func TestObserver_Holds(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// The annotation drops CAs by their digests, and says what is none.
+func TestDroppedBy(t *testing.T) {
+	ic := csrIn("a", false)
+	ic.Annotations = map[string]string{operatorv1alpha1.AnnotationDropCAs: "0123456789ABCDEF, short,,"}
+	digests, malformed := droppedBy(ic)
+	if !slices.Equal(digests, []string{"0123456789abcdef"}) || len(malformed) != 1 || !strings.HasPrefix(malformed[0], `" short" is no digest`) {
+		t.Errorf("digests %q, malformed %q", digests, malformed)
 	}
 }
 

@@ -6,8 +6,14 @@ package istiocsr
 import (
 	"slices"
 	"testing"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/front"
@@ -57,8 +63,68 @@ func TestObserver_Neighbours(t *testing.T) {
 			if err := newCluster(t, &fakeKeeper{}, nil, tc.objects...).observeNeighbours(t.Context(), ic, csrGroup{Leaving: tc.leaving, Existing: packagesOf(tc.agents...)}, &facts); err != nil {
 				t.Fatal(err)
 			}
+			if !slices.Equal(facts.LeftApart, tc.want) {
+				t.Errorf("%s: agents without readable arguments have the issuer of this one: %q", tc.reason, facts.LeftApart)
+			}
 			if !slices.Equal(facts.LeftRunning, tc.want) {
 				t.Errorf("%s: left running are %q, want %q", tc.reason, facts.LeftRunning, tc.want)
+			}
+		})
+	}
+}
+
+// Agents of one issuer share their CAs; the CAs of others are carried over once. Which agent
+// publishes is known by the pod that holds the Lease.
+func TestObserver_LeftAgents(t *testing.T) {
+	binding := front.Untyped(bindingKind)
+	binding.SetNamespace("mesh")
+	binding.SetName(istiocsr.AgentName)
+	var subjects []any
+	objects := []*unstructured.Unstructured{binding}
+	for namespace, issuer := range map[string]string{"alike": "ca", "apart": "other"} {
+		subjects = append(subjects, map[string]any{"kind": "ServiceAccount", "namespace": namespace, "name": istiocsr.AgentName})
+		deployment := front.Untyped(deploymentKind)
+		deployment.SetNamespace(namespace)
+		deployment.SetName(istiocsr.AgentName)
+		containers := []any{map[string]any{"name": istiocsr.AgentName, "args": []any{"--issuer-name=" + issuer}}}
+		if err := unstructured.SetNestedSlice(deployment.Object, containers, "spec", "template", "spec", "containers"); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, deployment)
+	}
+	binding.Object["subjects"] = subjects
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "mesh", Name: istiocsr.LeaseName}}
+	lease.Spec.HolderIdentity = new("agent-1_uuid")
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "apart", Name: "agent-1"}}
+	gone := csrIn("gone", true)
+	gone.Spec.IstioCSRConfig.Istio.Namespace = "mesh"
+	elsewhere := csrIn("elsewhere", true)
+	elsewhere.Spec.IstioCSRConfig.Istio.Namespace = "other"
+	for name, tc := range map[string]struct {
+		reason    string
+		live      []client.Object
+		publisher string
+		again     time.Duration
+	}{
+		"NoLease":  {reason: "no agent publishes"},
+		"Held":     {reason: "the pod says whose agent it is", live: []client.Object{lease, pod}, publisher: "apart"},
+		"HeldGone": {reason: "a pod that is gone is followed by another one, of which no event tells", live: []client.Object{lease}, again: publisherAgain},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ic := csrIn("a", false)
+			ic.Spec.IstioCSRConfig.Istio.Namespace = "mesh"
+			ic.Spec.IstioCSRConfig.CertManager.IssuerRef.Name = "ca"
+			o := newCluster(t, &fakeKeeper{}, nil, objects...)
+			o.live = fake.NewClientBuilder().WithObjects(tc.live...).Build()
+			facts := observed{}
+			if err := o.observeNeighbours(t.Context(), ic, csrGroup{Leaving: []*operatorv1alpha1.IstioCSR{gone, elsewhere}}, &facts); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(facts.LeftApart, []string{"apart"}) || !slices.Equal(facts.Before, []string{"apart", "gone"}) {
+				t.Errorf("apart are %q, before this one were %q", facts.LeftApart, facts.Before)
+			}
+			if facts.Publisher != tc.publisher || facts.Again != tc.again {
+				t.Errorf("%s: %q publishes, and is asked about again after %s", tc.reason, facts.Publisher, facts.Again)
 			}
 		})
 	}

@@ -6,6 +6,8 @@ package istiocsr
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,9 +101,6 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alp
 		o.pins.End()
 		return facts, nil
 	}
-	if err := front.Unreadable(ic); err != nil {
-		return facts, err
-	}
 	if !istiocsr.CanBeFollowed(ic) {
 		err := o.hold(ctx, ic, &facts) // it does not say what to look at
 		return facts, err
@@ -111,7 +110,10 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alp
 		err = o.observeNeighbours(ctx, ic, group, &facts)
 	}
 	if err == nil {
-		err = o.observeClusterRoles(ctx, ic, &facts)
+		err = o.observeClusterRoles(ctx, ic, group, &facts)
+	}
+	if err == nil {
+		err = o.observeAPIServer(ctx, ic, group, &facts)
 	}
 	if err == nil {
 		err = o.observeRunning(ctx, ic, &facts)
@@ -188,11 +190,12 @@ func (o *observer) hold(ctx context.Context, ic *operatorv1alpha1.IstioCSR, fact
 	if err != nil {
 		return err
 	}
-	facts.Again = state.Again(o.now())
+	facts.waitFor(state.Again(o.now()))
+	facts.CA.Certificates = certificatesOf(state)
 	return nil
 }
 
-// keep keeps the copy of the CA certificates.
+// keep keeps the copy of the CA certificates, and those of the agents that were left running.
 func (o *observer) keep(ctx context.Context, ic *operatorv1alpha1.IstioCSR, issuerSecret string, facts *observed) error {
 	mesh := ic.Spec.IstioCSRConfig.Istio.Namespace
 	request := cacopy.Request{
@@ -200,7 +203,15 @@ func (o *observer) keep(ctx context.Context, ic *operatorv1alpha1.IstioCSR, issu
 		Labels:      istiocsr.Labels(ic, o.image),
 		Certificate: types.NamespacedName{Namespace: mesh, Name: istiocsr.CertificateTarget},
 		Overlap:     istiocsr.Overlap(ic),
+		Before:      facts.Before,
 	}
+	for _, namespace := range facts.LeftRunning {
+		if !slices.Contains(facts.LeftApart, namespace) {
+			request.Left = append(request.Left, namespace)
+		}
+	}
+	var malformed []string
+	request.Dropped, malformed = droppedBy(ic)
 	if reference := ic.Spec.IstioCSRConfig.CertManager.IstioCACertificate; reference != nil {
 		request.Reference = &cacopy.Reference{Namespace: reference.Namespace, Name: reference.Name, Key: reference.Key}
 	}
@@ -215,14 +226,46 @@ func (o *observer) keep(ctx context.Context, ic *operatorv1alpha1.IstioCSR, issu
 		return err
 	}
 	now := o.now()
-	facts.Again = state.Again(now)
+	facts.waitFor(state.Again(now))
 	for _, root := range state.Ending(now) {
 		facts.CA.Ending = append(facts.CA.Ending, root.Name+" expires at "+root.NotAfter.UTC().Format(time.RFC3339))
 	}
 	if state.Problem != nil {
 		facts.CA.Problem, facts.CA.Waiting = state.Problem.Message, state.Problem.Waiting
 	}
+	facts.CA.Source, facts.CA.Expired, facts.CA.Undropped = state.Source, state.Expired, append(malformed, state.Undropped...)
+	facts.CA.Certificates = certificatesOf(state)
 	return nil
+}
+
+// droppedBy are the digests of the CAs that the annotation of an IstioCSR drops, and what
+// is to be said of those that are none.
+func droppedBy(ic *operatorv1alpha1.IstioCSR) (digests, malformed []string) {
+	for text := range strings.SplitSeq(ic.Annotations[operatorv1alpha1.AnnotationDropCAs], ",") {
+		digest := trust.Digest(text)
+		switch {
+		case digest != "":
+			digests = append(digests, digest)
+		case strings.TrimSpace(text) != "":
+			malformed = append(malformed, fmt.Sprintf("%.80q is no digest of a certificate, such as those in status.caCertificates", text))
+		}
+	}
+	return digests, malformed
+}
+
+// certificatesOf are the CA certificates that are served, for the status.
+func certificatesOf(state trust.State) []operatorv1alpha1.CACertificate {
+	var all []operatorv1alpha1.CACertificate
+	for _, root := range state.Roots {
+		ca := operatorv1alpha1.CACertificate{
+			Name: root.Name[1 : len(root.Name)-1], Digest: root.Digest, NotAfter: metav1.NewTime(root.NotAfter), Leaving: root.Old || !root.Until.IsZero(),
+		}
+		if !root.Until.IsZero() {
+			ca.Until = new(metav1.NewTime(root.Until))
+		}
+		all = append(all, ca)
+	}
+	return all
 }
 
 // defined says whether all of the CRDs are there.

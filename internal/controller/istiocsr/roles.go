@@ -18,18 +18,30 @@ import (
 	"github.com/strata-run/strata/internal/render/istiocsr"
 )
 
-// observeClusterRoles looks for the ClusterRoles that an agent in the namespace has, and for
-// their bindings, while the status does not name them: the operator before has generated
-// their names, and its IstioCSR may be gone.
-func (o *observer) observeClusterRoles(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) error {
-	if istiocsr.NamesClusterRoles(ic) {
-		return nil
-	}
-	var err error
-	if facts.ClusterRoles, err = o.labelled(ctx, bindingKind.GroupVersion().WithKind("ClusterRole"), ic.Namespace); err != nil {
+// observeClusterRoles finds the names of the agent's ClusterRole and of its binding, in the
+// newest revision. Before there is one it looks for those that an agent in the namespace has:
+// the operator before has generated their names, and its IstioCSR may be gone.
+func (o *observer) observeClusterRoles(ctx context.Context, ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
+	role, binding := bindingKind.GroupVersion().WithKind("ClusterRole"), bindingKind.GroupVersion().WithKind("ClusterRoleBinding")
+	manifests, err := o.newestManifests(ctx, ownPackage(ic, group))
+	if err != nil {
 		return err
 	}
-	facts.ClusterRoleBindings, err = o.labelled(ctx, bindingKind.GroupVersion().WithKind("ClusterRoleBinding"), ic.Namespace)
+	for _, manifest := range manifests {
+		switch manifest.GroupVersionKind() {
+		case role:
+			facts.ClusterRole = manifest.GetName()
+		case binding:
+			facts.ClusterRoleBinding = manifest.GetName()
+		}
+	}
+	if facts.ClusterRole != "" && facts.ClusterRoleBinding != "" {
+		return nil
+	}
+	if facts.ClusterRoles, err = o.labelled(ctx, role, ic.Namespace); err != nil {
+		return err
+	}
+	facts.ClusterRoleBindings, err = o.labelled(ctx, binding, ic.Namespace)
 	return err
 }
 

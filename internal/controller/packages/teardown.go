@@ -61,9 +61,8 @@ func (w *Worker) removeAll(ctx context.Context, pkg *v1alpha1.Package, line hist
 			return all, false, err
 		}
 		result, err := identity.Engine.Teardown(ctx, revisions.Teardown{
-			Owner: ownerOf(pkg), Revision: loaded, Orphan: orphan, OwnerGoes: !orphan, Gone: known.gone[revision.UID],
+			Owner: ownerOf(pkg), Revision: loaded, Orphan: orphan, OwnerGoes: !orphan,
 		})
-		known.remove(revision.UID, result)
 		all.Objects = append(all.Objects, result.Objects...)
 		if err != nil || !result.Complete {
 			return all, false, err

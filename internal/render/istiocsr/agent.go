@@ -6,6 +6,7 @@ package istiocsr
 import (
 	"cmp"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,15 +18,40 @@ import (
 
 // services are the endpoint of the mesh, and that of the metrics.
 func (o objects) services() []*unstructured.Unstructured {
-	return []*unstructured.Unstructured{
-		o.service(AgentName, "web", port(o.IstioCSR), servingPort),
-		o.service(metricsName, "metrics", metricsPort, metricsPort),
+	endpoint := o.service(AgentName, "web", port(o.IstioCSR), servingPort)
+	if asked := askedOf(o.IstioCSR).Service; asked != nil {
+		annotate(endpoint.Object, asked.Annotations)
+		spec, _ := endpoint.Object["spec"].(map[string]any)
+		spec["type"] = cmp.Or(asked.Type, serviceType)
+		if ports, _ := spec["ports"].([]any); asked.NodePort != 0 {
+			ports[0].(map[string]any)["nodePort"] = int64(asked.NodePort)
+		}
+	}
+	return []*unstructured.Unstructured{endpoint, o.service(metricsName, "metrics", metricsPort, metricsPort)}
+}
+
+// serviceType is that of a Service unless another one is asked for.
+const serviceType = "ClusterIP"
+
+// askedOf is how the agent is to run, empty when nothing is asked for.
+func askedOf(ic *operatorv1alpha1.IstioCSR) operatorv1alpha1.AgentConfig {
+	if ic.Spec.AgentConfig == nil {
+		return operatorv1alpha1.AgentConfig{}
+	}
+	return *ic.Spec.AgentConfig
+}
+
+// annotate puts annotations on an object, if there are any.
+func annotate(object map[string]any, annotations map[string]string) {
+	metadata, _ := object["metadata"].(map[string]any)
+	if len(annotations) > 0 {
+		metadata["annotations"] = asAny(annotations)
 	}
 }
 
 func (o objects) service(name, portName string, number, target int64) *unstructured.Unstructured {
 	return with(o.object("v1", "Service", o.namespace, name), "spec", map[string]any{
-		"type":     "ClusterIP",
+		"type":     serviceType,
 		"ports":    []any{map[string]any{"name": portName, "port": number, "targetPort": target, "protocol": "TCP"}},
 		"selector": selector(),
 	})
@@ -34,6 +60,7 @@ func (o objects) service(name, portName string, number, target int64) *unstructu
 // deployment is the agent.
 func (o objects) deployment() *unstructured.Unstructured {
 	u := o.object("apps/v1", "Deployment", o.namespace, AgentName)
+	annotate(u.Object, askedOf(o.IstioCSR).DeploymentAnnotations)
 	if o.found.kept != nil {
 		setLabel(u, labelPods, podsAsFound)
 		return with(u, "spec", o.specAsFound())
@@ -47,10 +74,12 @@ func (o objects) deployment() *unstructured.Unstructured {
 
 // template is that of the agent's pods.
 func (o objects) template() map[string]any {
-	return map[string]any{
+	template := map[string]any{
 		"metadata": map[string]any{"labels": asAny(o.labels)},
 		"spec":     o.pod(),
 	}
+	annotate(template, askedOf(o.IstioCSR).PodAnnotations)
+	return template
 }
 
 // Replicas is how many pods an agent has.
@@ -92,6 +121,9 @@ func (o objects) pod() map[string]any {
 		if len(agent.TopologySpreadConstraints) > 0 {
 			pod["topologySpreadConstraints"] = contents(spreadOf(agent))
 		}
+		if len(agent.ImagePullSecrets) > 0 {
+			pod["imagePullSecrets"] = contents(pullSecretsOf(agent))
+		}
 	}
 	return pod
 }
@@ -103,6 +135,15 @@ func spreadOf(agent *operatorv1alpha1.AgentConfig) []corev1.TopologySpreadConstr
 		if all[i] = constraint; constraint.LabelSelector == nil {
 			all[i].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": AgentName}}
 		}
+	}
+	return all
+}
+
+// pullSecretsOf are the Secrets that the image is pulled with, in one order.
+func pullSecretsOf(agent *operatorv1alpha1.AgentConfig) []corev1.LocalObjectReference {
+	var all []corev1.LocalObjectReference
+	for _, name := range slices.Sorted(slices.Values(agent.ImagePullSecrets)) {
+		all = append(all, corev1.LocalObjectReference{Name: name})
 	}
 	return all
 }

@@ -6,6 +6,7 @@ package istiocsr
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +36,7 @@ func (o objects) args() []any {
 	set("issuer-kind", IssuerKind(o.IstioCSR))
 	set("issuer-group", GroupCertManager)
 	set("root-ca-file", caMountPath+"/"+CAKey)
-	set("serving-certificate-dns-names", serviceHost(o.namespace))
+	set("serving-certificate-dns-names", strings.Join(append([]string{serviceHost(o.namespace)}, askedOf(o.IstioCSR).ServingDNSNames...), ","))
 	set("serving-certificate-duration", exact(d.certificate))
 	set("trust-domain", c.IstiodTLSConfig.TrustDomain)
 	set("cluster-id", clusterID(o.IstioCSR))
@@ -45,7 +46,7 @@ func (o objects) args() []any {
 	set("serving-signature-algorithm", algorithm)
 	set("enable-client-cert-authenticator", "false")
 	set("leader-election-namespace", o.mesh)
-	set("disable-kubernetes-client-rate-limiter", "false")
+	set("disable-kubernetes-client-rate-limiter", strconv.FormatBool(askedOf(o.IstioCSR).DisableKubernetesClientRateLimiter))
 	set("istiod-cert-enabled", "false")
 	set("istiod-cert-namespace", o.mesh)
 	set("istiod-cert-duration", exact(d.certificate))
@@ -92,6 +93,14 @@ func optionsOf(agent *operatorv1alpha1.AgentConfig) []option {
 		}
 	}
 	add("trustedNodeAccounts", flagTrustedAccounts, strings.Join(trustedAccounts(agent), ","))
+	if count := agent.MaxConcurrentReconciles; count != nil {
+		add("maxConcurrentReconciles", flagReconciles, strconv.Itoa(int(*count)))
+	}
+	var annotations []string
+	for _, key := range slices.Sorted(maps.Keys(agent.CertificateRequestAnnotations)) {
+		annotations = append(annotations, key+"="+agent.CertificateRequestAnnotations[key])
+	}
+	add("certificateRequestAnnotations", flagAnnotations, annotations...)
 	if tls := agent.TLS; tls != nil {
 		if tls.MinVersion != "" {
 			add("tls.minVersion", flagTLSVersion, "VersionTLS"+strings.ReplaceAll(tls.MinVersion, ".", ""))

@@ -120,15 +120,12 @@ func takeoverWarnings(in Input) []string {
 
 // keepsNoRoot says that the agent as it was found is given no CA certificates.
 func (o objects) keepsNoRoot() bool {
-	for _, c := range o.found.kept.Template.Spec.Containers {
+	for i := range o.found.kept.Template.Spec.Containers {
+		c := &o.found.kept.Template.Spec.Containers[i]
 		if c.Name != AgentName {
 			continue
 		}
-		given := c.Args
-		if len(c.Command) > 1 {
-			given = slices.Concat(c.Command[1:], given)
-		}
-		flags, err := readFlags(given, imageOf(o.IstioCSR, o.Image).Version)
+		flags, err := readFlags(argumentsOf(c), imageOf(o.IstioCSR, o.Image).Version)
 		return err == nil && flags[flagRoot] == ""
 	}
 	return false

@@ -28,6 +28,7 @@ func (o objects) certificate() *unstructured.Unstructured {
 	spec := map[string]any{
 		"uris":        []any{"spiffe://" + c.IstiodTLSConfig.TrustDomain + "/ns/" + o.mesh + "/sa/istiod-service-account"},
 		"secretName":  CertificateTarget,
+		"isCA":        false,
 		"duration":    d.certificate.String(),
 		"renewBefore": d.renewBefore.String(),
 		"privateKey": map[string]any{

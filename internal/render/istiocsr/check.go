@@ -78,13 +78,13 @@ func checkClusterRoles(in Input) []Problem {
 	ic := in.IstioCSR
 	var problems []Problem
 	for _, of := range []struct {
-		kind, known string
-		found       []string
+		kind, own, told string
+		found           []string
 	}{
-		{"ClusterRoles", ic.Status.ClusterRole, in.Facts.ClusterRoles},
-		{"ClusterRoleBindings", ic.Status.ClusterRoleBinding, in.Facts.ClusterRoleBindings},
+		{"ClusterRoles", in.Facts.ClusterRole, ic.Status.ClusterRole, in.Facts.ClusterRoles},
+		{"ClusterRoleBindings", in.Facts.ClusterRoleBinding, ic.Status.ClusterRoleBinding, in.Facts.ClusterRoleBindings},
 	} {
-		if len(of.found) < 2 || isClusterName(of.known) || slices.Contains(of.found, fixedClusterName(ic.Namespace)) {
+		if len(of.found) < 2 || of.own != "" || slices.Contains(of.found, of.told) || slices.Contains(of.found, fixedClusterName(ic.Namespace)) {
 			continue
 		}
 		problems = append(problems, Problem{Holds: true, Message: fmt.Sprintf("%s %s are all of an agent in namespace %s by their labels: delete those that it does not use",
@@ -143,6 +143,12 @@ func Warnings(in Input) []string {
 	for _, ca := range in.Facts.CA.Ending {
 		warnings = append(warnings, "CA "+ca+": replace it before, as the certificates of the mesh end with it")
 	}
+	for _, ca := range in.Facts.CA.Expired {
+		warnings = append(warnings, fmt.Sprintf("CA %s of %s has expired and is left out: take it out there", ca, in.Facts.CA.Source))
+	}
+	for _, why := range in.Facts.CA.Undropped {
+		warnings = append(warnings, "the annotation "+operatorv1alpha1.AnnotationDropCAs+": "+why)
+	}
 	if reference := in.IstioCSR.Spec.IstioCSRConfig.CertManager.IstioCACertificate; reference != nil && reference.Name == publishedName {
 		warnings = append(warnings, "spec.istioCSRConfig.certManager.istioCACertificate names ConfigMap "+publishedName+", which agents write: a new CA that is added to it is taken out again; name a ConfigMap that is yours")
 	}
@@ -150,9 +156,7 @@ func Warnings(in Input) []string {
 	if ignored := ignoredLabels(in.IstioCSR); len(ignored) > 0 {
 		warnings = append(warnings, "spec.controllerConfig.labels: the objects have "+strings.Join(ignored, ", ")+" of their own, so these are ignored")
 	}
-	for _, namespace := range in.Facts.LeftRunning {
-		warnings = append(warnings, "another agent runs for this mesh in namespace "+namespace+", and no IstioCSR keeps it: it still has its rights, but does not follow when the CA changes; remove it when no mesh points at it any more")
-	}
+	warnings = append(warnings, leftWarnings(in)...)
 	if wantsMonitor(in.IstioCSR) {
 		if ignored := ignoredOf(in.IstioCSR.Spec.AgentConfig.ServiceMonitor.Labels); len(ignored) > 0 {
 			warnings = append(warnings, "spec.agentConfig.serviceMonitor.labels: the object has "+strings.Join(ignored, ", ")+" of its own, so these are ignored")
@@ -162,6 +166,27 @@ func Warnings(in Input) []string {
 		warnings = append(warnings, "spec.agentConfig.serviceMonitor has no effect: the cluster has no kind ServiceMonitor of monitoring.coreos.com")
 	}
 	return append(warnings, deletionWarnings(in)...)
+}
+
+// leftWarnings are about other agents of the mesh: one of the agents publishes the CA
+// certificates in all namespaces, and only those of one issuer can share them.
+func leftWarnings(in Input) []string {
+	mesh := in.IstioCSR.Spec.IstioCSRConfig.Istio.Namespace
+	var warnings []string
+	for _, namespace := range in.Facts.LeftRunning {
+		text := "another agent runs for this mesh in namespace " + namespace + " without an IstioCSR"
+		switch in.Facts.Publisher {
+		case namespace:
+			text += fmt.Sprintf("; it holds Lease %s/%s, and so it is the one that publishes ConfigMap %s", mesh, LeaseName, publishedName)
+		case in.IstioCSR.Namespace:
+			text += fmt.Sprintf("; the agent of this IstioCSR holds Lease %s/%s, and publishes ConfigMap %s", mesh, LeaseName, publishedName)
+		}
+		if slices.Contains(in.Facts.LeftApart, namespace) {
+			text += "; its issuer is another one, so that it does not follow when the CA changes"
+		}
+		warnings = append(warnings, text+fmt.Sprintf("; when no mesh points at it any more, run `kubectl delete deployment %s -n %s`", AgentName, namespace))
+	}
+	return warnings
 }
 
 // deletionWarnings are about what becomes of the agent when its IstioCSR is deleted.

@@ -104,6 +104,21 @@ var effects = map[string]struct {
 	"TrustedAccounts": {agent(operatorv1alpha1.AgentConfig{TrustedNodeAccounts: []string{"z/ztunnel", "istio-system/ztunnel"}}), []string{
 		"--ca-trusted-node-accounts=istio-system/ztunnel,z/ztunnel", "ClusterRole/cert-manager-istio-csr-cert-manager resources:[pods]",
 	}},
+	"ServingDNSNames": {agent(operatorv1alpha1.AgentConfig{ServingDNSNames: []string{"csr.example.com"}}), []string{"--serving-certificate-dns-names=cert-manager-istio-csr.cert-manager.svc,csr.example.com"}},
+	"Service": {agent(operatorv1alpha1.AgentConfig{Service: &operatorv1alpha1.AgentService{Type: "NodePort", NodePort: 30443, Annotations: map[string]string{"a/b": "c"}}}), []string{
+		"Service/cert-manager-istio-csr spec.type=NodePort", "Service/cert-manager-istio-csr spec.ports=[map[name:web nodePort:30443 port:443 protocol:TCP targetPort:6443]]",
+		"Service/cert-manager-istio-csr metadata.annotations=map[a/b:c]", "Service/cert-manager-istio-csr-metrics spec.type=ClusterIP",
+	}},
+	"PullSecrets":           {agent(operatorv1alpha1.AgentConfig{ImagePullSecrets: []string{"b", "a"}}), []string{"Deployment/cert-manager-istio-csr spec.template.spec.imagePullSecrets=[map[name:a] map[name:b]]"}},
+	"PodAnnotations":        {agent(operatorv1alpha1.AgentConfig{PodAnnotations: map[string]string{"a/b": "c"}}), []string{"Deployment/cert-manager-istio-csr spec.template.metadata.annotations=map[a/b:c]", "Deployment/cert-manager-istio-csr metadata.annotations=<nil>"}},
+	"DeploymentAnnotations": {agent(operatorv1alpha1.AgentConfig{DeploymentAnnotations: map[string]string{"a/b": "c"}}), []string{"Deployment/cert-manager-istio-csr metadata.annotations=map[a/b:c]", "Deployment/cert-manager-istio-csr spec.template.metadata.annotations=<nil>"}},
+	"RequestAnnotations": {agent(operatorv1alpha1.AgentConfig{CertificateRequestAnnotations: map[string]string{"b": "x=y=z", "a": "1"}}), []string{
+		"--certificate-request-additional-annotations=a=1", "--certificate-request-additional-annotations=b=x=y=z",
+	}},
+	"NoRateLimiter": {agent(operatorv1alpha1.AgentConfig{DisableKubernetesClientRateLimiter: true}), []string{"--disable-kubernetes-client-rate-limiter=true"}},
+	"Reconciles": {agent(operatorv1alpha1.AgentConfig{
+		Image: &operatorv1alpha1.AgentImage{Reference: "example.com/csr:v0.17.0"}, MaxConcurrentReconciles: new(int32(8)),
+	}), []string{"--max-concurrent-reconciles=8"}},
 	"TLS": {agent(operatorv1alpha1.AgentConfig{
 		Image: &operatorv1alpha1.AgentImage{Reference: "example.com/csr@sha256:" + strings.Repeat("0", 64), Version: "main"},
 		TLS:   &operatorv1alpha1.AgentTLS{MinVersion: "1.3", CipherSuites: []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"}, CurvePreferences: []string{"X25519"}},

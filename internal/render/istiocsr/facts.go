@@ -3,6 +3,8 @@
 
 package istiocsr
 
+import operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+
 // Facts are what an agent depends on besides its IstioCSR.
 type Facts struct {
 	// Running is the namespace of the IstioCSR that the facts are about.
@@ -24,14 +26,26 @@ type Facts struct {
 	// mesh: those that an IstioCSR of before, or another installation, has left running.
 	// What they need there stays when this agent is removed.
 	LeftRunning []string
+	// LeftApart are those of LeftRunning whose agents have their certificates signed by
+	// another issuer.
+	LeftApart []string
+	// Publisher is the namespace of the agent that holds the Lease of the mesh while there
+	// are several, and so publishes the CA certificates. Empty when it is not known.
+	Publisher string
 	// GoingFirst are the packages, sorted, of agents that go and that still have what the
 	// agents of one mesh share.
 	GoingFirst []string
+	// ClusterRole and ClusterRoleBinding are the names of the agent's in the newest revision,
+	// empty while there is none.
+	ClusterRole        string
+	ClusterRoleBinding string
 	// ClusterRoles and ClusterRoleBindings are the names, sorted, of those that an agent in
-	// the namespace has by their labels. They are looked for while the status does not name
-	// the agent's, see [NamesClusterRoles].
+	// the namespace has by their labels. They are looked for while there is no revision.
 	ClusterRoles        []string
 	ClusterRoleBindings []string
+	// APIServerPorts are where the API server can be reached, sorted. They are looked for
+	// unless the IstioCSR names them, see [AsksForAPIServerPorts].
+	APIServerPorts []int32
 	// ServiceMonitors says that the kind ServiceMonitor is there.
 	ServiceMonitors bool
 	// Clients are the Istio configurations that point at the agent, as KIND NAME,
@@ -61,6 +75,13 @@ type CA struct {
 	// Ending are the CA certificates that are about to expire, as NAME expires at
 	// TIME.
 	Ending []string
+	// Expired are the CA certificates of Source that have expired and are left out.
+	Expired []string
+	Source  string
+	// Undropped says what of the annotation that drops CAs has no effect, and why.
+	Undropped []string
+	// Certificates are those in the copy.
+	Certificates []operatorv1alpha1.CACertificate
 }
 
 // The types of issuers that cannot sign for a mesh.

@@ -11,7 +11,12 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 )
 
 // flagKind says how the value of a flag is read, so that two spellings of one value are
@@ -44,55 +49,60 @@ type agentFlag struct {
 // agentFlags are those that configure the agent. Others that it has are about its
 // connection to the API server.
 var agentFlags = map[string]agentFlag{
-	"log-level":                                  {kind: numberFlag, initial: "1", short: "v"},
-	"log-format":                                 {initial: "text"},
-	"readiness-probe-port":                       {kind: numberFlag, initial: "6060"},
-	"readiness-probe-path":                       {initial: "/readyz"},
-	"metrics-port":                               {kind: numberFlag, initial: "9402"},
-	"trust-domain":                               {initial: "cluster.local"},
-	flagRoot:                                     {},
-	"serving-certificate-duration":               {kind: durationFlag, initial: "1h", short: "t"},
-	"serving-certificate-dns-names":              {kind: listFlag, initial: "cert-manager-istio-csr.cert-manager.svc"},
-	"serving-certificate-key-size":               {kind: numberFlag, initial: "2048"},
-	"serving-signature-algorithm":                {initial: "RSA"},
-	flagTLSVersion:                               {since: mainBranch},
-	flagTLSSuites:                                {kind: listFlag, since: mainBranch},
-	flagTLSCurves:                                {kind: orderedFlag, since: mainBranch},
-	"preserve-certificate-requests":              {kind: switchFlag, initial: "false", short: "d"},
-	"certificate-namespace":                      {initial: "istio-system", short: "c"},
-	"issuer-enabled":                             {kind: switchFlag, initial: "true", short: "e"},
-	"issuer-name":                                {initial: "istio-ca", short: "u"},
-	"issuer-kind":                                {initial: KindIssuer, short: "k"},
-	"issuer-group":                               {initial: GroupCertManager, short: "g"},
-	flagRuntimeName:                              {},
-	"runtime-issuance-config-map-namespace":      {},
-	"certificate-request-additional-annotations": {kind: listFlag},
-	"serving-address":                            {initial: "0.0.0.0:6443", short: "a"},
-	"max-client-certificate-duration":            {kind: durationFlag, initial: "1h", short: "m"},
-	"cluster-id":                                 {initial: defaultClusterID},
-	"enable-client-cert-authenticator":           {kind: switchFlag, initial: "false"},
-	flagTrustedAccounts:                          {kind: listFlag},
-	"leader-election-namespace":                  {initial: "istio-system"},
-	"configmap-namespace-selector":               {kind: selectorFlag},
-	"disable-kubernetes-client-rate-limiter":     {kind: switchFlag, initial: "false"},
-	"max-concurrent-reconciles":                  {kind: numberFlag, initial: "1", since: "0.16"},
-	flagIstiodEnabled:                            {kind: switchFlag, initial: "false"},
-	"istiod-cert-name":                           {initial: "istiod-dynamic"},
-	"istiod-cert-namespace":                      {initial: "istio-system"},
-	"istiod-cert-duration":                       {kind: durationFlag, initial: "1h"},
-	"istiod-cert-renew-before":                   {kind: durationFlag, initial: "30m"},
-	"istiod-cert-key-algorithm":                  {initial: "RSA"},
-	"istiod-cert-key-size":                       {kind: numberFlag, initial: "2048"},
-	"istiod-cert-additional-dns-names":           {kind: listFlag},
-	"istiod-cert-additional-annotations":         {kind: listFlag},
-	"istiod-cert-istio-revisions":                {kind: listFlag},
+	"log-level":                              {kind: numberFlag, initial: "1", short: "v"},
+	"log-format":                             {initial: "text"},
+	"readiness-probe-port":                   {kind: numberFlag, initial: "6060"},
+	"readiness-probe-path":                   {initial: "/readyz"},
+	"metrics-port":                           {kind: numberFlag, initial: "9402"},
+	"trust-domain":                           {initial: "cluster.local"},
+	flagRoot:                                 {},
+	"serving-certificate-duration":           {kind: durationFlag, initial: "1h", short: "t"},
+	"serving-certificate-dns-names":          {kind: listFlag, initial: "cert-manager-istio-csr.cert-manager.svc"},
+	"serving-certificate-key-size":           {kind: numberFlag, initial: "2048"},
+	"serving-signature-algorithm":            {initial: "RSA"},
+	flagTLSVersion:                           {since: mainBranch},
+	flagTLSSuites:                            {kind: listFlag, since: mainBranch},
+	flagTLSCurves:                            {kind: orderedFlag, since: mainBranch},
+	"preserve-certificate-requests":          {kind: switchFlag, initial: "false", short: "d"},
+	"certificate-namespace":                  {initial: "istio-system", short: "c"},
+	"issuer-enabled":                         {kind: switchFlag, initial: "true", short: "e"},
+	flagIssuerName:                           {initial: "istio-ca", short: "u"},
+	flagIssuerKind:                           {initial: KindIssuer, short: "k"},
+	flagIssuerGroup:                          {initial: GroupCertManager, short: "g"},
+	flagRuntimeName:                          {},
+	"runtime-issuance-config-map-namespace":  {},
+	flagAnnotations:                          {kind: listFlag},
+	"serving-address":                        {initial: "0.0.0.0:6443", short: "a"},
+	"max-client-certificate-duration":        {kind: durationFlag, initial: "1h", short: "m"},
+	"cluster-id":                             {initial: defaultClusterID},
+	"enable-client-cert-authenticator":       {kind: switchFlag, initial: "false"},
+	flagTrustedAccounts:                      {kind: listFlag},
+	"leader-election-namespace":              {initial: "istio-system"},
+	"configmap-namespace-selector":           {kind: selectorFlag},
+	"disable-kubernetes-client-rate-limiter": {kind: switchFlag, initial: "false"},
+	flagReconciles:                           {kind: numberFlag, initial: "1", since: "0.16"},
+	flagIstiodEnabled:                        {kind: switchFlag, initial: "false"},
+	"istiod-cert-name":                       {initial: "istiod-dynamic"},
+	"istiod-cert-namespace":                  {initial: "istio-system"},
+	"istiod-cert-duration":                   {kind: durationFlag, initial: "1h"},
+	"istiod-cert-renew-before":               {kind: durationFlag, initial: "30m"},
+	"istiod-cert-key-algorithm":              {initial: "RSA"},
+	"istiod-cert-key-size":                   {kind: numberFlag, initial: "2048"},
+	"istiod-cert-additional-dns-names":       {kind: listFlag},
+	"istiod-cert-additional-annotations":     {kind: listFlag},
+	"istiod-cert-istio-revisions":            {kind: listFlag},
 }
 
 const (
 	flagRoot          = "root-ca-file"
 	flagRuntimeName   = "runtime-issuance-config-map-name"
 	flagIstiodEnabled = "istiod-cert-enabled"
+	flagIssuerName    = "issuer-name"
+	flagIssuerKind    = "issuer-kind"
+	flagIssuerGroup   = "issuer-group"
 
+	flagReconciles      = "max-concurrent-reconciles"
+	flagAnnotations     = "certificate-request-additional-annotations"
 	flagTLSVersion      = "serving-tls-min-version"
 	flagTLSSuites       = "serving-tls-cipher-suites"
 	flagTLSCurves       = "serving-tls-curve-preferences"
@@ -100,6 +110,46 @@ const (
 
 	flagsOfIstiod = "istiod-cert-"
 )
+
+// SharesIssuer says whether an agent has its certificates signed by the issuer of an
+// IstioCSR, by its arguments. One whose arguments cannot be read does not.
+func SharesIssuer(ic *operatorv1alpha1.IstioCSR, deployment *unstructured.Unstructured) bool {
+	found := &struct {
+		Spec workload `json:"spec"`
+	}{}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(deployment.Object, found) != nil {
+		return false
+	}
+	containers := found.Spec.Template.Spec.Containers
+	at := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == AgentName })
+	if at < 0 {
+		return false
+	}
+	given, err := splitFlags(argumentsOf(&containers[at]))
+	if err != nil {
+		return false
+	}
+	for flag, wanted := range map[string]string{
+		flagIssuerName: ic.Spec.IstioCSRConfig.CertManager.IssuerRef.Name, flagIssuerKind: IssuerKind(ic), flagIssuerGroup: GroupCertManager,
+	} {
+		value := agentFlags[flag].initial
+		if values := given[flag]; len(values) > 0 {
+			value = values[len(values)-1]
+		}
+		if value != wanted {
+			return false
+		}
+	}
+	return true
+}
+
+// argumentsOf are all that follows the program of an agent's container.
+func argumentsOf(c *corev1.Container) []string {
+	if len(c.Command) > 1 {
+		return slices.Concat(c.Command[1:], c.Args)
+	}
+	return c.Args
+}
 
 // isMaterial says whether the values of a flag make two agents differ. Where probes go is
 // the pod's own affair, and what is about a certificate that is not asked for has no

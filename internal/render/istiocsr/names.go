@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -33,6 +34,10 @@ const (
 	// publishedName is the ConfigMap in which agents publish the CA certificates, in every
 	// namespace of a mesh.
 	publishedName = "istio-ca-root-cert"
+
+	// LeaseName is that of the Lease in the namespace of istiod that one of the agents of a
+	// mesh holds: that one publishes.
+	LeaseName = "istio-csr"
 
 	// LabelNamespace stands on what is not in the agent's namespace and names that.
 	LabelNamespace = "cert-manager-istio-csr-namespace"
@@ -93,28 +98,25 @@ func port(ic *operatorv1alpha1.IstioCSR) int64 {
 }
 
 // ClusterRoleName is the name of the agent's ClusterRole, and ClusterRoleBindingName
-// that of its binding: the one that the status names, or the only one that there is by its
-// labels, if it could be an agent's. Operators before this one have generated the names.
-// Otherwise it is made from the namespace.
+// that of its binding: the one in the newest revision. For an agent that has none yet it is
+// one that there is by its labels, as operators before this one have generated the names: the
+// one that the status names of several. Otherwise it is made from the namespace. A status is
+// not enough, as people write it who may not write ClusterRoles.
 func ClusterRoleName(ic *operatorv1alpha1.IstioCSR, facts Facts) string {
-	return clusterName(ic.Namespace, ic.Status.ClusterRole, facts.ClusterRoles)
+	return clusterName(ic.Namespace, facts.ClusterRole, ic.Status.ClusterRole, facts.ClusterRoles)
 }
 
 // ClusterRoleBindingName is described at [ClusterRoleName].
 func ClusterRoleBindingName(ic *operatorv1alpha1.IstioCSR, facts Facts) string {
-	return clusterName(ic.Namespace, ic.Status.ClusterRoleBinding, facts.ClusterRoleBindings)
+	return clusterName(ic.Namespace, facts.ClusterRoleBinding, ic.Status.ClusterRoleBinding, facts.ClusterRoleBindings)
 }
 
-// NamesClusterRoles says whether the status of an IstioCSR names the agent's ClusterRole and
-// its binding.
-func NamesClusterRoles(ic *operatorv1alpha1.IstioCSR) bool {
-	return isClusterName(ic.Status.ClusterRole) && isClusterName(ic.Status.ClusterRoleBinding)
-}
-
-func clusterName(namespace, known string, found []string) string {
+func clusterName(namespace, own, told string, found []string) string {
 	switch {
-	case isClusterName(known):
-		return known
+	case own != "":
+		return own
+	case slices.Contains(found, told) && isClusterName(told):
+		return told
 	case len(found) == 1 && isClusterName(found[0]):
 		return found[0]
 	default:
@@ -124,8 +126,8 @@ func clusterName(namespace, known string, found []string) string {
 
 func fixedClusterName(namespace string) string { return AgentName + "-" + namespace }
 
-// isClusterName says whether a name could be that of an agent's role: a status may be
-// written by people who may not write ClusterRoles.
+// isClusterName says whether a name could be that of an agent's role, whose labels anyone
+// who writes roles can set.
 func isClusterName(name string) bool {
 	return strings.HasPrefix(name, AgentName+"-") && len(validation.IsDNS1123Subdomain(name)) == 0
 }

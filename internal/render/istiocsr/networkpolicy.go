@@ -28,14 +28,14 @@ const (
 // networkPolicies deny all that the agent does not need: it asks the API server, and is
 // asked by the mesh and for metrics.
 func (o objects) networkPolicies() []*unstructured.Unstructured {
-	config := operatorv1alpha1.NetworkPolicy{}
-	if agent := o.IstioCSR.Spec.AgentConfig; agent != nil && agent.NetworkPolicy != nil {
-		config = *agent.NetworkPolicy
-	}
+	config := policyConfig(o.IstioCSR)
 	if config.Mode == operatorv1alpha1.NetworkPolicyNone {
 		return nil
 	}
 	apiPorts := slices.Sorted(slices.Values(config.APIServerPorts))
+	if len(apiPorts) == 0 {
+		apiPorts = o.Facts.APIServerPorts
+	}
 	if len(apiPorts) == 0 {
 		apiPorts = []int32{defaultAPIPort}
 	}
@@ -57,6 +57,57 @@ func (o objects) networkPolicies() []*unstructured.Unstructured {
 		policies = append(policies, o.policy(policyToDNS, map[string]any{"egress": []any{map[string]any{"ports": ports}}}, "Egress"))
 	}
 	return policies
+}
+
+func policyConfig(ic *operatorv1alpha1.IstioCSR) operatorv1alpha1.NetworkPolicy {
+	if agent := ic.Spec.AgentConfig; agent != nil && agent.NetworkPolicy != nil {
+		return *agent.NetworkPolicy
+	}
+	return operatorv1alpha1.NetworkPolicy{}
+}
+
+// AsksForAPIServerPorts says whether the ports of the API server have to be found out.
+func AsksForAPIServerPorts(ic *operatorv1alpha1.IstioCSR) bool {
+	config := policyConfig(ic)
+	return config.Mode != operatorv1alpha1.NetworkPolicyNone && len(config.APIServerPorts) == 0
+}
+
+// PortsOf are the TCP ports of an EndpointSlice, sorted.
+func PortsOf(endpoints *unstructured.Unstructured) []int32 {
+	return portsIn(endpoints.Object["ports"])
+}
+
+// APIServerPortsIn are the ports of the API server in the policy of a revision, none when it
+// has none.
+func APIServerPortsIn(manifests []*unstructured.Unstructured) []int32 {
+	for _, manifest := range manifests {
+		if manifest.GetKind() != "NetworkPolicy" || manifest.GetName() != policyToAPIServer {
+			continue
+		}
+		rules, _, err := unstructured.NestedSlice(manifest.Object, "spec", "egress")
+		if err != nil || len(rules) != 1 {
+			return nil // it is not one of ours
+		}
+		rule, _ := rules[0].(map[string]any)
+		return portsIn(rule["ports"])
+	}
+	return nil
+}
+
+// portsIn are the numbers of a list of ports with protocols.
+func portsIn(list any) []int32 {
+	entries, _ := list.([]any)
+	var ports []int32
+	for _, entry := range entries {
+		fields, _ := entry.(map[string]any)
+		number, _ := fields["port"].(int64)
+		if protocol := fields["protocol"]; number < 1 || number > 65535 || protocol != nil && protocol != "TCP" {
+			continue
+		}
+		ports = append(ports, int32(number))
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
 }
 
 func (o objects) policy(name string, rules map[string]any, types ...string) *unstructured.Unstructured {

@@ -60,10 +60,38 @@ func phase(name string, groups ...[]*unstructured.Unstructured) render.Phase {
 	p := render.Phase{Name: name, CollisionProtection: v1alpha1.CollisionIfNoController}
 	for _, group := range groups {
 		for _, manifest := range group {
-			p.Objects = append(p.Objects, render.Object{Manifest: manifest, OnImmutableChange: onImmutableChange(manifest)})
+			p.Objects = append(p.Objects, render.Object{
+				Manifest: manifest, OnImmutableChange: onImmutableChange(manifest), ExclusiveFields: exclusiveFields(manifest.GetKind()),
+			})
 		}
 	}
 	return p
+}
+
+// exclusiveFields are those of a kind in which more than what is asked for would give rights,
+// open the agent to the network, or make a CA of istiod's certificate. What else others add,
+// such as tolerations, annotations and the pull secrets of a ServiceAccount, is theirs.
+func exclusiveFields(kind string) []string {
+	switch kind {
+	case "NetworkPolicy", "Certificate":
+		return []string{".spec"}
+	case "ServiceAccount":
+		return []string{".automountServiceAccountToken"}
+	case "ClusterRole":
+		return []string{".rules", ".aggregationRule"}
+	case "Role":
+		return []string{".rules"}
+	case "Service":
+		return []string{".spec.ports", ".spec.externalIPs", ".spec.selector"}
+	case "Deployment":
+		const pod = ".spec.template.spec."
+		return []string{
+			".spec.paused", pod + "containers", pod + "initContainers", pod + "hostNetwork", pod + "hostPID", pod + "hostIPC", pod + "hostAliases",
+			pod + "automountServiceAccountToken",
+		}
+	default:
+		return nil
+	}
 }
 
 // onImmutableChange has bindings made anew for another role: its name is that of the status,

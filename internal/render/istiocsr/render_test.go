@@ -207,6 +207,33 @@ func TestRender_Bindings(t *testing.T) {
 	}
 }
 
+// TestRender_Exclusive: what the safety of a mesh rests on is not only there, there is nothing
+// else beside it.
+func TestRender_Exclusive(t *testing.T) {
+	want := map[string][]string{
+		"NetworkPolicy": {".spec"}, "Certificate": {".spec"}, "ServiceAccount": {".automountServiceAccountToken"},
+		"ClusterRole": {".rules", ".aggregationRule"}, "Role": {".rules"}, "Service": {".spec.ports", ".spec.externalIPs", ".spec.selector"},
+		"Deployment": {
+			".spec.paused", ".spec.template.spec.containers", ".spec.template.spec.initContainers", ".spec.template.spec.hostNetwork", ".spec.template.spec.hostPID",
+			".spec.template.spec.hostIPC", ".spec.template.spec.hostAliases", ".spec.template.spec.automountServiceAccountToken",
+		},
+	}
+	got := map[string][]string{}
+	for _, phase := range Render(Input{IstioCSR: smallest(), Image: image, Facts: working()}).Phases {
+		for _, o := range phase.Objects {
+			if len(o.ExclusiveFields) > 0 {
+				got[o.Manifest.GetKind()] = o.ExclusiveFields
+			}
+			if isCA := o.Manifest.Object["spec"]; o.Manifest.GetKind() == "Certificate" && at(o.Manifest.Object, []string{"spec", "isCA"}) != false {
+				t.Errorf("the certificate is a CA: %v", isCA)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("exclusive fields (-want +got):\n%s", diff)
+	}
+}
+
 // TestRender_Labels: every object has ours, and what is elsewhere says whose it is.
 func TestRender_Labels(t *testing.T) {
 	ic := smallest()
@@ -279,23 +306,25 @@ func TestRender_Takeover(t *testing.T) {
 func TestRender_ClusterRoleNames(t *testing.T) {
 	const fixed, generated = "cert-manager-istio-csr-cert-manager", "cert-manager-istio-csr-x7k2p"
 	for name, tc := range map[string]struct {
-		reason, known string
-		found         []string
-		want          string
+		reason, own, told string
+		found             []string
+		want              string
 	}{
 		"Fresh":       {reason: "a fixed name, of the namespace", want: fixed},
-		"TakenOver":   {reason: "the operator before has generated a name", known: generated, want: generated},
-		"Foreign":     {reason: "a status must not lead us to other roles", known: "cluster-admin", want: fixed},
-		"OtherAgent":  {reason: "the name of an agent that Helm has installed is not generated", known: "cert-manager-istio-csr", want: fixed},
-		"NotEvenName": {reason: "what is no name is not taken", known: "cert-manager-istio-csr-A/B", want: fixed},
+		"TakenOver":   {reason: "the operator before has generated a name, and its status tells", told: generated, found: []string{generated, "cert-manager-istio-csr-other"}, want: generated},
+		"Claimed":     {reason: "anyone may have written the status", told: generated, want: fixed},
+		"Own":         {reason: "a role is not renamed", own: generated, told: "cert-manager-istio-csr-any", want: generated},
+		"Foreign":     {reason: "a status must not lead us to other roles", told: "cluster-admin", found: []string{"cluster-admin"}, want: fixed},
+		"OtherAgent":  {reason: "the name of an agent that Helm has installed is not generated", told: "cert-manager-istio-csr", found: []string{"cert-manager-istio-csr"}, want: fixed},
 		"Left":        {reason: "an agent of before has it still", found: []string{generated}, want: generated},
-		"LeftToo":     {reason: "the status counts more than labels", known: generated, found: []string{"cert-manager-istio-csr-other"}, want: generated},
+		"LeftToo":     {reason: "labels count more than the status", told: generated, found: []string{"cert-manager-istio-csr-other"}, want: "cert-manager-istio-csr-other"},
 		"LeftStrange": {reason: "labels must not lead us to other roles", found: []string{"cluster-admin"}, want: fixed},
 		"LeftSeveral": {reason: "the one that is surely the agent's is kept", found: []string{fixed, generated}, want: fixed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ic, facts := smallest(), working()
-			ic.Status.ClusterRole, ic.Status.ClusterRoleBinding = tc.known, tc.known
+			ic.Status.ClusterRole, ic.Status.ClusterRoleBinding = tc.told, tc.told
+			facts.ClusterRole, facts.ClusterRoleBinding = tc.own, tc.own
 			facts.ClusterRoles, facts.ClusterRoleBindings = tc.found, tc.found
 			p := Render(Input{IstioCSR: ic, Image: image, Facts: facts})
 			manifest(t, p, "ClusterRole/"+tc.want)

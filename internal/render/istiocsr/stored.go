@@ -4,8 +4,10 @@
 package istiocsr
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -119,11 +121,51 @@ func checkStoredAgent(r *refusals, path string, agent operatorv1alpha1.AgentConf
 			r.add(path+".serviceMonitor.interval", "%.100q must be a duration longer than 0s, such as 30s", monitor.Interval)
 		}
 	}
+	checkExtras(r, path, agent)
 	if agent.NetworkPolicy != nil {
 		checkNetworkPolicy(r, path+".networkPolicy", *agent.NetworkPolicy)
 	}
 	if agent.TLS != nil {
 		checkAgentTLS(r, path+".tls", *agent.TLS)
+	}
+}
+
+// checkExtras finds what the API server, or the agent, would not take of what is put on
+// objects and into arguments.
+func checkExtras(r *refusals, path string, agent operatorv1alpha1.AgentConfig) {
+	for i, name := range agent.ServingDNSNames {
+		r.addAll(fmt.Sprintf("%s.servingDNSNames[%d]", path, i), name, checkDNSName(name))
+	}
+	for i, name := range agent.ImagePullSecrets {
+		r.addAll(fmt.Sprintf("%s.imagePullSecrets[%d]", path, i), name, validation.IsDNS1123Subdomain(name))
+	}
+	checkAnnotations(r, path+".podAnnotations", agent.PodAnnotations)
+	checkAnnotations(r, path+".deploymentAnnotations", agent.DeploymentAnnotations)
+	checkAnnotations(r, path+".certificateRequestAnnotations", agent.CertificateRequestAnnotations)
+	for _, key := range slices.Sorted(maps.Keys(agent.CertificateRequestAnnotations)) {
+		if value := agent.CertificateRequestAnnotations[key]; strings.ContainsAny(value, ",\"\r\n") {
+			r.add(path+".certificateRequestAnnotations["+key+"]", "%.100q must have no comma, no quotation mark and no line break, at which the agent ends", value)
+		}
+	}
+	if count := agent.MaxConcurrentReconciles; count != nil && *count < 1 {
+		r.add(path+".maxConcurrentReconciles", "%d must be 1 or more", *count)
+	}
+	service := agent.Service
+	if service == nil {
+		return
+	}
+	checkAnnotations(r, path+".service.annotations", service.Annotations)
+	if !slices.Contains([]string{"", serviceType, "NodePort", "LoadBalancer"}, service.Type) {
+		r.add(path+".service.type", "%.100q must be ClusterIP, NodePort or LoadBalancer", service.Type)
+	}
+	if service.NodePort < 0 || service.NodePort > 65535 || service.NodePort > 0 && cmp.Or(service.Type, serviceType) == serviceType {
+		r.add(path+".service.nodePort", "%d must be from 1 to 65535, with type NodePort or LoadBalancer", service.NodePort)
+	}
+}
+
+func checkAnnotations(r *refusals, path string, set map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		r.addAll(path, key, validation.IsQualifiedName(strings.ToLower(key)))
 	}
 }
 

@@ -67,12 +67,12 @@ func (o objects) takeover() takeover {
 	}
 	template, _ := d.Spec["template"].(map[string]any)
 	// What Helm owns is handed over to us, and would go if it were not in our manifest.
-	if d.Foreign && o.Facts.Release == "" && contains(template, o.template()) {
-		return takeover{}
-	}
 	found := &workload{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Spec, found); err != nil {
 		return takeover{differences: []string{"it cannot be read: " + err.Error()}}
+	}
+	if d.Foreign && o.Facts.Release == "" && contains(template, o.template()) && !o.hasMore(&found.Template.Spec) {
+		return takeover{}
 	}
 	if size, err := json.Marshal(d.Spec); err != nil || len(size) > maxAsFound {
 		return takeover{differences: []string{fmt.Sprintf("it has %d bytes, and can be kept with %d", len(size), maxAsFound)}}
@@ -84,6 +84,22 @@ func (o objects) takeover() takeover {
 		return takeover{differences: differences}
 	}
 	return takeover{kept: found, spec: d.Spec}
+}
+
+// hasMore says whether pods have something that would be taken from them, besides what is
+// rendered: see exclusiveFields.
+func (o objects) hasMore(pod *corev1.PodSpec) bool {
+	if len(pod.Containers) != 1 || len(pod.InitContainers)+len(pod.HostAliases) > 0 || pod.HostNetwork || pod.HostPID || pod.HostIPC || pod.AutomountServiceAccountToken != nil {
+		return true
+	}
+	agent := pod.Containers[0].DeepCopy()
+	if len(agent.Ports) > 2 || len(agent.VolumeMounts) > 1 || !equality.Semantic.DeepEqual(agent.Resources, o.IstioCSR.Spec.IstioCSRConfig.Resources) {
+		return true
+	}
+	// What is rendered is compared already, and these are filled in.
+	agent.Name, agent.Image, agent.ImagePullPolicy, agent.Args, agent.TerminationMessagePath, agent.TerminationMessagePolicy = "", "", "", nil, "", ""
+	agent.Ports, agent.VolumeMounts, agent.ReadinessProbe, agent.SecurityContext, agent.Resources = nil, nil, nil, nil, corev1.ResourceRequirements{}
+	return !equality.Semantic.DeepEqual(agent, &corev1.Container{})
 }
 
 // differences are what pods that were found mean otherwise than the IstioCSR. What it says
@@ -110,6 +126,12 @@ func (o objects) differences(found *corev1.PodTemplateSpec) []string {
 	if agent := o.IstioCSR.Spec.AgentConfig; agent != nil {
 		differ(agent.PriorityClassName != "" && agent.PriorityClassName != spec.PriorityClassName, "priorityClassName is %q, and %q is asked for", spec.PriorityClassName, agent.PriorityClassName)
 		differ(len(agent.TopologySpreadConstraints) > 0 && !equality.Semantic.DeepEqual(spreadOf(agent), spec.TopologySpreadConstraints), "topologySpreadConstraints are others")
+	}
+	agent := askedOf(o.IstioCSR)
+	differ(len(agent.ImagePullSecrets) > 0 && !equality.Semantic.DeepEqual(pullSecretsOf(&agent), spec.ImagePullSecrets), "imagePullSecrets are others")
+	for _, key := range slices.Sorted(maps.Keys(agent.PodAnnotations)) {
+		value, ok := found.Annotations[key]
+		differ(!ok || value != agent.PodAnnotations[key], "annotation %s is %q, and %q is asked for", key, value, agent.PodAnnotations[key])
 	}
 	at := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == AgentName })
 	if at < 0 {
@@ -138,11 +160,7 @@ func (o objects) differencesOf(found *corev1.Container, volumes []corev1.Volume)
 	if len(found.Command) > 0 && path.Base(found.Command[0]) != AgentName {
 		return append(all, fmt.Sprintf("command is %q", found.Command))
 	}
-	given := slices.Clone(found.Args)
-	if len(found.Command) > 1 {
-		given = slices.Concat(found.Command[1:], given)
-	}
-	return append(all, o.differencesOfFlags(given, found.VolumeMounts, volumes)...)
+	return append(all, o.differencesOfFlags(argumentsOf(found), found.VolumeMounts, volumes)...)
 }
 
 func (o objects) differencesOfFlags(given []string, mounts []corev1.VolumeMount, volumes []corev1.Volume) []string {

@@ -326,3 +326,39 @@ func TestWarnings_Takeover(t *testing.T) {
 		t.Errorf("the warnings are %q", warnings)
 	}
 }
+
+// TestTakeover_More: pods that are as asked for, and have more than that, stay as they were
+// found: what is rendered for the agent would take it from them.
+func TestTakeover_More(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(pod map[string]any)
+		kept   bool
+	}{
+		"Same":    {func(map[string]any) {}, false},
+		"Filled":  {func(pod map[string]any) { pod["dnsPolicy"] = "ClusterFirst" }, false},
+		"Network": {func(pod map[string]any) { pod["hostNetwork"] = true }, true},
+		"Sidecar": {func(pod map[string]any) {
+			pod["containers"] = append(pod["containers"].([]any), map[string]any{"name": "sidecar", "image": "example.com/sidecar:1"})
+		}, true},
+		"Variable": {func(pod map[string]any) {
+			pod["containers"].([]any)[0].(map[string]any)["env"] = []any{map[string]any{"name": "A", "value": "b"}}
+		}, true},
+		"Limits": {func(pod map[string]any) {
+			pod["containers"].([]any)[0].(map[string]any)["resources"] = map[string]any{"limits": map[string]any{"cpu": "1"}}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := Input{IstioCSR: smallest(), Image: image, Facts: working()}
+			spec, ok := manifest(t, Render(in), "Deployment/"+AgentName).Object["spec"].(map[string]any)
+			if !ok {
+				t.Fatal("the Deployment has no spec")
+			}
+			spec = runtime.DeepCopyJSON(spec)
+			tc.change(at(spec, []string{"template", "spec"}).(map[string]any))
+			in.Facts.Deployment = &Deployment{Spec: spec, Foreign: true}
+			if kept := IsAsFound(manifest(t, Render(in), "Deployment/"+AgentName).GetLabels()); kept != tc.kept {
+				t.Errorf("it is kept as it was found: %v, want %v", kept, tc.kept)
+			}
+		})
+	}
+}
