@@ -47,9 +47,9 @@ func (e *Engine) apply(ctx context.Context, operation Operation, request, curren
 }
 
 // retireController turns off the controller flag of a foreign owner, as an object
-// may have one controller only. The owner reference itself stays. As this takes a
-// request of its own, it is proven first that the API server takes the rest:
-// nothing is worse than an object that has lost one controller and found no other.
+// may have one controller only, and puts ours in its place with the same request. The
+// foreign owner reference itself stays. It is proven first that the API server takes the
+// rest: an object must not change hands without it.
 func (e *Engine) retireController(ctx context.Context, request, current *unstructured.Unstructured) error {
 	if controllerOf(current) == nil {
 		return nil
@@ -59,12 +59,17 @@ func (e *Engine) retireController(ctx context.Context, request, current *unstruc
 	if _, err := e.patch(ctx, trial, client.DryRunAll); err != nil {
 		return err
 	}
-	references := current.GetOwnerReferences()
-	for i := range references {
-		if references[i].Controller != nil && *references[i].Controller {
-			*references[i].Controller = false
+	var references []metav1.OwnerReference
+	for _, reference := range current.GetOwnerReferences() {
+		if slices.ContainsFunc(request.GetOwnerReferences(), func(own metav1.OwnerReference) bool { return own.UID == reference.UID }) {
+			continue
 		}
+		if reference.Controller != nil {
+			*reference.Controller = false
+		}
+		references = append(references, reference)
 	}
+	references = append(references, request.GetOwnerReferences()...)
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": current.GetUID(), "resourceVersion": current.GetResourceVersion(), "ownerReferences": references,
 	}})

@@ -77,6 +77,9 @@ type Question struct {
 	Yielding int
 	// Excess are managers that have added fields at or below exclusive paths.
 	Excess []Rival
+	// Once says that the object is not created again when it is gone, until its content
+	// changes, and Completed that it has done its work, which comes to the same.
+	Once, Completed bool
 	// Now is the time, the zero value when repairs are not spaced.
 	Now time.Time
 }
@@ -89,8 +92,8 @@ type Verdict struct {
 	Reason string
 	// Remedy is what the reader can do about it, for a refusal.
 	Remedy string
-	// Drift says that somebody else has changed the object.
-	Drift bool
+	// Drift is how the object ceased to be as it was left, empty when it did not.
+	Drift DriftCause
 	// Retry is when a wait is over, zero when an event will tell.
 	Retry time.Time
 }
@@ -102,16 +105,19 @@ func decide(q Question) Verdict {
 		return Verdict{Operation: OperationDefer, Reason: "it does not exist, and until phase " + q.Until + " is reached, a serving revision has it"}
 	}
 	if q.Current == nil {
-		return Verdict{Operation: OperationCreate, Reason: "it does not exist"}
+		return absent(q)
 	}
 	if q.Current.Deleting {
+		if q.rests() && controlOf(q.Current, q.Owner, q.Record, q.Retain) == ControlOurs {
+			return Verdict{Operation: OperationNone, Reason: q.restReason()}
+		}
 		return Verdict{Operation: OperationWait, Reason: "it is being deleted, and is created again when it is gone"}
 	}
 	switch controlOf(q.Current, q.Owner, q.Record, q.Retain) {
 	case ControlOurs:
 		return compare(q)
 	case ControlRetained:
-		return Verdict{Operation: OperationAdopt, Reason: fmt.Sprintf("a %s of this name has left it in place", q.Owner.Kind)}
+		return repair(q, DriftDeleted, OperationAdopt, fmt.Sprintf("a %s of this name has left it in place", q.Owner.Kind))
 	case ControlReleased:
 		return Verdict{
 			Operation: OperationRefuse,
@@ -125,6 +131,46 @@ func decide(q Question) Verdict {
 	}
 }
 
+// placed says that what is wanted was put in place before.
+func (q *Question) placed() bool { return q.Record != nil && q.Record.Content == q.Content }
+
+// rests says that an object need not be there any more.
+func (q *Question) rests() bool {
+	return q.placed() && (q.Once || q.Completed)
+}
+
+func (q *Question) restReason() string {
+	if q.Completed {
+		return "it has completed, and runs again when its content changes"
+	}
+	return "it was created once, and is created again when its content changes"
+}
+
+// absent decides about an object that does not exist.
+func absent(q Question) Verdict {
+	switch {
+	case q.rests():
+		return Verdict{Operation: OperationNone, Reason: q.restReason()}
+	case q.placed():
+		return repair(q, DriftDeleted, OperationCreate, "it was deleted")
+	default:
+		return Verdict{Operation: OperationCreate, Reason: "it does not exist"}
+	}
+}
+
+// repair is a write that puts back what was in place before: at once, or later when the
+// object does not stay as it is left. It is no repair where the content is new.
+func repair(q Question, cause DriftCause, operation Operation, reason string) Verdict {
+	switch {
+	case !q.placed():
+		return Verdict{Operation: operation, Reason: reason}
+	case !q.Now.IsZero() && q.Record.Backoff.Slowed(q.Now):
+		return Verdict{Operation: OperationWait, Drift: q.Record.Backoff.Cause, Retry: q.Record.Backoff.Next, Reason: q.Record.Backoff.String()}
+	default:
+		return Verdict{Operation: operation, Drift: cause, Reason: reason}
+	}
+}
+
 // compare decides about an object that is ours, from digests alone: what was
 // applied against what is wanted, and our managedFields entry then against now.
 func compare(q Question) Verdict {
@@ -134,7 +180,7 @@ func compare(q Question) Verdict {
 	case q.ForwardOnly:
 		return Verdict{Operation: OperationNone, Reason: "a rollback does not take it back"}
 	case q.Record == nil || q.Record.UID != q.Current.UID:
-		return Verdict{Operation: OperationApply, Reason: "nothing is on record of what was applied"}
+		return repair(q, DriftDeleted, OperationApply, "nothing is on record of what was applied")
 	case q.Record.Content != q.Content:
 		return Verdict{Operation: OperationApply, Reason: "its content is new"}
 	case q.Record.Fields != q.Current.Fields, len(q.Excess) > 0:
@@ -147,27 +193,31 @@ func compare(q Question) Verdict {
 // changed are the managers that have changed or added what is to be undone.
 func (q Question) changed() []Rival { return slices.Concat(q.Rivals, q.Excess) }
 
-// drifted decides about an object that somebody else has changed. A fight is slowed
-// down, so that two who cannot agree do not load the API server.
+// drifted decides about an object that other managers have changed.
 func drifted(q Question) Verdict {
 	lost, counted := fieldsLost(q.Record.Fields, q.Current.Fields)
-	contest := q.Record.Contest
-	switch {
-	case counted && len(q.Excess) == 0 && q.Yielding > 0 && lost == q.Yielding:
+	if counted && len(q.Excess) == 0 && q.Yielding > 0 && lost == q.Yielding {
 		return Verdict{Operation: OperationYield, Reason: driftReason(q.Rivals) + ", who it is left to"}
-	case !q.Now.IsZero() && q.Now.Before(contest.NextRepair()):
-		return Verdict{
-			Operation: OperationWait, Drift: true, Retry: contest.NextRepair(),
-			Reason: contest.String() + ", the next time at " + contest.NextRepair().UTC().Format(time.RFC3339),
-		}
-	default:
-		return Verdict{Operation: OperationApply, Drift: true, Reason: driftReason(q.changed())}
 	}
+	return repair(q, DriftChanged, OperationApply, driftReason(q.changed()))
 }
 
+// collideForeign decides about an object of another owner. One that a revision has taken
+// over and lost again is not taken back by the same revision: two owners that both may
+// take it over would do so in turn for ever.
 func collideForeign(q Question) Verdict {
+	if q.placed() && !q.Record.Earlier {
+		remedy := "take the object out of one of the two, or remove that owner reference from it to have it back"
+		if q.Current.Controller == nil {
+			remedy = "take it out of one of the two, or remove its label " + q.Owner.Label + " to have it back"
+		}
+		return Verdict{
+			Operation: OperationRefuse, Drift: DriftTakenOver, Remedy: remedy,
+			Reason: foreignText(q.Current, q.Owner) + fmt.Sprintf(", which has taken it over from this %s", q.Owner.Kind),
+		}
+	}
 	if q.CollisionProtection == CollisionNone {
-		return Verdict{Operation: OperationAdopt, Reason: foreignText(q.Current, q.Owner) + ", and is taken over, as its collision protection is None"}
+		return repair(q, DriftTakenOver, OperationAdopt, foreignText(q.Current, q.Owner)+", and is taken over, as its collision protection is None")
 	}
 	remedy := "delete it or that owner, take the object out of the revision, or set its collisionProtection to None to take it over"
 	if q.Current.Controller == nil {
@@ -178,7 +228,7 @@ func collideForeign(q Question) Verdict {
 
 func collideNobody(q Question) Verdict {
 	if q.CollisionProtection == CollisionIfNoController || q.CollisionProtection == CollisionNone {
-		return Verdict{Operation: OperationAdopt, Reason: "it has no controller, and its collision protection is " + string(q.CollisionProtection)}
+		return repair(q, DriftDeleted, OperationAdopt, "it has no controller, and its collision protection is "+string(q.CollisionProtection))
 	}
 	return Verdict{
 		Operation: OperationRefuse,

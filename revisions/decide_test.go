@@ -44,7 +44,7 @@ var factValues = [factCount][]string{
 		"other's by label", "other's, garbage label", "other's by UID", "other's, our marks",
 	},
 	{"no", "yes"},
-	{"none", "same", "content differs", "fields differ", "yieldable differ", "exceeded", "contested", "other UID"},
+	{"none", "same", "content differs", "fields differ", "yieldable differ", "exceeded", "slowed", "other UID", "completed", "earlier"},
 	{"empty", "Prevent", "IfNoController", "None"},
 	{"no", "yes"},
 	{"no", "yes"},
@@ -60,6 +60,11 @@ func (r row) possible() bool {
 		return false // either leaves what is ours as it is, and who holds what is there changes nothing
 	}
 	onRecord := r[factRecord] != "none" && r[factRecord] != "other UID"
+	// Where these change nothing they are left out.
+	if r[factRecord] == "completed" && r[factObject] != "absent" && r[factDeleting] == "no" ||
+		r[factRecord] == "earlier" && !strings.HasPrefix(r[factObject], "other's") {
+		return false
+	}
 	switch r[factObject] {
 	case "absent":
 		return r[factDeleting] == "no"
@@ -67,7 +72,7 @@ func (r row) possible() bool {
 		return onRecord
 	case "ours, other's label", "ours, garbage label", "ours, fields wiped", "ours, reference stripped":
 		// What is stripped or replaced is in our managedFields entry no more.
-		return r[factRecord] == "fields differ" || r[factRecord] == "contested"
+		return r[factRecord] == "fields differ" || r[factRecord] == "slowed"
 	case "retained":
 		return !onRecord && r[factRetain] == "yes"
 	case "nobody's, no label", "nobody's, our label":
@@ -100,11 +105,15 @@ func (r row) question() Question {
 		q.Record.Fields, q.Rivals, q.Yielding = "fields before-10", []Rival{rival}, 1
 	case "exceeded":
 		q.Excess = []Rival{{Manager: "kubectl", Operation: "Update", Fields: []string{".spec.egress"}}}
-	case "contested":
+	case "slowed":
 		q.Record.Fields, q.Rivals = "fields before-10", []Rival{rival}
-		q.Record.Contest = &Contest{Manager: "kubectl", Fields: rival.Fields, Count: 5, First: now.Add(-time.Minute), Last: now.Add(-time.Second)}
+		q.Record.Backoff = &DriftBackoff{Cause: DriftChanged, Manager: "kubectl", Fields: rival.Fields, Count: 5, First: now.Add(-time.Minute), Last: now.Add(-time.Second), Next: now.Add(time.Second)}
 	case "other UID":
 		q.Record.UID = "uid before"
+	case "completed":
+		q.Completed = true
+	case "earlier":
+		q.Record.Earlier = true
 	}
 	if r[factLate] != "no" {
 		q.Until, q.Held = "injector", r[factLate] == "waits, held"
@@ -282,21 +291,34 @@ func TestDecide_Properties(t *testing.T) {
 		name:   "DeletingIsLeftAlone",
 		reason: "an object that is going away is not written",
 		broken: func(r row, v Verdict) bool {
-			return r[factDeleting] == "yes" && v.Operation != OperationWait
+			return r[factDeleting] == "yes" && v.Operation != OperationWait && r[factRecord] != "completed"
 		},
 	}, {
 		name:   "OnlyAbsentIsCreated",
 		reason: "a create for an object that exists would be refused for ever",
-		broken: func(r row, v Verdict) bool {
-			creates := r[factObject] == "absent" && r[factLate] != "waits, held"
-			return creates != (v.Operation == OperationCreate)
-		},
+		broken: func(r row, v Verdict) bool { return r[factObject] != "absent" && v.Operation == OperationCreate },
 	}, {
 		name:   "OnlyOursWaits",
 		reason: "an object that is left for later is the line's already, so a collision is found at once",
 		broken: func(r row, v Verdict) bool {
 			ours := strings.HasPrefix(r[factObject], "ours") || r[factObject] == "absent"
 			return v.Operation == OperationDefer && (r[factLate] == "no" || !ours)
+		},
+	}, {
+		name:   "SlowedWaits",
+		reason: "an object that does not stay as it was left waits for its turn, whatever was done to it",
+		broken: func(r row, v Verdict) bool { return r[factRecord] == "slowed" && slices.Contains(writes, v.Operation) },
+	}, {
+		name:   "LostIsNotTakenBack",
+		reason: "two owners that both may take an object over must not do so in turn",
+		broken: func(r row, v Verdict) bool {
+			return strings.HasPrefix(r[factObject], "other's") && r[factRecord] == "same" && r[factDeleting] == "no" && v.Operation != OperationRefuse
+		},
+	}, {
+		name:   "DoneIsNotDoneAgain",
+		reason: "an object that has completed and is gone is not created again",
+		broken: func(r row, v Verdict) bool {
+			return r[factObject] == "absent" && r[factLate] != "waits, held" && (r[factRecord] == "completed") != (v.Operation == OperationNone)
 		},
 	}, {
 		name:   "RefusalHasRemedy",
@@ -312,7 +334,7 @@ func TestDecide_Properties(t *testing.T) {
 		name:   "OnlyRecordedRests",
 		reason: "without a matching record nothing proves that the object is as it should be",
 		broken: func(r row, v Verdict) bool {
-			return v.Operation == OperationNone && r[factRecord] != "same" && r[factForward] == "no"
+			return v.Operation == OperationNone && !slices.Contains([]string{"same", "completed", "earlier"}, r[factRecord]) && r[factForward] == "no"
 		},
 	}, {
 		name:   "OthersAreReadAgain",

@@ -50,6 +50,9 @@ type Config struct {
 	Cache Cache
 	// Mapper knows which kinds the API server serves. Required.
 	Mapper meta.RESTMapper
+	// Completed says whether an object that is gone had completed before, if that was
+	// seen. Optional: without it a pass has to see it for itself.
+	Completed func(kind schema.GroupVersionKind, key types.NamespacedName, uid types.UID) bool
 	// Listener is told what happens. Optional.
 	Listener Listener
 	// Concurrency is how many objects of a phase are applied at once. Default 8.

@@ -24,6 +24,8 @@ type line struct {
 	// records are what is known of each object, from the newest revision that has
 	// put it in place.
 	records map[ObjectID]Record
+	// slowed is how many of them do not stay as they were left.
+	slowed int
 	// kinds are those of all objects, and served says by kind why the API server
 	// does not serve it, nil where it does.
 	kinds  []Kind
@@ -38,8 +40,9 @@ func newLine(in Rollout) *line {
 	if in.Confirm == nil {
 		in.Confirm = func(context.Context, bool) error { return nil }
 	}
+	records := newestRecords(in)
 	return &line{
-		owner: in.Owner, paused: in.Paused, now: in.Now, confirm: in.Confirm, records: newestRecords(in), late: newLate(in),
+		owner: in.Owner, paused: in.Paused, now: in.Now, confirm: in.Confirm, records: records, late: newLate(in), slowed: slowedObjects(records, in.Now),
 		served: map[schema.GroupVersionKind]error{}, brought: map[schema.GroupKind]bool{},
 	}
 }
@@ -64,8 +67,23 @@ func newestRecords(in Rollout) map[ObjectID]Record {
 	for _, serving := range slices.Backward(in.Serving) {
 		maps.Copy(records, serving.Records)
 	}
+	for id, record := range records {
+		record.Earlier = true
+		records[id] = record
+	}
 	maps.Copy(records, in.Target.Records)
 	return records
+}
+
+// slowedObjects are how many objects are about to be slowed, or are.
+func slowedObjects(records map[ObjectID]Record, now time.Time) int {
+	count := 0
+	for _, record := range records {
+		if record.Backoff != nil && record.Backoff.Count >= freeRepairs-1 && !record.Backoff.ended(now) {
+			count++
+		}
+	}
+	return count
 }
 
 func (l *line) record(id ObjectID) *Record {

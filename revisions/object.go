@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,7 +74,9 @@ func (e *Engine) placeObject(ctx context.Context, phase string, t *task) *unstru
 		Owner: l.owner, Record: l.record(p.id), Now: l.now,
 		CollisionProtection: t.object.CollisionProtection, Retain: t.object.Retain, ForwardOnly: t.object.ForwardOnly,
 		Until: t.until, Held: l.late.held[p.id],
+		Once: t.object.Once,
 	}
+	t.question.Completed = e.hasCompleted(t.question.Record, p, current)
 	state := e.act(ctx, t, current)
 	// A mapper may not have noticed that the kind is gone.
 	if apierrors.IsNotFound(t.result.Err) && !provenAbsent(t.result.Err) {
@@ -98,7 +102,7 @@ func (t *task) ask(current *unstructured.Unstructured) Verdict {
 	p, q := t.object.prepared, &t.question
 	q.Current = currentOf(current, q.Owner)
 	yielded := q.yielded()
-	q.Content = p.content(q.Owner, q.Retain, yielded)
+	q.Content = p.content(q.Owner, q.Retain, q.onRecord())
 	q.Rivals, q.Yielding = nil, 0
 	if q.Current != nil && (q.Record == nil || q.Record.Fields != q.Current.Fields || q.Record.Content != q.Content) {
 		q.Rivals = rivalsOf(p.stamp(q.Owner, q.Retain, yielded), current)
@@ -106,6 +110,14 @@ func (t *task) ask(current *unstructured.Unstructured) Verdict {
 	}
 	q.Excess = t.excess(current)
 	return decide(*q)
+}
+
+// onRecord are the fields that were left out when the object was applied last.
+func (q *Question) onRecord() []string {
+	if q.Record == nil {
+		return nil
+	}
+	return q.Record.Yielded
 }
 
 // yielded are the fields that are left to others for as long as the object lives.
@@ -166,7 +178,11 @@ func (e *Engine) actLive(ctx context.Context, t *task, refused bool) *unstructur
 	case apierrors.IsNotFound(err) && refused:
 		return nil // it was deleted between the two requests, and the conflict is told
 	case apierrors.IsNotFound(err):
-		return e.createNew(ctx, t, t.ask(nil))
+		verdict := t.ask(nil)
+		if verdict.Operation == OperationCreate {
+			return e.createNew(ctx, t, verdict)
+		}
+		return e.perform(ctx, t, verdict, nil)
 	case err != nil:
 		t.result.Err = err
 		return nil
@@ -197,14 +213,18 @@ func isTaken(err error) bool { return apierrors.IsConflict(err) || apierrors.IsA
 func (e *Engine) perform(ctx context.Context, t *task, verdict Verdict, current *unstructured.Unstructured) *unstructured.Unstructured {
 	result := t.result
 	result.Reason, result.Retry = verdict.Reason, verdict.Retry
-	if verdict.Drift {
-		result.Contest = t.question.Record.Contest
+	if verdict.Drift != "" {
+		result.Backoff = t.question.Record.Backoff
 	}
 	// Until it is written to, an object that is ours stays as it is and may serve.
 	before := current
 	action := ActionUpdated
 	switch verdict.Operation {
 	case OperationNone, OperationYield:
+		if current == nil {
+			t.rest(verdict)
+			return nil
+		}
 		t.done(ActionUnchanged, verdict, current)
 		return current
 	case OperationDefer:
@@ -217,10 +237,11 @@ func (e *Engine) perform(ctx context.Context, t *task, verdict Verdict, current 
 		return current
 	case OperationRefuse:
 		result.Action, result.Remedy, result.Blocker = ActionCollision, verdict.Remedy, current.GetResourceVersion()
+		t.lose(verdict)
 		return nil
 	case OperationWait:
 		result.Waiting = verdict.Reason
-		if !verdict.Drift {
+		if verdict.Drift == "" || current == nil || t.control() != ControlOurs {
 			return nil
 		}
 		return current
@@ -269,6 +290,11 @@ func (e *Engine) foretell(ctx context.Context, t *task, verdict *Verdict, curren
 	}
 }
 
+// control says whose the object is.
+func (t *task) control() Control {
+	return controlOf(t.question.Current, t.question.Owner, t.question.Record, t.question.Retain)
+}
+
 // replaces is why an apply was refused if the object is to be replaced for that, nil
 // otherwise. Besides our own that is an object without a controller that stands where the
 // revision has put one before: it was made in the place of ours, and to adopt it would not
@@ -278,7 +304,7 @@ func (t *task) replaces(err error) *ImmutableError {
 	if !t.object.Replace || !errors.As(err, &immutable) {
 		return nil
 	}
-	switch controlOf(t.question.Current, t.question.Owner, t.question.Record, t.question.Retain) {
+	switch t.control() {
 	case ControlOurs:
 		return immutable
 	case ControlNobody:
@@ -319,7 +345,7 @@ func (t *task) unreplaced(err error) error {
 func (t *task) done(action Action, verdict Verdict, state *unstructured.Unstructured) {
 	q, result := &t.question, t.result
 	result.Action, result.Reason = action, verdict.Reason
-	record := &Record{UID: state.GetUID(), Action: action, Fields: FieldsDigest(state)}
+	record := &Record{UID: state.GetUID(), Action: action, Fields: FieldsDigest(state), Completed: HasCompleted(state)}
 	if action != ActionCreated {
 		record.Yielded = t.yields()
 	}
@@ -334,14 +360,97 @@ func (t *task) done(action Action, verdict Verdict, state *unstructured.Unstruct
 	}
 	switch {
 	case q.Now.IsZero():
-		// Without a clock nobody can tell a fight from a quarrel now and then.
-	case known && verdict.Drift && action == ActionUpdated:
-		record.Contest = q.Record.Contest.repaired(q.changed(), q.Now)
-		result.Contest = record.Contest
-	case known && !q.Record.Contest.ended(q.Now):
-		record.Contest = q.Record.Contest
+		// Without a clock a repair now and then cannot be told from many in a row.
+	case verdict.Drift != "" && action != ActionUnchanged:
+		result.Repaired = true
+		record.Backoff = q.Record.Backoff.after(t.drift(verdict.Drift), q.Now, t.others())
+		result.Backoff = record.Backoff
+	case q.Record != nil && !q.Record.Backoff.ended(q.Now):
+		record.Backoff = q.Record.Backoff
+	}
+	if record.Backoff.Slowed(q.Now) {
+		result.Backoff = record.Backoff
+		result.Retry = soonest(result.Retry, record.Backoff.Next)
 	}
 	result.Record = record
+}
+
+// rest records an object that is gone and need not be there.
+func (t *task) rest(verdict Verdict) {
+	record := *t.question.Record
+	record.Completed, record.Earlier = t.question.Completed, false
+	t.result.Action, t.result.Reason, t.result.Done, t.result.Record = ActionUnchanged, verdict.Reason, true, &record
+}
+
+// lose counts that an object was taken over, once for each controller that does.
+func (t *task) lose(verdict Verdict) {
+	q := &t.question
+	if verdict.Drift == "" || q.Now.IsZero() {
+		return
+	}
+	found := t.drift(verdict.Drift)
+	if before := q.Record.Backoff; before == nil || before.Cause != found.cause || before.Manager != found.manager {
+		t.result.Backoff = before.after(found, q.Now, t.others())
+	}
+}
+
+// drift is what was found of the object, and who did it as far as that is known.
+func (t *task) drift(cause DriftCause) drift {
+	switch {
+	case cause == DriftChanged:
+		return driftBy(t.question.changed())
+	case cause == DriftTakenOver && t.question.Current.Controller != nil:
+		ref := t.question.Current.Controller
+		return drift{cause: cause, manager: ref.Kind + " " + ref.Name}
+	default:
+		return drift{cause: cause}
+	}
+}
+
+// others are how many other objects do not stay as they were left.
+func (t *task) others() int {
+	if b := t.question.Record.Backoff; b != nil && b.Count >= freeRepairs-1 && !b.ended(t.question.Now) {
+		return t.line.slowed - 1
+	}
+	return t.line.slowed
+}
+
+// hasCompleted says whether an object has done its work: it is seen to have, was seen
+// before, or was seen as it went.
+func (e *Engine) hasCompleted(record *Record, p *prepared, current *unstructured.Unstructured) bool {
+	switch {
+	case current != nil:
+		return HasCompleted(current)
+	case record == nil || p.kind.GroupKind() != jobKind:
+		return false
+	default:
+		return record.Completed || e.config.Completed != nil && e.config.Completed(p.kind, keyOf(p.id), record.UID)
+	}
+}
+
+// jobKind is the one kind that ends by itself, and whose end a controller may delete.
+var jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
+
+// HasCompleted says whether an object has done its work and need not be there any more:
+// a Job that has completed.
+func HasCompleted(state *unstructured.Unstructured) bool {
+	if state.GroupVersionKind().GroupKind() != jobKind {
+		return false
+	}
+	conditions, _, _ := unstructured.NestedFieldNoCopy(state.Object, "status", "conditions")
+	list, _ := conditions.([]any)
+	return slices.ContainsFunc(list, func(item any) bool {
+		condition, _ := item.(map[string]any)
+		return condition["type"] == "Complete" && condition["status"] == "True"
+	})
+}
+
+// soonest is the earlier of two times, of which the zero time is none.
+func soonest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // probe judges the state in which an object is there and ours. It is ready only
@@ -349,6 +458,11 @@ func (t *task) done(action Action, verdict Verdict, state *unstructured.Unstruct
 func probe(result *ObjectResult, object Object, state *unstructured.Unstructured) {
 	result.Probe = probes.Result{Status: probes.Unknown, Message: "not in place"}
 	result.Serves = probes.Result{Status: probes.False, Message: "not in place"}
+	if result.Done {
+		result.Probe = probes.Result{Status: probes.True, Message: result.Reason}
+		result.Serves = result.Probe
+		return
+	}
 	if state == nil {
 		return
 	}

@@ -77,6 +77,8 @@ func (p *prepared) salted(salt string) *prepared {
 // identified says whether the manifest names an object.
 func (p *prepared) identified() bool { return p.id.Kind != "" && p.id.Name != "" }
 
+var clusterRoleKind = schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}
+
 // applicable is a manifest without what must not be applied. It shares everything
 // else with the manifest.
 func applicable(manifest *unstructured.Unstructured) *unstructured.Unstructured {
@@ -88,6 +90,10 @@ func applicable(manifest *unstructured.Unstructured) *unstructured.Unstructured 
 		content["metadata"] = metadata
 	}
 	secretStringData(content)
+	if manifest.GroupVersionKind().GroupKind() == clusterRoleKind && content["aggregationRule"] != nil {
+		// A controller of Kubernetes fills them in, and takes them back from whoever sets them.
+		delete(content, "rules")
+	}
 	return &unstructured.Unstructured{Object: content}
 }
 

@@ -45,6 +45,16 @@ func TestStamp(t *testing.T) {
 			manifest: manifest("v1", "ConfigMap", "app", "settings", content{"labels": content{"app": "web", "strata.run/package": "other"}}),
 			want:     manifest("v1", "ConfigMap", "app", "settings", owned(content{"app": "web"})),
 		},
+		"Aggregated": {
+			reason:   "Kubernetes fills in the rules of an aggregated ClusterRole, and takes them back",
+			manifest: with(with(manifest("rbac.authorization.k8s.io/v1", "ClusterRole", "", "view", content{}), "aggregationRule", content{"clusterRoleSelectors": []any{}}), "rules", []any{}),
+			want:     with(manifest("rbac.authorization.k8s.io/v1", "ClusterRole", "", "view", owned(content{})), "aggregationRule", content{"clusterRoleSelectors": []any{}}),
+		},
+		"NotAggregated": {
+			reason:   "a rule of null is none",
+			manifest: with(with(manifest("rbac.authorization.k8s.io/v1", "ClusterRole", "", "view", content{}), "aggregationRule", nil), "rules", []any{}),
+			want:     with(with(manifest("rbac.authorization.k8s.io/v1", "ClusterRole", "", "view", owned(content{})), "aggregationRule", nil), "rules", []any{}),
+		},
 		"NullLabels": {
 			reason:   "a null is no label",
 			manifest: manifest("v1", "ConfigMap", "app", "settings", content{"labels": nil}),

@@ -73,6 +73,10 @@ func (r RevisionResult) Complete() bool {
 func (r RevisionResult) record(objects []ObjectResult, paused bool) {
 	for _, object := range objects {
 		first, known := r.Records[object.ID]
+		if object.Record == nil && known && object.Backoff != nil {
+			first.Backoff = object.Backoff // also of what cannot be put back
+			r.Records[object.ID] = first
+		}
 		if object.Record == nil || paused && !known {
 			continue
 		}
@@ -135,9 +139,13 @@ type ObjectResult struct {
 	// Deferred says that it stays as it is until a later phase: nothing of the revision was
 	// applied.
 	Deferred bool
-	// Contest is about a change of somebody else that was found in this pass, repaired
-	// or not; nil when there was none.
-	Contest *Contest
+	// Backoff is set for an object that was not as it was left, or whose repairs are
+	// slowed; nil for others.
+	Backoff *DriftBackoff
+	// Repaired says that the object was written as it was not as it was left.
+	Repaired bool
+	// Done says that the object is gone, and need not be there.
+	Done bool
 	// Retry is when to look at it again although nothing changes; zero for never.
 	Retry time.Time
 	// Record is what is known of it now, nil when it is not in place.

@@ -112,6 +112,10 @@ type Object struct {
 	// Replace deletes the object and creates it anew when a change needs another
 	// value in a field that cannot be changed. Otherwise the change is refused.
 	Replace bool
+	// Once says that the object is created once for its content: when it is gone, it is
+	// created again only when its content changes. A Job that has completed is treated so
+	// without it.
+	Once bool
 	// Salt is mixed into the digest of the manifest that is put on record, so that the
 	// record of a manifest with a secret does not let anyone try guesses against it.
 	// Another salt counts as another content. Default none.
@@ -170,24 +174,16 @@ type Record struct {
 	Fields string
 	// Yielded are fields of the manifest that are left to whoever has set them.
 	Yielded []string
-	// Contest is who keeps changing the object, nil when nobody does.
-	Contest *Contest
+	// Backoff is about an object that does not stay as it was left, nil for one that does.
+	Backoff *DriftBackoff
+	// Completed says that the object has done its work, as a Job does once.
+	Completed bool
+	// Earlier says that an older revision has put it in place, and not this one. Only the
+	// engine sets it.
+	Earlier bool
 	// HeldSince is since when the probe holds without interruption, for an object
 	// with HoldsFor; zero while it does not.
 	HeldSince time.Time
-}
-
-// Contest is a fight over an object: somebody else changed it, and it was
-// repaired, several times in a row.
-type Contest struct {
-	// Manager is the field manager of the other one, empty when it left no trace.
-	Manager string
-	// Fields are the first fields that it has changed.
-	Fields []string
-	// Count is how many times the object was repaired.
-	Count int64
-	// First and Last are when the first and the last of these repairs were.
-	First, Last time.Time
 }
 
 // forbidden lists metadata that only the API server or the engine may set.

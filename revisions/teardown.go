@@ -18,6 +18,8 @@ type Teardown struct {
 	Revision Revision
 	// Keep are objects that other revisions still want.
 	Keep map[ObjectID]bool
+	// Gone are objects that an earlier pass has proven gone. They are not asked for again.
+	Gone map[ObjectID]bool
 	// OwnerGoes says that the owner is being deleted, so that the garbage collector takes
 	// what carries its owner reference.
 	OwnerGoes bool
@@ -88,6 +90,10 @@ func (e *Engine) Teardown(ctx context.Context, in Teardown) (TeardownResult, err
 		going := phase.only(func(id ObjectID) bool { return !in.Keep[id] }).Objects
 		removed := make([]RemovedObject, len(going))
 		e.each(indices(len(going)), func(j int) {
+			if id := going[j].prepared.id; in.Gone[id] {
+				removed[j] = RemovedObject{ID: id, Phase: phase.Name, State: RemovalGone}
+				return
+			}
 			removed[j] = e.remove(ctx, in, phase.Name, going[j])
 			e.config.Listener.removed(in.Owner, phase.Name, removed[j])
 		})

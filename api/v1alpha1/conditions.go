@@ -136,6 +136,14 @@ const (
 	// ReasonNotReady (False): see Progressing and Available.
 	ReasonNotReady = "NotReady"
 
+	// ReasonInterference (True): the target revision is rolled out and available, and another
+	// client keeps changing or deleting an object of it, whose repairs are slowed.
+	ReasonInterference = "Interference"
+
+	// ReasonRightsDiffer (False): the same of a Role, a ClusterRole or a binding, so that what
+	// accounts may do differs from what is wanted.
+	ReasonRightsDiffer = "RightsDiffer"
+
 	// ReasonRolledBack (True): the content that runs is that of an earlier
 	// revision, and the newer content was rejected by a rollback.
 	ReasonRolledBack = "RolledBack"

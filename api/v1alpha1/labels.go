@@ -29,6 +29,11 @@ const (
 	// even if its outcome could not be recorded at first.
 	AnnotationRequestedAt = "strata.run/rollback-requested-at"
 
+	// AnnotationAllowDeletion lets the policies of config/policy through what they refuse
+	// otherwise: on a definition of Strata its deletion, and on a Package the removal of
+	// its finalizer.
+	AnnotationAllowDeletion = "strata.run/allow-deletion"
+
 	// AnnotationRejectionLifted stands on a Package. It is the number of a Revision that is
 	// a rollback and rejects nothing any more, because its own content was asked for since:
 	// what it went back from is made again when that is asked for.
@@ -100,6 +105,9 @@ const (
 
 	// AnnotationOnImmutableChange on such a manifest is its onImmutableChange.
 	AnnotationOnImmutableChange = "strata.run/on-immutable-change"
+
+	// AnnotationCreateOnce on such a manifest, true or false, is its createOnce.
+	AnnotationCreateOnce = "strata.run/create-once"
 
 	// AnnotationUnmanagedFields on such a manifest are its unmanagedFields, separated by
 	// commas, blanks or ends of lines.

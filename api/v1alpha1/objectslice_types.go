@@ -28,7 +28,9 @@ type ObjectSlice struct {
 	// +required
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9+/]*={0,2}$`
 	// +kubebuilder:validation:MaxLength=1400000
+	// +kubebuilder:validation:XValidation:rule="size(self) % 4 == 0",message="data must be base64"
 	Data []byte `json:"data"`
 
 	// Objects is how many manifests data holds. Immutable.

@@ -99,6 +99,12 @@ type PackageSpec struct {
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
 	ApprovedDigest string `json:"approvedDigest,omitempty"`
 
+	// ApprovedBy is who approved it. The policies of config/policy refuse another name
+	// than that of the user who writes the approval.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ApprovedBy string `json:"approvedBy,omitempty"`
+
 	// Gates withhold new revisions on behalf of others, such as a policy check, or
 	// the running operand that has to prepare itself. Each names the content that it
 	// lets through; a revision is rolled out when every gate names its digest. Each
@@ -157,7 +163,8 @@ type ServiceAccountReference struct {
 
 // Pause says who stopped the rollout, why, and until when.
 type Pause struct {
-	// By is who paused it, as a person or a tool would be named.
+	// By is who paused it. The policies of config/policy refuse another name than that
+	// of the user who writes the pause.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	By string `json:"by,omitempty"`
@@ -170,6 +177,9 @@ type Pause struct {
 
 	// Until is when the pause ends by itself. Unset means that it stays.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[-+][0-9]{2}:[0-9]{2})$`
+	// +kubebuilder:validation:XValidation:rule="self == self",message="must be a time, such as 2026-01-31T12:00:00Z"
 	Until *metav1.Time `json:"until,omitempty"`
 }
 
@@ -189,7 +199,16 @@ type Rollback struct {
 	// RequestedAt tells requests apart: a request with another time is handled
 	// anew, even with the same toRevision.
 	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[-+][0-9]{2}:[0-9]{2})$`
+	// +kubebuilder:validation:XValidation:rule="self == self",message="must be a time, such as 2026-01-31T12:00:00Z"
 	RequestedAt metav1.Time `json:"requestedAt"`
+
+	// By is who asks for it. The policies of config/policy refuse another name than that
+	// of the user who writes the request. It stands in the history.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	By string `json:"by,omitempty"`
 
 	// Pin keeps a front from creating any further revision until it is taken
 	// away. Without it, only the rejected content is kept out. Default false.

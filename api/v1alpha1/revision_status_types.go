@@ -70,8 +70,9 @@ type RevisionStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Flaps []Flap `json:"flaps,omitempty"`
 
-	// Interference lists the objects that somebody else keeps changing: the 16 that
-	// were changed last.
+	// Interference lists the objects that do not stay as they were left, as another client
+	// changes, deletes or takes over each of them: the 16 that were found so last. An
+	// object that stays as it was left for 10 minutes is forgotten.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -141,7 +142,7 @@ type ObjectStatus struct {
 	// +required
 	Phase string `json:"phase"`
 
-	// Reason is Collision, ApplyError, Waiting, ProbeFailed, ProbeUnknown or
+	// Reason is Collision, ApplyError, Interference, Waiting, ProbeFailed, ProbeUnknown or
 	// Deleting.
 	// +required
 	Reason string `json:"reason"`
@@ -237,23 +238,42 @@ type PlannedObject struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Interference is an object that somebody else keeps changing.
+// InterferenceCause is how an object ceased to be as it was left.
+// +kubebuilder:validation:Enum=Changed;Deleted;TakenOver
+type InterferenceCause string
+
+const (
+	// InterferenceChanged: fields of it were changed or removed.
+	InterferenceChanged InterferenceCause = "Changed"
+	// InterferenceDeleted: it was deleted, or deleted and created anew.
+	InterferenceDeleted InterferenceCause = "Deleted"
+	// InterferenceTakenOver: another controller has taken it over.
+	InterferenceTakenOver InterferenceCause = "TakenOver"
+)
+
+// Interference is an object that does not stay as it was left.
 type Interference struct {
 	ObjectReference `json:",inline"`
 
-	// Manager is the field manager of the other one, empty when the API server keeps
-	// no trace of who it was.
+	// Cause is what was found last: Changed, Deleted or TakenOver. An object that was
+	// taken over is not taken back.
+	// +optional
+	Cause InterferenceCause `json:"cause,omitempty"`
+
+	// Manager is the field manager that has changed the object, or the controller that has
+	// taken it over; empty when the API server keeps no trace of it, as for a deletion.
 	// +optional
 	Manager string `json:"manager,omitempty"`
 
-	// Fields are the first 8 fields that it has changed.
+	// Fields are the first 8 fields that the manager has changed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Fields []string `json:"fields,omitempty"`
 
-	// Count is how many times the object was repaired in a row. After the third
-	// time each repair waits twice as long as the one before, up to 5 minutes.
+	// Count is how many times in a row the object was found so, and repaired. After the
+	// third time each repair waits twice as long as the one before, up to 5 minutes, and
+	// longer while many objects of the package are repaired.
 	// +required
 	Count int64 `json:"count"`
 
@@ -262,6 +282,10 @@ type Interference struct {
 	FirstSeen metav1.Time `json:"firstSeen"`
 	// +required
 	LastSeen metav1.Time `json:"lastSeen"`
+
+	// NextRepair is when the object may be repaired again.
+	// +optional
+	NextRepair *metav1.Time `json:"nextRepair,omitempty"`
 }
 
 // InventoryEntry is what a revision knows of an object that it has put in place.
@@ -290,6 +314,18 @@ type InventoryEntry struct {
 	// +optional
 	// +listType=atomic
 	Yielded []string `json:"yielded,omitempty"`
+
+	// Repairs is how many times in a row the object was found changed, deleted or taken
+	// over, and NextRepair when it may be repaired again.
+	// +optional
+	Repairs int64 `json:"repairs,omitempty"`
+	// +optional
+	NextRepair *metav1.Time `json:"nextRepair,omitempty"`
+
+	// Completed says that the object has done its work, as a Job does once. When it is
+	// gone it is created again only when its content changes.
+	// +optional
+	Completed bool `json:"completed,omitempty"`
 
 	// HeldSince is since when the object's probes hold without interruption. It is
 	// kept for objects whose probes set holdsFor.

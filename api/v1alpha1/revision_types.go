@@ -174,6 +174,12 @@ type Object struct {
 	// +optional
 	Deletion ObjectDeletion `json:"deletion,omitempty"`
 
+	// CreateOnce says that the object is created once for its content: when it is gone, it is
+	// created again only when its content changes. Default false. A Job that has completed
+	// is treated so in any case.
+	// +optional
+	CreateOnce bool `json:"createOnce,omitempty"`
+
 	// UnmanagedFields are fields of the manifest that are never applied, so that
 	// others may set them: paths such as .spec.replicas,
 	// .metadata.annotations['example.com/note'] or
@@ -304,7 +310,9 @@ type Origin struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
 
-	// CreatedBy is who made it.
+	// CreatedBy is who made it; of a rollback, who asked for it. It is empty when the
+	// manager made it by itself, for a front or for spec.onFailure. The policies of
+	// config/policy refuse another name than that of the user who creates the Revision.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	CreatedBy string `json:"createdBy,omitempty"`

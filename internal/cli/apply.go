@@ -71,10 +71,11 @@ Annotations of a manifest say how it is treated, and are not part of it:
   strata.run/unmanaged-fields      paths that are never applied
   strata.run/exclusive-fields      paths that hold nothing but what the manifest has
   strata.run/update-phase          the later phase in which an existing object is updated
+  strata.run/create-once           true: once it is gone, it stays so until its content changes
   strata.run/probe                 a probe for it, in YAML
 For manifests that cannot be annotated, --settings FILE says the same: a list of
 {kind, group, namespace, name} and phase, collisionProtection, deletion,
-onImmutableChange, unmanagedFields, exclusiveFields or updatePhase.
+onImmutableChange, unmanagedFields, exclusiveFields, updatePhase or createOnce ("true").
 
 What would be done is shown first, as by plan. Deleting and replacing has to be
 confirmed. Content that would be held back or collide is refused without --force. A

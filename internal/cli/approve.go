@@ -96,7 +96,7 @@ func (a *app) approve(ctx context.Context, o approveOptions, name string) error 
 	if err := a.ask(o.writeFlags, "Approve "+what+"?"); err != nil {
 		return err
 	}
-	written, err := c.editPackage(ctx, pkg, o.writeFlags, "approving", func(p *v1alpha1.Package) map[string]any { return approval(p, digest, o.gates) })
+	written, err := c.editPackage(ctx, pkg, o.writeFlags, "approving", func(p *v1alpha1.Package) map[string]any { return approval(p, digest, c.whoAmI(ctx), o.gates) })
 	if err != nil {
 		return err
 	}
@@ -208,9 +208,13 @@ func isApproved(pkg *v1alpha1.Package, digest string, gates []string) bool {
 
 // approval is the patch that approves. Lists are replaced as a whole by a merge
 // patch; the version that goes with it keeps others' entries from being lost.
-func approval(pkg *v1alpha1.Package, digest string, gates []string) map[string]any {
+func approval(pkg *v1alpha1.Package, digest, by string, gates []string) map[string]any {
 	if len(gates) == 0 {
-		return map[string]any{"spec": map[string]any{"approvedDigest": digest}}
+		spec := map[string]any{"approvedDigest": digest, "approvedBy": nil}
+		if by != "" {
+			spec["approvedBy"] = by
+		}
+		return map[string]any{"spec": spec}
 	}
 	list := slices.Clone(pkg.Spec.Gates)
 	for i := range list {

@@ -303,6 +303,9 @@ func settingsOf(phase StoredPhase, object StoredObject) map[string]any {
 			settings[name] = value
 		}
 	}
+	if object.CreateOnce {
+		settings["createOnce"] = true
+	}
 	return settings
 }
 

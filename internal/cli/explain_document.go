@@ -15,7 +15,6 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/revisions"
 )
 
 // Explanation is the document of `strata explain`: why a package is where it is, and
@@ -42,7 +41,7 @@ type Explanation struct {
 	// Findings are what a check before the first write has found, such as rights
 	// that are missing.
 	Findings []string `json:"findings,omitempty"`
-	// Interference are the objects that somebody else keeps changing.
+	// Interference are the objects that do not stay as they were left.
 	Interference []v1alpha1.Interference `json:"interference,omitempty"`
 	// Flaps are the objects that were ready and ceased to be so.
 	Flaps []v1alpha1.Flap `json:"flaps,omitempty"`
@@ -143,7 +142,7 @@ func deadlineOf(s Status, target *v1alpha1.Revision) *metav1.Time {
 
 // nextTryAt is when the controller looks at it again by itself, nil when that is not
 // certain: when a pause ends, when the probes of what holds it have held for long
-// enough, or when an object is repaired that somebody else keeps changing.
+// enough, or when an object is repaired that does not stay as it was left.
 func nextTryAt(pkg *v1alpha1.Package, e Explanation, now time.Time) *metav1.Time {
 	if pauseOf(pkg, now) != nil {
 		return pkg.Spec.Paused.Until
@@ -153,9 +152,8 @@ func nextTryAt(pkg *v1alpha1.Package, e Explanation, now time.Time) *metav1.Time
 		next = e.Blocking.steadyAt()
 	}
 	for _, i := range e.Interference {
-		contest := revisions.Contest{Count: i.Count, Last: i.LastSeen.Time}
-		if at := metav1.NewTime(contest.NextRepair()); at.After(now) && (next == nil || at.Before(next)) {
-			next = &at
+		if at := i.NextRepair; at != nil && at.After(now) && (next == nil || at.Before(next)) {
+			next = at
 		}
 	}
 	if next == nil || !next.After(now) {
@@ -228,7 +226,7 @@ func nextCommands(v view, e Explanation, now time.Time) []NextCommand {
 	}
 	if len(e.Interference) > 0 {
 		ref := e.Interference[0].ObjectReference
-		add("see who keeps changing it", "strata trace %s%s", traceArgument(ref), namespaceFlag(ref))
+		add("see which manager keeps changing it", "strata trace %s%s", traceArgument(ref), namespaceFlag(ref))
 	}
 	if len(next) == 0 && e.Verdict != VerdictRolledOut {
 		add("follow it", "strata status %s -w", name)
@@ -296,6 +294,20 @@ func namespaceFlag(ref v1alpha1.ObjectReference) string {
 	return prefixed(" -n ", ref.Namespace)
 }
 
+// interferenceText says what happens to an object that does not stay as it was left, and
+// how often.
+func interferenceText(i v1alpha1.Interference) string {
+	by, times := cmp.Or(i.Manager, "another client"), countOf(int(i.Count), "time")
+	switch i.Cause {
+	case v1alpha1.InterferenceDeleted:
+		return "another client has deleted it, " + times + " in a row"
+	case v1alpha1.InterferenceTakenOver:
+		return by + " has taken it over, " + times
+	default:
+		return fmt.Sprintf("%s has changed %s, %s in a row", by, cmp.Or(strings.Join(i.Fields, ", "), "it"), times)
+	}
+}
+
 // writeExplanation writes it as one screen.
 func writeExplanation(p *output.Printer, e Explanation, now time.Time) {
 	p.Line(statusHead(Status{Package: e.Package, Target: e.Target, Verdict: e.Verdict})...)
@@ -310,8 +322,7 @@ func writeExplanation(p *output.Printer, e Explanation, now time.Time) {
 		line("finding", output.Bad, text)
 	}
 	for _, i := range e.Interference {
-		line("rival", output.Busy, fmt.Sprintf("%s: %s has changed %s, %s in a row, last %s ago", objectName(i.ObjectReference),
-			cmp.Or(i.Manager, "someone"), cmp.Or(strings.Join(i.Fields, ", "), "it"), countOf(int(i.Count), "time"), age(now, i.LastSeen)))
+		line("conflict", output.Busy, fmt.Sprintf("%s: %s, last %s ago", objectName(i.ObjectReference), interferenceText(i), age(now, i.LastSeen)))
 	}
 	for _, f := range e.Flaps {
 		if e.Blocking == nil || identityOf(f.ObjectReference) != identityOf(e.Blocking.ObjectReference) {

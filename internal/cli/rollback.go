@@ -278,7 +278,7 @@ const mostAttempts = 10
 func (a *app) requestRollback(ctx context.Context, c *cluster, pkg *v1alpha1.Package, o rollbackOptions, doc *Rollback) (metav1.Time, error) {
 	for attempt := 1; ; attempt++ {
 		at := requestTime(a.now(), pkg)
-		patch, err := rollbackPatch(pkg, at, *doc)
+		patch, err := rollbackPatch(pkg, at, *doc, c.whoAmI(ctx))
 		if err != nil {
 			return at, err
 		}
@@ -314,8 +314,11 @@ func requestTime(now time.Time, pkg *v1alpha1.Package) metav1.Time {
 
 // rollbackPatch sets every field of spec.rollback, so that none is left over from
 // an earlier request.
-func rollbackPatch(pkg *v1alpha1.Package, at metav1.Time, doc Rollback) ([]byte, error) {
-	request := map[string]any{"toRevision": doc.ToRevision, "requestedAt": at, "reason": nil, "pin": nil}
+func rollbackPatch(pkg *v1alpha1.Package, at metav1.Time, doc Rollback, by string) ([]byte, error) {
+	request := map[string]any{"toRevision": doc.ToRevision, "requestedAt": at, "reason": nil, "pin": nil, "by": nil}
+	if by != "" {
+		request["by"] = by
+	}
 	if doc.Reason != "" {
 		request["reason"] = doc.Reason
 	}

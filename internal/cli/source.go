@@ -259,7 +259,7 @@ func (s *source) readChart(name string) error {
 			return exitf(CodeUsage, "flag --set: %w", err)
 		}
 	}
-	s.objects, err = loaded.Render(chart.Release{
+	s.objects, err = renderChart(loaded, chart.Release{
 		Name: cmp.Or(o.release, name), Namespace: o.namespace, Values: values, KubeVersion: o.kubeVersion, APIVersions: o.apiVersions, CheckValues: true,
 	})
 	if err != nil {

@@ -141,7 +141,7 @@ func servingText(p PackageSummary) string {
 // a phase waits for, which object collides, that all is well.
 func stateText(s Status) string {
 	switch {
-	case s.Verdict == VerdictRolledOut && !s.Package.RolledBack:
+	case s.Verdict == VerdictRolledOut && !s.Package.RolledBack && !s.Package.Interference:
 		return ""
 	case s.Package.State == v1alpha1.ReasonObjectCollisions && s.Blocking != nil:
 		return ""
@@ -276,7 +276,7 @@ func doneText(s Status) string {
 		text += " in " + took
 	}
 	text += prefixed(": ", actionWords(all))
-	if s.Package.RolledBack {
+	if s.Package.RolledBack || s.Package.Interference {
 		text += "; " + s.Message
 	}
 	return text

@@ -36,7 +36,7 @@ func (c *cluster) contents(managerNamespace string) *store.Contents {
 type StoredObject struct {
 	// Source is inline, ObjectSlice/NAME or Secret/NAME: where the manifest stands.
 	Source string `json:"source"`
-	// CollisionProtection and the fields after it, up to UpdatePhase, are as they are set,
+	// CollisionProtection and the fields after it, up to CreateOnce, are as they are set,
 	// empty for the default.
 	CollisionProtection v1alpha1.CollisionProtection `json:"collisionProtection,omitempty"`
 	Deletion            v1alpha1.ObjectDeletion      `json:"deletion,omitempty"`
@@ -44,6 +44,7 @@ type StoredObject struct {
 	UnmanagedFields     []string                     `json:"unmanagedFields,omitempty"`
 	ExclusiveFields     []string                     `json:"exclusiveFields,omitempty"`
 	UpdatePhase         string                       `json:"updatePhase,omitempty"`
+	CreateOnce          bool                         `json:"createOnce,omitempty"`
 	// Unreadable is why the manifest could not be read; manifest is unset then.
 	Unreadable string `json:"unreadable,omitempty"`
 	// Manifest is the object. Values of a Secret are redacted unless asked for.
@@ -145,7 +146,7 @@ func (r *reader) object(ctx context.Context, object v1alpha1.Object) (StoredObje
 	stored := StoredObject{
 		Source: "inline", CollisionProtection: object.CollisionProtection, Deletion: object.Deletion,
 		OnImmutableChange: object.OnImmutableChange, UnmanagedFields: object.UnmanagedFields,
-		ExclusiveFields: object.ExclusiveFields, UpdatePhase: object.UpdatePhase,
+		ExclusiveFields: object.ExclusiveFields, UpdatePhase: object.UpdatePhase, CreateOnce: object.CreateOnce,
 	}
 	var manifest *unstructured.Unstructured
 	switch {

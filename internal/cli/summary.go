@@ -36,6 +36,9 @@ type PackageSummary struct {
 	State string `json:"state"`
 	// RolledBack is true when the content of an earlier revision is rolled out.
 	RolledBack bool `json:"rolledBack,omitempty"`
+	// Interference is true while another client keeps changing or deleting what is
+	// rolled out.
+	Interference bool `json:"interference,omitempty"`
 	// Message is that of the condition Progressing.
 	Message string `json:"message,omitempty"`
 	// Ready is the status of the condition Ready: True, False or Unknown.
@@ -136,6 +139,7 @@ func summarisePackage(p *v1alpha1.Package, revisions []v1alpha1.Revision) Packag
 	}
 	s.State, s.Message = packageState(p)
 	s.RolledBack = s.State == v1alpha1.ReasonRolledOut && rolledBack(p) != nil
+	s.Interference = s.State == v1alpha1.ReasonRolledOut && disturbed(p) != nil
 	if line.Target != nil && s.TargetRevision != p.Status.TargetRevision && p.DeletionTimestamp.IsZero() {
 		s.State, s.Message, s.RolledBack = statePending, notLookedAt(s.TargetRevision), false
 	}
@@ -176,6 +180,8 @@ func packageState(p *v1alpha1.Package) (string, string) {
 		return statePending, notObservedMessage
 	case c.Reason == v1alpha1.ReasonRolledOut && rolledBack(p) != nil:
 		return c.Reason, rolledBack(p).Message
+	case c.Reason == v1alpha1.ReasonRolledOut && disturbed(p) != nil:
+		return c.Reason, disturbed(p).Message
 	}
 	return c.Reason, c.Message
 }
@@ -187,6 +193,16 @@ func rolledBack(p *v1alpha1.Package) *metav1.Condition {
 		return ready
 	}
 	return nil
+}
+
+// disturbed is the condition that says that another client keeps changing or deleting what
+// is rolled out, nil when none does.
+func disturbed(p *v1alpha1.Package) *metav1.Condition {
+	ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Reason != v1alpha1.ReasonInterference && ready.Reason != v1alpha1.ReasonRightsDiffer {
+		return nil
+	}
+	return ready
 }
 
 // statusOf is the status of a condition, Unknown when it is not there.

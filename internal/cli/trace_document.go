@@ -148,7 +148,7 @@ func (v view) traceRevision(r *v1alpha1.Revision, id identity) (next TraceRevisi
 	}
 	for _, rival := range r.Status.Interference {
 		if identityOf(rival.ObjectReference) == id {
-			next.Rival = fmt.Sprintf("%s has changed %s, %s in a row", cmp.Or(rival.Manager, "someone"), strings.Join(rival.Fields, ", "), countOf(int(rival.Count), "time"))
+			next.Rival = interferenceText(rival)
 		}
 	}
 	return next, contains

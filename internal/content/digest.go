@@ -105,6 +105,7 @@ func Digest(phases []v1alpha1.Phase, objects [][]string, probes []v1alpha1.Probe
 		OnImmutableChange v1alpha1.ImmutableChange `json:",omitempty"`
 		ExclusiveFields   []string                 `json:",omitempty"`
 		UpdatePhase       string                   `json:",omitempty"`
+		CreateOnce        bool                     `json:",omitempty"`
 	}
 	type phase struct {
 		Name                string
@@ -119,7 +120,7 @@ func Digest(phases []v1alpha1.Phase, objects [][]string, probes []v1alpha1.Probe
 		entry := phase{Name: p.Name, CollisionProtection: p.CollisionProtection}
 		for j, o := range p.Objects {
 			entry.Objects = append(entry.Objects, object{
-				objects[i][j], o.CollisionProtection, o.Deletion, o.UnmanagedFields, o.OnImmutableChange, o.ExclusiveFields, o.UpdatePhase,
+				objects[i][j], o.CollisionProtection, o.Deletion, o.UnmanagedFields, o.OnImmutableChange, o.ExclusiveFields, o.UpdatePhase, o.CreateOnce,
 			})
 		}
 		document.Phases = append(document.Phases, entry)

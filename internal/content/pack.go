@@ -83,7 +83,7 @@ func (p Packer) Pack(phases []render.Phase, probes []v1alpha1.Probe) (Packed, er
 			stored.Objects = append(stored.Objects, v1alpha1.Object{
 				CollisionProtection: object.CollisionProtection, Deletion: object.Deletion,
 				OnImmutableChange: object.OnImmutableChange, UnmanagedFields: object.UnmanagedFields,
-				ExclusiveFields: object.ExclusiveFields, UpdatePhase: object.UpdatePhase,
+				ExclusiveFields: object.ExclusiveFields, UpdatePhase: object.UpdatePhase, CreateOnce: object.CreateOnce,
 			})
 		}
 		if err := pack.place(stored.Objects, contents.texts[i]); err != nil {

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -25,14 +26,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/fence"
 	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/controller/gateway"
@@ -95,6 +95,12 @@ func newManager(ctx context.Context, connection *rest.Config, meter *metrics.Met
 	if err != nil {
 		return ctx, nil, err
 	}
+	untyped, err := dynamic.NewForConfig(connection)
+	if err != nil {
+		return ctx, nil, fmt.Errorf("creating the client without types: %w", err)
+	}
+	decoder := serializer.NewCodecFactory(options.Scheme).UniversalDeserializer()
+	options.Cache.NewInformer = (&decoding.Informers{Reader: untyped, Decoder: decoder, Kinds: ownKinds()}).New
 	if o.LeaderElect {
 		var elected election
 		if ctx, elected, err = newElection(ctx, connection, o.Namespace); err != nil {
@@ -143,6 +149,7 @@ func managerOptions(meter *metrics.Metrics, o Options) (ctrl.Options, error) {
 		// Of Secrets, those that hold manifests, and of these the metadata.
 		secrets: {Namespaces: map[string]cache.Config{o.Namespace: {FieldSelector: holdManifests}}},
 	}
+	kept[&v1alpha2.Istio{}] = cache.ByObject{Namespaces: map[string]cache.Config{v1alpha2.Namespace: {}}}
 	maps.Copy(kept, gateway.Caches())
 	return ctrl.Options{
 		Scheme:                  scheme,
@@ -152,6 +159,17 @@ func managerOptions(meter *metrics.Metrics, o Options) (ctrl.Options, error) {
 		Metrics:                 metricsServer(o),
 		Cache:                   cache.Options{DefaultTransform: trim, ByObject: kept},
 	}, nil
+}
+
+// ownKinds are those whose definitions are in config/crd.
+func ownKinds() []decoding.Kind {
+	return []decoding.Kind{
+		{Object: &v1alpha1.Package{}, Resource: v1alpha1.GroupVersion.WithResource("packages")},
+		{Object: &v1alpha1.Revision{}, Resource: v1alpha1.GroupVersion.WithResource("revisions")},
+		{Object: &v1alpha1.ObjectSlice{}, Resource: v1alpha1.GroupVersion.WithResource("objectslices")},
+		{Object: &operatorv1alpha1.IstioCSR{}, Resource: operatorv1alpha1.GroupVersion.WithResource("istiocsrs")},
+		{Object: &v1alpha2.Istio{}, Resource: v1alpha2.GroupVersion.WithResource("istios"), Namespace: v1alpha2.Namespace},
+	}
 }
 
 // trim keeps out of the cache what nobody reads and may be large.
@@ -185,15 +203,6 @@ func dropHistory(meter *metrics.Metrics) toolscache.TransformFunc {
 		}
 		return object, nil
 	}
-}
-
-// metricsServer says how metrics are served.
-func metricsServer(o Options) metricsserver.Options {
-	server := metricsserver.Options{BindAddress: o.MetricsAddress, SecureServing: o.MetricsSecure, CertDir: o.MetricsCertificates}
-	if o.MetricsSecure {
-		server.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
-	return server
 }
 
 // setup is the list: every controller that the manager runs.

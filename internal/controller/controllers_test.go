@@ -8,12 +8,16 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/rest"
+
+	"github.com/strata-run/strata/internal/metrics"
 )
 
 // TestRun_NotInstalled: a manager that is started before its definitions says what is
@@ -59,5 +63,25 @@ func TestRun_NotInstalled(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("ending a manager that waits: %v", err)
+	}
+}
+
+// TestManagerOptions_Shutdown: a manager that is told to end ends before it is killed, with
+// time to spare.
+func TestManagerOptions_Shutdown(t *testing.T) {
+	options, err := managerOptions(metrics.New(), DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment, err := os.ReadFile("../../config/manager/manager.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const grace = "terminationGracePeriodSeconds: 15\n"
+	if !strings.Contains(string(deployment), grace) {
+		t.Errorf("config/manager does not say %s", grace)
+	}
+	if limit := options.GracefulShutdownTimeout; limit == nil || *limit <= 0 || *limit > 12*time.Second {
+		t.Errorf("a manager takes %v to end, want less than the 15 s that its pod has", limit)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/packages"
 	"github.com/strata-run/strata/internal/preflight"
+	"github.com/strata-run/strata/internal/watch"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -25,7 +26,7 @@ const mostIdentities = 256
 // is known of kinds, and the connections to the API server.
 type identities struct {
 	manager  manager.Manager
-	watches  revisions.Cache
+	watches  *watch.Informers
 	listener revisions.Listener
 	own      packages.Identity
 
@@ -33,7 +34,7 @@ type identities struct {
 	made map[v1alpha1.ServiceAccountReference]packages.Identity
 }
 
-func newIdentities(mgr manager.Manager, watches revisions.Cache, listener revisions.Listener) (*identities, error) {
+func newIdentities(mgr manager.Manager, watches *watch.Informers, listener revisions.Listener) (*identities, error) {
 	i := &identities{manager: mgr, watches: watches, listener: listener, made: map[v1alpha1.ServiceAccountReference]packages.Identity{}}
 	var err error
 	i.own, err = i.identity(mgr.GetClient(), mgr.GetAPIReader())
@@ -72,7 +73,7 @@ func (i *identities) For(account *v1alpha1.ServiceAccountReference) (packages.Id
 // identity is whoever the clients act as.
 func (i *identities) identity(writer client.Client, live client.Reader) (packages.Identity, error) {
 	mapper := i.manager.GetRESTMapper()
-	engine, err := revisions.New(revisions.Config{Writer: writer, Live: live, Cache: i.watches, Mapper: mapper, Listener: i.listener})
+	engine, err := revisions.New(revisions.Config{Writer: writer, Live: live, Cache: i.watches, Mapper: mapper, Listener: i.listener, Completed: i.watches.Completed})
 	if err != nil {
 		return packages.Identity{}, fmt.Errorf("creating the engine: %w", err)
 	}

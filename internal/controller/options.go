@@ -71,8 +71,8 @@ type Options struct {
 	MetricsSecure bool
 
 	// MetricsCertificates is a folder with tls.crt and tls.key for MetricsSecure. They
-	// are read again when they change. Empty stands for a certificate that the manager
-	// signs itself.
+	// are read again when they change. Empty, or a folder without them at the start, stands
+	// for a certificate that the manager signs itself.
 	MetricsCertificates string
 
 	// HealthAddress is where /healthz and /readyz are served; 0 serves none.
@@ -116,7 +116,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let only one of several managers act")
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "address to serve metrics on; 0 serves none")
 	fs.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure, "serve metrics over HTTPS, to those who may get /metrics")
-	fs.StringVar(&o.MetricsCertificates, "metrics-cert-dir", o.MetricsCertificates, "folder with tls.crt and tls.key for --metrics-secure; empty makes a certificate of its own")
+	fs.StringVar(&o.MetricsCertificates, "metrics-cert-dir", o.MetricsCertificates, "folder with tls.crt and tls.key for --metrics-secure; without them the manager makes a certificate of its own")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress, "address to serve /healthz and /readyz on; 0 serves none")
 }
 

@@ -167,7 +167,7 @@ func TestRules(t *testing.T) {
 			reason: "what decides is told the time, and may count with it",
 			files: map[string]string{
 				"revisions/doc.go":      "// Package revisions rolls out.\npackage revisions\nimport \"time\"\nfunc f() time.Time { return time.Now() }",
-				"revisions/contest.go":  "package revisions\nimport \"time\"\nfunc g(t time.Time) time.Time { return t.Add(time.Second) }",
+				"revisions/backoff.go":  "package revisions\nimport \"time\"\nfunc g(t time.Time) time.Time { return t.Add(time.Second) }",
 				"internal/watch/doc.go": "// Package watch watches.\npackage watch\nimport \"time\"\nfunc f() time.Time { return time.Now() }",
 			},
 			want: []string{"revisions/doc.go:4:29: asks the clock"},

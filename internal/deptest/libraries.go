@@ -49,7 +49,7 @@ var libraries = []library{
 		why:   "the engine needs a client, and no manager",
 	},
 	{
-		files: []string{"revisions/decide.go", "revisions/compare.go", "revisions/owner.go", "revisions/rivals.go", "revisions/contest.go"},
+		files: []string{"revisions/decide.go", "revisions/compare.go", "revisions/owner.go", "revisions/rivals.go", "revisions/backoff.go"},
 		never: append([]string{"context"}, clusterAndFiles...),
 		why:   "what decides is pure",
 	},

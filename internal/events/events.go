@@ -138,7 +138,7 @@ func interference(revision *v1alpha1.Revision, fought []v1alpha1.Interference) E
 	first := fought[0]
 	return onRevision(revision, Event{
 		Type: corev1.EventTypeWarning, Reason: ReasonInterference, Action: "Repair", Related: object(first.ObjectReference),
-		Note: fmt.Sprintf("%s: %s, %d times in a row; repairs are slowed down until it is left alone", some(names(fought)), rival(first), first.Count),
+		Note: fmt.Sprintf("%s: %s, %d times in a row; repairs are slowed until it stays", some(names(fought)), rival(first), first.Count),
 	})
 }
 
@@ -220,8 +220,11 @@ func names(list []v1alpha1.Interference) []string {
 	return all
 }
 
-// rival says who has changed what of an object.
+// rival says what was done to an object, and by which manager.
 func rival(entry v1alpha1.Interference) string {
+	if entry.Cause == v1alpha1.InterferenceDeleted {
+		return "another client has deleted it"
+	}
 	return cmp.Or(entry.Manager, "someone") + " has changed " + cmp.Or(strings.Join(entry.Fields, ", "), "or removed a field")
 }
 

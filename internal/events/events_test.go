@@ -208,7 +208,7 @@ func TestForRevision(t *testing.T) {
 		},
 		"Interference": {
 			reason: "a fight is told once", before: []change{good(), rivals("a", 2, now)}, after: []change{good(), rivals("a", 3, soon)},
-			want: []string{"Warning Interference Revision/web-2 (ConfigMap/a): ConfigMap ns/a: kubectl-edit has changed .data.key, 3 times in a row; repairs are slowed down until it is left alone"},
+			want: []string{"Warning Interference Revision/web-2 (ConfigMap/a): ConfigMap ns/a: kubectl-edit has changed .data.key, 3 times in a row; repairs are slowed until it stays"},
 		},
 		"InterferenceGoesOn": {
 			reason: "a fight that goes on is no news", before: []change{good(), rivals("a", 3, now)}, after: []change{good(), rivals("a", 4, soon)},

@@ -87,12 +87,12 @@ const (
 	// ReasonRecovered (Normal, on a Revision): what is rolled out serves again.
 	ReasonRecovered = "Recovered"
 
-	// ReasonDriftCorrected (Normal, on a Revision): somebody has changed objects, and they
-	// were repaired. There is one event for all objects of a pass.
+	// ReasonDriftCorrected (Normal, on a Revision): objects were changed or deleted by another
+	// client, and were repaired. There is one event for all objects of a pass.
 	ReasonDriftCorrected = "DriftCorrected"
 
-	// ReasonInterference (Warning, on a Revision): somebody keeps changing an object. From
-	// now on its repairs are slowed down.
+	// ReasonInterference (Warning, on a Revision): an object does not stay as it was left, as
+	// another client keeps changing or deleting it. From now on its repairs are slowed.
 	ReasonInterference = "Interference"
 )
 

@@ -185,7 +185,7 @@ func isFailure(object v1alpha1.ObjectStatus) bool {
 	return object.Reason == objectProbeFailed || object.Reason == objectProbeUnknown
 }
 
-// ofRivals tells of repairs, and of objects that somebody keeps changing.
+// ofRivals tells of repairs, and of objects that do not stay as they were left.
 func ofRivals(before []*v1alpha1.Revision, after *v1alpha1.Revision) []Event {
 	known := map[v1alpha1.ObjectReference]v1alpha1.Interference{}
 	for _, revision := range before {
@@ -198,6 +198,9 @@ func ofRivals(before []*v1alpha1.Revision, after *v1alpha1.Revision) []Event {
 	var repaired, fought []v1alpha1.Interference
 	for _, entry := range after.Status.Interference {
 		old := known[entry.ObjectReference]
+		if entry.Cause == v1alpha1.InterferenceTakenOver {
+			continue // which is a collision, and reported as one
+		}
 		if entry.Count == old.Count && entry.LastSeen.Equal(&old.LastSeen) || entry.LastSeen.Before(&old.LastSeen) {
 			continue
 		}

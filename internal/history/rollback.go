@@ -73,6 +73,7 @@ func (l Line) Rollback(pkg *v1alpha1.Package, digest Digest) (*v1alpha1.Revision
 		why += ": " + request.Reason
 	}
 	next := l.repeat(pkg, source, why)
+	next.Spec.Origin.CreatedBy = request.By
 	metav1.SetMetaDataAnnotation(&next.ObjectMeta, v1alpha1.AnnotationRequestedAt, stamp(request.RequestedAt))
 	outcome.Revision = next.Spec.Revision
 	return next, outcome
@@ -208,6 +209,7 @@ func rollbackOrigin(source *v1alpha1.Revision, why string) v1alpha1.Origin {
 	origin.Kind = v1alpha1.OriginRollback
 	origin.Reference = "Revision/" + source.Name
 	origin.Generation = 0
+	origin.CreatedBy = ""
 	origin.Reason = why
 	if characters := []rune(origin.Reason); len(characters) > reasonLimit {
 		origin.Reason = string(characters[:reasonLimit])

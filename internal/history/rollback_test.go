@@ -31,10 +31,15 @@ func madeOf(r *v1alpha1.Revision) *made {
 	}
 }
 
+func by(origin v1alpha1.Origin, who string) v1alpha1.Origin {
+	origin.CreatedBy = who
+	return origin
+}
+
 func TestLine_Rollback(t *testing.T) {
 	const stamp100 = "1970-01-01T00:01:40Z"
 	fromFront := &v1alpha1.Origin{
-		Kind: v1alpha1.OriginFront, Reference: "GatewayClass/a", Generation: 4, AppVersion: "1.28.3", Images: []string{"pilot"}, Reason: "first",
+		Kind: v1alpha1.OriginFront, Reference: "GatewayClass/a", Generation: 4, AppVersion: "1.28.3", Images: []string{"pilot"}, Reason: "first", CreatedBy: "alice",
 	}
 	good := state{number: 1, lifecycle: archived, tornDown: true, succeeded: true, digest: "good", origin: fromFront}
 	bad := state{number: 2, lifecycle: active, previous: 1, digest: "bad"}
@@ -62,6 +67,16 @@ func TestLine_Rollback(t *testing.T) {
 			want: &made{
 				Number: 3, Previous: 2, Phase: "content-good", Probe: "probe-good", Digest: "good", Stamp: stamp100,
 				Origin: back("rollback from revision 2 to 1: gateways lose connections"),
+			},
+			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
+		},
+		"ByWhoAsks": {
+			reason:  "whoever made the content first did not roll back to it",
+			request: v1alpha1.Rollback{ToRevision: 1, By: "bob", RequestedAt: at(100)},
+			states:  []state{good, bad},
+			want: &made{
+				Number: 3, Previous: 2, Phase: "content-good", Probe: "probe-good", Digest: "good", Stamp: stamp100,
+				Origin: by(back("rollback from revision 2 to 1"), "bob"),
 			},
 			wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
 		},

@@ -51,6 +51,7 @@ func (c compiled) object(stored manifest, spec v1alpha1.Object, phase v1alpha1.P
 		ForwardOnly:         rollback && kind == definitionKind,
 		Replace:             spec.OnImmutableChange == v1alpha1.ImmutableReplace,
 		UpdatePhase:         spec.UpdatePhase,
+		Once:                spec.CreateOnce,
 	}
 	if stored.sealed != nil {
 		object.Salt = stored.sealed.Salt

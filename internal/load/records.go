@@ -13,21 +13,19 @@ import (
 )
 
 // Records are what a revision's status says of each object that it has put in place,
-// and of who keeps changing it.
+// and of how it ceased to be as it was left.
 func Records(status v1alpha1.RevisionStatus) map[revisions.ObjectID]revisions.Record {
-	contests := map[revisions.ObjectID]*revisions.Contest{}
+	interference := map[revisions.ObjectID]v1alpha1.Interference{}
 	for _, entry := range status.Interference {
-		contests[ID(entry.ObjectReference)] = &revisions.Contest{
-			Manager: entry.Manager, Fields: entry.Fields, Count: entry.Count,
-			First: entry.FirstSeen.Time, Last: entry.LastSeen.Time,
-		}
+		interference[ID(entry.ObjectReference)] = entry
 	}
 	records := map[revisions.ObjectID]revisions.Record{}
 	for _, entry := range status.Inventory {
 		id := ID(entry.ObjectReference)
 		record := revisions.Record{
 			UID: types.UID(entry.UID), Action: revisions.Action(entry.Action),
-			Content: entry.Content, Fields: entry.Fields, Yielded: entry.Yielded, Contest: contests[id],
+			Content: entry.Content, Fields: entry.Fields, Yielded: entry.Yielded, Completed: entry.Completed,
+			Backoff: backoff(entry, interference[id]),
 		}
 		if entry.HeldSince != nil {
 			record.HeldSince = entry.HeldSince.Time
@@ -37,17 +35,29 @@ func Records(status v1alpha1.RevisionStatus) map[revisions.ObjectID]revisions.Re
 	return records
 }
 
+// backoff is what an entry of the inventory says of an object that does not stay as it
+// was left, and the list of these, which has not room for all, says besides.
+func backoff(entry v1alpha1.InventoryEntry, listed v1alpha1.Interference) *revisions.DriftBackoff {
+	if entry.Repairs == 0 || entry.NextRepair == nil {
+		return nil
+	}
+	return &revisions.DriftBackoff{
+		Cause: revisions.DriftCause(listed.Cause), Manager: listed.Manager, Fields: listed.Fields,
+		Count: entry.Repairs, First: listed.FirstSeen.Time, Last: listed.LastSeen.Time, Next: entry.NextRepair.Time,
+	}
+}
+
 // Holds says whether a status says the same as the records, so that [Records] would
 // give them again.
 func Holds(status v1alpha1.RevisionStatus, records map[revisions.ObjectID]revisions.Record) bool {
 	if len(status.Interference) > 0 || len(status.Inventory) != len(records) {
-		return false // fights are few, and not worth a comparison
+		return false // interference is rare, and not worth a comparison
 	}
 	for i := range status.Inventory {
 		entry := &status.Inventory[i]
 		record, known := records[ID(entry.ObjectReference)]
 		heldSince := record.HeldSince.IsZero() && entry.HeldSince == nil || entry.HeldSince != nil && record.HeldSince.Equal(entry.HeldSince.Time)
-		if !known || record.Contest != nil || !heldSince ||
+		if !known || record.Backoff != nil || entry.Repairs != 0 || !heldSince || record.Completed != entry.Completed ||
 			string(record.UID) != entry.UID || string(record.Action) != entry.Action ||
 			record.Content != entry.Content || record.Fields != entry.Fields || !slices.Equal(record.Yielded, entry.Yielded) {
 			return false

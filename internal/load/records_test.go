@@ -25,10 +25,11 @@ func TestRecords(t *testing.T) {
 	got := Records(v1alpha1.RevisionStatus{
 		Inventory: []v1alpha1.InventoryEntry{
 			{ObjectReference: ref("quiet"), UID: "u1", Action: "Created", Content: "c", Fields: "f"},
-			{ObjectReference: ref("fought-over"), UID: "u2", Action: "Adopted", Content: "c", Fields: "f", Yielded: []string{".spec.replicas"}},
+			{ObjectReference: ref("fought-over"), UID: "u2", Action: "Adopted", Content: "c", Fields: "f", Yielded: []string{".spec.replicas"}, Repairs: 3, NextRepair: new(metav1.Unix(10, 0))},
+			{ObjectReference: ref("unlisted"), UID: "u3", Action: "Created", Content: "c", Fields: "f", Repairs: 5, NextRepair: new(metav1.Unix(11, 0)), Completed: true},
 		},
 		Interference: []v1alpha1.Interference{
-			{ObjectReference: ref("fought-over"), Manager: "other", Fields: []string{".spec.paused"}, Count: 3, FirstSeen: metav1.Unix(1, 0), LastSeen: metav1.Unix(9, 0)},
+			{ObjectReference: ref("fought-over"), Cause: v1alpha1.InterferenceChanged, Manager: "other", Fields: []string{".spec.paused"}, Count: 3, FirstSeen: metav1.Unix(1, 0), LastSeen: metav1.Unix(9, 0)},
 			{ObjectReference: ref("gone"), Manager: "other", Count: 1},
 		},
 	})
@@ -36,7 +37,11 @@ func TestRecords(t *testing.T) {
 		ID(ref("quiet")): {UID: "u1", Action: revisions.ActionCreated, Content: "c", Fields: "f"},
 		ID(ref("fought-over")): {
 			UID: "u2", Action: revisions.ActionAdopted, Content: "c", Fields: "f", Yielded: []string{".spec.replicas"},
-			Contest: &revisions.Contest{Manager: "other", Fields: []string{".spec.paused"}, Count: 3, First: time.Unix(1, 0), Last: time.Unix(9, 0)},
+			Backoff: &revisions.DriftBackoff{Cause: revisions.DriftChanged, Manager: "other", Fields: []string{".spec.paused"}, Count: 3, First: time.Unix(1, 0), Last: time.Unix(9, 0), Next: time.Unix(10, 0)},
+		},
+		ID(ref("unlisted")): {
+			UID: "u3", Action: revisions.ActionCreated, Content: "c", Fields: "f", Completed: true,
+			Backoff: &revisions.DriftBackoff{Count: 5, Next: time.Unix(11, 0)},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -64,7 +69,8 @@ func TestHolds(t *testing.T) {
 		"Content":   {"other content was applied", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Content = "d" }, false},
 		"Fields":    {"our fields are others", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Fields = "g" }, false},
 		"Yielded":   {"a field is left to somebody", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Yielded = []string{".spec"} }, false},
-		"Contest":   {"somebody fights", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Contest = &revisions.Contest{} }, false},
+		"Backoff":   {"it does not stay", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Backoff = &revisions.DriftBackoff{} }, false},
+		"Completed": {"it has completed", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Completed = true }, false},
 		"Holding":   {"a probe holds now", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.HeldSince = at.Time }, false},
 		"NoLonger":  {"a probe no longer holds", status(v1alpha1.InventoryEntry{HeldSince: &at}), func(*revisions.Record) {}, false},
 		"Finer":     {"a status has whole seconds", status(v1alpha1.InventoryEntry{HeldSince: &at}), func(r *revisions.Record) { r.HeldSince = at.Add(time.Millisecond) }, false},

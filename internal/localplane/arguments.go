@@ -108,11 +108,13 @@ func (p *Plane) schedulerArgs() []string {
 	}
 }
 
-// kwokArgs has no port: nothing serves logs or exec of pods that do not run.
+// kwokArgs has no port: nothing serves logs or exec of pods that do not run. Its
+// configuration is named as the folder that it runs in has it: kwok takes a comma in a path
+// for the end of it.
 func (p *Plane) kwokArgs(config string) []string {
 	return []string{
 		"--kubeconfig=" + p.kubeconfigOf("kwok"),
-		"--config=" + config,
+		"--config=" + filepath.Base(config),
 		"--cidr=" + podRange,
 		"--node-ip=" + nodeIP,
 	}

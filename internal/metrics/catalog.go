@@ -80,8 +80,8 @@ var (
 			"result is success, conflict, denied, invalid or error. An object that is as it should be is not written.",
 	}
 	objectConflicts = Description{
-		Name: "strata_object_conflicts_total", Type: counter, Labels: []string{"manager"},
-		Help: "Changes of somebody else to what a package has applied, which were repaired. manager is the field manager of the other one.",
+		Name: "strata_object_conflicts_total", Type: counter, Labels: []string{"manager", "cause"},
+		Help: "Objects that were not as a package had left them, and were repaired. manager is the field manager that has changed the object, cause says how: Changed, Deleted or TakenOver.",
 	}
 	collisions = Description{
 		Name: "strata_collisions_total", Type: counter, Labels: []string{"package"},

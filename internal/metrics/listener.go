@@ -36,9 +36,9 @@ func (m *Metrics) object(owner revisions.Owner, _ string, result revisions.Objec
 		return
 	}
 	m.applies.WithLabelValues(operations[result.Action], resultSuccess).Inc()
-	if result.Contest != nil {
+	if result.Repaired {
 		m.repaired.WithLabelValues(owner.Name).Inc()
-		m.conflicts.WithLabelValues(m.managers.value(result.Contest.Manager)).Inc()
+		m.conflicts.WithLabelValues(m.managers.value(result.Backoff.Manager), string(result.Backoff.Cause)).Inc()
 	}
 }
 

@@ -184,8 +184,8 @@ func TestListener(t *testing.T) {
 		{Action: revisions.ActionCreated},
 		{Action: revisions.ActionUnchanged},
 		{Action: revisions.ActionCollision},
-		{Action: revisions.ActionUpdated, Contest: &revisions.Contest{Manager: "kubectl-edit"}},
-		{Action: revisions.ActionUnchanged, Contest: &revisions.Contest{Manager: "waited-for"}},
+		{Action: revisions.ActionUpdated, Repaired: true, Backoff: &revisions.DriftBackoff{Manager: "kubectl-edit", Cause: revisions.DriftChanged}},
+		{Action: revisions.ActionUnchanged, Backoff: &revisions.DriftBackoff{Manager: "waited-for", Cause: revisions.DriftChanged}},
 		{Err: fmt.Errorf("applying: %w", denied)}, {Err: conflict}, {Err: invalid}, {Err: errors.New("x")},
 	} {
 		listener.Object(owner, "phase", result)
@@ -194,16 +194,16 @@ func TestListener(t *testing.T) {
 	listener.Removed(owner, "phase", revisions.RemovedObject{State: revisions.RemovalGone})
 	listener.Removed(owner, "phase", revisions.RemovedObject{Err: denied})
 	want := map[string]float64{
-		"strata_object_apply_total{operation=create,result=success}": 1,
-		"strata_object_apply_total{operation=update,result=success}": 1,
-		"strata_object_apply_total{operation=apply,result=denied}":   1,
-		"strata_object_apply_total{operation=apply,result=conflict}": 1,
-		"strata_object_apply_total{operation=apply,result=invalid}":  1,
-		"strata_object_apply_total{operation=apply,result=error}":    1,
-		"strata_object_apply_total{operation=delete,result=success}": 1,
-		"strata_object_apply_total{operation=delete,result=denied}":  1,
-		"strata_object_conflicts_total{manager=kubectl-edit}":        1,
-		"strata_drift_corrections_total{package=web}":                1,
+		"strata_object_apply_total{operation=create,result=success}":        1,
+		"strata_object_apply_total{operation=update,result=success}":        1,
+		"strata_object_apply_total{operation=apply,result=denied}":          1,
+		"strata_object_apply_total{operation=apply,result=conflict}":        1,
+		"strata_object_apply_total{operation=apply,result=invalid}":         1,
+		"strata_object_apply_total{operation=apply,result=error}":           1,
+		"strata_object_apply_total{operation=delete,result=success}":        1,
+		"strata_object_apply_total{operation=delete,result=denied}":         1,
+		"strata_object_conflicts_total{cause=Changed,manager=kubectl-edit}": 1,
+		"strata_drift_corrections_total{package=web}":                       1,
 	}
 	if diff := cmp.Diff(want, without(gather())); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -67,6 +67,9 @@ type Object struct {
 	// UnmanagedFields are paths of the manifest that are never applied.
 	UnmanagedFields []string
 
+	// CreateOnce says that the object is created once for its content.
+	CreateOnce bool
+
 	// ExclusiveFields are paths at and below which there is nothing but what the
 	// manifest has.
 	ExclusiveFields []string

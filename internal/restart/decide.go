@@ -25,6 +25,9 @@ type Entry struct {
 	// Gone says that the mesh is gone. Pods that do not serve for want of it are restarted,
 	// too.
 	Gone bool
+	// Stuck says that a pod does not come up for want of its outdated sidecar, so that its
+	// rollout is complete only after a restart.
+	Stuck bool
 }
 
 // Live is a workload as it is now.
@@ -107,7 +110,7 @@ func Decide(e Entry, live Live, ours bool, now time.Time, deadline time.Duration
 		return Decision{Settled, "its pods are as they should be"}
 	case r.Blocked != "" && len(causes) > 0:
 		return Decision{AskPerson, r.Blocked}
-	case !r.Done && (!e.Gone || !r.Updated):
+	case !r.Done && !e.Stuck && (!e.Gone || !r.Updated):
 		return Decision{Postpone, "its own rollout is not complete: " + r.Progress}
 	case r.Empty:
 		return Decision{Settled, "it has no pods"}

@@ -36,6 +36,8 @@ func TestDecide(t *testing.T) {
 		"PodsExcluded":   {reason: "its pods are", entry: Entry{Causes: outdated, Excluded: true}, live: Live{Found: true, Rollout: done}, want: Skip},
 		"ExcludedFailed": {reason: "excluding a workload that does not come up lets the others go on", entry: Entry{Causes: outdated}, live: Live{Found: true, Excluded: true, Record: recorded(hour)}, ours: true, want: Skip},
 		"OwnRollout":     {reason: "a workload that is not whole is not restarted", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: rolling}, want: Postpone},
+		"Stuck":          {reason: "the outdated sidecar is why it is not whole", entry: Entry{Causes: outdated, Stuck: true}, live: Live{Found: true, Rollout: rolling}, want: Restart},
+		"StuckRestarted": {reason: "and one restart has to do", entry: Entry{Causes: outdated, Stuck: true, Newest: made}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: Rollout{Completed: true}}, want: AskPerson},
 		"OwnFailure":     {reason: "nor is it our failure", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: Rollout{Failed: "x"}}, want: Postpone},
 		"Paused":         {reason: "a restart would replace no pods", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: Rollout{Done: true, Blocked: "paused"}}, want: AskPerson},
 		"Rolling":        {reason: "our restart is under way", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: rolling}, ours: true, want: Watch},

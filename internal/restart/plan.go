@@ -69,6 +69,7 @@ func (p *Plan) Add(pod *Pod, w Workload, hand *Hand, causes map[Cause]string, ex
 		p.entries[w] = e
 	}
 	maps.Copy(e.Causes, causes)
+	e.Stuck = e.Stuck || pod.Stuck
 	if pod.Created.After(e.Newest) {
 		e.Newest = pod.Created
 	}

@@ -91,6 +91,9 @@ type Pod struct {
 	Serving bool
 	// Excluded says that it is not to be restarted.
 	Excluded bool
+	// Stuck says that it does not come up for want of its sidecar, such as one whose image
+	// cannot be pulled.
+	Stuck bool
 
 	// Injected says that it has a sidecar, and Revision whose: empty or default for the one
 	// of the mesh.
@@ -130,6 +133,7 @@ func PodOf(p *corev1.Pod) Pod {
 		CustomImage: p.Annotations[annotationImage] != "",
 		ScrapePath:  p.Annotations[annotationScrapePath], ScrapePort: p.Annotations[annotationScrapePort],
 		OwnMetrics: p.Annotations[annotationMergeMetrics] == "false",
+		Stuck:      isStuck(p.Status.InitContainerStatuses) || isStuck(p.Status.ContainerStatuses),
 	}
 	if pod.Inject == "" && p.Annotations[labelInject] == "false" {
 		pod.Inject = "false" // as Istio still reads it
@@ -241,6 +245,19 @@ func ownerOf(all []metav1.OwnerReference) *metav1.OwnerReference {
 		return &all[0]
 	}
 	return nil
+}
+
+// isStuck says whether a container that Istio has put into a pod cannot run.
+func isStuck(containers []corev1.ContainerStatus) bool {
+	return slices.ContainsFunc(containers, func(c corev1.ContainerStatus) bool {
+		istios := c.Name == proxyContainer || c.Name == initContainer || c.Name == validateCNI
+		return istios && c.State.Waiting != nil && slices.Contains(stuckReasons, c.State.Waiting.Reason)
+	})
+}
+
+// stuckReasons are why a container waits that does not run by itself.
+var stuckReasons = []string{
+	"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
 }
 
 func isReady(p *corev1.Pod) bool {

@@ -114,6 +114,9 @@ func ownCRDs(crds FrontPackage, ownership CRDOwnership, cause error, was bool) (
 	if warning == "" && progressing.Reason != v1alpha1.ReasonRolledOut {
 		warning = progressing.Message
 	}
+	if warning == "" {
+		warning = interferenceOn(crds.Package)
+	}
 	switch available.Status {
 	case metav1.ConditionTrue:
 		return true, warning

@@ -161,6 +161,6 @@ func planeWarning(plane FrontPackage, progressing *metav1.Condition, cause error
 	case progressing.Reason != v1alpha1.ReasonRolledOut:
 		return progressing.Message
 	default:
-		return ""
+		return interferenceOn(plane.Package)
 	}
 }

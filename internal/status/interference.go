@@ -4,8 +4,11 @@
 package status
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -13,7 +16,7 @@ import (
 )
 
 const (
-	// mostInterference bounds the list of objects that somebody else keeps changing.
+	// mostInterference bounds the list of objects that do not stay as they were left.
 	mostInterference = 16
 	// mostFields bounds the fields that are named of one of them.
 	mostFields = 8
@@ -21,23 +24,24 @@ const (
 	fieldLimit = 256
 )
 
-// interference lists the objects that somebody else keeps changing: those that were
-// changed last, the newest first.
+// interference lists the objects that do not stay as they were left: those that were
+// found so last, the newest first.
 func interference(loaded revisions.Revision, records map[revisions.ObjectID]revisions.Record) []v1alpha1.Interference {
 	var list []v1alpha1.Interference
 	for _, phase := range loaded.Phases {
 		for _, object := range phase.Objects {
 			id := revisions.IDOf(object.Manifest)
-			contest := records[id].Contest
-			if contest == nil {
+			backoff := records[id].Backoff
+			if backoff == nil || backoff.Last.IsZero() {
 				continue
 			}
 			entry := v1alpha1.Interference{
 				ObjectReference: reference(id, object.Manifest.GroupVersionKind().Version),
-				Manager:         bound(contest.Manager, fieldLimit), Count: contest.Count,
-				FirstSeen: metav1.NewTime(contest.First).Rfc3339Copy(), LastSeen: metav1.NewTime(contest.Last).Rfc3339Copy(),
+				Cause:           v1alpha1.InterferenceCause(backoff.Cause), Manager: bound(backoff.Manager, fieldLimit), Count: backoff.Count,
+				FirstSeen: metav1.NewTime(backoff.First).Rfc3339Copy(), LastSeen: metav1.NewTime(backoff.Last).Rfc3339Copy(),
+				NextRepair: timeOrNil(backoff.Next),
 			}
-			for _, field := range contest.Fields[:min(len(contest.Fields), mostFields)] {
+			for _, field := range backoff.Fields[:min(len(backoff.Fields), mostFields)] {
 				entry.Fields = append(entry.Fields, bound(field, fieldLimit))
 			}
 			list = append(list, entry)
@@ -46,3 +50,50 @@ func interference(loaded revisions.Revision, records map[revisions.ObjectID]revi
 	slices.SortStableFunc(list, func(a, b v1alpha1.Interference) int { return b.LastSeen.Compare(a.LastSeen.Time) })
 	return list[:min(len(list), mostInterference)]
 }
+
+// conflicts are the objects of a revision that are not proven to be as they are wanted:
+// their repairs are slowed, as they do not stay.
+func conflicts(revision *v1alpha1.Revision, now metav1.Time) []v1alpha1.Interference {
+	var list []v1alpha1.Interference
+	for _, entry := range revision.Status.Interference {
+		backoff := revisions.DriftBackoff{Count: entry.Count, Last: entry.LastSeen.Time}
+		if entry.NextRepair != nil {
+			backoff.Next = entry.NextRepair.Time
+		}
+		if backoff.Slowed(now.Time) {
+			list = append(list, entry)
+		}
+	}
+	slices.SortFunc(list, func(a, b v1alpha1.Interference) int {
+		return strings.Compare(objectText(a.ObjectReference), objectText(b.ObjectReference))
+	})
+	return list
+}
+
+// conflictText names the first of these objects, and what happens to it. It says neither
+// when nor how often: the text stays while the conflict does.
+func conflictText(list []v1alpha1.Interference) string {
+	if len(list) == 0 {
+		return ""
+	}
+	first := list[0]
+	text := objectText(first.ObjectReference) + ": " +
+		revisions.Interference(revisions.DriftCause(first.Cause), first.Manager, first.Fields) + ", and repairs are slowed"
+	if len(list) > 1 {
+		text += fmt.Sprintf(" (and %d more objects)", len(list)-1)
+	}
+	return text
+}
+
+// interferenceOn is what a package's status says of objects that do not stay as they are
+// wanted, although it serves; empty when all do.
+func interferenceOn(pkg *v1alpha1.Package) string {
+	ready := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Reason != v1alpha1.ReasonInterference && ready.Reason != v1alpha1.ReasonRightsDiffer {
+		return ""
+	}
+	return ready.Message
+}
+
+// isRight says whether an object says what accounts may do.
+func isRight(ref v1alpha1.ObjectReference) bool { return ref.Group == "rbac.authorization.k8s.io" }

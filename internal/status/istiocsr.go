@@ -131,6 +131,9 @@ func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *FrontPackage, s IstioCSRSt
 	if why := KeptOut(*agent); why != "" {
 		warnings = append([]string{why}, warnings...)
 	}
+	if text := interferenceOn(agent.Package); text != "" {
+		warnings = append([]string{text}, warnings...)
+	}
 	if len(warnings) > 0 {
 		message += " (with warning: " + strings.Join(warnings, "; ") + ")"
 	}
@@ -217,7 +220,7 @@ func rolloutOf(agent *FrontPackage) csrRollout {
 	case ready.Status == metav1.ConditionTrue:
 		return csrRollout{done: true}
 	}
-	stuck := slices.Contains(byHand, doing.Reason) || doing.Reason == v1alpha1.ReasonRolloutError && refusal.MatchString(doing.Message)
+	stuck := slices.Contains(byHand, doing.Reason) || ready.Reason == v1alpha1.ReasonRightsDiffer || doing.Reason == v1alpha1.ReasonRolloutError && refusal.MatchString(doing.Message)
 	return csrRollout{failed: stuck, message: ready.Message}
 }
 

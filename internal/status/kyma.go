@@ -87,7 +87,7 @@ func SetKyma(istio *v1alpha2.Istio, s KymaState) {
 	v := kymaVerdict(istio, s)
 	set := func(c metav1.Condition) { setAll(istio.Generation, s.Now, &conditions, c) }
 	set(condition(v1alpha2.ConditionReady, v.value, v.reason, v.message))
-	if istio.Name == s.Oldest && istio.DeletionTimestamp.IsZero() && istio.Namespace == v1alpha2.Namespace {
+	if istio.Name == s.Oldest && istio.DeletionTimestamp.IsZero() {
 		if c, known := kymaRestarts(s.Restarts); known {
 			set(c)
 		}
@@ -110,9 +110,6 @@ func kymaVerdict(istio *v1alpha2.Istio, s KymaState) verdict {
 	switch {
 	case !istio.DeletionTimestamp.IsZero():
 		return kymaDeparture(istio, s)
-	case istio.Namespace != v1alpha2.Namespace:
-		return verdict{v1alpha2.StateError, no, v1alpha2.ReasonReconcileFailed,
-			fmt.Sprintf("an Istio resource works in namespace %s only: create it there, and delete this one", v1alpha2.Namespace)}
 	case s.Oldest == "":
 		return verdict{v1alpha2.StateWarning, no, v1alpha2.ReasonOldestCRNotFound, "which Istio resource describes the mesh could not be found out"}
 	case istio.Name != s.Oldest:
@@ -213,6 +210,8 @@ func kymaPackage(p *FrontPackage) (v verdict, done bool) {
 		return processing("revision %d of package %s is about to be rolled out", p.Target.Spec.Revision, p.Name)
 	case ready.Status == metav1.ConditionTrue && KeptOut(*p) != "":
 		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, KeptOut(*p)}, false
+	case interferenceOn(p.Package) != "":
+		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, fmt.Sprintf("package %s: %s", p.Name, ready.Message)}, false
 	case ready.Status == metav1.ConditionTrue:
 		return verdict{}, true
 	case slices.Contains(kymaStuck, doing.Reason) && installsResources(p):

@@ -18,6 +18,7 @@ import (
 const (
 	ReasonCollision    = "Collision"
 	ReasonApplyError   = "ApplyError"
+	ReasonInterference = "Interference"
 	ReasonWaiting      = "Waiting"
 	ReasonProbeFailed  = "ProbeFailed"
 	ReasonProbeUnknown = "ProbeUnknown"
@@ -106,6 +107,8 @@ func explain(object revisions.ObjectResult) v1alpha1.ObjectStatus {
 		entry.Reason, entry.Message = ReasonApplyError, object.Err.Error()
 	case object.Action == revisions.ActionCollision:
 		entry.Reason, entry.Message, entry.Hint = ReasonCollision, object.Reason, object.Remedy
+	case object.Waiting != "" && object.Backoff != nil:
+		entry.Reason, entry.Message, entry.Hint = ReasonInterference, object.Waiting, interferenceHint(object.Backoff.Cause)
 	case object.Waiting != "":
 		entry.Reason, entry.Message = ReasonWaiting, object.Waiting
 	case object.Probe.Status == probes.False:
@@ -116,6 +119,14 @@ func explain(object revisions.ObjectResult) v1alpha1.ObjectStatus {
 	entry.Message = cmp.Or(entry.Message, "its probe says nothing more")
 	entry.Message = bound(entry.Message, objectMessageLimit)
 	return entry
+}
+
+// interferenceHint is what to do about an object that does not stay as it was left.
+func interferenceHint(cause revisions.DriftCause) string {
+	if cause == revisions.DriftDeleted {
+		return "find out from the audit log of the API server which client deletes it, and stop that, or take the object out of the revision"
+	}
+	return "stop that manager, or leave the fields to it with unmanagedFields"
 }
 
 // removing lists the objects that a teardown waits for.
@@ -159,11 +170,15 @@ func inventory(loaded revisions.Revision, records map[revisions.ObjectID]revisio
 			if !placed {
 				continue
 			}
-			list = append(list, v1alpha1.InventoryEntry{
+			entry := v1alpha1.InventoryEntry{
 				ObjectReference: reference(id, object.Manifest.GroupVersionKind().Version),
 				UID:             string(record.UID), Action: string(record.Action), Content: record.Content, Fields: record.Fields,
-				Yielded: record.Yielded, HeldSince: timeOrNil(record.HeldSince),
-			})
+				Yielded: record.Yielded, Completed: record.Completed, HeldSince: timeOrNil(record.HeldSince),
+			}
+			if record.Backoff != nil {
+				entry.Repairs, entry.NextRepair = record.Backoff.Count, timeOrNil(record.Backoff.Next)
+			}
+			list = append(list, entry)
 		}
 	}
 	return list

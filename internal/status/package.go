@@ -5,6 +5,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +39,7 @@ func ForPackage(pkg *v1alpha1.Package, line history.Line, serves probes.Result, 
 		serves = probes.Result{Status: probes.Unknown, Message: "the objects could not be looked at: " + progressing.Message}
 	}
 	setAll(pkg.Generation, now, &next.Conditions, progressing, lineAvailable(line, serves))
-	setAll(pkg.Generation, now, &next.Conditions, ready(next, line))
+	setAll(pkg.Generation, now, &next.Conditions, ready(next, line, now))
 	return next
 }
 
@@ -101,7 +102,10 @@ func doing(target *v1alpha1.Revision) string {
 	return "is rolled out"
 }
 
-func ready(next v1alpha1.PackageStatus, line history.Line) metav1.Condition {
+// ready says whether what runs is what is wanted, and stays so. An object that another
+// client keeps from that is named; it makes the package unready where it is a right. Where
+// a probe depends on it, that has the say already.
+func ready(next v1alpha1.PackageStatus, line history.Line, now metav1.Time) metav1.Condition {
 	progressing := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing)
 	availability := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionAvailable)
 	switch {
@@ -110,6 +114,9 @@ func ready(next v1alpha1.PackageStatus, line history.Line) metav1.Condition {
 	case availability.Status != metav1.ConditionTrue:
 		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, availability.Message)
 	}
+	if c := readyDespite(line, now); c != nil {
+		return *c
+	}
 	for _, back := range []*v1alpha1.RollbackStatus{next.Rollback, next.AutomaticRollback} {
 		if back != nil && back.Revision != 0 && back.Revision == line.Target.Spec.Revision {
 			return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRolledBack,
@@ -117,6 +124,26 @@ func ready(next v1alpha1.PackageStatus, line history.Line) metav1.Condition {
 		}
 	}
 	return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "revision "+describe(line.Target)+" is rolled out and serves")
+}
+
+// readyDespite says what is ready although objects of what runs do not stay as they are
+// wanted; nil when all do.
+func readyDespite(line history.Line, now metav1.Time) *metav1.Condition {
+	found := conflicts(line.Target, now)
+	for _, revision := range line.Serving {
+		found = append(found, conflicts(revision, now)...)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	if i := slices.IndexFunc(found, func(entry v1alpha1.Interference) bool { return isRight(entry.ObjectReference) }); i >= 0 {
+		c := condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonRightsDiffer,
+			conflictText(found[i:i+1])+", so rights differ from what is wanted")
+		return &c
+	}
+	c := condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonInterference,
+		"revision "+describe(line.Target)+" is rolled out and serves; but "+conflictText(found))
+	return &c
 }
 
 // ForError is the status of a package whose revisions could not be read, or whose

@@ -37,6 +37,7 @@ func (i *Informers) handler(k revisions.Kind) cache.ResourceEventHandler {
 				object = last.Obj
 			}
 			i.forget(k, object)
+			i.remember(k, object)
 			i.notify(object)
 		},
 	}
@@ -83,6 +84,27 @@ func (i *Informers) forget(k revisions.Kind, object any) {
 	if own, wrote := i.written[at]; wrote && own.GetUID() == accessor.GetUID() {
 		delete(i.written, at)
 	}
+}
+
+// mostCompleted bounds how many objects are remembered that had done their work.
+const mostCompleted = 1000
+
+// remember keeps in mind that an object had done its work when it was deleted.
+func (i *Informers) remember(k revisions.Kind, object any) {
+	last, ok := object.(*packed)
+	if !ok || k.MetadataOnly || k.Group != "batch" {
+		return
+	}
+	state, err := last.open()
+	if err != nil || !revisions.HasCompleted(state) {
+		return
+	}
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	if len(i.completed) >= mostCompleted {
+		clear(i.completed) // a pass that comes so late has to see it for itself
+	}
+	i.completed[writtenKey{k.GroupVersionKind, types.NamespacedName{Namespace: last.namespace, Name: last.name}}] = types.UID(last.uid)
 }
 
 // version is a resourceVersion as a number, which Kubernetes lets clients compare

@@ -53,6 +53,9 @@ type Informers struct {
 	blockers map[string]map[blockerKey]context.CancelFunc
 	// written holds what our own writes have returned, until the informer has seen it.
 	written map[writtenKey]*unstructured.Unstructured
+	// completed are the objects that had done their work when they were deleted. A pass
+	// may come too late to see that.
+	completed map[writtenKey]types.UID
 }
 
 type kind struct {
@@ -85,7 +88,7 @@ var _ revisions.Cache = (*Informers)(nil)
 func New(ctx context.Context, config Config) *Informers {
 	return &Informers{
 		config: config, stop: ctx, kinds: map[revisions.Kind]*kind{}, blockers: map[string]map[blockerKey]context.CancelFunc{},
-		written: map[writtenKey]*unstructured.Unstructured{},
+		written: map[writtenKey]*unstructured.Unstructured{}, completed: map[writtenKey]types.UID{},
 	}
 }
 
@@ -164,6 +167,7 @@ func (i *Informers) giveUp(user string, wanted map[revisions.Kind]bool) {
 		if other := (revisions.Kind{GroupVersionKind: k.GroupVersionKind, MetadataOnly: !k.MetadataOnly}); i.kinds[other] != nil {
 			continue
 		}
+		maps.DeleteFunc(i.completed, func(at writtenKey, _ types.UID) bool { return at.GroupVersionKind == k.GroupVersionKind })
 		maps.DeleteFunc(i.written, func(at writtenKey, _ *unstructured.Unstructured) bool {
 			return at.GroupVersionKind == k.GroupVersionKind
 		})
@@ -302,6 +306,13 @@ func (i *Informers) Get(gvk schema.GroupVersionKind, key types.NamespacedName) (
 		i.config.Ahead()
 	}
 	return own, nil
+}
+
+// Completed says whether an object that is gone had done its work before.
+func (i *Informers) Completed(gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID) bool {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	return uid != "" && i.completed[writtenKey{gvk, key}] == uid
 }
 
 // store is that of the informer of a kind: the one of whole objects if there is

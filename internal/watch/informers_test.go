@@ -93,6 +93,31 @@ func TestInformers_DeletionForgets(t *testing.T) {
 	f.eventually("the deletion of another object of the name keeps what we have created", func() bool { return f.value("b") == "second u3" })
 }
 
+// A Job that its TTL removes as soon as it has completed is known to have completed.
+func TestInformers_Completed(t *testing.T) {
+	f := newFixture(t)
+	jobs := revisions.Kind{GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}}
+	job := func(uid, completed string) *packed {
+		object := configMap("migrate", "", uid, "web")
+		object.SetGroupVersionKind(jobs.GroupVersionKind)
+		object.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": completed}}}
+		p, err := pack(object, "strata.run/package")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	f.informers.handler(jobs).OnDelete(job("u1", "True"))
+	key := types.NamespacedName{Namespace: "app", Name: "migrate"}
+	if !f.informers.Completed(jobs.GroupVersionKind, key, "u1") || f.informers.Completed(jobs.GroupVersionKind, key, "u2") {
+		t.Error("it is not remembered that Job u1, and no other, had completed")
+	}
+	f.informers.handler(jobs).OnDelete(job("u3", "False"))
+	if f.informers.Completed(jobs.GroupVersionKind, key, "u3") {
+		t.Error("Job u3 was deleted while it ran, and counts as completed")
+	}
+}
+
 func TestInformers_Notifications(t *testing.T) {
 	f := newFixture(t)
 	f.ensure("web", wholeConfigMaps)

@@ -2,5 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package uninstall takes Strata's definitions away from under packages, on a local
-// Kubernetes of its own with a real manager: what they manage has to survive.
+// Kubernetes of its own with a real manager: what they manage has to survive. It also holds the
+// policies of config/policy to what they promise.
 package uninstall

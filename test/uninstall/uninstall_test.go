@@ -200,7 +200,9 @@ func TestDefinitionsDeleted(t *testing.T) {
 	c.deleteDefinitions(controller.Definitions...)
 	c.awaitGone(controller.Definitions...)
 	c.survived(before)
+	c.must(c.stop())
 	c.install()
+	c.start()
 	c.rollOut()
 
 	// As kubectl delete -k does it: the manager goes first or at once, and the definitions

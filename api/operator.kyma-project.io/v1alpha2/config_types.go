@@ -84,6 +84,8 @@ type Authorizer struct {
 	Service string `json:"service,omitempty"`
 
 	// Port is the one of the service.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
 	Port uint32 `json:"port"`
 
 	// Headers says which headers go where.
@@ -94,9 +96,13 @@ type Authorizer struct {
 	// +optional
 	PathPrefix *string `json:"pathPrefix,omitempty"`
 
-	// Timeout is how long the answer may take, such as 500ms; fractions of a second count.
+	// Timeout is how long the answer may take, such as 500ms or 1m30s, with larger units before
+	// smaller ones; fractions of a second count.
 	// Default unset, which is Istio's, 600s.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:Pattern=`^(([0-9]{1,6}([.][0-9]{0,9})?|[.][0-9]{1,9})h)?(([0-9]{1,7}([.][0-9]{0,9})?|[.][0-9]{1,9})m)?(([0-9]{1,9}([.][0-9]{0,9})?|[.][0-9]{1,9})s)?(([0-9]{1,12}([.][0-9]{0,9})?|[.][0-9]{1,9})ms)?(([0-9]{1,15}([.][0-9]{0,9})?|[.][0-9]{1,9})(us|µs))?(([0-9]{1,18}([.][0-9]{0,9})?|[.][0-9]{1,9})ns)?$`
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/status"
@@ -262,6 +263,11 @@ func (p *Publisher) packages(ctx context.Context, front string) ([]v1alpha1.Pack
 	list := &v1alpha1.PackageList{}
 	if err := p.Client.List(ctx, list, client.MatchingLabels{v1alpha1.LabelFront: front}); err != nil {
 		return nil, fmt.Errorf("listing the packages of front %s: %w", front, err)
+	}
+	for i := range list.Items {
+		if err := decoding.Problem(&list.Items[i]); err != nil {
+			return nil, fmt.Errorf("reading package %s: %w", list.Items[i].Name, err)
+		}
 	}
 	return list.Items, nil
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/render"
 )
@@ -87,6 +88,14 @@ func (r *Reconciler[P, F]) pass(ctx context.Context, name string) (time.Duration
 		again = r.Front.Again(in.Facts)
 	}
 	return again, errors.Join(err, statusErr, held)
+}
+
+// Unreadable is the [RenderError] of a resource that does not decode, nil for one that does.
+func Unreadable(resource client.Object) error {
+	if err := decoding.Problem(resource); err != nil {
+		return &RenderError{Err: err}
+	}
+	return nil
 }
 
 // isRefused says whether all parts of an error say that an object is not valid: one that

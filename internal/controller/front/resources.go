@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/loop"
 )
 
@@ -50,7 +51,7 @@ func (r *Reconciler[P, F]) gather(ctx context.Context, name string) (Group[P], e
 // list reads those of the front's resources that are meant.
 func (r *Reconciler[P, F]) list(ctx context.Context, from client.Reader, meant func(P) bool) ([]P, error) {
 	list := r.Front.List()
-	if err := from.List(ctx, list); err != nil {
+	if err := from.List(ctx, list, client.InNamespace(r.Front.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing the resources of front %s: %w", r.Front.Name, err)
 	}
 	var selected []P
@@ -68,7 +69,11 @@ func (r *Reconciler[P, F]) hold(ctx context.Context, resources []P) error {
 	if r.Front.Finalizer == "" {
 		return nil
 	}
-	return r.change(ctx, resources, func(o client.Object) { controllerutil.AddFinalizer(o, r.Front.Finalizer) })
+	return r.change(ctx, resources, func(o client.Object) {
+		if p, ok := o.(P); ok && (r.Front.Holds == nil || r.Front.Holds(p, resources)) {
+			controllerutil.AddFinalizer(o, r.Front.Finalizer)
+		}
+	})
 }
 
 // release takes the finalizer off the resources that are leaving, whose group then has
@@ -111,7 +116,7 @@ func (r *Reconciler[P, F]) change(ctx context.Context, resources []P, change fun
 		if slices.Equal(changed.GetFinalizers(), resource.GetFinalizers()) && maps.Equal(changed.GetAnnotations(), resource.GetAnnotations()) {
 			continue
 		}
-		err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(resource, client.MergeFromWithOptimisticLock{}))
+		err := r.patch(ctx, resource, changed)
 		if client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("changing the metadata of %s: %w", resource.GetName(), err))
 			continue
@@ -120,6 +125,21 @@ func (r *Reconciler[P, F]) change(ctx context.Context, resources []P, change fun
 		resources[i] = changed
 	}
 	return errors.Join(errs...)
+}
+
+func (r *Reconciler[P, F]) patch(ctx context.Context, before, after P) error {
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	data, err := patch.Data(after)
+	if err != nil {
+		return err
+	}
+	into, err := decoding.Receiver(after, r.Client.Scheme())
+	if err != nil {
+		return err
+	}
+	err = r.Client.Patch(ctx, into, client.RawPatch(patch.Type(), data))
+	after.SetResourceVersion(into.GetResourceVersion())
+	return err
 }
 
 // tell brings the state to the resources: annotations, status and events.

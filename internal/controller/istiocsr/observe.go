@@ -101,6 +101,9 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alp
 		o.pins.End()
 		return facts, nil
 	}
+	if err := front.Unreadable(ic); err != nil {
+		return facts, err
+	}
 	if !istiocsr.CanBeFollowed(ic) {
 		err := o.hold(ctx, ic, &facts) // it does not say what to look at
 		return facts, err

@@ -80,10 +80,15 @@ func newFront(settings kyma.Settings, o *observer) front.Front[*v1alpha2.Istio, 
 	return front.Front[*v1alpha2.Istio, observed]{
 		Name:      "kyma",
 		Finalizer: v1alpha2.Finalizer,
-		List:      func() client.ObjectList { return &v1alpha2.IstioList{} },
-		Selects:   func(*v1alpha2.Istio) bool { return true },
-		Observe:   o.Observe,
-		Render:    (&rendering{settings: settings}).render,
+		Namespace: v1alpha2.Namespace,
+		Holds: func(istio *v1alpha2.Istio, among []*v1alpha2.Istio) bool {
+			oldest := kyma.Oldest(among)
+			return oldest != nil && oldest.UID == istio.UID
+		},
+		List:    func() client.ObjectList { return &v1alpha2.IstioList{} },
+		Selects: func(*v1alpha2.Istio) bool { return true },
+		Observe: o.Observe,
+		Render:  (&rendering{settings: settings}).render,
 		Leave: func(in groupInput) front.Departure {
 			return front.Departure{Blocked: in.Facts.Blocked, Order: []string{kyma.PackageIstio, kyma.PackageCRDs}}
 		},

@@ -112,6 +112,9 @@ func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Isti
 		return k.observeLeaving(ctx, group)
 	}
 	facts.Oldest, facts.Again, k.told = istio.Name, k.interval, ""
+	if err := front.Unreadable(istio); err != nil {
+		return facts, err
+	}
 	k.meter.Mesh(usedBy(istio))
 	k.blockers.Stop()
 	k.pins.Begin()

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/strata-run/strata/internal/controller/decoding"
 )
 
 // Object is a pointer to an API type.
@@ -117,6 +119,8 @@ func (l *Loop[T, P]) CaughtUp() predicate.Predicate {
 // PatchStatus writes an object's status if it differs from before, on condition
 // that the object is still what it was, and says whether it did.
 func PatchStatus(ctx context.Context, c client.Client, before, after client.Object) (bool, error) {
+	// An answer that cannot be decoded leaves nothing in the object, not even its name.
+	name := after.GetName()
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	data, err := patch.Data(after)
 	if err != nil {
@@ -126,12 +130,17 @@ func PatchStatus(ctx context.Context, c client.Client, before, after client.Obje
 	if err != nil || empty {
 		return false, err
 	}
-	switch err := c.Status().Patch(ctx, after, patch); {
+	into, err := decoding.Receiver(after, c.Scheme())
+	if err != nil {
+		return false, err
+	}
+	switch err := c.Status().Patch(ctx, into, client.RawPatch(patch.Type(), data)); {
 	case apierrors.IsNotFound(err):
 		return false, nil // what is gone has no status
 	case err != nil:
-		return false, fmt.Errorf("writing the status of %s: %w", after.GetName(), err)
+		return false, fmt.Errorf("writing the status of %s: %w", name, err)
 	}
+	after.SetResourceVersion(into.GetResourceVersion())
 	return true, nil
 }
 

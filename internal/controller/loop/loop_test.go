@@ -6,6 +6,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -266,5 +267,44 @@ func TestRateLimiter(t *testing.T) {
 	limiter.Forget(requestFor("web"))
 	if wait := limiter.When(requestFor("web")); wait != 200*time.Millisecond {
 		t.Errorf("after a success the first wait is %v", wait)
+	}
+}
+
+// TestPatchStatus_Lock: a status that was worked out for another state is refused, and
+// overwrites nothing.
+func TestPatchStatus_Lock(t *testing.T) {
+	f := newFixture(t)
+	before := f.pkg()
+	newer := before.DeepCopy()
+	newer.Status.Phase = "2/2"
+	if _, err := PatchStatus(t.Context(), f.client, before, newer); err != nil {
+		t.Fatal(err)
+	}
+	late := before.DeepCopy()
+	late.Status.Phase = "1/2"
+	if _, err := PatchStatus(t.Context(), f.client, before, late); !IsConflict(err) {
+		t.Errorf("a status for a state of before ends with %v, want a conflict", err)
+	}
+	if got := f.pkg().Status.Phase; got != "2/2" {
+		t.Errorf("the newer status was overwritten with %s", got)
+	}
+}
+
+// TestPatchStatus_NamesTheObject has an answer that cannot be decoded, which wipes the object.
+func TestPatchStatus_NamesTheObject(t *testing.T) {
+	f := newFixture(t)
+	garbled := interceptor.NewClient(f.api, interceptor.Funcs{
+		SubResourcePatch: func(_ context.Context, _ client.Client, _ string, object client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+			if pkg, ok := object.(*v1alpha1.Package); ok {
+				*pkg = v1alpha1.Package{}
+			}
+			return errors.New("couldn't get version/kind")
+		},
+	})
+	before := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: "1"}}
+	after := before.DeepCopy()
+	after.Status.Version = "1"
+	if _, err := PatchStatus(t.Context(), garbled, before, after); err == nil || !strings.Contains(err.Error(), "writing the status of web:") {
+		t.Errorf("the error is %v", err)
 	}
 }

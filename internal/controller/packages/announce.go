@@ -78,7 +78,9 @@ func (w *Worker) announce(p *pass, before states) {
 
 // wrote tells what the loop has written into the status of a package.
 func (w *Worker) wrote(before, after *v1alpha1.Package) {
-	w.memory.of(after).toldPackage = w.Now()
+	known := w.memory.of(after)
+	known.toldPackage = w.Now()
+	known.spacing = known.spacing.after(isPackageNews(before.Status, after.Status), w.Now())
 	w.tell(events.ForPackage(before, after))
 }
 

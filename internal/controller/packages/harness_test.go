@@ -48,6 +48,8 @@ type line struct {
 	writes []string
 	// refuse, when set, may refuse a write of the loop, given as it stands in writes.
 	refuse func(write string) error
+	// lose, when set, may lose the answer to a write of the loop that was done.
+	lose func(write string) error
 	// stale, when set, is what lists of revisions return.
 	stale []v1alpha1.Revision
 	// checks are what was asked before a first write, finding what it is answered with.
@@ -130,7 +132,24 @@ func (l *line) restart() {
 	contents := &store.Contents{Client: api, Live: l.api, Namespace: "strata-system", Now: func() time.Time { return l.now }}
 	live := interceptor.NewClient(l.api, interceptor.Funcs{List: l.listedLive})
 	worker := &Worker{Client: api, Live: live, Contents: contents, Identities: l, Watches: l, Now: func() time.Time { return l.now }}
-	l.loop = &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: api, Worker: worker, Wrote: worker.wrote}
+	l.loop = &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: api, Worker: worker, Missing: worker.Strays, Wrote: worker.wrote}
+}
+
+// done loses the answer to a write, if the test has it so: the write is done on a copy, as
+// nothing of the answer comes back.
+func (l *line) done(write string, object client.Object, send func(client.Object) error) error {
+	if l.lose == nil {
+		return send(object)
+	}
+	lost := l.lose(write)
+	if lost == nil {
+		return send(object)
+	}
+	unseen, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		return lost
+	}
+	return errors.Join(send(unseen), lost)
 }
 
 // write notes a write of the loop, or says why it is refused.
@@ -161,28 +180,32 @@ func (l *line) patched(ctx context.Context, c client.WithWatch, object client.Ob
 	if err := l.write("%s", what); err != nil {
 		return err
 	}
-	return c.Patch(ctx, object, patch, options...)
+	return l.done(what, object, func(o client.Object) error { return c.Patch(ctx, o, patch, options...) })
 }
 
 func (l *line) deleted(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
 	if err := l.write("delete %s", object.GetName()); err != nil {
 		return err
 	}
+	asked := (&client.DeleteOptions{}).ApplyOptions(options)
+	if _, ok := object.(*v1alpha1.Revision); ok && (asked.Preconditions == nil || asked.Preconditions.UID == nil || *asked.Preconditions.UID != object.GetUID()) {
+		l.t.Errorf("revision %s is deleted without its UID, and may be another one by now", object.GetName())
+	}
 	return c.Delete(ctx, object, options...)
 }
 
 func (l *line) statusPatched(ctx context.Context, c client.Client, _ string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-	var err error
+	what := "status " + object.GetName() + " "
 	switch o := object.(type) {
 	case *v1alpha1.Package:
-		err = l.write("status %s %s", o.Name, reasonOf(o.Status.Conditions))
+		what += reasonOf(o.Status.Conditions)
 	case *v1alpha1.Revision:
-		err = l.write("status %s %s", o.Name, reasonOf(o.Status.Conditions))
+		what += reasonOf(o.Status.Conditions)
 	}
-	if err != nil {
+	if err := l.write("%s", what); err != nil {
 		return err
 	}
-	if err := c.Status().Patch(ctx, object, patch, options...); err != nil {
+	if err := l.done(what, object, func(o client.Object) error { return c.Status().Patch(ctx, o, patch, options...) }); err != nil {
 		return err
 	}
 	switch o := object.(type) {

@@ -9,10 +9,13 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
@@ -30,6 +33,9 @@ func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory)
 	}
 	all := make([]v1alpha1.Revision, 0, len(list.Items))
 	for i := range list.Items {
+		if err := decoding.Problem(&list.Items[i]); err != nil {
+			return history.Line{}, reconcile.TerminalError(fmt.Errorf("reading Revision %s: %w", list.Items[i].Name, err))
+		}
 		newest := known.own.Newest(&list.Items[i])
 		if isOfEarlier(pkg, newest) && !isLeaving(newest) {
 			continue // the garbage collector takes it away
@@ -52,6 +58,8 @@ func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory)
 // Strays tells the revisions of a package that does not exist so. Those that were
 // a package's go with it.
 func (w *Worker) Strays(ctx context.Context, name string) error {
+	w.releaseFormer(name, "")
+	w.memory.await(name, false)
 	list := &v1alpha1.RevisionList{}
 	if err := w.Client.List(ctx, list, client.MatchingFields{indexPackage: name}); err != nil {
 		return fmt.Errorf("listing the revisions of %s: %w", name, err)
@@ -72,6 +80,14 @@ func (w *Worker) Strays(ctx context.Context, name string) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// releaseFormer gives up what is kept for packages of a name that went without a teardown,
+// as their finalizer was taken off by hand.
+func (w *Worker) releaseFormer(name string, but types.UID) {
+	for _, uid := range w.memory.forgetNamed(name, but) {
+		w.Watches.Release(string(uid))
+	}
 }
 
 // claim puts the package's owner reference, label and finalizer on a revision that

@@ -23,10 +23,14 @@ import (
 type memories struct {
 	lock     sync.Mutex
 	packages map[types.UID]*memory
+	// awaiting are the names of packages that wait for a kind.
+	awaiting map[string]bool
 }
 
 // memory is about one package. Passes over one package never overlap.
 type memory struct {
+	// name is the package's.
+	name string
 	// own are the states of revisions that our own writes have returned.
 	own loop.OwnWrites[*v1alpha1.Revision]
 	// loaded are the contents of active revisions, which never change.
@@ -50,12 +54,19 @@ type memory struct {
 	// firstSeen and wrote space the writes of a status that only tells of progress.
 	firstSeen map[types.UID]time.Time
 	wrote     map[types.UID]time.Time
+	// spacings space the statuses of revisions that tell of no progress, and spacing those
+	// of the package.
+	spacings map[types.UID]spacing
+	spacing  spacing
 	// toldPackage is when the status of the package was written last.
 	toldPackage time.Time
 	// unwritten are statuses of revisions that wait for more to tell.
 	unwritten map[types.UID]v1alpha1.RevisionStatus
 	// leaving is since when archived revisions are being torn down.
 	leaving map[types.UID]time.Time
+	// gone are the objects of revisions that are being torn down that were proven gone: one
+	// that cannot be read must not have all others asked for again.
+	gone map[types.UID]map[revisions.ObjectID]bool
 	// looks are what is known of the pods of workloads that hang.
 	looks map[revisions.ObjectID]look
 	// held counts the passes in a row that were held up by what no event will tell.
@@ -122,7 +133,8 @@ func (m *memories) of(pkg *v1alpha1.Package) *memory {
 		known = &memory{
 			loaded: map[types.UID]held{}, records: map[types.UID]map[revisions.ObjectID]revisions.Record{},
 			content: map[types.UID]identities{}, digests: map[types.UID]string{}, firstSeen: map[types.UID]time.Time{}, wrote: map[types.UID]time.Time{}, leaving: map[types.UID]time.Time{},
-			unwritten: map[types.UID]v1alpha1.RevisionStatus{},
+			unwritten: map[types.UID]v1alpha1.RevisionStatus{}, spacings: map[types.UID]spacing{},
+			gone: map[types.UID]map[revisions.ObjectID]bool{}, name: pkg.Name,
 		}
 		if m.packages == nil {
 			m.packages = map[types.UID]*memory{}
@@ -144,6 +156,33 @@ func (m *memories) seen(revision *v1alpha1.Revision) {
 	if known != nil {
 		known.own.Newest(revision)
 	}
+}
+
+// remove takes in what a teardown has proven gone.
+func (m *memory) remove(revision types.UID, result revisions.TeardownResult) {
+	if m.gone[revision] == nil {
+		m.gone[revision] = map[revisions.ObjectID]bool{}
+	}
+	for _, object := range result.Objects {
+		if object.State == revisions.RemovalGone {
+			m.gone[revision][object.ID] = true
+		}
+	}
+}
+
+// forgetNamed forgets every package of a name but that of the UID given, and returns the
+// UIDs of those that were known.
+func (m *memories) forgetNamed(name string, but types.UID) []types.UID {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	var forgotten []types.UID
+	for uid, known := range m.packages {
+		if known.name == name && uid != but {
+			forgotten = append(forgotten, uid)
+			delete(m.packages, uid)
+		}
+	}
+	return forgotten
 }
 
 func (m *memories) forget(uid types.UID) {
@@ -168,6 +207,8 @@ func (m *memory) forgetOthers(all []v1alpha1.Revision) {
 	maps.DeleteFunc(m.records, func(uid types.UID, _ map[revisions.ObjectID]revisions.Record) bool { return !standing[uid] })
 	maps.DeleteFunc(m.firstSeen, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
 	maps.DeleteFunc(m.leaving, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
+	maps.DeleteFunc(m.gone, func(uid types.UID, _ map[revisions.ObjectID]bool) bool { return !standing[uid] })
 	maps.DeleteFunc(m.unwritten, func(uid types.UID, _ v1alpha1.RevisionStatus) bool { return !standing[uid] })
+	maps.DeleteFunc(m.spacings, func(uid types.UID, _ spacing) bool { return !standing[uid] })
 	maps.DeleteFunc(m.wrote, func(uid types.UID, _ time.Time) bool { return !standing[uid] })
 }

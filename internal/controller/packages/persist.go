@@ -52,12 +52,13 @@ func (w *Worker) persist(ctx context.Context, p *pass, known *memory) (loop.Outc
 		p.line.Target = written
 		errs = append(errs, err)
 	}
-	errs = append(errs, w.persistWaiting(ctx, p, known), w.persistServing(ctx, p, wait > 0, known))
-	if wait == 0 {
-		return loop.Outcome{}, errors.Join(errs...)
+	after, err := w.persistServing(ctx, p, wait > 0, known)
+	errs = append(errs, w.persistWaiting(ctx, p, known), err)
+	if wait == 0 || history.Succeeded(p.line.Target) {
+		return loop.Outcome{After: soonest(after, wait)}, errors.Join(errs...)
 	}
 	brief := w.holdPackage(p, known)
-	return loop.Outcome{Hold: brief > 0, After: soonest(brief, wait)}, errors.Join(errs...)
+	return loop.Outcome{Hold: brief > 0, After: soonest(after, soonest(brief, wait))}, errors.Join(errs...)
 }
 
 // persistWaiting writes the statuses of the revisions that are withheld.
@@ -76,30 +77,39 @@ func (w *Worker) persistWaiting(ctx context.Context, p *pass, known *memory) err
 }
 
 // persistServing writes the statuses of the older active revisions. While the target is
-// rolled out they wait as its own does, unless their health has changed.
-func (w *Worker) persistServing(ctx context.Context, p *pass, isHeld bool, known *memory) error {
+// rolled out they wait as its own does, unless their health has changed. It says when the
+// first one that waits is due.
+func (w *Worker) persistServing(ctx context.Context, p *pass, isHeld bool, known *memory) (after time.Duration, err error) {
 	var errs []error
 	archives := !p.isPaused && p.isTargetKnown()
 	for i, revision := range p.line.Serving {
 		if archives && (history.Succeeded(p.line.Target) || !history.Succeeded(revision) && !known.hasPlaced(revision)) {
 			continue // it is archived in this pass
 		}
-		next := status.ForServing(revision, p.serving[i], p.result.Serving[i], p.result.Serves, p.unloaded[revision.Spec.Revision], p.now)
+		next := status.ForServing(known.latest(revision), p.serving[i], p.result.Serving[i], p.result.Serves, p.unloaded[revision.Spec.Revision], p.now)
 		if isUnderWay(p.line.Target.Status) && (isHeld && sameHealth(revision.Status, next) || sameButForWords(revision.Status, next)) {
+			continue
+		}
+		if wait := w.space(revision, next, known); wait > 0 {
+			p.line.Serving[i] = known.withhold(revision, next)
+			after = soonest(after, wait)
 			continue
 		}
 		written, err := w.writeStatus(ctx, revision, next, known)
 		p.line.Serving[i] = written
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return after, errors.Join(errs...)
 }
 
 // hold says how long the status of the target may wait. What ends a rollout, or stops
 // it, is never held back. That a rollout has begun is told by the package; the revision,
 // which has nothing to say yet, tells it with the first details.
 func (w *Worker) hold(onRecord *v1alpha1.Revision, next v1alpha1.RevisionStatus, known *memory) time.Duration {
-	if equality.Semantic.DeepEqual(onRecord.Status, next) || !isUnderWay(next) {
+	if !isUnderWay(next) {
+		return w.space(onRecord, next, known)
+	}
+	if equality.Semantic.DeepEqual(onRecord.Status, next) {
 		return 0
 	}
 	patience := settle
@@ -107,6 +117,14 @@ func (w *Worker) hold(onRecord *v1alpha1.Revision, next v1alpha1.RevisionStatus,
 		patience = detailSettle
 	}
 	return max(patience-w.Now().Sub(w.told(onRecord, known)), 0)
+}
+
+// space says how long a status may wait that is not about progress.
+func (w *Worker) space(onRecord *v1alpha1.Revision, next v1alpha1.RevisionStatus, known *memory) time.Duration {
+	if equality.Semantic.DeepEqual(onRecord.Status, next) || isRevisionNews(onRecord, next) {
+		return 0
+	}
+	return known.spacings[onRecord.UID].wait(w.Now())
 }
 
 // holdPackage is the same for the status of the package, which tells of the rollout
@@ -174,6 +192,7 @@ func (w *Worker) writeStatus(ctx context.Context, revision *v1alpha1.Revision, n
 		return revision, fmt.Errorf("revision %d: %w", revision.Spec.Revision, err)
 	}
 	known.wrote[revision.UID] = w.Now()
+	known.spacings[revision.UID] = known.spacings[revision.UID].after(isRevisionNews(revision, next), w.Now())
 	known.onRecord(after)
 	return known.remember(revision, after), nil
 }

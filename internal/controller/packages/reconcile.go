@@ -11,8 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
@@ -77,6 +79,10 @@ var _ loop.Worker[*v1alpha1.Package] = (*Worker)(nil)
 
 // Work makes one pass over a package.
 func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome, error) {
+	if err := decoding.Problem(pkg); err != nil {
+		return w.failed(pkg, reconcile.TerminalError(err))
+	}
+	w.releaseFormer(pkg.Name, pkg.UID)
 	known := w.memory.of(pkg)
 	line, err := w.line(ctx, pkg, known)
 	if err != nil {
@@ -106,17 +112,22 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 	if err != nil {
 		return w.failed(pkg, err)
 	}
+	w.memory.await(pkg.Name, lacksKind(pass.err))
 	if known.isNewConflict(pass.err) {
 		return loop.Outcome{Hold: true}, pass.err
 	}
 	w.explain(ctx, &pass, known)
 	outcome, err := w.persist(ctx, &pass, known)
-	if err == nil && !outcome.Hold {
+	if err == nil && (!outcome.Hold || pass.hasSucceeded()) {
 		err = errors.Join(w.retire(ctx, &pass, known), w.sweep(ctx, &pass, known), w.fallBack(ctx, &pass, known))
 	}
 	pass.sort()
 	w.announce(&pass, before)
+	told := pkg.Status
 	pkg.Status = status.ForPackage(pkg, pass.line, pass.result.Serves, pass.err, pass.now)
+	if wait := w.spacePackage(pkg, told, known); wait > 0 {
+		outcome.Hold, outcome.After = true, soonest(outcome.After, wait)
+	}
 	outcome.After = soonest(soonest(outcome.After, pass.after(known)), known.untilLook(pass.now.Time))
 	return outcome, errors.Join(err, pass.retryable())
 }

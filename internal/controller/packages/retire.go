@@ -111,7 +111,8 @@ func (w *Worker) takeDown(ctx context.Context, p *pass, revision *v1alpha1.Revis
 	loaded, err := w.placed(ctx, revision, known)
 	var result revisions.TeardownResult
 	if err == nil {
-		result, err = p.identity.Engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: loaded, Keep: keep})
+		result, err = p.identity.Engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: loaded, Keep: keep, Gone: known.gone[revision.UID]})
+		known.remove(revision.UID, result)
 	}
 	p.did.removed[revision.UID] = result.Objects
 	if err == nil && !result.Complete && known.hasJustBegunToLeave(revision, w.Now()) {

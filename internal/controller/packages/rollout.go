@@ -228,6 +228,9 @@ func (p *pass) sort() {
 	}
 }
 
+// hasSucceeded says that the target was rolled out once, which is on record.
+func (p *pass) hasSucceeded() bool { return p.line.Target != nil && history.Succeeded(p.line.Target) }
+
 // revisions are all of the line, with the statuses that the pass has written.
 func (p *pass) revisions() []v1alpha1.Revision {
 	var all []v1alpha1.Revision

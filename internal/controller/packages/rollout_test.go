@@ -4,6 +4,7 @@
 package packages
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -150,35 +151,44 @@ func TestWorker_PersistsSuccessFirst(t *testing.T) {
 	want(t, "history is cut", "states", []string{"2: Active RolledOut"}, l.states())
 }
 
-// A write whose answer is lost changes nothing about the end.
+// TestWorker_AnswersLost: a write that is refused, and one that is done and whose answer is
+// lost, come to the same end.
 func TestWorker_AnswersLost(t *testing.T) {
-	for _, lost := range []string{"status web-2", "archive web-1", "status web-1", "status web "} {
-		t.Run(strings.ReplaceAll(lost, " ", ""), func(t *testing.T) {
-			l := newLine(t, v1alpha1.PackageSpec{})
-			l.revise(1, phase(configMap("old", "a")))
-			if err := l.settle(10 * time.Second); err != nil {
-				t.Fatal(err)
-			}
-			l.revise(2, phase(configMap("new", "b")))
-			refused := false
-			l.refuse = func(write string) error {
-				if strings.HasPrefix(write, lost) && !refused {
-					refused = true
-					return errRefused
-				}
-				return nil
-			}
-			if err := l.settle(10 * time.Second); err == nil || !refused {
-				t.Fatalf("error %v, refused %t", err, refused)
-			}
-			if err := l.settle(10 * time.Second); err != nil {
-				t.Fatal(err)
-			}
-			want(t, "the end is the same", "objects", []string{"ConfigMap/new=b"}, l.objects())
-			want(t, "the end is the same", "states", []string{"1: Archived Archived", "2: Active RolledOut"}, l.states())
-			want(t, "the end is the same", "conditions", readyLine, l.conditions())
-		})
+	for _, write := range []string{"status web-2", "archive web-1", "status web-1", "status web "} {
+		for _, done := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/done=%t", strings.ReplaceAll(write, " ", ""), done), func(t *testing.T) {
+				answersLost(t, write, done)
+			})
+		}
 	}
+}
+
+func answersLost(t *testing.T, lost string, done bool) {
+	t.Helper()
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.revise(1, phase(configMap("old", "a")))
+	l.mustSettle(10 * time.Second)
+	l.revise(2, phase(configMap("new", "b")))
+	hit := false
+	once := func(write string) error {
+		if hit || !strings.HasPrefix(write, lost) {
+			return nil
+		}
+		hit = true
+		return errRefused
+	}
+	if done {
+		l.lose = once
+	} else {
+		l.refuse = once
+	}
+	if err := l.settle(10 * time.Second); err == nil || !hit {
+		t.Fatalf("error %v, hit %t", err, hit)
+	}
+	l.mustSettle(10 * time.Second)
+	want(t, "the end is the same", "objects", []string{"ConfigMap/new=b"}, l.objects())
+	want(t, "the end is the same", "states", []string{"1: Archived Archived", "2: Active RolledOut"}, l.states())
+	want(t, "the end is the same", "conditions", readyLine, l.conditions())
 }
 
 func TestWorker_Paused(t *testing.T) {

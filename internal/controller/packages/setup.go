@@ -44,6 +44,7 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes *Ch
 		Named("package").
 		For(&v1alpha1.Package{}, builder.WithPredicates(packages.CaughtUp(), predicate.Or(predicate.GenerationChangedPredicate{}, finalizing))).
 		Watches(&v1alpha1.Revision{}, byPackage, builder.WithPredicates(worker.caughtUp())).
+		WatchesMetadata(definition(), worker.byDefinition()).
 		WatchesRawSource(changes.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: loop.RateLimiter()}).
 		Complete(newLanes(packages))

@@ -61,8 +61,9 @@ func (w *Worker) removeAll(ctx context.Context, pkg *v1alpha1.Package, line hist
 			return all, false, err
 		}
 		result, err := identity.Engine.Teardown(ctx, revisions.Teardown{
-			Owner: ownerOf(pkg), Revision: loaded, Orphan: orphan, OwnerGoes: !orphan,
+			Owner: ownerOf(pkg), Revision: loaded, Orphan: orphan, OwnerGoes: !orphan, Gone: known.gone[revision.UID],
 		})
+		known.remove(revision.UID, result)
 		all.Objects = append(all.Objects, result.Objects...)
 		if err != nil || !result.Complete {
 			return all, false, err

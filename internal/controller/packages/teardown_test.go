@@ -225,3 +225,50 @@ func TestWorker_TeardownOfShared(t *testing.T) {
 		t.Errorf("what stays has the owners %v and labels %v, want the other owner alone", refs, left.GetLabels())
 	}
 }
+
+// TestWorker_FinalizerTakenOff: a package that went without a teardown, as its finalizer was
+// taken off by hand, keeps no watches and no memory, whether or not another one has its name.
+func TestWorker_FinalizerTakenOff(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.deliver(phase(configMap("a", "1")))
+	l.mustSettle(10 * time.Second)
+	for _, again := range []bool{true, false} {
+		gone := string(l.pkg().UID)
+		l.change(func(pkg *v1alpha1.Package) { pkg.Finalizers = nil })
+		l.deletePackage()
+		if again {
+			l.create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web", Finalizers: []string{v1alpha1.FinalizerTeardown}}})
+		}
+		if _, err := l.pass(); err != nil {
+			t.Fatal(err)
+		}
+		if len(l.released) == 0 || l.released[len(l.released)-1] != gone {
+			t.Errorf("the watches of %q were given up, want those of %s", l.released, gone)
+		}
+	}
+}
+
+// TestWorker_TeardownRemembers: what was proven gone is not asked for again while another
+// object cannot be read.
+func TestWorker_TeardownRemembers(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.deliver(phase(configMap("held", "1"), configMap("a", "1"), configMap("b", "1")))
+	l.mustSettle(10 * time.Second)
+	hold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/hold"]}}`))
+	if err := l.cluster.Client("user").Patch(t.Context(), unstructuredOf(configMap("held", "1")), hold); err != nil {
+		t.Fatal(err)
+	}
+	l.deletePackage()
+	for range 2 {
+		if _, err := l.pass(); err != nil {
+			t.Fatal(err)
+		}
+		l.advance(time.Minute)
+	}
+	l.since()
+	if _, err := l.pass(); err != nil {
+		t.Fatal(err)
+	}
+	_, requests := l.since()
+	want(t, "only what may still be there is asked for", "requests", []string{"get ConfigMap app/held: 200"}, requests)
+}

@@ -218,3 +218,24 @@ func TestController_Egress(t *testing.T) {
 		})
 	}
 }
+
+// Pods that do not come up for want of an outdated sidecar are what keeps their workload from
+// being whole: a restart mends it. Pods that have troubles of their own do not.
+func TestController_Stuck(t *testing.T) {
+	c := newCluster(t)
+	for name, reason := range map[string]string{"cart": "ImagePullBackOff", "own": ""} {
+		c.workload("shop", name, oldImage)
+		c.deployment("shop", name, setAvailable(0))
+		c.change("shop", name, func(p *corev1.Pod) {
+			p.Status = corev1.PodStatus{Phase: corev1.PodPending}
+			if reason != "" {
+				p.Status.InitContainerStatuses = []corev1.ContainerStatus{{
+					Name: "istio-proxy", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}},
+				}}
+			}
+		})
+	}
+	c.rolledOut(v1alpha2.IstioSpec{})
+	c.run(time.Minute)
+	c.wants("the one whose sidecar cannot be pulled", map[string]int{"shop/cart": 1})
+}

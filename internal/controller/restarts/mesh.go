@@ -21,6 +21,7 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/render/kyma"
 	"github.com/strata-run/strata/internal/restart"
 )
@@ -112,6 +113,9 @@ func (c *Controller) observe(ctx context.Context) (*mesh, error) {
 		if istio.Namespace == v1alpha2.Namespace && !istio.DeletionTimestamp.IsZero() {
 			m.before = append(m.before, istio)
 		}
+	}
+	if err := decoding.Problem(m.istio); err != nil {
+		return m, reconcile.TerminalError(fmt.Errorf("reading Istio %s/%s: %w", m.istio.Namespace, m.istio.Name, err))
 	}
 	applied, err := kyma.ParseLastApplied(m.istio.Annotations)
 	if err != nil {

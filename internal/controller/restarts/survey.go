@@ -76,27 +76,33 @@ func (c *Controller) survey(ctx context.Context, m *mesh) error {
 	return nil
 }
 
+// readPods takes in the pods that run, and those that are to: they may wait for an outdated
+// sidecar in vain.
 func (s *surveyor) readPods(ctx context.Context) error {
-	count := 0
-	options := []client.ListOption{client.Limit(podPage)}
-	if !s.plan.Gone {
-		options = append(options, client.MatchingFields{"status.phase": string(corev1.PodRunning)})
+	selectors := []client.ListOption{
+		client.MatchingFields{"status.phase": string(corev1.PodRunning)}, client.MatchingFields{"status.phase": string(corev1.PodPending)},
 	}
-	err := pages(func(next string) (string, error) {
-		list := &corev1.PodList{}
-		if err := s.live.List(ctx, list, append(options, client.Continue(next))...); err != nil {
-			return "", fmt.Errorf("listing pods: %w", err)
-		}
-		count += len(list.Items)
-		for i := range list.Items {
-			if err := s.take(ctx, &list.Items[i]); err != nil {
-				return "", err
+	if s.plan.Gone {
+		selectors = []client.ListOption{client.InNamespace("")}
+	}
+	count := 0
+	for _, selector := range selectors {
+		err := pages(func(next string) (string, error) {
+			list := &corev1.PodList{}
+			if err := s.live.List(ctx, list, selector, client.Limit(podPage), client.Continue(next)); err != nil {
+				return "", fmt.Errorf("listing pods: %w", err)
 			}
+			count += len(list.Items)
+			for i := range list.Items {
+				if err := s.take(ctx, &list.Items[i]); err != nil {
+					return "", err
+				}
+			}
+			return list.Continue, nil
+		})
+		if err != nil {
+			return err
 		}
-		return list.Continue, nil
-	})
-	if err != nil {
-		return err
 	}
 	log.FromContext(ctx).Info("Looked for outdated pods", "pods", count, "workloads", len(s.plan.Entries()), "unready", s.plan.Unready)
 	return nil
@@ -163,7 +169,7 @@ func (s *surveyor) take(ctx context.Context, from *corev1.Pod) error {
 	switch {
 	case len(causes) == 0 || !from.DeletionTimestamp.IsZero() || from.Status.Phase == corev1.PodSucceeded || from.Status.Phase == corev1.PodFailed:
 		return nil
-	case !pod.Serving && !s.plan.Gone:
+	case !pod.Serving && !pod.Stuck && !s.plan.Gone:
 		s.plan.Unready++
 		return nil
 	}

@@ -56,10 +56,14 @@ const (
 	PhaseConfig = "rbac-and-config"
 	// PhasePolicies holds network policies, before anything that they guard.
 	PhasePolicies = "network-policies"
-	// PhaseControlPlane holds istiod and the node agents.
+	// PhaseControlPlane holds istiod. A new node agent is created in it, too.
 	PhaseControlPlane = "control-plane"
-	// PhaseWebhooks holds what the API server asks istiod.
+	// PhaseWebhooks holds what the API server asks istiod. What new pods are given, and what
+	// proxies are told, stays as it is until then: an istiod that does not come up changes
+	// nothing for them.
 	PhaseWebhooks = "webhooks"
+	// PhaseNodeAgent is when a node agent that runs is replaced.
+	PhaseNodeAgent = "node-agent"
 	// PhaseGateways holds the gateways: they stay as they are until istiod works.
 	PhaseGateways = "gateways"
 	// PhaseResources holds Istio's own custom resources and autoscalers.
@@ -67,6 +71,9 @@ const (
 )
 
 const (
+	// cniConfigMap is what the node agent reads.
+	cniConfigMap = "istio-cni-config"
+
 	// releaseName is what charts see as the Helm release.
 	releaseName = "istio"
 

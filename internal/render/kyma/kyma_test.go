@@ -89,7 +89,11 @@ func summary(packages []render.Package) string {
 		for _, phase := range p.Phases {
 			fmt.Fprintf(b, "  phase %s\n", phase.Name)
 			for _, o := range phase.Objects {
-				fmt.Fprintf(b, "    %s %s/%s\n", o.Manifest.GetKind(), o.Manifest.GetNamespace(), o.Manifest.GetName())
+				fmt.Fprintf(b, "    %s %s/%s", o.Manifest.GetKind(), o.Manifest.GetNamespace(), o.Manifest.GetName())
+				if o.UpdatePhase != "" {
+					fmt.Fprintf(b, ", updated in %s", o.UpdatePhase)
+				}
+				b.WriteByte('\n')
 			}
 		}
 	}

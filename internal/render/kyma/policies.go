@@ -60,8 +60,8 @@ func policies(enabled bool, apiServerPort int32) []*unstructured.Unstructured {
 		policy("istio-egressgateway", IstioNamespace, tree{"istio": "egressgateway"}, []any{
 			rule("from", peers(anywhere(tree{"matchLabels": tree{labelToEgress: "allowed"}}))), scraped(portMerged, portHealth, portEnvoy),
 		}, []any{tree{}}),
-		policy("istio-cni-node", IstioNamespace, tree{"k8s-app": "istio-cni-node"}, []any{scraped(portMetrics)}, []any{names, server}),
-		policy(policyManager, v1alpha2.Namespace, tree{v1alpha2.LabelModule: v1alpha2.ModuleName}, []any{scraped(portHTTP)}, []any{names, server}),
+		policy("istio-cni-node", IstioNamespace, tree{"k8s-app": "istio-cni-node"}, nil, []any{names, server}),
+		policy(policyManager, v1alpha2.Namespace, tree{v1alpha2.LabelModule: v1alpha2.ModuleName, "app.kubernetes.io/name": "istio-operator"}, []any{scraped(portHTTP)}, []any{names, server}),
 	}
 }
 
@@ -133,8 +133,13 @@ func anywhere(selector tree) tree {
 func modules() tree {
 	return tree{
 		"namespaceSelector": tree{"matchLabels": tree{"kubernetes.io/metadata.name": v1alpha2.Namespace}},
-		"podSelector":       tree{"matchExpressions": []any{tree{"key": v1alpha2.LabelModule, "operator": "Exists"}}},
+		"podSelector":       isModule(),
 	}
+}
+
+// isModule selects the pods of Kyma's modules.
+func isModule() tree {
+	return tree{"matchExpressions": []any{tree{"key": v1alpha2.LabelModule, "operator": "Exists"}}}
 }
 
 // meshPods are those that istiod configures: with a sidecar, gateways, and node proxies.
@@ -145,9 +150,10 @@ func meshPods() []any {
 	)
 }
 
-// scrapers are the pods that collect metrics.
+// scrapers are the pods that collect metrics: Kyma's own, and those that opt in.
 func scrapers() []any {
 	return peers(
+		anywhere(isModule()),
 		anywhere(tree{"matchLabels": tree{labelIstioMetrics: "allowed"}}),
 		anywhere(tree{"matchLabels": tree{labelScraping: "allowed"}}),
 	)

@@ -280,7 +280,7 @@ type phases []render.Phase
 
 func newPhases() phases {
 	var all phases
-	for _, name := range []string{PhaseNamespace, PhaseConfig, PhasePolicies, PhaseControlPlane, PhaseWebhooks, PhaseGateways, PhaseResources} {
+	for _, name := range []string{PhaseNamespace, PhaseConfig, PhasePolicies, PhaseControlPlane, PhaseWebhooks, PhaseNodeAgent, PhaseGateways, PhaseResources} {
 		// What another installation of the same has left has no controller. It is taken
 		// over as it stands, or the mesh would be down meanwhile.
 		all = append(all, render.Phase{Name: name, CollisionProtection: v1alpha1.CollisionIfNoController})
@@ -290,7 +290,23 @@ func newPhases() phases {
 
 func (p phases) add(phase string, o *unstructured.Unstructured) {
 	i := slices.IndexFunc(p, func(candidate render.Phase) bool { return candidate.Name == phase })
-	p[i].Objects = append(p[i].Objects, render.Object{Manifest: o})
+	p[i].Objects = append(p[i].Objects, render.Object{Manifest: o, UpdatePhase: updatePhase(phase, o)})
+}
+
+// updatePhase is when an object that is there already becomes what this revision wants, empty for
+// the phase that it stands in. Pods of istiod mount the configuration, and new pods need the node
+// agent from the start, so a first installation needs both early. In an upgrade the running istiod
+// and its node agent serve until the new istiod has proved itself.
+func updatePhase(phase string, o *unstructured.Unstructured) string {
+	switch {
+	case o.GetKind() == "DaemonSet" && phase == PhaseControlPlane:
+		return PhaseNodeAgent
+	case o.GetKind() != "ConfigMap" || o.GetName() == InputConfigMap:
+		return ""
+	case o.GetName() == cniConfigMap:
+		return PhaseNodeAgent
+	}
+	return PhaseWebhooks
 }
 
 // place puts an object of a chart into its phase.
@@ -310,11 +326,18 @@ func (p phases) place(o *unstructured.Unstructured, ofGateway bool) error {
 	return nil
 }
 
-// sorted are the phases that have objects, each sorted by kind and name.
+// update says whether objects of other phases are brought to new content in a phase.
+func (p phases) update(name string) bool {
+	return slices.ContainsFunc(p, func(phase render.Phase) bool {
+		return slices.ContainsFunc(phase.Objects, func(o render.Object) bool { return o.UpdatePhase == name })
+	})
+}
+
+// sorted are the phases in which something is done, their objects sorted by kind and name.
 func (p phases) sorted() []render.Phase {
 	var full []render.Phase
 	for _, phase := range p {
-		if len(phase.Objects) == 0 {
+		if len(phase.Objects) == 0 && !p.update(phase.Name) {
 			continue
 		}
 		slices.SortStableFunc(phase.Objects, func(a, b render.Object) int {

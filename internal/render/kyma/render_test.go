@@ -153,8 +153,8 @@ func TestRender_Switches(t *testing.T) {
 		"Production": {reason: "budgets, validation, the node agent", change: func(*Input) {}, present: []string{
 			"DaemonSet istio-cni-node", "PodDisruptionBudget istiod", "PodDisruptionBudget istio-ingressgateway", "ValidatingWebhookConfiguration istiod-default-validator",
 		}, absent: []string{"Deployment istio-egressgateway", "DaemonSet ztunnel", "ResourceQuota istio-cni-resource-quota"}},
-		"Evaluation": {reason: "a budget would block every drain", change: func(in *Input) { in.Cluster.Size = Evaluation }, present: []string{"HorizontalPodAutoscaler istiod"}, absent: []string{
-			"PodDisruptionBudget istiod", "PodDisruptionBudget istio-ingressgateway", "ValidatingWebhookConfiguration istiod-default-validator",
+		"Evaluation": {reason: "a budget would block every drain", change: func(in *Input) { in.Cluster.Size = Evaluation }, present: []string{"HorizontalPodAutoscaler istiod", "ValidatingWebhookConfiguration istiod-default-validator"}, absent: []string{
+			"PodDisruptionBudget istiod", "PodDisruptionBudget istio-ingressgateway",
 		}},
 		"NoCNI":  {reason: "by the feature", change: func(in *Input) { in.Cluster.Features.DisableCNI = true }, absent: []string{"DaemonSet istio-cni-node", "ClusterRole istio-cni"}},
 		"Egress": {change: func(in *Input) { in.Istio = mesh(t, "components: {egressGateway: {enabled: true}}") }, present: []string{"Deployment istio-egressgateway", "Service istio-egressgateway"}},

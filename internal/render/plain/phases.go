@@ -109,7 +109,7 @@ func Phases(objects []*unstructured.Unstructured, protection v1alpha1.CollisionP
 		byName[name] = append(byName[name], render.Object{
 			Manifest: object, CollisionProtection: own.CollisionProtection, Deletion: own.Deletion,
 			OnImmutableChange: own.OnImmutableChange, UnmanagedFields: own.UnmanagedFields,
-			ExclusiveFields: own.ExclusiveFields, UpdatePhase: own.UpdatePhase,
+			ExclusiveFields: own.ExclusiveFields, UpdatePhase: own.UpdatePhase, CreateOnce: own.CreateOnce == "true",
 		})
 	}
 	for i := range settings {

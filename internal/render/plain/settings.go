@@ -43,6 +43,8 @@ type Settings struct {
 	ExclusiveFields []string `json:"exclusiveFields,omitempty"`
 	// UpdatePhase is a later phase, in which an object that exists gets new content.
 	UpdatePhase string `json:"updatePhase,omitempty"`
+	// CreateOnce is "true" for an object that is created once for its content.
+	CreateOnce string `json:"createOnce,omitempty"`
 }
 
 // ReadSettings reads a list of settings, in YAML. Unknown fields are refused.
@@ -73,6 +75,7 @@ var annotations = []annotation{
 	{v1alpha1.AnnotationUnmanagedFields, func(s *Settings, value string) { s.UnmanagedFields = splitPaths(value) }},
 	{v1alpha1.AnnotationExclusiveFields, func(s *Settings, value string) { s.ExclusiveFields = splitPaths(value) }},
 	{v1alpha1.AnnotationUpdatePhase, func(s *Settings, value string) { s.UpdatePhase = value }},
+	{v1alpha1.AnnotationCreateOnce, func(s *Settings, value string) { s.CreateOnce = value }},
 	{v1alpha1.AnnotationProbe, func(*Settings, string) {}},
 }
 
@@ -126,6 +129,7 @@ func (s *Settings) validate() error {
 	}{
 		{"collisionProtection", string(s.CollisionProtection), []string{string(v1alpha1.CollisionPrevent), string(v1alpha1.CollisionIfNoController), string(v1alpha1.CollisionNone)}},
 		{"deletion", string(s.Deletion), []string{string(v1alpha1.ObjectDelete), string(v1alpha1.ObjectRetain)}},
+		{"createOnce", s.CreateOnce, []string{"true", "false"}},
 		{"onImmutableChange", string(s.OnImmutableChange), []string{string(v1alpha1.ImmutableRefuse), string(v1alpha1.ImmutableReplace)}},
 	} {
 		if field.value != "" && !slices.Contains(field.allowed, field.value) {
@@ -177,6 +181,7 @@ func (s Settings) over(others Settings) Settings {
 	s.CollisionProtection = cmp.Or(s.CollisionProtection, others.CollisionProtection)
 	s.Deletion = cmp.Or(s.Deletion, others.Deletion)
 	s.OnImmutableChange = cmp.Or(s.OnImmutableChange, others.OnImmutableChange)
+	s.CreateOnce = cmp.Or(s.CreateOnce, others.CreateOnce)
 	if s.UnmanagedFields == nil {
 		s.UnmanagedFields = others.UnmanagedFields
 	}

@@ -59,11 +59,13 @@ var contract = map[string]reasons{
 		v1alpha1.ReasonRolloutSuccess: yes,
 	},
 	v1alpha1.ConditionReady: {
-		v1alpha1.ReasonReady:       yes,
-		v1alpha1.ReasonRolledBack:  yes,
-		v1alpha1.ReasonNotReady:    no,
-		v1alpha1.ReasonTearingDown: no,
-		v1alpha1.ReasonNoRevision:  no,
+		v1alpha1.ReasonReady:        yes,
+		v1alpha1.ReasonRolledBack:   yes,
+		v1alpha1.ReasonInterference: yes,
+		v1alpha1.ReasonRightsDiffer: no,
+		v1alpha1.ReasonNotReady:     no,
+		v1alpha1.ReasonTearingDown:  no,
+		v1alpha1.ReasonNoRevision:   no,
 
 		operatorv1alpha1.ReasonProgressing: no,
 		operatorv1alpha1.ReasonFailed:      no,
