@@ -40,7 +40,7 @@ func (k *observer) observeLeaving(ctx context.Context, group front.Group[*v1alph
 	})
 	if !installed || forced {
 		k.blockers.Stop()
-		return facts, nil
+		return facts, k.pruneLeaving(ctx, group)
 	}
 	found, err := k.blockers.Look(ctx)
 	if err != nil {
@@ -57,5 +57,17 @@ func (k *observer) observeLeaving(ctx context.Context, group front.Group[*v1alph
 		k.told = blocked.Error()
 		log.FromContext(ctx).Info("Deletion is blocked by custom resources", "count", blocked.Count, "kinds", blocked.Kinds, "resources", blocked.Listed)
 	}
-	return facts, nil
+	if facts.Blocked != nil {
+		return facts, nil
+	}
+	return facts, k.pruneLeaving(ctx, group)
+}
+
+// pruneLeaving prunes before a mesh goes, or with one that has never come up: webhooks that are
+// left would keep pods from being created.
+func (k *observer) pruneLeaving(ctx context.Context, group front.Group[*v1alpha2.Istio]) error {
+	if len(group.Leaving) == 0 {
+		return nil
+	}
+	return k.prune(ctx)
 }

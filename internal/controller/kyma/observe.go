@@ -78,6 +78,8 @@ type observer struct {
 	flipped kyma.Size
 	// known is what is kept on the resource, for one that has lost it.
 	known map[string]string
+	// pruned says that nothing is left of an installation by Kyma's own operator.
+	pruned bool
 	// told is what was logged last about a deletion that is blocked.
 	told string
 	// filters are the EnvoyFilters of users as of versions of all of them.
@@ -127,6 +129,11 @@ func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Isti
 		log.FromContext(ctx).Error(err, "Owner reference could not be set")
 	}
 	k.pins.End()
+	if runs(group.Existing) {
+		if err := k.prune(ctx); err != nil {
+			return facts, err
+		}
+	}
 	k.known = keptOf(facts)
 	facts.Filters, facts.FiltersErr = k.userFilters(ctx)
 	facts.Restarts = k.restarts()

@@ -35,14 +35,14 @@ func parseTag(tag string) (version, error) {
 type GateError struct {
 	// Installed and Target are the versions, without their flavour.
 	Installed, Target string
-	// Why says what rule they break.
-	Why string
+	// Why says what rule they break, and Instead which manager would do.
+	Why, Instead string
 }
 
 // Error names both versions, the rule and the remedies.
 func (e *GateError) Error() string {
-	return fmt.Sprintf("Istio %s cannot follow on Istio %s, which is installed: %s. Use a manager with a version in between, or set the annotation strata.run/allow-istio-version: %q on the Istio resource",
-		e.Target, e.Installed, e.Why, e.Target)
+	return fmt.Sprintf("Istio %s cannot follow on Istio %s, which is installed: %s. %s, or set the annotation strata.run/allow-istio-version: %q on the Istio resource",
+		e.Target, e.Installed, e.Why, e.Instead, e.Target)
 }
 
 // Newer is the newer of two versions or tags. What is none is older than any.
@@ -77,14 +77,16 @@ func Gate(installed, target, allowed string) error {
 	if err != nil {
 		return fmt.Errorf("reading the installed version: %w", err)
 	}
-	refuse := func(why string) error { return &GateError{Installed: from.String(), Target: to.String(), Why: why} }
+	refuse := func(why, instead string) error {
+		return &GateError{Installed: from.String(), Target: to.String(), Why: why, Instead: instead}
+	}
 	switch {
 	case to.major != from.major:
-		return refuse("the major version differs, which is not supported")
+		return refuse("the major version differs, which is not supported", fmt.Sprintf("Use a manager with Istio %d", from.major))
 	case to.minor < from.minor, to.minor == from.minor && to.patch < from.patch:
-		return refuse("a downgrade is not supported")
+		return refuse("a downgrade is not supported", fmt.Sprintf("Use a manager with Istio %s or newer", from))
 	case to.minor > from.minor+1:
-		return refuse("more than one minor version lies between them")
+		return refuse("more than one minor version lies between them", fmt.Sprintf("Use a manager with Istio %d.%d first", from.major, from.minor+1))
 	}
 	return nil
 }
