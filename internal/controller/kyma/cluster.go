@@ -99,7 +99,8 @@ func (k *observer) observeNodes(ctx context.Context, istio *v1alpha2.Istio, c *k
 	}
 	slices.SortFunc(nodes, func(a, b kyma.Node) int { return cmp.Compare(a.Name, b.Name) })
 	previous := kyma.Size(istio.Annotations[annotationClusterSize])
-	c.Size, c.Provider, c.GardenOS = kyma.SizeOf(nodes, previous), kyma.ProviderOf(nodes), kyma.HasGardenOS(nodes)
+	c.Size = kyma.SizeOf(nodes, previous)
+	c.Provider, c.GardenOS = kyma.Infrastructure(nodes, istio.Annotations[annotationInfrastructure])
 	if k.flips(previous, c.Size) {
 		k.recorder.Eventf(istio, nil, corev1.EventTypeNormal, events.ReasonClusterSizeChanged, "Render",
 			"The cluster is of size %s now, and was of size %s: the mesh gets the defaults for that in a new revision", c.Size, previous)

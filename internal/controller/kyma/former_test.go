@@ -33,7 +33,9 @@ func TestObserver_Prune(t *testing.T) {
 		o.SetLabels(labels)
 		return o
 	}
-	service := func() client.Object { return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: kyma.IstioNamespace}} }
+	service := func() client.Object {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: kyma.IstioNamespace}}
+	}
 	types := runtime.NewScheme()
 	if err := scheme.AddToScheme(types); err != nil {
 		t.Fatal(err)

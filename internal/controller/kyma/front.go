@@ -169,6 +169,9 @@ func annotations(settings kyma.Settings, istio *v1alpha2.Istio, state groupState
 // keptOf is what is kept of observations, for the passes to come.
 func keptOf(facts observed) map[string]string {
 	kept := map[string]string{annotationClusterSize: string(facts.Cluster.Size), annotationSwitches: facts.Switches.String()}
+	if facts.Cluster.Provider != "" {
+		kept[annotationInfrastructure] = facts.Cluster.Infrastructure()
+	}
 	if facts.Cluster.FilterUpdatedAt != "" {
 		// It may be what the resource before has handed down.
 		kept[annotationFilter] = kyma.FilterDigest(facts.Cluster) + " " + facts.Cluster.FilterUpdatedAt

@@ -193,7 +193,7 @@ func TestHandedDown(t *testing.T) {
 	}
 	cluster := kyma.Cluster{Size: kyma.Production, Provider: kyma.ProviderOpenStack}
 	const since = "2026-01-02T03:04:05Z"
-	kept := map[string]string{annotationClusterSize: "Production", annotationFilter: kyma.FilterDigest(cluster) + " " + since, annotationSwitches: `{"features":{"disableCni":true}}`}
+	kept := map[string]string{annotationClusterSize: "Production", annotationInfrastructure: "OpenStack", annotationFilter: kyma.FilterDigest(cluster) + " " + since, annotationSwitches: `{"features":{"disableCni":true}}`}
 	cases := map[string]struct {
 		reason  string
 		own     map[string]string
@@ -204,8 +204,8 @@ func TestHandedDown(t *testing.T) {
 		"None":   {reason: "it is the first"},
 		"Leaves": {reason: "the one before leaves", leaving: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, want: kept},
 		"Own": {
-			reason: "it has its own", own: map[string]string{annotationClusterSize: "Evaluation", annotationFilter: "x y", annotationSwitches: "{}"},
-			leaving: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, want: map[string]string{annotationClusterSize: "Evaluation", annotationFilter: "x y", annotationSwitches: "{}"},
+			reason: "it has its own", own: map[string]string{annotationClusterSize: "Evaluation", annotationInfrastructure: "AWS", annotationFilter: "x y", annotationSwitches: "{}"},
+			leaving: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, want: map[string]string{annotationClusterSize: "Evaluation", annotationInfrastructure: "AWS", annotationFilter: "x y", annotationSwitches: "{}"},
 		},
 		"Lost":      {reason: "somebody has taken it off", known: kept, want: kept},
 		"LeavesOld": {reason: "what the one before has counts more", leaving: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, known: map[string]string{annotationClusterSize: "Evaluation"}, want: kept},

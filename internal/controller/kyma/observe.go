@@ -38,6 +38,10 @@ const (
 	// mesh was rendered last, which the next measure depends on.
 	annotationClusterSize = "strata.run/cluster-size"
 
+	// annotationInfrastructure on an Istio resource is what nodes have told of the cluster's
+	// infrastructure last.
+	annotationInfrastructure = "strata.run/cluster-infrastructure"
+
 	// annotationFilter on an Istio resource is a digest of the EnvoyFilter for the proxy
 	// protocol, and since when it is that.
 	annotationFilter = "strata.run/proxy-protocol"
@@ -145,7 +149,7 @@ func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Isti
 // resource as a whole takes its annotations off.
 func handedDown(istio *v1alpha2.Istio, leaving []*v1alpha2.Istio, known map[string]string) *v1alpha2.Istio {
 	with := istio.DeepCopy()
-	for _, key := range []string{annotationClusterSize, annotationFilter, annotationSwitches} {
+	for _, key := range []string{annotationClusterSize, annotationInfrastructure, annotationFilter, annotationSwitches} {
 		values := []string{with.Annotations[key]}
 		for _, before := range leaving {
 			if before.Namespace == v1alpha2.Namespace {

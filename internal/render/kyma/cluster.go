@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -173,6 +174,33 @@ func HasGardenOS(nodes []Node) bool {
 		}
 	}
 	return false
+}
+
+// Infrastructure is what nodes tell of the infrastructure, and previous when they tell nothing, or
+// there are none: a node that registers tells it after a moment, and a load balancer that is
+// exchanged meanwhile has another address.
+func Infrastructure(nodes []Node, previous string) (provider Provider, gardenOS bool) {
+	before, system, _ := strings.Cut(previous, " ")
+	provider, gardenOS = ProviderOf(nodes), HasGardenOS(nodes)
+	told := slices.ContainsFunc(nodes, func(n Node) bool { return n.ProviderID != "" })
+	if provider == ProviderOther && !told && before != "" {
+		provider = Provider(before)
+	}
+	if !slices.ContainsFunc(nodes, func(n Node) bool { return n.OSImage != "" }) {
+		gardenOS = gardenOS || system == gardenSystem
+	}
+	return provider, gardenOS
+}
+
+// gardenSystem is what [Cluster.Infrastructure] says of Garden Linux.
+const gardenSystem = "GardenLinux"
+
+// Infrastructure is what [Infrastructure] takes for what was known before.
+func (c Cluster) Infrastructure() string {
+	if c.GardenOS {
+		return string(c.Provider) + " " + gardenSystem
+	}
+	return string(c.Provider)
 }
 
 // ProxyProtocol says whether the load balancer of the ingress gateway tells the address of

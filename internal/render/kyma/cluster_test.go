@@ -59,6 +59,28 @@ func TestSizeOf_Flapping(t *testing.T) {
 	}
 }
 
+// A cluster whose nodes go, or have not told yet what they are, is where it was.
+func TestInfrastructure(t *testing.T) {
+	aws, openStack := Cluster{Provider: ProviderAWS}, Cluster{Provider: ProviderOpenStack, GardenOS: true}
+	cases := map[string]struct {
+		nodes []Node
+		known Cluster
+		want  Cluster
+	}{
+		"First":     {want: Cluster{Provider: ProviderOther}},
+		"NoNodes":   {known: aws, want: aws},
+		"NotYet":    {known: openStack, nodes: []Node{{Kubelet: "v1.33.0"}}, want: openStack},
+		"Elsewhere": {known: aws, nodes: []Node{{ProviderID: "azure:///x", OSImage: "Ubuntu"}}, want: Cluster{Provider: ProviderOther}},
+		"Back":      {known: openStack, nodes: []Node{{ProviderID: "aws:///1", OSImage: "Ubuntu"}}, want: aws},
+	}
+	for name, tc := range cases {
+		provider, garden := Infrastructure(tc.nodes, tc.known.Infrastructure())
+		if got := (Cluster{Provider: provider, GardenOS: garden}); got != tc.want {
+			t.Errorf("%s: got %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
 func TestProviderOf(t *testing.T) {
 	cases := map[string]struct {
 		nodes []Node
