@@ -44,6 +44,12 @@ const (
 	// failed. It is tried again with growing delays.
 	ReasonRolloutError = "RolloutError"
 
+	// ReasonObjectRefused (False): the API server refuses an object of the content as not
+	// valid, with 400 or 422, or as not fitting its schema. Waiting does not help: it takes
+	// a new revision, or another definition or admission policy. It is tried again with
+	// growing delays, up to a minute.
+	ReasonObjectRefused = "ObjectRefused"
+
 	// ReasonInvalidSpec (False): the revision's content cannot be rolled out
 	// whatever the cluster does, such as an object that stands in it twice.
 	ReasonInvalidSpec = "InvalidSpec"

@@ -181,6 +181,8 @@ func nextTry(pkg *v1alpha1.Package, target *v1alpha1.Revision, e Explanation, no
 	switch e.Package.State {
 	case v1alpha1.ReasonInvalidSpec:
 		return "with the next revision: this one can never be rolled out"
+	case v1alpha1.ReasonObjectRefused:
+		return "with the next revision; the same content is refused until a definition or an admission policy changes, and is tried again after a minute at most"
 	case v1alpha1.ReasonNoRevision:
 		return "as soon as there is a revision"
 	case v1alpha1.ReasonRolloutError, v1alpha1.ReasonPermissionDenied, v1alpha1.ReasonPreflightFailed, v1alpha1.ReasonContentUnavailable:

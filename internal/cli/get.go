@@ -116,7 +116,7 @@ func withoutType(args []string) []string {
 var packageStates = []string{
 	string(VerdictFailed), v1alpha1.ReasonPaused, v1alpha1.ReasonRolledBack, statePending, v1alpha1.ReasonNoRevision, v1alpha1.ReasonRollingOut,
 	v1alpha1.ReasonRolledOut, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonPreflightFailed, v1alpha1.ReasonPermissionDenied,
-	v1alpha1.ReasonObjectCollisions, v1alpha1.ReasonRolloutError, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonContentUnavailable,
+	v1alpha1.ReasonObjectCollisions, v1alpha1.ReasonRolloutError, v1alpha1.ReasonObjectRefused, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonContentUnavailable,
 	v1alpha1.ReasonProgressDeadlineExceeded, v1alpha1.ReasonRollbackRefused, v1alpha1.ReasonSuperseded, v1alpha1.ReasonTearingDown, v1alpha1.ReasonTeardownStuck,
 }
 

@@ -72,6 +72,7 @@ type Handover struct {
 var terminalReasons = map[string]bool{
 	v1alpha1.ReasonObjectCollisions:         true,
 	v1alpha1.ReasonInvalidSpec:              true,
+	v1alpha1.ReasonObjectRefused:            true,
 	v1alpha1.ReasonProgressDeadlineExceeded: true,
 	v1alpha1.ReasonPreflightFailed:          true,
 	v1alpha1.ReasonPermissionDenied:         true,

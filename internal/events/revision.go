@@ -24,6 +24,7 @@ var halts = map[string]string{
 	v1alpha1.ReasonContentUnavailable:       ReasonContentUnavailable,
 	v1alpha1.ReasonInvalidSpec:              ReasonInvalidSpec,
 	v1alpha1.ReasonRolloutError:             ReasonRolloutError,
+	v1alpha1.ReasonObjectRefused:            ReasonRolloutError,
 }
 
 // ForRevision tells of what has changed from one status of a revision to the next. The

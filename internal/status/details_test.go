@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -341,5 +342,27 @@ func TestSoakLeft(t *testing.T) {
 	}
 	if got := status.DeadlineLeft(v1alpha1.RevisionStatus{LastProgressTime: new(at(70))}, soak, at(100).Time).Seconds(); got != 30 {
 		t.Errorf("the deadline counts from the last progress, got %g s left, want 30", got)
+	}
+}
+
+// The API server names the fields that do not fit in any order, and not always all.
+func TestForTarget_RefusalsKeepTheirWords(t *testing.T) {
+	blocked := phase{name: "crds", objects: []stand{refused}}
+	revision := revisionOf(2, blocked)
+	told := map[string]bool{}
+	for _, fields := range []string{".spec.prots, .spec.replica", ".spec.replica", ".spec.replica, .spec.prots", ".spec.prots"} {
+		o := observe(100, blocked)
+		o.Err = fmt.Errorf("phase crds: applying: %w", apierrors.NewBadRequest("errors: "+fields))
+		revision.Status = status.ForTarget(revision, o)
+		told[condition(revision.Status.Conditions, v1alpha1.ConditionProgressing)] = true
+	}
+	if len(told) != 1 {
+		t.Errorf("the same refusal is told in %d ways: %v", len(told), told)
+	}
+	o := observe(100, blocked)
+	o.Err = fmt.Errorf("phase crds: applying: %w", apierrors.NewBadRequest("errors: .spec.image"))
+	revision.Status = status.ForTarget(revision, o)
+	if got := condition(revision.Status.Conditions, v1alpha1.ConditionProgressing); got != "False/ObjectRefused: phase crds: applying: errors: .spec.image" {
+		t.Errorf("another refusal is not told: %s", got)
 	}
 }

@@ -41,6 +41,43 @@ func errorReason(err error) string {
 	}
 }
 
+// unfit is how the API server says that an applied object does not fit the schema of its
+// kind. It answers that with 500 and no reason.
+const unfit = "failed to create typed patch object"
+
+// isRefused says whether any part of an error is an answer that the same content gets each
+// time, until a definition or an admission policy changes.
+func isRefused(err error) bool {
+	if err == nil {
+		return false
+	}
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		return slices.ContainsFunc(joined.Unwrap(), isRefused)
+	}
+	var status apierrors.APIStatus
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || errors.As(err, &status) && strings.Contains(status.Status().Message, unfit)
+}
+
+// steady is the message of before where the one of now says nothing more: the API server
+// names the fields that do not fit in any order, and not always all of them.
+func steady(before, now string) string {
+	said := map[string]bool{}
+	for _, word := range words(before) {
+		said[word] = true
+	}
+	for _, word := range words(now) {
+		if !said[word] {
+			return now
+		}
+	}
+	return before
+}
+
+func words(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \n\t,;:[]()", r) })
+}
+
 // errorMessage is an error's text, with the remedy if it does not tell that itself.
 func errorMessage(err error) string {
 	var held *preflight.Error

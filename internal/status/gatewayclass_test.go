@@ -100,7 +100,7 @@ func TestSetControllerInstalled(t *testing.T) {
 		},
 		"Pinned": {
 			reason: "content that a pin keeps out is a warning", packages: with(frontPackage(plane, 3, rolledOut, serves), func(p *status.FrontPackage) { p.Need = history.NeedPinned }),
-			want: "True/Installed: istiod 1.30.0 installed (with warning: a rollback keeps out the newest content, as spec.rollback of package " + plane + " pins it: kubectl patch package.strata.run " + plane + ` --type=merge -p {"spec":{"rollback":null}}` + ")",
+			want: "True/Installed: istiod 1.30.0 installed (with warning: a rollback keeps out the newest content, as spec.rollback of package " + plane + " pins it: kubectl patch package.strata.run " + plane + ` --type=merge -p '{"spec":{"rollback":null}}'` + ")",
 		},
 		"ErrorWhileItServes": {
 			reason: "an error does not take away what serves", packages: only(frontPackage(plane, 2, rolledOut, serves)), cause: errors.New("creating revision 3: timeout"),

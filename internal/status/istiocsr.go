@@ -199,6 +199,7 @@ type csrRollout struct {
 // byHand are the reasons of a rollout that goes on only when somebody does something.
 var byHand = []string{
 	v1alpha1.ReasonObjectCollisions, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonPreflightFailed, v1alpha1.ReasonPermissionDenied,
+	v1alpha1.ReasonObjectRefused,
 }
 
 // refusal is how the API server and its webhooks refuse an object that would be refused

@@ -184,7 +184,7 @@ func kymaDeparture(istio *v1alpha2.Istio, s KymaState) verdict {
 // or not soon.
 var kymaStuck = []string{
 	v1alpha1.ReasonObjectCollisions, v1alpha1.ReasonRolloutError, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonContentUnavailable,
-	v1alpha1.ReasonProgressDeadlineExceeded, v1alpha1.ReasonPreflightFailed, v1alpha1.ReasonPermissionDenied,
+	v1alpha1.ReasonProgressDeadlineExceeded, v1alpha1.ReasonPreflightFailed, v1alpha1.ReasonPermissionDenied, v1alpha1.ReasonObjectRefused,
 }
 
 // kymaPackage says where a package stands, and whether it is where it should be.

@@ -151,6 +151,9 @@ func since(before []v1alpha1.ObjectStatus, entry v1alpha1.ObjectStatus, now meta
 	for _, old := range before {
 		if old.ObjectReference == entry.ObjectReference && old.Reason == entry.Reason {
 			entry.Since = old.Since
+			if entry.Reason == ReasonApplyError {
+				entry.Message = steady(old.Message, entry.Message)
+			}
 		}
 	}
 	return entry

@@ -93,6 +93,14 @@ func TestForTarget_Conditions(t *testing.T) {
 			wantProgress:  "False/RolloutError: phase crds: applying: admission webhook says no",
 			wantAvailable: notYet,
 		},
+		"ObjectRefused": {
+			reason: "what the API server refuses as not valid takes other content", phases: blockedFirst(refused),
+			observe: func(o *status.Observation) {
+				o.Err = errors.Join(errors.New("timeout"), fmt.Errorf("phase crds: applying: %w", apierrors.NewBadRequest("no such field")))
+			},
+			wantProgress:  "False/ObjectRefused: timeout\nphase crds: applying: no such field",
+			wantAvailable: notYet,
+		},
 		"InvalidSpec": {
 			reason: "content that can never be rolled out, wrapped or not", phases: []phase{{name: "crds", size: 1}, {name: "plane", size: 2}},
 			observe: func(o *status.Observation) {

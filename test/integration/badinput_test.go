@@ -53,6 +53,22 @@ func TestBadContent(t *testing.T) {
 			},
 			want: v1alpha1.ReasonRolloutError, names: []string{"phase two", "Widget", "example.com/v1", "CustomResourceDefinition"},
 		},
+		"ValueOfAnotherType": {
+			reason: "what the API server refuses each time takes other content",
+			phases: func(t *testing.T, ns string) []v1alpha1.Phase {
+				broken := object(t, fields{"apiVersion": "v1", "kind": "Service", "metadata": fields{"name": "s", "namespace": ns}, "spec": fields{"ports": "eighty", "prots": 1, "selektor": "x"}})
+				return []v1alpha1.Phase{phase("one", broken)}
+			},
+			want: v1alpha1.ReasonObjectRefused, names: []string{"phase one", "Service", "spec."},
+		},
+		"ValueThatIsInvalid": {
+			reason: "a rule of the kind is no matter of time either",
+			phases: func(t *testing.T, ns string) []v1alpha1.Phase {
+				broken := object(t, fields{"apiVersion": "v1", "kind": "Service", "metadata": fields{"name": "s", "namespace": ns}, "spec": fields{"ports": []any{fields{"port": 99999}}}})
+				return []v1alpha1.Phase{phase("one", broken)}
+			},
+			want: v1alpha1.ReasonObjectRefused, names: []string{"phase one", "Service", "99999"},
+		},
 		"NamespaceMissing": {
 			reason: "a namespaced object needs a namespace",
 			phases: func(t *testing.T, ns string) []v1alpha1.Phase {

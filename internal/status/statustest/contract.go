@@ -29,6 +29,7 @@ var contract = map[string]reasons{
 		v1alpha1.ReasonSuperseded:               no,
 		v1alpha1.ReasonObjectCollisions:         no,
 		v1alpha1.ReasonRolloutError:             no,
+		v1alpha1.ReasonObjectRefused:            no,
 		v1alpha1.ReasonInvalidSpec:              no,
 		v1alpha1.ReasonContentUnavailable:       no,
 		v1alpha1.ReasonProgressDeadlineExceeded: no,
