@@ -18,9 +18,10 @@ const (
 	// inflateLimit bounds what one slice or Secret may inflate to, in bytes: no API server
 	// takes an object that is larger.
 	inflateLimit = 4 << 20
-	// MaxBytes bounds what all that a revision refers to may inflate to, and MaxObjects how
-	// many objects it may have.
-	MaxBytes, MaxObjects = 32 << 20, 10_000
+	// MaxBytes bounds what all that a revision refers to may inflate to.
+	MaxBytes = 32 << 20
+	// MaxObjects bounds how many objects a revision may have.
+	MaxObjects = 10_000
 )
 
 // UnavailableError says that content cannot be had as it was stored. It heals

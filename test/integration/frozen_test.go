@@ -147,9 +147,7 @@ func TestFrozenLeader(t *testing.T) {
 		}
 	}
 	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", before...), phase("two", deploymentManifest(t, ns, "web", "example.org/web:1")))
-	for !exists(t, configMapType(), ns, "object-0") {
-		time.Sleep(time.Millisecond)
-	}
+	planetest.Eventually(t, "the rollout to begin", func() (bool, error) { return exists(t, configMapType(), ns, "object-0"), nil })
 	old.signal(t, syscall.SIGSTOP)
 	newRevision(t, pkg, 2, phase("one", after...), phase("two", deploymentManifest(t, ns, "web", "example.org/web:2")))
 	leads(t, first)

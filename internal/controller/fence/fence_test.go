@@ -30,7 +30,7 @@ func (l *lease) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte
 func (l *lease) Create(context.Context, resourcelock.LeaderElectionRecord) error { return l.err }
 func (l *lease) Update(context.Context, resourcelock.LeaderElectionRecord) error { return l.err }
 
-// guarded is a fence with a lease, a clock and a transport that notes what it is sent.
+// guarded is a fence with a lease and a clock.
 type guarded struct {
 	*Fence
 
@@ -38,7 +38,6 @@ type guarded struct {
 	lease *lease
 	at    time.Time
 	lost  error
-	sent  []string
 }
 
 func newGuarded() *guarded {
