@@ -18,13 +18,20 @@ import (
 // ChooseService takes that Service of those with the Gateway's label that is most
 // likely the one before its proxies, and names the others. One that the Gateway owns
 // comes first, then one that stays, then a load balancer, then the oldest.
+// One that istiod has made for another class of the Gateway is never chosen: istiod leaves it
+// as it is when the class changes, and makes another.
 func ChooseService(gateway *gatewayv1.Gateway, labelled []corev1.Service) (chosen *corev1.Service, others []string) {
 	candidates := make([]*corev1.Service, 0, len(labelled))
 	for i := range labelled {
 		candidates = append(candidates, &labelled[i])
 	}
+	isOther := func(s *corev1.Service) bool {
+		class, ok := s.Labels[LabelClass]
+		return ok && class != string(gateway.Spec.GatewayClassName)
+	}
 	slices.SortFunc(candidates, func(a, b *corev1.Service) int {
 		return cmp.Or(
+			first(!isOther(a), !isOther(b)),
 			first(isOwned(a, gateway), isOwned(b, gateway)),
 			first(a.DeletionTimestamp.IsZero(), b.DeletionTimestamp.IsZero()),
 			first(a.Spec.Type == corev1.ServiceTypeLoadBalancer, b.Spec.Type == corev1.ServiceTypeLoadBalancer),
@@ -33,7 +40,7 @@ func ChooseService(gateway *gatewayv1.Gateway, labelled []corev1.Service) (chose
 		)
 	})
 	for i, candidate := range candidates {
-		if i == 0 {
+		if i == 0 && !isOther(candidate) {
 			chosen = candidate
 			continue
 		}
@@ -70,7 +77,7 @@ func ChooseRecords(gateway *gatewayv1.Gateway, labelled []ingress.Record) map[st
 	for i := range labelled {
 		next := &labelled[i]
 		before, ok := chosen[next.Hostname]
-		if !ok || cmp.Or(first(next.Package == own, before.Package == own), cmp.Compare(next.Name, before.Name)) < 0 {
+		if !ok || cmp.Or(first(!next.Leaving, !before.Leaving), first(next.Package == own, before.Package == own), cmp.Compare(next.Name, before.Name)) < 0 {
 			chosen[next.Hostname] = next
 		}
 	}

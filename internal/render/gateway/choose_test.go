@@ -30,15 +30,21 @@ func TestChooseService(t *testing.T) {
 	owned := func(s *corev1.Service) { s.OwnerReferences = []metav1.OwnerReference{{UID: "other"}, {UID: "gw"}} }
 	clusterIP := func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP }
 	leaving := func(s *corev1.Service) { s.DeletionTimestamp = new(metav1.NewTime(noon)) }
+	of := func(class string) func(*corev1.Service) {
+		return func(s *corev1.Service) { s.Labels = map[string]string{gateway.LabelClass: class} }
+	}
+	class := string(edge().Spec.GatewayClassName)
 	cases := map[string]struct {
 		reason   string
 		services []corev1.Service
-		want     []string
+		want     []string // the chosen one first, which "-" stands for when there is none
 	}{
 		"None":         {reason: "there may be none"},
 		"Owned":        {reason: "a label is quickly written, an owner is not", services: []corev1.Service{named("a", 0), named("b", 9, owned, clusterIP)}, want: []string{"b", "a"}},
 		"Leaving":      {reason: "what goes comes after what stays", services: []corev1.Service{named("a", 0, owned, leaving), named("b", 9, owned)}, want: []string{"b", "a"}},
 		"LoadBalancer": {reason: "then the type counts", services: []corev1.Service{named("a", 0, clusterIP), named("b", 9)}, want: []string{"b", "a"}},
+		"Class":        {reason: "the class comes first: istiod leaves the Service of the class before as it is", services: []corev1.Service{named("a", 0, owned, of("other")), named("b", 9, owned, clusterIP, of(class))}, want: []string{"b", "a"}},
+		"OtherClass":   {reason: "the one of the class before is no answer", services: []corev1.Service{named("a", 0, owned, of("other"))}, want: []string{"-", "a"}},
 		"Oldest":       {reason: "then the age, then the name", services: []corev1.Service{named("a", 5), named("c", 1), named("b", 1)}, want: []string{"b", "c", "a"}},
 	}
 	for name, c := range cases {
@@ -46,8 +52,11 @@ func TestChooseService(t *testing.T) {
 			for range 2 {
 				chosen, others := gateway.ChooseService(edge(), c.services)
 				var got []string
-				if chosen != nil {
+				switch {
+				case chosen != nil:
 					got = append([]string{chosen.Name}, others...)
+				case len(others) > 0:
+					got = append([]string{"-"}, others...)
 				}
 				if diff := cmp.Diff(c.want, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", c.reason, diff)

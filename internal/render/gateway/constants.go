@@ -13,6 +13,9 @@ const (
 	// LabelGateway stands on what belongs to a Gateway and names it.
 	LabelGateway = "gateway.networking.k8s.io/gateway-name"
 
+	// LabelClass stands on what istiod makes for a Gateway and names the class that it had.
+	LabelClass = "gateway.networking.k8s.io/gateway-class-name"
+
 	// DefaultFinalizer is that of the DNS controller of OpenShift's ingress operator,
 	// which takes a record out of its zones before the DNSRecord goes.
 	DefaultFinalizer = "operator.openshift.io/ingress-dns"

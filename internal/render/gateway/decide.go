@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -68,6 +69,9 @@ func Decide(gateway *gatewayv1.Gateway, facts Facts) (Decision, error) {
 	}
 	if reason := uncertain(gateway, facts); reason != "" {
 		return held(gateway, reason), nil
+	}
+	if facts.Service == nil && len(facts.Others) > 0 {
+		return held(gateway, fmt.Sprintf("there is no Service for GatewayClass %s yet, and %s of another class", gateway.Spec.GatewayClassName, strings.Join(facts.Others, ", "))), nil
 	}
 	if facts.Service == nil {
 		return Decision{Reason: fmt.Sprintf("no Service has the label %s: %s", LabelGateway, gateway.Name)}, nil

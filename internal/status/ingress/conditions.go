@@ -55,10 +55,10 @@ const (
 	ReasonFailedZones = "FailedZones"
 
 	// ReasonUnknownZones (False): it is not known whether the record is published in a
-	// zone of the DNS config, or none of the zones that it reports is one.
+	// zone of the DNS config.
 	ReasonUnknownZones = "UnknownZones"
 
 	// ReasonNoFailedZones (True): the record is published in all zones of the DNS config
-	// that it reports.
+	// that it reports. Zones outside of it do not count.
 	ReasonNoFailedZones = "NoFailedZones"
 )

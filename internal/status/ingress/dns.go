@@ -44,6 +44,9 @@ type Record struct {
 	Package string
 	// Hostname is spec.dnsName, without the dot at its end.
 	Hostname string
+	// Leaving says that it is being deleted, and waits for its finalizers: it is taken out
+	// of its zones.
+	Leaving bool
 	// Unmanaged says that its policy is to be published by nobody.
 	Unmanaged bool
 	// Zones are where it is or should be published, from its status.
@@ -76,7 +79,8 @@ type DNSInput struct {
 }
 
 // DNS judges the record of a hostname. Of the zones that it reports those count that
-// are in the DNS config, so that a zone that was taken out is no failure.
+// are in the DNS config, so that a zone that was taken out is no failure, were it the only
+// one.
 func DNS(in DNSInput) Verdict {
 	switch {
 	case in.Config == nil || len(in.Config.Zones) == 0:
@@ -87,6 +91,9 @@ func DNS(in DNSInput) Verdict {
 			message += ": " + in.Missing
 		}
 		return Verdict{metav1.ConditionFalse, ReasonRecordNotFound, sentence(message)}
+	case in.Record.Leaving:
+		return Verdict{metav1.ConditionFalse, ReasonRecordNotFound, fmt.Sprintf(
+			"DNSRecord %s for hostname %s is being deleted and taken out of its zones: it is made again when it is gone.", in.Record.Name, in.Hostname)}
 	case in.Record.Unmanaged:
 		return Verdict{metav1.ConditionUnknown, ReasonUnmanagedDNS, fmt.Sprintf(
 			"The DNS management policy of DNSRecord %s is Unmanaged: OpenShift does not publish the record for hostname %s.", in.Record.Name, in.Hostname)}
@@ -97,28 +104,21 @@ func DNS(in DNSInput) Verdict {
 }
 
 func zonesVerdict(in DNSInput) Verdict {
-	var failed, unknown, others []ZoneStatus
-	known := 0
+	var failed, unknown []ZoneStatus
 	for _, zone := range sorted(in.Record.Zones) {
 		switch {
 		case !slices.ContainsFunc(in.Config.Zones, zone.Zone.is):
-			others = append(others, zone)
-			continue
 		case zone.Published == metav1.ConditionFalse:
 			failed = append(failed, zone)
 		case zone.Published != metav1.ConditionTrue:
 			unknown = append(unknown, zone)
 		}
-		known++
 	}
 	switch {
 	case len(failed) > 0:
 		return Verdict{metav1.ConditionFalse, ReasonFailedZones, "The record failed to provision in some zones: " + describe(failed)}
 	case len(unknown) > 0:
 		return Verdict{metav1.ConditionFalse, ReasonUnknownZones, "It is unknown whether the record is provisioned in some zones: " + describe(unknown)}
-	case known == 0:
-		return Verdict{metav1.ConditionFalse, ReasonUnknownZones, fmt.Sprintf(
-			"The record reports no zone of the cluster dns config, which has %v: %s", in.Config.Zones, describe(others))}
 	}
 	return Verdict{metav1.ConditionTrue, ReasonNoFailedZones, "The record is provisioned in all reported zones."}
 }
