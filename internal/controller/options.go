@@ -29,8 +29,9 @@ type Options struct {
 	IstioVersion string
 
 	// DNSRecordFinalizer is put on the DNSRecords of Gateways, for a DNS controller that
-	// takes it off after it has taken the record out of its zones. Empty puts none: where
-	// no such controller runs, records would never go.
+	// takes it off after it has taken the record out of its zones. Empty puts that of
+	// OpenShift's DNS controller where OpenShift publishes records, and none elsewhere: where
+	// no such controller runs, records would never go. [gateway.NoFinalizer] puts none.
 	DNSRecordFinalizer string
 
 	// IstiodImage and ProxyImage are full image references that run instead of those of
@@ -104,7 +105,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Fronts, "fronts", o.Fronts, "fronts that run, of "+strings.Join(AllFronts, ", ")+"; empty for none")
 	fs.StringVar(&o.IstioVersion, "istio-version", o.IstioVersion, "Istio version for a GatewayClass that asks for no other")
 	fs.StringVar(&o.DNSRecordFinalizer, "dns-record-finalizer", o.DNSRecordFinalizer,
-		"finalizer for the DNSRecords of Gateways, that of the DNS controller of OpenShift is "+gateway.DefaultFinalizer+"; empty for none")
+		"finalizer for the DNSRecords of Gateways; empty for "+gateway.DefaultFinalizer+" where OpenShift publishes records, "+gateway.NoFinalizer+" for none")
 	fs.StringVar(&o.IstiodImage, "istiod-image", o.IstiodImage, "image that istiod runs instead of its release's; so does the variable "+envIstiodImage)
 	fs.StringVar(&o.ProxyImage, "proxy-image", o.ProxyImage, "image that gateways run instead of their release's; so does the variable "+envProxyImage)
 	fs.StringVar(&o.ImagesFile, "images-file", o.ImagesFile, "YAML file with the images istiod and proxy, and below versions those of one minor version")
@@ -136,7 +137,7 @@ func (o Options) Validate() error {
 	if o.MetricsAddress != "0" && !o.MetricsSecure && !isLoopback(o.MetricsAddress) {
 		return fmt.Errorf("--metrics-bind-address %s would show metrics to everyone who can reach it: add --metrics-secure, or take a loopback address such as 127.0.0.1:8080", o.MetricsAddress)
 	}
-	if f := o.DNSRecordFinalizer; f != "" && (!strings.Contains(f, "/") || len(validation.IsQualifiedName(f)) > 0) {
+	if f := o.DNSRecordFinalizer; f != "" && f != gateway.NoFinalizer && (!strings.Contains(f, "/") || len(validation.IsQualifiedName(f)) > 0) {
 		return fmt.Errorf("--dns-record-finalizer %q is no finalizer: it is a domain, a slash and a name, such as %s", f, gateway.DefaultFinalizer)
 	}
 	if image := o.agentImage().Reference; !istiocsr.IsImage(image) {

@@ -50,7 +50,7 @@ func TestOptions_ClusterResourceNamespace(t *testing.T) {
 }
 
 func TestOptions_DNSRecordFinalizer(t *testing.T) {
-	for finalizer, valid := range map[string]bool{"": true, gateway.DefaultFinalizer: true, "dns": false, "example.com/": false, "a b/c": false} {
+	for finalizer, valid := range map[string]bool{"": true, gateway.NoFinalizer: true, gateway.DefaultFinalizer: true, "dns": false, "example.com/": false, "a b/c": false} {
 		o := DefaultOptions()
 		o.DNSRecordFinalizer = finalizer
 		if err := o.Validate(); (err == nil) != valid {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/localplane"
+	"github.com/strata-run/strata/internal/render/gateway"
 )
 
 // Manager is who the manager is in the audit log. It has the rights of config/rbac.
@@ -23,11 +24,13 @@ const Manager = "system:serviceaccount:strata-system:strata-manager"
 // ManagerGroups are the groups that the manager is in.
 var ManagerGroups = []string{"system:serviceaccounts", "system:serviceaccounts:strata-system"}
 
-// ManagerOptions are a manager's default settings, without the ports that it serves on:
-// tests of several folders may run at once.
+// ManagerOptions are a manager's default settings, without the ports that it serves on, as
+// tests of several folders may run at once, and without the finalizer of OpenShift's DNS
+// controller, which no test runs.
 func ManagerOptions() controller.Options {
 	options := controller.DefaultOptions()
 	options.MetricsAddress, options.HealthAddress = "0", "0"
+	options.DNSRecordFinalizer = gateway.NoFinalizer
 	return options
 }
 

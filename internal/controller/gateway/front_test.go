@@ -55,6 +55,17 @@ func dnsRecord(name, pkg string) *unstructured.Unstructured {
 	return o
 }
 
+// published is a cluster with a DNS zone on a platform.
+func published(platform string) []client.Object {
+	dns, infrastructure := front.Untyped(gateway.DNSKind), front.Untyped(gateway.InfrastructureKind)
+	for _, o := range []*unstructured.Unstructured{dns, infrastructure} {
+		o.SetName(gateway.Config)
+	}
+	dns.Object["spec"] = map[string]any{"baseDomain": "example.com", "publicZone": map[string]any{"id": "Z1"}}
+	infrastructure.Object["status"] = map[string]any{"platformStatus": map[string]any{"type": platform}}
+	return []client.Object{dns, infrastructure}
+}
+
 func observerOf(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) (*observer, client.Client, *notes) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -92,9 +103,13 @@ func class(name, controller string) *gatewayv1.GatewayClass {
 func TestObserver_Finalizer(t *testing.T) {
 	cases := map[string]struct {
 		reason, finalizer string
+		objects           []client.Object
 		want              []string
 	}{
 		"None":       {reason: "without the setting no record is held"},
+		"Published":  {reason: "where OpenShift publishes records they are held, or they would stay in its zones", objects: published("AWS"), want: []string{gateway.DefaultFinalizer}},
+		"OnPremises": {reason: "elsewhere nothing takes the finalizer off", objects: published("BareMetal")},
+		"Forbidden":  {reason: "the setting may forbid it", finalizer: gateway.NoFinalizer, objects: published("AWS")},
 		"Configured": {reason: "records of the Gateway's package are held, others are not", finalizer: "example.com/dns", want: []string{"example.com/dns"}},
 	}
 	for name, c := range cases {
@@ -105,7 +120,7 @@ func TestObserver_Finalizer(t *testing.T) {
 					writes++
 					return w.Patch(ctx, object, patch, options...)
 				},
-			}, class("ours", "openshift.io/gateway-controller/v1"), dnsRecord("own", "gateway-edge"), dnsRecord("alien", ""))
+			}, append(c.objects, class("ours", "openshift.io/gateway-controller/v1"), dnsRecord("own", "gateway-edge"), dnsRecord("alien", ""))...)
 			o.finalizer = c.finalizer
 			for range 2 {
 				observe(t, o, edgeGateway())

@@ -36,8 +36,8 @@ type observer struct {
 	cache client.Reader
 	// served says whether a kind may be read.
 	served func(schema.GroupVersionKind) bool
-	// writer puts the finalizer on DNSRecords, which no revision may hold. Empty for
-	// none.
+	// writer puts the finalizer on DNSRecords, which no revision may hold. Empty for the
+	// one that the platform asks for.
 	writer    client.Writer
 	finalizer string
 	// recorder tells of Gateways that have no room for conditions.
@@ -151,7 +151,7 @@ func (o *observer) readRecords(ctx context.Context, g *gatewayv1.Gateway, facts 
 		if err != nil {
 			return err
 		}
-		if err := o.hold(ctx, g, record, &list.Items[i]); err != nil {
+		if err := o.hold(ctx, g, record, &list.Items[i], o.finalizerFor(facts)); err != nil {
 			unheld = append(unheld, err)
 		}
 		records = append(records, *record)
@@ -173,18 +173,31 @@ func (e *unheldError) Error() string { return e.err.Error() }
 // Unwrap is the cause.
 func (e *unheldError) Unwrap() error { return e.err }
 
+// finalizerFor is what records are held by, empty for nothing: the setting, and without one
+// the finalizer of OpenShift's DNS controller where that publishes records. It takes a record
+// out of its zones only while the finalizer is there.
+func (o *observer) finalizerFor(facts *gateway.Facts) string {
+	switch {
+	case o.finalizer == gateway.NoFinalizer:
+		return ""
+	case o.finalizer == "" && ingress.IsPublished(facts.Config, facts.Platform):
+		return gateway.DefaultFinalizer
+	}
+	return o.finalizer
+}
+
 // hold puts the finalizer on a record of the Gateway's package.
-func (o *observer) hold(ctx context.Context, g *gatewayv1.Gateway, record *ingress.Record, object *unstructured.Unstructured) error {
-	if o.finalizer == "" || record.Package != gateway.PackageName(g.Name) || object.GetDeletionTimestamp() != nil {
+func (o *observer) hold(ctx context.Context, g *gatewayv1.Gateway, record *ingress.Record, object *unstructured.Unstructured, finalizer string) error {
+	if finalizer == "" || record.Package != gateway.PackageName(g.Name) || object.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	before := object.DeepCopy()
-	if !controllerutil.AddFinalizer(object, o.finalizer) {
+	if !controllerutil.AddFinalizer(object, finalizer) {
 		return nil
 	}
 	err := o.writer.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("putting finalizer %s on DNSRecord %s: %w", o.finalizer, object.GetName(), err)
+		return fmt.Errorf("putting finalizer %s on DNSRecord %s: %w", finalizer, object.GetName(), err)
 	}
 	return nil
 }

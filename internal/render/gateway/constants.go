@@ -20,6 +20,9 @@ const (
 	// which takes a record out of its zones before the DNSRecord goes.
 	DefaultFinalizer = "operator.openshift.io/ingress-dns"
 
+	// NoFinalizer in the place of a finalizer asks for none, whatever the platform is.
+	NoFinalizer = "none"
+
 	// Config is the name of the cluster's DNS and of its Infrastructure.
 	Config = "cluster"
 

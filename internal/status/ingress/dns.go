@@ -154,6 +154,12 @@ func describe(zones []ZoneStatus) string {
 // dnsPlatforms are those on which OpenShift publishes DNS records.
 var dnsPlatforms = []string{"AWS", "Azure", "GCP", "IBMCloud", "PowerVS"}
 
+// IsPublished says whether OpenShift publishes DNSRecords: it manages the DNS of the platform,
+// and there is a zone.
+func IsPublished(config *DNSConfig, platform string) bool {
+	return config != nil && len(config.Zones) > 0 && slices.Contains(dnsPlatforms, platform)
+}
+
 func noZonesMessage(in DNSInput) string {
 	message := "No DNS zones are defined in the cluster dns config."
 	if in.Config == nil {
