@@ -207,8 +207,9 @@ type Object struct {
 	// the Package has already is brought to new content. Until then it stays as the
 	// revision before has it. It is created in its own phase when it is absent, and is
 	// torn down with that. It is for what pods need in order to start, and what must
-	// not reach pods that run before the new ones have proved themselves. Default: the
-	// object's own phase.
+	// not reach pods that run before the new ones have proved themselves. A rollback
+	// does not wait, as its content has proved itself, and older pods may not start with
+	// newer content. Default: the object's own phase.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`

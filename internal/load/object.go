@@ -38,6 +38,15 @@ func Retains(manifest *unstructured.Unstructured, deletion v1alpha1.ObjectDeleti
 	}
 }
 
+// updatePhase is where an object that exists gets new content. What a rollback brings back has
+// proved itself, and the older pods that it starts may not understand the newer content.
+func updatePhase(spec v1alpha1.Object, rollback bool) string {
+	if rollback {
+		return ""
+	}
+	return spec.UpdatePhase
+}
+
 // object is one manifest with its probes: the revision's own where one selects
 // it, the default of its kind elsewhere. The error begins with the field that it is
 // about.
@@ -50,7 +59,7 @@ func (c compiled) object(stored manifest, spec v1alpha1.Object, phase v1alpha1.P
 		Retain:              Retains(manifest, spec.Deletion),
 		ForwardOnly:         rollback && kind == definitionKind,
 		Replace:             spec.OnImmutableChange == v1alpha1.ImmutableReplace,
-		UpdatePhase:         spec.UpdatePhase,
+		UpdatePhase:         updatePhase(spec, rollback),
 		Once:                spec.CreateOnce,
 	}
 	if stored.sealed != nil {

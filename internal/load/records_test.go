@@ -113,6 +113,16 @@ func TestRevision_UnmanagedAndReplaced(t *testing.T) {
 		t.Errorf("error %v, exclusive %v, update phase %q", err, object.Exclusive, object.UpdatePhase)
 	}
 
+	back := raw(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}`)
+	back.UpdatePhase = "later"
+	loaded, err := Revision(t.Context(), &fakeSlices{}, &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{
+		Revision: 3, Phases: []v1alpha1.Phase{{Name: "plane", Objects: []v1alpha1.Object{back}}, {Name: "later"}},
+		Origin: &v1alpha1.Origin{Kind: v1alpha1.OriginRollback},
+	}})
+	if err != nil || loaded.Phases[0].Objects[0].UpdatePhase != "" {
+		t.Errorf("error %v; what a rollback brings back has proved itself: %+v", err, loaded.Phases)
+	}
+
 	_, err = loadOne(t, deployment(), v1alpha1.Object{UnmanagedFields: []string{".spec.replicas", ".spec[x"}}, v1alpha1.Phase{}, nil)
 	var invalid *InvalidError
 	if !errors.As(err, &invalid) || !strings.HasPrefix(err.Error(), "spec.phases[0].objects[0].unmanagedFields[1]: ") {

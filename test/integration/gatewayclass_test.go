@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -90,8 +91,8 @@ func condition(t *testing.T) *metav1.Condition {
 func firstRollout(t *testing.T, since time.Time) {
 	events := requests(t, since)
 	objects := perObject(events)
-	if len(objects) != 14+20 {
-		t.Errorf("the CRDs and the control plane are %d objects, want 34:%s", len(objects), describe(objects))
+	if len(objects) != 14+21 {
+		t.Errorf("the CRDs and the control plane are %d objects, want 35:%s", len(objects), describe(objects))
 	}
 	for name, count := range objects {
 		if count != 1 {
@@ -178,6 +179,11 @@ func badImageAndRollback(t *testing.T) {
 	})
 	if held.Status.Phases[2].State != v1alpha1.PhasePending {
 		t.Errorf("phase webhooks is %s behind a gate that is closed, want Pending", held.Status.Phases[2].State)
+	}
+	values := &corev1.ConfigMap{}
+	must(t, admin.Get(t.Context(), types.NamespacedName{Namespace: gatewayclass.Namespace, Name: "values-" + gatewayclass.IstioRevision}, values))
+	if strings.Contains(values.Data["merged-values"]+values.Data["original-values"], "registry.invalid") {
+		t.Error("the istiod that serves reads the configuration of one that has not proved itself")
 	}
 	planetest.Eventually(t, "the package to say that revision 2 serves", func() (bool, error) {
 		c := meta.FindStatusCondition(getPackage(t, gatewayclass.PackageControlPlane).Status.Conditions, v1alpha1.ConditionAvailable)

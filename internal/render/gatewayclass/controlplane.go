@@ -61,6 +61,9 @@ func renderControlPlane(in Input, d *decision) (render.Package, error) {
 	if err != nil {
 		return render.Package{}, err
 	}
+	if d.revision == IstioRevision && in.Running != "" && Newer(in.Running, d.release.Version()) != d.release.Version() {
+		updateEarly(phases)
+	}
 	origin := d.origin(istiod.Name(), d.release)
 	origin.Images = images(objects, d)
 	origin.RollbackMinors = &mostMinors // the bound of an upgrade, in reverse
@@ -85,7 +88,7 @@ func toPhases(objects []*unstructured.Unstructured, helmRelease string) ([]rende
 			return nil, err
 		}
 		p := slices.IndexFunc(phases, func(p render.Phase) bool { return p.Name == phaseOf(o) })
-		phases[p].Objects = append(phases[p].Objects, render.Object{Manifest: o, Deletion: deletionOf(o)})
+		phases[p].Objects = append(phases[p].Objects, render.Object{Manifest: o, Deletion: deletionOf(o), UpdatePhase: updatePhaseOf(o)})
 	}
 	for _, p := range phases {
 		slices.SortStableFunc(p.Objects, func(a, b render.Object) int {
@@ -110,6 +113,28 @@ func phaseOf(o *unstructured.Unstructured) string {
 		return PhaseConfig
 	}
 	return placements[place(o)].phase
+}
+
+// updatePhaseOf is the later phase in which an object that exists gets new content, empty for
+// its own. istiod mounts its ConfigMaps, and does not start without; but each istiod that
+// runs reads them again at once, and makes proxies of what stands there. So new content, which
+// names the new proxy, waits until the new istiod has proved itself. It understands the content
+// of before; an older one may not understand that of a newer, see [updateEarly].
+func updatePhaseOf(o *unstructured.Unstructured) string {
+	if o.GetKind() == "ConfigMap" {
+		return PhaseWebhooks
+	}
+	return ""
+}
+
+// updateEarly lets everything get new content in its own phase: on the way back to an older
+// istiod, which does not start with the templates of a newer one.
+func updateEarly(phases []render.Phase) {
+	for _, p := range phases {
+		for i := range p.Objects {
+			p.Objects[i].UpdatePhase = ""
+		}
+	}
 }
 
 // place is the index in [placements] of the object's kind, -1 if there is none.

@@ -77,6 +77,26 @@ func TestRender_ControlPlane(t *testing.T) {
 	}
 }
 
+// An istiod that runs reads its ConfigMaps again at once, so they follow the new istiod, which
+// understands those of before; on the way back they come first.
+func TestRender_ConfigFollowsIstiod(t *testing.T) {
+	for running, want := range map[string]string{"": PhaseWebhooks, "1.28.2": PhaseWebhooks, "1.29.1": PhaseWebhooks, "1.31.0": ""} {
+		in := input("1.29")
+		in.Running = running
+		for _, phase := range mustRender(t, in)[1].Phases {
+			for _, o := range phase.Objects {
+				late := ""
+				if o.Manifest.GetKind() == "ConfigMap" {
+					late = want
+				}
+				if o.UpdatePhase != late {
+					t.Errorf("while %q runs, %s %s is updated in phase %q, want %q", running, o.Manifest.GetKind(), o.Manifest.GetName(), o.UpdatePhase, late)
+				}
+			}
+		}
+	}
+}
+
 // TestRender_Adoptable shows that Helm would adopt every object of the chart, so
 // an older operator can take over after a downgrade.
 func TestRender_Adoptable(t *testing.T) {

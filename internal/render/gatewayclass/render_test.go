@@ -109,6 +109,9 @@ func summary(t *testing.T, packages []render.Package) string {
 			for _, o := range phase.Objects {
 				name := strings.TrimPrefix(o.Manifest.GetNamespace()+"/"+o.Manifest.GetName(), "/")
 				line := fmt.Sprintf("    %s %s %.6x %s", o.Manifest.GetKind(), name, sha256.Sum256(canonical(t, o.Manifest)), o.Deletion)
+				if o.UpdatePhase != "" {
+					line += " updated in " + o.UpdatePhase
+				}
 				fmt.Fprintln(&b, strings.TrimRight(line, " "))
 			}
 		}
