@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -25,6 +26,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/test/setup"
 )
 
@@ -44,7 +46,7 @@ func TestIstiod(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: gatewayclass.DefaultClassName},
 		Spec:       gatewayv1.GatewayClassSpec{ControllerName: gatewayclass.ControllerName},
 	}))
-	istiod := &program{}
+	istiod := &program{revision: gatewayclass.IstioRevision}
 	istiod.start(t)
 	t.Logf("istiod is ready %s after the class was created", time.Since(began).Round(100*time.Millisecond))
 	createGateway(t, gatewayclass.Namespace, gatewayName, listener("good", goodHost, 80), listener("bad", badHost, 80), listener("plain", "", 8080))
@@ -53,8 +55,11 @@ func TestIstiod(t *testing.T) {
 	t.Run("Webhooks", patchWebhooks)
 	t.Run("Gateway", programGateway)
 	t.Run("Elsewhere", programElsewhere)
+	t.Run("Routes", conform)
 	t.Run("Listeners", func(t *testing.T) { changeListeners(t, istiod) })
 	t.Run("Restart", func(t *testing.T) { restart(t, istiod) })
+	t.Run("Scaled", func(t *testing.T) { scaleToZero(t, istiod) })
+	t.Run("Canary", besideCanary)
 	t.Run("Rights", rights)
 	t.Run("Quiet", quiet)
 	t.Run("Uninstall", func(t *testing.T) { uninstall(t, istiod) })
@@ -111,6 +116,32 @@ func restart(t *testing.T, istiod *program) {
 	if events := requests(t, setup.Manager, since); len(events) > 0 {
 		t.Errorf("the restart made the manager ask or write:%s", describe(events))
 	}
+}
+
+// scaleToZero: an istiod without a pod is not installed, and says so until one runs again.
+func scaleToZero(t *testing.T, istiod *program) {
+	scale := func(replicas string) {
+		t.Helper()
+		deployment := get(t, &appsv1.Deployment{}, gatewayclass.Namespace, gatewayclass.PackageControlPlane)
+		must(t, admin.Patch(t.Context(), deployment, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":`+replicas+`}}`))))
+	}
+	installed := func(want metav1.ConditionStatus) {
+		t.Helper()
+		eventually(t, "the class to be installed: "+string(want), func() string {
+			c := meta.FindStatusCondition(getClass(t).Status.Conditions, status.ConditionControllerInstalled)
+			if c == nil || c.Status != want {
+				return fmt.Sprintf("it says %v", c)
+			}
+			return ""
+		})
+	}
+	scale("0")
+	istiod.stop(t)
+	installed(metav1.ConditionFalse)
+	scale("1")
+	istiod.start(t)
+	installed(metav1.ConditionTrue)
+	eventuallyClass(t)
 }
 
 // rights: what istiod asked for, it was allowed to. Its rights are all rendered ones.

@@ -47,14 +47,16 @@ var listeners = map[int]string{
 
 // program is the real istiod.
 type program struct {
-	end func() error
+	// revision is Istio's, of the first one or of the canary.
+	revision string
+	end      func() error
 }
 
 // start runs it behind the pod of the Deployment that the manager has rolled out, and
 // waits until it is ready.
 func (p *program) start(t *testing.T) {
 	t.Helper()
-	end, err := runPod(t.Context(), istiodPod(t))
+	end, err := runPod(t.Context(), p.pod(t), "istiod-"+p.revision)
 	must(t, err)
 	p.end = end
 }
@@ -65,13 +67,13 @@ func (p *program) stop(t *testing.T) {
 	must(t, p.end())
 }
 
-// istiodPod waits for the one pod of the Deployment.
-func istiodPod(t *testing.T) *corev1.Pod {
+// pod waits for the one pod of the Deployment.
+func (p *program) pod(t *testing.T) *corev1.Pod {
 	t.Helper()
 	var running []corev1.Pod
 	planetest.Eventually(t, "one running pod of istiod", func() (bool, error) {
 		list := &corev1.PodList{}
-		if err := admin.List(t.Context(), list, client.InNamespace(gatewayclass.Namespace), client.MatchingLabels{"app": "istiod"}); err != nil {
+		if err := admin.List(t.Context(), list, client.InNamespace(gatewayclass.Namespace), client.MatchingLabels{"app": "istiod", gatewayclass.LabelRevision: p.revision}); err != nil {
 			return false, err
 		}
 		running = nil
@@ -85,7 +87,7 @@ func istiodPod(t *testing.T) *corev1.Pod {
 	return &running[0]
 }
 
-func runPod(ctx context.Context, pod *corev1.Pod) (stop func() error, err error) {
+func runPod(ctx context.Context, pod *corev1.Pod, service string) (stop func() error, err error) {
 	path, err := filepath.Abs(binary)
 	if err != nil {
 		return nil, err
@@ -124,7 +126,7 @@ func runPod(ctx context.Context, pod *corev1.Pod) (stop func() error, err error)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("istiod does not get ready: %w", err), plane.Err(), stop())
 	}
-	return stop, route(ctx, addresses)
+	return stop, route(ctx, service, addresses)
 }
 
 // writeKubeconfig writes what a program in a pod finds by itself: the API server, its
@@ -226,9 +228,9 @@ func ask(ctx context.Context, url string) (code int, err error) {
 }
 
 // route lets the API server reach the process through istiod's Service.
-func route(ctx context.Context, addresses map[int]string) error {
+func route(ctx context.Context, name string, addresses map[int]string) error {
 	service := &corev1.Service{}
-	if err := admin.Get(ctx, types.NamespacedName{Namespace: gatewayclass.Namespace, Name: gatewayclass.PackageControlPlane}, service); err != nil {
+	if err := admin.Get(ctx, types.NamespacedName{Namespace: gatewayclass.Namespace, Name: name}, service); err != nil {
 		return err
 	}
 	for _, port := range service.Spec.Ports {
