@@ -90,6 +90,8 @@ func controllerInstalled(name string, packages []FrontPackage, cause error, warn
 		return condition("", metav1.ConditionUnknown, ReasonPending, plane.Held)
 	case !known:
 		return condition("", metav1.ConditionUnknown, ReasonPending, pendingMessage(plane, packages))
+	case progressing.Reason == v1alpha1.ReasonNoRevision:
+		return condition("", metav1.ConditionUnknown, ReasonPending, istiod(plane.Version)+" is being installed") // its revision was just made
 	case available.Status == metav1.ConditionUnknown:
 		return condition("", metav1.ConditionUnknown, ReasonPending, "whether istiod serves could not be observed: "+available.Message)
 	case plane.Package.Status.CurrentRevision != 0:

@@ -111,9 +111,9 @@ func setStatus(class *gatewayv1.GatewayClass, state front.State[observed]) {
 	if crds.Reason != "" {
 		crds.Message = ownership.Message()
 	}
-	warnings := warningsOf(state)
+	warnings := append(warningsOf(state), gatewayclass.Overruled(class, state.Facts.Input.Classes)...)
 	packages := state.Packages
-	if isUnobserved(state) {
+	if isUnobserved(state) || isOfAnother(class, state) {
 		// Its package says whether istiod serves, whatever else could not be read.
 		packages = []status.FrontPackage{{Name: gatewayclass.PackageControlPlane, Package: state.Facts.Plane, Target: &v1alpha1.Revision{}}}
 	}
@@ -157,6 +157,13 @@ func warningsOf(state front.State[observed]) []string {
 func isUnobserved(state front.State[observed]) bool {
 	_, rendered := errors.AsType[*front.RenderError](state.Err)
 	return state.Err != nil && !rendered && len(state.Packages) == 0 && state.Facts.Plane != nil
+}
+
+// isOfAnother says that what another class asks for cannot be rendered, while there is a
+// control plane, which serves this one all the same.
+func isOfAnother(class *gatewayv1.GatewayClass, state front.State[observed]) bool {
+	other := gatewayclass.AtFault(state.Err)
+	return other != "" && other != class.Name && len(state.Packages) == 0 && state.Facts.Plane != nil
 }
 
 func eventsOf(before, after *gatewayv1.GatewayClass) []events.Event {

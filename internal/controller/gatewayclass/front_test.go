@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,6 +73,38 @@ func TestSetStatus_LongName(t *testing.T) {
 		c := meta.FindStatusCondition(class.Status.Conditions, status.ConditionControllerInstalled)
 		if got := string(c.Status) + "/" + c.Reason + ": " + c.Message; !strings.HasPrefix(got, want) {
 			t.Errorf("GatewayClass %s: got %s, want %s", name, got, want)
+		}
+	}
+}
+
+// What one class asks for and cannot have fails that class; those beside it are served, and say
+// what keeps a new version from them. A wish that an older class overrules is told.
+func TestSetStatus_FaultOfOneClass(t *testing.T) {
+	plane := &v1alpha1.Package{Status: v1alpha1.PackageStatus{CurrentRevision: 1, Version: "1.31.0", Conditions: []metav1.Condition{
+		{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue},
+		{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRolledOut},
+	}}}
+	class := func(name string, day int, version string) gatewayv1.GatewayClass {
+		return gatewayv1.GatewayClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Date(2026, 1, day, 0, 0, 0, 0, time.UTC), Annotations: map[string]string{gatewayclass.AnnotationIstioVersion: version}},
+			Spec:       gatewayv1.GatewayClassSpec{ControllerName: gatewayclass.ControllerName},
+		}
+	}
+	classes := []gatewayv1.GatewayClass{class("bad", 1, "9.9"), class("young", 2, "1.29"), class("good", 3, "")}
+	facts := observed{Input: gatewayclass.Input{Classes: classes, DefaultVersion: "1.31"}, Plane: plane}
+	_, err := gatewayclass.Render(facts.Input)
+	for i, want := range [][]string{
+		{"False/InstallFailed: ", "9.9"},
+		{"True/Installed: istiod 1.31.0 installed (with warning: ", "GatewayClass bad asks for", "1.29 has no effect"},
+		{"True/Installed: istiod 1.31.0 installed (with warning: ", "GatewayClass bad asks for"},
+	} {
+		setStatus(&classes[i], front.State[observed]{Facts: facts, Err: &front.RenderError{Err: err}})
+		c := meta.FindStatusCondition(classes[i].Status.Conditions, status.ConditionControllerInstalled)
+		got := string(c.Status) + "/" + c.Reason + ": " + c.Message
+		for _, part := range want {
+			if !strings.Contains(got, part) {
+				t.Errorf("GatewayClass %s: got %s, want %q", classes[i].Name, got, part)
+			}
 		}
 	}
 }

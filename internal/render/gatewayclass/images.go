@@ -48,7 +48,7 @@ func (d *decision) decideImages(classes []*gatewayv1.GatewayClass, annotation st
 	class, image := override(classes, annotation)
 	if class != nil {
 		if err := checkImage(image); err != nil {
-			return fmt.Errorf("GatewayClass %s: annotation %s: %w", class.Name, annotation, err)
+			return &ClassError{Class: class.Name, Err: fmt.Errorf("annotation %s: %w", annotation, err)}
 		}
 		d.istiodImage = image
 		d.reason += fmt.Sprintf("; GatewayClass %s asks for istiod image %s", class.Name, image)

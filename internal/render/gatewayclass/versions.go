@@ -5,10 +5,12 @@ package gatewayclass
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
 	utilversion "k8s.io/apimachinery/pkg/util/version"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/istio"
@@ -65,6 +67,45 @@ func tooFar(running, wanted, allowed string) string {
 	}
 	return fmt.Sprintf("Istio %s runs, and %s is more than %d minor versions away: set the annotation %s of a GatewayClass to a version in between first, "+
 		"or %s of Package %s to %s", running, wanted, mostMinors, AnnotationIstioVersion, v1alpha1.AnnotationAllowVersion, PackageControlPlane, wanted)
+}
+
+// ClassError says that what one class asks for cannot be had.
+type ClassError struct {
+	// Class is the GatewayClass.
+	Class string
+	// Err is what is wrong.
+	Err error
+}
+
+// Error names the class.
+func (e *ClassError) Error() string { return fmt.Sprintf("GatewayClass %s: %v", e.Class, e.Err) }
+
+// Unwrap is the cause.
+func (e *ClassError) Unwrap() error { return e.Err }
+
+// AtFault is the class whose annotation is the cause of an error of [Render], empty when it
+// is none's.
+func AtFault(err error) string {
+	if e, ok := errors.AsType[*UnknownVersionError](err); ok {
+		return e.Class
+	}
+	if e, ok := errors.AsType[*ClassError](err); ok {
+		return e.Class
+	}
+	return ""
+}
+
+// Overruled says of each annotation of a class that has no effect whose has: that of the
+// oldest class decides for all.
+func Overruled(class *gatewayv1.GatewayClass, classes []gatewayv1.GatewayClass) []string {
+	var all []string
+	for _, annotation := range []string{AnnotationIstioVersion, AnnotationIstiodImage, AnnotationCanaryVersion, AnnotationCanaryImage} {
+		own := strings.TrimSpace(class.Annotations[annotation])
+		if first, value := override(counting(classes), annotation); own != "" && first != nil && value != own {
+			all = append(all, fmt.Sprintf("the annotation %s: %s has no effect, as GatewayClass %s is older and says %s", annotation, own, first.Name, value))
+		}
+	}
+	return all
 }
 
 // UnknownVersionError says that an Istio version is not in this binary.
