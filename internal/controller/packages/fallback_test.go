@@ -147,7 +147,7 @@ func TestWorker_FallbackFails(t *testing.T) {
 		l.advance(11 * time.Minute)
 	}
 	want(t, "one revision is made, and stays", "states",
-		[]string{"1: Active RolledOut", "2: Active Superseded", "3: Active RolloutError"}, l.states())
+		[]string{"1: Active RolledOut", "2: Active Superseded", "3: Active ObjectRefused"}, l.states())
 	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, "policy") || !strings.Contains(message, "a rollback is not rolled back from") {
 		t.Errorf("what is wrong is not told: %s", message)
 	}
