@@ -198,6 +198,18 @@ func image(t *testing.T) {
 	if gateway := deployed(t, "Deployment", "istio-ingressgateway"); strings.Contains(fmt.Sprint(gateway.Object), "broken") {
 		t.Error("the gateway was changed before istiod has worked")
 	}
+	if agent := deployed(t, "DaemonSet", "istio-cni-node"); strings.Contains(fmt.Sprint(agent.Object), "broken") {
+		t.Error("the node agent was changed before istiod has worked")
+	}
+	for _, name := range []string{"istio-sidecar-injector", "istio"} {
+		config := &corev1.ConfigMap{}
+		if err := admin.Get(t.Context(), types.NamespacedName{Namespace: "istio-system", Name: name}, config); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(fmt.Sprint(config.Data), "broken") {
+			t.Errorf("new pods are given what ConfigMap %s says of the istiod that does not work", name)
+		}
+	}
 	if err := startManager(t.Context(), "1.31"); err != nil {
 		t.Fatal(err)
 	}
