@@ -170,7 +170,7 @@ func TestWorker_FlappingProbe(t *testing.T) {
 func TestWorker_InterferenceWithMany(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	var all []map[string]any
-	for _, name := range strings.Split("abcdefghijklmnopqrstuvwxyz", "") {
+	for name := range strings.SplitSeq("abcdefghijklmnopqrstuvwxyz", "") {
 		all = append(all, configMap(name, "1"))
 	}
 	l.revise(1, phase(all...))
