@@ -212,7 +212,7 @@ func isTaken(err error) bool { return apierrors.IsConflict(err) || apierrors.IsA
 // perform carries out a verdict on the state given.
 func (e *Engine) perform(ctx context.Context, t *task, verdict Verdict, current *unstructured.Unstructured) *unstructured.Unstructured {
 	result := t.result
-	result.Reason, result.Retry = verdict.Reason, verdict.Retry
+	result.Reason, result.Retry, result.Excess = verdict.Reason, verdict.Retry, t.question.Excess
 	if verdict.Drift != "" {
 		result.Backoff = t.question.Record.Backoff
 	}

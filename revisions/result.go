@@ -146,6 +146,8 @@ type ObjectResult struct {
 	Repaired bool
 	// Done says that the object is gone, and need not be there.
 	Done bool
+	// Excess are the managers that were found to have fields at or below exclusive ones.
+	Excess []Rival
 	// Retry is when to look at it again although nothing changes; zero for never.
 	Retry time.Time
 	// Record is what is known of it now, nil when it is not in place.

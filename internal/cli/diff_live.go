@@ -114,7 +114,22 @@ func driftOf(tried *plan.Tried, o diffOptions, revision int64) (DiffObject, erro
 		return object, nil
 	}
 	err := compareLive(&object, tried, o, revision)
+	addExcess(&object, result.Excess)
 	return object, err
+}
+
+// addExcess adds what other managers have at or below exclusive fields: a dry run cannot
+// show that it is removed, as that takes two requests.
+func addExcess(object *DiffObject, excess []revisions.Rival) {
+	for _, rival := range excess {
+		for _, field := range rival.Fields {
+			object.Difference = differenceDrifted
+			object.Fields = append(object.Fields, DiffField{Change: diff.Change{Path: field, After: "<exceeds the manifest>"}, ChangedBy: rival.Manager})
+		}
+	}
+	if len(excess) > 0 {
+		object.NotOurs = withoutChanged(object.NotOurs, object.Fields)
+	}
 }
 
 // lookOf is what can be said of an object without comparing it. One that cannot be tried

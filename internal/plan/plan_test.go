@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
@@ -197,5 +198,52 @@ func TestPlanner_Trial(t *testing.T) {
 	}
 	if tried[1].Live == nil || tried[1].Applied != nil || tried[1].Result.Action != revisions.ActionCollision {
 		t.Errorf("what someone else has would be %v (%s)", tried[1].Applied, tried[1].Result)
+	}
+}
+
+// TestPlanner_TrialOfEverything: the record of what was applied keeps no object from being
+// tried out. Here another actor has applied old content under our own manager's name, within
+// the second of our apply, so that nothing in managedFields tells.
+func TestPlanner_TrialOfEverything(t *testing.T) {
+	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "app", UID: types.UID("uid-app")}}
+	cluster := revisionstest.New()
+	person := cluster.Client("person")
+	p := packed(t, configMap("a", "2"), configMap("b", "2"))
+	loaded, err := load.Revision(t.Context(), Overlay{Packed: p}, next(history.Line{}, pkg, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := revisions.New(revisions.Config{Writer: person, Live: person, Cache: revisionstest.NewCache(cluster, v1alpha1.LabelPackage), Mapper: cluster.Mapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := engine.Reconcile(t.Context(), revisions.Rollout{Owner: Owner(pkg), Target: loaded})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale := configMap("a", "1")
+	stale.SetLabels(map[string]string{v1alpha1.LabelPackage: "app"})
+	stale.SetOwnerReferences([]metav1.OwnerReference{Owner(pkg).Reference()})
+	data, err := stale.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := person.Patch(t.Context(), stale, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner(revisions.FieldOwner), client.ForceOwnership); err != nil {
+		t.Fatal(err)
+	}
+	loaded.Records = result.Target.Records
+	tried, err := planner(cluster, p).Trial(t.Context(), pkg, loaded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"1", "2"} {
+		live, _, _ := unstructured.NestedString(tried[i].Live.Object, "data", "k")
+		if tried[i].Applied == nil {
+			t.Fatalf("%s was not tried out", tried[i].Result.ID)
+		}
+		applied, _, _ := unstructured.NestedString(tried[i].Applied.Object, "data", "k")
+		if live != want || applied != "2" {
+			t.Errorf("%s has %s and would have %s, want %s and 2", tried[i].Result.ID, live, applied, want)
+		}
 	}
 }

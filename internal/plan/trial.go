@@ -33,7 +33,8 @@ type Tried struct {
 
 // Trial makes a pass over every phase of a revision whose writes are dry runs. It says
 // of each object what it is and what it would be. The revision's records are those of
-// the newest revision that has put each object in place.
+// the newest revision that has put each object in place; they say whose an object is, and
+// not how it is: every object that is ours is tried out.
 func (p Planner) Trial(ctx context.Context, pkg *v1alpha1.Package, revision revisions.Revision) ([]Tried, error) {
 	snapshot := Read(ctx, p.Live, revision)
 	writer := &trialWriter{Writer: p.Writer, answers: map[revisions.ObjectID]*unstructured.Unstructured{}}
@@ -42,7 +43,7 @@ func (p Planner) Trial(ctx context.Context, pkg *v1alpha1.Package, revision revi
 		return nil, fmt.Errorf("creating the engine: %w", err)
 	}
 	// No gate holds a revision that has succeeded.
-	revision.Succeeded = true
+	revision.Succeeded, revision.Records = true, unproven(revision.Records)
 	// Each object's own error stands in its result.
 	result, err := engine.Reconcile(ctx, revisions.Rollout{Owner: Owner(pkg), Target: revision})
 	if ctx.Err() != nil {
@@ -62,6 +63,16 @@ func (p Planner) Trial(ctx context.Context, pkg *v1alpha1.Package, revision revi
 		}
 	}
 	return all, nil
+}
+
+// unproven are records without what says that an object is as it was applied.
+func unproven(records map[revisions.ObjectID]revisions.Record) map[revisions.ObjectID]revisions.Record {
+	rest := make(map[revisions.ObjectID]revisions.Record, len(records))
+	for id, record := range records {
+		record.Fields = ""
+		rest[id] = record
+	}
+	return rest
 }
 
 // trialWriter sends every write as a dry run and keeps the answers.
