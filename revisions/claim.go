@@ -154,7 +154,11 @@ func covers(paths []FieldPath, path fieldpath.Path) bool {
 
 // makers are the managers that write an object once or by hand. What one of them and we
 // have together is ours.
-var makers = []string{"before-first-apply", "helm", FieldOwner}
+var makers = []string{unknownManagers, "helm", FieldOwner}
+
+// unknownManagers is the name under which the API server notes all fields of an object that
+// has no managedFields when it is applied.
+const unknownManagers = "before-first-apply"
 
 // isMaker says whether the entry is one of an update that has only made the object.
 func (e managedEntry) isMaker() bool {

@@ -29,7 +29,9 @@ type task struct {
 	// until is the later phase that the object waits for, empty when it does not.
 	until    string
 	question Question
-	result   *ObjectResult
+	// left are the fields that are left to other managers, and back those that are so no more.
+	left, back []string
+	result     *ObjectResult
 	// doubt says that another actor may have written to the object, so that the line has
 	// to be confirmed anew.
 	doubt bool
@@ -101,47 +103,20 @@ func (t *task) unserved(phase string) {
 func (t *task) ask(current *unstructured.Unstructured) Verdict {
 	p, q := t.object.prepared, &t.question
 	q.Current = currentOf(current, q.Owner)
-	yielded := q.yielded()
-	q.Content = p.content(q.Owner, q.Retain, q.onRecord())
+	t.left, t.back = t.leftFields(current)
+	q.Content = p.content(q.Owner, q.Retain, t.leftOut())
 	q.Rivals, q.Yielding = nil, 0
 	if q.Current != nil && (q.Record == nil || q.Record.Fields != q.Current.Fields || q.Record.Content != q.Content) {
-		q.Rivals = rivalsOf(p.stamp(q.Owner, q.Retain, yielded), current)
+		q.Rivals = rivalsOf(p.stamp(q.Owner, q.Retain, t.left), current)
 		q.Yielding = len(yieldedTo(p.kind.GroupKind(), q.Rivals))
 	}
 	q.Excess = t.excess(current)
 	return decide(*q)
 }
 
-// onRecord are the fields that were left out when the object was applied last.
-func (q *Question) onRecord() []string {
-	if q.Record == nil {
-		return nil
-	}
-	return q.Record.Yielded
-}
-
-// yielded are the fields that are left to others for as long as the object lives.
-func (q *Question) yielded() []string {
-	if q.Current == nil || q.Record == nil || q.Record.UID != q.Current.UID {
-		return nil
-	}
-	return q.Record.Yielded
-}
-
 // request is the manifest as it is to be applied now.
 func (t *task) request() *unstructured.Unstructured {
 	return t.object.prepared.stamp(t.question.Owner, t.question.Retain, t.yields())
-}
-
-// yields are the fields that are left to others from now on.
-func (t *task) yields() []string {
-	more := yieldedTo(t.object.prepared.kind.GroupKind(), t.question.Rivals)
-	if len(more) == 0 {
-		return t.question.yielded()
-	}
-	all := slices.Concat(t.question.yielded(), more)
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // act decides on the state given and performs the decision. What exists without
@@ -348,6 +323,7 @@ func (t *task) done(action Action, verdict Verdict, state *unstructured.Unstruct
 	record := &Record{UID: state.GetUID(), Action: action, Fields: FieldsDigest(state), Completed: HasCompleted(state)}
 	if action != ActionCreated {
 		record.Yielded = t.yields()
+		record.ManifestValues = t.object.prepared.valuesOf(record.Yielded)
 	}
 	record.Content = t.object.prepared.content(q.Owner, q.Retain, record.Yielded)
 	known := q.Record != nil && q.Record.UID == record.UID

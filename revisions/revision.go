@@ -174,6 +174,8 @@ type Record struct {
 	Fields string
 	// Yielded are fields of the manifest that are left to whoever has set them.
 	Yielded []string
+	// ManifestValues are short digests of what the manifest sets in these fields.
+	ManifestValues []string
 	// Backoff is about an object that does not stay as it was left, nil for one that does.
 	Backoff *DriftBackoff
 	// Completed says that the object has done its work, as a Job does once.

@@ -309,11 +309,18 @@ type InventoryEntry struct {
 	// +optional
 	Fields string `json:"fields,omitempty"`
 
-	// Yielded are fields of the manifest that are left to whoever has set them, such
-	// as the replicas that an autoscaler sets.
+	// Yielded are fields of the manifest that are left to another manager, such as the
+	// replicas that an autoscaler sets. A field is taken back when no such manager has it
+	// any more, or when its value in the manifest changes.
 	// +optional
 	// +listType=atomic
 	Yielded []string `json:"yielded,omitempty"`
+
+	// ManifestValues are short digests of what the manifest sets in the yielded fields, in
+	// their order.
+	// +optional
+	// +listType=atomic
+	ManifestValues []string `json:"manifestValues,omitempty"`
 
 	// Repairs is how many times in a row the object was found changed, deleted or taken
 	// over, and NextRepair when it may be repaired again.

@@ -308,6 +308,11 @@ func (in *InventoryEntry) DeepCopyInto(out *InventoryEntry) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.ManifestValues != nil {
+		in, out := &in.ManifestValues, &out.ManifestValues
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.NextRepair != nil {
 		in, out := &in.NextRepair, &out.NextRepair
 		*out = (*in).DeepCopy()

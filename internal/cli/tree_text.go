@@ -142,7 +142,7 @@ func (w treeWriter) phase(p TreePhase, width int) output.Node {
 		switch {
 		case object.State == objectPending && !w.expand:
 			waiting = append(waiting, object)
-		case object.State == objectReady && object.Action == "Unchanged" && object.Flaps == 0 && !w.expand:
+		case object.State == objectReady && object.Action == "Unchanged" && object.Flaps == 0 && len(object.LeftFields) == 0 && !w.expand:
 			unchanged = append(unchanged, object)
 		default:
 			node.Children = append(node.Children, w.object(object))
@@ -267,8 +267,9 @@ func objectWords(o TreeObject) string {
 
 // reasonLines say why an object is not ready and what to do about it.
 func reasonLines(o TreeObject, now time.Time) []output.Span {
+	left := leftLines(o)
 	if o.State != objectNotReady {
-		return o.lines(true, now)
+		return append(o.lines(true, now), left...)
 	}
 	text := o.Reason
 	if o.Since != nil {
@@ -288,11 +289,19 @@ func reasonLines(o TreeObject, now time.Time) []output.Span {
 		}
 		lines = append(lines, output.Span{Text: pod.String(), Style: output.Bad})
 	}
-	lines = append(lines, o.lines(false, now)...)
+	lines = append(append(lines, o.lines(false, now)...), left...)
 	if o.Hint != "" {
 		lines = append(lines, output.Span{Text: "Hint: " + o.Hint})
 	}
 	return lines
+}
+
+// leftLines say which fields of the manifest another manager has.
+func leftLines(o TreeObject) []output.Span {
+	if len(o.LeftFields) == 0 {
+		return nil
+	}
+	return []output.Span{{Text: "Left to another manager: " + strings.Join(o.LeftFields, ", ")}}
 }
 
 // mostPods is how many pods of a workload are shown.
