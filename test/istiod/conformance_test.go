@@ -116,11 +116,11 @@ func baseObjects(t *testing.T) []*unstructured.Unstructured {
 	decoder := yaml.NewYAMLOrJSONDecoder(file, 4096)
 	for {
 		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
 			return all
-		} else {
-			must(t, err)
 		}
+		must(t, err)
 		switch object.GetKind() {
 		case "Namespace", "Service":
 			all = append(all, object)
