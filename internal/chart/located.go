@@ -5,6 +5,8 @@ package chart
 
 import (
 	"bytes"
+	"regexp"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -35,7 +37,9 @@ type Problem struct {
 func Locate(name string, data []byte) (objects []Located, problems []Problem) {
 	for _, doc := range split(data) {
 		line := doc.lines + 1 + leadingLines(doc.text)
-		problem := func(err error) { problems = append(problems, Problem{File: name, Line: line, Err: err}) }
+		problem := func(err error) {
+			problems = append(problems, Problem{File: name, Line: lineOf(err, line), Err: err})
+		}
 		content, err := doc.parse(yaml.YAMLToJSONStrict)
 		if err != nil {
 			problem(err)
@@ -60,6 +64,19 @@ func Locate(name string, data []byte) (objects []Located, problems []Problem) {
 		}
 	}
 	return objects, problems
+}
+
+// yamlLine finds the line in an error of the parser.
+var yamlLine = regexp.MustCompile(`\bline ([0-9]+)`)
+
+// lineOf is the line that an error names, else the one given.
+func lineOf(err error, line int) int {
+	if found := yamlLine.FindStringSubmatch(err.Error()); found != nil {
+		if n, err := strconv.Atoi(found[1]); err == nil {
+			return n
+		}
+	}
+	return line
 }
 
 // leadingLines is how many lines a document begins with that hold nothing or a comment.

@@ -31,3 +31,14 @@ func TestLocate(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
+
+func TestLocate_LineOfTheError(t *testing.T) {
+	_, problems := Locate("a.yaml", []byte("kind: A\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: one\n  k: two\n"))
+	lines := []int{}
+	for _, p := range problems {
+		lines = append(lines, p.Line)
+	}
+	if diff := cmp.Diff([]int{1, 8}, lines); diff != "" {
+		t.Errorf("the problems stand elsewhere; -want, +got:\n%s", diff)
+	}
+}

@@ -76,6 +76,7 @@ func Check(ctx context.Context, in Input) ([]Finding, error) {
 	c.checkScopes(objects, scopes)
 	placed, _ := plain.Place(objects, in.Namespace, scopes)
 	c.checkNamespaces(placed, scopes)
+	c.checkWebhooks(placed)
 	phases, err := plain.Phases(placed, in.Collisions, in.Settings...)
 	if err != nil {
 		c.add(CodeInvalid, "", err.Error(), "correct the manifest", chart.Located{})

@@ -30,6 +30,7 @@ const (
 	CodeUnknownKind  = "PKG0104"
 	CodeInvalid      = "PKG0105"
 	CodeForeignSpace = "PKG0106"
+	CodeLockout      = "PKG0107"
 	CodeImmutable    = "PKG0201"
 	CodeCRDSafety    = "PKG0202"
 	CodeShrink       = "PKG0203"
@@ -64,6 +65,7 @@ func Rules() []Rule {
 		{CodeUnknownKind, "UnknownKind", Error, "The cluster does not serve a kind, and the content does not bring it (with --live)."},
 		{CodeInvalid, "Invalid", Error, "A manifest sets what it must not, or lacks what it needs."},
 		{CodeForeignSpace, "NamespaceNotIncluded", Note, "An object lives in a namespace that the content does not bring."},
+		{CodeLockout, "WebhookLockout", Warning, "A webhook that must be answered covers the pods of its own server, which then cannot come back once it is down."},
 		{CodeImmutable, "ImmutableField", Error, "A field changes that cannot be changed (with --against)."},
 		{CodeCRDSafety, "UnsafeDefinition", Error, "A CustomResourceDefinition changes in a way that may break custom resources (with --against)."},
 		{CodeShrink, "Shrunk", Error, "The content has less than half of the objects of the one before (with --against)."},
