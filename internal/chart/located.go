@@ -67,7 +67,7 @@ func Locate(name string, data []byte) (objects []Located, problems []Problem) {
 }
 
 // yamlLine finds the line in an error of the parser.
-var yamlLine = regexp.MustCompile(`\bline ([0-9]+)`)
+var yamlLine = regexp.MustCompile(`\bline (\d+)`)
 
 // lineOf is the line that an error names, else the one given.
 func lineOf(err error, line int) int {

@@ -282,7 +282,8 @@ func TestRender_NamespaceOfContext(t *testing.T) {
 	t.Setenv("KUBECONFIG", file(t, "config", `{apiVersion: v1, kind: Config, current-context: here, contexts: [{name: here, context: {cluster: c, namespace: corner-shop}}], clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]}`))
 	tm.run("render", "web", "-f", manifests, "-o", "yaml").wants(t, CodeOK, "namespace: corner-shop", "goes to namespace corner-shop, that of the kubeconfig's context")
 	named := tm.run("render", "web", "-f", manifests, "-o", "yaml", "-n", "other")
-	if named.wants(t, CodeOK, "namespace: other", ""); named.err != "" {
+	named.wants(t, CodeOK, "namespace: other", "")
+	if named.err != "" {
 		t.Errorf("a note about a namespace that the command line names: %s", named.err)
 	}
 }
