@@ -114,20 +114,30 @@ func parseColumns(spec string) (documentPrinter, error) {
 		}
 		rows := make([][]output.Cell, len(items))
 		for i, item := range items {
-			for _, path := range paths {
-				var out bytes.Buffer
-				if err := path.Execute(&out, item); err != nil {
-					return fmt.Errorf("evaluating -o custom-columns: %w", err)
-				}
-				text := out.String()
-				if text == "" {
-					text = "<none>"
-				}
-				rows[i] = append(rows[i], output.Cell{Text: text})
+			var err error
+			if rows[i], err = columnsOf(item, paths); err != nil {
+				return err
 			}
 		}
 		p.WholeTables()
 		p.Table(columns, rows)
 		return p.Err()
 	}, nil
+}
+
+// columnsOf is the row of an item.
+func columnsOf(item any, paths []*jsonpath.JSONPath) ([]output.Cell, error) {
+	var row []output.Cell
+	for _, path := range paths {
+		var out bytes.Buffer
+		if err := path.Execute(&out, item); err != nil {
+			return nil, fmt.Errorf("evaluating -o custom-columns: %w", err)
+		}
+		text := out.String()
+		if text == "" {
+			text = "<none>"
+		}
+		row = append(row, output.Cell{Text: text})
+	}
+	return row, nil
 }

@@ -155,14 +155,12 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 			root.AddCommand(c)
 		}
 	}
-	add("look", a.getCommand(), a.historyCommand(), a.treeCommand(), a.statusCommand())
-	add("look", a.waitCommand(), a.assertCommand(), a.statsCommand(), a.reportCommand())
+	add("look", a.getCommand(), a.historyCommand(), a.treeCommand(), a.statusCommand(), a.waitCommand(), a.assertCommand(), a.statsCommand(), a.reportCommand())
 	add("change", a.adoptCommand())
-	add("look", a.explainCommand(), a.eventsCommand(), a.traceCommand())
+	add("look", a.explainCommand(), a.eventsCommand(), a.traceCommand(), a.showCommand(), a.diffCommand())
 	add("change", a.rollbackCommand())
 	add("change", a.approveCommand(), a.pauseCommand(), a.resumeCommand(), a.archiveCommand(), a.deleteCommand())
 	add("change", a.importHelmCommand())
-	add("look", a.showCommand(), a.diffCommand())
 	add("prepare", a.planCommand(), a.renderCommand(), a.lintCommand())
 	add("change", a.applyCommand())
 	add("local", a.upCommand(), a.downCommand())
