@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,7 +42,7 @@ type Informers struct {
 // New makes an informer. It has the form that caches ask for.
 func (i *Informers) New(source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	for _, kind := range i.Kinds {
-		if reflect.TypeOf(kind.Object) == reflect.TypeOf(example) {
+		if typeOf(kind.Object) == typeOf(example) {
 			source = i.tolerant(source, kind)
 		}
 	}
@@ -134,8 +133,11 @@ func (i *Informers) typed(value map[string]any, example client.Object) (client.O
 		return nil, err
 	}
 	object, ok := decoded.(client.Object)
-	if !ok || reflect.TypeOf(object) != reflect.TypeOf(example) {
+	if !ok || typeOf(object) != typeOf(example) {
 		return nil, fmt.Errorf("%s decodes as %T", kind, decoded)
 	}
 	return object, nil
 }
+
+// typeOf names the Go type of an object.
+func typeOf(object runtime.Object) string { return fmt.Sprintf("%T", object) }

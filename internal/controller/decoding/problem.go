@@ -91,7 +91,8 @@ func find(value any, decodes func(any) bool) string {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			with := maps.Clone(value)
-			if delete(with, key); !decodes(with) {
+			delete(with, key)
+			if !decodes(with) {
 				continue
 			}
 			return "." + key + find(value[key], func(inner any) bool {

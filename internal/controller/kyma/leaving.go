@@ -57,10 +57,10 @@ func (k *observer) observeLeaving(ctx context.Context, group front.Group[*v1alph
 		k.told = blocked.Error()
 		log.FromContext(ctx).Info("Deletion is blocked by custom resources", "count", blocked.Count, "kinds", blocked.Kinds, "resources", blocked.Listed)
 	}
-	if facts.Blocked != nil {
-		return facts, nil
+	if facts.Blocked == nil {
+		err = k.pruneLeaving(ctx, group)
 	}
-	return facts, k.pruneLeaving(ctx, group)
+	return facts, err
 }
 
 // pruneLeaving prunes before a mesh goes, or with one that has never come up: webhooks that are

@@ -123,7 +123,7 @@ func overlaid(o *unstructured.Unstructured, item any) {
 		patch, _ := item.(tree)
 		path, _ := patch["path"].(string)
 		var keys []string
-		for _, key := range strings.Split(strings.ReplaceAll(path, `\.`, "\x00"), ".") {
+		for key := range strings.SplitSeq(strings.ReplaceAll(path, `\.`, "\x00"), ".") {
 			keys = append(keys, strings.ReplaceAll(key, "\x00", "."))
 		}
 		put(o.Object, patch["value"], keys...)
@@ -147,7 +147,7 @@ func compare(place string, a, b any, differences map[string]string) {
 	x, isMap := asTree(a)
 	y, alsoMap := asTree(b)
 	if !isMap && a != nil || !alsoMap && b != nil || !isMap && !alsoMap {
-		if !cmp.Equal(a, b) && !(isEmpty(a) && isEmpty(b)) {
+		if !cmp.Equal(a, b) && (!isEmpty(a) || !isEmpty(b)) {
 			differences[place] = fmt.Sprintf("Kyma has %v, and we have %v", a, b)
 		}
 		return
