@@ -28,7 +28,7 @@ func TestShow(t *testing.T) {
 		"Target":       {reason: "Without a number it is the target.", args: []string{"show", fixturePackage}, in: "# " + fixturePackage + " revision "},
 		"Numbered":     {reason: "N is N.", args: []string{"show", fixturePackage, "1"}, in: "image: pilot:1.28.2"},
 		"OneObject":    {reason: "From a slice, too.", args: []string{"show", fixturePackage, "1", "--object", "cm/istio-sidecar-injector-openshift-gateway"}, in: "template of 1.28.2"},
-		"Name":         {reason: "The names alone.", args: []string{"show", fixturePackage, "2", "-o", "name"}, in: "configmap/openshift-ingress/only-in-1.29\n"},
+		"Name":         {reason: "The names alone.", args: []string{"show", fixturePackage, "2", "-o", "name"}, in: "configmap/only-in-1.29\n"},
 		"JSONPath":     {reason: "Programs take what they need.", args: []string{"show", fixturePackage, "1", "-o", "jsonpath={.phases[1].name} {.verified}"}, in: "control-plane true\n"},
 		"NoSuchObject": {reason: "What it contains is told how to list.", args: []string{"show", fixturePackage, "1", "--object", "pod/x"}, code: CodeNotFound, err: "-o name"},
 		"NoRevision":   {reason: "Those there are are named.", args: []string{"show", fixturePackage, "9"}, code: CodeNotFound, err: "there are: 1, 2"},

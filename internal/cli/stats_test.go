@@ -32,7 +32,7 @@ func TestStats(t *testing.T) {
 	if diff := cmp.Diff([]string{"collision", "deadline"}, s.Failed); diff != "" {
 		t.Errorf("failed: -want, +got:\n%s", diff)
 	}
-	if len(s.Paused) != 1 || s.Paused[0].By != "alice" || s.States["RolledOut"] != 1 || s.Packages != len(packages) || s.Revisions != len(revisions) {
+	if len(s.Paused) != 1 || s.Paused[0].By != "alice" || s.States["RolledOut"] != 2 || s.Packages != len(packages) || s.Revisions != len(revisions) {
 		t.Errorf("got %+v", s)
 	}
 	if s.HistoryBytes < 10_000 || s.HistoryBytes != sum(packages, revisions) {

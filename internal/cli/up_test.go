@@ -183,7 +183,7 @@ func TestUp_Failures(t *testing.T) {
 	})
 	t.Run("WrongCRDs", func(t *testing.T) {
 		_, run := local(t)
-		run("up", "--gateway-api-crds", t.TempDir()).wants(t, CodeUsage, "", "there are no *.yaml files")
+		run("up", "--gateway-api-crds", t.TempDir()).wants(t, CodeUsage, "", "there are no files like *.yaml")
 	})
 }
 

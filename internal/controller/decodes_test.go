@@ -39,16 +39,13 @@ func TestDefinitions_Decode(t *testing.T) {
 		}
 	}
 	decoder := serializer.NewCodecFactory(scheme).UniversalDeserializer()
-	files, err := fs.Glob(crd.Files, "*.yaml")
-	if err != nil || len(files) != len(ownKinds()) {
-		t.Fatalf("%d definitions for %d kinds: %v", len(files), len(ownKinds()), err)
+	definitions := definitionsIn(t, crd.Files, "*.yaml")
+	definitions = append(definitions, definitionsIn(t, crd.Fronts, "*/*.yaml")...)
+	if len(definitions) != len(ownKinds()) {
+		t.Fatalf("%d definitions for %d kinds", len(definitions), len(ownKinds()))
 	}
 	tried, valid := 0, 0
-	for _, file := range files {
-		data, err := crd.Files.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, data := range definitions {
 		definition := &apiextensions.CustomResourceDefinition{}
 		if err := yaml.Unmarshal(data, definition); err != nil {
 			t.Fatal(err)
@@ -172,4 +169,22 @@ func candidates(schema *apiextensions.JSONSchemaProps) []any {
 		}
 	}
 	return values
+}
+
+// definitionsIn are the files of a folder that match a pattern.
+func definitionsIn(t *testing.T, folder fs.FS, pattern string) [][]byte {
+	t.Helper()
+	names, err := fs.Glob(folder, pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := make([][]byte, 0, len(names))
+	for _, name := range names {
+		data, err := fs.ReadFile(folder, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, data)
+	}
+	return files
 }

@@ -139,7 +139,7 @@ func TestPrinter_Table(t *testing.T) {
 			rows:   [][]Cell{row("a-longer-name", "1", "because of everything")},
 			want: "" +
 				"NAME          CUR REASON\n" +
-				"a-longer-name 1   because of everyt…\n",
+				"a-longer-name 1   because of…\n",
 		},
 		"Unlimited": {
 			reason: "Width 0 is no limit.",
