@@ -134,7 +134,6 @@ func TestSetKyma(t *testing.T) {
 		"NotObserved":   {reason: "the cluster cannot be asked", state: status.KymaState{Oldest: "default", Err: errors.New("listing nodes: refused")}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"listing nodes"}},
 		"Older":         {reason: "one describes the mesh", state: status.KymaState{Oldest: "first", Packages: done}, want: v1alpha2.StateError, ready: "False/OlderCRExists", says: []string{"first"}},
 		"OlderInvalid":  {reason: "who is the older is looked at first", state: status.KymaState{Oldest: "first", Err: errors.New("of the other")}, want: v1alpha2.StateError, ready: "False/OlderCRExists"},
-		"Namespace":     {reason: "in one namespace only", change: func(istio *v1alpha2.Istio) { istio.Namespace = "default" }, state: status.KymaState{Oldest: "default", Packages: done}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"kyma-system"}},
 		"NoOldest":      {reason: "nobody knows", want: v1alpha2.StateWarning, ready: "False/OldestCRNotFound"},
 		"Blocked": {
 			reason: "custom resources of users", change: deleting, want: v1alpha2.StateWarning, ready: "False/IstioCustomResourcesDangling", says: []string{"1 VirtualService", "shop/web"},
