@@ -4,7 +4,6 @@
 package revisions
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -228,7 +227,7 @@ func setOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	if entry.FieldsV1 == nil {
 		return set, nil
 	}
-	if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+	if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 		return nil, fmt.Errorf("reading the managedFields of %s: %w", entry.Manager, err)
 	}
 	return set, nil
@@ -239,7 +238,7 @@ func withSet(entry metav1.ManagedFieldsEntry, set *fieldpath.Set) (metav1.Manage
 	if err != nil {
 		return entry, fmt.Errorf("encoding the managedFields of %s: %w", entry.Manager, err)
 	}
-	entry.FieldsV1 = &metav1.FieldsV1{Raw: data}
+	entry.FieldsV1 = metav1.NewFieldsV1(string(data))
 	return entry, nil
 }
 

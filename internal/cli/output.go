@@ -51,15 +51,16 @@ var templates = []struct {
 // documentPrinter writes a document that was read back from JSON.
 type documentPrinter func(p *output.Printer, document any) error
 
-// printer is what writes a document in a format that holds a template, nil for one that
-// holds none.
-func (f outputFormat) printer() (documentPrinter, error) {
+// printer is what writes a document in a format that holds a template, and whether it
+// holds one.
+func (f outputFormat) printer() (write documentPrinter, isTemplate bool, err error) {
 	for _, t := range templates {
 		if template, found := strings.CutPrefix(string(f), t.name+"="); found {
-			return t.parse(template)
+			write, err = t.parse(template)
+			return write, true, err
 		}
 	}
-	return nil, nil
+	return nil, false, nil
 }
 
 // outputFlag is the flag -o, which takes some of the formats.
@@ -97,11 +98,11 @@ func (o *outputFlag) list() string {
 
 // Set is called for the flag's value.
 func (o *outputFlag) Set(s string) error {
-	write, err := outputFormat(s).printer()
+	_, isTemplate, err := outputFormat(s).printer()
 	switch {
 	case err != nil:
 		return err
-	case write != nil && slices.Contains(o.allowed, outputJSONPath):
+	case isTemplate && slices.Contains(o.allowed, outputJSONPath):
 	case s == string(outputJSONPath) || !slices.Contains(o.allowed, outputFormat(s)):
 		return fmt.Errorf("must be one of %s", o.list())
 	}
@@ -117,17 +118,17 @@ func (o *outputFlag) Type() string { return "FORMAT" }
 
 // isDocument is true for the formats that programs read.
 func (o *outputFlag) isDocument() bool {
-	write, _ := o.value.printer() // checked when it was set
-	return write != nil || o.value == outputJSON || o.value == outputYAML
+	_, isTemplate, _ := o.value.printer() // checked when it was set
+	return isTemplate || o.value == outputJSON || o.value == outputYAML
 }
 
 // printDocument writes a value in one of the formats that programs read.
 func printDocument(p *output.Printer, format outputFormat, v any) error {
-	write, err := format.printer()
+	write, isTemplate, err := format.printer()
 	switch {
 	case err != nil:
 		return err
-	case write != nil:
+	case isTemplate:
 		document, err := readBack(v)
 		if err != nil {
 			return err

@@ -70,19 +70,12 @@ func awaitDefinitions(ctx context.Context, config *rest.Config, o Options) error
 		return err
 	}
 	logger := log.FromContext(ctx)
-	told := ""
-	stop := func() {}
-	defer func() { stop() }()
-	for {
-		missing, going, err := lookAtDefinitions(ctx, live)
-		if err == nil && len(missing) == 0 {
-			if err = areServed(live); err == nil {
-				return nil
-			}
-		}
-		if told == "" {
-			stop = serveWaiting(logger, o.HealthAddress)
-		}
+	missing, going, err := findDefinitions(ctx, live)
+	if err == nil && len(missing) == 0 {
+		return nil
+	}
+	defer serveWaiting(logger, o.HealthAddress)()
+	for told := ""; err != nil || len(missing) > 0; missing, going, err = findDefinitions(ctx, live) {
 		if now := fmt.Sprint(missing, going, err); now != told {
 			told = now
 			logger.Info("Waiting for CustomResourceDefinitions: kubectl apply --server-side -k config/default installs them", "missing", missing, "deleted", going, "error", errorText(err))
@@ -98,6 +91,17 @@ func awaitDefinitions(ctx context.Context, config *rest.Config, o Options) error
 		case <-time.After(definitionsEvery):
 		}
 	}
+	return nil
+}
+
+// findDefinitions finds which definitions are missing and which are being deleted. The
+// error says as well that a definition which is there is not served yet.
+func findDefinitions(ctx context.Context, live client.Client) (missing, going []string, err error) {
+	missing, going, err = lookAtDefinitions(ctx, live)
+	if err == nil && len(missing) == 0 {
+		err = areServed(live)
+	}
+	return missing, going, err
 }
 
 func errorText(err error) string {
@@ -187,20 +191,26 @@ func (o oneIdentity) For(*v1alpha1.ServiceAccountReference) (packages.Identity, 
 // nothingWatched knows no state of any object.
 type nothingWatched struct{}
 
+// Ensure watches nothing.
 func (nothingWatched) Ensure(context.Context, string, []revisions.Kind) error { return nil }
 
+// Get knows no object.
 func (nothingWatched) Get(kind schema.GroupVersionKind, _ types.NamespacedName) (*unstructured.Unstructured, error) {
 	return nil, fmt.Errorf("the kind %s is not watched", kind)
 }
 
+// Observe keeps nothing.
 func (nothingWatched) Observe(*unstructured.Unstructured) {}
 
+// Block watches nothing.
 func (nothingWatched) Block(string, string, []revisions.Blocker) error { return nil }
 
+// Labelled knows no object.
 func (nothingWatched) Labelled(string, func(revisions.ObjectID) bool) ([]*unstructured.Unstructured, error) {
 	return nil, nil
 }
 
+// Release has nothing to release.
 func (nothingWatched) Release(string) {}
 
 // serveWaiting answers probes while the manager waits: it is alive, and not ready.

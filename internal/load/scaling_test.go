@@ -4,6 +4,7 @@
 package load
 
 import (
+	"maps"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,9 +18,7 @@ import (
 func TestRevision_ScaledToZero(t *testing.T) {
 	autoscaler := func(fields map[string]any) *unstructured.Unstructured {
 		spec := map[string]any{"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "istiod"}}
-		for name, value := range fields {
-			spec[name] = value
-		}
+		maps.Copy(spec, fields)
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
 			"metadata": map[string]any{"name": "istiod", "namespace": "istio-system"}, "spec": spec,

@@ -430,8 +430,9 @@ func TestJoin(t *testing.T) {
 
 func TestDigest(t *testing.T) {
 	whole := strings.Repeat("0123456789abcdef", 4)
+	spaced := " 0123456789ABCDEF "
 	for text, want := range map[string]string{
-		" 0123456789ABCDEF ": "0123456789abcdef", whole: whole, "01:23:45:67:89:AB:CD:EF": "0123456789abcdef",
+		spaced: "0123456789abcdef", whole: whole, "01:23:45:67:89:AB:CD:EF": "0123456789abcdef",
 		"0123456789abcde": "", whole + "0": "", "0123456789abcdeg": "", "": "",
 	} {
 		if got := Digest(text); got != want {

@@ -131,6 +131,7 @@ func TestConflict(t *testing.T) {
 	all.Wait()
 	for name, tc := range conflicts {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			objects, statuses := costOf(t, namespaces[name], packages[name], since)
 			t.Logf("%d writes of objects and %d of statuses in a minute", objects, statuses)
 			if objects > mostWrites || statuses > mostWrites {

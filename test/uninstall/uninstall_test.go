@@ -105,7 +105,7 @@ func (c *cluster) rollOut() {
 		for _, kind := range kinds {
 			object, err := c.object(kind)
 			if err != nil || !metav1.IsControlledBy(object, pkg) {
-				return false, fmt.Errorf("%s is not owned: %v", kind, err)
+				return false, fmt.Errorf("%s is not owned: %w", kind, err)
 			}
 		}
 		return meta.IsStatusConditionTrue(pkg.Status.Conditions, v1alpha1.ConditionReady), fmt.Errorf("it is %+v", pkg.Status.Conditions)

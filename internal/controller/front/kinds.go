@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -91,11 +92,13 @@ func (k *Kinds) definition(kind schema.GroupVersionKind) string {
 func (k *Kinds) isRemoved(ctx context.Context, kind schema.GroupVersionKind, live client.Reader) (bool, error) {
 	name := k.definition(kind)
 	definition := Definition()
-	err := live.Get(ctx, client.ObjectKey{Name: name}, definition)
-	if client.IgnoreNotFound(err) != nil {
+	switch err := live.Get(ctx, client.ObjectKey{Name: name}, definition); {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
 		return false, fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
 	}
-	return err != nil || definition.DeletionTimestamp != nil, nil
+	return definition.DeletionTimestamp != nil, nil
 }
 
 // serving is how long a new CustomResourceDefinition may take until it is served.

@@ -179,8 +179,11 @@ func (r *Reconciler[P, F]) depart(ctx context.Context, in Input[P, F], state *St
 		}
 	}
 	state.Blocked = departure.Blocked
-	due := nextToGo(state.Departing, departure.Order)
-	if departure.Blocked != nil || len(due) == 0 {
+	var due []v1alpha1.Package
+	if departure.Blocked == nil {
+		due = nextToGo(state.Departing, departure.Order)
+	}
+	if len(due) == 0 {
 		return nil
 	}
 	if err := r.confirm(ctx, in.Group); err != nil {

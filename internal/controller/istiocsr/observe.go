@@ -236,7 +236,7 @@ func (o *observer) keep(ctx context.Context, ic *operatorv1alpha1.IstioCSR, issu
 	if state.Problem != nil {
 		facts.CA.Problem, facts.CA.Waiting = state.Problem.Message, state.Problem.Waiting
 	}
-	facts.CA.Source, facts.CA.Expired, facts.CA.Undropped = state.Source, state.Expired, append(malformed, state.Undropped...)
+	facts.CA.Source, facts.CA.Expired, facts.CA.Undropped = state.Source, state.Expired, slices.Concat(malformed, state.Undropped)
 	facts.CA.Certificates = certificatesOf(state)
 	return nil
 }

@@ -23,8 +23,10 @@ func (o objects) services() []*unstructured.Unstructured {
 		annotate(endpoint.Object, asked.Annotations)
 		spec, _ := endpoint.Object["spec"].(map[string]any)
 		spec["type"] = cmp.Or(asked.Type, serviceType)
-		if ports, _ := spec["ports"].([]any); asked.NodePort != 0 {
-			ports[0].(map[string]any)["nodePort"] = int64(asked.NodePort)
+		if asked.NodePort != 0 {
+			endpointPort := servicePort("web", port(o.IstioCSR), servingPort)
+			endpointPort["nodePort"] = int64(asked.NodePort)
+			spec["ports"] = []any{endpointPort}
 		}
 	}
 	return []*unstructured.Unstructured{endpoint, o.service(metricsName, "metrics", metricsPort, metricsPort)}
@@ -52,9 +54,13 @@ func annotate(object map[string]any, annotations map[string]string) {
 func (o objects) service(name, portName string, number, target int64) *unstructured.Unstructured {
 	return with(o.object("v1", "Service", o.namespace, name), "spec", map[string]any{
 		"type":     serviceType,
-		"ports":    []any{map[string]any{"name": portName, "port": number, "targetPort": target, "protocol": "TCP"}},
+		"ports":    []any{servicePort(portName, number, target)},
 		"selector": selector(),
 	})
+}
+
+func servicePort(name string, number, target int64) map[string]any {
+	return map[string]any{"name": name, "port": number, "targetPort": target, "protocol": "TCP"}
 }
 
 // deployment is the agent.

@@ -20,7 +20,7 @@ import (
 func flagsOfAgent(release string) *pflag.FlagSet {
 	flags := pflag.NewFlagSet("istio-csr "+release, pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	for _, name := range strings.Fields(`readiness-probe-path trust-domain root-ca-file serving-signature-algorithm log-format
+	for name := range strings.FieldsSeq(`readiness-probe-path trust-domain root-ca-file serving-signature-algorithm log-format
 		runtime-issuance-config-map-name runtime-issuance-config-map-namespace cluster-id leader-election-namespace configmap-namespace-selector
 		istiod-cert-name istiod-cert-namespace istiod-cert-key-algorithm`) {
 		flags.String(name, "", "")
@@ -30,7 +30,7 @@ func flagsOfAgent(release string) *pflag.FlagSet {
 	} {
 		flags.StringP(name, letter, "", "")
 	}
-	for _, name := range strings.Fields("readiness-probe-port metrics-port serving-certificate-key-size istiod-cert-key-size") {
+	for name := range strings.FieldsSeq("readiness-probe-port metrics-port serving-certificate-key-size istiod-cert-key-size") {
 		flags.Int(name, 0, "")
 	}
 	flags.DurationP("serving-certificate-duration", "t", time.Hour, "")
@@ -39,10 +39,10 @@ func flagsOfAgent(release string) *pflag.FlagSet {
 	flags.Duration("istiod-cert-renew-before", time.Hour, "")
 	flags.BoolP("preserve-certificate-requests", "d", false, "")
 	flags.BoolP("issuer-enabled", "e", true, "")
-	for _, name := range strings.Fields("enable-client-cert-authenticator disable-kubernetes-client-rate-limiter istiod-cert-enabled") {
+	for name := range strings.FieldsSeq("enable-client-cert-authenticator disable-kubernetes-client-rate-limiter istiod-cert-enabled") {
 		flags.Bool(name, false, "")
 	}
-	for _, name := range strings.Fields("serving-certificate-dns-names ca-trusted-node-accounts istiod-cert-additional-dns-names istiod-cert-istio-revisions") {
+	for name := range strings.FieldsSeq("serving-certificate-dns-names ca-trusted-node-accounts istiod-cert-additional-dns-names istiod-cert-istio-revisions") {
 		flags.StringSlice(name, nil, "")
 	}
 	flags.StringToString("certificate-request-additional-annotations", nil, "")
