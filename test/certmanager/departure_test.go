@@ -20,6 +20,7 @@ import (
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/internal/render/istiocsr"
 )
 
 // awaitGone waits until the IstioCSR is gone.
@@ -149,7 +150,7 @@ func TestIstioCSR_Takeover(t *testing.T) {
 	a := newInstallIn(m, namespace, nil)
 	a.condition("Ready", "False/Progressing: namespace")
 	role := &rbacv1.ClusterRole{}
-	role.GenerateName = agentName + "-"
+	role.GenerateName, role.Labels = agentName+"-", istiocsr.ClusterLabels(namespace)
 	must(t, admin.Create(t.Context(), role))
 	t.Cleanup(func() { _ = admin.Delete(t.Context(), role) })
 	a.get(a.ic)
