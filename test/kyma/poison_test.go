@@ -24,7 +24,7 @@ func poison(t *testing.T) {
 	const spec = "{config: {authorizers: [{name: a, service: a.b, port: 80}, {name: b, service: a.b, port: 80, timeout: forever}]}}"
 	manifest(t, istio("poison", spec))
 	manifest(t, strings.Replace(istio("poison", spec), "kyma-system", "tenant", 1))
-	if err := setup.Apply(t.Context(), admin, setup.Files{From: crd.Files, Pattern: "operator.kyma-project.io_*.yaml"}); err != nil {
+	if err := setup.Apply(t.Context(), admin, setup.Files{From: crd.Fronts, Pattern: "kyma/*.yaml"}); err != nil {
 		t.Fatal(err)
 	}
 	tells := func(when string) {
