@@ -15,7 +15,7 @@ import (
 // suggestions are commands by the words that users of kubectl and Helm type.
 var suggestions = map[string][]string{
 	"apply":   {"install", "upgrade", "create", "deploy"},
-	"delete":  {"uninstall", "remove", "rm", "destroy"},
+	"delete":  {"remove", "rm", "destroy"},
 	"explain": {"describe", "why"},
 	"status":  {"describe", "rollout", "inspect"},
 	"render":  {"template"},

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// leaseName is the lease's, in the manager's namespace.
-	leaseName = "strata-manager"
-	// leaseTerm is how long a renewal of the lease lasts: another manager waits for that
+	// LeaseName is that of the lease which the leading manager renews, in its namespace.
+	LeaseName = "strata-manager"
+	// LeaseTerm is how long a renewal of the lease lasts: another manager waits for that
 	// long before it leads.
-	leaseTerm = 15 * time.Second
+	LeaseTerm = 15 * time.Second
 	// renewDeadline is how long the manager tries to renew the lease before it ends.
 	renewDeadline = 10 * time.Second
 )
@@ -50,9 +50,9 @@ func newElection(ctx context.Context, connection *rest.Config, namespace string)
 		return ctx, election{}, fmt.Errorf("creating the client for the lease: %w", err)
 	}
 	ctx, end := context.WithCancelCause(ctx)
-	f := fence.New(leaseTerm, end)
+	f := fence.New(LeaseTerm, end)
 	return ctx, election{fence: f, lock: f.Lock(&resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: leaseName},
+		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: LeaseName},
 		Client:     client,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 	})}, nil
@@ -60,7 +60,7 @@ func newElection(ctx context.Context, connection *rest.Config, namespace string)
 
 // elect makes the settings of a manager those of one that takes part in the election.
 func (e election) elect(o *ctrl.Options) {
-	term, deadline := leaseTerm, renewDeadline
-	o.LeaderElection, o.LeaderElectionID, o.LeaderElectionReleaseOnCancel = true, leaseName, true
+	term, deadline := LeaseTerm, renewDeadline
+	o.LeaderElection, o.LeaderElectionID, o.LeaderElectionReleaseOnCancel = true, LeaseName, true
 	o.LeaseDuration, o.RenewDeadline, o.LeaderElectionResourceLockInterface = &term, &deadline, e.lock
 }

@@ -32,9 +32,10 @@ var root = filepath.Join("..", "..")
 type cluster struct {
 	*testing.T
 
-	plane *localplane.Plane
-	admin client.Client
-	stop  func() error
+	plane    *localplane.Plane
+	binaries localplane.Binaries
+	admin    client.Client
+	stop     func() error
 	// made counts revisions: those of a package that is gone stay until the garbage
 	// collector knows their owner's kind again.
 	made int64
@@ -45,7 +46,7 @@ func newCluster(t *testing.T) *cluster {
 	setup.Log(os.Stderr)
 	ctx := context.Background()
 	binaries, err := localplane.Build(ctx, localplane.BuildOptions{Progress: os.Stderr})
-	c := &cluster{T: t, stop: func() error { return nil }}
+	c := &cluster{T: t, binaries: binaries, stop: func() error { return nil }}
 	c.must(err)
 	c.plane, err = localplane.Start(ctx, localplane.Options{Binaries: binaries, Progress: os.Stderr})
 	c.must(err)
