@@ -62,12 +62,9 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	// The API server's own priority and fairness spaces requests; a limit on top of
 	// it only makes rollouts slow.
 	config.QPS, config.Burst = -1, 0
-	if err := awaitDefinitions(ctx, config, o); err != nil || ctx.Err() != nil {
-		return err
-	}
 	meter := metrics.New()
-	ctx, mgr, err := newManager(ctx, config, meter, o)
-	if err != nil {
+	ctx, mgr, err := awaitManager(ctx, config, meter, o)
+	if err != nil || mgr == nil {
 		return err
 	}
 	meter.ReadFrom(mgr.GetCache())
@@ -86,6 +83,21 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		return fmt.Errorf("running the manager: %w", err)
 	}
 	return nil
+}
+
+// awaitManager is a manager as soon as the API server serves its kinds, and the context to
+// run it with; no manager when the context given ends before. A definition that goes just
+// before the manager is made is waited for like one that was never there.
+func awaitManager(ctx context.Context, config *rest.Config, meter *metrics.Metrics, o Options) (context.Context, manager.Manager, error) {
+	for {
+		if err := awaitDefinitions(ctx, config, o); err != nil || ctx.Err() != nil {
+			return ctx, nil, err
+		}
+		managed, mgr, err := newManager(ctx, rest.CopyConfig(config), meter, o)
+		if !meta.IsNoMatchError(err) {
+			return managed, mgr, err
+		}
+	}
 }
 
 // newManager is a manager and the context to run it with, which ends when another manager

@@ -145,7 +145,7 @@ func TestEvents(t *testing.T) {
 		`strata_revision_rollout_duration_seconds_count{outcome="rolledback"}`:                                                    1,
 		`strata_revision_phase_duration_seconds_count{phase="one"}`:                                                               2,
 		`strata_object_apply_total{operation="create",result="success"}`:                                                          3,
-		`strata_object_conflicts_total{manager="somebody"}`:                                                                       1,
+		`strata_object_conflicts_total{cause="Changed",manager="somebody"}`:                                                       1,
 		`strata_drift_corrections_total{package="` + pkg.Name + `"}`:                                                              1,
 		`strata_retained_objects{package="` + pkg.Name + `"}`:                                                                     1,
 		`strata_teardown_objects_pending{package="` + pkg.Name + `"}`:                                                             0,

@@ -130,7 +130,7 @@ func TestMetricsAreAuthenticated(t *testing.T) {
 		want          int
 	}{
 		"Nobody":       {reason: "who does not say who he is gets nothing", want: http.StatusUnauthorized},
-		"Wrong":        {reason: "nor does who lies; the library does not tell it from an error", token: "forged", want: http.StatusInternalServerError},
+		"Wrong":        {reason: "nor does who lies", token: "forged", want: http.StatusUnauthorized},
 		"WithoutRight": {reason: "who is known needs the right, too", token: tokenFor(t, ns, "other", ""), want: http.StatusForbidden},
 		"Reader":       {reason: "the shipped role gives it", token: tokenFor(t, ns, "reader", "strata-metrics-reader"), want: http.StatusOK},
 	}

@@ -322,7 +322,7 @@ func TestLostSlice(t *testing.T) {
 			must(t, admin.Get(t.Context(), types.NamespacedName{Name: slicesOf(t, pkg)[0]}, good))
 			lost := time.Now()
 			must(t, admin.Delete(t.Context(), good))
-			want := []string{"ObjectSlice " + good.Name, "does not exist", "restore it"}
+			want := []string{"ObjectSlice " + good.Name, "does not exist", "apply the same content again, which restores it"}
 			if alter {
 				altered := fresh(good)
 				altered.Data = []byte("altered")
