@@ -95,9 +95,9 @@ func (w *modelWorld) mayWrite(active []*modelRevision, id revisions.ObjectID, wa
 	})
 }
 
-// judgeDeletes says that nothing is deleted but on condition that it is unchanged,
-// while it is ours, and by somebody who may.
-func (w *modelWorld) judgeDeletes(t *rapid.T, requests []revisionstest.Request, before snapshot, may func(revisions.ObjectID) bool) {
+// judgeDeletes says that nothing is deleted but on condition that it is unchanged, and
+// where the engine may.
+func (w *modelWorld) judgeDeletes(t *rapid.T, requests []revisionstest.Request, before snapshot, may func(revisions.ObjectID, *unstructured.Unstructured) bool) {
 	for _, r := range requests {
 		if r.Verb != revisionstest.VerbDelete {
 			continue
@@ -108,12 +108,24 @@ func (w *modelWorld) judgeDeletes(t *rapid.T, requests []revisionstest.Request, 
 		if r.Effect == "" {
 			continue
 		}
-		was := before[r.Object]
-		ours := was != nil && (controller(was) == w.owner.UID || controller(was) == "" && w.onRecord(r.Object, was))
-		if !ours || !may(r.Object) {
+		if was := before[r.Object]; was == nil || !may(r.Object, was) {
 			t.Fatalf("%s: it was not ours to delete", r)
 		}
 	}
+}
+
+// isOurs says whether an object is the owner's, or the very one that was put in place.
+func (w *modelWorld) isOurs(id revisions.ObjectID, was *unstructured.Unstructured) bool {
+	return controller(was) == w.owner.UID || controller(was) == "" && w.onRecord(id, was)
+}
+
+// standsForOurs says whether an object without a controller was made where the engine has
+// put one of ours before.
+func (w *modelWorld) standsForOurs(id revisions.ObjectID, was *unstructured.Unstructured) bool {
+	return controller(was) == "" && slices.ContainsFunc(w.line, func(m *modelRevision) bool {
+		_, known := m.Records[id]
+		return known
+	})
 }
 
 // judgeResult says that a result is about every phase.

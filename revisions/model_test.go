@@ -205,8 +205,9 @@ func (w *modelWorld) reconcile(t *rapid.T, paused, keep bool) ([]revisionstest.R
 	wasOurs := maps.Clone(w.ever)
 	w.judge(t, before, after)
 	w.judgeWrites(t, active, before, after, wasOurs)
-	w.judgeDeletes(t, requests, before, func(id revisions.ObjectID) bool {
-		return wantedAs(active, id, func(o revisions.Object) bool { return o.Replace })
+	w.judgeDeletes(t, requests, before, func(id revisions.ObjectID, was *unstructured.Unstructured) bool {
+		return wantedAs(active, id, func(o revisions.Object) bool { return o.Replace }) &&
+			(w.isOurs(id, was) || w.standsForOurs(id, was) && w.mayWrite(active, id, was))
 	})
 	judgeResult(t, in, result)
 	if paused && len(changes(requests)) > 0 {
@@ -256,9 +257,9 @@ func (w *modelWorld) remove(t *rapid.T, m *modelRevision, in revisions.Teardown)
 	t.Logf("removal of %d, %v: %v", m.Number, requests, err)
 	w.judge(t, before, after)
 	objects := objectsOf(m)
-	w.judgeDeletes(t, requests, before, func(id revisions.ObjectID) bool {
+	w.judgeDeletes(t, requests, before, func(id revisions.ObjectID, was *unstructured.Unstructured) bool {
 		object, contained := objects[id]
-		return contained && !object.Retain && !in.Keep[id] && !in.Orphan
+		return contained && !object.Retain && !in.Keep[id] && !in.Orphan && w.isOurs(id, was)
 	})
 	for id, was := range before {
 		_, contained := objects[id]
