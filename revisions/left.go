@@ -47,7 +47,7 @@ func (t *task) leftOut() []string {
 }
 
 // isHeld says whether a manager has a field that it may be left to. After managedFields were
-// wiped nobody can tell, and it is left as it is.
+// wiped this is not known, and it is left as it is.
 func (t *task) isHeld(current *unstructured.Unstructured, field string) bool {
 	if t.question.Current.Fields == "" {
 		return true

@@ -91,7 +91,7 @@ func applicable(manifest *unstructured.Unstructured) *unstructured.Unstructured 
 	}
 	secretStringData(content)
 	if manifest.GroupVersionKind().GroupKind() == clusterRoleKind && content["aggregationRule"] != nil {
-		// A controller of Kubernetes fills them in, and takes them back from whoever sets them.
+		// A controller of Kubernetes fills them in, and takes them back from every other client.
 		delete(content, "rules")
 	}
 	return &unstructured.Unstructured{Object: content}

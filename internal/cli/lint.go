@@ -211,7 +211,7 @@ func (a *app) askCluster(ctx context.Context, o lintOptions, in *lint.Input) err
 	return c.readAgainst(ctx, o, in)
 }
 
-// dryRun applies a content without effect, as whoever asks.
+// dryRun applies a content without effect, as the user of the command.
 func (a *app) dryRun(c *cluster) func(context.Context, revisions.Revision) []plan.Attempt {
 	return func(ctx context.Context, loaded revisions.Revision) []plan.Attempt {
 		all := func(revisions.ObjectID) bool { return true }

@@ -188,7 +188,7 @@ func (r *reader) object(ctx context.Context, object v1alpha1.Object) (StoredObje
 	return stored, content.ObjectDigest(text), nil
 }
 
-// errMayNotRead says that whoever asks has no right to get a Secret.
+// errMayNotRead says that the user of the command has no right to get a Secret.
 var errMayNotRead = errors.New("you may not read it")
 
 // errSecretsNotRead says that nobody has asked for Secrets.

@@ -34,7 +34,7 @@ func targetOf(autoscaler *unstructured.Unstructured) workload {
 
 // scaling says of the workloads that a revision has an autoscaler for whether they are
 // meant to run: false for one whose manifest asks for no replicas. Without an autoscaler
-// in the revision, whoever scales a workload to nothing may mean it.
+// in the revision, a user who scales a workload to nothing may mean it.
 type scaling map[workload]bool
 
 func scalingOf(manifests [][]manifest) scaling {

@@ -221,7 +221,7 @@ func (d DryRun) sort(manifest *unstructured.Unstructured, around surroundings, a
 	case apierrors.IsForbidden(err):
 		refuse(text, remedyPolicy)
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
-		// The plan says of a kind that nobody serves that it waits.
+		// The plan says of a kind that the API server does not serve that it waits.
 	default:
 		a.Untried = text
 	}

@@ -52,7 +52,7 @@ func (f *Fence) Lock(lock resourcelock.Interface) resourcelock.Interface {
 }
 
 // Wrap is a transport that lets writes through while the fence is open. Reads pass, and
-// so do events and questions about who somebody is and what they may do.
+// so do events and questions about who a client is and what it may do.
 func (f *Fence) Wrap(transport http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		if changesNothing(request) {

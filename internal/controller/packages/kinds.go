@@ -38,7 +38,7 @@ func lacksKind(err error) bool {
 	return errors.As(err, &unknown)
 }
 
-// await notes whether a package waits for a kind that somebody else installs.
+// await notes whether a package waits for a kind that another package or a user installs.
 func (m *memories) await(name string, waits bool) {
 	m.lock.Lock()
 	defer m.lock.Unlock()

@@ -82,7 +82,7 @@ func (w *Worker) Strays(ctx context.Context, name string) error {
 	return errors.Join(errs...)
 }
 
-// releaseFormer gives up what is kept for packages of a name that went without a teardown,
+// releaseFormer releases what is kept for packages of a name that went without a teardown,
 // as their finalizer was taken off by hand.
 func (w *Worker) releaseFormer(name string, but types.UID) {
 	for _, uid := range w.memory.forgetNamed(name, but) {
