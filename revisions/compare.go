@@ -34,26 +34,9 @@ const (
 // changes its effective value or removes it, and sets the entry's time exactly
 // when an apply of ours changes the object. So an entry that stays the same means
 // that the object is still as that apply has left it. Values that the server
-// normalises, such as a quantity of 1000m, change nothing in it.
-func FieldsDigest(obj *unstructured.Unstructured) string {
-	managed, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "managedFields")
-	entries, _ := managed.([]any)
-	for _, item := range entries {
-		entry, _ := item.(map[string]any)
-		if !isOurEntry(entry) {
-			continue
-		}
-		fields, _ := entry["fieldsV1"].(map[string]any)
-		switch entry["fieldsType"] {
-		case digestOnly:
-			digest, _ := fields["digest"].(string)
-			return digest
-		case fieldsV1:
-			return digestEntry(entry["apiVersion"], entry["time"], fields)
-		}
-	}
-	return ""
-}
+// normalises, such as a quantity of 1000m, change nothing in it. The time has whole
+// seconds; see [StateOf] for an apply in the same one.
+func FieldsDigest(obj *unstructured.Unstructured) string { return ownEntry(obj).digest }
 
 func isOurEntry(entry map[string]any) bool {
 	if entry["manager"] != FieldOwner || entry["operation"] != string(metav1.ManagedFieldsOperationApply) {
@@ -113,7 +96,7 @@ func trimManaged(obj *unstructured.Unstructured) {
 	if !ok {
 		return
 	}
-	digest := FieldsDigest(obj)
+	found := ownEntry(obj)
 	list, _ := metadata["managedFields"].([]any)
 	var ours map[string]any
 	var kept []any
@@ -123,11 +106,11 @@ func trimManaged(obj *unstructured.Unstructured) {
 		case isOurEntry(entry):
 			ours = entry
 		case entry["fieldsType"] != nil && entry["subresource"] != "status":
-			kept = append(kept, trimEntry(entry, "", true))
+			kept = append(kept, trimEntry(entry, own{}, true))
 		}
 	}
-	if digest != "" {
-		kept = append(kept, trimEntry(ours, digest, len(kept) > 0))
+	if found.digest != "" {
+		kept = append(kept, trimEntry(ours, found, len(kept) > 0))
 	}
 	delete(metadata, "managedFields")
 	if len(kept) > 0 {
@@ -136,12 +119,15 @@ func trimManaged(obj *unstructured.Unstructured) {
 }
 
 // trimEntry is a managedFields entry with its fields as text, which takes a tenth of
-// the memory of a map, and with its digest if it has one.
-func trimEntry(entry map[string]any, digest string, keepFields bool) map[string]any {
+// the memory of a map, and with what was found in it if it is ours.
+func trimEntry(entry map[string]any, found own, keepFields bool) map[string]any {
 	fields, _ := entry["fieldsV1"].(map[string]any)
 	text := map[string]any{}
-	if digest != "" {
-		text["digest"] = digest
+	if found.digest != "" {
+		text["digest"], text["state"] = found.digest, found.state
+	}
+	if found.overtaken {
+		text["overtaken"] = true
 	}
 	if packed, ok := fields["set"].(string); ok && keepFields && entry["fieldsType"] == digestOnly {
 		text["set"] = packed

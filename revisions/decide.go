@@ -185,6 +185,8 @@ func compare(q Question) Verdict {
 		return Verdict{Operation: OperationApply, Reason: "its content is new"}
 	case q.Record.Fields != q.Current.Fields, len(q.Excess) > 0:
 		return drifted(q)
+	case q.Current.rewritten(q.Record.State):
+		return repair(q, DriftChanged, OperationApply, "a client may have applied it as "+FieldOwner)
 	default:
 		return Verdict{Operation: OperationNone, Reason: "it is as it should be"}
 	}

@@ -44,7 +44,7 @@ var factValues = [factCount][]string{
 		"other's by label", "other's, garbage label", "other's by UID", "other's, our marks",
 	},
 	{"no", "yes"},
-	{"none", "same", "content differs", "fields differ", "yieldable differ", "exceeded", "slowed", "other UID", "completed", "earlier"},
+	{"none", "same", "content differs", "fields differ", "state differs", "state overtaken", "yieldable differ", "exceeded", "slowed", "other UID", "completed", "earlier"},
 	{"empty", "Prevent", "IfNoController", "None"},
 	{"no", "yes"},
 	{"no", "yes"},
@@ -63,6 +63,9 @@ func (r row) possible() bool {
 	// Where these change nothing they are left out.
 	if r[factRecord] == "completed" && r[factObject] != "absent" && r[factDeleting] == "no" ||
 		r[factRecord] == "earlier" && !strings.HasPrefix(r[factObject], "other's") {
+		return false
+	}
+	if strings.HasPrefix(r[factRecord], "state ") && (r[factObject] != "ours by UID" || r[factDeleting] == "yes") {
 		return false
 	}
 	switch r[factObject] {
@@ -119,6 +122,9 @@ func (r row) question() Question {
 		q.Until, q.Held = "injector", r[factLate] == "waits, held"
 	}
 	q.Current = r.current()
+	if strings.HasPrefix(r[factRecord], "state ") {
+		q.Record.State, q.Current.State, q.Current.Overtaken = "1-a", "2-a", r[factRecord] == "state overtaken"
+	}
 	return q
 }
 
@@ -334,7 +340,7 @@ func TestDecide_Properties(t *testing.T) {
 		name:   "OnlyRecordedRests",
 		reason: "without a matching record nothing proves that the object is as it should be",
 		broken: func(r row, v Verdict) bool {
-			return v.Operation == OperationNone && !slices.Contains([]string{"same", "completed", "earlier"}, r[factRecord]) && r[factForward] == "no"
+			return v.Operation == OperationNone && !slices.Contains([]string{"same", "state overtaken", "completed", "earlier"}, r[factRecord]) && r[factForward] == "no"
 		},
 	}, {
 		name:   "OthersAreReadAgain",

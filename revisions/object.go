@@ -326,6 +326,7 @@ func (t *task) done(action Action, verdict Verdict, state *unstructured.Unstruct
 		record.ManifestValues = t.object.prepared.valuesOf(record.Yielded)
 	}
 	record.Content = t.object.prepared.content(q.Owner, q.Retain, record.Yielded)
+	record.State = t.stateAfter(verdict, action, state)
 	known := q.Record != nil && q.Record.UID == record.UID
 	if t.object.ForwardOnly && action == ActionUnchanged {
 		// It has been left as another content has made it.

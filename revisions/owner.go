@@ -21,6 +21,10 @@ type Current struct {
 	Label string
 	// Fields is the digest of our managedFields entry, empty when there is none.
 	Fields string
+	// State is what [StateOf] says of it, and Overtaken that another manager has written to
+	// it no earlier than we.
+	State     string
+	Overtaken bool
 	// Deleting says that a deletionTimestamp is set.
 	Deleting bool
 }
@@ -32,12 +36,15 @@ func currentOf(obj *unstructured.Unstructured, owner Owner) *Current {
 	}
 	label, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "labels", owner.Label)
 	value, _ := label.(string)
+	entry := ownEntry(obj)
 	return &Current{
 		UID:             obj.GetUID(),
 		ResourceVersion: obj.GetResourceVersion(),
 		Controller:      controllerOf(obj),
 		Label:           value,
-		Fields:          FieldsDigest(obj),
+		Fields:          entry.digest,
+		State:           entry.state,
+		Overtaken:       entry.overtaken,
 		Deleting:        obj.GetDeletionTimestamp() != nil,
 	}
 }

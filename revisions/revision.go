@@ -172,6 +172,8 @@ type Record struct {
 	Content string
 	// Fields is the digest of our managedFields entry after that, see [FieldsDigest].
 	Fields string
+	// State is what [StateOf] said of the object then, or that it need not be compared.
+	State string
 	// Yielded are fields of the manifest that are left to whoever has set them.
 	Yielded []string
 	// ManifestValues are short digests of what the manifest sets in these fields.

@@ -309,6 +309,13 @@ type InventoryEntry struct {
 	// +optional
 	Fields string `json:"fields,omitempty"`
 
+	// State is the object's generation after that and a short digest of our labels and
+	// annotations, or its resourceVersion when its kind has no generation: managedFields do
+	// not tell two applies of one second apart. It is settled when there is nothing left to
+	// tell apart.
+	// +optional
+	State string `json:"state,omitempty"`
+
 	// Yielded are fields of the manifest that are left to another manager, such as the
 	// replicas that an autoscaler sets. A field is taken back when no such manager has it
 	// any more, or when its value in the manifest changes.

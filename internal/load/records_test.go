@@ -24,7 +24,7 @@ func TestRecords(t *testing.T) {
 	}
 	got := Records(v1alpha1.RevisionStatus{
 		Inventory: []v1alpha1.InventoryEntry{
-			{ObjectReference: ref("quiet"), UID: "u1", Action: "Created", Content: "c", Fields: "f"},
+			{ObjectReference: ref("quiet"), UID: "u1", Action: "Created", Content: "c", Fields: "f", State: "1-a"},
 			{ObjectReference: ref("fought-over"), UID: "u2", Action: "Adopted", Content: "c", Fields: "f", Yielded: []string{".spec.replicas"}, ManifestValues: []string{"v"}, Repairs: 3, NextRepair: new(metav1.Unix(10, 0))},
 			{ObjectReference: ref("unlisted"), UID: "u3", Action: "Created", Content: "c", Fields: "f", Repairs: 5, NextRepair: new(metav1.Unix(11, 0)), Completed: true},
 		},
@@ -34,7 +34,7 @@ func TestRecords(t *testing.T) {
 		},
 	})
 	want := map[revisions.ObjectID]revisions.Record{
-		ID(ref("quiet")): {UID: "u1", Action: revisions.ActionCreated, Content: "c", Fields: "f"},
+		ID(ref("quiet")): {UID: "u1", Action: revisions.ActionCreated, Content: "c", Fields: "f", State: "1-a"},
 		ID(ref("fought-over")): {
 			UID: "u2", Action: revisions.ActionAdopted, Content: "c", Fields: "f", Yielded: []string{".spec.replicas"}, ManifestValues: []string{"v"},
 			Backoff: &revisions.DriftBackoff{Cause: revisions.DriftChanged, Manager: "other", Fields: []string{".spec.paused"}, Count: 3, First: time.Unix(1, 0), Last: time.Unix(9, 0), Next: time.Unix(10, 0)},
@@ -68,6 +68,7 @@ func TestHolds(t *testing.T) {
 		"Action":    {"what was done first", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Action = revisions.ActionAdopted }, false},
 		"Content":   {"other content was applied", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Content = "d" }, false},
 		"Fields":    {"our fields are others", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Fields = "g" }, false},
+		"State":     {"the object has another generation", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.State = "2-a" }, false},
 		"Values":    {"the manifest wants another value there", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.ManifestValues = []string{"v"} }, false},
 		"Yielded":   {"a field is left to somebody", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Yielded = []string{".spec"} }, false},
 		"Backoff":   {"it does not stay", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Backoff = &revisions.DriftBackoff{} }, false},

@@ -69,7 +69,7 @@ func (p Planner) Trial(ctx context.Context, pkg *v1alpha1.Package, revision revi
 func unproven(records map[revisions.ObjectID]revisions.Record) map[revisions.ObjectID]revisions.Record {
 	rest := make(map[revisions.ObjectID]revisions.Record, len(records))
 	for id, record := range records {
-		record.Fields = ""
+		record.Fields, record.State = "", ""
 		rest[id] = record
 	}
 	return rest

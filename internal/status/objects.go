@@ -175,7 +175,7 @@ func inventory(loaded revisions.Revision, records map[revisions.ObjectID]revisio
 			}
 			entry := v1alpha1.InventoryEntry{
 				ObjectReference: reference(id, object.Manifest.GroupVersionKind().Version),
-				UID:             string(record.UID), Action: string(record.Action), Content: record.Content, Fields: record.Fields,
+				UID:             string(record.UID), Action: string(record.Action), Content: record.Content, Fields: record.Fields, State: record.State,
 				Yielded: record.Yielded, ManifestValues: record.ManifestValues, Completed: record.Completed, HeldSince: timeOrNil(record.HeldSince),
 			}
 			if record.Backoff != nil {

@@ -142,8 +142,10 @@ func (c *Cluster) store(id revisions.ObjectID, before, next *stored) *stored {
 		c.uids++
 		next.object.SetUID(types.UID("uid-" + strconv.Itoa(c.uids)))
 		next.object.SetCreationTimestamp(metav1.NewTime(c.now))
-		next.object.SetGeneration(1)
-	case !equal(specOf(before.object), specOf(next.object)):
+		if hasGeneration(id.GroupKind) {
+			next.object.SetGeneration(1)
+		}
+	case hasGeneration(id.GroupKind) && !equal(specOf(before.object), specOf(next.object)):
 		next.object.SetGeneration(before.object.GetGeneration() + 1)
 	}
 	if next.object.GetDeletionTimestamp() != nil && len(next.object.GetFinalizers()) == 0 {
@@ -187,6 +189,13 @@ func (c *Cluster) eventsSince(number int) []event {
 }
 
 func (c *Cluster) timestamp() string { return c.now.UTC().Format(time.RFC3339) }
+
+// hasGeneration says whether objects of a kind have a generation, which the older kinds of
+// Kubernetes lack.
+func hasGeneration(kind schema.GroupKind) bool {
+	return kind.Group != "rbac.authorization.k8s.io" &&
+		(kind.Group != "" || !slices.Contains([]string{"ConfigMap", "Namespace", "Secret", "Service", "ServiceAccount"}, kind.Kind))
+}
 
 // specOf is what counts for the generation.
 func specOf(object *unstructured.Unstructured) map[string]any {

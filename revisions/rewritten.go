@@ -1,0 +1,129 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revisions
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The time of a managedFields entry has whole seconds. A second apply under our name and in
+// the second of ours, of the same fields with other values, leaves the entry as it is. What
+// such an apply does change is recorded beside the digest of the entry, and an object in
+// which it has changed without an explanation is applied once more.
+
+// StateOf is what an apply changes of an object even where it leaves our managedFields
+// entry as it is: the generation, and our labels and annotations, which do not count for it,
+// by a digest. Of a kind without generation it is the resourceVersion. It is empty when
+// there is no entry of ours.
+func StateOf(obj *unstructured.Unstructured) string { return ownEntry(obj).state }
+
+// stateSettled is on record in place of a state when nothing can have happened in the second
+// of our last apply that was not found.
+const stateSettled = "settled"
+
+// settledAfter is how long after our last apply an object is believed to be past the second
+// of it, whatever the clocks say.
+const settledAfter = time.Minute
+
+// own is what our managedFields entry, and the others, tell.
+type own struct {
+	digest, state, time string
+	// overtaken says that another manager has written no earlier than we, which explains
+	// another state.
+	overtaken bool
+}
+
+// ownEntry reads an object, trimmed or not.
+func ownEntry(obj *unstructured.Unstructured) own {
+	managed, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "managedFields")
+	entries, _ := managed.([]any)
+	for _, item := range entries {
+		entry, _ := item.(map[string]any)
+		if !isOurEntry(entry) {
+			continue
+		}
+		fields, _ := entry["fieldsV1"].(map[string]any)
+		at, _ := entry["time"].(string)
+		found := own{time: at}
+		switch entry["fieldsType"] {
+		case digestOnly:
+			found.digest, _ = fields["digest"].(string)
+			found.state, _ = fields["state"].(string)
+			found.overtaken, _ = fields["overtaken"].(bool)
+			return found
+		case fieldsV1:
+			found.digest = digestEntry(entry["apiVersion"], entry["time"], fields)
+			found.state = stateOf(obj, fields)
+			found.overtaken = isOvertaken(entries, at, obj.GetGeneration() > 0)
+			return found
+		}
+	}
+	return own{}
+}
+
+// stateOf is the state of an object in which we have the fields given.
+func stateOf(obj *unstructured.Unstructured, fields map[string]any) string {
+	generation := obj.GetGeneration()
+	if generation == 0 {
+		return "v" + obj.GetResourceVersion()
+	}
+	metadata, _ := fields["f:metadata"].(map[string]any)
+	values := map[string]map[string]string{}
+	for name, all := range map[string]map[string]string{"f:labels": obj.GetLabels(), "f:annotations": obj.GetAnnotations()} {
+		ours, _ := metadata[name].(map[string]any)
+		values[name] = map[string]string{}
+		for key := range ours {
+			key = strings.TrimPrefix(key, "f:")
+			values[name][key] = all[key]
+		}
+	}
+	data, err := json.Marshal(values)
+	if err != nil {
+		return "" // texts can be encoded
+	}
+	return strconv.FormatInt(generation, 10) + "-" + shortDigest(string(data))
+}
+
+// isOvertaken says whether another manager has an entry that is no older than ours. A status
+// counts for nothing where there is a generation, which it leaves alone.
+func isOvertaken(entries []any, at string, hasGeneration bool) bool {
+	for _, item := range entries {
+		entry, _ := item.(map[string]any)
+		written, _ := entry["time"].(string)
+		if !isOurEntry(entry) && written >= at && (entry["subresource"] != "status" || !hasGeneration) {
+			return true
+		}
+	}
+	return false
+}
+
+// rewritten says whether an object may have been applied under our name since our last apply
+// has left it in a state, although our managedFields entry is the same.
+func (c *Current) rewritten(state string) bool {
+	if state == "" || state == stateSettled || state == c.State {
+		return false
+	}
+	_, before, _ := strings.Cut(state, "-")
+	_, now, _ := strings.Cut(c.State, "-")
+	return before != now || !c.Overtaken
+}
+
+// stateAfter is what goes on record of an object's state after a verdict was carried out.
+func (t *task) stateAfter(verdict Verdict, action Action, state *unstructured.Unstructured) string {
+	q, entry := &t.question, ownEntry(state)
+	at, err := time.Parse(time.RFC3339, entry.time)
+	switch {
+	case verdict.Operation == OperationNone && q.isRecorded() && q.Record.State != "":
+		return q.Record.State
+	case action == ActionUnchanged && err == nil && q.Now.Sub(at) > settledAfter:
+		return stateSettled
+	default:
+		return entry.state
+	}
+}

@@ -1,0 +1,65 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/revisions"
+)
+
+// TestSameSecond: what another client applies as the field manager strata, in the second of
+// the manager's own apply, is repaired, although managedFields do not tell of it.
+func TestSameSecond(t *testing.T) {
+	t.Parallel()
+	for range 30 {
+		ns := planetest.Namespace(t, plane)
+		pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", configMapManifest(t, ns, "a", "2")))
+		isHidden := applyOver(t, ns, pkg)
+		eventuallyIs(t, &corev1.ConfigMap{}, ns, "a", "the value to be repaired", func(c *corev1.ConfigMap) bool { return c.Data["value"] == "2" })
+		if !isHidden {
+			continue // that was in another second
+		}
+		eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+		since := time.Now()
+		patchAs(t, configMap(t, ns, "a"), "kubectl-edit", fields{"data": fields{"more": "x"}})
+		time.Sleep(2 * time.Second)
+		if counts := writesTo(t, ns, since); len(counts) != 0 {
+			t.Errorf("at rest there are writes:%s", describe(counts))
+		}
+		return
+	}
+	t.Error("no apply came in the second of the manager's own")
+}
+
+// applyOver applies another value as the manager does as soon as the manager has created the
+// ConfigMap, and says whether our managedFields entry is the same as before.
+func applyOver(t *testing.T, ns string, pkg *v1alpha1.Package) bool {
+	t.Helper()
+	created := &unstructured.Unstructured{}
+	created.SetAPIVersion("v1")
+	created.SetKind("ConfigMap")
+	planetest.Eventually(t, "the ConfigMap", func() (bool, error) {
+		err := admin.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "a"}, created)
+		return err == nil, client.IgnoreNotFound(err)
+	})
+	other := created.DeepCopy()
+	other.Object["metadata"] = map[string]any{"namespace": ns, "name": "a"}
+	other.Object["data"] = map[string]any{"value": "1"}
+	other.SetLabels(created.GetLabels())
+	other.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package", Name: pkg.Name, UID: pkg.UID, Controller: new(true), BlockOwnerDeletion: new(false),
+	}})
+	must(t, admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(other), client.FieldOwner(revisions.FieldOwner), client.ForceOwnership))
+	return revisions.FieldsDigest(other) == revisions.FieldsDigest(created)
+}
