@@ -80,9 +80,10 @@ func lookAtDefinitions(ctx context.Context, live client.Reader) (missing, going 
 	return missing, going, nil
 }
 
-// awaitDefinitions waits until the API server serves all of Strata's kinds. When some of
-// the definitions are gone and others hang in deletion, it lets go of what the packages
-// manage, which is what these wait for.
+// awaitDefinitions waits until the API server serves all of Strata's kinds, and will go on
+// serving them. While definitions hang in deletion, it releases what the packages manage,
+// which is what these wait for: a manager could not do it, since its caches never sync when
+// a definition goes in between.
 func awaitDefinitions(ctx context.Context, config *rest.Config, o Options) error {
 	live, err := newLive(config)
 	if err != nil {
@@ -90,16 +91,16 @@ func awaitDefinitions(ctx context.Context, config *rest.Config, o Options) error
 	}
 	logger := log.FromContext(ctx)
 	missing, going, err := findDefinitions(ctx, live)
-	if err == nil && len(missing) == 0 {
+	if err == nil && len(missing)+len(going) == 0 {
 		return nil
 	}
 	defer serveWaiting(logger, o.HealthAddress)()
-	for told := ""; err != nil || len(missing) > 0; missing, going, err = findDefinitions(ctx, live) {
+	for told := ""; err != nil || len(missing)+len(going) > 0; missing, going, err = findDefinitions(ctx, live) {
 		if now := fmt.Sprint(missing, going, err); now != told {
 			told = now
 			logger.Info("Waiting for CustomResourceDefinitions: kubectl apply --server-side -k config/default installs them", "missing", missing, "deleted", going, "error", errorText(err))
 		}
-		if len(going) > 0 && len(missing) > 0 {
+		if len(going) > 0 {
 			if err := Release(ctx, config, o.Namespace); err != nil {
 				logger.Error(err, "Releasing what packages manage, because Strata is being removed")
 			}
@@ -117,7 +118,7 @@ func awaitDefinitions(ctx context.Context, config *rest.Config, o Options) error
 // error says as well that a definition which is there is not served yet.
 func findDefinitions(ctx context.Context, live client.Client) (missing, going []string, err error) {
 	missing, going, err = lookAtDefinitions(ctx, live)
-	if err == nil && len(missing) == 0 {
+	if err == nil && len(missing)+len(going) == 0 {
 		err = areServed(live)
 	}
 	return missing, going, err

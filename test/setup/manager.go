@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2/textlogger"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -52,6 +53,11 @@ func StartManager(ctx context.Context, plane *localplane.Plane, options controll
 	if err != nil {
 		return func() error { return nil }, fmt.Errorf("connecting as the manager: %w", err)
 	}
+	return RunManager(ctx, config, options), nil
+}
+
+// RunManager does the same over a connection of the test's.
+func RunManager(ctx context.Context, config *rest.Config, options controller.Options) (stop func() error) {
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -65,5 +71,5 @@ func StartManager(ctx context.Context, plane *localplane.Plane, options controll
 	return sync.OnceValue(func() error {
 		cancel()
 		return <-ended
-	}), nil
+	})
 }

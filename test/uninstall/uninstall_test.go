@@ -6,9 +6,13 @@ package uninstall
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -161,6 +166,56 @@ func (c *cluster) deleteDefinitions(names ...string) {
 	}
 }
 
+// holdSlices makes an ObjectSlice that keeps its definition in deletion.
+func (c *cluster) holdSlices() {
+	c.Helper()
+	slice := heldSlice()
+	slice.Finalizers = []string{"test.strata.run/hold"}
+	c.must(c.admin.Create(c.Context(), slice))
+}
+
+// releaseSlices lets that definition go, and waits until it has gone.
+func (c *cluster) releaseSlices() error {
+	ctx, end := context.WithTimeout(c.Context(), time.Minute)
+	defer end()
+	const none = `{"metadata":{"finalizers":null}}`
+	if err := client.IgnoreNotFound(c.admin.Patch(ctx, heldSlice(), client.RawPatch(types.MergePatchType, []byte(none)))); err != nil {
+		return err
+	}
+	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		err := c.admin.Get(ctx, types.NamespacedName{Name: "objectslices.strata.run"}, definition(""))
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+}
+
+// startAndLose runs a manager that meets the definition of ObjectSlices when it starts, and
+// loses it before its informer has listed them.
+func (c *cluster) startAndLose(lose func() error) {
+	c.Helper()
+	config, err := c.plane.ConfigFor(setup.Manager, setup.ManagerGroups...)
+	c.must(err)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/objectslices") {
+				if err := lose(); err != nil {
+					return nil, err
+				}
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	c.stop = setup.RunManager(context.Background(), config, setup.ManagerOptions())
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements [http.RoundTripper].
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func heldSlice() *v1alpha1.ObjectSlice {
+	return &v1alpha1.ObjectSlice{ObjectMeta: metav1.ObjectMeta{Name: "sha256-" + strings.Repeat("0", 64)}, Data: []byte("held"), Objects: 1, Bytes: 2}
+}
+
 func definition(name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion("apiextensions.k8s.io/v1")
@@ -207,13 +262,17 @@ func TestDefinitionsDeleted(t *testing.T) {
 	c.rollOut()
 
 	// As kubectl delete -k does it: the manager goes first or at once, and the definitions
-	// hang in deletion. Then they are applied again, and the manager comes back.
+	// hang in deletion. The manager comes back, and the one definition that nothing holds
+	// goes in the moment in which the manager's informer lists its kind, if it does.
 	c.must(c.stop())
+	c.holdSlices()
 	c.deleteDefinitions(controller.Definitions...)
-	c.must(client.IgnoreNotFound(setup.Apply(c.Context(), c.admin, setup.Shipped(root)...)))
-	c.start()
+	lose := sync.OnceValue(c.releaseSlices)
+	c.startAndLose(lose)
 	c.awaitGone("packages.strata.run", "revisions.strata.run")
 	c.survived(before)
+	c.must(lose())
+	c.awaitGone(controller.Definitions...)
 	c.install()
 	c.rollOut()
 
