@@ -6,6 +6,8 @@ package integration
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -123,8 +125,8 @@ func TestConflict(t *testing.T) {
 	var all sync.WaitGroup
 	for name, tc := range conflicts {
 		all.Go(func() {
-			if err := disturb(t.Context(), tc, namespaces[name]); err != nil {
-				t.Errorf("%s: %v", name, err)
+			if err := disturb(t.Context(), tc, namespaces[name], packages[name]); err != nil {
+				t.Errorf("%s: %s: %v", name, tc.reason, err)
 			}
 		})
 	}
@@ -137,19 +139,13 @@ func TestConflict(t *testing.T) {
 			if objects > mostWrites || statuses > mostWrites {
 				t.Errorf("%s: %d writes of objects and %d of statuses in a minute, want no more than %d each", tc.reason, objects, statuses, mostWrites)
 			}
-			found := getRevision(t, packages[name], 1).Status.Interference
-			if tc.cause != "" && !slices.ContainsFunc(found, func(i v1alpha1.Interference) bool { return i.Name == "a" && i.Cause == tc.cause }) {
-				t.Errorf("%s, and the revision tells of %+v", tc.reason, found)
-			}
-			if ready := message(getPackage(t, packages[name]).Status.Conditions, v1alpha1.ConditionReady); !strings.Contains(ready, tc.message) {
-				t.Errorf("%s, and the package says %q", tc.reason, ready)
-			}
 		})
 	}
 }
 
-// disturb breaks an object for a minute.
-func disturb(ctx context.Context, tc conflict, namespace string) error {
+// disturb breaks an object of a package for a minute, in which the package and its
+// revision have to report it: afterwards, they report that it is repaired.
+func disturb(ctx context.Context, tc conflict, namespace, pkg string) error {
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "owner"}}
 	if err := admin.Create(ctx, owner); err != nil {
 		return err
@@ -157,10 +153,31 @@ func disturb(ctx context.Context, tc conflict, namespace string) error {
 	other := &otherManager{namespace: namespace, owner: owner.UID}
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
+	unreported := errors.New("not looked at yet")
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-ticker.C {
 		if err := tc.disturb(ctx, other); err != nil {
 			return err
 		}
+		if unreported != nil {
+			unreported = reported(ctx, tc, pkg)
+		}
+	}
+	return unreported
+}
+
+// reported says what a package and its first revision do not say of a conflict.
+func reported(ctx context.Context, tc conflict, name string) error {
+	pkg, revision := &v1alpha1.Package{}, &v1alpha1.Revision{}
+	err := errors.Join(admin.Get(ctx, client.ObjectKey{Name: name}, pkg), admin.Get(ctx, client.ObjectKey{Name: v1alpha1.RevisionName(name, 1)}, revision))
+	if err != nil {
+		return err
+	}
+	found := revision.Status.Interference
+	if tc.cause != "" && !slices.ContainsFunc(found, func(i v1alpha1.Interference) bool { return i.Name == "a" && i.Cause == tc.cause }) {
+		return fmt.Errorf("the revision lists %+v", found)
+	}
+	if ready := message(pkg.Status.Conditions, v1alpha1.ConditionReady); !strings.Contains(ready, tc.message) {
+		return fmt.Errorf("the package says %q", ready)
 	}
 	return nil
 }
