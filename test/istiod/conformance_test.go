@@ -184,7 +184,7 @@ func balanceAll(t *testing.T) {
 // besideCanary: a Gateway that was moved to a canary keeps its routes, and they their status,
 // which the first istiod writes.
 func besideCanary(t *testing.T) {
-	annotateClass(t, `"1.31"`)
+	annotate(t, fmt.Sprintf(`{%q:"1.31"}`, gatewayclass.AnnotationCanaryVersion))
 	canary := &program{revision: gatewayclass.CanaryRevision}
 	canary.start(t)
 	run := newSuite(t)
@@ -208,7 +208,7 @@ func besideCanary(t *testing.T) {
 		t.Run(name, func(t *testing.T) { runConformance(t, run, name) })
 	}
 	moveGateway(t, gatewayclass.IstioRevision)
-	annotateClass(t, "null")
+	annotate(t, fmt.Sprintf(`{%q:null}`, gatewayclass.AnnotationCanaryVersion))
 	eventually(t, "the canary to go", func() string {
 		err := admin.Get(t.Context(), types.NamespacedName{Name: gatewayclass.PackageCanary}, &v1alpha1.Package{})
 		if apierrors.IsNotFound(err) {
@@ -218,13 +218,6 @@ func besideCanary(t *testing.T) {
 	})
 	canary.stop(t)
 	eventuallyClass(t)
-}
-
-// annotateClass asks for a canary of a version, which is JSON.
-func annotateClass(t *testing.T, version string) {
-	t.Helper()
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, gatewayclass.AnnotationCanaryVersion, version)
-	must(t, admin.Patch(t.Context(), getClass(t), client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
 // moveGateway has another istiod serve the Gateway of the conformance tests.

@@ -58,6 +58,7 @@ func TestIstiod(t *testing.T) {
 	t.Run("Routes", conform)
 	t.Run("Listeners", func(t *testing.T) { changeListeners(t, istiod) })
 	t.Run("Restart", func(t *testing.T) { restart(t, istiod) })
+	t.Run("Held", func(t *testing.T) { hold(t, istiod) })
 	t.Run("Scaled", func(t *testing.T) { scaleToZero(t, istiod) })
 	t.Run("Canary", besideCanary)
 	t.Run("Rights", rights)

@@ -39,6 +39,8 @@ var (
 	router *egress.Router
 	// admin may do everything, and is neither the manager nor istiod.
 	admin client.Client
+	// stopManager ends the manager that runs.
+	stopManager func() error
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -82,8 +84,7 @@ func withCluster(tests func() int) (code int, err error) {
 	if err := installCluster(ctx); err != nil {
 		return 1, err
 	}
-	stopManager, err := setup.StartManager(ctx, plane, setup.ManagerOptions())
-	if err != nil {
+	if stopManager, err = setup.StartManager(ctx, plane, setup.ManagerOptions()); err != nil {
 		return 1, err
 	}
 	code = tests()

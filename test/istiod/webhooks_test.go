@@ -40,7 +40,7 @@ func patchWebhooks(t *testing.T) {
 		}
 	}
 	t.Run("Validate", validate)
-	t.Run("Inject", inject)
+	t.Run("Inject", eventuallyInjected)
 }
 
 // unpatched says which webhook lacks istiod's certificate.
@@ -92,8 +92,10 @@ func validate(t *testing.T) {
 	}
 }
 
-// inject: a pod that asks for it gets a proxy from the templates that were rendered.
-func inject(t *testing.T) {
+// eventuallyInjected waits until a pod that asks for it gets a proxy from the templates that
+// were rendered.
+func eventuallyInjected(t *testing.T) {
+	t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: dryNamespace, Name: "app",
