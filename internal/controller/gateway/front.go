@@ -6,6 +6,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -43,7 +44,11 @@ func newFront(observer *observer) front.Front[*gatewayv1.Gateway, gateway.Facts]
 		Group:      func(g *gatewayv1.Gateway) string { return groupOf(g.Name) },
 		Observe:    observer.Observe,
 		Render:     renderRecords,
-		Status:     setStatus,
+		Status: func(g *gatewayv1.Gateway, state front.State[gateway.Facts]) {
+			setStatus(g, state)
+			observer.steady.apply(g, state.Now.Time)
+		},
+		Again:      func(gateway.Facts) time.Duration { return observer.steady.after(time.Now()) },
 		LiveStatus: true,
 		Changed:    changed,
 		Watches: []front.Watch{

@@ -43,6 +43,9 @@ type observer struct {
 	// recorder tells of Gateways that have no room for conditions.
 	recorder events.EventRecorder
 
+	// steady are the conditions of before.
+	steady steady
+
 	lock sync.Mutex
 	// told is where there is no room, by Gateway, as it was told last.
 	told map[types.UID]string
@@ -58,6 +61,9 @@ func newObserver(w front.Wiring, finalizer string) *observer {
 // Observe reads the facts about a Gateway.
 func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gateway]) (gateway.Facts, error) {
 	if len(group.Resources) == 0 {
+		for _, g := range group.Leaving {
+			o.steady.forget(client.ObjectKeyFromObject(g))
+		}
 		return gateway.Facts{}, nil
 	}
 	g, facts := group.Resources[0], gateway.Facts{}

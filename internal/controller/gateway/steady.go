@@ -1,0 +1,117 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/internal/status/ingress"
+)
+
+// messageSpacing is the least time between two writes of a condition of which nothing but the
+// message differs. Cloud providers put a new request's name into every error.
+const messageSpacing = time.Minute
+
+// steady knows the conditions that Gateways and their listeners should have, by name. What
+// stands in a status does not tell since when: the controller of the Gateways carries conditions
+// of listeners over by position, with their times. It is empty after a start, and takes the
+// status for right then.
+type steady struct {
+	lock     sync.Mutex
+	gateways map[types.NamespacedName]*steadyGateway
+}
+
+type steadyGateway struct {
+	uid types.UID
+	// places are the Gateway itself, by the empty name, and its listeners.
+	places map[gatewayv1.SectionName]*steadyCondition
+}
+
+type steadyCondition struct {
+	metav1.Condition
+
+	// written is when it was changed last, and due when a newer message is, zero for none.
+	written, due time.Time
+}
+
+// apply brings the conditions of a Gateway, which were just computed, to the times of before,
+// and to the message of before while that is too new to be replaced.
+func (s *steady) apply(gateway *gatewayv1.Gateway, now time.Time) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	key := types.NamespacedName{Namespace: gateway.Namespace, Name: gateway.Name}
+	known := s.gateways[key]
+	if known == nil || known.uid != gateway.UID {
+		known = &steadyGateway{uid: gateway.UID, places: map[gatewayv1.SectionName]*steadyCondition{}}
+	}
+	if s.gateways == nil {
+		s.gateways = map[types.NamespacedName]*steadyGateway{}
+	}
+	s.gateways[key] = known
+	known.apply("", gateway.Status.Conditions, ingress.ConditionLoadBalancerReady, now)
+	for i := range gateway.Status.Listeners {
+		listener := &gateway.Status.Listeners[i]
+		known.apply(listener.Name, listener.Conditions, ingress.ConditionDNSReady, now)
+	}
+	for name := range known.places {
+		if name != "" && !slices.ContainsFunc(gateway.Status.Listeners, func(l gatewayv1.ListenerStatus) bool { return l.Name == name }) {
+			delete(known.places, name)
+		}
+	}
+}
+
+func (g *steadyGateway) apply(place gatewayv1.SectionName, conditions []metav1.Condition, kind string, now time.Time) {
+	c, before := meta.FindStatusCondition(conditions, kind), g.places[place]
+	switch {
+	case c == nil:
+		delete(g.places, place)
+		return
+	case before == nil:
+	case before.Status != c.Status:
+		c.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
+	default:
+		c.LastTransitionTime = before.LastTransitionTime
+		if c.Reason != before.Reason || c.ObservedGeneration != before.ObservedGeneration || c.Message == before.Message {
+			break
+		}
+		if due := before.written.Add(messageSpacing); now.Before(due) {
+			c.Message, before.due = before.Message, due
+			return
+		}
+	}
+	if before == nil || before.Condition != *c {
+		g.places[place] = &steadyCondition{Condition: *c, written: now}
+		return
+	}
+	before.due = time.Time{}
+}
+
+// after is how long until the first message is due, 0 when none is.
+func (s *steady) after(now time.Time) time.Duration {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	var first time.Duration
+	for _, gateway := range s.gateways {
+		for _, c := range gateway.places {
+			if left := c.due.Sub(now); left > 0 && (first == 0 || left < first) {
+				first = left
+			}
+		}
+	}
+	return first
+}
+
+// forget drops a Gateway.
+func (s *steady) forget(name types.NamespacedName) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	delete(s.gateways, name)
+}

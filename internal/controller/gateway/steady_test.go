@@ -1,0 +1,108 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/internal/status/ingress"
+)
+
+var morning = time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
+
+// at is a time of that day.
+func at(minutes int) time.Time { return morning.Add(time.Duration(minutes) * time.Minute) }
+
+func dnsReady(status metav1.ConditionStatus, since time.Time, message string) []metav1.Condition {
+	return []metav1.Condition{{Type: ingress.ConditionDNSReady, Status: status, Reason: "R", Message: message, LastTransitionTime: metav1.NewTime(since)}}
+}
+
+func listeners(all ...gatewayv1.ListenerStatus) *gatewayv1.Gateway {
+	g := edgeGateway()
+	g.Status.Listeners = all
+	return g
+}
+
+// Whatever the order of the listeners, each keeps the time since which its condition is so.
+func TestSteady_ByName(t *testing.T) {
+	s := &steady{}
+	s.apply(listeners(
+		gatewayv1.ListenerStatus{Name: "a", Conditions: dnsReady("True", at(1), "")},
+		gatewayv1.ListenerStatus{Name: "b", Conditions: dnsReady("False", at(2), "")},
+	), at(2))
+	// The list was turned round, with the conditions where they were; b has become ready
+	// just now, which its place does not tell.
+	turned := listeners(
+		gatewayv1.ListenerStatus{Name: "b", Conditions: dnsReady("True", at(1), "")},
+		gatewayv1.ListenerStatus{Name: "a", Conditions: dnsReady("True", at(5), "")},
+	)
+	for range 2 { // of the cache, and live
+		s.apply(turned, at(5))
+		for i, want := range []time.Time{at(5), at(1)} {
+			listener := turned.Status.Listeners[i]
+			if got := listener.Conditions[0].LastTransitionTime; !got.Time.Equal(want) {
+				t.Errorf("listener %s is ready since %s, want %s", listener.Name, got, want)
+			}
+		}
+	}
+	// A listener that comes back under a name of before is another one.
+	s.apply(listeners(), at(6))
+	back := listeners(gatewayv1.ListenerStatus{Name: "a", Conditions: dnsReady("True", at(7), "")})
+	s.apply(back, at(7))
+	if got := back.Status.Listeners[0].Conditions[0].LastTransitionTime; !got.Time.Equal(at(7)) {
+		t.Errorf("the new listener is ready since %s", got)
+	}
+	again := listeners(gatewayv1.ListenerStatus{Name: "a", Conditions: dnsReady("True", at(8), "")})
+	again.UID = "another"
+	s.apply(again, at(8))
+	if got := again.Status.Listeners[0].Conditions[0].LastTransitionTime; !got.Time.Equal(at(8)) {
+		t.Errorf("the new Gateway's listener is ready since %s", got)
+	}
+}
+
+// An error with another text is written once a minute, and what is new of it at once.
+func TestSteady_Messages(t *testing.T) {
+	s := &steady{}
+	written, last := 0, ""
+	apply := func(now time.Time, c metav1.Condition) {
+		t.Helper()
+		g := edgeGateway()
+		c.Type, c.LastTransitionTime = ingress.ConditionLoadBalancerReady, metav1.NewTime(morning)
+		meta.SetStatusCondition(&g.Status.Conditions, c)
+		s.apply(g, now)
+		if got := g.Status.Conditions[0]; got.Status == c.Status && got.Message != last {
+			written, last = written+1, got.Message
+		}
+	}
+	failed := func(text string) metav1.Condition {
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ingress.ReasonSyncLoadBalancerFailed, Message: text}
+	}
+	for i := range 60 {
+		apply(morning.Add(time.Duration(i)*time.Second), failed("denied, request "+string(rune('A'+i))))
+	}
+	if written != 1 {
+		t.Errorf("60 texts in a minute were %d writes, want 1", written)
+	}
+	if got := s.after(at(0).Add(59 * time.Second)); got != time.Second {
+		t.Errorf("the newest text is due in %s, want 1s", got)
+	}
+	apply(at(1), failed("denied, request Z"))
+	if last != "denied, request Z" || s.after(at(1)) != 0 {
+		t.Errorf("after a minute the message is %q, and more is due in %s", last, s.after(at(1)))
+	}
+	other := failed("the quota is used up")
+	other.Reason = ingress.ReasonLoadBalancerPending
+	apply(at(1).Add(time.Second), other)
+	newer := failed("denied, request Y")
+	newer.Reason, newer.ObservedGeneration = other.Reason, 2
+	apply(at(1).Add(2*time.Second), newer)
+	if written != 4 {
+		t.Errorf("another reason and another generation were written late: %q after %d writes", last, written)
+	}
+}
