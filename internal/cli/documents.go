@@ -15,6 +15,7 @@ func Documents() map[string]any {
 		"Diff":           Diff{},
 		"Events":         Events{},
 		"Explanation":    Explanation{},
+		"HandOver":       HandOver{},
 		"HelmImport":     HelmImport{},
 		"History":        History{},
 		"LintReport":     LintReport{},

@@ -159,7 +159,7 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 	add("change", a.adoptCommand())
 	add("look", a.explainCommand(), a.eventsCommand(), a.traceCommand(), a.showCommand(), a.diffCommand())
 	add("change", a.rollbackCommand())
-	add("change", a.approveCommand(), a.pauseCommand(), a.resumeCommand(), a.archiveCommand(), a.deleteCommand(), a.uninstallCommand())
+	add("change", a.approveCommand(), a.pauseCommand(), a.resumeCommand(), a.archiveCommand(), a.deleteCommand(), a.handOverCommand(), a.uninstallCommand())
 	add("change", a.importHelmCommand())
 	add("prepare", a.planCommand(), a.renderCommand(), a.lintCommand())
 	add("change", a.applyCommand())

@@ -58,7 +58,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		return err
 	}
 	config = rest.CopyConfig(config)
-	config.UserAgent = "strata-manager"
+	config.UserAgent = front.Manager
 	// The API server's own priority and fairness spaces requests; a limit on top of
 	// it only makes rollouts slow.
 	config.QPS, config.Burst = -1, 0

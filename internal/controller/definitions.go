@@ -101,7 +101,7 @@ func awaitDefinitions(ctx context.Context, config *rest.Config, o Options) error
 			logger.Info("Waiting for CustomResourceDefinitions: kubectl apply --server-side -k config/default installs them", "missing", missing, "deleted", going, "error", errorText(err))
 		}
 		if len(going) > 0 {
-			if err := Release(ctx, config, o.Namespace); err != nil {
+			if err := release(ctx, config, o.Namespace, func(*v1alpha1.Package) bool { return true }); err != nil {
 				logger.Error(err, "Releasing what packages manage, because Strata is being removed")
 			}
 		}
@@ -154,10 +154,10 @@ func newLive(config *rest.Config) (client.Client, error) {
 	return live, nil
 }
 
-// Release lets go of what the packages manage that are being deleted: the objects stay,
-// without owner reference and label, and the packages and their revisions go. It needs no
+// release lets go of what the packages manage that are meant and are being deleted: the objects
+// stay, without owner reference and label, and the packages and their revisions go. It needs no
 // running manager, and does the same as one that finds its definitions deleted.
-func Release(ctx context.Context, config *rest.Config, namespace string) error {
+func release(ctx context.Context, config *rest.Config, namespace string, meant func(*v1alpha1.Package) bool) error {
 	live, err := newLive(config)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func Release(ctx context.Context, config *rest.Config, namespace string) error {
 	exists := map[string]bool{}
 	for i := range all.Items {
 		exists[all.Items[i].Name] = true
-		if all.Items[i].DeletionTimestamp.IsZero() {
+		if all.Items[i].DeletionTimestamp.IsZero() || !meant(&all.Items[i]) {
 			continue
 		}
 		_, err := work.Reconcile(ctx, reconcile.Request{NamespacedName: types.NamespacedName{Name: all.Items[i].Name}})

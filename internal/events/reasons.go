@@ -137,7 +137,11 @@ const (
 	// it serves it.
 	ReasonAddedLabel = "AddedLabel"
 
-	// ReasonNoRoomForCondition (Warning, on a Gateway): it, or one of its listeners, has as
-	// many conditions of others as it takes, so that ours cannot be shown.
+	// ReasonRemovedLabel (Normal, on a Gateway): it has moved to the class of another
+	// controller, and lost the label that the manager had put there.
+	ReasonRemovedLabel = "RemovedLabel"
+
+	// ReasonNoRoomForCondition (Warning, on a Gateway or GatewayClass): it, or one of its
+	// listeners, has as many conditions of others as it takes, so that ours cannot be shown.
 	ReasonNoRoomForCondition = "NoRoomForCondition"
 )

@@ -54,13 +54,25 @@ func SetControllerInstalled(conditions *[]metav1.Condition, generation int64, pl
 	setOnClass(conditions, generation, now, c)
 }
 
-// maxClassConditions is how many conditions a GatewayClass takes.
-const maxClassConditions = 8
+// MaxClassConditions is how many conditions a GatewayClass takes.
+const MaxClassConditions = 8
+
+// MissingOnClass are those of our conditions that a class has no room for, in words; empty for
+// none.
+func MissingOnClass(conditions []metav1.Condition) string {
+	var missing []string
+	for _, kind := range []string{ConditionControllerInstalled, ConditionCRDsReady} {
+		if len(conditions) >= MaxClassConditions && meta.FindStatusCondition(conditions, kind) == nil {
+			missing = append(missing, kind)
+		}
+	}
+	return strings.Join(missing, " and ")
+}
 
 // setOnClass sets one condition, unless the list is full of those of others: the API
 // server would refuse the whole status.
 func setOnClass(conditions *[]metav1.Condition, generation int64, now metav1.Time, c metav1.Condition) {
-	if len(*conditions) >= maxClassConditions && meta.FindStatusCondition(*conditions, c.Type) == nil {
+	if len(*conditions) >= MaxClassConditions && meta.FindStatusCondition(*conditions, c.Type) == nil {
 		return
 	}
 	setAll(generation, now, conditions, c)

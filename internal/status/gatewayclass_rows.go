@@ -33,7 +33,7 @@ func controllerInstalledRows() []FrontRow {
 		row("Unknown", ReasonPending, "what an OLM-based operator has installed has to go first", "waiting for the Sail operator to remove the OLM-based control plane: ...",
 			"after 5 minutes the message says how to help the Sail operator, or how to do without it"),
 		row("Unknown", ReasonPending, "a package of before is still being taken away: somebody has deleted it, or another class has come while the last one went", "package istiod-openshift-gateway is being deleted, and is made again when it is gone", ""),
-		row("Unknown", ReasonPending, "an administrator hands over to another operator, with the annotation `strata.run/hand-over`", "handed over, since ...", "remove the annotation to take over again"),
+		row("Unknown", ReasonPending, "an administrator hands over to another operator, with `strata hand-over` or the annotation `strata.run/hand-over`; afterwards the condition is taken off", "being handed over, since ...", "remove the annotation to take over again"),
 		row("Unknown", ReasonPending, "the objects of istiod cannot be observed", "whether istiod serves could not be observed: ...", "see the manager's log, and its rights"),
 		row("False", ReasonInstallFailed, "what is asked for cannot be rendered, such as an Istio version that the manager does not have", "GatewayClass x asks for Istio version ...", "change the annotation or setting that the message names"),
 		row("False", ReasonInstallFailed, "the first rollout does not go on: the API server refuses an object, an object is somebody else's, the deadline has passed", "the object, and the API server's words", "`strata explain istiod-openshift-gateway`"),

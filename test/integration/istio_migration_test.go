@@ -18,6 +18,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -148,9 +149,13 @@ func TestIstioMigration_Helm(t *testing.T) {
 func checkDowngrade(t *testing.T, helm *helmOf, class string) {
 	t.Helper()
 	annotateClass(t, class, gatewayclass.AnnotationHandOver, "true")
-	eventuallyCondition(t, class, status.ConditionControllerInstalled, "Unknown/Pending", "handed over", class)
-	planetest.Eventually(t, "the packages to go", func() (bool, error) {
-		return !exists(t, &v1alpha1.Package{}, "", gatewayclass.PackageControlPlane) && !exists(t, &v1alpha1.Package{}, "", gatewayclass.PackageCRDs), nil
+	planetest.Eventually(t, "the packages to go, and what we have set on the class", func() (bool, error) {
+		object := &gatewayv1.GatewayClass{}
+		must(t, admin.Get(t.Context(), types.NamespacedName{Name: class}, object))
+		bare := len(object.Finalizers) == 0 && meta.FindStatusCondition(object.Status.Conditions, status.ConditionControllerInstalled) == nil &&
+			meta.FindStatusCondition(object.Status.Conditions, status.ConditionCRDsReady) == nil
+		return bare && !exists(t, &v1alpha1.Package{}, "", gatewayclass.PackageControlPlane) && !exists(t, &v1alpha1.Package{}, "", gatewayclass.PackageCRDs),
+			fmt.Errorf("the class has the finalizers %v and the conditions %+v", object.Finalizers, object.Status.Conditions)
 	})
 	released := istiodDeployment(t)
 	if _, labelled := released.Labels[v1alpha1.LabelPackage]; labelled || len(released.OwnerReferences) > 0 {

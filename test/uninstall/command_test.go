@@ -10,14 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli"
 	"github.com/strata-run/strata/internal/controller"
-	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
 // strata runs a command line against the cluster, which has to end with a code and to say
@@ -74,11 +72,7 @@ func TestUninstall(t *testing.T) {
 	c.must(c.admin.Get(c.Context(), client.ObjectKey{Name: "web"}, &v1alpha1.Package{}))
 
 	c.start()
-	planetest.Eventually(t, "a manager leads", func() (bool, error) {
-		lease := &coordinationv1.Lease{}
-		err := c.admin.Get(c.Context(), client.ObjectKey{Namespace: "strata-system", Name: controller.LeaseName}, lease)
-		return lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "", err
-	})
+	c.awaitLease()
 	told := c.strata(cli.CodeOK, "Every package is released", "uninstall", "--yes")
 	c.survived(before)
 	c.must(c.stop())

@@ -28,6 +28,7 @@ import (
 	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/internal/simulate"
 	"github.com/strata-run/strata/test/setup"
 )
 
@@ -53,7 +54,9 @@ func newCluster(t *testing.T) *cluster {
 	binaries, err := localplane.Build(ctx, localplane.BuildOptions{Progress: os.Stderr})
 	c := &cluster{T: t, binaries: binaries, stop: func() error { return nil }}
 	c.must(err)
-	c.plane, err = localplane.Start(ctx, localplane.Options{Binaries: binaries, Progress: os.Stderr})
+	stages, err := simulate.Istiod()
+	c.must(err)
+	c.plane, err = localplane.Start(ctx, localplane.Options{Binaries: binaries, Stages: stages, Progress: os.Stderr})
 	c.must(err)
 	t.Cleanup(func() { c.must(c.plane.Stop()) })
 	c.admin, err = client.New(c.plane.Config(), client.Options{})

@@ -12,6 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
+// Manager is the field manager of what the manager writes without naming one, as the API server
+// takes it from the user agent.
+const Manager = "strata-manager"
+
 // FieldOwner is the field manager of what fronts themselves write on objects of others.
 const FieldOwner = client.FieldOwner("strata-front")
 

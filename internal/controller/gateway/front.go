@@ -38,12 +38,12 @@ func Setup(w front.Wiring, finalizer string) error {
 // made from a live read.
 func newFront(observer *observer) front.Front[*gatewayv1.Gateway, gateway.Facts] {
 	return front.Front[*gatewayv1.Gateway, gateway.Facts]{
-		Name:       "gateway",
-		List:       func() client.ObjectList { return &gatewayv1.GatewayList{} },
-		Selects:    func(g *gatewayv1.Gateway) bool { return g.Namespace == gateway.Namespace },
-		Group:      func(g *gatewayv1.Gateway) string { return groupOf(g.Name) },
-		Observe:    observer.Observe,
-		Render:     renderRecords,
+		Name:    "gateway",
+		List:    func() client.ObjectList { return &gatewayv1.GatewayList{} },
+		Selects: func(g *gatewayv1.Gateway) bool { return g.Namespace == gateway.Namespace },
+		Group:   func(g *gatewayv1.Gateway) string { return groupOf(g.Name) },
+		Observe: observer.Observe,
+		Render:  renderRecords,
 		Status: func(g *gatewayv1.Gateway, state front.State[gateway.Facts]) {
 			setStatus(g, state)
 			observer.steady.apply(g, state.Now.Time)

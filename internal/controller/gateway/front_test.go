@@ -84,7 +84,7 @@ func observerOf(t *testing.T, funcs interceptor.Funcs, objects ...client.Object)
 	mapper.Add(classKind, meta.RESTScopeRoot)
 	api := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).Build(), funcs)
 	told := &notes{}
-	return &observer{cache: api, writer: api, recorder: told, served: func(schema.GroupVersionKind) bool { return true }}, api, told
+	return &observer{cache: api, writer: api, noRoom: front.NoRoom{Recorder: told}, served: func(schema.GroupVersionKind) bool { return true }}, api, told
 }
 
 func observe(t *testing.T, o *observer, g *gatewayv1.Gateway) gateway.Facts {
@@ -238,8 +238,11 @@ func TestObserver_TellsFullOnce(t *testing.T) {
 	}
 	g.Status.Listeners[0].Conditions = nil
 	observe(t, o, g)
-	if len(o.told) != 0 {
-		t.Errorf("what was told is remembered: %v", o.told)
+	for i := range 8 {
+		g.Status.Listeners[0].Conditions = append(g.Status.Listeners[0].Conditions, metav1.Condition{Type: fmt.Sprint("Foreign", i)})
+	}
+	if observe(t, o, g); len(told.told) != 2 {
+		t.Errorf("a Gateway that is full again got the events %q", told.told)
 	}
 }
 

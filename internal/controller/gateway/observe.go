@@ -9,20 +9,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/internal/controller/front"
-	eventreasons "github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/render/gateway"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
 	"github.com/strata-run/strata/internal/status/ingress"
@@ -40,21 +37,16 @@ type observer struct {
 	// one that the platform asks for.
 	writer    client.Writer
 	finalizer string
-	// recorder tells of Gateways that have no room for conditions.
-	recorder events.EventRecorder
-
+	// noRoom is for Gateways that have no room for conditions.
+	noRoom front.NoRoom
 	// steady are the conditions of before.
 	steady steady
-
-	lock sync.Mutex
-	// told is where there is no room, by Gateway, as it was told last.
-	told map[types.UID]string
 }
 
 func newObserver(w front.Wiring, finalizer string) *observer {
 	return &observer{
 		cache: w.Manager.GetCache(), served: w.Kinds.Served, writer: w.Manager.GetClient(), finalizer: finalizer,
-		recorder: w.Recorder,
+		noRoom: front.NoRoom{Recorder: w.Recorder},
 	}
 }
 
@@ -79,7 +71,7 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gat
 		}
 	}
 	if facts.Class == gateway.ClassOurs {
-		o.tellFull(g)
+		o.noRoom.Record(g, strings.Join(ingress.Full(g), ", "), ingress.ConditionLoadBalancerReady+" or "+ingress.ConditionDNSReady, ingress.MaxConditions)
 	}
 	return facts, nil
 }
@@ -236,24 +228,4 @@ func (o *observer) ofService(ctx context.Context, object client.Object) []string
 		return nil
 	}
 	return ofLabel(ctx, service)
-}
-
-// tellFull tells, once for each state, that others have left no room for a condition.
-func (o *observer) tellFull(g *gatewayv1.Gateway) {
-	full := strings.Join(ingress.Full(g), ", ")
-	o.lock.Lock()
-	defer o.lock.Unlock()
-	if o.told[g.UID] == full {
-		return
-	}
-	if o.told == nil {
-		o.told = map[types.UID]string{}
-	}
-	if o.told[g.UID] = full; full == "" {
-		delete(o.told, g.UID)
-		return
-	}
-	o.recorder.Eventf(g, nil, corev1.EventTypeWarning, eventreasons.ReasonNoRoomForCondition, "SetCondition",
-		"There are %d conditions of others on %s, which is the most that a Gateway takes, so %s or %s cannot be shown",
-		ingress.MaxConditions, full, ingress.ConditionLoadBalancerReady, ingress.ConditionDNSReady)
 }

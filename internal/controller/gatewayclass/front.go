@@ -49,15 +49,16 @@ func Setup(w front.Wiring, settings gatewayclass.Input) error {
 	mgr := w.Manager
 	return front.Setup(w, &gatewayv1.GatewayClass{}, newFront(&observer{
 		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Served: w.Kinds.Served, Now: time.Now,
-		Settings: settings,
+		Settings: settings, NoRoom: front.NoRoom{Recorder: w.Recorder},
 	}))
 }
 
 // newFront installs one istiod for all GatewayClasses of our controller.
 func newFront(o *observer) front.Front[*gatewayv1.GatewayClass, observed] {
 	return front.Front[*gatewayv1.GatewayClass, observed]{
-		Name:        "gatewayclass",
+		Name:        FrontName,
 		Finalizer:   gatewayclass.Finalizer,
+		Holds:       func(_ *gatewayv1.GatewayClass, among []*gatewayv1.GatewayClass) bool { return handedOver(among) == "" },
 		List:        func() client.ObjectList { return &gatewayv1.GatewayClassList{} },
 		Selects:     isOurClass,
 		Observe:     o.Observe,
@@ -86,12 +87,29 @@ func renderClasses(in front.Input[*gatewayv1.GatewayClass, observed]) ([]render.
 func leave(in front.Input[*gatewayv1.GatewayClass, observed]) front.Departure {
 	departure := front.Departure{Order: []string{gatewayclass.PackageCanary, gatewayclass.PackageControlPlane, gatewayclass.PackageCRDs}}
 	switch {
-	case in.Facts.HandedOver != "":
+	case in.Facts.HandedOver != "", len(in.Resources) == 0 && asksForHandOver(in.Leaving):
 		departure.Orphans = departure.Order
 	case len(in.Resources) > 0 && in.Facts.Ownership.HandsOff():
 		departure.Orphans = []string{gatewayclass.PackageCRDs}
 	}
 	return departure
+}
+
+// handedOver is why nothing is managed for classes any more, empty when it is.
+func handedOver(classes []*gatewayv1.GatewayClass) string {
+	all := make([]gatewayv1.GatewayClass, len(classes))
+	for i, class := range classes {
+		all[i] = *class
+	}
+	return gatewayclass.HandOver(all)
+}
+
+// asksForHandOver says whether one of the classes that are being deleted was to be handed over:
+// its deletion ends that no more than it ends the other operator's istiod.
+func asksForHandOver(leaving []*gatewayv1.GatewayClass) bool {
+	return slices.ContainsFunc(leaving, func(class *gatewayv1.GatewayClass) bool {
+		return strings.TrimSpace(class.Annotations[gatewayclass.AnnotationHandOver]) != ""
+	})
 }
 
 // syncGateways marks each start of istiod on the classes.
@@ -118,6 +136,9 @@ func setStatus(class *gatewayv1.GatewayClass, state front.State[observed]) {
 		packages = []status.FrontPackage{{Name: gatewayclass.PackageControlPlane, Package: state.Facts.Plane, Target: &v1alpha1.Revision{}}}
 	}
 	if held := state.Facts.HandedOver; held != "" {
+		if len(state.Departing) == 0 {
+			return // another operator may set the conditions by now
+		}
 		packages = []status.FrontPackage{{Name: gatewayclass.PackageCRDs, Held: held}, {Name: gatewayclass.PackageControlPlane, Held: held}}
 	}
 	conditions, generation := &class.Status.Conditions, class.Generation

@@ -5,6 +5,7 @@ package gatewayclass
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,38 @@ func TestSetStatus_FaultOfOneClass(t *testing.T) {
 
 // Gateways that are labelled for a canary that is not there have no istiod, and nobody else
 // says so.
+// notes are the events that were recorded.
+type notes struct{ recorded []string }
+
+func (n *notes) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
+	n.recorded = append(n.recorded, reason+": "+fmt.Sprintf(note, args...))
+}
+
+// A class that others have filled gets an event, once, as its status cannot say anything.
+func TestObserver_NoRoom(t *testing.T) {
+	told := &notes{}
+	o := &observer{NoRoom: front.NoRoom{Recorder: told}}
+	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "full", UID: "1"}}
+	class.Status.Conditions = append(class.Status.Conditions, metav1.Condition{Type: status.ConditionCRDsReady})
+	for i := range status.MaxClassConditions - 1 {
+		class.Status.Conditions = append(class.Status.Conditions, metav1.Condition{Type: fmt.Sprint("Foreign", i)})
+	}
+	classes := []*gatewayv1.GatewayClass{class, {ObjectMeta: metav1.ObjectMeta{Name: "empty", UID: "2"}}}
+	o.recordRoom(classes)
+	o.recordRoom(classes)
+	want := "NoRoomForCondition: There are 8 conditions of others on GatewayClass full, which is the most that the API takes, so ControllerInstalled cannot be shown"
+	if len(told.recorded) != 1 || told.recorded[0] != want {
+		t.Errorf("got %q, want once %q", told.recorded, want)
+	}
+	class.Status.Conditions = class.Status.Conditions[1:]
+	o.recordRoom(classes)
+	class.Status.Conditions = append(class.Status.Conditions, metav1.Condition{Type: "Another"})
+	o.recordRoom(classes)
+	if len(told.recorded) != 2 || !strings.HasSuffix(told.recorded[1], "ControllerInstalled and CRDsReady cannot be shown") {
+		t.Errorf("a class that is full again got the events %q", told.recorded)
+	}
+}
+
 func TestWarningsOf_LostGateways(t *testing.T) {
 	plane, canary := status.FrontPackage{Name: gatewayclass.PackageControlPlane}, status.FrontPackage{Name: gatewayclass.PackageCanary}
 	cases := map[string]struct {

@@ -23,6 +23,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/status"
 )
 
 // platformKinds are those of OpenShift's own configuration, in the order in which
@@ -49,6 +50,8 @@ type observer struct {
 	Now    func() time.Time
 	// Settings are the manager's.
 	Settings gatewayclass.Input
+	// NoRoom is for classes that have no room for conditions.
+	NoRoom front.NoRoom
 
 	istiod  startOfIstiod
 	retired bool
@@ -74,9 +77,9 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gat
 	ctx, cancel := context.WithTimeout(ctx, observing)
 	defer cancel()
 	if facts.HandedOver = gatewayclass.HandOver(in.Classes); facts.HandedOver != "" {
-		err := o.observeCRDs(ctx, group, &facts)
-		return facts, err
+		return facts, errors.Join(o.observeCRDs(ctx, group, &facts), o.freeClasses(ctx, group))
 	}
+	o.recordRoom(group.Resources)
 	err := errors.Join(o.observeCRDs(ctx, group, &facts), o.observeMigration(ctx, &facts), o.observeCluster(ctx, in))
 	if err != nil {
 		// What is not known in full is not known.
@@ -84,6 +87,17 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gat
 	}
 	err = o.observeIstiod(ctx, group, &facts)
 	return facts, err
+}
+
+// recordRoom records an event on classes that have no room for our conditions.
+func (o *observer) recordRoom(classes []*gatewayv1.GatewayClass) {
+	for _, class := range classes {
+		full, missing := "", status.MissingOnClass(class.Status.Conditions)
+		if missing != "" {
+			full = "GatewayClass " + class.Name
+		}
+		o.NoRoom.Record(class, full, missing, status.MaxClassConditions)
+	}
 }
 
 // observeCRDs finds out who manages the Istio CRDs, and takes over those that nobody

@@ -61,8 +61,9 @@ const (
 	// second istiod runs instead of the version's own.
 	AnnotationCanaryImage = "strata.run/istiod-canary-image"
 
-	// AnnotationHandOver on a GatewayClass, with any value, lets go of the control plane and
-	// the CRDs as they stand, so that another operator can take them over.
+	// AnnotationHandOver on a GatewayClass, with any value, releases the control plane and the
+	// CRDs as they stand, so that another operator can take them over. The finalizer and the
+	// conditions of the classes go with them.
 	AnnotationHandOver = "strata.run/hand-over"
 
 	// AnnotationSync on a GatewayClass changes when istiod has been started anew.

@@ -108,7 +108,7 @@ func HandOver(classes []gatewayv1.GatewayClass) string {
 	if class == nil {
 		return ""
 	}
-	return fmt.Sprintf("handed over, since the annotation %s of GatewayClass %s asks for it: what is there stays as it is, and nobody looks after it until another operator does, or the annotation is removed",
+	return fmt.Sprintf("being handed over, since the annotation %s of GatewayClass %s asks for it: every object stays as it is, and is released",
 		AnnotationHandOver, class.Name)
 }
 

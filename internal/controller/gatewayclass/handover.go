@@ -1,0 +1,124 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gatewayclass
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/status"
+)
+
+// FrontName is the front's name, which stands on its packages.
+const FrontName = "gatewayclass"
+
+// classConditions are those that the front sets.
+var classConditions = []string{status.ConditionControllerInstalled, status.ConditionCRDsReady}
+
+// freeClasses takes what the front has set off classes that are handed over, once all packages
+// are gone. What another operator has set since stays, which only a live read shows.
+func (o *observer) freeClasses(ctx context.Context, group front.Group[*gatewayv1.GatewayClass]) error {
+	if len(group.Existing) > 0 {
+		return nil
+	}
+	for _, class := range group.Resources {
+		if !isHeld(class) {
+			continue
+		}
+		live := &gatewayv1.GatewayClass{}
+		if err := o.Live.Get(ctx, client.ObjectKeyFromObject(class), live); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading GatewayClass %s: %w", class.Name, err)
+		}
+		if err := Free(ctx, o.Client, live); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Free takes the front's finalizer and conditions off a class that was just read from the API
+// server, unless all of them are another operator's by now.
+func Free(ctx context.Context, writer client.Client, class *gatewayv1.GatewayClass) error {
+	if !IsMarked(class) {
+		return nil
+	}
+	locked := client.MergeFromWithOptimisticLock{}
+	before := class.DeepCopy()
+	if controllerutil.RemoveFinalizer(class, gatewayclass.Finalizer) {
+		if err := writer.Patch(ctx, class, client.MergeFromWithOptions(before, locked)); err != nil {
+			return client.IgnoreNotFound(fmt.Errorf("taking the finalizer off GatewayClass %s: %w", class.Name, err))
+		}
+	}
+	before = class.DeepCopy()
+	for _, condition := range classConditions {
+		meta.RemoveStatusCondition(&class.Status.Conditions, condition)
+	}
+	if len(class.Status.Conditions) == len(before.Status.Conditions) {
+		return nil
+	}
+	if err := writer.Status().Patch(ctx, class, client.MergeFromWithOptions(before, locked)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("taking the conditions off GatewayClass %s: %w", class.Name, err))
+	}
+	return nil
+}
+
+// isHeld says whether a class has a finalizer or conditions as the front sets them.
+func isHeld(class *gatewayv1.GatewayClass) bool {
+	return controllerutil.ContainsFinalizer(class, gatewayclass.Finalizer) ||
+		slices.ContainsFunc(classConditions, func(name string) bool { return meta.FindStatusCondition(class.Status.Conditions, name) != nil })
+}
+
+// IsMarked says whether the finalizer of a class or one of its conditions is the manager's by
+// managedFields. Another operator may use the same names. What has no entry at all counts as
+// the manager's.
+func IsMarked(class *gatewayv1.GatewayClass) bool {
+	if controllerutil.ContainsFinalizer(class, gatewayclass.Finalizer) &&
+		isManaged(class.ManagedFields, "f:metadata", "f:finalizers", fmt.Sprintf("v:%q", gatewayclass.Finalizer)) {
+		return true
+	}
+	return slices.ContainsFunc(classConditions, func(name string) bool {
+		return meta.FindStatusCondition(class.Status.Conditions, name) != nil &&
+			isManaged(class.ManagedFields, "f:status", "f:conditions", fmt.Sprintf(`k:{"type":%q}`, name))
+	})
+}
+
+// isManaged says whether a field has an entry of the manager, or none at all.
+func isManaged(entries []metav1.ManagedFieldsEntry, path ...string) bool {
+	return fieldsOf(front.Manager, entries, path...) ||
+		!slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return fieldsOf(e.Manager, entries, path...) })
+}
+
+// fieldsOf says whether a field manager has an entry of a field.
+func fieldsOf(manager string, entries []metav1.ManagedFieldsEntry, path ...string) bool {
+	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == manager && e.FieldsV1 != nil && has(e.FieldsV1.Raw, path)
+	})
+}
+
+// has says whether a set of fields has one, or fields below it.
+func has(fields []byte, path []string) bool {
+	for _, step := range path {
+		var inner map[string]json.RawMessage
+		if err := json.NewDecoder(bytes.NewReader(fields)).Decode(&inner); err != nil {
+			return false
+		}
+		next, ok := inner[step]
+		if !ok {
+			return false
+		}
+		fields = next
+	}
+	return true
+}
