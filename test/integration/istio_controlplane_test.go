@@ -104,6 +104,7 @@ func TestIstioControlPlane_Classes(t *testing.T) {
 		t.Errorf("a Gateway of another class was labelled %q", got)
 	}
 	eventuallyEvent(t, namespace, "AddedLabel", "early")
+	moveAway(t, namespace, early, chosen)
 
 	deployment := istiodDeployment(t)
 	deleteClass(t, "one")
@@ -135,6 +136,29 @@ func eventuallyEvent(t *testing.T, namespace, reason, name string) {
 		}
 		return slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return e.Reason == reason && e.InvolvedObject.Name == name }), nil
 	})
+}
+
+// moveAway moves Gateways to the class of another controller: they lose the label that we have
+// put there, and no other.
+func moveAway(t *testing.T, namespace string, labelled, chosen *gatewayv1.Gateway) {
+	t.Helper()
+	must(t, admin.Create(t.Context(), &gatewayv1.GatewayClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "theirs"}, Spec: gatewayv1.GatewayClassSpec{ControllerName: "example.com/gateways"},
+	}))
+	t.Cleanup(func() { deleteClass(t, "theirs") })
+	move := func(gateway *gatewayv1.Gateway, change string) {
+		t.Helper()
+		must(t, admin.Patch(t.Context(), gateway, client.RawPatch(types.MergePatchType, []byte(change))))
+	}
+	move(chosen, `{"metadata":{"labels":{"istio.io/rev":"openshift-gateway"}},"spec":{"gatewayClassName":"theirs"}}`)
+	move(labelled, `{"spec":{"gatewayClassName":"theirs"}}`)
+	planetest.Eventually(t, "the label to go", func() (bool, error) { return revisionOfGateway(t, labelled) == "", nil })
+	eventuallyEvent(t, namespace, "RemovedLabel", labelled.Name)
+	if got := revisionOfGateway(t, chosen); got != gatewayclass.IstioRevision {
+		t.Errorf("the label of a user has become %q", got)
+	}
+	move(labelled, `{"spec":{"gatewayClassName":"two"}}`)
+	planetest.Eventually(t, "the label to come back", func() (bool, error) { return revisionOfGateway(t, labelled) == gatewayclass.IstioRevision, nil })
 }
 
 // TestIstioControlPlane_DeletedInMidRollout: a class that goes before istiod is ready

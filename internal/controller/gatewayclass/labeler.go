@@ -29,9 +29,12 @@ import (
 
 // labeler puts the label istio.io/rev on the Gateways of our classes, in every
 // namespace: an istiod with a revision serves no others. A label that is there stays,
-// whatever it says, so that a Gateway can be moved to a canary.
+// whatever it says, so that a Gateway can be moved to a canary. When a Gateway moves to the
+// class of another controller, the label goes that the labeler has put there: that controller's
+// istiod would ignore the Gateway.
 type labeler struct {
 	Client   client.Client
+	Live     client.Reader
 	Recorder events.EventRecorder
 	// Served says whether the classes can be read.
 	Served    func(kind schema.GroupVersionKind) bool
@@ -41,14 +44,13 @@ type labeler struct {
 // setupLabeler adds the labeler to a manager. It rests while there are no Gateways.
 func setupLabeler(w front.Wiring) error {
 	mgr, kinds := w.Manager, w.Kinds
-	l := &labeler{Client: mgr.GetClient(), Recorder: w.Recorder, Served: kinds.Served}
+	l := &labeler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: w.Recorder, Served: kinds.Served}
 	c, err := controller.New("gateway-labeler", mgr, controller.Options{Reconciler: l, RateLimiter: loop.RateLimiter()})
 	if err != nil {
 		return fmt.Errorf("setting up the labeler of Gateways: %w", err)
 	}
-	unlabelled := predicate.NewPredicateFuncs(func(object client.Object) bool { return !hasRevision(object) })
 	gateways := func() error {
-		return c.Watch(source.Kind[client.Object](mgr.GetCache(), &gatewayv1.Gateway{}, &handler.EnqueueRequestForObject{}, unlabelled))
+		return c.Watch(source.Kind[client.Object](mgr.GetCache(), &gatewayv1.Gateway{}, &handler.EnqueueRequestForObject{}, mayNeedLabel))
 	}
 	if err := kinds.Await(gatewayKind, &gatewayv1.Gateway{}, gateways); err != nil {
 		return fmt.Errorf("setting up the labeler of Gateways: %w", err)
@@ -68,16 +70,40 @@ var onlyNew = predicate.Funcs{
 	DeleteFunc: func(event.DeleteEvent) bool { return false },
 }
 
+// mayNeedLabel lets Gateways through that have no label, and those with one of ours when they
+// have come to another class.
+var mayNeedLabel = predicate.Funcs{
+	CreateFunc: func(e event.CreateEvent) bool { return !hasRevision(e.Object) || hasOurRevision(e.Object) },
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*gatewayv1.Gateway)
+		after, also := e.ObjectNew.(*gatewayv1.Gateway)
+		moved := ok && also && before.Spec.GatewayClassName != after.Spec.GatewayClassName
+		return !hasRevision(e.ObjectNew) || moved && hasOurRevision(e.ObjectNew)
+	},
+}
+
+// hasOurRevision says whether the label of a Gateway names an istiod of the front.
+func hasOurRevision(gateway client.Object) bool {
+	revision := gateway.GetLabels()[gatewayclass.LabelRevision]
+	return revision == gatewayclass.IstioRevision || revision == gatewayclass.CanaryRevision
+}
+
 func hasRevision(gateway client.Object) bool {
 	_, labelled := gateway.GetLabels()[gatewayclass.LabelRevision]
 	return labelled
 }
 
-// ofClass are the Gateways that were there before their class.
+// ofClass are the Gateways that were there before their class, and those that a class of before
+// with its name has left a label on.
 func (l *labeler) ofClass(ctx context.Context, object client.Object) []reconcile.Request {
 	class, ok := object.(*gatewayv1.GatewayClass)
-	if !ok || !isOurClass(class) || !l.Served(gatewayKind) {
+	if !ok || !l.Served(gatewayKind) {
 		return nil
+	}
+	concerned := hasOurRevision
+	if isOurClass(class) {
+		concerned = func(gateway client.Object) bool { return !hasRevision(gateway) }
 	}
 	list := &gatewayv1.GatewayList{}
 	if err := l.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -85,14 +111,14 @@ func (l *labeler) ofClass(ctx context.Context, object client.Object) []reconcile
 	}
 	var requests []reconcile.Request
 	for i := range list.Items {
-		if gateway := &list.Items[i]; string(gateway.Spec.GatewayClassName) == class.Name && !hasRevision(gateway) {
+		if gateway := &list.Items[i]; string(gateway.Spec.GatewayClassName) == class.Name && concerned(gateway) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(gateway)})
 		}
 	}
 	return requests
 }
 
-// Reconcile labels one Gateway.
+// Reconcile labels one Gateway, or takes the label off.
 func (l *labeler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	return l.conflicts.Decide(ctx, request, loop.Outcome{}, l.label(ctx, request.NamespacedName))
 }
@@ -105,7 +131,7 @@ func (l *labeler) label(ctx context.Context, name types.NamespacedName) error {
 	if err := l.Client.Get(ctx, name, gateway); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if hasRevision(gateway) || !gateway.DeletionTimestamp.IsZero() {
+	if hasRevision(gateway) && !hasOurRevision(gateway) || !gateway.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	class := &gatewayv1.GatewayClass{}
@@ -116,8 +142,11 @@ func (l *labeler) label(ctx context.Context, name types.NamespacedName) error {
 	if err != nil {
 		return fmt.Errorf("reading GatewayClass %s: %w", gateway.Spec.GatewayClassName, err)
 	}
-	if !isOurClass(class) {
+	switch {
+	case isOurClass(class) == hasRevision(gateway):
 		return nil
+	case hasRevision(gateway):
+		return l.unlabel(ctx, name)
 	}
 	patch, err := mergePatch(gateway, map[string]any{"labels": map[string]any{gatewayclass.LabelRevision: gatewayclass.IstioRevision}})
 	if err != nil {
@@ -128,5 +157,26 @@ func (l *labeler) label(ctx context.Context, name types.NamespacedName) error {
 		return client.IgnoreNotFound(fmt.Errorf("labelling Gateway %s: %w", name, err))
 	}
 	l.Recorder.Eventf(changed, nil, corev1.EventTypeNormal, strataevents.ReasonAddedLabel, "Label", "Added the label %s=%s: istiod serves no Gateway without", gatewayclass.LabelRevision, gatewayclass.IstioRevision)
+	return nil
+}
+
+// unlabel takes the label off a Gateway that has left, unless it is a user's.
+func (l *labeler) unlabel(ctx context.Context, name types.NamespacedName) error {
+	gateway := front.Metadata(gatewayKind)
+	if err := l.Live.Get(ctx, name, gateway); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	value := gateway.Labels[gatewayclass.LabelRevision]
+	if !hasOurRevision(gateway) || !fieldsOf(string(front.FieldOwner), gateway.ManagedFields, "f:metadata", "f:labels", "f:"+gatewayclass.LabelRevision) {
+		return nil
+	}
+	patch, err := mergePatch(gateway, map[string]any{"labels": map[string]any{gatewayclass.LabelRevision: nil}})
+	if err != nil {
+		return err
+	}
+	if err := l.Client.Patch(ctx, gateway, client.RawPatch(types.MergePatchType, patch), front.FieldOwner); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("taking the label off Gateway %s: %w", name, err))
+	}
+	l.Recorder.Eventf(gateway, nil, corev1.EventTypeNormal, strataevents.ReasonRemovedLabel, "Label", "Removed the label %s=%s: the GatewayClass is another controller's", gatewayclass.LabelRevision, value)
 	return nil
 }
