@@ -43,7 +43,14 @@ type numbered struct {
 // fails with a *NotFoundError when there is no such release, and with a
 // *RefusedError when no version of it is deployed.
 func (i *Importer) Choose(ctx context.Context, namespace, name string) (Choice, error) {
-	secrets, err := i.secretsOf(ctx, namespace, name)
+	return releases{i.Client}.choose(ctx, namespace, name)
+}
+
+// releases reads what Helm keeps of releases.
+type releases struct{ client.Reader }
+
+func (r releases) choose(ctx context.Context, namespace, name string) (Choice, error) {
+	secrets, err := r.secretsOf(ctx, namespace, name)
 	if err != nil {
 		return Choice{}, err
 	}
@@ -52,7 +59,7 @@ func (i *Importer) Choose(ctx context.Context, namespace, name string) (Choice, 
 		choice.Secrets = append(choice.Secrets, s.name)
 	}
 	for _, s := range secrets {
-		release, err := i.read(ctx, namespace, name, s)
+		release, err := r.read(ctx, namespace, name, s)
 		if err != nil {
 			return Choice{}, err
 		}
@@ -79,8 +86,8 @@ func (i *Importer) Choose(ctx context.Context, namespace, name string) (Choice, 
 
 // secretsOf are the Secrets of a release, newest version first. Only metadata are
 // read, as a Secret may have a megabyte and a release many of them.
-func (i *Importer) secretsOf(ctx context.Context, namespace, name string) ([]numbered, error) {
-	list, err := i.listSecrets(ctx, namespace, client.MatchingLabels{labelOwner: ownerHelm, labelName: name})
+func (r releases) secretsOf(ctx context.Context, namespace, name string) ([]numbered, error) {
+	list, err := r.listSecrets(ctx, namespace, client.MatchingLabels{labelOwner: ownerHelm, labelName: name})
 	if err != nil {
 		return nil, err
 	}
@@ -93,15 +100,15 @@ func (i *Importer) secretsOf(ctx context.Context, namespace, name string) ([]num
 		found = append(found, numbered{name: item.Name, version: version})
 	}
 	if len(found) == 0 {
-		return nil, i.notFound(ctx, namespace, name)
+		return nil, r.notFound(ctx, namespace, name)
 	}
 	slices.SortFunc(found, func(a, b numbered) int { return b.version - a.version })
 	return found, nil
 }
 
 // notFound says that a release is not there, and which are.
-func (i *Importer) notFound(ctx context.Context, namespace, name string) error {
-	list, err := i.listSecrets(ctx, namespace, client.MatchingLabels{labelOwner: ownerHelm})
+func (r releases) notFound(ctx context.Context, namespace, name string) error {
+	list, err := r.listSecrets(ctx, namespace, client.MatchingLabels{labelOwner: ownerHelm})
 	if err != nil {
 		return err
 	}
@@ -113,18 +120,18 @@ func (i *Importer) notFound(ctx context.Context, namespace, name string) error {
 	return &NotFoundError{Namespace: namespace, Name: name, Exist: slices.Compact(exist)}
 }
 
-func (i *Importer) listSecrets(ctx context.Context, namespace string, selector client.MatchingLabels) ([]metav1.PartialObjectMetadata, error) {
+func (r releases) listSecrets(ctx context.Context, namespace string, selector client.MatchingLabels) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	if err := i.Client.List(ctx, list, client.InNamespace(namespace), selector); err != nil {
+	if err := r.List(ctx, list, client.InNamespace(namespace), selector); err != nil {
 		return nil, fmt.Errorf("listing the Secrets of Helm in namespace %s: %w", namespace, err)
 	}
 	return list.Items, nil
 }
 
-func (i *Importer) read(ctx context.Context, namespace, name string, s numbered) (Release, error) {
+func (r releases) read(ctx context.Context, namespace, name string, s numbered) (Release, error) {
 	secret := &corev1.Secret{}
-	if err := i.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: s.name}, secret); err != nil {
+	if err := r.Get(ctx, types.NamespacedName{Namespace: namespace, Name: s.name}, secret); err != nil {
 		return Release{}, fmt.Errorf("reading Secret %s/%s: %w", namespace, s.name, err)
 	}
 	release, err := decode(secret)

@@ -34,8 +34,9 @@ func (i Installed) Exists(ctx context.Context) (bool, error) {
 }
 
 // Retire makes the release history: Helm does not own fields of the objects any more,
-// as far as we own fields of them, and its records of the release are deleted. The
-// objects stay as they are. It can be done again when it was interrupted.
+// as far as we own fields of them, and its records of the release are deleted. The objects
+// given stay as they are; others of the release go, as they would with an upgrade of the
+// release. It can be done again when it was interrupted.
 //
 // While Helm owned fields beside us, a later revision could not remove one.
 func (i Installed) Retire(ctx context.Context, objects []*unstructured.Unstructured) error {
@@ -43,6 +44,9 @@ func (i Installed) Retire(ctx context.Context, objects []*unstructured.Unstructu
 		if err := i.release(ctx, object); err != nil {
 			return fmt.Errorf("taking over %s from Helm: %w", identityOf(object), err)
 		}
+	}
+	if err := i.prune(ctx, objects); err != nil {
+		return err
 	}
 	versions, err := i.versions(ctx)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -127,6 +128,12 @@ func TestIstioMigration_Helm(t *testing.T) {
 		left := releaseSecrets(t)
 		return len(left) == 0, fmt.Errorf("there are %v", left)
 	})
+	if exists(t, &policyv1.PodDisruptionBudget{}, gatewayclass.Namespace, "istiod-leftover") {
+		t.Error("the PodDisruptionBudget of the release is left, and blocks drains")
+	}
+	if !exists(t, &corev1.ConfigMap{}, gatewayclass.Namespace, "istiod-kept") {
+		t.Error("what Helm is to keep was deleted")
+	}
 	now := istiodDeployment(t)
 	if now.UID != deployment.UID || now.Generation != deployment.Generation || !slices.Equal(istiodPods(t), pods) {
 		t.Errorf("istiod was restarted: generation %d, then %d; pods %v, then %v", deployment.Generation, now.Generation, pods, istiodPods(t))
@@ -230,6 +237,12 @@ func (h *helmOf) write(class string) {
 			objects.WriteString("---\n" + string(data) + "\n")
 		}
 	}
+	// What the front does not have any more goes, unless it is to be kept.
+	objects.WriteString(`---
+{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"istiod-leftover"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"istiod"}}}}
+---
+{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"istiod-kept","annotations":{"helm.sh/resource-policy":"keep"}}}
+`)
 	must(t, os.MkdirAll(filepath.Join(h.chart, "templates"), 0o755))
 	for name, content := range map[string]string{
 		"Chart.yaml": "apiVersion: v2\nname: istiod\nversion: 1.29.1\n", "objects.yaml": objects.String(),
