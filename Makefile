@@ -116,6 +116,7 @@ demo-down: build ## Stop what the demo has left running, and remove its data
 
 .PHONY: test
 test: bin/helm ## Run the unit tests, and the integration tests against the local Kubernetes
+	$(GO) -C test/helm3 test ./...
 	$(GO) test -timeout 30m $$($(GO) list ./... | grep -v '/test/istiod$$')
 
 # The tests build the local Kubernetes when it is missing, but silently. In a fresh
@@ -170,6 +171,7 @@ verify: generate ## Fail when something generated is stale, go.mod is untidy or 
 	$(GO) -C tools/kubernetes mod tidy -diff
 	$(GO) -C tools/istiod mod tidy -diff
 	$(GO) -C tools/certmanager mod tidy -diff
+	$(GO) -C test/helm3 mod tidy -diff
 	bin/docsgen links
 
 .PHONY: presubmit

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -65,15 +66,25 @@ type Engine struct {
 	config Config
 }
 
-// New is an engine for a configuration. It says which required field is missing.
+// New is an engine for a configuration. The error names every required field that is
+// missing.
 func New(config Config) (*Engine, error) {
-	for field, missing := range map[string]bool{
-		"Writer": config.Writer == nil, "Live": config.Live == nil,
-		"Cache": config.Cache == nil, "Mapper": config.Mapper == nil,
+	var missing []string
+	for _, field := range []struct {
+		name   string
+		absent bool
+	}{
+		{"Writer", config.Writer == nil},
+		{"Live", config.Live == nil},
+		{"Cache", config.Cache == nil},
+		{"Mapper", config.Mapper == nil},
 	} {
-		if missing {
-			return nil, fmt.Errorf("revisions.Config: %s is required", field)
+		if field.absent {
+			missing = append(missing, field.name)
 		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("revisions.Config: required and not set: %s", strings.Join(missing, ", "))
 	}
 	if config.Concurrency == 0 {
 		config.Concurrency = 8
