@@ -237,8 +237,18 @@ func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o O
 	}
 	return setupFronts(front.Wiring{
 		Manager: mgr, Kinds: kinds, Recorder: mgr.GetEventRecorder(reportingController), Rendered: meter.Rendered,
-		Publisher: &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now},
+		Conditions: func(name, group string, all []front.Condition) { meter.Conditions(name, group, rowsOf(all)) },
+		Publisher:  &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now},
 	}, meter, o)
+}
+
+// rowsOf are conditions as the metrics take them.
+func rowsOf(conditions []front.Condition) []metrics.ResourceCondition {
+	rows := make([]metrics.ResourceCondition, len(conditions))
+	for i, c := range conditions {
+		rows[i] = metrics.ResourceCondition{c.Namespace, c.Name, c.Part, c.Type, c.Status, c.Reason}
+	}
+	return rows
 }
 
 // setupFronts adds the fronts that are switched on.

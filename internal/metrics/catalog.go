@@ -120,6 +120,11 @@ var (
 		Help: "Workloads whose proxies are outdated: pending, still to be restarted or under way; failed, of these those that do not come up; " +
 			"manual, to be restarted by a person, as the status of the mesh lists them.",
 	}
+	frontCondition = Description{
+		Name: "strata_front_condition", Type: gauge, Labels: []string{"front", "namespace", "resource", "part", "type", "status", "reason"},
+		Help: "Always 1. One series for each condition that a front has set on one of its resources, such as a GatewayClass, with its present status and reason. " +
+			"part is what of the resource it is about, such as a listener, empty for the whole. Only the manager that leads has it.",
+	}
 	buildInfo = Description{
 		Name: "strata_build_info", Type: gauge, Labels: []string{"version", "commit", "go_version"},
 		Help: "Always 1. Which build the manager is.",
@@ -132,7 +137,7 @@ func Catalog() []Description {
 		packageInfo, packageCondition, packageTransition, packagePaused, packageDeletion,
 		revisionCondition, revisionTransition, rolloutDuration, phaseDuration,
 		probeFailures, objectApply, objectConflicts, collisions, driftCorrections,
-		teardownPending, retainedObjects, historyBytes, renderDuration, stalenessWaits, workloadRestarts, outdatedWorkloads, buildInfo,
+		teardownPending, retainedObjects, historyBytes, renderDuration, stalenessWaits, workloadRestarts, outdatedWorkloads, frontCondition, buildInfo,
 	}
 	return append(own, meshCatalog()...)
 }

@@ -31,6 +31,8 @@ type Metrics struct {
 	sizes map[types.UID]size
 	// mesh is what the mesh of Kyma makes use of, nil while there is none.
 	mesh *Mesh
+	// frontConditions are those of fronts' resources.
+	frontConditions map[frontGroup][]ResourceCondition
 }
 
 // Held are numbers about a package that only a pass over it knows.
@@ -49,7 +51,7 @@ func New() *Metrics {
 		failures: probeFailures.counter(), applies: objectApply.counter(), conflicts: objectConflicts.counter(),
 		collisions: collisions.counter(), repaired: driftCorrections.counter(), staleReads: stalenessWaits.counter(),
 		restarted: workloadRestarts.counter(), outdated: outdatedWorkloads.gauge(),
-		held: map[string]Held{}, sizes: map[types.UID]size{},
+		held: map[string]Held{}, sizes: map[types.UID]size{}, frontConditions: map[frontGroup][]ResourceCondition{},
 	}
 	m.staleReads.WithLabelValues() // it has one series, which begins at 0
 	return m
@@ -57,7 +59,7 @@ func New() *Metrics {
 
 func (m *Metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.rollouts, m.phases, m.renders, m.failures, m.applies, m.conflicts, m.collisions, m.repaired, m.staleReads, m.restarted, m.outdated, &state{m}, &meshes{m},
+		m.rollouts, m.phases, m.renders, m.failures, m.applies, m.conflicts, m.collisions, m.repaired, m.staleReads, m.restarted, m.outdated, &state{m}, &meshes{m}, &fronts{m},
 	}
 }
 

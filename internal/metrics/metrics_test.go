@@ -344,3 +344,31 @@ func TestCatalog(t *testing.T) {
 		t.Errorf("series: %v", got)
 	}
 }
+
+// Conditions of a group stand for those of before, and end with its resources.
+func TestConditions(t *testing.T) {
+	m, gather := newMetrics(t, &store{})
+	series := func() (all []string) {
+		for name := range gather() {
+			if rest, ok := strings.CutPrefix(name, "strata_front_condition"); ok {
+				all = append(all, rest)
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	m.Conditions("gateway", "edge", []ResourceCondition{{"openshift-ingress", "edge", "", "LoadBalancerReady", "True", "R"}, {"openshift-ingress", "edge", "https", "DNSReady", "Unknown", "R"}})
+	m.Conditions("gateway", "edge", []ResourceCondition{{"openshift-ingress", "edge", "https", "DNSReady", "False", "FailedZones"}})
+	m.Conditions("gatewayclass", "edge", []ResourceCondition{{"", "c", "", "CRDsReady", "True", "ManagedByCIO"}})
+	want := []string{
+		"{front=gateway,namespace=openshift-ingress,part=https,reason=FailedZones,resource=edge,status=False,type=DNSReady}",
+		"{front=gatewayclass,namespace=,part=,reason=ManagedByCIO,resource=c,status=True,type=CRDsReady}",
+	}
+	if diff := cmp.Diff(want, series()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	m.Conditions("gateway", "edge", nil)
+	if diff := cmp.Diff(want[1:], series()); diff != "" {
+		t.Errorf("without resources, -want +got\n%s", diff)
+	}
+}

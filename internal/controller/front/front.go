@@ -63,6 +63,8 @@ type Front[P client.Object, F any] struct {
 	Status func(resource P, state State[F])
 	// Events is pure: what of a change of status is worth an event. Optional.
 	Events func(before, after P) []events.Event
+	// Conditions is pure: those of a resource that the front has set, for metrics. Optional.
+	Conditions func(resource P) []Condition
 	// Again is when to look again without an event, 0 for not at all. Optional.
 	Again func(facts F) time.Duration
 

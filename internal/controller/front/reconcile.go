@@ -39,6 +39,9 @@ type Reconciler[P client.Object, F any] struct {
 	// deleted. Nil says that it never is.
 	isRemoved func(ctx context.Context) (bool, error)
 
+	// conditions takes in the conditions of a group. Optional.
+	conditions func(front, group string, all []Condition)
+
 	own       loop.OwnWrites[P]
 	conflicts loop.Conflicts
 }
@@ -68,6 +71,7 @@ func (r *Reconciler[P, F]) pass(ctx context.Context, name string) (time.Duration
 		return 0, err
 	}
 	if len(in.Resources)+len(in.Leaving)+len(in.Existing) == 0 {
+		r.count(name, nil)
 		return 0, nil
 	}
 	// One resource that cannot be written to must not stand in the way of the others.
@@ -79,7 +83,7 @@ func (r *Reconciler[P, F]) pass(ctx context.Context, name string) (time.Duration
 	if loop.IsConflict(err) {
 		return 0, err
 	}
-	statusErr := r.tell(ctx, slices.Concat(in.Resources, in.Leaving), state)
+	statusErr := r.tell(ctx, name, slices.Concat(in.Resources, in.Leaving), state)
 	if _, ok := errors.AsType[*RenderError](err); ok {
 		err = nil // another try renders the same; a change of the resource brings us back
 	}

@@ -143,13 +143,29 @@ func (r *Reconciler[P, F]) patch(ctx context.Context, before, after P) error {
 }
 
 // tell brings the state to the resources: annotations, status and events.
-func (r *Reconciler[P, F]) tell(ctx context.Context, resources []P, state State[F]) error {
+func (r *Reconciler[P, F]) tell(ctx context.Context, group string, resources []P, state State[F]) error {
 	state.Now = r.Publisher.now()
 	var errs []error
+	told := make([]P, len(resources))
 	for i := range resources {
-		errs = append(errs, r.annotate(ctx, resources[i:i+1], state), r.writeStatus(ctx, resources[i], state))
+		errs = append(errs, r.annotate(ctx, resources[i:i+1], state))
+		after, err := r.writeStatus(ctx, resources[i], state)
+		told[i], errs = after, append(errs, err)
 	}
+	r.count(group, told)
 	return errors.Join(errs...)
+}
+
+// count hands the conditions of a group's resources to the metrics.
+func (r *Reconciler[P, F]) count(group string, resources []P) {
+	if r.conditions == nil || r.Front.Conditions == nil {
+		return
+	}
+	var all []Condition
+	for _, resource := range resources {
+		all = append(all, r.Front.Conditions(resource)...)
+	}
+	r.conditions(r.Front.Name, group, all)
 }
 
 func (r *Reconciler[P, F]) annotate(ctx context.Context, resource []P, state State[F]) error {
@@ -167,22 +183,23 @@ func (r *Reconciler[P, F]) annotate(ctx context.Context, resource []P, state Sta
 	})
 }
 
-func (r *Reconciler[P, F]) writeStatus(ctx context.Context, before P, state State[F]) error {
+// writeStatus writes the status that a resource should have, and returns the resource with it.
+func (r *Reconciler[P, F]) writeStatus(ctx context.Context, before P, state State[F]) (P, error) {
 	after, differs, err := r.withStatus(before, state)
 	if err != nil || !differs {
-		return err
+		return after, err
 	}
 	if r.Front.LiveStatus {
 		live, ok := before.DeepCopyObject().(P)
 		if !ok {
-			return nil
+			return after, nil
 		}
 		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(before), live); err != nil {
-			return client.IgnoreNotFound(err)
+			return after, client.IgnoreNotFound(err)
 		}
 		before = live
 		if after, _, err = r.withStatus(before, state); err != nil {
-			return err
+			return after, err
 		}
 	}
 	wrote, err := loop.PatchStatus(ctx, r.Client, before, after)
@@ -190,7 +207,7 @@ func (r *Reconciler[P, F]) writeStatus(ctx context.Context, before P, state Stat
 		r.own.Wrote(after)
 		r.announce(before, after)
 	}
-	return err
+	return after, err
 }
 
 // withStatus is a resource with the status that it should have, and whether that

@@ -25,12 +25,15 @@ type Wiring struct {
 	Recorder events.EventRecorder
 	// Rendered takes in how long a front took to render.
 	Rendered func(front string, took time.Duration)
+	// Conditions takes in all conditions of the resources of a group.
+	Conditions func(front, group string, all []Condition)
 }
 
 // reconciler is the loop of one front.
 func reconciler[P client.Object, F any](w Wiring, f Front[P, F]) *Reconciler[P, F] {
 	return &Reconciler[P, F]{
 		Front: timed(w, f), Client: w.Manager.GetClient(), Live: w.Manager.GetAPIReader(), Publisher: w.Publisher, Recorder: w.Recorder,
+		conditions: w.Conditions,
 	}
 }
 

@@ -49,6 +49,7 @@ func newFront(observer *observer) front.Front[*gatewayv1.Gateway, gateway.Facts]
 			observer.steady.apply(g, state.Now.Time)
 		},
 		Again:      func(gateway.Facts) time.Duration { return observer.steady.after(time.Now()) },
+		Conditions: conditionsOf,
 		LiveStatus: true,
 		Changed:    changed,
 		Watches: []front.Watch{
@@ -94,6 +95,16 @@ func setStatus(g *gatewayv1.Gateway, state front.State[gateway.Facts]) {
 			Records: facts.Records, Missing: missingRecords(g, state), Now: state.Now,
 		})
 	}
+}
+
+// conditionsOf are our conditions of a Gateway and of its listeners.
+func conditionsOf(g *gatewayv1.Gateway) []front.Condition {
+	all := front.ConditionsOf(g, "", g.Status.Conditions, ingress.ConditionLoadBalancerReady)
+	for i := range g.Status.Listeners {
+		listener := &g.Status.Listeners[i]
+		all = append(all, front.ConditionsOf(g, string(listener.Name), listener.Conditions, ingress.ConditionDNSReady)...)
+	}
+	return all
 }
 
 // missingRecords says why a hostname may have no record.

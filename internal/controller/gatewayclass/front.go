@@ -67,9 +67,12 @@ func newFront(o *observer) front.Front[*gatewayv1.GatewayClass, observed] {
 		Annotations: syncGateways,
 		Status:      setStatus,
 		Events:      eventsOf,
-		Again:       func(facts observed) time.Duration { return facts.Migration.Again(time.Now()) },
-		LiveStatus:  true, // istiod writes its own condition into the same list
-		Watches:     watches(),
+		Conditions: func(class *gatewayv1.GatewayClass) []front.Condition {
+			return front.ConditionsOf(class, "", class.Status.Conditions, classConditions...)
+		},
+		Again:      func(facts observed) time.Duration { return facts.Migration.Again(time.Now()) },
+		LiveStatus: true, // istiod writes its own condition into the same list
+		Watches:    watches(),
 	}
 }
 

@@ -85,6 +85,9 @@ func newFront(o *observer) front.Front[*operatorv1alpha1.IstioCSR, observed] {
 		},
 		Leave: leave,
 		Stays: func(ic *operatorv1alpha1.IstioCSR, facts observed) error { return facts.Unremoved[ic.Namespace] },
+		Conditions: func(ic *operatorv1alpha1.IstioCSR) []front.Condition {
+			return front.ConditionsOf(ic, "", ic.Status.Conditions)
+		},
 		Status: func(ic *operatorv1alpha1.IstioCSR, state groupState) {
 			facts := state.Facts.Facts
 			facts.Clients, facts.Unread = state.Facts.Pointing.clients[ic.Namespace], state.Facts.Pointing.unread[ic.Namespace]

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -97,6 +98,9 @@ func newFront(settings kyma.Settings, o *observer) front.Front[*v1alpha2.Istio, 
 			return annotations(settings, istio, state)
 		},
 		Status: func(istio *v1alpha2.Istio, state groupState) { setStatus(settings, istio, state) },
+		Conditions: func(istio *v1alpha2.Istio) []front.Condition {
+			return front.ConditionsOf(istio, "", ptr.Deref(istio.Status.Conditions, nil))
+		},
 		Events: events.Kyma,
 		Again:  func(facts observed) time.Duration { return facts.Again },
 		Watches: []front.Watch{
