@@ -144,4 +144,9 @@ const (
 	// ReasonNoRoomForCondition (Warning, on a Gateway or GatewayClass): it, or one of its
 	// listeners, has as many conditions of others as it takes, so that ours cannot be shown.
 	ReasonNoRoomForCondition = "NoRoomForCondition"
+
+	// ReasonNoRecordFinalizer (Warning, on a Gateway): the DNS config has zones, and it is not
+	// known which controller publishes records on the platform, so that records which are
+	// deleted may stay in the zones.
+	ReasonNoRecordFinalizer = "NoRecordFinalizer"
 )

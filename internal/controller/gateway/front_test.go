@@ -84,7 +84,7 @@ func observerOf(t *testing.T, funcs interceptor.Funcs, objects ...client.Object)
 	mapper.Add(classKind, meta.RESTScopeRoot)
 	api := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).Build(), funcs)
 	told := &notes{}
-	return &observer{cache: api, writer: api, noRoom: front.NoRoom{Recorder: told}, served: func(schema.GroupVersionKind) bool { return true }}, api, told
+	return &observer{cache: api, live: api, writer: api, noRoom: front.Warning{Recorder: told, Reason: "NoRoom"}, noFinalizer: front.Warning{Recorder: told, Reason: "NoFinalizer"}, served: func(schema.GroupVersionKind) bool { return true }}, api, told
 }
 
 func observe(t *testing.T, o *observer, g *gatewayv1.Gateway) gateway.Facts {

@@ -20,6 +20,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/internal/controller/front"
+	eventreasons "github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/render/gateway"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
 	"github.com/strata-run/strata/internal/status/ingress"
@@ -29,24 +30,26 @@ var classKind = schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: gat
 
 // observer reads what Gateways' records and conditions are made from.
 type observer struct {
-	// cache is read; nothing else is, so that a pass costs no request.
-	cache client.Reader
+	// cache is read, so that a pass costs no request; live before a record is deleted.
+	cache, live client.Reader
 	// served says whether a kind may be read.
 	served func(schema.GroupVersionKind) bool
 	// writer puts the finalizer on DNSRecords, which no revision may hold. Empty for the
 	// one that the platform asks for.
 	writer    client.Writer
 	finalizer string
-	// noRoom is for Gateways that have no room for conditions.
-	noRoom front.NoRoom
+	// noRoom is for Gateways that have no room for conditions, and noFinalizer for those whose
+	// records may stay in their zones.
+	noRoom, noFinalizer front.Warning
 	// steady are the conditions of before.
 	steady steady
 }
 
 func newObserver(w front.Wiring, finalizer string) *observer {
 	return &observer{
-		cache: w.Manager.GetCache(), served: w.Kinds.Served, writer: w.Manager.GetClient(), finalizer: finalizer,
-		noRoom: front.NoRoom{Recorder: w.Recorder},
+		cache: w.Manager.GetCache(), live: w.Manager.GetAPIReader(), served: w.Kinds.Served, writer: w.Manager.GetClient(), finalizer: finalizer,
+		noRoom:      front.Warning{Recorder: w.Recorder, Reason: eventreasons.ReasonNoRoomForCondition, Action: "SetCondition"},
+		noFinalizer: front.Warning{Recorder: w.Recorder, Reason: eventreasons.ReasonNoRecordFinalizer, Action: "SetFinalizer"},
 	}
 }
 
@@ -71,7 +74,8 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gat
 		}
 	}
 	if facts.Class == gateway.ClassOurs {
-		o.noRoom.Record(g, strings.Join(ingress.Full(g), ", "), ingress.ConditionLoadBalancerReady+" or "+ingress.ConditionDNSReady, ingress.MaxConditions)
+		o.noRoom.Record(g, noRoomText(ingress.Full(g)))
+		o.noFinalizer.Record(g, o.noFinalizerText(g, &facts))
 	}
 	return facts, nil
 }
@@ -149,6 +153,12 @@ func (o *observer) readRecords(ctx context.Context, g *gatewayv1.Gateway, facts 
 		if err != nil {
 			return err
 		}
+		if facts.Class == gateway.ClassOurs && gateway.IsStale(g, record, list.Items[i].GetOwnerReferences()) {
+			if err := o.prune(ctx, g, &list.Items[i]); err != nil {
+				unheld = append(unheld, err)
+			}
+			continue
+		}
 		if err := o.hold(ctx, g, record, &list.Items[i], o.finalizerFor(facts)); err != nil {
 			unheld = append(unheld, err)
 		}
@@ -170,6 +180,26 @@ func (e *unheldError) Error() string { return e.err.Error() }
 
 // Unwrap is the cause.
 func (e *unheldError) Unwrap() error { return e.err }
+
+// noRoomText says where conditions have no room, empty for nowhere.
+func noRoomText(full []string) string {
+	if len(full) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("There are %d conditions of others on %s, which is the most that a Gateway takes, so %s or %s cannot be shown",
+		ingress.MaxConditions, strings.Join(full, ", "), ingress.ConditionLoadBalancerReady, ingress.ConditionDNSReady)
+}
+
+// noFinalizerText says that records may stay in their zones, as it is not known who publishes
+// them; empty when it is.
+func (o *observer) noFinalizerText(g *gatewayv1.Gateway, facts *gateway.Facts) string {
+	zones := facts.Config != nil && len(facts.Config.Zones) > 0
+	if o.finalizer != "" || !zones || !facts.RecordsServed || facts.Platform == "" || ingress.IsPublished(facts.Config, facts.Platform) || len(ingress.Hostnames(g)) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The DNSRecords carry no finalizer, so a record that is deleted may stay in its zones: the DNS config has zones, and it is not known which controller publishes records on platform %s. "+
+		"Start the manager with --dns-record-finalizer and the finalizer of that controller, or with %s", facts.Platform, gateway.NoFinalizer)
+}
 
 // finalizerFor is what records are held by, empty for nothing: the setting, and without one
 // the finalizer of OpenShift's DNS controller where that publishes records. It takes a record
@@ -196,6 +226,25 @@ func (o *observer) hold(ctx context.Context, g *gatewayv1.Gateway, record *ingre
 	err := o.writer.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("putting finalizer %s on DNSRecord %s: %w", finalizer, object.GetName(), err)
+	}
+	return nil
+}
+
+// prune deletes a record that the operator before this one has left for a hostname that the
+// Gateway does not have any more, as it stands in the cache. The Gateway is read live first: the
+// cache may lack a hostname that has just come back.
+func (o *observer) prune(ctx context.Context, g *gatewayv1.Gateway, record *unstructured.Unstructured) error {
+	live := &gatewayv1.Gateway{}
+	if err := o.live.Get(ctx, client.ObjectKeyFromObject(g), live); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("reading Gateway %s: %w", g.Name, err))
+	}
+	if live.UID != g.UID || live.Generation != g.Generation {
+		return nil // its event brings us back
+	}
+	uid, version := record.GetUID(), record.GetResourceVersion()
+	err := o.writer.Delete(ctx, record, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting DNSRecord %s, for a hostname that Gateway %s does not have: %w", record.GetName(), g.Name, err)
 	}
 	return nil
 }

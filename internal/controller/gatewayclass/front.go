@@ -49,7 +49,7 @@ func Setup(w front.Wiring, settings gatewayclass.Input) error {
 	mgr := w.Manager
 	return front.Setup(w, &gatewayv1.GatewayClass{}, newFront(&observer{
 		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Served: w.Kinds.Served, Now: time.Now,
-		Settings: settings, NoRoom: front.NoRoom{Recorder: w.Recorder},
+		Settings: settings, NoRoom: front.Warning{Recorder: w.Recorder, Reason: events.ReasonNoRoomForCondition, Action: "SetCondition"},
 	}))
 }
 

@@ -122,7 +122,7 @@ func (n *notes) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...a
 // A class that others have filled gets an event, once, as its status cannot say anything.
 func TestObserver_NoRoom(t *testing.T) {
 	told := &notes{}
-	o := &observer{NoRoom: front.NoRoom{Recorder: told}}
+	o := &observer{NoRoom: front.Warning{Recorder: told, Reason: "NoRoomForCondition"}}
 	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "full", UID: "1"}}
 	class.Status.Conditions = append(class.Status.Conditions, metav1.Condition{Type: status.ConditionCRDsReady})
 	for i := range status.MaxClassConditions - 1 {
@@ -131,7 +131,7 @@ func TestObserver_NoRoom(t *testing.T) {
 	classes := []*gatewayv1.GatewayClass{class, {ObjectMeta: metav1.ObjectMeta{Name: "empty", UID: "2"}}}
 	o.recordRoom(classes)
 	o.recordRoom(classes)
-	want := "NoRoomForCondition: There are 8 conditions of others on GatewayClass full, which is the most that the API takes, so ControllerInstalled cannot be shown"
+	want := "NoRoomForCondition: There are 8 conditions of others, which is the most that a GatewayClass takes, so ControllerInstalled cannot be shown"
 	if len(told.recorded) != 1 || told.recorded[0] != want {
 		t.Errorf("got %q, want once %q", told.recorded, want)
 	}

@@ -51,7 +51,7 @@ type observer struct {
 	// Settings are the manager's.
 	Settings gatewayclass.Input
 	// NoRoom is for classes that have no room for conditions.
-	NoRoom front.NoRoom
+	NoRoom front.Warning
 
 	istiod  startOfIstiod
 	retired bool
@@ -92,11 +92,11 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gat
 // recordRoom records an event on classes that have no room for our conditions.
 func (o *observer) recordRoom(classes []*gatewayv1.GatewayClass) {
 	for _, class := range classes {
-		full, missing := "", status.MissingOnClass(class.Status.Conditions)
-		if missing != "" {
-			full = "GatewayClass " + class.Name
+		text := ""
+		if missing := status.MissingOnClass(class.Status.Conditions); missing != "" {
+			text = fmt.Sprintf("There are %d conditions of others, which is the most that a GatewayClass takes, so %s cannot be shown", status.MaxClassConditions, missing)
 		}
-		o.NoRoom.Record(class, full, missing, status.MaxClassConditions)
+		o.NoRoom.Record(class, text)
 	}
 }
 

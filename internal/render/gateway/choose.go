@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	netutils "k8s.io/utils/net"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -67,6 +68,17 @@ func isOwned(service *corev1.Service, gateway *gatewayv1.Gateway) bool {
 		}
 	}
 	return false
+}
+
+// IsStale says whether a record was left by OpenShift's ingress operator for a hostname that the
+// Gateway does not have any more: by its name, which has the hostname in it, the Service that owns
+// it, and that it is of no package.
+func IsStale(gateway *gatewayv1.Gateway, record *ingress.Record, owners []metav1.OwnerReference) bool {
+	if record.Leaving || record.Package != "" || record.Name != RecordName(gateway.Name, record.Hostname) || slices.Contains(hostnames(gateway), record.Hostname) {
+		return false
+	}
+	ofService := func(ref metav1.OwnerReference) bool { return ref.APIVersion == "v1" && ref.Kind == "Service" }
+	return len(owners) > 0 && !slices.ContainsFunc(owners, func(ref metav1.OwnerReference) bool { return !ofService(ref) })
 }
 
 // ChooseRecords takes a record for each hostname. Where there are several, that of our
