@@ -43,7 +43,7 @@ const (
 )
 
 // SetControllerInstalled sets the condition ControllerInstalled: True only while
-// the control plane is available, False with the cause when it cannot be
+// the control plane is available and has its rights, False with the cause when it cannot be
 // installed, Unknown while it is being installed or cannot be observed. The plane
 // is the name of the control plane's package. Warnings are told while it is
 // available, and so is what holds back a package. Other conditions stay; where they
@@ -90,6 +90,8 @@ func controllerInstalled(name string, packages []FrontPackage, cause error, warn
 	}
 	known := available != nil && progressing != nil
 	switch {
+	case known && rightsDiffer(plane.Package) != "":
+		return condition("", metav1.ConditionFalse, ReasonInstallFailed, "istiod does not have its rights: "+rightsDiffer(plane.Package))
 	case known && available.Status == metav1.ConditionTrue:
 		return condition("", metav1.ConditionTrue, ReasonInstalled, installedMessage(plane, progressing, cause, append(heldBack(name, packages), warnings...)))
 	case cause != nil && isMadeAgain(packages):

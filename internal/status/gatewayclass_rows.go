@@ -37,6 +37,7 @@ func controllerInstalledRows() []FrontRow {
 		row("Unknown", ReasonPending, "the objects of istiod cannot be observed", "whether istiod serves could not be observed: ...", "see the manager's log, and its rights"),
 		row("False", ReasonInstallFailed, "what is asked for cannot be rendered, such as an Istio version that the manager does not have", "GatewayClass x asks for Istio version ...", "change the annotation or setting that the message names"),
 		row("False", ReasonInstallFailed, "the first rollout does not go on: the API server refuses an object, an object is somebody else's, the deadline has passed", "the object, and the API server's words", "`strata explain istiod-openshift-gateway`"),
+		row("False", ReasonInstallFailed, "another controller keeps changing a Role, a ClusterRole or a binding of istiod", "istiod does not have its rights: ClusterRole ...", "have that controller leave it alone, see [RightsDiffer](../guides/runbook.md#rightsdiffer)"),
 		row("False", ReasonInstallFailed, "istiod was installed, and does not serve any more", "istiod does not serve: ...", "`strata tree istiod-openshift-gateway`"),
 	}
 }

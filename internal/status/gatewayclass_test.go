@@ -161,6 +161,28 @@ func TestSetControllerInstalled(t *testing.T) {
 			reason: "installed means that it works", packages: only(frontPackage(plane, 2, rolledOut, "False/ProbeFailed: Deployment x: 0 of 1 available")),
 			want: "False/InstallFailed: istiod does not serve: Deployment x: 0 of 1 available",
 		},
+		"RightsDiffer": {
+			reason: "an istiod without its rights does not do what it is to do, though its pods run",
+			packages: with(frontPackage(plane, 2, rolledOut, serves), func(p *status.FrontPackage) {
+				p.Package.Status.Conditions = append(p.Package.Status.Conditions, metav1.Condition{
+					Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRightsDiffer, Message: "ClusterRole istiod: gitops keeps changing .rules of it",
+				})
+			}),
+			want: "False/InstallFailed: istiod does not have its rights: ClusterRole istiod: gitops keeps changing .rules of it",
+		},
+		"Interference": {
+			reason: "another field of another object is a warning",
+			packages: with(frontPackage(plane, 2, rolledOut, serves), func(p *status.FrontPackage) {
+				p.Package.Status.Conditions = append(p.Package.Status.Conditions, metav1.Condition{
+					Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInterference, Message: "Service istiod: gitops keeps changing .spec of it",
+				})
+			}),
+			want: "True/Installed: istiod 1.30.0 installed (with warning: Service istiod: gitops keeps changing .spec of it)",
+		},
+		"JustMade": {
+			reason: "a package whose revision was made a moment ago has not failed", packages: only(frontPackage(plane, 0, "False/NoRevision: no active revision", notYet)),
+			want: "Unknown/Pending: istiod 1.31.0 is being installed",
+		},
 		"NobodyKnows": {
 			reason: "what cannot be observed has not failed", packages: only(frontPackage(plane, 2, "False/RolloutError: timeout", "Unknown/Unknown: timeout")),
 			want: "Unknown/Pending: whether istiod serves could not be observed: timeout",

@@ -95,5 +95,15 @@ func interferenceOn(pkg *v1alpha1.Package) string {
 	return ready.Message
 }
 
+// rightsDiffer says what accounts may do that a package does not want, or the other way round;
+// empty when nothing differs.
+func rightsDiffer(pkg *v1alpha1.Package) string {
+	ready := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Reason != v1alpha1.ReasonRightsDiffer {
+		return ""
+	}
+	return ready.Message
+}
+
 // isRight says whether an object says what accounts may do.
 func isRight(ref v1alpha1.ObjectReference) bool { return ref.Group == "rbac.authorization.k8s.io" }

@@ -31,8 +31,8 @@ func TestInterferenceOnFronts(t *testing.T) {
 			csr: "True/Ready", class: "True/Installed", ofIstio: "False/ReconcileFailed",
 		},
 		"Rights": {
-			reason: "an agent without its rights does not work, and no wait mends it", value: "False", why: v1alpha1.ReasonRightsDiffer,
-			csr: "False/Failed", class: "True/Installed", ofIstio: "False/ReconcileFailed",
+			reason: "what lacks its rights does not work, and no wait mends it", value: "False", why: v1alpha1.ReasonRightsDiffer,
+			csr: "False/Failed", class: "False/InstallFailed", ofIstio: "False/ReconcileFailed",
 		},
 	}
 	check := func(t *testing.T, reason, want string, conditions []metav1.Condition, kind string) {

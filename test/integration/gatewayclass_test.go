@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -46,6 +47,7 @@ func TestGatewayClass(t *testing.T) {
 	must(t, admin.Create(t.Context(), class))
 	eventuallyInstalled(t, "1.29.1")
 	t.Logf("installed %s after the class was created", time.Since(started).Round(100*time.Millisecond))
+	noWarnings(t)
 	t.Run("FirstRollout", func(t *testing.T) { firstRollout(t, started) })
 	t.Run("Quiet", quiet)
 	t.Run("Upgrade", upgrade)
@@ -66,6 +68,21 @@ func withoutControlPlane(t *testing.T) {
 	withoutIstioCRDs(t)
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: gatewayclass.Namespace, Name: gatewayclass.GatewaysPolicyName}}
 	must(t, client.IgnoreNotFound(admin.Delete(t.Context(), policy)))
+}
+
+// noWarnings: a first installation has gone well, and no event says otherwise.
+func noWarnings(t *testing.T) {
+	t.Helper()
+	eventuallyEvent(t, "default", "ControlPlaneInstalled", className)
+	class := &gatewayv1.GatewayClass{}
+	must(t, admin.Get(t.Context(), types.NamespacedName{Name: className}, class))
+	list := &eventsv1.EventList{}
+	must(t, admin.List(t.Context(), list, client.InNamespace("default")))
+	for _, e := range list.Items {
+		if e.Regarding.UID == class.UID && e.Type == corev1.EventTypeWarning {
+			t.Errorf("the class has the warning %s: %s", e.Reason, e.Note)
+		}
+	}
 }
 
 func eventuallyInstalled(t *testing.T, version string) {
@@ -189,10 +206,14 @@ func badImageAndRollback(t *testing.T) {
 		c := meta.FindStatusCondition(getPackage(t, gatewayclass.PackageControlPlane).Status.Conditions, v1alpha1.ConditionAvailable)
 		return c.Status == metav1.ConditionTrue && c.Reason == v1alpha1.ReasonServing, fmt.Errorf("%s/%s: %s", c.Status, c.Reason, c.Message)
 	})
-	planetest.Eventually(t, "the class to warn of the held revision", func() (bool, error) {
+	planetest.Eventually(t, "the class to warn of the held revision, and once of the pod", func() (bool, error) {
 		c := condition(t)
-		return c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "1.31.0 installed (with warning: "), fmt.Errorf("%s: %s", c.Status, c.Message)
+		warns := strings.Contains(c.Message, "1.31.0 installed (with warning: ") && strings.Contains(c.Message, "ErrImagePull")
+		return c.Status == metav1.ConditionTrue && warns, fmt.Errorf("%s: %s", c.Status, c.Message)
 	})
+	if text := condition(t).Message; strings.Count(text, "ErrImagePull") != 1 {
+		t.Errorf("the pod's trouble is not told once: %s", text)
+	}
 	pkg := getPackage(t, gatewayclass.PackageControlPlane)
 	since := time.Now()
 	before := pkg.DeepCopy()
