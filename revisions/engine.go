@@ -115,6 +115,10 @@ type Rollout struct {
 	// that was put in place is gone, or is not in the state that was decided on. It has to
 	// be safe for concurrent use. Optional.
 	Confirm func(ctx context.Context, doubt bool) error
+	// Refused are the resourceVersions of the objects that were in the way in the last pass,
+	// see [Result.Blockers]. One that the cache has in the same state is not read again.
+	// Optional.
+	Refused map[ObjectID]string
 	// Now is the time of the pass, which spaces the repairs of an object that somebody
 	// else keeps changing. The zero value means that all are repaired at once.
 	Now time.Time

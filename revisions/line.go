@@ -21,6 +21,8 @@ type line struct {
 	now time.Time
 	// confirm is asked before every write.
 	confirm func(ctx context.Context, doubt bool) error
+	// refused are the resourceVersions of objects that the last pass has refused.
+	refused map[ObjectID]string
 	// records are what is known of each object, from the newest revision that has
 	// put it in place.
 	records map[ObjectID]Record
@@ -42,7 +44,7 @@ func newLine(in Rollout) *line {
 	}
 	records := newestRecords(in)
 	return &line{
-		owner: in.Owner, paused: in.Paused, now: in.Now, confirm: in.Confirm, records: records, late: newLate(in), slowed: slowedObjects(records, in.Now),
+		owner: in.Owner, paused: in.Paused, now: in.Now, confirm: in.Confirm, refused: in.Refused, records: records, late: newLate(in), slowed: slowedObjects(records, in.Now),
 		served: map[schema.GroupVersionKind]error{}, brought: map[schema.GroupKind]bool{},
 	}
 }

@@ -137,10 +137,16 @@ func (e *Engine) act(ctx context.Context, t *task, current *unstructured.Unstruc
 			return created
 		}
 		return e.actLive(ctx, t, true)
-	case verdict.Operation == OperationAdopt, verdict.Operation == OperationRefuse:
+	case verdict.Operation == OperationAdopt, verdict.Operation == OperationRefuse && !t.isRefused(current):
 		return e.actLive(ctx, t, false)
 	}
 	return e.perform(ctx, t, verdict, current)
+}
+
+// isRefused says whether the last pass has refused the object in this very state, so that
+// there is nothing to read again.
+func (t *task) isRefused(current *unstructured.Unstructured) bool {
+	return current != nil && current.GetResourceVersion() != "" && t.line.refused[t.object.prepared.id] == current.GetResourceVersion()
 }
 
 // actLive decides by the live state of an object, and performs the decision. Who finds

@@ -10,8 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 
@@ -25,6 +27,33 @@ type blockerKey struct {
 	namespace, name string
 }
 
+// objectWatch is the watch of a single object.
+type objectWatch struct {
+	informer cache.SharedIndexInformer
+	cancel   context.CancelFunc
+}
+
+// blocking is the metadata of an object that is watched as it is in somebody's way, nil when
+// it is not, or not known.
+func (i *Informers) blocking(gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	for _, watched := range i.blockers {
+		found, isWatched := watched[blockerKey{gvk, key.Namespace, key.Name}]
+		if !isWatched || !found.informer.HasSynced() {
+			continue
+		}
+		for _, object := range found.informer.GetStore().List() {
+			trimmed, err := i.trim(gvk)(object)
+			if err != nil {
+				return nil, err
+			}
+			if state, ok := trimmed.(*packed); ok {
+				return state.open()
+			}
+		}
+	}
+	return nil, nil
+}
+
 // Block watches objects of others that are in the way of a user's, each alone and by
 // its metadata, and notifies with the value given when one of them goes, or is
 // somebody else's than before.
@@ -35,21 +64,21 @@ func (i *Informers) Block(user, value string, blockers []revisions.Blocker) erro
 	defer i.lock.Unlock()
 	wanted := map[blockerKey]bool{}
 	var errs []error
-	for _, blocker := range blockers {
-		key := blockerKey{blocker.ID.WithVersion(blocker.Version), blocker.ID.Namespace, blocker.ID.Name}
+	for _, object := range blockers {
+		key := blockerKey{object.ID.WithVersion(object.Version), object.ID.Namespace, object.ID.Name}
 		wanted[key] = true
-		if i.blockers[user][key] != nil {
+		if _, isWatched := i.blockers[user][key]; isWatched {
 			continue
 		}
-		cancel, err := i.watchOne(key, blocker.ResourceVersion, value)
+		watched, err := i.watchOne(key, object.ResourceVersion, value)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("watching %s: %w", blocker.ID, err))
+			errs = append(errs, fmt.Errorf("watching %s: %w", object.ID, err))
 			continue
 		}
 		if i.blockers[user] == nil {
-			i.blockers[user] = map[blockerKey]context.CancelFunc{}
+			i.blockers[user] = map[blockerKey]objectWatch{}
 		}
-		i.blockers[user][key] = cancel
+		i.blockers[user][key] = watched
 	}
 	i.unblock(user, wanted)
 	return errors.Join(errs...)
@@ -69,9 +98,9 @@ func (i *Informers) mattersTo(before, after any) bool {
 
 // unblock ends the watches that are not wanted any more.
 func (i *Informers) unblock(user string, wanted map[blockerKey]bool) {
-	for key, cancel := range i.blockers[user] {
+	for key, watched := range i.blockers[user] {
 		if !wanted[key] {
-			cancel()
+			watched.cancel()
 			delete(i.blockers[user], key)
 		}
 	}
@@ -81,10 +110,10 @@ func (i *Informers) unblock(user string, wanted map[blockerKey]bool) {
 }
 
 // watchOne watches one object until it is cancelled.
-func (i *Informers) watchOne(key blockerKey, seen, value string) (context.CancelFunc, error) {
+func (i *Informers) watchOne(key blockerKey, seen, value string) (objectWatch, error) {
 	mapping, err := i.config.Mapper.RESTMapping(key.GroupKind(), key.Version)
 	if err != nil {
-		return nil, fmt.Errorf("looking up its kind: %w", err)
+		return objectWatch{}, fmt.Errorf("looking up its kind: %w", err)
 	}
 	one := func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, key.name).String()
@@ -111,7 +140,7 @@ func (i *Informers) watchOne(key blockerKey, seen, value string) (context.Cancel
 	})
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("adding the handler: %w", err)
+		return objectWatch{}, fmt.Errorf("adding the handler: %w", err)
 	}
 	go informer.RunWithContext(ctx)
 	go func() {
@@ -120,5 +149,5 @@ func (i *Informers) watchOne(key blockerKey, seen, value string) (context.Cancel
 			notify()
 		}
 	}()
-	return cancel, nil
+	return objectWatch{informer: informer, cancel: cancel}, nil
 }

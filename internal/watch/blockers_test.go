@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/revisions"
 )
@@ -40,6 +41,9 @@ func TestInformers_Block(t *testing.T) {
 	f.watchingFor(2)
 	f.sentinel("what was seen already is no news")
 
+	if state, err := f.informers.Get(configMaps, types.NamespacedName{Namespace: "app", Name: "a"}); err != nil || state == nil || state.GetResourceVersion() != seen {
+		t.Errorf("Get() = %v, %v, want the metadata of what is in the way, at %s", state, err, seen)
+	}
 	f.server.put(configMap("b", "1", "u2", ""))
 	f.sentinel("other objects are not watched")
 
@@ -56,6 +60,9 @@ func TestInformers_Block(t *testing.T) {
 
 	f.server.remove(mine)
 	f.expect("it is gone", "web")
+	if state, err := f.informers.Get(configMaps, types.NamespacedName{Namespace: "app", Name: "a"}); err != nil || state != nil {
+		t.Errorf("Get() = %v, %v, and the object is gone", state, err)
+	}
 
 	block()
 	f.watchingFor(1)

@@ -50,7 +50,7 @@ type Informers struct {
 	lock   sync.Mutex
 	kinds  map[revisions.Kind]*kind
 	// blockers are the single objects that are watched, by user.
-	blockers map[string]map[blockerKey]context.CancelFunc
+	blockers map[string]map[blockerKey]objectWatch
 	// written holds what our own writes have returned, until the informer has seen it.
 	written map[writtenKey]*unstructured.Unstructured
 	// completed are the objects that had done their work when they were deleted. A pass
@@ -87,7 +87,7 @@ var _ revisions.Cache = (*Informers)(nil)
 // New is a set of informers without any. They end with the context.
 func New(ctx context.Context, config Config) *Informers {
 	return &Informers{
-		config: config, stop: ctx, kinds: map[revisions.Kind]*kind{}, blockers: map[string]map[blockerKey]context.CancelFunc{},
+		config: config, stop: ctx, kinds: map[revisions.Kind]*kind{}, blockers: map[string]map[blockerKey]objectWatch{},
 		written: map[writtenKey]*unstructured.Unstructured{}, completed: map[writtenKey]types.UID{},
 	}
 }
@@ -275,7 +275,8 @@ func (i *Informers) trim(gvk schema.GroupVersionKind) cache.TransformFunc {
 }
 
 // Get is the newest known state of an object: the informer's, or what our own
-// last write has returned when that is newer. The error says that the kind is not
+// last write has returned when that is newer; of an object of others that is in the way,
+// its metadata. The error says that the kind is not
 // watched, or that its first list has not come yet.
 func (i *Informers) Get(gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	i.lock.Lock()
@@ -292,6 +293,9 @@ func (i *Informers) Get(gvk schema.GroupVersionKind, key types.NamespacedName) (
 	}
 	at := writtenKey{gvk, key}
 	own, wrote := i.written[at]
+	if !wrote && seen == nil {
+		return i.blocking(gvk, key)
+	}
 	if !wrote {
 		return seen, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -21,6 +22,8 @@ type Checker interface {
 	// Check says what would be refused or do harm, with a *preflight.Error, or what
 	// could not be looked at.
 	Check(ctx context.Context, in preflight.Input) error
+	// Unserved says which kinds of earlier content are not served, and what to do about it.
+	Unserved(ctx context.Context, manifests []*unstructured.Unstructured) (string, error)
 }
 
 // checkAnnotations are those of a package that a check depends on.

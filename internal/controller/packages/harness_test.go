@@ -88,6 +88,11 @@ func (l *line) Check(_ context.Context, in preflight.Input) error {
 	return l.finding
 }
 
+// Unserved implements Checker.
+func (l *line) Unserved(ctx context.Context, manifests []*unstructured.Unstructured) (string, error) {
+	return (&preflight.Checker{Live: l.cluster.Client("strata")}).Unserved(ctx, manifests)
+}
+
 // For implements Identities: a ServiceAccount is a client of its own to the cluster.
 func (l *line) For(account *v1alpha1.ServiceAccountReference) (Identity, error) {
 	name := "strata"

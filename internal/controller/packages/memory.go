@@ -69,6 +69,10 @@ type memory struct {
 	gone map[types.UID]map[revisions.ObjectID]bool
 	// looks are what is known of the pods of workloads that hang.
 	looks map[revisions.ObjectID]look
+	// refused are the resourceVersions of the objects that are in the way.
+	refused map[revisions.ObjectID]string
+	// stuck is why an automatic rollback could not be made, empty when none was tried.
+	stuck string
 	// held counts the passes in a row that were held up by what no event will tell.
 	held int
 	// conflicts counts the passes in a row that ended in nothing but conflicts.

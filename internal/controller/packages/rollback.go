@@ -5,13 +5,16 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
 )
 
@@ -21,8 +24,13 @@ import (
 func (w *Worker) rollback(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (made bool, err error) {
 	next, outcome := line.Rollback(pkg, w.digestOf(ctx, known))
 	if next != nil {
-		if err := w.repeat(ctx, next, outcome.ToRevision); err != nil {
+		unserved, err := w.repeat(ctx, pkg, next, outcome.ToRevision)
+		switch {
+		case err != nil:
 			return false, err
+		case unserved != "":
+			next = nil
+			outcome.Revision, outcome.RejectedDigest, outcome.Message = 0, "", unserved
 		}
 	}
 	pkg.Status.Rollback = outcome
@@ -35,14 +43,19 @@ func (w *Worker) rollback(ctx context.Context, pkg *v1alpha1.Package, line histo
 // That it has is on record already.
 func (w *Worker) fallBack(ctx context.Context, p *pass, known *memory) error {
 	if !p.isOverdue() {
+		known.stuck = ""
 		return nil
 	}
 	next, outcome, _ := p.line.AnswerFailure(p.pkg, p.failure())
 	if next == nil {
 		return nil
 	}
-	if err := w.repeat(ctx, next, outcome.ToRevision); err != nil {
+	unserved, err := w.repeat(ctx, p.pkg, next, outcome.ToRevision)
+	if err != nil {
 		return err
+	}
+	if known.stuck = unserved; unserved != "" {
+		return errors.New(unserved) // the next pass says so, and tries again
 	}
 	p.pkg.Status.AutomaticRollback = outcome
 	p.pkg.Status.HighestRevision = max(p.pkg.Status.HighestRevision, outcome.Revision)
@@ -51,18 +64,46 @@ func (w *Worker) fallBack(ctx context.Context, p *pass, known *memory) error {
 }
 
 // repeat creates a revision with the content of an earlier one, which is read live:
-// the cache does not keep the content of what is archived.
-func (w *Worker) repeat(ctx context.Context, next *v1alpha1.Revision, earlier int64) error {
+// the cache does not keep the content of what is archived. It creates none and says why if
+// the API server does not serve a kind of that content any more.
+func (w *Worker) repeat(ctx context.Context, pkg *v1alpha1.Package, next *v1alpha1.Revision, earlier int64) (unserved string, err error) {
 	source := &v1alpha1.Revision{}
 	key := types.NamespacedName{Name: v1alpha1.RevisionName(next.Spec.Package, earlier)}
 	if err := w.Live.Get(ctx, key, source); err != nil {
-		return fmt.Errorf("reading revision %d to roll back to: %w", earlier, err)
+		return "", fmt.Errorf("reading revision %d to roll back to: %w", earlier, err)
+	}
+	if unserved, err = w.unserved(ctx, pkg, source); unserved != "" || err != nil {
+		return unserved, err
 	}
 	next.Spec.Phases, next.Spec.Probes = source.Spec.Phases, source.Spec.Probes
 	if err := w.Client.Create(ctx, next); err != nil {
-		return fmt.Errorf("creating revision %d for a rollback: %w", next.Spec.Revision, err)
+		return "", fmt.Errorf("creating revision %d for a rollback: %w", next.Spec.Revision, err)
 	}
-	return nil
+	return "", nil
+}
+
+// unserved says which kinds of a revision the API server does not serve any more. That its
+// content is lost or unusable shows when it is rolled out.
+func (w *Worker) unserved(ctx context.Context, pkg *v1alpha1.Package, source *v1alpha1.Revision) (string, error) {
+	loaded, err := load.Revision(ctx, w.Contents, source)
+	if err != nil {
+		return "", nil
+	}
+	identity, err := w.Identities.For(pkg.Spec.ServiceAccount)
+	if err != nil {
+		return "", err
+	}
+	var manifests []*unstructured.Unstructured
+	for _, phase := range loaded.Phases {
+		for _, object := range phase.Objects {
+			manifests = append(manifests, object.Manifest)
+		}
+	}
+	why, err := identity.Checker.Unserved(ctx, manifests)
+	if err != nil || why == "" {
+		return "", err
+	}
+	return fmt.Sprintf("revision %d cannot be rolled out again: %s", source.Spec.Revision, why), nil
 }
 
 // isOverdue says whether the target has missed its deadline.

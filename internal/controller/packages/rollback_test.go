@@ -9,10 +9,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/store"
+	"github.com/strata-run/strata/revisions/revisionstest"
 )
 
 // rolledOn is a line whose revision 1 is history and whose revision 2 is the
@@ -141,4 +143,43 @@ func TestWorker_RollbackFails(t *testing.T) {
 	}
 	want(t, "the error is told", "Progressing", "False/RolloutError: creating revision 3 for a rollback: the API server says no", l.condition(v1alpha1.ConditionProgressing))
 	want(t, "what serves is still known to", "Available", "True/ProbesSucceeded: the operand serves", l.condition(v1alpha1.ConditionAvailable))
+}
+
+// A rollback to content of a kind that is not served any more is refused, with the kind and
+// what to do, and so is one that nobody has asked for. What runs goes on.
+func TestWorker_RollbackUnserved(t *testing.T) {
+	kind := schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"}
+	for name, how := range map[string]revisionstest.Serving{"Gone": revisionstest.Unknown, "GoneUnnoticed": revisionstest.Unreachable} {
+		t.Run(name, func(t *testing.T) {
+			l := newLine(t, v1alpha1.PackageSpec{OnFailure: v1alpha1.FailureRollback, ProgressDeadline: &metav1.Duration{Duration: 10 * time.Minute}})
+			l.cluster.Serve(kind, revisionstest.Served)
+			l.deliver(phase(map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": map[string]any{"name": "w", "namespace": "app"}}))
+			l.mustSettle(10 * time.Second)
+			l.deliver(phase(configMap("a", "2")))
+			l.mustSettle(10 * time.Second)
+			l.cluster.Serve(kind, how)
+			l.rollBack(1)
+			l.mustSettle(10 * time.Second)
+			const text = "revision 1 cannot be rolled out again: the API server serves no kind Role in rbac.authorization.k8s.io/v1 (of w): have it served again, or apply the content in a version that is served"
+			want(t, "the refusal names kind and remedy", "message", text, l.pkg().Status.Rollback.Message)
+			want(t, "no revision is made", "states", []string{"1: Archived Archived", "2: Active RolledOut"}, l.states())
+			l.cluster.Serve(kind, revisionstest.Served)
+			l.advance(time.Second)
+			l.rollBack(1)
+			l.mustSettle(10 * time.Second)
+			want(t, "served again it is rolled out", "states", []string{"1: Archived Archived", "2: Archived Archived", "3: Active RolledOut"}, l.states())
+
+			l.deliver(phase(configMap("a", "4")), phase(deployment("gate", "v1")))
+			l.mustSettle(10 * time.Second)
+			l.cluster.Serve(kind, how)
+			l.advance(11 * time.Minute)
+			for range 3 {
+				_, _ = l.pass() // which fails, as the rollback cannot be made
+			}
+			want(t, "no revision is made", "states", []string{"1: Archived Archived", "2: Archived Archived", "3: Active RolledOut", "4: Active " + progressReason(l.revision(4).Status)}, l.states())
+			if c := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(c, "no kind Role") {
+				t.Errorf("the package does not say what is not served: %s", c)
+			}
+		})
+	}
 }

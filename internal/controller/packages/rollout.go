@@ -43,6 +43,8 @@ type pass struct {
 	withheld string
 	// digest is that of the target's content.
 	digest string
+	// stuck is why the last pass could not roll back automatically, empty when it did not try.
+	stuck string
 	// err is what kept the rollout from being looked at completely.
 	err error
 	// unwatched is why not every object that is in the way is watched.
@@ -57,7 +59,7 @@ type pass struct {
 // rollOut loads the active revisions and makes one pass of the engine over them.
 // The error says that the package's identity could not be taken on.
 func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (pass, error) {
-	p := pass{pkg: pkg, line: line, now: w.now(), proof: &proof{}, unloaded: map[int64]error{}, did: doings{removed: map[types.UID][]revisions.RemovedObject{}}}
+	p := pass{pkg: pkg, line: line, now: w.now(), proof: &proof{}, stuck: known.stuck, unloaded: map[int64]error{}, did: doings{removed: map[types.UID][]revisions.RemovedObject{}}}
 	var err error
 	if p.identity, err = w.Identities.For(pkg.Spec.ServiceAccount); err != nil {
 		return p, err
@@ -68,7 +70,7 @@ func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line histor
 		p.unwatched = w.Watches.Block(string(pkg.UID), pkg.Name, nil)
 		return p, nil
 	}
-	rollout := revisions.Rollout{Owner: ownerOf(pkg), Paused: p.isPaused, Now: p.now.Time}
+	rollout := revisions.Rollout{Owner: ownerOf(pkg), Paused: p.isPaused, Now: p.now.Time, Refused: known.refused}
 	rollout.Confirm = func(ctx context.Context, doubt bool) error { return w.confirm(ctx, &p, known, doubt) }
 	p.target, rollout.Target = w.loadFor(ctx, &p, line.Target, known)
 	if p.withheld = w.withheld(ctx, pkg, line, line.Target, known); p.withheld != "" {
@@ -90,6 +92,10 @@ func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line histor
 	}
 	p.judgeUnloaded()
 	known.take(&p, rollout)
+	known.refused = map[revisions.ObjectID]string{}
+	for _, blocker := range p.result.Blockers() {
+		known.refused[blocker.ID] = blocker.ResourceVersion
+	}
 	p.unwatched = w.Watches.Block(string(pkg.UID), pkg.Name, p.result.Blockers())
 	return p, nil
 }
@@ -207,6 +213,9 @@ func (p *pass) observation() status.Observation {
 	}
 	if p.isOverdue() {
 		_, _, o.Held = p.line.AnswerFailure(p.pkg, p.failure())
+		if o.Held == "" && p.stuck != "" {
+			o.Held = "it is left where it is, as " + p.stuck
+		}
 	}
 	return o
 }
