@@ -127,7 +127,7 @@ func Interference(cause DriftCause, manager string, fields []string) string {
 }
 
 func driftText(manager string, fields []string) string {
-	text := cmp.Or(manager, "someone") + " has changed "
+	text := cmp.Or(manager, "another manager") + " has changed "
 	if len(fields) == 0 {
 		return text + "or removed a field of it"
 	}

@@ -36,7 +36,7 @@ const (
 	// which had not succeeded. It is archived when the newer one has.
 	ReasonSuperseded = "Superseded"
 
-	// ReasonObjectCollisions (False): an object exists that someone else
+	// ReasonObjectCollisions (False): an object exists that another owner
 	// controls. It is left as it is; the message names its owner.
 	ReasonObjectCollisions = "ObjectCollisions"
 
@@ -103,7 +103,7 @@ const (
 	ReasonNoRevision = "NoRevision"
 
 	// ReasonPackageMissing (False, on a Revision): the Package that the revision
-	// names does not exist, so nobody rolls it out.
+	// names does not exist, so it is not rolled out.
 	ReasonPackageMissing = "PackageMissing"
 
 	// ReasonRollbackRefused (False): the target is rolled out, and spec.rollback

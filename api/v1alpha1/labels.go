@@ -68,12 +68,12 @@ const (
 	// from one that a person has asked for.
 	AnnotationAwaitingApproval = "strata.run/awaiting-approval"
 
-	// AnnotationPauseReason stands on a Revision whose lifecycleState somebody has set
+	// AnnotationPauseReason stands on a Revision whose lifecycleState a user has set
 	// to Paused, and says why.
 	AnnotationPauseReason = "strata.run/pause-reason"
 
 	// AnnotationKeptAt stands on ObjectSlices and on the Secrets that hold manifests:
-	// when somebody has kept it last for a revision that is about to be made, in RFC
+	// when a client has kept it last for a revision that is about to be made, in RFC
 	// 3339. For an hour from then it is not collected.
 	AnnotationKeptAt = "strata.run/kept-at"
 

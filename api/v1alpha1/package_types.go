@@ -135,7 +135,7 @@ type Gate struct {
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// Reason is what is waited for, in words for whoever finds a revision waiting.
+	// Reason is what is waited for, for people who find a revision waiting.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
@@ -169,7 +169,7 @@ type Pause struct {
 	// +kubebuilder:validation:MaxLength=253
 	By string `json:"by,omitempty"`
 
-	// Reason is why, in words for whoever finds it paused.
+	// Reason is why, for people who find it paused.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

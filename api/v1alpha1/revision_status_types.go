@@ -192,7 +192,7 @@ const (
 	PlanReplace PlannedAction = "Replace"
 	// PlanAdopt: it exists and is taken over.
 	PlanAdopt PlannedAction = "Adopt"
-	// PlanCollide: it exists, is someone else's, and would be left alone.
+	// PlanCollide: it exists, has another owner, and would be left alone.
 	PlanCollide PlannedAction = "Collide"
 	// PlanDelete: an older revision contains it, and this one does not.
 	PlanDelete PlannedAction = "Delete"

@@ -33,7 +33,7 @@ const (
 	CollisionPrevent CollisionProtection = "Prevent"
 	// CollisionIfNoController adopts an object that no controller owns.
 	CollisionIfNoController CollisionProtection = "IfNoController"
-	// CollisionNone adopts the object from whoever controls it.
+	// CollisionNone adopts the object from its controller.
 	CollisionNone CollisionProtection = "None"
 )
 

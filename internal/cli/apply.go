@@ -83,7 +83,7 @@ package that a front makes is refused.
 
 Exit codes: 0 the revision was made, or none is needed; with --wait: rolled out; 2
 usage, or a file cannot be read; 3 refused, or with --wait: it cannot succeed; 4
-with --wait: the time was over; 5 someone else made a revision meanwhile, or with
+with --wait: the time was over; 5 another client made a revision meanwhile, or with
 --wait: a newer revision took its place; 7 no cluster answers.
 Rights needed: those of plan; to create and patch packages, revisions and
 objectslices; for Secrets in the content, to create and patch Secrets in the
@@ -292,7 +292,7 @@ func (c *cluster) explainWrite(doing string, err error) error {
 	case errors.As(err, &exit):
 		return err
 	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
-		return exitf(CodeSuperseded, "%s: someone else was faster: look again, and repeat the command: %w", doing, err)
+		return exitf(CodeSuperseded, "%s: another client has written in between: look again, and repeat the command: %w", doing, err)
 	case apierrors.IsInvalid(err):
 		return exitf(CodeTerminal, "%s: %w", doing, err)
 	}

@@ -248,7 +248,7 @@ func writeResults(p *output.Printer, report AssertReport) {
 }
 
 func resultWords(r AssertResult) string {
-	words := map[string]string{resultPassed: "holds", resultFailed: "does not hold", resultError: "cannot be told", resultSkipped: "not reached"}[r.Result]
+	words := map[string]string{resultPassed: "holds", resultFailed: "does not hold", resultError: "is unknown", resultSkipped: "not reached"}[r.Result]
 	if r.Interruptions > 0 {
 		words += fmt.Sprintf(" (interrupted %s)", countOf(r.Interruptions, "time"))
 	}

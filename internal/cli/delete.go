@@ -60,7 +60,7 @@ What goes and what stays is shown first, and has to be confirmed. Where data wou
 be lost that no revision can bring back (what lives in namespaces that go, volumes
 and their claims) the name of the package has to be typed, or given with
 --allow-data-loss. Custom resources are not deleted: a definition that goes waits
-until somebody has deleted them. --dry-run=client shows it and deletes nothing.
+until they are deleted. --dry-run=client shows it and deletes nothing.
 
 Exit codes: 0 the deletion is under way, with --wait: done; 2 usage; 3 with --wait:
 the teardown is stuck; 4 with --wait: the time was over; 5 it was replaced

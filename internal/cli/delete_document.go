@@ -138,7 +138,7 @@ func isRetainedKind(ref v1alpha1.ObjectReference) bool {
 func writeDeletion(p *output.Printer, d Deletion) {
 	for _, risk := range d.AtRisk {
 		if risk.Protected {
-			p.Wrapped("", output.Busy, "Held up by "+riskText(risk)+": they are not deleted, and the package does not go before somebody has deleted them.")
+			p.Wrapped("", output.Busy, "Held up by "+riskText(risk)+": they are not deleted, and the package stays until you delete them.")
 		}
 	}
 	if lost := d.lost(); len(lost) > 0 {

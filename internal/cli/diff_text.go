@@ -85,7 +85,7 @@ func writeField(p *output.Printer, field DiffField, live bool) {
 	case live && field.ChangedBy != "":
 		line = append(line, output.Span{Text: "  changed by " + field.ChangedBy, Style: output.Bad})
 	case live:
-		line = append(line, output.Span{Text: "  changed by someone who left no trace", Style: output.Bad})
+		line = append(line, output.Span{Text: "  changed, managedFields do not say by which manager", Style: output.Bad})
 	}
 	p.Line(line...)
 	was, wasText := field.Before.(string)

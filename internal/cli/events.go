@@ -29,7 +29,7 @@ func (a *app) eventsCommand() *cobra.Command {
 	var o eventsOptions
 	cmd := &cobra.Command{
 		Use:   "events PACKAGE",
-		Short: "Show what was told of a package, its revisions, objects and pods",
+		Short: "List the events of a package, its revisions, objects and pods",
 		Long: `Show the events about a package, its revisions, the objects that these have in
 place, and the pods and ReplicaSets of the workloads among them, in the order of
 their times. An event about a pod is found by its name, so it is shown also when the

@@ -170,7 +170,7 @@ func nextTry(pkg *v1alpha1.Package, target *v1alpha1.Revision, e Explanation, no
 	case pauseOf(pkg, now) != nil && e.NextTryAt != nil:
 		return "when the pause ends, at " + stamp(e.NextTryAt.Time)
 	case pauseOf(pkg, now) != nil, target != nil && revisionPause(target) != nil:
-		return "when somebody resumes it"
+		return "when it is resumed"
 	case len(e.Waiting) > 0 && (e.Blocking == nil || e.Package.State == v1alpha1.ReasonAwaitingApproval):
 		return "as soon as the content is approved"
 	case e.NextTryAt != nil:

@@ -68,7 +68,7 @@ Hooks are not part of the revision, nor are Jobs that are gone, and the chart's
 folder crds/ only with --include-crds. Replicas that a HorizontalPodAutoscaler sets
 are left to it. An object that differs from the release is set back to it; where that
 would start or stop pods the import is refused without --allow-restarts. Objects that
-somebody else has are refused without --take-over.
+another owner has are refused without --take-over.
 
 The Secrets that Helm keeps the release in are kept as they are by default: then Helm
 still knows the release, and a later "helm upgrade" or "helm uninstall" would change
@@ -118,7 +118,7 @@ func (o *importHelmOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the history")
 	cmd.Flags().BoolVar(&o.crds, "include-crds", false, "also take the chart's folder crds/, which Helm creates and then never looks at; they are retained")
 	cmd.Flags().BoolVar(&o.restarts, "allow-restarts", false, "go on though pods are started or stopped")
-	cmd.Flags().BoolVar(&o.takeOver, "take-over", false, "also take objects that somebody else has")
+	cmd.Flags().BoolVar(&o.takeOver, "take-over", false, "also take objects that another owner has")
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "follow the rollout until it is done or cannot succeed")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --wait: how long to follow, 0 without limit")
 	cmd.Flags().StringVar(&o.managerNamespace, "manager-namespace", o.managerNamespace, "the manager's namespace, where manifests of kind Secret are stored")

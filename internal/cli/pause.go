@@ -33,9 +33,9 @@ func (a *app) pauseCommand() *cobra.Command {
 		Long: `Stop every write for a package: the rollout, repairs and teardowns. Observation
 goes on, and what is pending is shown. Deadlines do not run in a pause.
 
-The reason is for whoever finds the package paused; on a terminal it is asked for.
+The reason is for others who find the package paused; on a terminal it is asked for.
 With --until the pause ends by itself. Who pauses is whom the API server takes you
-for, unless --by names someone.
+for, unless --by names another user.
 
 With --revision nothing is written for that revision alone: what served before goes
 on serving, and is repaired.
@@ -52,7 +52,7 @@ revisions.strata.run; create selfsubjectreviews, which everyone may.`,
 		RunE:              a.run(func(ctx context.Context, args []string) error { return a.pause(ctx, o, packageName(args[0])) }),
 	}
 	o.add(cmd)
-	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for whoever finds it paused")
+	cmd.Flags().StringVar(&o.reason, "reason", "", "why it is paused")
 	cmd.Flags().StringVar(&o.until, "until", "", "when the pause ends by itself: a duration from now such as 2h, or a time such as 2026-12-24T18:00:00Z")
 	cmd.Flags().StringVar(&o.by, "by", "", "who pauses it; empty is whom the API server takes you for")
 	a.addRevision(cmd, &o.revision, "pause this revision alone; 0 pauses the package")
@@ -132,7 +132,7 @@ func (a *app) pauseReason(o pauseOptions) (string, error) {
 		}
 	}
 	if reason == "" {
-		return "", exitf(CodeUsage, "--reason is required: say why, for whoever finds the package paused")
+		return "", exitf(CodeUsage, "--reason is required: say why the package is paused")
 	}
 	return reason, nil
 }

@@ -177,7 +177,7 @@ func TestPause_Revision(t *testing.T) {
 		{reason: "Nothing is written.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "x", "--dry-run=server"}, out: "nothing was changed", want: "Active "},
 		{reason: "Who and why is kept.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "freeze", "--by", "bob"}, out: "Revision 3 of package " + fixturePackage + " is paused by bob: freeze", want: "Paused freeze (by bob)"},
 		{reason: "Saying it twice is no error.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "again"}, out: "already", want: "Paused freeze (by bob)"},
-		{reason: "Why it stands still is told, and what helps.", args: []string{"explain", fixturePackage}, out: "revision 3 is paused: freeze (by bob)   next try  when somebody resumes it   next      strata resume " + fixturePackage + " --revision 3", want: "Paused freeze (by bob)"},
+		{reason: "Why it stands still is told, and what helps.", args: []string{"explain", fixturePackage}, out: "revision 3 is paused: freeze (by bob)   next try  when it is resumed   next      strata resume " + fixturePackage + " --revision 3", want: "Paused freeze (by bob)"},
 		{reason: "What is history is not paused.", args: []string{"pause", fixturePackage, "--revision", "1", "--reason", "x"}, code: CodeTerminal, err: "revision 1 is archived", want: "Paused freeze (by bob)"},
 		{reason: "The revisions that exist are named.", args: []string{"resume", fixturePackage, "--revision", "9"}, code: CodeNotFound, err: "there are: 1, 2, 3", want: "Paused freeze (by bob)"},
 		{reason: "It goes on.", args: []string{"resume", fixturePackage, "--revision", "3"}, out: "goes on. It was paused: freeze (by bob)", want: "Active "},

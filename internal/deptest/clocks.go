@@ -31,7 +31,7 @@ func Clocks(packages []Package) []string {
 			}
 			ast.Inspect(file.syntax, func(node ast.Node) bool {
 				if call, ok := node.(*ast.CallExpr); ok && asksClock(call) {
-					problems = append(problems, fmt.Sprintf("%s: asks the clock; the package is told the time", file.tokens.Position(call.Pos())))
+					problems = append(problems, fmt.Sprintf("%s: asks the clock; the time is an argument in this package", file.tokens.Position(call.Pos())))
 				}
 				return true
 			})

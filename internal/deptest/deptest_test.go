@@ -85,6 +85,7 @@ func rules(packages []Package) []string {
 	problems = append(problems, Comments(packages)...)
 	problems = append(problems, Libraries(packages)...)
 	problems = append(problems, Clocks(packages)...)
+	problems = append(problems, Words(packages)...)
 	return append(problems, Writers(packages)...)
 }
 
@@ -183,6 +184,14 @@ func TestRules(t *testing.T) {
 					"func g(ctx context.Context, c client.Client, o client.Object) error { return c.Create(ctx, o) }",
 			},
 			want: []string{"phase.go:7:78: writes to the cluster", "revisions/phase.go: holds the package comment"},
+		},
+		"Words": {
+			reason: "a text says who acts; comments, constants and tests are not looked at",
+			files: map[string]string{
+				"internal/watch/doc.go":       "// Package watch watches for somebody.\npackage watch\nvar a = []string{\"the object is somebody's\", \"Nobody\", `one\ntwo is told`}",
+				"internal/watch/some_test.go": "package watch\nvar b = \"somebody\"",
+			},
+			want: []string{"doc.go:3:18, line 1 of the text: \"somebody\"", "line 2 of the text: \"is told\""},
 		},
 		"Left": {
 			reason: "other modules, test data and programs that are only run are not of the module",

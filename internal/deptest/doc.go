@@ -6,7 +6,7 @@
 // ARCHITECTURE.md holds a table of which package may import which of ours.
 // [ReadTable] reads it, [ReadTree] reads the packages as they are, and the
 // functions in rules.go compare the two: imports, names, package comments,
-// libraries of others, and who calls a client's writing methods. The test of
+// libraries of others, who calls a client's writing methods, and vague words in texts. The test of
 // this package runs them on the repository; every problem names the file and
 // what to do.
 //

@@ -37,6 +37,14 @@ func TestRepository(t *testing.T) {
 		"Libraries": func() []string { return Libraries(packages) },
 		"Writers":   func() []string { return Writers(packages) },
 		"Clocks":    func() []string { return Clocks(packages) },
+		"Words":     func() []string { return Words(packages) },
+		"Prose": func() []string {
+			problems, err := Prose(os.DirFS(root))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return problems
+		},
 	}
 	for name, check := range checks {
 		t.Run(name, func(t *testing.T) {

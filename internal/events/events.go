@@ -225,7 +225,7 @@ func rival(entry v1alpha1.Interference) string {
 	if entry.Cause == v1alpha1.InterferenceDeleted {
 		return "another client has deleted it"
 	}
-	return cmp.Or(entry.Manager, "someone") + " has changed " + cmp.Or(strings.Join(entry.Fields, ", "), "or removed a field")
+	return cmp.Or(entry.Manager, "another manager") + " has changed " + cmp.Or(strings.Join(entry.Fields, ", "), "or removed a field")
 }
 
 // mostNamed is how many of several things a note names.

@@ -24,8 +24,8 @@ const (
 	// ReasonAgentDegraded (Warning, on an IstioCSR): something has to be mended by hand.
 	ReasonAgentDegraded = "AgentDegraded"
 
-	// ReasonAgentTakenOver (Normal, on an IstioCSR): an agent that somebody else has
-	// installed is taken over. The note says whether its pods stay, and if not, why.
+	// ReasonAgentTakenOver (Normal, on an IstioCSR): an agent that was installed by
+	// other means is taken over. The note says whether its pods stay, and if not, why.
 	ReasonAgentTakenOver = "AgentTakenOver"
 
 	// ReasonMultiIstioCSRInstance (Warning, on an IstioCSR): an older one runs the agent.

@@ -49,7 +49,7 @@ func ofRollbacks(before, after *v1alpha1.Package) []Event {
 		if is.Revision == 0 {
 			list = append(list, rollbackRefused(after, is.Message))
 		} else {
-			why := "somebody has asked for it"
+			why := "spec.rollback asks for it"
 			if asked := after.Spec.Rollback; asked != nil {
 				why = cmp.Or(asked.Reason, why)
 			}

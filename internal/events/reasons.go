@@ -14,7 +14,7 @@ const (
 	ReasonPhaseStarted = "PhaseStarted"
 
 	// ReasonPhaseCompleted (Normal, on a Revision): one or more phases are complete. The
-	// last one is told by Succeeded, unless it still has to hold.
+	// last one is reported by Succeeded, unless it still has to hold.
 	ReasonPhaseCompleted = "PhaseCompleted"
 
 	// ReasonSucceeded (Normal, on a Revision): the revision is rolled out.
@@ -25,14 +25,14 @@ const (
 	ReasonHandedOver = "HandedOver"
 
 	// ReasonRolledBack (Normal, on a Package): a revision with the content of an earlier
-	// one was made, because somebody has asked for it, or spec.onFailure has.
+	// one was made, because spec.rollback asks for it, or spec.onFailure.
 	ReasonRolledBack = "RolledBack"
 
 	// ReasonRollbackRefused (Warning, on a Package): spec.rollback names a revision that
 	// cannot be rolled back to.
 	ReasonRollbackRefused = "RollbackRefused"
 
-	// ReasonPaused (Normal, on a Package): nothing is written until somebody resumes it.
+	// ReasonPaused (Normal, on a Package): nothing is written until it is resumed.
 	ReasonPaused = "Paused"
 
 	// ReasonResumed (Normal, on a Package): the pause is over.
@@ -52,7 +52,7 @@ const (
 	// progressDeadline.
 	ReasonDeadlineExceeded = "DeadlineExceeded"
 
-	// ReasonCollision (Warning, on a Revision): an object exists that somebody else controls.
+	// ReasonCollision (Warning, on a Revision): an object exists that another owner controls.
 	ReasonCollision = "Collision"
 
 	// ReasonPermissionDenied (Warning, on a Revision): the package's identity lacks a right.

@@ -247,7 +247,7 @@ func (c *checking) checkProbe(object revisions.Object) {
 	id := revisions.IDOf(object.Manifest)
 	switch {
 	case object.Probe == nil && !isBuiltin(id.Group):
-		c.add(CodeNoProbe, id.String(), fmt.Sprintf("nobody can say when %s is ready", id), "add a probe for its kind", c.at(object.Manifest))
+		c.add(CodeNoProbe, id.String(), fmt.Sprintf("nothing says when %s is ready", id), "add a probe for its kind", c.at(object.Manifest))
 	case object.Probe == nil, len(c.in.Probes) == 0:
 	default:
 		if result := object.Probe.Probe(object.Manifest); result.Status == probes.Unknown && isCostly(result.Message) {

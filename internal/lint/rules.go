@@ -73,7 +73,7 @@ func Rules() []Rule {
 		{CodeProbe, "ProbeDoesNotCompile", Error, "A probe cannot be compiled."},
 		{CodeProbeIdle, "ProbeSelectsNothing", Warning, "A probe selects no object of the content."},
 		{CodeProbeCost, "ProbeCostly", Warning, "The expression of a probe costs too much for an object of the content, so that it would never hold."},
-		{CodeNoProbe, "NoProbe", Note, "Nobody can say when the objects of a custom kind are ready: they count as ready at once."},
+		{CodeNoProbe, "NoProbe", Note, "Nothing says when the objects of a custom kind are ready: they count as ready at once."},
 		{CodeSize, "TooLarge", Error, "The content is too large to be stored as one revision."},
 		{CodeNearSize, "NearlyTooLarge", Warning, "The content takes more than three quarters of what can be stored."},
 	}

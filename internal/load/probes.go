@@ -216,7 +216,7 @@ func compileDefault(selector v1alpha1.ProbeSelector) (probes.Probe, string, erro
 	kind := schema.GroupKind{Group: selector.Group, Kind: selector.Kind}
 	probe, ok := probes.Default(kind)
 	if !ok {
-		return nil, ".default", fmt.Errorf("there is no default for %s: nobody can say in general when such an object is ready", kind)
+		return nil, ".default", fmt.Errorf("there is no default for %s: no general rule says when such an object is ready", kind)
 	}
 	return probe, "", nil
 }

@@ -51,7 +51,7 @@ var (
 	}
 	packageDeletion = Description{
 		Name: "strata_package_deletion_timestamp_seconds", Type: gauge, Labels: []string{"package"},
-		Help: "When somebody has deleted the Package, in seconds since 1970. Only while it is torn down.",
+		Help: "When the Package was deleted, in seconds since 1970. Only while it is torn down.",
 	}
 	revisionCondition = Description{
 		Name: "strata_revision_condition", Type: gauge, Labels: []string{"package", "revision", "type", "status", "reason"},
@@ -85,11 +85,11 @@ var (
 	}
 	collisions = Description{
 		Name: "strata_collisions_total", Type: counter, Labels: []string{"package"},
-		Help: "Objects that a rollout has found to be somebody else's.",
+		Help: "Objects that a rollout has found under another owner.",
 	}
 	driftCorrections = Description{
 		Name: "strata_drift_corrections_total", Type: counter, Labels: []string{"package"},
-		Help: "Repairs of objects that somebody else had changed.",
+		Help: "Repairs of objects that another manager had changed.",
 	}
 	teardownPending = Description{
 		Name: "strata_teardown_objects_pending", Type: gauge, Labels: []string{"package"},

@@ -44,7 +44,7 @@ func loadBalancerRows() []FrontRow {
 			service(balancer), warning("service-controller", "SyncLoadBalancerFailed", "Error syncing load balancer: quota exceeded")),
 		row("it has none, and the Service asks for none", "take the annotation `networking.istio.io/service-type` off the Gateway", service(corev1.ServiceTypeClusterIP)),
 		row("it has none, and another controller warns about the Service", "correct what that controller complains about", service(balancer), warning("metallb-controller", "AllocationFailed", "no available IPs")),
-		row("it has none yet, and nobody says why", "wait; if it stays so, install a controller for load balancers, and see its log", service(balancer)),
+		row("it has none yet, and no event says why", "wait; if it stays so, install a controller for load balancers, and see its log", service(balancer)),
 	}
 }
 
@@ -59,7 +59,7 @@ func dnsRows() []FrontRow {
 	published := func(in ...ingress.ZoneStatus) ingress.DNSInput {
 		return ingress.DNSInput{Config: config, Platform: "AWS", Record: &ingress.Record{Name: "edge-5b7-wildcard", Zones: in}}
 	}
-	const publisher = "see the DNS controller's log; where none runs, nobody publishes the record"
+	const publisher = "see the DNS controller's log; where none runs, the record is not published"
 	return []FrontRow{
 		row("the DNS config has no zones", "`kubectl get dns.config.openshift.io cluster -o yaml`", ingress.DNSInput{Config: &ingress.DNSConfig{}, Platform: "AWS"}),
 		row("the cluster does not run in a cloud whose DNS OpenShift manages", "create the DNS record where the domain is hosted", ingress.DNSInput{Config: &ingress.DNSConfig{}, Platform: "BareMetal"}),
@@ -71,7 +71,7 @@ func dnsRows() []FrontRow {
 		row("the DNSRecord has no zones in its status", publisher, published()),
 		row("publishing failed in a zone of the DNS config, whatever became of it in others", "correct what the DNS provider complains about",
 			published(ingress.ZoneStatus{Zone: ingress.Zone{ID: "Z123"}, Published: yes}, ingress.ZoneStatus{Zone: ingress.Zone{Name: "cluster-int"}, Published: no, Reason: "ProviderError", Message: "Throttling: Rate exceeded"})),
-		row("nobody says whether it is published in a zone of the DNS config", publisher, published(ingress.ZoneStatus{Zone: ingress.Zone{ID: "Z123"}, Published: unknown})),
+		row("the record does not say whether it is published in a zone of the DNS config", publisher, published(ingress.ZoneStatus{Zone: ingress.Zone{ID: "Z123"}, Published: unknown})),
 		row("the record is published in all zones of the DNS config that the DNSRecord reports; zones outside of it do not count", "", published(ingress.ZoneStatus{Zone: ingress.Zone{ID: "Z123"}, Published: yes})),
 	}
 }

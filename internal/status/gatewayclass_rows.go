@@ -32,11 +32,11 @@ func controllerInstalledRows() []FrontRow {
 		row("Unknown", ReasonPending, "the first revision is being rolled out, or waits for the CRDs", "istiod 1.31.0 is being installed: ...", ""),
 		row("Unknown", ReasonPending, "what an OLM-based operator has installed has to go first", "waiting for the Sail operator to remove the OLM-based control plane: ...",
 			"after 5 minutes the message says how to help the Sail operator, or how to do without it"),
-		row("Unknown", ReasonPending, "a package of before is still being taken away: somebody has deleted it, or another class has come while the last one went", "package istiod-openshift-gateway is being deleted, and is made again when it is gone", ""),
+		row("Unknown", ReasonPending, "a package of before is still being deleted: a user has deleted it, or another class has come while the last one went", "package istiod-openshift-gateway is being deleted, and is made again when it is gone", ""),
 		row("Unknown", ReasonPending, "an administrator hands over to another operator, with `strata hand-over` or the annotation `strata.run/hand-over`; afterwards the condition is taken off", "being handed over, since ...", "remove the annotation to take over again"),
 		row("Unknown", ReasonPending, "the objects of istiod cannot be observed", "whether istiod serves could not be observed: ...", "see the manager's log, and its rights"),
 		row("False", ReasonInstallFailed, "what is asked for cannot be rendered, such as an Istio version that the manager does not have", "GatewayClass x asks for Istio version ...", "change the annotation or setting that the message names"),
-		row("False", ReasonInstallFailed, "the first rollout does not go on: the API server refuses an object, an object is somebody else's, the deadline has passed", "the object, and the API server's words", "`strata explain istiod-openshift-gateway`"),
+		row("False", ReasonInstallFailed, "the first rollout does not go on: the API server refuses an object, an object has another owner, the deadline has passed", "the object, and the API server's words", "`strata explain istiod-openshift-gateway`"),
 		row("False", ReasonInstallFailed, "another controller keeps changing a Role, a ClusterRole or a binding of istiod", "istiod does not have its rights: ClusterRole ...", "have that controller leave it alone, see [RightsDiffer](../guides/runbook.md#rightsdiffer)"),
 		row("False", ReasonInstallFailed, "istiod was installed, and does not serve any more", "istiod does not serve: ...", "`strata tree istiod-openshift-gateway`"),
 	}
@@ -58,6 +58,6 @@ func crdsReadyRows() []FrontRow {
 		row("False", ReasonUnknownManagement, "scenario 4: the CRDs carry neither the label nor OLM's; they are not touched", "Istio CRDs are managed by a third party: ...",
 			"remove the CRDs, or add the label `ingress.operator.openshift.io/owned` to all of them"),
 		row("False", ReasonMixedOwnership, "scenario 5: the CRDs do not all have the same manager; none is touched", "Istio CRDs are managed inconsistently: ...",
-			"remove the CRDs that the message names as somebody else's, or add the label to them"),
+			"remove the CRDs for which the message names another owner, or add the label to them"),
 	}
 }

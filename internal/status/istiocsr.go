@@ -124,7 +124,7 @@ func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *FrontPackage, s IstioCSRSt
 		return csrProgressing(rollout.message + csrServing(agent) + csrTakeover(agent, in))
 	case istiocsr.Replicas(ic) == 0:
 		// To Kubernetes a Deployment without pods is available.
-		return csrFailed("spec.agentConfig.replicas is 0, so that nobody answers at " + istiocsr.Endpoint(ic) + ": set 1 or more")
+		return csrFailed("spec.agentConfig.replicas is 0, so that no agent answers at " + istiocsr.Endpoint(ic) + ": set 1 or more")
 	}
 	message := strings.TrimSpace("istio-csr "+versionOf(agent.Target)) + " answers at " + istiocsr.Endpoint(ic)
 	warnings := istiocsr.Warnings(in)

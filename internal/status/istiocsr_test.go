@@ -180,8 +180,8 @@ func TestSetIstioCSR(t *testing.T) {
 			reason: "a Deployment without pods is available, and serves nobody", change: func(ic *operatorv1alpha1.IstioCSR, _ *status.IstioCSRState) {
 				ic.Spec.AgentConfig = &operatorv1alpha1.AgentConfig{Replicas: new(int32(0))}
 			},
-			ready:    "False/Failed: spec.agentConfig.replicas is 0, so that nobody answers at cert-manager-istio-csr.csr.svc:443: set 1 or more",
-			degraded: "True/Failed: spec.agentConfig.replicas is 0, so that nobody answers at cert-manager-istio-csr.csr.svc:443: set 1 or more",
+			ready:    "False/Failed: spec.agentConfig.replicas is 0, so that no agent answers at cert-manager-istio-csr.csr.svc:443: set 1 or more",
+			degraded: "True/Failed: spec.agentConfig.replicas is 0, so that no agent answers at cert-manager-istio-csr.csr.svc:443: set 1 or more",
 		},
 		"TroubleWithTheAPI": {
 			reason: "what could not be observed is not told", change: func(_ *operatorv1alpha1.IstioCSR, s *status.IstioCSRState) {

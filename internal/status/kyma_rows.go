@@ -56,7 +56,7 @@ func kymaFurtherRows() []FrontRow {
 		restarts("True", v1alpha2.ReasonProxySidecarRestartSucceeded, "every sidecar is of the newest configuration", "no workload runs an outdated proxy", ""),
 		restarts("False", v1alpha2.ReasonProxySidecarRestartPartiallySucceeded, "workloads are being restarted", "12 workloads are still to be restarted, as proxies are outdated", ""),
 		restarts("False", v1alpha2.ReasonProxySidecarRestartFailed, "a restarted workload does not come up; no further one is restarted", "restarts have stopped, as these do not come up: ...", "mend the workload that the message names"),
-		restarts("False", v1alpha2.ReasonProxySidecarManualRestartRequired, "workloads are left that nobody but a person can restart", "these run an outdated proxy, and have to be restarted by hand: ...", "restart them"),
+		restarts("False", v1alpha2.ReasonProxySidecarManualRestartRequired, "workloads are left that only a person can restart", "these run an outdated proxy, and have to be restarted by hand: ...", "restart them"),
 		filters("False", v1alpha2.ReasonIngressTargetingUserResourceNotFound, "no user configures the ingress gateway", "no EnvoyFilter of a user configures the ingress gateway", ""),
 		filters("True", v1alpha2.ReasonIngressTargetingUserResourceFound, "a user does", "EnvoyFilters of users configure the ingress gateway, ...: istio-system/mine", "remove it, or find out whether the next Istio understands it"),
 		filters("Unknown", v1alpha2.ReasonIngressTargetingUserResourceDetectionFailed, "they cannot be read", "EnvoyFilters could not be looked for: ...", "see the manager's rights"),

@@ -140,12 +140,12 @@ func TestForTarget_Conditions(t *testing.T) {
 		"PausedByNobodyKnown": {
 			reason: "a pause need not say who", phases: halfway,
 			observe:      func(o *status.Observation) { o.Pause = &v1alpha1.Pause{Reason: "incident 7"} },
-			wantProgress: "False/Paused: paused by someone: incident 7", wantAvailable: notYet,
+			wantProgress: "False/Paused: paused by an unnamed user: incident 7", wantAvailable: notYet,
 		},
 		"PausedAndComplete": {
 			reason: "observation goes on while paused, and success waits: what has to go is still there, and no time counts for the soak", phases: complete,
 			observe:      func(o *status.Observation) { o.Pause = &v1alpha1.Pause{Reason: "incident 7"} },
-			wantProgress: "False/Paused: paused by someone: incident 7", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+			wantProgress: "False/Paused: paused by an unnamed user: incident 7", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
 		},
 		"AwaitingApproval": {
 			reason: "what is withheld says what lets it through", phases: halfway,
@@ -160,7 +160,7 @@ func TestForTarget_Conditions(t *testing.T) {
 		"PauseWinsOverApproval": {
 			reason: "approving would not start it", phases: halfway,
 			observe:      func(o *status.Observation) { o.Withheld, o.Pause = "gate check", &v1alpha1.Pause{Reason: "x"} },
-			wantProgress: "False/Paused: paused by someone: x", wantAvailable: notYet,
+			wantProgress: "False/Paused: paused by an unnamed user: x", wantAvailable: notYet,
 		},
 		"PermissionDenied": {
 			reason: "missing rights are told apart from other errors, with verb, resource and remedy", phases: halfway,
@@ -199,7 +199,7 @@ func TestForTarget_Conditions(t *testing.T) {
 			observe: func(o *status.Observation) {
 				o.Pause, o.Err = &v1alpha1.Pause{Reason: "x"}, errors.New("timeout")
 			},
-			wantProgress: "False/Paused: paused by someone: x", wantAvailable: notYet,
+			wantProgress: "False/Paused: paused by an unnamed user: x", wantAvailable: notYet,
 		},
 		"DeadlineExceeded": {
 			reason: "without progress for the deadline, the rollout is told to hang, and what it hangs on", phases: halfway,

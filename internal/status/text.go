@@ -84,7 +84,7 @@ func versionOf(revision *v1alpha1.Revision) string {
 }
 
 func pauseMessage(pause *v1alpha1.Pause) string {
-	text := "paused by " + cmp.Or(pause.By, "someone") + ": " + pause.Reason
+	text := "paused by " + cmp.Or(pause.By, "an unnamed user") + ": " + pause.Reason
 	if pause.Until != nil {
 		text += ", until " + pause.Until.UTC().Format(time.RFC3339)
 	}

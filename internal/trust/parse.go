@@ -109,7 +109,7 @@ func nextBlock(text []byte) (block *pem.Block, rest []byte, err error) {
 func parseCA(block *pem.Block) (*x509.Certificate, error) {
 	switch {
 	case strings.HasSuffix(block.Type, "PRIVATE KEY"):
-		return nil, errors.New("it is a private key, which nobody but its owner may have: remove it there, and replace the key, since others could read it")
+		return nil, errors.New("it is a private key, which only its owner may have: remove it there, and replace the key, since others could read it")
 	case block.Type != certificateBlock:
 		return nil, fmt.Errorf("its type is %s, and only %s is taken", quote(block.Type), certificateBlock)
 	case len(block.Headers) > 0:

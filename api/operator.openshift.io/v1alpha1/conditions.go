@@ -10,7 +10,7 @@ const (
 	ConditionReady = "Ready"
 
 	// ConditionDegraded is True when something stands in the way that goes on only
-	// when somebody changes the IstioCSR or what it refers to.
+	// when the IstioCSR changes, or what it refers to.
 	ConditionDegraded = "Degraded"
 )
 

@@ -13,7 +13,7 @@ const (
 
 	// AnnotationDeletionPolicy on an IstioCSR says what becomes of the agent when the
 	// IstioCSR is deleted. With the value Delete it is removed; with Orphan, and without
-	// the annotation, it keeps running, and its objects are nobody's. Any other value
+	// the annotation, it keeps running, and its objects have no owner. Any other value
 	// counts as Orphan, with a warning.
 	AnnotationDeletionPolicy = "operator.openshift.io/istio-csr-deletion-policy"
 

@@ -170,7 +170,7 @@ func warningsOf(state front.State[observed]) []string {
 		if len(lost) > most {
 			names += fmt.Sprintf(" and %d more", len(lost)-most)
 		}
-		warnings = append(warnings, fmt.Sprintf("there is no canary, and nobody serves the Gateways that are labelled for it: set the label %s of %s to %s",
+		warnings = append(warnings, fmt.Sprintf("there is no canary, and no istiod serves the Gateways that are labelled for it: set the label %s of %s to %s",
 			gatewayclass.LabelRevision, names, gatewayclass.IstioRevision))
 	}
 	return warnings

@@ -31,7 +31,7 @@ func (c *comparison) compareCombinations(path string, before, after *schema) {
 		return
 	}
 	if reason := undecided(&was, &is); reason != "" {
-		c.addf(RuleCombination, path, "%s, and it cannot be told whether it allows what was allowed before", reason)
+		c.addf(RuleCombination, path, "%s, and it is unknown whether it allows what was allowed before", reason)
 	}
 }
 

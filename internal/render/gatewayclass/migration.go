@@ -100,7 +100,7 @@ func (m Migration) Message(now time.Time) string {
 		return text
 	}
 	last := m.waitsFor[len(m.waitsFor)-1]
-	return text + fmt.Sprintf(". It was asked for at %s: see whether the Sail operator runs. If it has been uninstalled, nobody else removes the finalizer, and this does: "+
+	return text + fmt.Sprintf(". It was asked for at %s: see whether the Sail operator runs. If it has been uninstalled, nothing else removes the finalizer, and this does: "+
 		`kubectl patch %s.sailoperator.io %s --type=merge -p '{"metadata":{"finalizers":null}}'`,
 		metav1.NewTime(m.Since).UTC().Format(time.RFC3339), strings.ToLower(last.GetKind()), last.GetName())
 }

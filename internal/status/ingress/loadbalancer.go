@@ -42,7 +42,7 @@ func LoadBalancer(service *corev1.Service, events []corev1.Event) Verdict {
 	case service.Spec.Type != "" && service.Spec.Type != corev1.ServiceTypeLoadBalancer:
 		message += fmt.Sprintf(": service %s is of type %s, which gets no load balancer", service.Name, service.Spec.Type)
 	case len(about) > 0:
-		message += fmt.Sprintf(": %s warns about service %s, %s: %s", cmp.Or(component(&about[0]), "somebody"), service.Name, about[0].Reason, quote(about[0].Message))
+		message += fmt.Sprintf(": %s warns about service %s, %s: %s", cmp.Or(component(&about[0]), "another controller"), service.Name, about[0].Reason, quote(about[0].Message))
 	}
 	return Verdict{metav1.ConditionFalse, ReasonLoadBalancerPending, message}
 }
