@@ -168,7 +168,8 @@ func (r *Reconciler[P, F]) asked() predicate.Predicate {
 const undoneDelay = 5 * time.Second
 
 // undone lets through that another manager has taken the finalizer off a resource, or has
-// written its status. Where a status is not ours alone that is no news.
+// written its status. Where a status is not ours alone, what others write there costs a pass
+// without a request.
 func (r *Reconciler[P, F]) undone() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
@@ -182,7 +183,7 @@ func (r *Reconciler[P, F]) undone() predicate.Predicate {
 			if name := r.Front.Finalizer; name != "" && controllerutil.ContainsFinalizer(before, name) && !controllerutil.ContainsFinalizer(after, name) {
 				return true
 			}
-			return !r.Front.LiveStatus && !equality.Semantic.DeepEqual(statusOf(before), statusOf(after))
+			return !equality.Semantic.DeepEqual(statusOf(before), statusOf(after))
 		},
 	}
 }
