@@ -28,6 +28,8 @@ type row struct {
 	reason string
 	// ours says that a restart of ours is what its rollout is about.
 	ours bool
+	// failing is why it has failed, and because what its pods show of that.
+	failing, because string
 	// told is what a person was told of it last. Asked says that it still needs one, as far as is
 	// known: it is being looked at again.
 	told  string
@@ -37,8 +39,10 @@ type row struct {
 	trouble, broken time.Time
 }
 
-// Board holds what there is to do, and lets no more be done at a time than allowed. It is not
-// safe for concurrent use.
+// Board holds what there is to do, and lets no more be done at a time than allowed. A workload
+// that does not come up after its restart stops the others of its namespace; one of the mesh
+// itself, or failures in as many namespaces as workloads may roll out, stop all. It is not safe for
+// concurrent use.
 type Board struct {
 	// Limit is how many workloads may roll out at a time, at least 1.
 	Limit int
@@ -114,31 +118,71 @@ func (b *Board) Entry(w Workload) (e Entry, ours, found bool) {
 
 // Next are the workloads to look at next, which count as rolling out from now on.
 func (b *Board) Next() []Workload {
-	free := b.free()
-	var next []Workload
-	for len(b.order) > 0 && len(next) < free {
-		w := b.order[0]
-		b.order = b.order[1:]
-		if r := b.rows[w]; r != nil && r.phase == waiting {
+	failures, free := b.failuresBut(Workload{}), b.free()
+	var next, later []Workload
+	for _, w := range b.order {
+		r := b.rows[w]
+		switch {
+		case r == nil || r.phase != waiting:
+		case len(next) < free && !failures.stop(w):
 			r.phase = active
 			next = append(next, w)
+		default:
+			later = append(later, w)
 		}
 	}
+	b.order = later
 	return next
 }
 
-// free is how many more workloads may roll out.
+// free is how many more workloads may roll out. Each namespace with a failure takes a place.
 func (b *Board) free() int {
-	free := b.Limit
+	free := b.Limit - len(b.failuresBut(Workload{}).namespaces)
 	for _, r := range b.rows {
-		if r.phase == failed {
-			return 0
-		}
 		if r.phase == active {
 			free--
 		}
 	}
 	return max(free, 0)
+}
+
+// failures are workloads that do not come up after their restart.
+type failures struct {
+	namespaces map[string]bool
+	// all says that no workload is restarted, wherever it is.
+	all bool
+}
+
+// failuresBut are those besides one workload.
+func (b *Board) failuresBut(w Workload) failures {
+	f := failures{namespaces: map[string]bool{}}
+	for other, r := range b.rows {
+		if r.phase == failed && other != w {
+			f.namespaces[other.Namespace] = true
+			f.all = f.all || r.entry.Role.ofMesh()
+		}
+	}
+	f.all = f.all || len(f.namespaces) > 0 && len(f.namespaces) >= b.Limit
+	return f
+}
+
+// stop says whether failures keep a workload from being restarted.
+func (f failures) stop(w Workload) bool { return f.all || f.namespaces[w.Namespace] }
+
+// Because is why a workload has failed, with what its pods show of it. They are asked once for a
+// reason: what they show changes with each of their tries.
+func (b *Board) Because(w Workload, reason string, ask func() string) string {
+	r := b.rows[w]
+	if r == nil {
+		return reason
+	}
+	if r.failing != reason || r.because == "" {
+		r.failing, r.because = reason, ask()
+	}
+	if r.because == "" {
+		return reason
+	}
+	return reason + ": " + r.because
 }
 
 // MayRestart says whether a workload may be restarted now; open says whether the window is.
@@ -148,7 +192,7 @@ func (b *Board) MayRestart(w Workload, open bool) bool {
 	if r == nil {
 		return false
 	}
-	if has := r.phase == active || r.phase == failed; open && !b.anotherFailed(w) && (has || b.free() > 0) {
+	if has := r.phase == active || r.phase == failed; open && !b.failuresBut(w).stop(w) && (has || b.free() > 0) {
 		r.phase = active
 		return true
 	}
@@ -156,16 +200,6 @@ func (b *Board) MayRestart(w Workload, open bool) bool {
 	if r.phase != waiting {
 		r.phase, r.ours = waiting, false
 		b.order = append(b.order, w)
-	}
-	return false
-}
-
-// anotherFailed says whether one besides a workload has failed.
-func (b *Board) anotherFailed(w Workload) bool {
-	for other, r := range b.rows {
-		if r.phase == failed && other != w {
-			return true
-		}
 	}
 	return false
 }
@@ -246,9 +280,16 @@ func (b *Board) Idle() bool {
 	return true
 }
 
-// Busy says that workloads roll out or wait for their turn, and that none keeps the others
-// from it.
-func (b *Board) Busy() bool { return !b.Idle() && !b.anotherFailed(Workload{}) }
+// Busy says that workloads roll out, or wait for their turn and no failure keeps them from it.
+func (b *Board) Busy() bool {
+	failures := b.failuresBut(Workload{})
+	for w, r := range b.rows {
+		if r.phase == active || r.phase == waiting && !failures.stop(w) {
+			return true
+		}
+	}
+	return false
+}
 
 // Leftover says that something is left that may change without news: workloads that are not
 // whole, are excluded, or need a person.
@@ -279,6 +320,17 @@ func (b *Board) Rolling(role Role) bool {
 	return false
 }
 
+// Waits are what a workload of a role is outdated in that is to be restarted later, empty when none
+// waits.
+func (b *Board) Waits(role Role) string {
+	for _, r := range b.rows {
+		if r.entry.Role == role && (r.phase == waiting || r.phase == postponed) && !r.asked {
+			return causesText(slices.Sorted(maps.Keys(r.entry.Causes)))
+		}
+	}
+	return ""
+}
+
 // Has says that there is something to do about a workload of a role, or was and failed.
 func (b *Board) Has(role Role) bool {
 	for _, r := range b.rows {
@@ -303,7 +355,11 @@ func (b *Board) Active() []Workload {
 
 // State is what the board shows.
 func (b *Board) State() State {
-	s := State{Known: true, Excluded: b.excluded, GatewayRolling: b.Rolling(RoleGateway), EgressRolling: b.Rolling(RoleEgress)}
+	s := State{
+		Known: true, Excluded: b.excluded, Stopped: b.failuresBut(Workload{}).all,
+		GatewayRolling: b.Rolling(RoleGateway), EgressRolling: b.Rolling(RoleEgress),
+		GatewayWaits: b.Waits(RoleGateway), EgressWaits: b.Waits(RoleEgress),
+	}
 	failing, manual := map[Workload]string{}, map[Workload]string{}
 	for w, hand := range b.byHand {
 		manual[w] = hand.Reason
@@ -324,7 +380,9 @@ func (b *Board) State() State {
 			s.Pending++
 			failing[w] = r.reason
 		case skipped:
-			s.Excluded++
+			if !r.entry.Excluded { // else the survey has counted it
+				s.Excluded++
+			}
 		case byHand:
 			manual[w] = r.reason
 		}

@@ -47,7 +47,7 @@ func (f *fleet) survey() *Plan {
 		if f.seen[w] == f.epoch && !f.stale[w] {
 			continue
 		}
-		pod := &Pod{Role: RoleCustomer, Created: made}
+		pod := &Pod{Role: RoleOf(w), Created: made}
 		if f.restarts[w] > 0 && f.left[w] == 0 {
 			pod.Created = f.now
 		}
@@ -188,34 +188,82 @@ func TestBoard_Lost(t *testing.T) {
 	}
 }
 
-// The first workload that does not come up stops all others, until it does.
+// A workload that does not come up stops the others of its namespace until it does. One of the
+// mesh, or failures in as many namespaces as workloads may roll out, stop all.
 func TestBoard_StopsOnFailure(t *testing.T) {
-	f := newFleet(1, 40)
-	for w, live := range f.live {
-		live.Excluded, live.Rollout.Done, f.stale[w] = false, true, false
+	gateway := Workload{KindDeployment, istioNamespace, ingressGateway}
+	for name, tc := range map[string]struct {
+		reason string
+		bad    []Workload
+		all    bool
+	}{
+		"OneNamespace":   {reason: "one tenant keeps only itself from restarts", bad: []Workload{{KindDeployment, "n3", "w003"}, {KindDeployment, "n3", "w010"}}},
+		"Mesh":           {reason: "the mesh itself does not work", bad: []Workload{gateway}, all: true},
+		"ManyNamespaces": {reason: "the cause is no tenant's", bad: []Workload{{KindDeployment, "n0", "w000"}, {KindDeployment, "n1", "w001"}, {KindDeployment, "n2", "w002"}}, all: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(1, 40)
+			f.live[gateway] = &Live{Found: true, Rollout: Rollout{Done: true}}
+			for w, live := range f.live {
+				live.Excluded, live.Rollout.Done, f.stale[w] = false, true, false
+			}
+			failing := map[string]bool{}
+			for _, w := range tc.bad {
+				f.broken[w], failing[w.Namespace] = true, true
+			}
+			b := &Board{Limit: 3}
+			b.Take(f.survey())
+			pass := func() {
+				for _, w := range append(b.Next(), b.Active()...) {
+					f.look(t, b, w)
+				}
+				f.step()
+			}
+			for range 200 {
+				pass()
+			}
+			s := b.State()
+			left := 0
+			for w := range f.live {
+				if f.restarts[w] == 0 {
+					left++
+				}
+				if f.restarts[w] == 0 && !tc.all && !failing[w.Namespace] {
+					t.Errorf("%s: %s was not restarted", tc.reason, w)
+				}
+			}
+			if left == 0 || s.FailedCount == 0 || s.Stopped != tc.all || b.Busy() {
+				t.Fatalf("%s: %d were not restarted, and the state is %+v", tc.reason, left, s)
+			}
+			b.Take(f.survey()) // a survey does not make a failure forgotten
+			for _, w := range b.Next() {
+				t.Errorf("%s: a survey lets %s be restarted", tc.reason, w)
+			}
+			clear(f.broken)
+			f.play(t, b)
+			if len(f.restarts) != len(f.live) || len(b.State().Failed) > 0 {
+				t.Errorf("%s: after all have come up, %d of %d are restarted: %+v", tc.reason, len(f.restarts), len(f.live), b.State())
+			}
+		})
 	}
-	bad := Workload{KindDeployment, "n3", "w003"}
-	f.broken[bad] = true
-	b := &Board{Limit: 4}
-	b.Take(f.survey())
-	for range 100 {
-		for _, w := range append(b.Next(), b.Active()...) {
-			f.look(t, b, w)
+}
+
+// What pods show of a failure is asked for once: it changes all the time.
+func TestBoard_Because(t *testing.T) {
+	b := &Board{Limit: 1}
+	b.Resume(cart)
+	asked := 0
+	shown := []string{"", "Pod a: quota", "Pod b: quota", "Pod c: gone"}
+	because := func(reason string) string {
+		return b.Because(cart, reason, func() string { asked++; return shown[asked-1] })
+	}
+	for i, want := range []string{"0 of 2", "0 of 2: Pod a: quota", "0 of 2: Pod a: quota"} {
+		if got := because("0 of 2"); got != want {
+			t.Errorf("time %d it is %q, want %q", i, got, want)
 		}
-		f.step()
 	}
-	stopped, s := len(f.restarts), b.State()
-	if stopped >= len(f.live) || len(s.Failed) != 1 || !strings.HasPrefix(s.Failed[0], bad.String()) || len(b.Next()) > 0 {
-		t.Fatalf("%d of %d were restarted beside one that does not come up: %+v", stopped, len(f.live), s)
-	}
-	b.Take(f.survey()) // news do not make it forgotten
-	if next := b.Next(); len(next) > 0 {
-		t.Errorf("a survey lets %v be restarted", next)
-	}
-	f.broken[bad] = false
-	f.play(t, b)
-	if len(f.restarts) != len(f.live) || len(b.State().Failed) > 0 {
-		t.Errorf("after it has come up, %d of %d are restarted: %+v", len(f.restarts), len(f.live), b.State())
+	if got := because("1 of 2"); got != "1 of 2: Pod b: quota" || asked != 3 {
+		t.Errorf("of another reason it is %q, asked %d times", got, asked)
 	}
 }
 

@@ -131,11 +131,20 @@ func underway(live Live, now time.Time, deadline time.Duration) Decision {
 	switch {
 	case live.Next != nil: // it gets on
 	case r.Failed != "":
-		return Decision{Fail, fmt.Sprintf("%s (%s)", r.Failed, r.Progress)}
+		return Decision{Fail, r.because(r.Failed)}
 	case now.Sub(live.Record.At) > deadline && now.Sub(live.Progressed) > deadline:
-		return Decision{Fail, fmt.Sprintf("it was restarted at %s (%s)", live.Record.At.UTC().Format(time.RFC3339), r.Progress)}
+		return Decision{Fail, r.because("it was restarted at " + live.Record.At.UTC().Format(time.RFC3339))}
 	}
 	return Decision{Watch, r.Progress}
+}
+
+// because adds to what has failed how far the rollout is, and what keeps pods from being made.
+func (r Rollout) because(what string) string {
+	text := fmt.Sprintf("%s (%s)", what, r.Progress)
+	if r.Cause != "" {
+		text += ": " + r.Cause
+	}
+	return text
 }
 
 func causesText(causes []Cause) string {

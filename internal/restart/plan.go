@@ -121,10 +121,11 @@ type State struct {
 	// are such as shop/Deployment/cart, sorted.
 	Pending    int
 	InProgress []string
-	// Failed are workloads that do not come up after a restart; no more are restarted
-	// until they do. Manual are those that only a person can restart. Each entry names those
+	// Failed are workloads that do not come up after a restart; no more of their namespaces are
+	// restarted until they do, and none at all while Stopped. Manual are those that only a person can restart. Each entry names those
 	// with one reason, and says it; both are bounded, and the last entry may count the rest.
 	Failed, Manual []string
+	Stopped        bool
 	// FailedCount and ManualCount say how many there are.
 	FailedCount, ManualCount int
 	// Excluded counts workloads that are excluded.
@@ -135,6 +136,9 @@ type State struct {
 	// GatewayRolling and EgressRolling say that one was restarted, or is about to be, and is
 	// coming up.
 	GatewayRolling, EgressRolling bool
+	// GatewayWaits and EgressWaits are what one is outdated in that waits for its restart, empty
+	// while none does.
+	GatewayWaits, EgressWaits string
 	// Departed says that there is no mesh, and that nothing is done about its sidecars that is
 	// worth waiting for.
 	Departed bool

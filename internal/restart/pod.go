@@ -76,6 +76,9 @@ const (
 	RoleCustomer
 )
 
+// ofMesh says whether the workload is one of the mesh itself.
+func (r Role) ofMesh() bool { return r == RoleGateway || r == RoleEgress || r == RoleComponent }
+
 // Pod is what counts of a pod. Everything else of it is not kept.
 type Pod struct {
 	// Namespace and Name are the pod's, Role what it is to the mesh. The pods of Istio's

@@ -69,7 +69,6 @@ func Predicates() []Predicate {
 		sidecarSetting{setting{CauseCompatibility, compatibility}},
 		gatewaySetting{setting{CauseTrustedProxies, func(t *Target) string { return optional(t.Spec.Config.NumTrustedProxies) }}},
 		gatewaySetting{setting{CauseClientCert, func(t *Target) string { return optional(t.Spec.Config.ForwardClientCertDetails) }}},
-		gatewaySetting{setting{CauseTrustDomain, func(t *Target) string { return optional(t.Spec.Config.TrustDomain) }}},
 		policySetting{gatewaySetting{setting{CauseNetworkPolicies, func(t *Target) string { return fmt.Sprint(t.Spec.NetworkPoliciesEnabled) }}}},
 		updated{}, gatewayUpdated{},
 	}
@@ -87,7 +86,8 @@ func compatibility(t *Target) string {
 }
 
 // setting is a setting of the Istio resource that pods do not show: those from before its
-// last change are outdated.
+// last change are outdated. The trust domain is none: it stands in the pod templates of gateways,
+// so that the rollout of the mesh replaces their pods.
 type setting struct {
 	cause Cause
 	value func(t *Target) string

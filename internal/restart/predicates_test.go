@@ -128,8 +128,8 @@ func TestCauses(t *testing.T) {
 		"NeverChanged":      {reason: "what nobody has seen change restarts nothing", ledger: Ledger{CauseDNSProxying: {Value: "b"}}},
 		"StatsMatcher":      {reason: "it counts for sidecars", ledger: Ledger{CauseStatsMatcher: changed}, want: causes(CauseStatsMatcher)},
 		"GatewayMatcher":    {reason: "it counts for the gateway", change: list(gateway), ledger: Ledger{CauseStatsMatcher: changed}, want: causes(CauseStatsMatcher)},
-		"GatewayOnly":       {reason: "settings of the gateway leave sidecars alone", ledger: Ledger{CauseTrustedProxies: changed, CauseClientCert: changed, CauseTrustDomain: changed}},
-		"Gateway":           {reason: "settings of the gateway", change: list(gateway), ledger: Ledger{CauseTrustedProxies: changed, CauseClientCert: changed, CauseTrustDomain: changed, CauseDNSProxying: changed}, want: causes(CauseTrustedProxies, CauseClientCert, CauseTrustDomain)},
+		"GatewayOnly":       {reason: "settings of the gateway leave sidecars alone", ledger: Ledger{CauseTrustedProxies: changed, CauseClientCert: changed}},
+		"Gateway":           {reason: "settings of the gateway", change: list(gateway), ledger: Ledger{CauseTrustedProxies: changed, CauseClientCert: changed, CauseDNSProxying: changed}, want: causes(CauseTrustedProxies, CauseClientCert)},
 		"GatewayImage":      {reason: "the gateway's image is not a matter of restarts", change: list(gateway, proxy(func(c *corev1.Container) { c.Image = "old" }))},
 		"PoliciesGateway":   {reason: "network policies count for the gateway", change: list(gateway), ledger: Ledger{CauseNetworkPolicies: changed}, want: causes(CauseNetworkPolicies)},
 		"PoliciesIstiod":    {reason: "and for the control plane", change: list(in("istio-system", "app", "istiod")), ledger: Ledger{CauseNetworkPolicies: changed}, want: causes(CauseNetworkPolicies)},
@@ -162,7 +162,7 @@ func TestCauses(t *testing.T) {
 		"LeaveUnknown":      {reason: "nor are those that tell nothing", change: list(annotated(AnnotationInjected, `{}`)), namespace: left(InjectNone)},
 		"LeaveGateway":      {reason: "a gateway is nothing without its proxy", change: list(annotated("inject.istio.io/templates", "gateway")), namespace: left(InjectNone)},
 		"LeaveProxyOnly":    {reason: "nor is a pod of one container", change: list(proxyOnly), namespace: left(InjectNone)},
-		"Egress":            {reason: "the egress gateway has the settings of gateways", change: list(egress), target: withEgress, ledger: Ledger{CauseTrustedProxies: changed, CauseClientCert: changed, CauseTrustDomain: changed, CauseStatsMatcher: changed, CauseNetworkPolicies: changed, CauseDNSProxying: changed}, want: causes(CauseTrustedProxies, CauseClientCert, CauseTrustDomain, CauseStatsMatcher, CauseNetworkPolicies)},
+		"Egress":            {reason: "the egress gateway has the settings of gateways", change: list(egress), target: withEgress, ledger: Ledger{CauseTrustedProxies: changed, CauseClientCert: changed, CauseStatsMatcher: changed, CauseNetworkPolicies: changed, CauseDNSProxying: changed}, want: causes(CauseTrustedProxies, CauseClientCert, CauseStatsMatcher, CauseNetworkPolicies)},
 		"EgressUpdated":     {reason: "and not what the ingress gateway alone takes in", change: list(egress), target: func(t *Target) { withEgress(t); t.GatewayUpdated, t.Updated = made.Add(hour), made.Add(hour) }, want: causes(CauseUpdated)},
 		"EgressNotOurs":     {reason: "where the mesh has none it is somebody else's", change: list(egress), ledger: Ledger{CauseTrustedProxies: changed}, target: func(t *Target) { t.Updated = made.Add(hour) }},
 		"NoSidecar":         {reason: "a pod outside of the mesh is left alone", change: list(without), ledger: Ledger{CauseDNSProxying: changed, CauseStatsMatcher: changed}, target: func(t *Target) { t.Updated, t.CNI = made.Add(hour), false; merge(t) }},
@@ -336,7 +336,7 @@ func TestBaseline(t *testing.T) {
 	next := target()
 	next.Spec.Config.NumTrustedProxies = &three
 	after := before.Next(next, made)
-	if !after[CauseTrustedProxies].Since.Equal(made) || !after[CauseProxyImage].Since.IsZero() || !after[CauseTrustDomain].Since.IsZero() {
+	if !after[CauseTrustedProxies].Since.Equal(made) || !after[CauseProxyImage].Since.IsZero() || !after[CauseClientCert].Since.IsZero() {
 		t.Errorf("after a change of numTrustedProxies alone: %s", after)
 	}
 	if _, err := ParseLedger("{"); err == nil {

@@ -21,6 +21,8 @@ type Rollout struct {
 	Empty bool
 	// Failed is why it does not go on, as the workload tells. Empty while it may.
 	Failed string
+	// Cause is why pods cannot be made, as the workload tells. Empty when they can.
+	Cause string
 	// Blocked is why a restart would replace no pods, or not all. Empty when it would.
 	Blocked string
 	// Progress says how far it is, such as 2 of 5 pods are new, 5 of 6 serve: old ones may be left.
@@ -47,10 +49,13 @@ func RolloutOf(o *unstructured.Unstructured) Rollout {
 		if paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); paused {
 			r.Blocked = "it is paused: resume it"
 		}
-		reason := progressing(o)
+		reason := conditionOf(o, "Progressing")["reason"]
 		r.Completed = reason == "NewReplicaSetAvailable"
 		if reason == "ProgressDeadlineExceeded" {
 			r.Failed = "it has exceeded its progress deadline"
+		}
+		if refused := conditionOf(o, "ReplicaFailure"); refused["status"] == "True" {
+			r.Cause = fmt.Sprint(refused["message"])
 		}
 	case KindStatefulSet:
 		total = updated // pods are replaced in place
@@ -97,14 +102,13 @@ func TemplateOf(o *unstructured.Unstructured) string {
 	return digest(string(data))
 }
 
-// progressing is why a Deployment gets on, or does not.
-func progressing(o *unstructured.Unstructured) string {
+// conditionOf is a condition of a workload, empty when it has none of the type.
+func conditionOf(o *unstructured.Unstructured, kind string) map[string]any {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, item := range conditions {
-		c, _ := item.(map[string]any)
-		if reason, ok := c["reason"].(string); ok && c["type"] == "Progressing" {
-			return reason
+		if c, _ := item.(map[string]any); c["type"] == kind {
+			return c
 		}
 	}
-	return ""
+	return nil
 }

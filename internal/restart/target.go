@@ -124,8 +124,6 @@ const (
 	CauseTrustedProxies Cause = "NumTrustedProxies"
 	// CauseClientCert: config.forwardClientCertDetails has changed.
 	CauseClientCert Cause = "ForwardClientCertDetails"
-	// CauseTrustDomain: config.trustDomain has changed.
-	CauseTrustDomain Cause = "TrustDomain"
 	// CauseNetworkPolicies: networkPoliciesEnabled has changed.
 	CauseNetworkPolicies Cause = "NetworkPolicies"
 	// CauseUpdated: a resource of the mesh has changed that all proxies are restarted for.

@@ -60,11 +60,17 @@ type KymaRestarts struct {
 	// restart: an entry for each reason, such as shop/Job/a, shop/Job/b (a restart would run it
 	// again), and perhaps one that counts more.
 	Failed, Manual []string
+	// Stopped says that no workload is restarted because of those that do not come up, and not
+	// only none of their namespaces.
+	Stopped bool
 	// GatewayErr is why the ingress gateway cannot be restarted, and EgressErr why the egress
 	// gateway cannot.
 	GatewayErr, EgressErr error
 	// GatewayRolling and EgressRolling say that one was restarted, and is coming up.
 	GatewayRolling, EgressRolling bool
+	// GatewayWaits and EgressWaits are what one is outdated in that waits for its restart, such as
+	// NumTrustedProxies. Empty while none does.
+	GatewayWaits, EgressWaits string
 	// Problem is why nothing is restarted, such as a setting that cannot be read.
 	Problem error
 }
@@ -257,6 +263,8 @@ func kymaRunning(istio *v1alpha2.Istio, s KymaState) verdict {
 		return verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonIngressGatewayRestartSucceeded, "the ingress gateway was restarted, and its new pods are coming up"}
 	case r.EgressRolling:
 		return verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonEgressGatewayRestartSucceeded, "the egress gateway was restarted, and its new pods are coming up"}
+	case r.GatewayWaits != "" || r.EgressWaits != "":
+		return kymaWaits(r)
 	case r.Problem != nil:
 		ready.state, ready.message = v1alpha2.StateWarning, ready.message+"; no workload is restarted: "+r.Problem.Error()
 	case r.Awaited && !kymaWasReady(istio):
@@ -268,6 +276,32 @@ func kymaRunning(istio *v1alpha2.Istio, s KymaState) verdict {
 		ready.state, ready.message = v1alpha2.StateWarning, ready.message+"; "+c.Message
 	}
 	return ready
+}
+
+// kymaWaits tells of a gateway that waits for its restart: what the resource asks for does not hold
+// until then.
+func kymaWaits(r KymaRestarts) verdict {
+	name, causes := "ingress", r.GatewayWaits
+	if causes == "" {
+		name, causes = "egress", r.EgressWaits
+	}
+	v := verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonReconcileRequeued,
+		fmt.Sprintf("the %s gateway runs with outdated settings (%s) until it is restarted", name, causes)}
+	switch {
+	case r.Problem != nil:
+		v.state, v.message = v1alpha2.StateWarning, v.message+", and no workload is restarted: "+r.Problem.Error()
+	case !r.Opens.IsZero():
+		v.message += opensAt(r.Opens)
+	case len(r.Failed) > 0:
+		c, _ := kymaRestarts(r)
+		v.state, v.message = v1alpha2.StateWarning, v.message+"; "+c.Message
+	}
+	return v
+}
+
+// opensAt says when the window for restarts opens.
+func opensAt(at time.Time) string {
+	return ", from " + at.UTC().Format(time.RFC3339) + " on, when the window for restarts opens"
 }
 
 // kymaWasReady says whether the mesh of the resource, as it is, has been ready before. A manager
@@ -287,12 +321,15 @@ func kymaRestarts(r KymaRestarts) (c metav1.Condition, known bool) {
 	case !r.Known:
 		return c, false
 	case len(r.Failed) > 0:
-		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartFailed,
-			fmt.Sprintf("restarts have stopped, as these do not come up: %s", strings.Join(r.Failed, "; "))), true
+		stopped := "restarts have stopped in the namespaces of workloads that do not come up"
+		if r.Stopped {
+			stopped = "restarts have stopped, as these do not come up"
+		}
+		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartFailed, stopped+": "+strings.Join(r.Failed, "; ")), true
 	case r.Pending > 0:
 		message := workloadsAre(r.Pending) + " still to be restarted, as proxies are outdated"
 		if !r.Opens.IsZero() {
-			message += ", from " + r.Opens.UTC().Format(time.RFC3339) + " on, when the window for restarts opens"
+			message += opensAt(r.Opens)
 		}
 		if len(r.Manual) > 0 {
 			message += "; these have to be restarted by hand: " + strings.Join(r.Manual, "; ")

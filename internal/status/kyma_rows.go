@@ -38,6 +38,8 @@ func kymaReadyRows() []FrontRow {
 		row("False", v1alpha2.ReasonIngressGatewayRestartSucceeded, "Processing: the ingress gateway was restarted, as its settings have changed, and is coming up", "the ingress gateway was restarted, and its new pods are coming up", "wait"),
 		row("False", v1alpha2.ReasonEgressGatewayRestartFailed, "Error: the egress gateway cannot be restarted", "the egress gateway cannot be restarted: ...", "the message says why; it is tried again"),
 		row("False", v1alpha2.ReasonEgressGatewayRestartSucceeded, "Processing: the egress gateway was restarted, as its settings have changed, and is coming up", "the egress gateway was restarted, and its new pods are coming up", "wait"),
+		row("False", v1alpha2.ReasonReconcileRequeued, "Processing: a gateway waits for its restart, for example until the window for restarts opens; Warning: failed restarts or a window that cannot be read keep it from that", "the ingress gateway runs with outdated settings (NumTrustedProxies) until it is restarted, from 2026-11-21T22:00:00Z on, when the window for restarts opens",
+			"wait, or remove the annotation `strata.run/restart-window`; repair the workload that the message names"),
 		row("False", v1alpha2.ReasonIstioCustomResourcesDangling, "Warning: the resource is being deleted, and users have custom resources of Istio", "Istio is not taken away: custom resources of Istio that users have made block it (2 VirtualService): ...",
 			"delete them, force the deletion with the annotation that the message names, or undo it with another Istio resource"),
 		row("False", v1alpha2.ReasonIstioInstallNotNeeded, "Deleting: another resource describes the mesh, or nothing is installed", "Istio resource next describes the mesh, which stays", ""),
@@ -55,7 +57,7 @@ func kymaFurtherRows() []FrontRow {
 	return []FrontRow{
 		restarts("True", v1alpha2.ReasonProxySidecarRestartSucceeded, "every sidecar is of the newest configuration", "no workload runs an outdated proxy", ""),
 		restarts("False", v1alpha2.ReasonProxySidecarRestartPartiallySucceeded, "workloads are being restarted", "12 workloads are still to be restarted, as proxies are outdated", ""),
-		restarts("False", v1alpha2.ReasonProxySidecarRestartFailed, "a restarted workload does not come up; no further one is restarted", "restarts have stopped, as these do not come up: ...", "mend the workload that the message names"),
+		restarts("False", v1alpha2.ReasonProxySidecarRestartFailed, "a restarted workload does not come up; no other one of its namespace is restarted, and none at all if it belongs to the mesh or workloads of too many namespaces fail", "restarts have stopped in the namespaces of workloads that do not come up: ...", "repair the workload that the message names, or exclude it"),
 		restarts("False", v1alpha2.ReasonProxySidecarManualRestartRequired, "workloads are left that only a person can restart", "these run an outdated proxy, and have to be restarted by hand: ...", "restart them"),
 		filters("False", v1alpha2.ReasonIngressTargetingUserResourceNotFound, "no user configures the ingress gateway", "no EnvoyFilter of a user configures the ingress gateway", ""),
 		filters("True", v1alpha2.ReasonIngressTargetingUserResourceFound, "a user does", "EnvoyFilters of users configure the ingress gateway, ...: istio-system/mine", "remove it, or find out whether the next Istio understands it"),

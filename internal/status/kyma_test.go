@@ -160,11 +160,23 @@ func TestSetKyma(t *testing.T) {
 		"AwaitedProblem": {reason: "what cannot be found out is told", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Awaited: true, Problem: errors.New("listing pods: refused")}}, want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"refused"}},
 		"Gateway":        {reason: "the gateway counts", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, GatewayErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/IngressGatewayRestartFailed"},
 		"GatewayRolls":   {reason: "until the gateway has its new settings", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 1, GatewayRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/IngressGatewayRestartSucceeded"},
-		"Egress":         {reason: "the egress gateway counts, too", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, EgressErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/EgressGatewayRestartFailed", says: []string{"refused"}},
-		"EgressRolls":    {reason: "until the egress gateway has its new settings", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 1, EgressRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/EgressGatewayRestartSucceeded"},
-		"GoneSidecars":   {reason: "sidecars are left", change: deleting, state: status.KymaState{Restarts: status.KymaRestarts{Pending: 7}}, want: v1alpha2.StateDeleting, ready: "False/IstioUninstallSucceeded", says: []string{"7 workloads"}},
-		"Filter":         {reason: "an EnvoyFilter of a user", state: status.KymaState{Oldest: "default", Packages: done, Filters: []string{"istio-system/x"}}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"istio-system/x"}},
-		"NoFilters":      {reason: "they cannot be looked for", state: status.KymaState{Oldest: "default", Packages: done, FiltersErr: errors.New("refused")}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"refused"}},
+		"GatewayWaits": {
+			reason: "what is asked for does not hold before the window opens", want: v1alpha2.StateProcessing, ready: "False/ReconcileRequeued", says: []string{"ingress gateway", "NumTrustedProxies", "2026-11-21T22:00:00Z"},
+			state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 1, GatewayWaits: "NumTrustedProxies", Opens: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}},
+		},
+		"GatewayStopped": {
+			reason: "a failure keeps the gateway from its restart", want: v1alpha2.StateWarning, ready: "False/ReconcileRequeued", says: []string{"egress gateway", "shop/Deployment/a", "restarts have stopped, as"},
+			state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 2, EgressWaits: "NumTrustedProxies", Failed: []string{"shop/Deployment/a"}, Stopped: true}},
+		},
+		"GatewayProblem": {
+			reason: "a window that cannot be read does, too", want: v1alpha2.StateWarning, ready: "False/ReconcileRequeued", says: []string{"that is no window"},
+			state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 1, GatewayWaits: "NumTrustedProxies", Problem: errors.New("that is no window")}},
+		},
+		"Egress":       {reason: "the egress gateway counts, too", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, EgressErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/EgressGatewayRestartFailed", says: []string{"refused"}},
+		"EgressRolls":  {reason: "until the egress gateway has its new settings", state: status.KymaState{Oldest: "default", Packages: done, Restarts: status.KymaRestarts{Known: true, Pending: 1, EgressRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/EgressGatewayRestartSucceeded"},
+		"GoneSidecars": {reason: "sidecars are left", change: deleting, state: status.KymaState{Restarts: status.KymaRestarts{Pending: 7}}, want: v1alpha2.StateDeleting, ready: "False/IstioUninstallSucceeded", says: []string{"7 workloads"}},
+		"Filter":       {reason: "an EnvoyFilter of a user", state: status.KymaState{Oldest: "default", Packages: done, Filters: []string{"istio-system/x"}}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"istio-system/x"}},
+		"NoFilters":    {reason: "they cannot be looked for", state: status.KymaState{Oldest: "default", Packages: done, FiltersErr: errors.New("refused")}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"refused"}},
 	}
 	seen := map[string]bool{}
 	for name, tc := range cases {

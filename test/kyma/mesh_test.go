@@ -4,6 +4,7 @@
 package kyma
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -18,9 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/restart"
 )
 
 // an Istio resource of a name, with a spec in YAML of one line.
@@ -82,8 +85,9 @@ func TestMesh(t *testing.T) {
 		name string
 		run  func(t *testing.T)
 	}{
-		{"Rests", rests}, {"Several", several}, {"Measured", measured}, {"Features", features}, {"BadSpec", badSpec}, {"Owner", owner},
+		{"Rests", rests}, {"Several", several}, {"Measured", measured}, {"Features", features}, {"BadSpec", badSpec}, {"Owner", owner}, {"Finalizer", finalizer}, {"Gateway", gateway},
 		{"Filter", filter}, {"Size", size}, {"Image", image}, {"Experimental", experimental}, {"DualStack", dualStack}, {"Balancer", balancer}, {"Deletion", deletion},
+		{"Purge", purge},
 	} {
 		if !t.Run(step.name, step.run) {
 			return
@@ -253,4 +257,77 @@ func deletion(t *testing.T) {
 		t.Errorf("what users have made did not outlive the mesh: %v", err)
 	}
 	remove(t, o)
+}
+
+// Gateways are replaced once for a trust domain, by the rollout itself. A change that they are
+// restarted for does not hold while they wait for that: then the mesh is not ready.
+func gateway(t *testing.T) {
+	generation := func() int64 { return deployed(t, "Deployment", "istio-ingressgateway").GetGeneration() }
+	settled := func(spec string) int64 {
+		t.Helper()
+		manifest(t, istio("second", spec))
+		eventually(t, "the mesh to be ready, and no proxy outdated", func() (bool, error) {
+			now := state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+			return meta.IsStatusConditionTrue(*now.Status.Conditions, v1alpha2.ConditionProxySidecarRestartSucceeded), fmt.Errorf("%+v", *now.Status.Conditions)
+		})
+		rested(t, "the gateway", func() string { return fmt.Sprint(generation()) })
+		return generation()
+	}
+	const egress = "components: {egressGateway: {enabled: true}}"
+	first := generation()
+	if now := settled("{" + egress + ", config: {trustDomain: mesh.example.com}}"); now != first+1 {
+		t.Errorf("after a change of the trust domain the gateway is of generation %d, want %d", now, first+1)
+	}
+	annotate := func(value any) {
+		t.Helper()
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{restart.AnnotationWindow: value}}})
+		must(t, err)
+		must(t, admin.Patch(t.Context(), named("second"), client.RawPatch(types.MergePatchType, patch)))
+	}
+	opens := time.Now().UTC().Add(3 * time.Hour)
+	annotate(opens.Format("15:04-") + opens.Add(time.Hour).Format("15:04"))
+	const trusted = "{" + egress + ", config: {trustDomain: mesh.example.com, numTrustedProxies: 4}}"
+	manifest(t, istio("second", trusted))
+	waits := state(t, "second", v1alpha2.StateProcessing, v1alpha2.ReasonReconcileRequeued)
+	if text := waits.Status.Description; !strings.Contains(text, "NumTrustedProxies") || !strings.Contains(text, "window") {
+		t.Errorf("the description is %s", text)
+	}
+	if now := generation(); now != first+1 {
+		t.Errorf("the gateway is of generation %d while the window is closed, want %d", now, first+1)
+	}
+	annotate(nil)
+	if now := settled(trusted); now != first+2 {
+		t.Errorf("after its restart the gateway is of generation %d, want %d", now, first+2)
+	}
+	settled("{" + egress + "}")
+}
+
+// A finalizer that a user takes off comes back: a mesh without a resource would be left else.
+func finalizer(t *testing.T) {
+	must(t, admin.Patch(t.Context(), named("second"), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	eventually(t, "the finalizer to come back", func() (bool, error) {
+		now := named("second")
+		err := admin.Get(t.Context(), client.ObjectKeyFromObject(now), now)
+		return controllerutil.ContainsFinalizer(now, v1alpha2.Finalizer), err
+	})
+}
+
+// What a mesh leaves in place goes with it when its resource asks for that, and not while users
+// have custom resources that would go, too.
+func purge(t *testing.T) {
+	manifest(t, istio("fourth", "{}"))
+	state(t, "fourth", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+	must(t, admin.Patch(t.Context(), named("fourth"), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1alpha2.AnnotationPurge+`":"true"}}}`))))
+	crd := untyped("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "sidecars.networking.istio.io")
+	namespace := untyped("v1", "Namespace", "", "istio-system")
+	for _, o := range []*unstructured.Unstructured{crd, namespace} {
+		must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(o), o))
+	}
+	remove(t, named("fourth"))
+	for _, o := range []*unstructured.Unstructured{crd, namespace} {
+		eventually(t, o.GetName()+" to be gone", func() (bool, error) {
+			err := admin.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			return apierrors.IsNotFound(err), err
+		})
+	}
 }

@@ -38,8 +38,8 @@ const (
 	ReasonReconcileSucceeded = "ReconcileSucceeded"
 	// ReasonReconcileUnknown: nothing is known yet, or the cluster cannot be asked.
 	ReasonReconcileUnknown = "ReconcileUnknown"
-	// ReasonReconcileRequeued is known from Kyma's own operator and never written: restarts of
-	// sidecars do not take away Ready. How far they are tells ProxySidecarRestartSucceeded.
+	// ReasonReconcileRequeued: a gateway runs with outdated settings until it is restarted. Restarts
+	// of sidecars do not take away Ready. ProxySidecarRestartSucceeded says how far they are.
 	ReasonReconcileRequeued = "ReconcileRequeued"
 	// ReasonReconcileFailed: see the message.
 	ReasonReconcileFailed = "ReconcileFailed"
@@ -127,6 +127,10 @@ const (
 	// AnnotationForceDelete on an Istio resource that is being deleted, with the value
 	// "true", takes Istio away although custom resources of users block it.
 	AnnotationForceDelete = "strata.run/force-delete"
+
+	// AnnotationPurge on an Istio resource, with the value true, deletes the CRDs of Istio and the
+	// namespace istio-system with the CA of the mesh when the resource is deleted. They stay else.
+	AnnotationPurge = "strata.run/purge"
 	// AnnotationAllowVersion on an Istio resource names the version of Istio that may be
 	// installed although the version gate refuses it, such as 1.31.0.
 	AnnotationAllowVersion = "strata.run/allow-istio-version"

@@ -40,7 +40,10 @@ func (k *observer) observeLeaving(ctx context.Context, group front.Group[*v1alph
 	})
 	if !installed || forced {
 		k.blockers.Stop()
-		return facts, k.pruneLeaving(ctx, group)
+		if err := k.pruneLeaving(ctx, group); err != nil || len(group.Existing) > 0 || !facts.Restarts.Departed {
+			return facts, err
+		}
+		return facts, k.purge(ctx, group, forced)
 	}
 	found, err := k.blockers.Look(ctx)
 	if err != nil {

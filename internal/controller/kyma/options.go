@@ -47,7 +47,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Experimental, "kyma-experimental", o.Experimental, "let the Istio resource of Kyma set spec.experimental")
 	fs.DurationVar(&o.Interval, "kyma-reconciliation-interval", o.Interval, "how often the mesh of Kyma is looked at without any news")
 	fs.IntVar(&o.RestartLimit, "kyma-restart-limit", o.RestartLimit, "how many workloads with an outdated proxy are restarted at a time")
-	fs.DurationVar(&o.RestartDeadline, "kyma-restart-deadline", o.RestartDeadline, "how long a restarted workload may take to come up until no other is restarted")
+	fs.DurationVar(&o.RestartDeadline, "kyma-restart-deadline", o.RestartDeadline, "how long a restarted workload may take to come up until no other of its namespace is restarted")
 }
 
 // settings are what rendering needs of the options and the environment.

@@ -35,6 +35,7 @@ func awaited(istio *v1alpha2.Istio, packages []status.FrontPackage, seen restart
 func restartsOf(s restart.State) status.KymaRestarts {
 	return status.KymaRestarts{
 		Known: s.Known, Opens: s.Opens, Pending: s.Pending, Failed: s.Failed, Manual: s.Manual, Problem: s.Problem,
+		Stopped: s.Stopped, GatewayWaits: s.GatewayWaits, EgressWaits: s.EgressWaits,
 		GatewayErr: s.GatewayErr, EgressErr: s.EgressErr, GatewayRolling: s.GatewayRolling, EgressRolling: s.EgressRolling,
 	}
 }

@@ -296,6 +296,6 @@ func same(a, b restart.State) bool {
 	return a.Known == b.Known && a.Seen == b.Seen && a.Opens.Equal(b.Opens) && a.Pending == b.Pending && a.Excluded == b.Excluded &&
 		a.FailedCount == b.FailedCount && a.ManualCount == b.ManualCount &&
 		slices.Equal(a.InProgress, b.InProgress) && slices.Equal(a.Failed, b.Failed) && slices.Equal(a.Manual, b.Manual) &&
-		a.GatewayRolling == b.GatewayRolling && a.EgressRolling == b.EgressRolling && a.Departed == b.Departed &&
+		a.Stopped == b.Stopped && a.GatewayWaits == b.GatewayWaits && a.EgressWaits == b.EgressWaits && a.GatewayRolling == b.GatewayRolling && a.EgressRolling == b.EgressRolling && a.Departed == b.Departed &&
 		text(a.GatewayErr) == text(b.GatewayErr) && text(a.EgressErr) == text(b.EgressErr) && text(a.Problem) == text(b.Problem)
 }

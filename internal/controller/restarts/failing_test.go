@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -60,6 +62,48 @@ func TestController_FailureOutlivesProcess(t *testing.T) {
 			state = c.run(time.Hour)
 			if len(state.Failed)+state.Pending > 0 || c.restarts["shop/a3"] != 1 {
 				t.Errorf("%s: after it has come up, the state is %+v, restarts %v", tc.reason, state, c.restarts)
+			}
+		})
+	}
+}
+
+// A failure has its cause: what the workload's own condition says, or what its pods show. It stops
+// its namespace, and no other.
+func TestController_FailureHasItsCause(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fails func(c *cluster)
+		want  string
+	}{
+		"Quota": {want: "exceeded quota: small", fails: func(c *cluster) {
+			c.deployment("shop", "a", func(d *appsv1.Deployment) {
+				d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota: small"}}
+			})
+		}},
+		"Pod": {want: "Pod a-1-a: ErrImagePull: not found", fails: func(c *cluster) {
+			c.change("shop", "a", func(p *corev1.Pod) {
+				controls := true
+				p.Labels["pod-template-hash"], p.OwnerReferences[0].Controller = "1", &controls
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+					Name: "app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}},
+				}}
+			})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.namespace("other", nil)
+			c.workload("shop", "a", oldImage)
+			c.workload("shop", "b", oldImage)
+			c.workload("shop", "c", oldImage)
+			c.workload("other", "d", oldImage)
+			c.broken["shop/a"], c.broken["shop/b"] = true, true
+			c.rolledOut(v1alpha2.IstioSpec{})
+			c.run(time.Minute)
+			tc.fails(c)
+			state := c.run(20 * time.Minute)
+			c.wants("the other namespace goes on", map[string]int{"shop/a": 1, "shop/b": 1, "other/d": 1})
+			if !strings.Contains(fmt.Sprint(state.Failed), tc.want) || state.Stopped {
+				t.Errorf("the state is %+v", state)
 			}
 		})
 	}

@@ -123,7 +123,7 @@ func TestController_LedgerAhead(t *testing.T) {
 	c := newCluster(t)
 	c.workload("shop", "a", oldImage)
 	ahead := restart.Ledger{}.Next(&restart.Target{}, c.now)
-	ahead[restart.CauseTrustDomain] = restart.Epoch{Value: ahead[restart.CauseTrustDomain].Value, Since: c.now.AddDate(70, 0, 0)}
+	ahead[restart.CauseClientCert] = restart.Epoch{Value: ahead[restart.CauseClientCert].Value, Since: c.now.AddDate(70, 0, 0)}
 	c.rolledOut(v1alpha2.IstioSpec{}, annotationLedger, ahead.String())
 	if state := c.run(time.Minute); !state.Known {
 		t.Errorf("nothing was looked at: %+v", state)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/events"
+	"github.com/strata-run/strata/internal/pods"
 	"github.com/strata-run/strata/internal/restart"
 )
 
@@ -69,6 +70,9 @@ func (c *Controller) tend(ctx context.Context, w restart.Workload) (time.Duratio
 			return c.trouble(ctx, object, entry, err)
 		}
 	}
+	if d.Action == restart.Fail {
+		d.Reason = c.board.Because(w, d.Reason, func() string { return c.podsOf(ctx, object, w) })
+	}
 	postponed := d.Action == restart.Postpone
 	d = c.board.Postpone(w, d, c.Now(), c.Settings.Deadline)
 	c.settle(ctx, object, w, entry, d)
@@ -79,6 +83,17 @@ func (c *Controller) tend(ctx context.Context, w restart.Workload) (time.Duratio
 		return opens, nil
 	}
 	return c.poll(d, &live), nil
+}
+
+// podsOf is what the pods of a workload show of why they do not come up, empty for nothing.
+func (c *Controller) podsOf(ctx context.Context, object *unstructured.Unstructured, w restart.Workload) string {
+	own, err := pods.List(ctx, c.Live, pods.Workload{
+		Kind: w.GroupVersionKind().GroupKind(), Namespace: w.Namespace, Name: w.Name, UID: object.GetUID(), Manifest: object,
+	})
+	if err != nil {
+		return "" // the failure itself is told
+	}
+	return pods.Text(pods.Failing(own), noteLimit)
 }
 
 // poll is when to look at a workload again after a decision, 0 for not by itself.
@@ -235,8 +250,12 @@ func (c *Controller) tell(ctx context.Context, object *unstructured.Unstructured
 		log.FromContext(ctx).Info("Restarted a workload", "causes", d.Reason)
 		c.Recorder.Eventf(object, nil, corev1.EventTypeNormal, events.ReasonRestartedForProxy, "Restart", "Restarted, as its proxies are outdated: %s", d.Reason)
 	case restart.Fail:
-		log.FromContext(ctx).Info("A restarted workload does not come up, no other is restarted", "reason", d.Reason)
-		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, events.ReasonRestartFailed, "Restart", "Does not come up after its restart for its proxies, no other workload is restarted: %s", d.Reason)
+		stopped := "of its namespace "
+		if c.board.State().Stopped {
+			stopped = ""
+		}
+		log.FromContext(ctx).Info("A restarted workload does not come up, no other "+stopped+"is restarted", "reason", d.Reason)
+		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, events.ReasonRestartFailed, "Restart", "Does not come up after its restart for its proxies, no other workload %sis restarted: %s", stopped, d.Reason)
 	case restart.AskPerson:
 		log.FromContext(ctx).V(1).Info("A workload needs a person", "reason", d.Reason)
 		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, events.ReasonRestartByHand, "Restart", restartByHand, d.Reason)

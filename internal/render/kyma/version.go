@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+
+	"github.com/strata-run/strata/internal/istio"
 )
 
 // version is that of Istio.
@@ -86,7 +88,15 @@ func Gate(installed, target, allowed string) error {
 	case to.minor < from.minor, to.minor == from.minor && to.patch < from.patch:
 		return refuse("a downgrade is not supported", fmt.Sprintf("Use a manager with Istio %s or newer", from))
 	case to.minor > from.minor+1:
-		return refuse("more than one minor version lies between them", fmt.Sprintf("Use a manager with Istio %d.%d first", from.major, from.minor+1))
+		return refuse("more than one minor version lies between them", step(fmt.Sprintf("%d.%d", from.major, from.minor+1)))
 	}
 	return nil
+}
+
+// step says which manager brings the version in between.
+func step(minor string) string {
+	if _, ok := istio.Resolve(minor); ok {
+		return fmt.Sprintf("Start the manager with --kyma-istio-version %s first", minor)
+	}
+	return fmt.Sprintf("This manager does not have Istio %s: use one that has it first", minor)
 }

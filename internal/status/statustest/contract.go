@@ -88,8 +88,9 @@ var contract = map[string]reasons{
 		v1alpha2.ReasonEgressGatewayRestartFailed:       no,
 		v1alpha2.ReasonEgressGatewayRestartSucceeded:    no,
 
+		v1alpha2.ReasonReconcileRequeued: no,
+
 		// Of the API, and not written: what they stand for is told by those above.
-		v1alpha2.ReasonReconcileRequeued:                 no,
 		v1alpha2.ReasonIstioInstallSucceeded:             no,
 		v1alpha2.ReasonCustomResourcesReconcileSucceeded: no,
 		v1alpha2.ReasonCustomResourcesReconcileFailed:    no,
