@@ -37,6 +37,10 @@ var kinds = map[string][2]string{
 	"revisions":    {"strata.run/v1alpha1", "Revision"},
 	"objectslices": {"strata.run/v1alpha1", "ObjectSlice"},
 	"pods":         {"v1", "Pod"},
+	"istios":       {"operator.kyma-project.io/v1alpha2", "Istio"},
+	"deployments":  {"apps/v1", "Deployment"},
+	"statefulsets": {"apps/v1", "StatefulSet"},
+	"daemonsets":   {"apps/v1", "DaemonSet"},
 }
 
 // apiServer answers as an API server does, as far as the commands ask: get,

@@ -73,7 +73,10 @@ func fixedMapper() meta.RESTMapper {
 	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Event"), meta.RESTScopeNamespace)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
-	m.Add(apps.WithKind("ReplicaSet"), meta.RESTScopeNamespace)
+	for _, kind := range append([]string{"ReplicaSet"}, restartKinds...) {
+		m.Add(apps.WithKind(kind), meta.RESTScopeNamespace)
+	}
+	m.Add(istioKind, meta.RESTScopeNamespace)
 	return m
 }
 

@@ -23,6 +23,7 @@ func Documents() map[string]any {
 		"Plan":           Plan{},
 		"Receipt":        Receipt{},
 		"Report":         Report{},
+		"Restarts":       Restarts{},
 		"Rollback":       Rollback{},
 		"Stats":          Stats{},
 		"Status":         Status{},

@@ -131,15 +131,15 @@ func underway(live Live, now time.Time, deadline time.Duration) Decision {
 	switch {
 	case live.Next != nil: // it gets on
 	case r.Failed != "":
-		return Decision{Fail, r.because(r.Failed)}
+		return Decision{Fail, r.Because(r.Failed)}
 	case now.Sub(live.Record.At) > deadline && now.Sub(live.Progressed) > deadline:
-		return Decision{Fail, r.because("it was restarted at " + live.Record.At.UTC().Format(time.RFC3339))}
+		return Decision{Fail, r.Because("it was restarted at " + live.Record.At.UTC().Format(time.RFC3339))}
 	}
 	return Decision{Watch, r.Progress}
 }
 
-// because adds to what has failed how far the rollout is, and what keeps pods from being made.
-func (r Rollout) because(what string) string {
+// Because adds to what has failed how far the rollout is, and what keeps pods from being made.
+func (r Rollout) Because(what string) string {
 	text := fmt.Sprintf("%s (%s)", what, r.Progress)
 	if r.Cause != "" {
 		text += ": " + r.Cause
