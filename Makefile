@@ -131,8 +131,9 @@ kubernetes:
 
 # istiod is built once and takes some minutes; then the tests take three.
 .PHONY: test-istiod
-test-istiod: bin/pilot-discovery ## Run the tests of the fronts beside a real istiod, built before
+test-istiod: bin/pilot-discovery bin/istio-install ## Run the tests beside a real istiod and Istio's installer, built before
 	$(GO) test -timeout 15m -count=1 ./test/istiod
+	STRATA_ISTIO_INSTALL=$(CURDIR)/bin/istio-install $(GO) test -timeout 15m -count=1 -run '^TestInstaller$$' ./test/kyma
 
 # `make test` runs these as well. The first run builds cert-manager, which takes some
 # minutes; then the tests take seconds.
@@ -188,6 +189,10 @@ bin/golangci-lint: tools/go.mod tools/go.sum
 # The real istiod, for tests: 1,700 packages, built behind whatever else runs here.
 bin/pilot-discovery: tools/istiod/go.mod tools/istiod/go.sum
 	nice $(GO) -C tools/istiod build -ldflags '-s -w' -o ../../$@ istio.io/istio/pilot/cmd/pilot-discovery
+
+# Istio's own installer, for tests: most of its packages are those of istiod.
+bin/istio-install: tools/istiod/go.mod tools/istiod/go.sum tools/istiod/install/main.go
+	nice $(GO) -C tools/istiod build -ldflags '-s -w' -o ../../$@ ./install
 
 # A peer that the bench compares with. It is a module of its own, so that its
 # libraries are nobody else's.

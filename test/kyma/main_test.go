@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -94,6 +95,9 @@ func withCluster(tests func() int) (code int, err error) {
 // how long it waits for one.
 var restartLimit, restartDeadline = controller.DefaultOptions().Kyma.RestartLimit, controller.DefaultOptions().Kyma.RestartDeadline
 
+// withoutFront lets the next manager do nothing about Istio resources.
+var withoutFront bool
+
 // allowExperimental lets resources set spec.experimental with the next manager.
 var allowExperimental bool
 
@@ -141,6 +145,9 @@ func startManager(ctx context.Context, version string, variables ...string) erro
 	}
 	options.Kyma.RestartLimit, options.Kyma.RestartDeadline = restartLimit, restartDeadline
 	options.Kyma.Experimental = allowExperimental
+	if withoutFront {
+		options.Fronts = slices.DeleteFunc(options.Fronts, func(front string) bool { return front == "kyma" })
+	}
 	options.LeaderElect = false
 	stop, err = setup.StartManager(context.WithoutCancel(ctx), plane, options)
 	return err

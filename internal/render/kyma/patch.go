@@ -6,6 +6,7 @@ package kyma
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -28,7 +29,34 @@ func (c component) patch(o *unstructured.Unstructured) error {
 		laid(o.Object, c.k8s["serviceAnnotations"], "metadata", "annotations")
 		laid(o.Object, c.k8s["service"], "spec")
 	}
+	c.patchPaths(o)
 	return mark(o)
+}
+
+// patchPaths sets the values at paths that the component's settings name for the object.
+func (c component) patchPaths(o *unstructured.Unstructured) {
+	overlays, _ := c.k8s["overlays"].([]any)
+	for _, item := range overlays {
+		over, _ := item.(tree)
+		if over["kind"] != o.GetKind() || over["name"] != o.GetName() {
+			continue
+		}
+		patches, _ := over["patches"].([]any)
+		for _, item := range patches {
+			patch, _ := item.(tree)
+			path, _ := patch["path"].(string)
+			put(o.Object, patch["value"], keysOf(path)...)
+		}
+	}
+}
+
+// keysOf are the keys of a path such as metadata.labels.example\.com/name.
+func keysOf(path string) []string {
+	var keys []string
+	for key := range strings.SplitSeq(strings.ReplaceAll(path, `\.`, "\x00"), ".") {
+		keys = append(keys, strings.ReplaceAll(key, "\x00", "."))
+	}
+	return keys
 }
 
 // laid lays settings over the map at a path.
@@ -77,9 +105,6 @@ func (c component) patchWorkload(o *unstructured.Unstructured) error {
 	laid(template, c.k8s["podAnnotations"], "metadata", "annotations")
 	laid(pod, c.k8s["securityContext"], "securityContext")
 	laid(pod, c.k8s["affinity"], "affinity")
-	if constraints, ok := c.k8s["topologySpreadConstraints"].([]any); ok && len(constraints) > 0 {
-		pod["topologySpreadConstraints"] = constraints
-	}
 	put(template, v1alpha2.ModuleName, "metadata", "labels", v1alpha2.LabelModule)
 	return nil
 }

@@ -101,33 +101,11 @@ func renderedBy(t *testing.T, s Settings, operator tree) tree {
 			t.Fatal(err)
 		}
 		for _, o := range objects {
-			overlays, _ := c.k8s["overlays"].([]any)
-			for _, item := range overlays {
-				overlaid(o, item)
-			}
 			unfold(o)
 			all[o.GetKind()+" "+o.GetName()] = o.Object
 		}
 	}
 	return all
-}
-
-// overlaid lays a patch of Istio's installer over an object that it is about.
-func overlaid(o *unstructured.Unstructured, item any) {
-	overlay, _ := item.(tree)
-	if overlay["kind"] != o.GetKind() || overlay["name"] != o.GetName() {
-		return
-	}
-	patches, _ := overlay["patches"].([]any)
-	for _, item := range patches {
-		patch, _ := item.(tree)
-		path, _ := patch["path"].(string)
-		var keys []string
-		for key := range strings.SplitSeq(strings.ReplaceAll(path, `\.`, "\x00"), ".") {
-			keys = append(keys, strings.ReplaceAll(key, "\x00", "."))
-		}
-		put(o.Object, patch["value"], keys...)
-	}
 }
 
 // unfold gives the documents in ConfigMaps as what they say.
