@@ -302,8 +302,12 @@ func gateway(t *testing.T) {
 	settled("{" + egress + "}")
 }
 
-// A finalizer that a user takes off comes back: a mesh without a resource would be left else.
+// A finalizer that a user takes off comes back: a mesh without a resource would be left else. So
+// does a status.
 func finalizer(t *testing.T) {
+	status := client.RawPatch(types.MergePatchType, []byte(`{"status":{"conditions":null,"description":"","state":"Error"}}`))
+	must(t, admin.Status().Patch(t.Context(), named("second"), status))
+	state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
 	must(t, admin.Patch(t.Context(), named("second"), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	eventually(t, "the finalizer to come back", func() (bool, error) {
 		now := named("second")
@@ -312,8 +316,7 @@ func finalizer(t *testing.T) {
 	})
 }
 
-// What a mesh leaves in place goes with it when its resource asks for that, and not while users
-// have custom resources that would go, too.
+// What a mesh leaves in place goes with it when its resource asks for that.
 func purge(t *testing.T) {
 	manifest(t, istio("fourth", "{}"))
 	state(t, "fourth", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
