@@ -91,7 +91,7 @@ func (c *Controller) podsOf(ctx context.Context, object *unstructured.Unstructur
 		Kind: w.GroupVersionKind().GroupKind(), Namespace: w.Namespace, Name: w.Name, UID: object.GetUID(), Manifest: object,
 	})
 	if err != nil {
-		return "" // the failure itself is told
+		return "" // the failure is reported without it
 	}
 	return pods.Text(pods.Failing(own), noteLimit)
 }
