@@ -28,6 +28,10 @@ type Options struct {
 	// that is in the binary, such as 1.31.
 	IstioVersion string
 
+	// IstioResources are the CRDs of Istio that the istiod of GatewayClasses takes
+	// configuration from besides Gateway API, or [gatewayclass.AllResources].
+	IstioResources []string
+
 	// DNSRecordFinalizer is put on the DNSRecords of Gateways, for a DNS controller that
 	// takes it off after it has taken the record out of its zones. Empty puts that of
 	// OpenShift's DNS controller where OpenShift publishes records, and none elsewhere: where
@@ -89,6 +93,7 @@ func DefaultOptions() Options {
 	return Options{
 		Fronts:         slices.Clone(AllFronts),
 		IstioVersion:   "1.31",
+		IstioResources: gatewayclass.DefaultResources(),
 		Namespace:      "strata-system",
 		LeaderElect:    true,
 		MetricsAddress: "127.0.0.1:8080",
@@ -104,6 +109,8 @@ func DefaultOptions() Options {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Fronts, "fronts", o.Fronts, "fronts that run, of "+strings.Join(AllFronts, ", ")+"; empty for none")
 	fs.StringVar(&o.IstioVersion, "istio-version", o.IstioVersion, "Istio version for a GatewayClass that asks for no other")
+	fs.StringSliceVar(&o.IstioResources, "istio-resources", o.IstioResources,
+		"CustomResourceDefinitions of Istio that istiod takes configuration from besides Gateway API; "+gatewayclass.AllResources+" for all, empty for none")
 	fs.StringVar(&o.DNSRecordFinalizer, "dns-record-finalizer", o.DNSRecordFinalizer,
 		"finalizer for the DNSRecords of Gateways; empty for "+gateway.DefaultFinalizer+" where OpenShift publishes records, "+gateway.NoFinalizer+" for none")
 	fs.StringVar(&o.IstiodImage, "istiod-image", o.IstiodImage, "image that istiod runs instead of its release's; so does the variable "+envIstiodImage)
@@ -131,6 +138,9 @@ func (o Options) Validate() error {
 	if _, err := gatewayclass.AppVersion(o.IstioVersion); err != nil {
 		return fmt.Errorf("--istio-version: %w", err)
 	}
+	if err := gatewayclass.CheckResources(o.IstioResources); err != nil {
+		return fmt.Errorf("--istio-resources: %w", err)
+	}
 	if err := o.Images.Validate(); err != nil {
 		return err
 	}
@@ -157,7 +167,7 @@ func (o Options) Validate() error {
 
 // gatewayClasses are the settings of the front of GatewayClasses.
 func (o Options) gatewayClasses() gatewayclass.Input {
-	return gatewayclass.Input{DefaultVersion: o.IstioVersion, Images: o.Images.All, VersionImages: o.Images.Versions}
+	return gatewayclass.Input{DefaultVersion: o.IstioVersion, Images: o.Images.All, VersionImages: o.Images.Versions, Resources: append([]string{}, o.IstioResources...)}
 }
 
 // isLoopback says whether only this machine can reach an address.

@@ -5,6 +5,7 @@ package controller
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -45,6 +46,16 @@ func TestOptions_ClusterResourceNamespace(t *testing.T) {
 		o.ClusterResourceNamespace = namespace
 		if err := o.Validate(); (err == nil) != valid {
 			t.Errorf("%q: %v", namespace, err)
+		}
+	}
+}
+
+func TestOptions_IstioResources(t *testing.T) {
+	for resources, valid := range map[string]bool{"": true, "all": true, "envoyfilters.networking.istio.io": true, "envoyfilters": false, "all,envoyfilters.networking.istio.io": false} {
+		o := DefaultOptions()
+		o.IstioResources = strings.FieldsFunc(resources, func(r rune) bool { return r == ',' })
+		if err := o.Validate(); (err == nil) != valid {
+			t.Errorf("--istio-resources=%s: %v, want it valid: %t", resources, err, valid)
 		}
 	}
 }

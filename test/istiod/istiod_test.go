@@ -61,6 +61,7 @@ func TestIstiod(t *testing.T) {
 	t.Run("Held", func(t *testing.T) { hold(t, istiod) })
 	t.Run("Scaled", func(t *testing.T) { scaleToZero(t, istiod) })
 	t.Run("Canary", besideCanary)
+	t.Run("Resources", filterResources)
 	t.Run("Rights", rights)
 	t.Run("Quiet", quiet)
 	t.Run("Uninstall", func(t *testing.T) { uninstall(t, istiod) })

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/internal/render/gateway"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/status/ingress"
 	"github.com/strata-run/strata/test/setup"
 )
 
@@ -53,8 +55,12 @@ func changeListeners(t *testing.T, istiod *program) {
 	eventuallyListeners(t, expected{"good", good}, expected{"bad", bad}, expected{"plain", absent})
 
 	t.Run("Reorder", func(t *testing.T) {
+		before := dnsTimes(t)
 		setListeners(t, plain, badOne, goodOne)
 		eventuallyListeners(t, expected{"plain", absent}, expected{"bad", bad}, expected{"good", good})
+		if diff := cmp.Diff(before, dnsTimes(t)); diff != "" {
+			t.Errorf("the times of the listeners' DNSReady have changed with their order:\n%s", diff)
+		}
 	})
 	// The manager is first to see the new order, so that what istiod carries over later
 	// is certain to be wrong.
@@ -85,6 +91,18 @@ func changeListeners(t *testing.T, istiod *program) {
 		publish(t, badHost, "False", "the quota is used up")
 		eventuallyListeners(t, expected{"good", good}, expected{"bad", bad}, expected{"plain", absent})
 	})
+}
+
+// dnsTimes are when DNSReady has changed last, by listener.
+func dnsTimes(t *testing.T) map[string]time.Time {
+	t.Helper()
+	times := map[string]time.Time{}
+	for _, l := range getGateway(t, gatewayName).Status.Listeners {
+		if c := meta.FindStatusCondition(l.Conditions, ingress.ConditionDNSReady); c != nil {
+			times[string(l.Name)] = c.LastTransitionTime.Time
+		}
+	}
+	return times
 }
 
 // expected is a listener and what is said of its hostname.

@@ -7,7 +7,8 @@ import "github.com/strata-run/strata/internal/istio"
 
 // abilities are what of istiod differs between its versions.
 type abilities struct {
-	// ignoresResources says whether it reads PILOT_IGNORE_RESOURCES.
+	// ignoresResources says whether it reads PILOT_IGNORE_RESOURCES and
+	// PILOT_INCLUDE_RESOURCES.
 	ignoresResources bool
 
 	// gatewaysMinimumTLS says whether gateways can be told the least version of TLS.

@@ -30,6 +30,10 @@ type Input struct {
 	Images        Images
 	VersionImages map[string]Images
 
+	// Resources are the CRDs of Istio that istiod takes configuration from besides Gateway
+	// API, or [AllResources]. Nil stands for [DefaultResources]. Istio 1.28 takes it from all.
+	Resources []string
+
 	// CRDVersion is the Istio version of the CRDs that this front has put in
 	// place, such as 1.31.0: those are never replaced by older ones. Empty when
 	// there are none.

@@ -80,9 +80,7 @@ func pilotEnv(in Input, r *istio.Release) map[string]any {
 		"PILOT_ENABLE_CA_CRL":                              "false",
 		"PILOT_ENABLE_GATEWAY_API_COPY_LABELS_ANNOTATIONS": "false",
 	}
-	if abilitiesOf(r).ignoresResources {
-		env["PILOT_IGNORE_RESOURCES"] = "listenersets.gateway.networking.k8s.io"
-	}
+	filterResources(env, in, r)
 	if in.InferencePools {
 		env["ENABLE_GATEWAY_API_INFERENCE_EXTENSION"] = "true"
 	}

@@ -67,9 +67,12 @@ func TestValues_Environment(t *testing.T) {
 		want   map[string]string
 		absent []string
 	}{
-		"1.28": {reason: "istiod 1.28 does not read PILOT_IGNORE_RESOURCES", absent: []string{"PILOT_IGNORE_RESOURCES", "ENABLE_GATEWAY_API_INFERENCE_EXTENSION"}},
-		"1.29": {reason: "from 1.29 on ListenerSets are left alone", want: map[string]string{"PILOT_IGNORE_RESOURCES": "listenersets.gateway.networking.k8s.io"}, absent: []string{"ENABLE_GATEWAY_API_INFERENCE_EXTENSION"}},
-		"1.31": {reason: "InferencePools are served when their CRD is there", input: func(in *Input) { in.InferencePools = true },
+		"1.28": {reason: "istiod 1.28 does not read PILOT_IGNORE_RESOURCES", absent: []string{"PILOT_IGNORE_RESOURCES", "PILOT_INCLUDE_RESOURCES", "ENABLE_GATEWAY_API_INFERENCE_EXTENSION"}},
+		"1.29": {reason: "from 1.29 on ListenerSets are left alone, and what only users of a mesh need", want: map[string]string{
+			"PILOT_IGNORE_RESOURCES":  "*.istio.io,listenersets.gateway.networking.k8s.io",
+			"PILOT_INCLUDE_RESOURCES": "destinationrules.networking.istio.io,envoyfilters.networking.istio.io,wasmplugins.extensions.istio.io",
+		}, absent: []string{"ENABLE_GATEWAY_API_INFERENCE_EXTENSION"}},
+		"1.31": {reason: "InferencePools are served when their CRD is there", input: func(in *Input) { in.InferencePools, in.Resources = true, []string{AllResources} }, absent: []string{"PILOT_INCLUDE_RESOURCES"},
 			want: map[string]string{"PILOT_IGNORE_RESOURCES": "listenersets.gateway.networking.k8s.io", "ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true"}},
 	}
 	for version, tc := range cases {
