@@ -87,6 +87,11 @@ func (a *app) handOver(ctx context.Context, o handOverOptions) error {
 	if err != nil {
 		return c.explain("looking for what to hand over", err)
 	}
+	if len(found.Packages)+len(found.Classes) == 0 && !o.output.isDocument() {
+		p := a.stdout(o.output.value)
+		p.Line(output.Span{Text: "There is nothing to hand over: no package of the front gatewayclass, and no GatewayClass of its controller."})
+		return p.Err()
+	}
 	managed, err := c.runsFront(ctx, "gatewayclass", o.namespace)
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func (h *HandOver) Pass(ctx context.Context, config *rest.Config, namespace stri
 	for i := range h.Packages {
 		pkg := &h.Packages[i]
 		before := pkg.DeepCopy()
-		// The policies of config/policy let nobody but the manager release a package without.
+		// Without it the policies of config/policy refuse every user but the manager.
 		metav1.SetMetaDataAnnotation(&pkg.ObjectMeta, v1alpha1.AnnotationAllowDeletion, "hand-over")
 		if err := h.live.Patch(ctx, pkg, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("annotating package %s: %w", pkg.Name, err)

@@ -212,7 +212,7 @@ func badImageAndRollback(t *testing.T) {
 		return c.Status == metav1.ConditionTrue && warns, fmt.Errorf("%s: %s", c.Status, c.Message)
 	})
 	if text := condition(t).Message; strings.Count(text, "ErrImagePull") != 1 {
-		t.Errorf("the pod's trouble is not told once: %s", text)
+		t.Errorf("the error of the pod is there more than once: %s", text)
 	}
 	pkg := getPackage(t, gatewayclass.PackageControlPlane)
 	since := time.Now()

@@ -185,7 +185,7 @@ func balanceAll(t *testing.T) {
 // which the first istiod writes.
 func besideCanary(t *testing.T) {
 	annotate(t, fmt.Sprintf(`{%q:"1.31"}`, gatewayclass.AnnotationCanaryVersion))
-	canary := &program{revision: gatewayclass.CanaryRevision}
+	canary := ofClasses(gatewayclass.CanaryRevision)
 	canary.start(t)
 	run := newSuite(t)
 	route := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: suite.InfrastructureNamespace, Name: "moved"}}

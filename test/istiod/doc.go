@@ -1,7 +1,8 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package istiod tests the GatewayClass and Gateway fronts beside a real istiod.
+// Package istiod tests the GatewayClass and Gateway fronts beside a real istiod, and how the
+// mesh of Kyma is replaced under one.
 //
 // The cluster is the local Kubernetes of the integration tests, the manager runs
 // with the rights that it is shipped with, and nothing plays istiod's part. Once

@@ -33,24 +33,19 @@ func hold(t *testing.T, istiod *program) {
 	next := setup.ManagerOptions()
 	next.Images.All = gatewayclass.Images{Istiod: missingImage, Proxy: nextProxy}
 	replaceManager(t, next)
-	eventually(t, "the new istiod to lack its image", func() string { return pulled(t) })
+	eventually(t, "the new istiod to lack its image", func() string { return pulled(t, gatewayclass.Namespace) })
 	istiod.stop(t)
 	istiod.start(t)
 	const gateway = "held"
 	createGateway(t, gatewayclass.Namespace, gateway, listener("good", goodHost, 80))
-	eventuallyInjected(t)
+	eventuallyInjected(t, injectedLabels, proxy)
 	checkProxy(t, eventuallyDeployed(t, gatewayclass.Namespace, gateway+"-"+gatewayclass.DefaultClassName))
-	if text := pulled(t); text != "" {
+	if text := pulled(t, gatewayclass.Namespace); text != "" {
 		t.Errorf("the rollout was not held all the time: %s", text)
 	}
 	must(t, admin.Delete(t.Context(), getGateway(t, gateway)))
 	replaceManager(t, setup.ManagerOptions())
-	eventually(t, "the images of before to be rolled out", func() string {
-		if now := currentRevision(t); now <= before+1 {
-			return fmt.Sprintf("revision %d runs", now)
-		}
-		return ""
-	})
+	eventually(t, "the images of before to be rolled out", func() string { return unrolled(t, gatewayclass.PackageControlPlane, before+2) })
 	eventuallyClass(t)
 }
 
@@ -69,10 +64,10 @@ func currentRevision(t *testing.T) int64 {
 }
 
 // pulled says why no pod of istiod waits for [missingImage], empty while one does.
-func pulled(t *testing.T) string {
+func pulled(t *testing.T, namespace string) string {
 	t.Helper()
 	list := &corev1.PodList{}
-	must(t, admin.List(t.Context(), list, client.InNamespace(gatewayclass.Namespace), client.MatchingLabels{"app": "istiod", gatewayclass.LabelRevision: gatewayclass.IstioRevision}))
+	must(t, admin.List(t.Context(), list, client.InNamespace(namespace), client.MatchingLabels{"app": "istiod"}))
 	for _, pod := range list.Items {
 		for _, c := range pod.Status.ContainerStatuses {
 			if c.Image == missingImage && c.State.Waiting != nil && pod.DeletionTimestamp.IsZero() {

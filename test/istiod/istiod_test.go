@@ -46,7 +46,7 @@ func TestIstiod(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: gatewayclass.DefaultClassName},
 		Spec:       gatewayv1.GatewayClassSpec{ControllerName: gatewayclass.ControllerName},
 	}))
-	istiod := &program{revision: gatewayclass.IstioRevision}
+	istiod := ofClasses(gatewayclass.IstioRevision)
 	istiod.start(t)
 	t.Logf("istiod is ready %s after the class was created", time.Since(began).Round(100*time.Millisecond))
 	createGateway(t, gatewayclass.Namespace, gatewayName, listener("good", goodHost, 80), listener("bad", badHost, 80), listener("plain", "", 8080))

@@ -47,16 +47,21 @@ var listeners = map[int]string{
 
 // program is the real istiod.
 type program struct {
-	// revision is Istio's, of the first one or of the canary.
-	revision string
-	end      func() error
+	// namespace is where its pod is, revision is Istio's, and service is the Service before it.
+	namespace, revision, service string
+	end                          func() error
+}
+
+// ofClasses is the istiod of the GatewayClasses with a revision.
+func ofClasses(revision string) *program {
+	return &program{namespace: gatewayclass.Namespace, revision: revision, service: "istiod-" + revision}
 }
 
 // start runs it behind the pod of the Deployment that the manager has rolled out, and
 // waits until it is ready.
 func (p *program) start(t *testing.T) {
 	t.Helper()
-	end, err := runPod(t.Context(), p.pod(t), "istiod-"+p.revision)
+	end, err := runPod(t.Context(), p.pod(t), p.service)
 	must(t, err)
 	p.end = end
 }
@@ -73,7 +78,7 @@ func (p *program) pod(t *testing.T) *corev1.Pod {
 	var running []corev1.Pod
 	planetest.Eventually(t, "one running pod of istiod", func() (bool, error) {
 		list := &corev1.PodList{}
-		if err := admin.List(t.Context(), list, client.InNamespace(gatewayclass.Namespace), client.MatchingLabels{"app": "istiod", gatewayclass.LabelRevision: p.revision}); err != nil {
+		if err := admin.List(t.Context(), list, client.InNamespace(p.namespace), client.MatchingLabels{"app": "istiod", gatewayclass.LabelRevision: p.revision}); err != nil {
 			return false, err
 		}
 		running = nil
@@ -126,7 +131,7 @@ func runPod(ctx context.Context, pod *corev1.Pod, service string) (stop func() e
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("istiod does not get ready: %w", err), plane.Err(), stop())
 	}
-	return stop, route(ctx, service, addresses)
+	return stop, route(ctx, pod.Namespace, service, addresses)
 }
 
 // writeKubeconfig writes what a program in a pod finds by itself: the API server, its
@@ -228,9 +233,9 @@ func ask(ctx context.Context, url string) (code int, err error) {
 }
 
 // route lets the API server reach the process through istiod's Service.
-func route(ctx context.Context, name string, addresses map[int]string) error {
+func route(ctx context.Context, namespace, name string, addresses map[int]string) error {
 	service := &corev1.Service{}
-	if err := admin.Get(ctx, types.NamespacedName{Namespace: gatewayclass.Namespace, Name: name}, service); err != nil {
+	if err := admin.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, service); err != nil {
 		return err
 	}
 	for _, port := range service.Spec.Ports {

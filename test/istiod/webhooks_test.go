@@ -40,7 +40,7 @@ func patchWebhooks(t *testing.T) {
 		}
 	}
 	t.Run("Validate", validate)
-	t.Run("Inject", eventuallyInjected)
+	t.Run("Inject", func(t *testing.T) { eventuallyInjected(t, injectedLabels, proxy) })
 }
 
 // unpatched says which webhook lacks istiod's certificate.
@@ -92,16 +92,16 @@ func validate(t *testing.T) {
 	}
 }
 
+// injectedLabels are those of a pod that the istiod of the GatewayClasses gives a proxy.
+var injectedLabels = map[string]string{"istio.io/rev": gatewayclass.IstioRevision, "sidecar.istio.io/inject": "true"}
+
 // eventuallyInjected waits until a pod that asks for it gets a proxy from the templates that
 // were rendered.
-func eventuallyInjected(t *testing.T) {
+func eventuallyInjected(t *testing.T, labels map[string]string, proxy string) {
 	t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: dryNamespace, Name: "app",
-			Labels: map[string]string{"istio.io/rev": gatewayclass.IstioRevision, "sidecar.istio.io/inject": "true"},
-		},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app:1"}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: dryNamespace, Name: "app", Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app:1"}}},
 	}
 	eventually(t, "a pod with istio-proxy, with "+proxy, func() string {
 		injected := pod.DeepCopy()

@@ -17,7 +17,7 @@ import (
 )
 
 // messageSpacing is the least time between two writes of a condition of which nothing but the
-// message differs. Cloud providers put a new request's name into every error.
+// provider's words differ: these may have the name of another request each time.
 const messageSpacing = time.Minute
 
 // steady knows the conditions that Gateways and their listeners should have, by name. What
@@ -79,7 +79,7 @@ func (g *steadyGateway) apply(place gatewayv1.SectionName, conditions []metav1.C
 		c.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
 	default:
 		c.LastTransitionTime = before.LastTransitionTime
-		if c.Reason != before.Reason || c.ObservedGeneration != before.ObservedGeneration || c.Message == before.Message {
+		if !ingress.QuotesProvider(c.Reason) || c.Reason != before.Reason || c.ObservedGeneration != before.ObservedGeneration || c.Message == before.Message {
 			break
 		}
 		if due := before.written.Add(messageSpacing); now.Before(due) {

@@ -100,9 +100,20 @@ func TestSteady_Messages(t *testing.T) {
 	other.Reason = ingress.ReasonLoadBalancerPending
 	apply(at(1).Add(time.Second), other)
 	newer := failed("denied, request Y")
-	newer.Reason, newer.ObservedGeneration = other.Reason, 2
+	newer.ObservedGeneration = 2
 	apply(at(1).Add(2*time.Second), newer)
-	if written != 4 {
+	newest := failed("denied, request X")
+	newest.ObservedGeneration = 3
+	apply(at(1).Add(3*time.Second), newest)
+	if written != 5 {
 		t.Errorf("another reason and another generation were written late: %q after %d writes", last, written)
+	}
+	for i, text := range []string{"no service", "two services"} {
+		own := failed(text)
+		own.Reason = ingress.ReasonServiceNotFound
+		apply(at(1).Add(time.Duration(4+i)*time.Second), own)
+	}
+	if written != 7 {
+		t.Errorf("our own words were written late: %q after %d writes", last, written)
 	}
 }

@@ -131,6 +131,12 @@ var (
 	dnsReasons          = []string{ReasonNoDNSZones, ReasonRecordNotFound, ReasonUnmanagedDNS, ReasonNoZones, ReasonFailedZones, ReasonUnknownZones, ReasonNoFailedZones}
 )
 
+// QuotesProvider says whether the message of a condition with a reason has words of a cloud or DNS
+// provider.
+func QuotesProvider(reason string) bool {
+	return slices.Contains([]string{ReasonSyncLoadBalancerFailed, ReasonFailedZones, ReasonUnknownZones}, reason)
+}
+
 func remove(conditions *[]metav1.Condition, kind string, reasons []string) {
 	if c := meta.FindStatusCondition(*conditions, kind); c != nil && slices.Contains(reasons, c.Reason) {
 		meta.RemoveStatusCondition(conditions, kind)
