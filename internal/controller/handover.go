@@ -36,7 +36,8 @@ func FindHandOver(ctx context.Context, config *rest.Config) (*HandOver, error) {
 		return nil, err
 	}
 	h := &HandOver{live: live}
-	return h, h.read(ctx)
+	err = h.read(ctx)
+	return h, err
 }
 
 func (h *HandOver) read(ctx context.Context) error {
@@ -87,7 +88,7 @@ func (h *HandOver) Pass(ctx context.Context, config *rest.Config, namespace stri
 		}
 	}
 	err := release(ctx, config, namespace, func(pkg *v1alpha1.Package) bool { return pkg.Labels[v1alpha1.LabelFront] == frontofclasses.FrontName })
-	if err = errors.Join(err, h.read(ctx)); err != nil {
+	if err := errors.Join(err, h.read(ctx)); err != nil {
 		return nil, err
 	}
 	if len(h.Packages) == 0 {

@@ -5,6 +5,7 @@ package istiod
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,18 +47,22 @@ func TestMesh(t *testing.T) {
 	istiod := &program{namespace: meshNamespace, revision: "default", service: "istiod"}
 	istiod.start(t)
 	asked := map[string]string{"sidecar.istio.io/inject": "true"}
-	eventuallyInjected(t, asked, proxy)
+	eventuallyInjected(t, asked, proxy+"-distroless")
 	eventually(t, "the mesh to be rolled out", func() string { return unrolled(t, kyma.PackageIstio, 1) })
 
 	next := setup.ManagerOptions()
 	must(t, next.ReadImages(func(name string) string {
-		return map[string]string{"pilot": missingImage, "proxyv2": nextProxy, "install-cni": "registry.istio.io/release/install-cni:next"}[name]
+		images := map[string]string{"pilot": missingImage}
+		for _, other := range []string{"proxyv2", "install-cni"} {
+			images[other] = strings.Replace(missingImage, "pilot", other, 1)
+		}
+		return images[name]
 	}))
 	replaceManager(t, next)
 	eventually(t, "the new istiod to lack its image", func() string { return pulled(t, meshNamespace) })
 	istiod.stop(t)
 	istiod.start(t)
-	eventuallyInjected(t, asked, proxy)
+	eventuallyInjected(t, asked, proxy+"-distroless")
 	if text := pulled(t, meshNamespace); text != "" {
 		t.Errorf("the rollout was not held all the time: %s", text)
 	}

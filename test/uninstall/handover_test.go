@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -78,7 +79,7 @@ func (c *cluster) installGateways() {
 	gatewayAPI, err := setup.GatewayAPI(c.Context(), "gateway.networking.k8s.io_*s.yaml")
 	c.must(err)
 	c.must(setup.Apply(c.Context(), c.admin, gatewayAPI, setup.Files{From: os.DirFS(root), Pattern: "config/samples/namespace.yaml"}))
-	c.must(setup.Served(c.Context(), c.admin, gatewayv1.SchemeGroupVersion.WithKind("GatewayClass"), gatewayv1.SchemeGroupVersion.WithKind("Gateway")))
+	c.must(setup.Served(c.Context(), c.admin, schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: "v1", Kind: "GatewayClass"}, schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: "v1", Kind: "Gateway"}))
 }
 
 func (c *cluster) class() *gatewayv1.GatewayClass {

@@ -241,7 +241,8 @@ func TestObserver_TellsFullOnce(t *testing.T) {
 	for i := range 8 {
 		g.Status.Listeners[0].Conditions = append(g.Status.Listeners[0].Conditions, metav1.Condition{Type: fmt.Sprint("Foreign", i)})
 	}
-	if observe(t, o, g); len(told.told) != 2 {
+	observe(t, o, g)
+	if len(told.told) != 2 {
 		t.Errorf("a Gateway that is full again got the events %q", told.told)
 	}
 }

@@ -103,7 +103,7 @@ func isManaged(entries []metav1.ManagedFieldsEntry, path ...string) bool {
 // fieldsOf says whether a field manager has an entry of a field.
 func fieldsOf(manager string, entries []metav1.ManagedFieldsEntry, path ...string) bool {
 	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == manager && e.FieldsV1 != nil && has(e.FieldsV1.Raw, path)
+		return e.Manager == manager && e.FieldsV1 != nil && has(e.FieldsV1.GetRawBytes(), path)
 	})
 }
 

@@ -19,7 +19,7 @@ func TestIsMarked(t *testing.T) {
 	const finalizer = `{"f:metadata":{"f:finalizers":{".":{},"v:\"openshift.io/ingress-operator-sail-finalizer\"":{}}}}`
 	const condition = `{"f:status":{"f:conditions":{"k:{\"type\":\"ControllerInstalled\"}":{"f:message":{}}}}}`
 	by := func(manager, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	cases := map[string]struct {
 		reason      string

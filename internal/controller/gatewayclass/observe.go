@@ -77,7 +77,8 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gat
 	ctx, cancel := context.WithTimeout(ctx, observing)
 	defer cancel()
 	if facts.HandedOver = gatewayclass.HandOver(in.Classes); facts.HandedOver != "" {
-		return facts, errors.Join(o.observeCRDs(ctx, group, &facts), o.freeClasses(ctx, group))
+		err := errors.Join(o.observeCRDs(ctx, group, &facts), o.freeClasses(ctx, group))
+		return facts, err
 	}
 	o.recordRoom(group.Resources)
 	err := errors.Join(o.observeCRDs(ctx, group, &facts), o.observeMigration(ctx, &facts), o.observeCluster(ctx, in))
