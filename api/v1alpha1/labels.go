@@ -72,6 +72,10 @@ const (
 	// to Paused, and says why.
 	AnnotationPauseReason = "strata.run/pause-reason"
 
+	// AnnotationPausedBy stands on such a Revision and says who paused it. The policies of
+	// config/policy refuse another name than that of the user who writes it.
+	AnnotationPausedBy = "strata.run/paused-by"
+
 	// AnnotationKeptAt stands on ObjectSlices and on the Secrets that hold manifests:
 	// when a client has kept it last for a revision that is about to be made, in RFC
 	// 3339. For an hour from then it is not collected.

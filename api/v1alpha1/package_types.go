@@ -144,6 +144,12 @@ type Gate struct {
 	// +optional
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
 	ApprovedDigest string `json:"approvedDigest,omitempty"`
+
+	// ApprovedBy is who let it through. The policies of config/policy refuse another name
+	// than that of the user who writes the entry.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ApprovedBy string `json:"approvedBy,omitempty"`
 }
 
 // ServiceAccountReference names a ServiceAccount.

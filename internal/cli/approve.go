@@ -219,7 +219,7 @@ func approval(pkg *v1alpha1.Package, digest, by string, gates []string) map[stri
 	list := slices.Clone(pkg.Spec.Gates)
 	for i := range list {
 		if slices.Contains(gates, list[i].Name) {
-			list[i].ApprovedDigest = digest
+			list[i].ApprovedDigest, list[i].ApprovedBy = digest, by
 		}
 	}
 	return map[string]any{"spec": map[string]any{"gates": list}}

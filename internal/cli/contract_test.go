@@ -75,7 +75,7 @@ func checkHelp(t *testing.T, cmd *cobra.Command) {
 // looks are command lines that change nothing, without -o.
 func looks() [][]string {
 	return [][]string{
-		{"get"}, {"get", fixturePackage}, {"get", "nothing"}, {"history", fixturePackage}, {"tree", fixturePackage}, {"status", fixturePackage},
+		{"get"}, {"get", fixturePackage}, {"get", "nothing"}, {"history", fixturePackage}, {"history", fixturePackage, "--revision", "3"}, {"tree", fixturePackage}, {"status", fixturePackage},
 		{"show", fixturePackage}, {"show", fixturePackage, "9"}, {"diff", fixturePackage}, {"explain", fixturePackage}, {"events", fixturePackage},
 		{"stats"}, {"wait", fixturePackage, "--timeout", "1ms"}, {"assert", fixturePackage}, {"assert", fixturePackage, "--for", "phase=nothing"},
 		{"rollback", fixturePackage, "--dry-run=client"}, {"pause", fixturePackage, "--reason", "x", "--by", "b", "--dry-run=client", "--yes"},

@@ -189,23 +189,37 @@ func (a *app) revisionDiff(ctx context.Context, c *cluster, o diffOptions, pkg *
 	if err != nil {
 		return Diff{}, err
 	}
-	r := newReader(c.contents(o.managerNamespace), true)
-	before, err := a.readFor(ctx, r, from)
+	result, unread, err := a.compareRevisions(ctx, c, o, from, to)
 	if err != nil {
 		return Diff{}, err
 	}
-	after, err := a.readFor(ctx, r, to)
-	if err != nil {
-		return Diff{}, err
-	}
-	result := diff.Contents(objectsOf(before, o.object), objectsOf(after, o.object), diff.Options{Ignore: o.patterns, ShowSecrets: o.showSecrets, KeepNames: o.keepNames})
 	doc, err := buildDiff(from, to, result, o)
-	if before.unread != nil || after.unread != nil {
-		doc.Unread = unreadSecrets(from, to)
-		doc.Different = doc.Different || !slices.Equal(secretsOf(from), secretsOf(to))
+	if unread {
+		doc.addUnread(from, to)
 		a.note("Warning: %s", doc.Unread)
 	}
 	return doc, err
+}
+
+// compareRevisions compares two revisions; unread is true when Secrets could not be read.
+func (a *app) compareRevisions(ctx context.Context, c *cluster, o diffOptions, from, to *v1alpha1.Revision) (result diff.Result, unread bool, err error) {
+	r := newReader(c.contents(o.managerNamespace), true)
+	before, err := a.readFor(ctx, r, from)
+	if err != nil {
+		return result, false, err
+	}
+	after, err := a.readFor(ctx, r, to)
+	if err != nil {
+		return result, false, err
+	}
+	options := diff.Options{Ignore: o.patterns, ShowSecrets: o.showSecrets, KeepNames: o.keepNames}
+	return diff.Contents(objectsOf(before, o.object), objectsOf(after, o.object), options), before.unread != nil || after.unread != nil, nil
+}
+
+// addUnread adds what is known of Secrets that could not be read.
+func (d *Diff) addUnread(from, to *v1alpha1.Revision) {
+	d.Unread = unreadSecrets(from, to)
+	d.Different = d.Different || !slices.Equal(secretsOf(from), secretsOf(to))
 }
 
 // unreadSecrets says whether the manifests of kind Secret of two revisions differ, as far

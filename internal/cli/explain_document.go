@@ -49,7 +49,7 @@ type Explanation struct {
 	Waiting []WaitingRevision `json:"waiting,omitempty"`
 	// RollbackRefused is why the package's rollback request was refused.
 	RollbackRefused string `json:"rollbackRefused,omitempty"`
-	// PausedRevision is the pause of the target alone; who and why is its reason.
+	// PausedRevision is the pause of the target alone.
 	PausedRevision *v1alpha1.Pause `json:"pausedRevision,omitempty"`
 	// NextTry says when the controller looks at it again by itself.
 	NextTry string `json:"nextTry,omitempty"`

@@ -127,7 +127,7 @@ func (f *fixture) revision(n int64, version string, made time.Duration) *v1alpha
 			Phases: packed.Phases, ContentDigest: packed.Digest,
 			Origin: &v1alpha1.Origin{
 				Kind: v1alpha1.OriginFront, Reference: "GatewayClass/openshift-default", AppVersion: version,
-				Reason: "version " + version, CreatedBy: "system:serviceaccount:strata-system:strata-manager",
+				Reason: "version " + version,
 				Images: []string{"docker.io/istio/pilot:" + version},
 			},
 		},
@@ -359,6 +359,7 @@ func fixtureRolledBack(f *fixture) {
 	back.Spec.Origin.Kind = v1alpha1.OriginRollback
 	back.Spec.Origin.Reference = "Revision/" + v1alpha1.RevisionName(fixturePackage, 2)
 	back.Spec.Origin.Reason = "rollback from revision 3 to 2: 1.31.0 cannot be pulled"
+	back.Spec.Origin.CreatedBy = "bob"
 	f.succeed(back, 2*time.Second, upgraded)
 	archive(&f.view.revisions[1], 18*time.Second)
 	archive(&f.view.revisions[2], 18*time.Second)

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/config/crd"
+	"github.com/strata-run/strata/config/policy"
 	"github.com/strata-run/strata/config/rbac"
 )
 
@@ -38,9 +40,9 @@ func newInstaller(cfg *rest.Config) (*installer, error) {
 	return &installer{client: c}, nil
 }
 
-// install applies our CRDs, those of the Gateway API when a folder is given, and
-// the manager's namespace, account and rights; and waits until the kinds are
-// served.
+// install applies our CRDs, those of the Gateway API when a folder is given, the
+// manager's namespace, account and rights, and the admission policies; and waits until
+// the kinds are served.
 func (in *installer) install(ctx context.Context, namespace, gatewayAPI string) error {
 	objects, err := shippedObjects(namespace)
 	if err != nil {
@@ -66,8 +68,8 @@ func (in *installer) install(ctx context.Context, namespace, gatewayAPI string) 
 	return nil
 }
 
-// shippedObjects are the definitions, the manager's namespace and account, and its rights,
-// with those of all fronts.
+// shippedObjects are the definitions, the manager's namespace and account, its rights,
+// with those of all fronts, and the policies, which let the manager's account through.
 func shippedObjects(namespace string) ([]*unstructured.Unstructured, error) {
 	objects, err := managerAccount(namespace)
 	if err != nil {
@@ -83,7 +85,34 @@ func shippedObjects(namespace string) ([]*unstructured.Unstructured, error) {
 		}
 		objects = append(objects, more...)
 	}
-	return objects, nil
+	policies, err := manifestsIn(policy.Files, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range policies {
+		nameManager(o, namespace)
+	}
+	return append(objects, policies...), nil
+}
+
+// nameManager puts the manager's account into the conditions of a policy, which name the
+// one of the default namespace.
+func nameManager(o *unstructured.Unstructured, namespace string) {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "spec", "matchConditions")
+	for _, c := range conditions {
+		if condition, ok := c.(map[string]any); ok {
+			condition["expression"] = strings.ReplaceAll(fmt.Sprint(condition["expression"]), accountOf(defaultManagerNamespace), accountOf(namespace))
+		}
+	}
+	if len(conditions) > 0 {
+		// The slice is a copy of lists that can be set.
+		_ = unstructured.SetNestedSlice(o.Object, conditions, "spec", "matchConditions")
+	}
+}
+
+// accountOf is the user that the manager is in a namespace.
+func accountOf(namespace string) string {
+	return "system:serviceaccount:" + namespace + ":" + managerName
 }
 
 func (in *installer) apply(ctx context.Context, o *unstructured.Unstructured) error {

@@ -44,7 +44,7 @@ func (a *app) pauseRevision(ctx context.Context, o pauseOptions, name string) er
 	}
 	receipt.Changed, receipt.Paused = true, &v1alpha1.Pause{By: by, Reason: reason}
 	receipt.Message = fmt.Sprintf("Revision %d of package %s is %s.", o.revision, name, pauseText(receipt.Paused))
-	if err := c.setPaused(ctx, r, v1alpha1.LifecyclePaused, prefixedBy(by, reason), o.writeFlags); err != nil {
+	if err := c.setPaused(ctx, r, v1alpha1.LifecyclePaused, *receipt.Paused, o.writeFlags); err != nil {
 		return err
 	}
 	return a.printReceipt(o.writeFlags, receipt)
@@ -68,7 +68,7 @@ func (a *app) resumeRevision(ctx context.Context, o resumeOptions, name string) 
 	}
 	receipt.Changed, receipt.Paused = true, pause
 	receipt.Message = fmt.Sprintf("Revision %d of package %s goes on. It was %s.", o.revision, name, pauseText(pause))
-	if err := c.setPaused(ctx, r, v1alpha1.LifecycleActive, "", o.writeFlags); err != nil {
+	if err := c.setPaused(ctx, r, v1alpha1.LifecycleActive, v1alpha1.Pause{}, o.writeFlags); err != nil {
 		return err
 	}
 	return a.printReceipt(o.writeFlags, receipt)
@@ -101,25 +101,21 @@ func revisionPause(r *v1alpha1.Revision) *v1alpha1.Pause {
 	if reason == "" {
 		reason = "no reason was given"
 	}
-	return &v1alpha1.Pause{Reason: reason}
-}
-
-func prefixedBy(by, reason string) string {
-	if by == "" {
-		return reason
-	}
-	return reason + " (by " + by + ")"
+	return &v1alpha1.Pause{By: r.Annotations[v1alpha1.AnnotationPausedBy], Reason: reason}
 }
 
 // setPaused changes the lifecycle state of a revision, on condition that it is still
-// the one that was looked at. A reason that is empty is taken away.
-func (c *cluster) setPaused(ctx context.Context, r *v1alpha1.Revision, state v1alpha1.LifecycleState, reason string, o writeFlags) error {
+// the one that was looked at. What is empty of the pause is taken away.
+func (c *cluster) setPaused(ctx context.Context, r *v1alpha1.Revision, state v1alpha1.LifecycleState, pause v1alpha1.Pause, o writeFlags) error {
 	if o.dryRun == dryRunClient {
 		return nil
 	}
-	annotations := map[string]any{v1alpha1.AnnotationPauseReason: nil}
-	if reason != "" {
-		annotations[v1alpha1.AnnotationPauseReason] = reason
+	annotations := map[string]any{}
+	for name, value := range map[string]string{v1alpha1.AnnotationPauseReason: pause.Reason, v1alpha1.AnnotationPausedBy: pause.By} {
+		annotations[name] = nil
+		if value != "" {
+			annotations[name] = value
+		}
 	}
 	change := map[string]any{
 		"metadata": map[string]any{"uid": r.UID, "annotations": annotations},

@@ -76,7 +76,8 @@ type storedContent struct {
 	digest string
 	// unread is why some of it could not be, nil when all was.
 	unread error
-	// onlySecrets is true when nothing but Secrets that may not be read is missing.
+	// onlySecrets is true when nothing but Secrets that may not or shall not be read is
+	// missing.
 	onlySecrets bool
 }
 
@@ -121,7 +122,7 @@ func (r *reader) read(ctx context.Context, revision *v1alpha1.Revision) (storedC
 		digests = append(digests, own)
 	}
 	var err error
-	all.onlySecrets = !slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, errMayNotRead) })
+	all.onlySecrets = !slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, errMayNotRead) && !errors.Is(err, errSecretsNotRead) })
 	if all.unread = joinOnce(errs); all.unread == nil {
 		all.digest, err = content.Digest(revision.Spec.Phases, digests, revision.Spec.Probes)
 	}

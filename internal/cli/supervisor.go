@@ -166,8 +166,7 @@ func (s *session) startManager(ctx context.Context, plane *localplane.Plane) (<-
 		return nil, err
 	}
 	o := s.options.manager
-	account := "system:serviceaccount:" + o.Namespace + ":" + managerName
-	cfg, err := plane.ConfigFor(account, "system:serviceaccounts", "system:serviceaccounts:"+o.Namespace, "system:authenticated")
+	cfg, err := plane.ConfigFor(accountOf(o.Namespace), "system:serviceaccounts", "system:serviceaccounts:"+o.Namespace, "system:authenticated")
 	if err != nil {
 		return nil, err
 	}

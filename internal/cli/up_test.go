@@ -108,6 +108,8 @@ func TestUpAndDown(t *testing.T) {
 	t.Setenv("KUBECONFIG", dir.kubeconfig())
 	run("get").wants(t, CodeOK, "", "No packages found.")
 	run("version").wants(t, CodeOK, "Server: Kubernetes "+l.Kubernetes+" at "+l.Server+", strata.run/v1alpha1", "")
+	run("apply", "who", "-f", writeManifest(t)).wants(t, CodeOK, "Revision 1 was made", "")
+	awaitRefusal(t, func() result { return run("pause", "who", "--reason", "x", "--by", "the-ceo") }, "the request comes from local-admin")
 	run("get", "--server", l.Server+"/nowhere").wants(t, CodeNotFound, "", "has no Strata")
 
 	run("down").wants(t, CodeOK, "", "The local cluster is stopped and its data removed.")
@@ -115,6 +117,55 @@ func TestUpAndDown(t *testing.T) {
 		t.Errorf("the folder is still there: %v", err)
 	}
 	run("get").wants(t, CodeUnreachable, "", "strata up")
+}
+
+// writeManifest is a file with one object.
+func writeManifest(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: who}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// awaitRefusal repeats a command until the API server refuses it: a policy is in force some
+// time after it is there.
+func awaitRefusal(t *testing.T, run func() result, words string) {
+	t.Helper()
+	for over := time.After(2 * time.Minute); ; {
+		r := run()
+		if r.code != CodeOK && strings.Contains(r.err, words) {
+			return
+		}
+		select {
+		case <-time.After(pollInterval):
+		case <-over:
+			t.Fatalf("got code %d, %s%s, want a refusal: %s", r.code, r.out, r.err, words)
+		}
+	}
+}
+
+// TestNameManager: the policies let through the account that the manager has.
+func TestNameManager(t *testing.T) {
+	objects, err := shippedObjects("elsewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := 0
+	for _, o := range objects {
+		if o.GetKind() != "ValidatingAdmissionPolicy" {
+			continue
+		}
+		policies++
+		text := fmt.Sprint(o.Object["spec"])
+		if strings.Contains(text, accountOf(defaultManagerNamespace)) || !strings.Contains(text, accountOf("elsewhere")) {
+			t.Errorf("%s does not name the account: %s", o.GetName(), text)
+		}
+	}
+	if policies != 2 {
+		t.Errorf("%d policies are installed, want 2", policies)
+	}
 }
 
 // TestUp_AfterAKill has a supervisor that ended without a chance to clean up: what

@@ -18,6 +18,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/content"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -56,11 +57,29 @@ func text(t *testing.T, width int, write func(p *output.Printer)) string {
 	return out.String()
 }
 
+// history is the history of the fixture's package, with what differs.
+func (f *fixture) history() History {
+	f.t.Helper()
+	r := newReader(nil, false)
+	for i := range f.objs {
+		held, err := content.Unpack(&f.objs[i])
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		r.slices[f.objs[i].Name] = held
+	}
+	h := buildHistory(f.view.pkg, f.view.revisions)
+	if err := h.compareEach(f.t.Context(), r, f.view.revisions); err != nil {
+		f.t.Fatal(err)
+	}
+	return h
+}
+
 // views are the texts that are compared for each fixture.
 var views = map[string]func(f *fixture) string{
 	"history": func(f *fixture) string {
 		return text(f.t, 80, func(p *output.Printer) {
-			writeHistory(p, buildHistory(f.view.pkg, f.view.revisions), false, fixtureNow)
+			writeHistory(p, f.history(), false, fixtureNow)
 		})
 	},
 	"tree": func(f *fixture) string {
@@ -99,7 +118,7 @@ func TestViews_Get(t *testing.T) {
 func TestViews_Wide(t *testing.T) {
 	f := fixtureNamed(t, "bad_image")
 	golden(t, "history_wide", text(t, 0, func(p *output.Printer) {
-		writeHistory(p, buildHistory(f.view.pkg, f.view.revisions), true, fixtureNow)
+		writeHistory(p, f.history(), true, fixtureNow)
 	}))
 	golden(t, "tree_wide", text(t, 0, func(p *output.Printer) {
 		p.Tree(treeWriter{now: fixtureNow, wide: true, expand: true}.root(buildTree(f.view, f.view.shownRevisions(true))))

@@ -163,7 +163,7 @@ func TestPause_Revision(t *testing.T) {
 	tm := newTerminal(t, fixtureNamed(t, "rolling_out"))
 	state := func() string {
 		r := tm.revisionNumbered(3)
-		return string(r.Spec.LifecycleState) + " " + r.Annotations[v1alpha1.AnnotationPauseReason]
+		return string(r.Spec.LifecycleState) + " " + r.Annotations[v1alpha1.AnnotationPauseReason] + prefixed(" by ", r.Annotations[v1alpha1.AnnotationPausedBy])
 	}
 	steps := []struct {
 		reason   string
@@ -175,12 +175,12 @@ func TestPause_Revision(t *testing.T) {
 		{reason: "A script must say why.", args: []string{"pause", fixturePackage, "--revision", "3"}, code: CodeUsage, err: "--reason is required", want: "Active "},
 		{reason: "It ends when somebody ends it.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "x", "--until", "2h"}, code: CodeUsage, err: "--until is for a package", want: "Active "},
 		{reason: "Nothing is written.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "x", "--dry-run=server"}, out: "nothing was changed", want: "Active "},
-		{reason: "Who and why is kept.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "freeze", "--by", "bob"}, out: "Revision 3 of package " + fixturePackage + " is paused by bob: freeze", want: "Paused freeze (by bob)"},
-		{reason: "Saying it twice is no error.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "again"}, out: "already", want: "Paused freeze (by bob)"},
-		{reason: "Why it stands still is told, and what helps.", args: []string{"explain", fixturePackage}, out: "revision 3 is paused: freeze (by bob)   next try  when it is resumed   next      strata resume " + fixturePackage + " --revision 3", want: "Paused freeze (by bob)"},
-		{reason: "What is history is not paused.", args: []string{"pause", fixturePackage, "--revision", "1", "--reason", "x"}, code: CodeTerminal, err: "revision 1 is archived", want: "Paused freeze (by bob)"},
-		{reason: "The revisions that exist are named.", args: []string{"resume", fixturePackage, "--revision", "9"}, code: CodeNotFound, err: "there are: 1, 2, 3", want: "Paused freeze (by bob)"},
-		{reason: "It goes on.", args: []string{"resume", fixturePackage, "--revision", "3"}, out: "goes on. It was paused: freeze (by bob)", want: "Active "},
+		{reason: "Who and why is kept.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "freeze", "--by", "bob"}, out: "Revision 3 of package " + fixturePackage + " is paused by bob: freeze", want: "Paused freeze by bob"},
+		{reason: "Saying it twice is no error.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "again"}, out: "already", want: "Paused freeze by bob"},
+		{reason: "Why it stands still is told, and what helps.", args: []string{"explain", fixturePackage}, out: "revision 3 is paused by bob: freeze   next try  when it is resumed   next      strata resume " + fixturePackage + " --revision 3", want: "Paused freeze by bob"},
+		{reason: "What is history is not paused.", args: []string{"pause", fixturePackage, "--revision", "1", "--reason", "x"}, code: CodeTerminal, err: "revision 1 is archived", want: "Paused freeze by bob"},
+		{reason: "The revisions that exist are named.", args: []string{"resume", fixturePackage, "--revision", "9"}, code: CodeNotFound, err: "there are: 1, 2, 3", want: "Paused freeze by bob"},
+		{reason: "It goes on.", args: []string{"resume", fixturePackage, "--revision", "3"}, out: "goes on. It was paused by bob: freeze", want: "Active "},
 		{reason: "It is not paused any more.", args: []string{"resume", fixturePackage, "--revision", "3", "-o", "jsonpath={.changed}"}, out: "false\n", want: "Active "},
 	}
 	for _, step := range steps {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/config/policy"
 	"github.com/strata-run/strata/internal/cli"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/test/setup"
@@ -90,11 +91,12 @@ func withCluster(tests func() int) (code int, err error) {
 	return code, stopManager()
 }
 
-// install installs what a cluster has before the manager starts, and the roles of the
-// stories' users.
+// install installs what a cluster has before the manager starts, the policies, and the
+// roles of the stories' users.
 func install(ctx context.Context) error {
 	users := setup.Files{From: os.DirFS("testdata"), Pattern: "users.yaml"}
-	if err := setup.Apply(ctx, admin, append(setup.Shipped(filepath.Join("..", "..")), users)...); err != nil {
+	policies := setup.Files{From: policy.Files, Pattern: "*.yaml"}
+	if err := setup.Apply(ctx, admin, append(setup.Shipped(filepath.Join("..", "..")), policies, users)...); err != nil {
 		return err
 	}
 	return setup.Served(ctx, admin, v1alpha1.GroupVersion.WithKind("Revision"))

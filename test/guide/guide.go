@@ -29,7 +29,8 @@ type Guide struct {
 	Kubectl string
 	// Kubeconfig is the file with the cluster and the user of all commands.
 	Kubeconfig string
-	// Update writes the output into the page instead of comparing it.
+	// Update writes the output into the page where it says something else, instead of
+	// comparing it.
 	Update bool
 }
 
@@ -97,7 +98,12 @@ func (r *reader) block(block string) string {
 		}
 		out.WriteString("$ " + c.line + "\n" + text)
 	}
-	return out.String() + "```"
+	got := out.String() + "```"
+	// What says the same keeps the times that it was written with.
+	if steady(got) == steady(block) {
+		return block
+	}
+	return got
 }
 
 // command is a command with the output that is shown.

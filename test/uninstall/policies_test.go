@@ -82,7 +82,25 @@ func TestPolicies(t *testing.T) {
 	c.refused("an approval in the name of another user", patch(bob, `{"spec":{"approvedBy":"alice"}}`), "spec.approvedBy is alice")
 	c.must(patch(bob, `{"spec":{"approvedBy":"bob","approvedDigest":"sha256:`+strings.Repeat("0", 64)+`"}}`))
 	c.refused("another approval under the name of the last", patch(alice, `{"spec":{"approvedDigest":"sha256:`+strings.Repeat("1", 64)+`"}}`), "spec.approvedBy is bob")
+	digest := "sha256:" + strings.Repeat("2", 64)
+	gates := func(text string) string { return strings.ReplaceAll(`{"spec":{"gates":[`+text+`]}}`, "DIGEST", digest) }
+	c.refused("a gate opened in the name of another user", patch(bob, gates(`{"name":"check","approvedDigest":"DIGEST","approvedBy":"alice"}`)), "approvedBy of gate check is alice")
+	c.must(patch(bob, gates(`{"name":"check","approvedDigest":"DIGEST","approvedBy":"bob"}`)))
+	c.must(patch(alice, gates(`{"name":"check","approvedDigest":"DIGEST","approvedBy":"bob"},{"name":"more"}`)))
+	c.refused("a gate moved on under the name of the last", patch(alice, gates(`{"name":"check","approvedDigest":"sha256:`+strings.Repeat("3", 64)+`","approvedBy":"bob"}`)), "approvedBy of gate check is bob")
+	c.must(patch(alice, `{"spec":{"gates":null}}`))
 	c.must(patch(alice, `{"metadata":{"labels":{"a":"b"}}}`))
+
+	pause := func(by client.Client, text string) error {
+		return by.Patch(t.Context(), &v1alpha1.Revision{ObjectMeta: metav1.ObjectMeta{Name: back.Name}}, client.RawPatch("application/merge-patch+json", []byte(text)))
+	}
+	paused := `{"spec":{"lifecycleState":"Paused"},"metadata":{"annotations":{"strata.run/paused-by":"%s"}}}`
+	c.refused("the pause of a revision in the name of another user", pause(alice, fmt.Sprintf(paused, "bob")), "strata.run/paused-by is bob")
+	c.must(pause(bob, fmt.Sprintf(paused, "bob")))
+	c.must(pause(alice, `{"metadata":{"labels":{"a":"b"}}}`))
+	c.refused("another reason under the name of the last", pause(alice, `{"metadata":{"annotations":{"strata.run/pause-reason":"x"}}}`), "strata.run/paused-by is bob")
+	c.must(pause(alice, `{"spec":{"lifecycleState":"Active"}}`))
+	c.refused("a new pause under the name of the last", pause(alice, `{"spec":{"lifecycleState":"Paused"}}`), "strata.run/paused-by is bob")
 
 	c.refused("a finalizer taken off by hand", patch(alice, `{"metadata":{"finalizers":null}}`), "the garbage collector deletes every object")
 	c.refused("the deletion of a definition", alice.Delete(t.Context(), definition("packages.strata.run")), "strata.run/allow-deletion")
