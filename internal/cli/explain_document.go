@@ -49,6 +49,10 @@ type Explanation struct {
 	Waiting []WaitingRevision `json:"waiting,omitempty"`
 	// RollbackRefused is why the package's rollback request was refused.
 	RollbackRefused string `json:"rollbackRefused,omitempty"`
+	// Rejected is the revision whose content the target, a rollback, keeps out; 0 when it
+	// keeps none out. Pinned is true when it keeps out every other content as well.
+	Rejected int64 `json:"rejected,omitempty"`
+	Pinned   bool  `json:"pinned,omitempty"`
 	// PausedRevision is the pause of the target alone.
 	PausedRevision *v1alpha1.Pause `json:"pausedRevision,omitempty"`
 	// NextTry says when the controller looks at it again by itself.
@@ -113,6 +117,7 @@ func buildExplanation(v view, now time.Time) Explanation {
 		if s.Package.State == v1alpha1.ReasonPreflightFailed || s.Package.State == v1alpha1.ReasonPermissionDenied {
 			e.Findings = strings.Split(summariseRevision(target, v.revisions, s.Package).Message, "; ")
 		}
+		e.Rejected, e.Pinned = line.Rejected(v.pkg), v.pkg.Spec.Rollback != nil && v.pkg.Spec.Rollback.Pin
 		e.DeadlineAt = deadlineOf(s, target)
 		if pause := revisionPause(target); pause != nil {
 			e.PausedRevision, e.DeadlineAt = pause, nil
@@ -230,6 +235,11 @@ func nextCommands(v view, e Explanation, now time.Time) []NextCommand {
 		ref := e.Interference[0].ObjectReference
 		add("see which manager keeps changing it", "strata trace %s%s", traceArgument(ref), namespaceFlag(ref))
 	}
+	if e.Pinned {
+		add("let the front make revisions again", "kubectl patch package.strata.run %s --type=merge -p '{\"spec\":{\"rollback\":null}}'", name)
+	} else if e.Rejected != 0 {
+		add(fmt.Sprintf("roll out the content of revision %d after all", e.Rejected), "strata rollback %s --to %d --allow-failed", name, e.Rejected)
+	}
 	if len(next) == 0 && e.Verdict != VerdictRolledOut {
 		add("follow it", "strata status %s -w", name)
 	}
@@ -334,6 +344,9 @@ func writeExplanation(p *output.Printer, e Explanation, now time.Time) {
 	if e.RollbackRefused != "" {
 		line("rollback", output.Bad, "refused: "+e.RollbackRefused)
 	}
+	if text := e.rejectedText(); text != "" {
+		line("rejected", output.Busy, text)
+	}
 	if e.DeadlineAt != nil {
 		text := "passed " + age(now, *e.DeadlineAt) + " ago"
 		if e.DeadlineAt.After(now) {
@@ -360,6 +373,19 @@ func writeExplanation(p *output.Printer, e Explanation, now time.Time) {
 		p.Line(output.Span{Text: fmt.Sprintf("  %-*s", labelColumn-2, label), Style: output.Faint}, output.Span{Text: next.Command, Style: output.Bold})
 		line("", output.Faint, next.Why)
 	}
+}
+
+// rejectedText says what a rollback keeps out, and when it does no more.
+func (e Explanation) rejectedText() string {
+	switch {
+	case e.Pinned:
+		return "spec.rollback of the package pins it: no front makes a revision until it is taken away"
+	case e.Rejected == 0:
+		return ""
+	case e.Package.Front != "":
+		return fmt.Sprintf("revision %d, a rollback, keeps out the content of revision %d: the front makes it again once its resource has asked for something else", e.Target.Revision, e.Rejected)
+	}
+	return fmt.Sprintf("revision %d, a rollback, keeps out the content of revision %d: strata apply takes it with --allow-rejected", e.Target.Revision, e.Rejected)
 }
 
 // writeWhy writes what holds it.

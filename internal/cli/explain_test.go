@@ -26,6 +26,19 @@ func TestViews_Explain(t *testing.T) {
 		f.progressing(r, "False", v1alpha1.ReasonPreflightFailed, "system:serviceaccount:db:installer may not create clusterroles.rbac.authorization.k8s.io: grant it; Deployment openshift-ingress/x: spec.selector cannot be changed: set onImmutableChange: Replace")
 		f.view.pkg.Spec.ServiceAccount = &v1alpha1.ServiceAccountReference{Namespace: "db", Name: "installer"}
 	}
+	all["rollback_pinned"] = func(f *fixture) {
+		fixtureRolledBack(f)
+		f.view.pkg.Spec.Rollback = &v1alpha1.Rollback{Pin: true}
+		f.view.pkg.Status.Rollback = &v1alpha1.RollbackStatus{Revision: 4, FromRevision: 3, ToRevision: 2}
+	}
+	all["rollback_lifted"] = func(f *fixture) {
+		fixtureRolledBack(f)
+		f.view.pkg.Annotations = map[string]string{v1alpha1.AnnotationRejectionLifted: "4"}
+	}
+	all["rollback_by_hand"] = func(f *fixture) {
+		fixtureRolledBack(f)
+		f.view.pkg.Labels = nil
+	}
 	all["fought"] = func(f *fixture) {
 		f.done()
 		r := &f.view.revisions[2]

@@ -58,6 +58,15 @@ func (l Line) LiftsRejection(pkg *v1alpha1.Package) bool {
 	return l.Target != nil && isRollback(l.Target) && !isLifted(pkg, l.Target.Spec.Revision)
 }
 
+// Rejected is the revision whose content the target, which is a rollback, keeps out until
+// something else is asked for; 0 when it keeps none out.
+func (l Line) Rejected(pkg *v1alpha1.Package) int64 {
+	if !l.LiftsRejection(pkg) {
+		return 0
+	}
+	return l.Target.Spec.Previous
+}
+
 // isLifted says whether something else was asked for since the rollback that a revision
 // is, so that it rejects nothing any more.
 func isLifted(pkg *v1alpha1.Package, rollback int64) bool {
