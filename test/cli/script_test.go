@@ -16,6 +16,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/strata-run/strata/internal/content"
 )
 
 // schemas is where the schemas of documents are.
@@ -38,10 +40,15 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// prepareStory gives a story a kubeconfig of the cluster.
+// prepareStory gives a story a kubeconfig of the cluster, and large.yaml, a manifest that is
+// too large to stand in a revision.
 func prepareStory(env *testscript.Env) error {
 	config := filepath.Join(env.WorkDir, "admin.kubeconfig")
 	if err := plane.WriteKubeconfig(config, "admin-of-stories", "system:masters"); err != nil {
+		return err
+	}
+	large := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata:\n  text: " + strings.Repeat("large ", content.InlineLimit) + "\n"
+	if err := os.WriteFile(filepath.Join(env.WorkDir, "large.yaml"), []byte(large), 0o600); err != nil {
 		return err
 	}
 	env.Setenv("KUBECONFIG", config)
