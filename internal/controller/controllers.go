@@ -170,7 +170,17 @@ func managerOptions(meter *metrics.Metrics, o Options) (ctrl.Options, error) {
 		HealthProbeBindAddress:  o.HealthAddress,
 		Metrics:                 metricsServer(o),
 		Cache:                   cache.Options{DefaultTransform: trim, ByObject: kept},
+		NewCache:                newCache,
 	}, nil
+}
+
+// newCache is a cache that needs no definition of Istio resources: how they are cached is
+// set before it is known whether the cluster has any.
+func newCache(config *rest.Config, o cache.Options) (cache.Cache, error) {
+	known := meta.NewDefaultRESTMapper(nil)
+	known.Add(v1alpha2.GroupVersion.WithKind("Istio"), meta.RESTScopeNamespace)
+	o.Mapper = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{known, o.Mapper}}
+	return cache.New(config, o)
 }
 
 // ownKinds are those whose definitions are in config/crd.

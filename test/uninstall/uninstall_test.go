@@ -49,6 +49,14 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
+	c := newBareCluster(t)
+	c.install()
+	return c
+}
+
+// newBareCluster is a local Kubernetes without Strata.
+func newBareCluster(t *testing.T) *cluster {
+	t.Helper()
 	setup.Log(os.Stderr)
 	ctx := context.Background()
 	binaries, err := localplane.Build(ctx, localplane.BuildOptions{Progress: os.Stderr})
@@ -62,7 +70,6 @@ func newCluster(t *testing.T) *cluster {
 	c.admin, err = client.New(c.plane.Config(), client.Options{})
 	c.must(err)
 	c.must(v1alpha1.AddToScheme(c.admin.Scheme()))
-	c.install()
 	t.Cleanup(func() { c.must(c.stop()) })
 	return c
 }
