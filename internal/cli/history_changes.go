@@ -19,8 +19,8 @@ import (
 
 // The bounds of a short text: how many objects it names, and how many fields of one.
 const (
-	mostChanged = 2
-	mostShortFields  = 3
+	mostChanged     = 2
+	mostShortFields = 3
 )
 
 // revisionBefore is what a revision is compared with: the one that it has replaced, else
