@@ -6,6 +6,7 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -48,6 +50,7 @@ func TestGatewayClass(t *testing.T) {
 	eventuallyInstalled(t, "1.29.1")
 	t.Logf("installed %s after the class was created", time.Since(started).Round(100*time.Millisecond))
 	noWarnings(t)
+	eventuallyCounted(t, "CRDsReady True ManagedByCIO", "ControllerInstalled True Installed")
 	t.Run("FirstRollout", func(t *testing.T) { firstRollout(t, started) })
 	t.Run("Quiet", quiet)
 	t.Run("Upgrade", upgrade)
@@ -68,6 +71,29 @@ func withoutControlPlane(t *testing.T) {
 	withoutIstioCRDs(t)
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: gatewayclass.Namespace, Name: gatewayclass.GatewaysPolicyName}}
 	must(t, client.IgnoreNotFound(admin.Delete(t.Context(), policy)))
+}
+
+// eventuallyCounted waits until the metrics have just these conditions of the class.
+func eventuallyCounted(t *testing.T, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	planetest.Eventually(t, "the conditions of the class in the metrics", func() (bool, error) {
+		families, err := ctrlmetrics.Registry.Gather()
+		var got []string
+		for _, family := range families {
+			for _, metric := range family.GetMetric() {
+				labels := map[string]string{}
+				for _, label := range metric.GetLabel() {
+					labels[label.GetName()] = label.GetValue()
+				}
+				if family.GetName() == "strata_front_condition" && labels["front"] == "gatewayclass" && labels["resource"] == className {
+					got = append(got, labels["type"]+" "+labels["status"]+" "+labels["reason"])
+				}
+			}
+		}
+		slices.Sort(got)
+		return slices.Equal(got, want), errors.Join(err, fmt.Errorf("they are %v, want %v", got, want))
+	})
 }
 
 // noWarnings: a first installation has gone well, and no event says otherwise.
@@ -269,15 +295,16 @@ func uninstall(t *testing.T) {
 		}
 		return !exists(t, &gatewayv1.GatewayClass{}, "", className) && len(packages.Items) == 0, fmt.Errorf("packages: %v", packages.Items)
 	})
+	eventuallyCounted(t)
 	if exists(t, configMapType(), gatewayclass.Namespace, "istio-openshift-gateway") {
 		t.Error("the control plane's ConfigMap has outlived its package")
 	}
 	planetest.Eventually(t, "the content of the packages to go", func() (bool, error) {
-		slices := &v1alpha1.ObjectSliceList{}
-		if err := admin.List(t.Context(), slices); err != nil {
+		left := &v1alpha1.ObjectSliceList{}
+		if err := admin.List(t.Context(), left); err != nil {
 			return false, err
 		}
-		return len(slices.Items) == 0, fmt.Errorf("%d slices", len(slices.Items))
+		return len(left.Items) == 0, fmt.Errorf("%d slices", len(left.Items))
 	})
 	for _, name := range gatewayclass.ManagedCRDs("1.31") {
 		if !exists(t, &apiextensionsv1.CustomResourceDefinition{}, "", name) {
