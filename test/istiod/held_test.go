@@ -21,8 +21,8 @@ import (
 const (
 	// missingImage is an image of istiod that no node can pull, and nextProxy the proxy that
 	// goes with it.
-	missingImage = "registry.invalid/istio/pilot:next"
-	nextProxy    = "registry.istio.io/release/proxyv2:next"
+	missingImage = "registry.invalid/istio/pilot:1.31.0-next"
+	nextProxy    = "registry.istio.io/release/proxyv2:1.31.0-next"
 )
 
 // hold: while the istiod of the next release does not start, the one that serves gives new pods
