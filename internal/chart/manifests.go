@@ -6,6 +6,7 @@ package chart
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -175,10 +176,23 @@ func expand(content any) ([]map[string]any, error) {
 	return all, nil
 }
 
+// isKustomization says whether a document is a kustomization.yaml, which may leave out what
+// it is.
+func isKustomization(o *unstructured.Unstructured) bool {
+	if o.GroupVersionKind().Group == "kustomize.config.k8s.io" {
+		return true
+	}
+	resources, _ := o.Object["resources"].([]any)
+	return o.GetKind() == "" && o.GetAPIVersion() == "" && len(resources) > 0
+}
+
 // check refuses what is no object, or one that cannot be treated as its chart
 // means it.
 func check(o *unstructured.Unstructured) error {
 	metadata, _ := o.Object["metadata"].(map[string]any)
+	if isKustomization(o) {
+		return errors.New("it is a kustomization, which kubectl builds: kubectl kustomize FOLDER | strata apply PACKAGE -f -")
+	}
 	for _, field := range []string{"apiVersion", "kind"} {
 		if s, _ := o.Object[field].(string); s == "" {
 			return fmt.Errorf("%s is missing", field)

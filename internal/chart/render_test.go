@@ -115,6 +115,8 @@ func TestChart_RenderErrors(t *testing.T) {
 		"TwiceAKey":   {reason: "a key that stands twice would lose a value silently", template: configMap("a", "x: y", "x: z"), want: []string{"templates/a.yaml", `"x"`, "line 7"}},
 		"NotAnObject": {reason: "output that is no object", template: "---\n- a\n", want: []string{"templates/a.yaml", "line 1", "not an object"}},
 		"NoKind":      {reason: "an object without kind", template: "a: b\n", want: []string{"templates/a.yaml", "apiVersion is missing"}},
+		"Kustomized":  {reason: "a kustomization is built by kubectl", template: "resources: [a.yaml]\n", want: []string{"templates/a.yaml", "kubectl kustomize"}},
+		"KustomKind":  {reason: "one that says what it is, too", template: "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", want: []string{"kubectl kustomize"}},
 		"Generated":   {reason: "a generated name is another object each time", template: "apiVersion: v1\nkind: Pod\nmetadata: {generateName: a}\n", want: []string{"templates/a.yaml", "metadata.name"}},
 		"Namespace":   {reason: "a namespace that is none", template: "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: 5}\n", want: []string{"templates/a.yaml", "Pod p", "metadata.namespace"}},
 		"Hook":        {reason: "a hook would run at another time than a phase does", template: "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {helm.sh/hook: 'test,pre-install'}}\n", want: []string{"templates/a.yaml", "Pod p", "pre-install"}},

@@ -5,8 +5,10 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -164,9 +166,25 @@ func (c *cluster) explain(doing string, err error) error {
 		apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err):
 		return exitf(CodeUnreachable, "%s: the cluster at %s cannot answer at present: %w", doing, c.host, err)
 	case errors.As(err, &urlErr):
-		return exitf(CodeUnreachable, "no cluster answers at %s: %w; %s", c.host, urlErr.Err, remedy)
+		return exitf(CodeUnreachable, "no cluster answers at %s: %w; %s", c.host, urlErr.Err, remedyFor(urlErr.Err))
 	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// remedyFor says what to do about an error of a connection.
+func remedyFor(err error) string {
+	var untrusted *tls.CertificateVerificationError
+	var plain tls.RecordHeaderError
+	var connection *net.OpError
+	switch {
+	case errors.As(err, &untrusted):
+		return "check certificate-authority-data and tls-server-name of the cluster in the kubeconfig"
+	case errors.As(err, &plain), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return "what answers there does not speak TLS: check the address, and proxies"
+	case errors.As(err, &connection) && connection.Op == "proxyconnect":
+		return "check the proxy: HTTPS_PROXY, NO_PROXY and proxy-url of the cluster in the kubeconfig"
+	}
+	return remedy
 }
 
 // isMissingKind is true when the API server does not serve the kind at all, as

@@ -4,9 +4,13 @@
 package cli
 
 import (
+	"crypto/tls"
 	"encoding/json"
+	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"unicode"
@@ -14,7 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -195,6 +201,39 @@ func TestGet_Documents(t *testing.T) {
 				t.Errorf("status: -want, +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestUnreachable_Remedies: an address where something else answers, or a proxy that does
+// not, is no reason to start a local cluster.
+func TestUnreachable_Remedies(t *testing.T) {
+	cases := map[string]struct {
+		err  error
+		want string
+	}{
+		"Untrusted": {&tls.CertificateVerificationError{Err: errors.New("x509: unknown authority")}, "certificate-authority-data"},
+		"NoTLS":     {errors.New("http: server gave HTTP response to HTTPS client"), "does not speak TLS"},
+		"Proxy":     {&net.OpError{Op: "proxyconnect", Net: "tcp", Err: errors.New("refused")}, "HTTPS_PROXY"},
+		"NoAnswer":  {&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("refused")}, "strata up"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := (&cluster{host: "https://x"}).explain("looking", &url.Error{Op: "Get", URL: "https://x", Err: tc.err})
+			if codeOf(err) != CodeUnreachable || !strings.Contains(err.Error(), tc.want) || tc.want != "strata up" && strings.Contains(err.Error(), "strata up") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestListed: what cannot be listed is named by its kind.
+func TestListed(t *testing.T) {
+	untyped := &unstructured.UnstructuredList{}
+	untyped.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DeploymentList"})
+	for list, want := range map[client.ObjectList]string{untyped: "Deployment objects", &v1alpha1.PackageList{}: "Package objects"} {
+		if got := listed(list); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 

@@ -272,7 +272,12 @@ func fixtures() map[string]func(f *fixture) {
 			f.progressing(r, "True", v1alpha1.ReasonRollingOut, "phase 2/3 control-plane")
 		},
 		"rolling_out": func(f *fixture) { f.upgrade(15) },
-		"bad_image":   fixtureBadImage,
+		"begun": func(f *fixture) {
+			r := f.upgrade(15)
+			f.view.pkg.Status.Phase = "1/3"
+			r.Status = v1alpha1.RevisionStatus{}
+		},
+		"bad_image": fixtureBadImage,
 		"deadline": func(f *fixture) {
 			fixtureBadImage(f)
 			r := &f.view.revisions[len(f.view.revisions)-1]

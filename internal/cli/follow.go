@@ -6,7 +6,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -165,11 +167,20 @@ func (c *cluster) run(ctx context.Context, f feed, out chan<- change) {
 	}
 }
 
+// listed names what a list holds, such as "Deployment objects".
+func listed(list client.ObjectList) string {
+	kind := list.GetObjectKind().GroupVersionKind().Kind
+	if kind == "" {
+		kind = reflect.TypeOf(list).Elem().Name()
+	}
+	return strings.TrimSuffix(kind, "List") + " objects"
+}
+
 // listAndWatch sends a list and then each change, until the watch ends.
 func (c *cluster) listAndWatch(ctx context.Context, f feed, send func(change) bool) error {
 	list := f.newList()
 	if err := c.client.List(ctx, list, f.options...); err != nil {
-		return fmt.Errorf("listing %T: %w", list, err)
+		return fmt.Errorf("listing %s: %w", listed(list), err)
 	}
 	version := list.GetResourceVersion()
 	if !send(change{apply: func(s *snapshot) { f.listed(s, list) }}) {
@@ -178,7 +189,7 @@ func (c *cluster) listAndWatch(ctx context.Context, f feed, send func(change) bo
 	options := append(slices.Clone(f.options), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
 	w, err := c.client.Watch(ctx, f.newList(), options...)
 	if err != nil {
-		return fmt.Errorf("watching %T: %w", list, err)
+		return fmt.Errorf("watching %s: %w", listed(list), err)
 	}
 	defer w.Stop()
 	for {

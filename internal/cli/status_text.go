@@ -231,10 +231,11 @@ func phaseTransitions(before *Status, after Status) []string {
 	var lines []string
 	for i, phase := range after.Phases {
 		was := ""
-		if before != nil && i < len(before.Phases) {
+		if before != nil && i < len(before.Phases) && !before.Phases[i].FromPackage {
 			was = before.Phases[i].State
 		}
-		if phase.State == was {
+		// A line is written when the counts are known.
+		if phase.State == was || phase.FromPackage {
 			continue
 		}
 		where := fmt.Sprintf("phase %d/%d %s ", i+1, len(after.Phases), phase.Name)

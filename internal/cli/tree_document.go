@@ -5,6 +5,8 @@ package cli
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -58,6 +60,9 @@ type PhaseProgress struct {
 	Updated   int `json:"updated"`
 	Unchanged int `json:"unchanged"`
 	Adopted   int `json:"adopted"`
+	// FromPackage is true while the Revision's status tells nothing of its phases yet: the
+	// state is that of the Package's status, which is written first, and no count is known.
+	FromPackage bool `json:"fromPackage,omitempty"`
 }
 
 // written is how many objects of the phase the revision has in place.
@@ -169,6 +174,7 @@ func (v view) treeRevision(r *v1alpha1.Revision, p PackageSummary) TreeRevision 
 				phase.State, phase.Ready, phase.CompletedAt = string(s.State), int(s.Ready), s.CompletedAt
 			}
 		}
+		v.takeFromPackage(r, i, &phase.PhaseProgress)
 		for _, it := range items {
 			object := states.object(it, phase.PhaseProgress)
 			phase.count(object.Action)
@@ -177,6 +183,24 @@ func (v view) treeRevision(r *v1alpha1.Revision, p PackageSummary) TreeRevision 
 		out.Phases = append(out.Phases, phase)
 	}
 	return out
+}
+
+// takeFromPackage takes the state of a phase from how many phases the Package's status
+// counts as complete, while the Revision's status tells nothing of them.
+func (v view) takeFromPackage(r *v1alpha1.Revision, place int, phase *PhaseProgress) {
+	counted, all, _ := strings.Cut(v.pkg.Status.Phase, "/")
+	complete, err := strconv.Atoi(counted)
+	if err != nil || all != strconv.Itoa(len(r.Spec.Phases)) || len(r.Status.Phases) > 0 || r.Spec.Revision != v.pkg.Status.TargetRevision {
+		return
+	}
+	state := v1alpha1.PhasePending
+	switch {
+	case place < complete:
+		state, phase.Ready = v1alpha1.PhaseComplete, phase.Objects
+	case place == complete:
+		state = v1alpha1.PhaseProgressing
+	}
+	phase.State, phase.FromPackage = string(state), true
 }
 
 func (p *PhaseProgress) count(action string) {
