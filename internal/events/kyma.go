@@ -30,6 +30,10 @@ const (
 	// ReasonClusterSizeChanged (Normal, on an Istio): the defaults for another size of
 	// cluster are rolled out.
 	ReasonClusterSizeChanged = "ClusterSizeChanged"
+
+	// ReasonMeshWithoutResource (Warning, on a Package): the Istio resource of the mesh is gone, and
+	// custom resources of users keep the mesh from going. The note names them.
+	ReasonMeshWithoutResource = "MeshWithoutResource"
 )
 
 // Kyma are the events of a change of an Istio resource's status: one for each change of the

@@ -10,7 +10,8 @@ const (
 	ReasonRestartedForProxy = "RestartedForProxy"
 
 	// ReasonRestartFailed (Warning, on a workload): it does not come up after such a restart.
-	// No other workload is restarted until it does.
+	// No other workload of its namespace is restarted until it does, and none at all if it belongs
+	// to the mesh.
 	ReasonRestartFailed = "RestartFailed"
 
 	// ReasonRestartByHand (Warning, on a workload): its proxies are outdated, and a person has

@@ -87,7 +87,7 @@ func TestMesh(t *testing.T) {
 	}{
 		{"Rests", rests}, {"Several", several}, {"Measured", measured}, {"Features", features}, {"BadSpec", badSpec}, {"Owner", owner}, {"Finalizer", finalizer}, {"Gateway", gateway},
 		{"Filter", filter}, {"Size", size}, {"Image", image}, {"Experimental", experimental}, {"DualStack", dualStack}, {"Balancer", balancer}, {"Deletion", deletion},
-		{"Purge", purge},
+		{"Orphan", orphan}, {"Purge", purge},
 	} {
 		if !t.Run(step.name, step.run) {
 			return
@@ -316,9 +316,35 @@ func finalizer(t *testing.T) {
 	})
 }
 
+// A mesh whose resource went without its finalizer stays while users have custom resources, its
+// package says so, and another resource takes it over.
+func orphan(t *testing.T) {
+	manifest(t, istio("fourth", "{}"))
+	state(t, "fourth", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+	manifest(t, "{apiVersion: networking.istio.io/v1, kind: Sidecar, metadata: {name: mine, namespace: default}, spec: {}}")
+	before := deployed(t, "Deployment", "istiod")
+	must(t, admin.Patch(t.Context(), named("fourth"), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	must(t, admin.Delete(t.Context(), named("fourth")))
+	eventually(t, "an event on the package", func() (bool, error) {
+		events := &corev1.EventList{}
+		err := admin.List(t.Context(), events, client.InNamespace("default"))
+		for i := range events.Items {
+			if e := &events.Items[i]; e.Reason == "MeshWithoutResource" && e.InvolvedObject.Name == "kyma-istio" && strings.Contains(e.Message, "Sidecar default/mine") {
+				return true, nil
+			}
+		}
+		return false, err
+	})
+	manifest(t, istio("fourth", "{}"))
+	state(t, "fourth", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
+	if after := deployed(t, "Deployment", "istiod"); after == nil || after.GetUID() != before.GetUID() {
+		t.Error("the mesh was taken away")
+	}
+	remove(t, untyped("networking.istio.io/v1", "Sidecar", "default", "mine"))
+}
+
 // What a mesh leaves in place goes with it when its resource asks for that.
 func purge(t *testing.T) {
-	manifest(t, istio("fourth", "{}"))
 	state(t, "fourth", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
 	must(t, admin.Patch(t.Context(), named("fourth"), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1alpha2.AnnotationPurge+`":"true"}}}`))))
 	crd := untyped("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "sidecars.networking.istio.io")

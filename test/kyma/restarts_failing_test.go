@@ -47,13 +47,14 @@ func TestRestarts_FailureOutlivesManager(t *testing.T) {
 		t.Helper()
 		await(t, when, patience, func() error {
 			c := proxies(t)
-			if c.Reason != v1alpha2.ReasonProxySidecarRestartFailed || !strings.Contains(c.Message, namespace.Name+"/Deployment/m") {
+			if c.Reason != v1alpha2.ReasonProxySidecarRestartFailed || !strings.Contains(c.Message, namespace.Name+"/Deployment/m") || !strings.Contains(c.Message, "Pod m-") {
 				return fmt.Errorf("the condition is %s: %s; the status of %s is %s", c.Reason, c.Message, m.Name, text(t, live(t, m).Status))
 			}
 			return nil
 		})
 	}
-	fails("the failure is told")
+	fails("the failure is told, with its cause")
+	newStory(t).run("strata restarts -n " + namespace.Name + " | grep 'Deployment *m '")
 
 	injector.give(old)
 	a := deployment(namespace.Name, "a", 1)

@@ -6,13 +6,16 @@ package kyma
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/render/kyma"
 )
 
@@ -56,14 +59,28 @@ func (k *observer) observeLeaving(ctx context.Context, group front.Group[*v1alph
 		}
 		facts.Blocked = kyma.Blocking(found)
 	}
-	if blocked, ok := errors.AsType[*kyma.BlockedError](facts.Blocked); ok && blocked.Error() != k.told {
-		k.told = blocked.Error()
+	if blocked, ok := errors.AsType[*kyma.BlockedError](facts.Blocked); ok && k.told != fmt.Sprint(len(group.Leaving), blocked) {
+		k.told = fmt.Sprint(len(group.Leaving), blocked)
 		log.FromContext(ctx).Info("Deletion is blocked by custom resources", "count", blocked.Count, "kinds", blocked.Kinds, "resources", blocked.Listed)
+		k.announceOrphan(group, blocked)
 	}
 	if facts.Blocked == nil {
 		err = k.pruneLeaving(ctx, group)
 	}
 	return facts, err
+}
+
+// announceOrphan records on the package what blocks the deletion of a mesh that has no resource any
+// more, whose status would say it: a user has taken its finalizer off.
+func (k *observer) announceOrphan(group front.Group[*v1alpha2.Istio], blocked *kyma.BlockedError) {
+	if len(group.Leaving) > 0 {
+		return
+	}
+	for i := range group.Existing {
+		if pkg := &group.Existing[i]; pkg.Name == kyma.PackageIstio {
+			k.recorder.Eventf(pkg, nil, corev1.EventTypeWarning, events.ReasonMeshWithoutResource, "Delete", "Its Istio resource is gone, and %s", blocked)
+		}
+	}
 }
 
 // pruneLeaving prunes before a mesh goes, or with one that has never come up: webhooks that are
