@@ -5,9 +5,19 @@ package uninstall
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+
+	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller"
+	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/test/setup"
 )
 
@@ -26,4 +36,82 @@ func TestCoreAlone(t *testing.T) {
 			c.rollOut()
 		})
 	}
+}
+
+// asks counts how often the API server is asked which kinds it serves, whichever client asks,
+// and does something before the second time: awaitManager asks whether those of Strata are,
+// and then makes the manager, which asks again.
+type asks struct {
+	mu     sync.Mutex
+	count  int
+	second func()
+}
+
+func (a *asks) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/apis" {
+			a.mu.Lock()
+			if a.count++; a.count == 2 {
+				a.second()
+			}
+			a.mu.Unlock()
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTrip func(r *http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A definition that goes after the manager has seen it, and before it is made, is waited for
+// like one that was never there.
+func TestDefinitionGoesBeforeTheManagerIsMade(t *testing.T) {
+	c := newCluster(t)
+	config, err := c.plane.ConfigFor(setup.Manager, setup.ManagerGroups...)
+	c.must(err)
+	gone := make(chan struct{})
+	config.Wrap((&asks{second: func() {
+		c.deleteDefinitions("revisions.strata.run")
+		c.awaitGone("revisions.strata.run")
+		c.awaitUnserved("revisions")
+		close(gone)
+	}}).wrap)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- controller.Run(ctx, config, setup.ManagerOptions()) }()
+	c.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	select {
+	case <-gone:
+	case err := <-ended:
+		t.Fatalf("the manager has ended before it was made: %v", err)
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the API server was asked once only")
+	}
+	c.install()
+	c.rollOut()
+	select {
+	case err := <-ended:
+		t.Fatalf("the manager has ended: %v", err)
+	default:
+	}
+}
+
+// awaitUnserved waits until the API server lists a kind of Strata no more.
+func (c *cluster) awaitUnserved(resource string) {
+	c.Helper()
+	kinds, err := discovery.NewDiscoveryClientForConfig(c.plane.Config())
+	c.must(err)
+	planetest.Eventually(c.T, resource+" are not served", func() (bool, error) {
+		_, lists, err := kinds.ServerGroupsAndResources()
+		for _, list := range lists {
+			if list.GroupVersion == v1alpha1.GroupVersion.String() && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }) {
+				return false, fmt.Errorf("served: %v, %w", list.APIResources, err)
+			}
+		}
+		return len(lists) > 0, err
+	})
 }
