@@ -373,7 +373,7 @@ func (t *task) lose(verdict Verdict) {
 	}
 	found := t.drift(verdict.Drift)
 	if before := q.Record.Backoff; before == nil || before.Cause != found.cause || before.Manager != found.manager {
-		t.result.Backoff = before.after(found, q.Now, t.others())
+		t.result.Backoff, t.result.Lost = before.after(found, q.Now, t.others()), true
 	}
 }
 

@@ -144,6 +144,8 @@ type ObjectResult struct {
 	Backoff *DriftBackoff
 	// Repaired says that the object was written as it was not as it was left.
 	Repaired bool
+	// Lost says that another controller was found to have taken the object over.
+	Lost bool
 	// Done says that the object is gone, and need not be there.
 	Done bool
 	// Excess are the managers that were found to have fields at or below exclusive ones.

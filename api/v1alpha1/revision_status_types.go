@@ -64,15 +64,15 @@ type RevisionStatus struct {
 
 	// Flaps lists the objects that were ready and ceased to be so although the revision
 	// did not change them: the 16 that did so last. An object that then stays ready for
-	// a day is forgotten.
+	// a day is forgotten. Those that did so several times in a row stand in interference, too.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Flaps []Flap `json:"flaps,omitempty"`
 
 	// Interference lists the objects that do not stay as they were left, as another client
-	// changes, deletes or takes over each of them: the 16 that were found so last. An
-	// object that stays as it was left for 10 minutes is forgotten.
+	// changes, deletes or takes over each of them, or as they flap: the 16 that were found so
+	// last. An object that stays as it was left for 10 minutes is forgotten.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -239,7 +239,7 @@ type PlannedObject struct {
 }
 
 // InterferenceCause is how an object ceased to be as it was left.
-// +kubebuilder:validation:Enum=Changed;Deleted;TakenOver
+// +kubebuilder:validation:Enum=Changed;Deleted;TakenOver;Flapping
 type InterferenceCause string
 
 const (
@@ -249,14 +249,17 @@ const (
 	InterferenceDeleted InterferenceCause = "Deleted"
 	// InterferenceTakenOver: another controller has taken it over.
 	InterferenceTakenOver InterferenceCause = "TakenOver"
+	// InterferenceFlapping: it ceased to be ready, without having been written.
+	InterferenceFlapping InterferenceCause = "Flapping"
 )
 
 // Interference is an object that does not stay as it was left.
 type Interference struct {
 	ObjectReference `json:",inline"`
 
-	// Cause is what was found last: Changed, Deleted or TakenOver. An object that was
-	// taken over is not taken back.
+	// Cause is what was found last: Changed, Deleted, TakenOver or Flapping. An object that
+	// was taken over is not taken back, and one that flaps is not written. It has an entry of
+	// its own for that.
 	// +optional
 	Cause InterferenceCause `json:"cause,omitempty"`
 
@@ -271,13 +274,13 @@ type Interference struct {
 	// +kubebuilder:validation:MaxItems=8
 	Fields []string `json:"fields,omitempty"`
 
-	// Count is how many times in a row the object was found so, and repaired. After the
-	// third time each repair waits twice as long as the one before, up to 5 minutes, and
+	// Count is how many times in a row the object was found so, and repaired where that can
+	// be. After the third time each repair waits twice as long as the one before, up to 5 minutes, and
 	// longer while many objects of the package are repaired.
 	// +required
 	Count int64 `json:"count"`
 
-	// FirstSeen and LastSeen are when the first and the last of these repairs were.
+	// FirstSeen and LastSeen are when the first and the last of these times were.
 	// +required
 	FirstSeen metav1.Time `json:"firstSeen"`
 	// +required

@@ -6,6 +6,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,7 +114,8 @@ func buildExplanation(v view, now time.Time) Explanation {
 		e.Waiting = append(e.Waiting, w)
 	}
 	if target != nil {
-		e.Interference, e.Flaps = target.Status.Interference, target.Status.Flaps
+		e.Interference = slices.DeleteFunc(slices.Clone(target.Status.Interference), isFlap)
+		e.Flaps = target.Status.Flaps
 		if s.Package.State == v1alpha1.ReasonPreflightFailed || s.Package.State == v1alpha1.ReasonPermissionDenied {
 			e.Findings = strings.Split(summariseRevision(target, v.revisions, s.Package).Message, "; ")
 		}
@@ -306,6 +308,9 @@ func namespaceFlag(ref v1alpha1.ObjectReference) string {
 	return prefixed(" -n ", ref.Namespace)
 }
 
+// isFlap says whether an entry is about readiness, of which the flaps tell.
+func isFlap(i v1alpha1.Interference) bool { return i.Cause == v1alpha1.InterferenceFlapping }
+
 // interferenceText says what happens to an object that does not stay as it was left, and
 // how often.
 func interferenceText(i v1alpha1.Interference) string {
@@ -315,6 +320,8 @@ func interferenceText(i v1alpha1.Interference) string {
 		return "another client has deleted it, " + times + " in a row"
 	case v1alpha1.InterferenceTakenOver:
 		return by + " has taken it over, " + times
+	case v1alpha1.InterferenceFlapping:
+		return "it has ceased to be ready " + times + " in a row"
 	default:
 		return fmt.Sprintf("%s has changed %s, %s in a row", by, cmp.Or(strings.Join(i.Fields, ", "), "it"), times)
 	}

@@ -138,7 +138,7 @@ func interference(revision *v1alpha1.Revision, fought []v1alpha1.Interference) E
 	first := fought[0]
 	return onRevision(revision, Event{
 		Type: corev1.EventTypeWarning, Reason: ReasonInterference, Action: "Repair", Related: object(first.ObjectReference),
-		Note: fmt.Sprintf("%s: %s, %d times in a row; repairs are slowed until it stays", some(names(fought)), rival(first), first.Count),
+		Note: some(names(fought)) + ": " + unsettled(first),
 	})
 }
 
@@ -218,6 +218,18 @@ func names(list []v1alpha1.Interference) []string {
 		all = append(all, name)
 	}
 	return all
+}
+
+// unsettled says what happens to an object that does not stay as it was left.
+func unsettled(entry v1alpha1.Interference) string {
+	switch entry.Cause {
+	case v1alpha1.InterferenceTakenOver:
+		return cmp.Or(entry.Manager, "another controller") + " has taken it over; it is not taken back"
+	case v1alpha1.InterferenceFlapping:
+		return fmt.Sprintf("it has ceased to be ready %d times in a row", entry.Count)
+	default:
+		return fmt.Sprintf("%s, %d times in a row; repairs are slowed until it stays", rival(entry), entry.Count)
+	}
 }
 
 // rival says what was done to an object, and by which manager.

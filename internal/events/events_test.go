@@ -79,6 +79,18 @@ func rivals(name string, count int64, last metav1.Time) change {
 	}
 }
 
+// caused is an entry of the list of another cause than a changed field.
+func caused(cause v1alpha1.InterferenceCause, count int64, last metav1.Time) change {
+	return func(s *v1alpha1.RevisionStatus) {
+		rivals("a", count, last)(s)
+		entry := &s.Interference[len(s.Interference)-1]
+		entry.Cause, entry.Manager, entry.Fields = cause, "", nil
+		if cause == v1alpha1.InterferenceTakenOver {
+			entry.Manager = "Package other"
+		}
+	}
+}
+
 // said is an event on one line.
 func said(list []Event) []string {
 	var lines []string
@@ -212,6 +224,21 @@ func TestForRevision(t *testing.T) {
 		},
 		"InterferenceGoesOn": {
 			reason: "a fight that goes on is no news", before: []change{good(), rivals("a", 3, now)}, after: []change{good(), rivals("a", 4, soon)},
+		},
+		"TakenOver": {
+			reason: "what is not taken back is told the first time", before: []change{good()}, after: []change{good(), caused(v1alpha1.InterferenceTakenOver, 1, now)},
+			want: []string{"Warning Interference Revision/web-2 (ConfigMap/a): ConfigMap ns/a: Package other has taken it over; it is not taken back"},
+		},
+		"Flaps": {
+			reason: "the third time in a row", before: []change{good(), caused(v1alpha1.InterferenceFlapping, 2, now)}, after: []change{good(), caused(v1alpha1.InterferenceFlapping, 3, soon)},
+			want: []string{"Warning Interference Revision/web-2 (ConfigMap/a): ConfigMap ns/a: it has ceased to be ready 3 times in a row"},
+		},
+		"FlapsOnce": {
+			reason: "nothing was repaired", before: []change{good()}, after: []change{good(), caused(v1alpha1.InterferenceFlapping, 1, now)},
+		},
+		"FlapsAndDrifts": {
+			reason: "each has an entry", before: []change{good(), rivals("a", 1, now), caused(v1alpha1.InterferenceFlapping, 5, now)},
+			after: []change{good(), rivals("a", 1, now), caused(v1alpha1.InterferenceFlapping, 6, soon)},
 		},
 		"Archived": {
 			reason: "nothing else is told of what is history", before: []change{good(), progress(v1alpha1.ReasonArchiving, "")},

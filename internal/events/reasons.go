@@ -92,7 +92,8 @@ const (
 	ReasonDriftCorrected = "DriftCorrected"
 
 	// ReasonInterference (Warning, on a Revision): an object does not stay as it was left, as
-	// another client keeps changing or deleting it. From now on its repairs are slowed.
+	// another client keeps changing or deleting it, so that its repairs are slowed from now on;
+	// as another controller has taken it over; or as it ceases to be ready again and again.
 	ReasonInterference = "Interference"
 )
 

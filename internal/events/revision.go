@@ -186,28 +186,41 @@ func isFailure(object v1alpha1.ObjectStatus) bool {
 	return object.Reason == objectProbeFailed || object.Reason == objectProbeUnknown
 }
 
+// place is what an entry of the list is about.
+type place struct {
+	v1alpha1.ObjectReference
+
+	flaps bool
+}
+
+func placeOf(entry v1alpha1.Interference) place {
+	return place{entry.ObjectReference, entry.Cause == v1alpha1.InterferenceFlapping}
+}
+
 // ofRivals tells of repairs, and of objects that do not stay as they were left.
 func ofRivals(before []*v1alpha1.Revision, after *v1alpha1.Revision) []Event {
-	known := map[v1alpha1.ObjectReference]v1alpha1.Interference{}
+	known := map[place]v1alpha1.Interference{}
 	for _, revision := range before {
 		for _, entry := range revision.Status.Interference {
-			if old, ok := known[entry.ObjectReference]; !ok || old.LastSeen.Before(&entry.LastSeen) {
-				known[entry.ObjectReference] = entry
+			if old, ok := known[placeOf(entry)]; !ok || old.LastSeen.Before(&entry.LastSeen) {
+				known[placeOf(entry)] = entry
 			}
 		}
 	}
 	var repaired, fought []v1alpha1.Interference
 	for _, entry := range after.Status.Interference {
-		old := known[entry.ObjectReference]
-		if entry.Cause == v1alpha1.InterferenceTakenOver {
-			continue // which is a collision, and reported as one
-		}
+		old := known[placeOf(entry)]
 		if entry.Count == old.Count && entry.LastSeen.Equal(&old.LastSeen) || entry.LastSeen.Before(&old.LastSeen) {
 			continue
 		}
-		if entry.Count < foughtOver {
+		switch isNew := !entry.FirstSeen.Equal(&old.FirstSeen); {
+		case entry.Cause == v1alpha1.InterferenceTakenOver:
+			if isNew || old.Cause != entry.Cause || old.Manager != entry.Manager {
+				fought = append(fought, entry) // it is not repaired
+			}
+		case entry.Count < foughtOver && entry.Cause != v1alpha1.InterferenceFlapping:
 			repaired = append(repaired, entry)
-		} else if old.Count < foughtOver || !entry.FirstSeen.Equal(&old.FirstSeen) {
+		case entry.Count >= foughtOver && (old.Count < foughtOver || isNew):
 			fought = append(fought, entry)
 		}
 	}

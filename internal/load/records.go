@@ -17,7 +17,9 @@ import (
 func Records(status v1alpha1.RevisionStatus) map[revisions.ObjectID]revisions.Record {
 	interference := map[revisions.ObjectID]v1alpha1.Interference{}
 	for _, entry := range status.Interference {
-		interference[ID(entry.ObjectReference)] = entry
+		if entry.Cause != v1alpha1.InterferenceFlapping { // which is no drift
+			interference[ID(entry.ObjectReference)] = entry
+		}
 	}
 	records := map[revisions.ObjectID]revisions.Record{}
 	for _, entry := range status.Inventory {

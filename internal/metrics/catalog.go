@@ -81,7 +81,7 @@ var (
 	}
 	objectConflicts = Description{
 		Name: "strata_object_conflicts_total", Type: counter, Labels: []string{"manager", "cause"},
-		Help: "Objects that were not as a package had left them, and were repaired. manager is the field manager that has changed the object, cause says how: Changed, Deleted or TakenOver.",
+		Help: "Times that an object was not as a package had left it. manager is the field manager that has changed it, or the controller that has taken it over; cause says how: Changed, Deleted, TakenOver or Flapping. What was changed or deleted was repaired.",
 	}
 	collisions = Description{
 		Name: "strata_collisions_total", Type: counter, Labels: []string{"package"},

@@ -6,6 +6,7 @@ package metrics
 import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -32,14 +33,22 @@ func (m *Metrics) object(owner revisions.Owner, _ string, result revisions.Objec
 	case result.Err != nil:
 		m.applies.WithLabelValues(operationApply, resultOf(result.Err)).Inc()
 		return
+	case result.Lost:
+		m.conflict(result.Backoff.Manager, v1alpha1.InterferenceTakenOver, 1)
+		return
 	case !result.Wrote():
 		return
 	}
 	m.applies.WithLabelValues(operations[result.Action], resultSuccess).Inc()
 	if result.Repaired {
 		m.repaired.WithLabelValues(owner.Name).Inc()
-		m.conflicts.WithLabelValues(m.managers.value(result.Backoff.Manager), string(result.Backoff.Cause)).Inc()
+		m.conflict(result.Backoff.Manager, v1alpha1.InterferenceCause(result.Backoff.Cause), 1)
 	}
+}
+
+// conflict counts that an object was found not to be as it was left.
+func (m *Metrics) conflict(manager string, cause v1alpha1.InterferenceCause, times int64) {
+	m.conflicts.WithLabelValues(m.managers.value(manager), string(cause)).Add(float64(times))
 }
 
 func (m *Metrics) removed(_ revisions.Owner, _ string, result revisions.RemovedObject) {

@@ -184,6 +184,7 @@ func TestListener(t *testing.T) {
 		{Action: revisions.ActionCreated},
 		{Action: revisions.ActionUnchanged},
 		{Action: revisions.ActionCollision},
+		{Action: revisions.ActionCollision, Lost: true, Backoff: &revisions.DriftBackoff{Manager: "Package other", Cause: revisions.DriftTakenOver}},
 		{Action: revisions.ActionUpdated, Repaired: true, Backoff: &revisions.DriftBackoff{Manager: "kubectl-edit", Cause: revisions.DriftChanged}},
 		{Action: revisions.ActionUnchanged, Backoff: &revisions.DriftBackoff{Manager: "waited-for", Cause: revisions.DriftChanged}},
 		{Err: fmt.Errorf("applying: %w", denied)}, {Err: conflict}, {Err: invalid}, {Err: errors.New("x")},
@@ -194,16 +195,17 @@ func TestListener(t *testing.T) {
 	listener.Removed(owner, "phase", revisions.RemovedObject{State: revisions.RemovalGone})
 	listener.Removed(owner, "phase", revisions.RemovedObject{Err: denied})
 	want := map[string]float64{
-		"strata_object_apply_total{operation=create,result=success}":        1,
-		"strata_object_apply_total{operation=update,result=success}":        1,
-		"strata_object_apply_total{operation=apply,result=denied}":          1,
-		"strata_object_apply_total{operation=apply,result=conflict}":        1,
-		"strata_object_apply_total{operation=apply,result=invalid}":         1,
-		"strata_object_apply_total{operation=apply,result=error}":           1,
-		"strata_object_apply_total{operation=delete,result=success}":        1,
-		"strata_object_apply_total{operation=delete,result=denied}":         1,
-		"strata_object_conflicts_total{cause=Changed,manager=kubectl-edit}": 1,
-		"strata_drift_corrections_total{package=web}":                       1,
+		"strata_object_apply_total{operation=create,result=success}":           1,
+		"strata_object_apply_total{operation=update,result=success}":           1,
+		"strata_object_apply_total{operation=apply,result=denied}":             1,
+		"strata_object_apply_total{operation=apply,result=conflict}":           1,
+		"strata_object_apply_total{operation=apply,result=invalid}":            1,
+		"strata_object_apply_total{operation=apply,result=error}":              1,
+		"strata_object_apply_total{operation=delete,result=success}":           1,
+		"strata_object_apply_total{operation=delete,result=denied}":            1,
+		"strata_object_conflicts_total{cause=Changed,manager=kubectl-edit}":    1,
+		"strata_object_conflicts_total{cause=TakenOver,manager=Package other}": 1,
+		"strata_drift_corrections_total{package=web}":                          1,
 	}
 	if diff := cmp.Diff(want, without(gather())); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -370,5 +372,19 @@ func TestConditions(t *testing.T) {
 	m.Conditions("gateway", "edge", nil)
 	if diff := cmp.Diff(want[1:], series()); diff != "" {
 		t.Errorf("without resources, -want +got\n%s", diff)
+	}
+}
+
+// TestMoved_Flaps counts each time that an object ceases to be ready.
+func TestMoved_Flaps(t *testing.T) {
+	m, gather := newMetrics(t, &store{})
+	pkg, before, after := &v1alpha1.Package{}, &v1alpha1.Revision{}, &v1alpha1.Revision{}
+	before.Status.Flaps = []v1alpha1.Flap{{Count: 2}, {Count: 1}}
+	after.Status.Flaps = []v1alpha1.Flap{{Count: 5}}
+	m.Moved(pkg, before, after)
+	m.Moved(pkg, after, after)
+	const series = "strata_object_conflicts_total{cause=Flapping,manager=unknown}"
+	if got := gather(); got[series] != 2 {
+		t.Errorf("%s is %v, want 2 of %v", series, got[series], got)
 	}
 }

@@ -32,9 +32,21 @@ func (m *Metrics) Moved(pkg *v1alpha1.Package, before, after *v1alpha1.Revision)
 	for _, object := range events.Failing(before, after) {
 		m.failures.WithLabelValues(pkg.Name, m.kinds.value(object.Kind)).Inc()
 	}
+	if times := flapped(before); flapped(after) > times {
+		m.conflict("", v1alpha1.InterferenceFlapping, flapped(after)-times)
+	}
 	if found := len(events.Collisions(before, after)); found > 0 {
 		m.collisions.WithLabelValues(pkg.Name).Add(float64(found))
 	}
+}
+
+// flapped is how many times the objects of a revision have ceased to be ready.
+func flapped(revision *v1alpha1.Revision) int64 {
+	var times int64
+	for _, flap := range revision.Status.Flaps {
+		times += flap.Count
+	}
+	return times
 }
 
 // outcomeOf is how the rollout of a revision has ended in a change of its status, empty

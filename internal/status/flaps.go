@@ -19,6 +19,10 @@ const (
 	mostFlaps = 16
 	// calm is how long an object has to stay ready to be taken off that list.
 	calm = 24 * time.Hour
+	// often is from how many times in a row on an object flaps, and flapCalm how long it has
+	// to stay as it is for the next time to be the first one.
+	often    = 3
+	flapCalm = 10 * time.Minute
 )
 
 // flaps lists the objects that were ready and ceased to be so although they were not
@@ -55,4 +59,45 @@ func flaps(before v1alpha1.RevisionStatus, result revisions.RevisionResult, now 
 	}
 	slices.SortStableFunc(list, func(a, b v1alpha1.Flap) int { return b.LastChange.Compare(a.LastChange.Time) })
 	return list[:min(len(list), mostFlaps)]
+}
+
+// flapping lists the objects that ceased to be ready in a row: those of before, as long as
+// that is not over, and those that did so now.
+func flapping(before v1alpha1.RevisionStatus, now metav1.Time, after []v1alpha1.Flap) []v1alpha1.Interference {
+	var list []v1alpha1.Interference
+	for _, entry := range before.Interference {
+		if entry.Cause == v1alpha1.InterferenceFlapping && now.Sub(entry.LastSeen.Time) < flapCalm {
+			list = append(list, entry)
+		}
+	}
+	for _, flap := range after {
+		isOf := func(f v1alpha1.Flap) bool { return f.ObjectReference == flap.ObjectReference }
+		if at := slices.IndexFunc(before.Flaps, isOf); at >= 0 && before.Flaps[at].Count >= flap.Count {
+			continue
+		}
+		at := slices.IndexFunc(list, func(i v1alpha1.Interference) bool { return i.ObjectReference == flap.ObjectReference })
+		if at < 0 {
+			list = append(list, v1alpha1.Interference{ObjectReference: flap.ObjectReference, Cause: v1alpha1.InterferenceFlapping, FirstSeen: now})
+			at = len(list) - 1
+		}
+		list[at].Count, list[at].LastSeen = list[at].Count+1, now
+	}
+	return list
+}
+
+// isFlapping says whether an entry is about an object that goes on to flap.
+func isFlapping(entry v1alpha1.Interference, now metav1.Time) bool {
+	return entry.Cause == v1alpha1.InterferenceFlapping && entry.Count >= often && now.Sub(entry.LastSeen.Time) < flapCalm
+}
+
+// FlappingLeft is how long until an object that flaps counts as one that stays, 0 when none
+// flaps.
+func FlappingLeft(status v1alpha1.RevisionStatus, now time.Time) time.Duration {
+	var left time.Duration
+	for _, entry := range status.Interference {
+		if isFlapping(entry, metav1.NewTime(now)) {
+			left = max(left, entry.LastSeen.Add(flapCalm).Sub(now))
+		}
+	}
+	return left
 }

@@ -24,10 +24,9 @@ const (
 	fieldLimit = 256
 )
 
-// interference lists the objects that do not stay as they were left: those that were
-// found so last, the newest first.
-func interference(loaded revisions.Revision, records map[revisions.ObjectID]revisions.Record) []v1alpha1.Interference {
-	var list []v1alpha1.Interference
+// interference lists the objects that do not stay as they were left, those that flap among
+// them: those that were found so last, the newest first.
+func interference(loaded revisions.Revision, records map[revisions.ObjectID]revisions.Record, list []v1alpha1.Interference) []v1alpha1.Interference {
 	for _, phase := range loaded.Phases {
 		for _, object := range phase.Objects {
 			id := revisions.IDOf(object.Manifest)
@@ -52,7 +51,7 @@ func interference(loaded revisions.Revision, records map[revisions.ObjectID]revi
 }
 
 // conflicts are the objects of a revision that are not proven to be as they are wanted:
-// their repairs are slowed, as they do not stay.
+// their repairs are slowed, as they do not stay, or they flap.
 func conflicts(revision *v1alpha1.Revision, now metav1.Time) []v1alpha1.Interference {
 	var list []v1alpha1.Interference
 	for _, entry := range revision.Status.Interference {
@@ -60,7 +59,7 @@ func conflicts(revision *v1alpha1.Revision, now metav1.Time) []v1alpha1.Interfer
 		if entry.NextRepair != nil {
 			backoff.Next = entry.NextRepair.Time
 		}
-		if backoff.Slowed(now.Time) {
+		if isFlapping(entry, now) || entry.Cause != v1alpha1.InterferenceFlapping && backoff.Slowed(now.Time) {
 			list = append(list, entry)
 		}
 	}
@@ -77,8 +76,12 @@ func conflictText(list []v1alpha1.Interference) string {
 		return ""
 	}
 	first := list[0]
-	text := objectText(first.ObjectReference) + ": " +
-		revisions.Interference(revisions.DriftCause(first.Cause), first.Manager, first.Fields) + ", and repairs are slowed"
+	text := objectText(first.ObjectReference) + ": "
+	if first.Cause == v1alpha1.InterferenceFlapping {
+		text += "it ceases to be ready again and again"
+	} else {
+		text += revisions.Interference(revisions.DriftCause(first.Cause), first.Manager, first.Fields) + ", and repairs are slowed"
+	}
 	if len(list) > 1 {
 		text += fmt.Sprintf(" (and %d more objects)", len(list)-1)
 	}

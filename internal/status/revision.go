@@ -66,7 +66,7 @@ func ForTarget(revision *v1alpha1.Revision, o Observation) v1alpha1.RevisionStat
 		if !o.isStopped() {
 			// What was only looked at is not the revision's yet.
 			next.Inventory = inventory(o.Loaded, o.Result.Records, revision.Status.Inventory)
-			next.Interference = interference(o.Loaded, o.Result.Records)
+			next.Interference = interference(o.Loaded, o.Result.Records, flapping(revision.Status, o.Now, next.Flaps))
 		}
 	}
 	// While it is stopped no time counts: deadline and soak start anew after that.
@@ -111,7 +111,7 @@ func ForServing(revision *v1alpha1.Revision, loaded revisions.Revision, result r
 	next := *revision.Status.DeepCopy()
 	next.ObservedGeneration = revision.Generation
 	next.Inventory = inventory(loaded, result.Records, revision.Status.Inventory)
-	next.Interference, next.Plan = interference(loaded, result.Records), nil
+	next.Plan = nil
 	progress := condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolledOut, "revision "+describe(revision)+" is rolled out")
 	availability := available(serves, v1alpha1.ReasonProbeFailed)
 	succeeded := history.Succeeded(revision)
@@ -134,6 +134,7 @@ func ForServing(revision *v1alpha1.Revision, loaded revisions.Revision, result r
 	default:
 		next.Objects = nil
 	}
+	next.Interference = interference(loaded, result.Records, flapping(revision.Status, now, next.Flaps))
 	setAll(revision.Generation, now, &next.Conditions, progress, availability)
 	return next
 }
@@ -293,12 +294,25 @@ func DeadlineLeft(status v1alpha1.RevisionStatus, deadline time.Duration, now ti
 }
 
 // progressed says whether the rollout has moved on from one status to the next. A
-// probe that no longer holds is no progress.
+// probe that no longer holds is no progress, nor is one that holds again.
 func progressed(before, after v1alpha1.RevisionStatus) bool {
+	if samePlaced(before.Inventory, after.Inventory) && cameBack(before, after) {
+		return false
+	}
 	completeBefore, readyBefore := progress(before)
 	complete, ready := progress(after)
 	return complete > completeBefore || ready > readyBefore ||
 		!samePlaced(before.Inventory, after.Inventory)
+}
+
+// cameBack says whether an object that had been ready before is ready again.
+func cameBack(before, after v1alpha1.RevisionStatus) bool {
+	stands := func(list []v1alpha1.ObjectStatus, ref v1alpha1.ObjectReference) bool {
+		return slices.ContainsFunc(list, func(o v1alpha1.ObjectStatus) bool { return o.ObjectReference == ref })
+	}
+	return slices.ContainsFunc(after.Flaps, func(f v1alpha1.Flap) bool {
+		return stands(before.Objects, f.ObjectReference) && !stands(after.Objects, f.ObjectReference)
+	})
 }
 
 func progress(status v1alpha1.RevisionStatus) (complete int, ready int32) {

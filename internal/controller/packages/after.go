@@ -26,6 +26,9 @@ func (p *pass) after(known *memory) time.Duration {
 			after = soonest(after, max(object.Retry.Sub(p.now.Time), time.Second))
 		}
 	})
+	if p.line.Target != nil {
+		after = soonest(after, status.FlappingLeft(p.line.Target.Status, p.now.Time))
+	}
 	if isHeldBack(p.err) {
 		after = soonest(after, max(known.checked.again.Sub(p.now.Time), time.Second))
 	}

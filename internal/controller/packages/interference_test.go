@@ -156,6 +156,14 @@ func TestWorker_FlappingProbe(t *testing.T) {
 	if statuses > mostWrites {
 		t.Errorf("%d writes of statuses in a minute, want no more than %d", statuses, mostWrites)
 	}
+	found := l.revision(1).Status.Interference
+	if len(found) != 1 || found[0].Cause != v1alpha1.InterferenceFlapping || found[0].Count < 10 {
+		t.Errorf("the revision tells of %+v, want the Deployment that flaps", found)
+	}
+	l.ready("plane", true)
+	l.mustSettle(longestSpacing)
+	want(t, "the package says that it does not stay so", "Ready",
+		"True/Interference: revision 1 (1.1.0) is rolled out and serves; but Deployment app/plane: it ceases to be ready again and again", l.condition(v1alpha1.ConditionReady))
 	l.ready("plane", false)
 	l.mustSettle(longestSpacing)
 	if !strings.Contains(l.conditions(), "Available=False") {
@@ -242,4 +250,29 @@ func TestWorker_Done(t *testing.T) {
 	l.create(next)
 	l.mustSettle(10 * time.Second)
 	want(t, "new content runs anew, and only that", "objects", []string{"Job/migrate=v2"}, l.objects())
+}
+
+// A probe that goes back and forth in a rollout costs as few statuses, and puts off no
+// deadline.
+func TestWorker_FlappingRollout(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{ProgressDeadline: &metav1.Duration{Duration: 10 * time.Minute}})
+	l.revise(1, phase(deployment("plane", "v1")), phase(deployment("gate", "v1")))
+	l.mustSettle(time.Second)
+	l.ready("plane", true)
+	l.mustSettle(10 * time.Second)
+	for minute := range 2 {
+		if _, statuses := l.disturb(func(n int) { l.ready("plane", n%2 == 1) }); statuses > mostWrites {
+			t.Errorf("%d writes of statuses in minute %d, want no more than %d", statuses, minute+1, mostWrites)
+		}
+	}
+	found := l.revision(1).Status.Interference
+	if len(found) != 1 || found[0].Cause != v1alpha1.InterferenceFlapping || found[0].Count < 10 {
+		t.Errorf("the revision tells of %+v, want the Deployment that flaps", found)
+	}
+	for n := range 60 {
+		l.ready("plane", n%2 == 1)
+		l.mustSettle(10 * time.Second)
+		l.advance(10 * time.Second)
+	}
+	want(t, "the deadline passes", "states", []string{"1: Active ProgressDeadlineExceeded"}, l.states())
 }

@@ -28,6 +28,10 @@ const (
 	// detailSettle is the same for a status in which only details have changed, and for
 	// the first one of a revision.
 	detailSettle = 5 * time.Second
+	// restless is after how many statuses in a row without progress the next ones of a rollout
+	// wait for restlessSettle: a probe that changes its mind must not cost a write each time.
+	restless       = 3
+	restlessSettle = 3 * detailSettle
 )
 
 // persist writes the statuses of the active revisions, or holds them back for a
@@ -58,6 +62,9 @@ func (w *Worker) persist(ctx context.Context, p *pass, known *memory) (loop.Outc
 		return loop.Outcome{After: soonest(after, wait)}, errors.Join(errs...)
 	}
 	brief := w.holdPackage(p, known)
+	if !hasProgressed(onRecord.Status, next) {
+		brief = max(brief, wait)
+	}
 	return loop.Outcome{Hold: brief > 0, After: soonest(after, soonest(brief, wait))}, errors.Join(errs...)
 }
 
@@ -116,7 +123,18 @@ func (w *Worker) hold(onRecord *v1alpha1.Revision, next v1alpha1.RevisionStatus,
 	if len(onRecord.Status.Conditions) == 0 || isUnderWay(onRecord.Status) && onRecord.Status.Phase == next.Phase {
 		patience = detailSettle
 	}
+	if !hasProgressed(onRecord.Status, next) {
+		patience = detailSettle
+		if known.spacings[onRecord.UID].count >= restless {
+			patience = restlessSettle
+		}
+	}
 	return max(patience-w.Now().Sub(w.told(onRecord, known)), 0)
+}
+
+// hasProgressed says whether a rollout has moved on from one status to the next.
+func hasProgressed(before, after v1alpha1.RevisionStatus) bool {
+	return !before.LastProgressTime.Equal(after.LastProgressTime)
 }
 
 // space says how long a status may wait that is not about progress.

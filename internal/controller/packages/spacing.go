@@ -67,6 +67,8 @@ func isRevisionNews(onRecord *v1alpha1.Revision, next v1alpha1.RevisionStatus) b
 		return true
 	case history.Succeeded(after):
 		return !slices.Contains(settledReasons, was) || !slices.Contains(settledReasons, is)
+	case isUnderWay(next) && hasProgressed(onRecord.Status, next):
+		return true
 	default:
 		return was != is && is != v1alpha1.ReasonRolloutError && is != v1alpha1.ReasonObjectCollisions
 	}
