@@ -63,7 +63,8 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	// it only makes rollouts slow.
 	config.QPS, config.Burst = -1, 0
 	meter := metrics.New()
-	ctx, mgr, err := awaitManager(ctx, config, meter, o)
+	lost := &outage{stop: ctx}
+	ctx, mgr, err := awaitManager(ctx, config, meter, lost, o)
 	if err != nil || mgr == nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		return fmt.Errorf("registering the metrics: %w", err)
 	}
 	defer ctrlmetrics.Registry.Unregister(meter)
-	if err := setup(ctx, mgr, meter, o); err != nil {
+	if err := setup(ctx, mgr, meter, lost, o); err != nil {
 		return err
 	}
 	err = mgr.Start(ctx)
@@ -88,12 +89,12 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 // awaitManager is a manager as soon as the API server serves its kinds, and the context to
 // run it with; no manager when the context given ends before. A definition that goes just
 // before the manager is made is waited for like one that was never there.
-func awaitManager(ctx context.Context, config *rest.Config, meter *metrics.Metrics, o Options) (context.Context, manager.Manager, error) {
+func awaitManager(ctx context.Context, config *rest.Config, meter *metrics.Metrics, lost *outage, o Options) (context.Context, manager.Manager, error) {
 	for {
 		if err := awaitDefinitions(ctx, config, o); err != nil || ctx.Err() != nil {
 			return ctx, nil, err
 		}
-		managed, mgr, err := newManager(ctx, rest.CopyConfig(config), meter, o)
+		managed, mgr, err := newManager(ctx, rest.CopyConfig(config), meter, lost, o)
 		if !meta.IsNoMatchError(err) {
 			return managed, mgr, err
 		}
@@ -102,7 +103,7 @@ func awaitManager(ctx context.Context, config *rest.Config, meter *metrics.Metri
 
 // newManager is a manager and the context to run it with, which ends when another manager
 // has taken over.
-func newManager(ctx context.Context, connection *rest.Config, meter *metrics.Metrics, o Options) (context.Context, manager.Manager, error) {
+func newManager(ctx context.Context, connection *rest.Config, meter *metrics.Metrics, lost *outage, o Options) (context.Context, manager.Manager, error) {
 	options, err := managerOptions(meter, o)
 	if err != nil {
 		return ctx, nil, err
@@ -113,6 +114,7 @@ func newManager(ctx context.Context, connection *rest.Config, meter *metrics.Met
 	}
 	decoder := serializer.NewCodecFactory(options.Scheme).UniversalDeserializer()
 	options.Cache.NewInformer = (&decoding.Informers{Reader: untyped, Decoder: decoder, Kinds: ownKinds()}).New
+	connection.Wrap(lost.Wrap)
 	if o.LeaderElect {
 		var elected election
 		if ctx, elected, err = newElection(ctx, connection, o.Namespace); err != nil {
@@ -228,7 +230,7 @@ func dropHistory(meter *metrics.Metrics) toolscache.TransformFunc {
 }
 
 // setup is the list: every controller that the manager runs.
-func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o Options) error {
+func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, lost *outage, o Options) error {
 	contents := &store.Contents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: o.Namespace, Now: time.Now}
 	changes := &packages.Changes{}
 	worker, err := packageWorker(ctx, mgr, meter, contents, changes)
@@ -238,6 +240,7 @@ func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o O
 	if err := packages.Setup(ctx, mgr, worker, changes); err != nil {
 		return err
 	}
+	lost.wakesPackages(mgr.GetClient(), changes)
 	if err := mgr.Add(&thrift{}); err != nil {
 		return fmt.Errorf("adding what gives memory back: %w", err)
 	}
@@ -248,6 +251,7 @@ func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, o O
 	return setupFronts(front.Wiring{
 		Manager: mgr, Kinds: kinds, Recorder: mgr.GetEventRecorder(reportingController), Rendered: meter.Rendered,
 		Conditions: func(name, group string, all []front.Condition) { meter.Conditions(name, group, rowsOf(all)) },
+		Recovered:  lost.events,
 		Publisher:  &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now},
 	}, meter, o)
 }

@@ -61,6 +61,9 @@ func Setup[P client.Object, F any](w Wiring, resource P, f Front[P, F]) error {
 			return fmt.Errorf("setting up front %s: %w", r.Front.Name, err)
 		}
 	}
+	if err := c.Watch(source.Channel(w.Recovered(), enqueue(r.allGroups))); err != nil {
+		return fmt.Errorf("setting up front %s: %w", r.Front.Name, err)
+	}
 	if r.Front.Signal == nil {
 		return nil
 	}

@@ -27,6 +27,8 @@ type Wiring struct {
 	Rendered func(front string, took time.Duration)
 	// Conditions takes in all conditions of the resources of a group.
 	Conditions func(front, group string, all []Condition)
+	// Recovered has an event each time that the API server answers again.
+	Recovered func() <-chan event.GenericEvent
 }
 
 // reconciler is the loop of one front.

@@ -1,0 +1,141 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller/packages"
+)
+
+// askEvery is how often the API server is asked whether it answers again.
+const askEvery = time.Second
+
+// outage notices that the API server does not answer, and when it does again. What failed
+// meanwhile would be tried again after up to a minute otherwise: no watch says that an API
+// server is back.
+type outage struct {
+	// stop ends the wait for the API server.
+	stop context.Context
+
+	lock    sync.Mutex
+	isAsked bool
+	// wake is called after each outage.
+	wake []func()
+}
+
+// wakes has something called after each outage.
+func (o *outage) wakes(wake func()) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	o.wake = append(o.wake, wake)
+}
+
+// wakesPackages has the loop look at every package after each outage.
+func (o *outage) wakesPackages(reader client.Reader, changes *packages.Changes) {
+	o.wakes(func() {
+		list := &v1alpha1.PackageList{}
+		if err := reader.List(o.stop, list, client.UnsafeDisableDeepCopy); err != nil {
+			return // the cache is not there yet, so that no pass can have failed
+		}
+		for i := range list.Items {
+			changes.Notify(list.Items[i].Name)
+		}
+	})
+}
+
+// events has an event after each outage.
+func (o *outage) events() <-chan event.GenericEvent {
+	events := make(chan event.GenericEvent, 1)
+	o.wakes(func() {
+		select {
+		case events <- event.GenericEvent{Object: &v1alpha1.Package{}}:
+		default: // one that waits says the same
+		}
+	})
+	return events
+}
+
+// Wrap is a transport that notices requests without an answer.
+func (o *outage) Wrap(transport http.RoundTripper) http.RoundTripper {
+	return answers(func(request *http.Request) (*http.Response, error) {
+		response, err := transport.RoundTrip(request)
+		if err != nil && request.Context().Err() == nil {
+			o.begin(transport, request.URL)
+		}
+		return response, err
+	})
+}
+
+type answers func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (a answers) RoundTrip(request *http.Request) (*http.Response, error) { return a(request) }
+
+// begin waits, once at a time, until the API server answers. It may answer at once: one
+// request alone had failed then, and there was no outage.
+func (o *outage) begin(transport http.RoundTripper, failed *url.URL) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	if o.isAsked || o.stop.Err() != nil {
+		return
+	}
+	o.isAsked = true
+	health := url.URL{Scheme: failed.Scheme, Host: failed.Host, Path: "/readyz"}
+	go func() {
+		was := o.await(transport, health.String())
+		o.lock.Lock()
+		o.isAsked = false
+		wake := slices.Clone(o.wake)
+		o.lock.Unlock()
+		for _, wake := range wake {
+			if was && o.stop.Err() == nil {
+				wake()
+			}
+		}
+	}()
+}
+
+// await asks until there is an answer, and says whether there was none at first.
+func (o *outage) await(transport http.RoundTripper, health string) (was bool) {
+	ticker := time.NewTicker(askEvery)
+	defer ticker.Stop()
+	for !o.isAnswered(transport, health) {
+		was = true
+		select {
+		case <-o.stop.Done():
+			return was
+		case <-ticker.C:
+		}
+	}
+	return was
+}
+
+// isAnswered says whether the API server answers. It asks without credentials: that they
+// are wanted is an answer.
+func (o *outage) isAnswered(transport http.RoundTripper, health string) bool {
+	ctx, end := context.WithTimeout(o.stop, 5*askEvery)
+	defer end()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, health, nil)
+	if err != nil {
+		return true // which cannot be asked again either
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return false
+	}
+	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<20))
+	_ = response.Body.Close()
+	return err == nil && response.StatusCode < http.StatusInternalServerError
+}

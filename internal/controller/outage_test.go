@@ -1,0 +1,88 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// TestOutage has a server go and come back: it is noticed once, and one request that fails
+// while the server answers is no outage.
+func TestOutage(t *testing.T) {
+	listen := func(address string) (net.Listener, *http.Server) {
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/broken" {
+				panic(http.ErrAbortHandler)
+			}
+			w.WriteHeader(http.StatusUnauthorized)
+		})}
+		go func() { _ = server.Serve(listener) }()
+		return listener, server
+	}
+	first, server := listen("127.0.0.1:0")
+	address := first.Addr().String()
+	over := make(chan struct{}, 10)
+	watched := &outage{stop: t.Context()}
+	watched.wakes(func() { over <- struct{}{} })
+	events := watched.events()
+	transport := watched.Wrap(&http.Transport{DisableKeepAlives: true})
+	get := func(path string) error {
+		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+address+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := transport.RoundTrip(request)
+		if err == nil {
+			err = response.Body.Close()
+		}
+		return err
+	}
+	if err := get("/broken"); err == nil {
+		t.Fatal("the request has not failed")
+	}
+	for asking := true; asking; time.Sleep(time.Millisecond) {
+		watched.lock.Lock()
+		asking = watched.isAsked
+		watched.lock.Unlock()
+	}
+	if len(over) != 0 {
+		t.Error("a request that failed alone is an outage")
+	}
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := get("/"); err == nil {
+			t.Fatal("the server still answers")
+		}
+	}
+	select {
+	case <-over:
+		t.Fatal("the outage is over, and the server does not answer")
+	case <-time.After(2 * askEvery):
+	}
+	_, server = listen(address)
+	defer func() { _ = server.Close() }()
+	select {
+	case <-over:
+	case <-time.After(time.Minute):
+		t.Fatal("the end of the outage was not noticed")
+	}
+	if len(over) != 0 {
+		t.Error("one outage is over twice")
+	}
+	select {
+	case <-events:
+	case <-time.After(time.Minute):
+		t.Error("the fronts were not told")
+	}
+}
