@@ -202,7 +202,7 @@ func (e *Engine) perform(ctx context.Context, t *task, verdict Verdict, current 
 	action := ActionUpdated
 	switch verdict.Operation {
 	case OperationNone, OperationYield:
-		if current == nil {
+		if current == nil || t.question.Current.Deleting {
 			t.rest(verdict)
 			return nil
 		}

@@ -276,3 +276,29 @@ func TestWorker_FlappingRollout(t *testing.T) {
 	}
 	want(t, "the deadline passes", "states", []string{"1: Active ProgressDeadlineExceeded"}, l.states())
 }
+
+// A Job that has completed and is being deleted is as good as gone: nothing ceases to be ready.
+func TestWorker_DoneLeaves(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.revise(1, phase(map[string]any{
+		"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "migrate", "namespace": "app"}, "spec": map[string]any{"image": "v1"},
+	}))
+	l.mustSettle(time.Second)
+	migrate := id("Job/migrate")
+	migrate.Group = "batch"
+	l.cluster.SetStatus(migrate, map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True"}}})
+	l.mustSettle(10 * time.Second)
+	job, ttl := l.disturbed("Job", "migrate"), l.cluster.Client("ttl")
+	job.SetFinalizers([]string{"foregroundDeletion"})
+	if err := ttl.Update(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	if err := ttl.Delete(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	l.mustSettle(10 * time.Second)
+	want(t, "it counts as ready", "conditions", "Ready=True/Ready Progressing=False/RolledOut Available=True/ProbesSucceeded", l.conditions())
+	if found := l.revision(1).Status.Flaps; len(found) > 0 {
+		t.Errorf("it is told to flap: %+v", found)
+	}
+}
