@@ -4,6 +4,9 @@
 package probes
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,10 +23,14 @@ type Path struct {
 // step is one move from a value to a value inside it.
 type step struct {
 	kind  stepKind
-	key   string // stepKey: the field; stepEntry: the field that tells entries apart
-	value string // stepEntry: what that field holds
-	index int    // stepIndex
+	key   string     // stepKey: the field
+	index int        // stepIndex
+	keys  []entryKey // stepEntry: the fields that tell entries apart, sorted
 }
+
+// entryKey is a field of an entry, and what it holds. An empty field stands for the
+// entry itself, in a list of plain values.
+type entryKey struct{ field, value string }
 
 type stepKind int
 
@@ -74,25 +81,89 @@ func (s *step) into(value any) (any, bool) {
 		return list[s.index], true
 	}
 	for _, entry := range list {
-		if fields, ok := entry.(map[string]any); ok && s.selects(fields[s.key]) {
+		if s.selects(entry) {
 			return entry, true
 		}
 	}
 	return nil, false
 }
 
-// selects compares the value that tells entries apart with the text of the path.
-func (s *step) selects(value any) bool {
+// selects says whether an entry is one that the keys of the step name.
+func (s *step) selects(entry any) bool {
+	fields, isObject := entry.(map[string]any)
+	for _, key := range s.keys {
+		value := entry
+		if key.field != "" {
+			value = fields[key.field]
+		}
+		if value == nil && isObject && key.field == "protocol" && len(s.keys) > 1 {
+			value = "TCP" // of the keys of Kubernetes' own kinds, the protocol of a port alone has a default
+		}
+		if text, ok := entryText(value); !ok || text != key.value {
+			return false
+		}
+	}
+	return true
+}
+
+// isWithin says whether all keys of the step are among those of another.
+func (s *step) isWithin(other step) bool {
+	for _, key := range s.keys {
+		if !slices.Contains(other.keys, key) {
+			return false
+		}
+	}
+	return s.kind == other.kind && s.key == other.key && s.index == other.index
+}
+
+// entryText is the text of a value that tells entries apart; none of null, an object or
+// a list.
+func entryText(value any) (string, bool) {
 	switch v := value.(type) {
-	case nil:
-		return false
 	case string:
-		return v == s.value
+		return v, true
 	case bool:
-		return strconv.FormatBool(v) == s.value
+		return strconv.FormatBool(v), true
 	}
 	n, ok := numberOf(value)
-	return ok && n.String() == s.value
+	if !ok {
+		return "", false
+	}
+	return n.String(), true
+}
+
+// FieldStep spells the step to a field as ParsePath reads it.
+func FieldStep(name string) string {
+	if isAll(name, isNameByte) {
+		return "." + name
+	}
+	return "[" + strconv.Quote(name) + "]"
+}
+
+// EntryStep spells the step to the entry of a list that these fields tell apart, such as
+// [port=80,protocol=TCP]. A field with an empty name is the entry itself.
+func EntryStep(fields map[string]any) string {
+	var keys []entryKey
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		text, ok := entryText(fields[field])
+		if !ok {
+			text = fmt.Sprint(fields[field])
+		}
+		keys = append(keys, entryKey{field: field, value: text})
+	}
+	return spellEntry(keys)
+}
+
+func spellEntry(keys []entryKey) string {
+	texts := make([]string, len(keys))
+	for i, key := range keys {
+		value := key.value
+		if !isAll(value, isValueByte) {
+			value = strconv.Quote(value)
+		}
+		texts[i] = key.field + "=" + value
+	}
+	return "[" + strings.Join(texts, ",") + "]"
 }
 
 // canonical spells steps.
@@ -104,14 +175,10 @@ func canonical(steps []step) string {
 			b.WriteString("[*]")
 		case s.kind == stepIndex:
 			b.WriteString("[" + strconv.Itoa(s.index) + "]")
-		case s.kind == stepEntry && isAll(s.value, isValueByte):
-			b.WriteString("[" + s.key + "=" + s.value + "]")
 		case s.kind == stepEntry:
-			b.WriteString("[" + s.key + "=" + strconv.Quote(s.value) + "]")
-		case isAll(s.key, isNameByte):
-			b.WriteString("." + s.key)
+			b.WriteString(spellEntry(s.keys))
 		default:
-			b.WriteString("[" + strconv.Quote(s.key) + "]")
+			b.WriteString(FieldStep(s.key))
 		}
 	}
 	return b.String()

@@ -5,6 +5,7 @@ package probes
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -40,9 +41,12 @@ func (e *PathError) Error() string {
 //	.spec.template.spec.containers[0].image     an entry of a list by its place, from 0
 //	.status.conditions[type=Ready].status       the first entry whose field has this value
 //	.spec.ports[name="a b"].port                the value quoted
+//	.spec.ports[port=80,protocol=TCP].name      the first entry whose fields all have these values
+//	.metadata.finalizers[="a.b/c"]              the entry with this value, in a list of plain values
 //
 // Quoted text is in double quotes with the escapes of a Go string, or in single
-// quotes without escapes. Wildcards, filters and negative indexes are not part of
+// quotes without escapes. Where several fields name an entry, one without the field
+// protocol has TCP, as ports have in Kubernetes. Wildcards, filters and negative indexes are not part of
 // the language: a path names at most one value. The error is a *PathError.
 func ParsePath(text string) (Path, error) {
 	steps, spelled, err := parseSteps(&pathParser{text: text})
@@ -104,12 +108,12 @@ func (p *pathParser) bracket() step {
 		s = step{kind: stepEvery}
 	case !p.pattern && c >= '0' && c <= '9':
 		s = step{kind: stepIndex, index: p.index()}
+	case p.skip('='):
+		s = step{kind: stepEntry, keys: []entryKey{{value: p.entryValue()}}}
 	case isNameByte(c) && c != '-' && (c < '0' || c > '9'):
-		s = step{kind: stepEntry, key: p.name()}
-		if p.err == nil && !p.skip('=') {
-			p.failUnexpected(`"=" (a field name in brackets is quoted: ["name"])`)
-		}
-		s.value = p.entryValue()
+		s = step{kind: stepEntry, keys: p.entryKeys()}
+	case p.pattern && c >= '0' && c <= '9':
+		p.fail("a place says nothing of which entry it is, as others may add some: write [*] or [name=value]")
 	case p.pattern:
 		p.failUnexpected(`a quoted name, * or name=value`)
 	default:
@@ -119,6 +123,26 @@ func (p *pathParser) bracket() step {
 		p.failUnexpected(`"]"`)
 	}
 	return s
+}
+
+// entryKeys reads name=value, and further ones behind commas. Their order says nothing.
+func (p *pathParser) entryKeys() []entryKey {
+	var keys []entryKey
+	for more := true; more && p.err == nil; more = p.skip(',') {
+		start := p.pos
+		key := entryKey{field: p.name()}
+		if p.err == nil && !p.skip('=') {
+			p.failUnexpected(`"=" (a field name in brackets is quoted: ["name"])`)
+		}
+		key.value = p.entryValue()
+		at, twice := slices.BinarySearchFunc(keys, key, func(a, b entryKey) int { return strings.Compare(a.field, b.field) })
+		if p.err == nil && twice {
+			p.pos = start
+			p.fail("the field " + key.field + " is given twice")
+		}
+		keys = slices.Insert(keys, at, key)
+	}
+	return keys
 }
 
 func (p *pathParser) name() string {

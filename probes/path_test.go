@@ -5,6 +5,8 @@ package probes
 
 import (
 	"errors"
+	"maps"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -22,12 +24,15 @@ metadata:
     it's: apostrophe
     "0": digit
     "": empty
+  finalizers: [a.b/c, d]
 spec:
   ports:
   - {name: http, port: 80}
   - {name: "a b", port: 81}
   - {port: 82, tls: true}
   - {port: 82, tls: false}
+  - {port: 83, protocol: UDP, name: dns}
+  - {port: 83, name: dns-tcp}
   containers:
   - image: one
   - image: two
@@ -61,6 +66,12 @@ func TestPath_Lookup(t *testing.T) {
 		"EntryByQuoted":     {"The value may be quoted.", `.spec.ports[name="a b"].port`, want{int64(81), true}},
 		"EntryByNumber":     {"A number is compared by its text; the first entry counts.", ".spec.ports[port=82].tls", want{true, true}},
 		"EntryByBool":       {"A bool is compared by its text.", ".spec.ports[tls=false].port", want{int64(82), true}},
+		"EntryByTwo":        {"An entry is found by several fields.", ".spec.ports[port=83,protocol=UDP].name", want{"dns", true}},
+		"EntryByDefault":    {"A port without a protocol has TCP.", ".spec.ports[port=83,protocol=TCP].name", want{"dns-tcp", true}},
+		"EntryByOrder":      {"The order of the fields says nothing.", ".spec.ports[protocol=UDP,port=83].name", want{"dns", true}},
+		"EntryHalf":         {"All fields have to match.", ".spec.ports[port=80,protocol=UDP]", want{}},
+		"EntryByValue":      {"An entry is found by itself.", `.metadata.finalizers[="a.b/c"]`, want{"a.b/c", true}},
+		"EntryByOwnValue":   {"An object is no plain value.", `.spec.ports[=80]`, want{}},
 		"EntryMissing":      {"No entry has the value.", ".spec.ports[name=grpc].port", want{}},
 		"EntryFieldMissing": {"No entry has the field.", ".spec.ports[protocol=TCP]", want{}},
 		"EntryOnObject":     {"An object has no entries.", ".metadata[name=web]", want{}},
@@ -102,6 +113,8 @@ func TestParsePath_Spelling(t *testing.T) {
 		"Escape":        {`["a\"\u0041"]`, `["a\"A"]`},
 		"EntryQuoted":   {`.a[k='x']`, `.a[k=x]`},
 		"EntrySpace":    {`.a[k='x y']`, `.a[k="x y"]`},
+		"EntrySeveral":  {`.a[l="y",k='x y']`, `.a[k="x y",l=y]`},
+		"EntryItself":   {`.a[="b"]`, `.a[=b]`},
 		"LeadingZero":   {".a[007]", ".a[7]"},
 		"ImageLike":     {".a[image=ghcr.io/a/b:v1.2]", ".a[image=ghcr.io/a/b:v1.2]"},
 	}
@@ -137,6 +150,8 @@ func TestParsePath_Errors(t *testing.T) {
 		"BareKey":        {"A name in brackets is quoted.", ".a[b]", 5, `["name"]`},
 		"NoEntryValue":   {"The value is missing.", ".a[b=]", 6, "a value"},
 		"EntryWithSpace": {"A space has to be quoted.", ".a[b=c d]", 7, `"]"`},
+		"EntryTwice":     {"A field has one value.", ".a[b=c,d=e,b=f]", 12, "given twice"},
+		"EntryOpen":      {"After a comma another field stands.", ".a[b=c,]", 8, "a field name"},
 		"OpenQuote":      {"The quote is not closed.", `.a["b`, 4, "not closed"},
 		"OpenSingle":     {"The single quote is not closed.", `.a['b"]`, 4, "not closed"},
 		"BadEscape":      {"The escape is unknown.", `.a["\q"]`, 4, "escape"},
@@ -166,7 +181,7 @@ func TestParsePath_Errors(t *testing.T) {
 
 func TestPath_LookupDoesNotAllocate(t *testing.T) {
 	obj := object(t, pathObject)
-	for _, text := range []string{".metadata.name", ".spec.containers[2147483647]", ".spec.ports[name=http].port"} {
+	for _, text := range []string{".metadata.name", ".spec.containers[2147483647]", ".spec.ports[name=http].port", ".spec.ports[port=83,protocol=TCP].name"} {
 		p := path(t, text)
 		if n := testing.AllocsPerRun(100, func() { p.Lookup(obj) }); n > 0 {
 			t.Errorf("Lookup(%s) allocates %v times, want 0", text, n)
@@ -177,7 +192,7 @@ func TestPath_LookupDoesNotAllocate(t *testing.T) {
 func FuzzParsePath(f *testing.F) {
 	for _, seed := range []string{
 		"", ".", ".a", "a.b[0].c", `.metadata.annotations["a.b/c"]`, ".status.conditions[type=Ready].status",
-		`.a['b'][k="v w"]`, ".a[99999999999]", `.a["\x00"]`, "[[", "]]", `.ä["ä"]`,
+		`.a['b'][k="v w"]`, ".a[99999999999]", ".a[b=c,d=e]", `.a[="b"]`, `.a["\x00"]`, "[[", "]]", `.ä["ä"]`,
 	} {
 		f.Add(seed)
 	}
@@ -195,9 +210,63 @@ func FuzzParsePath(f *testing.F) {
 		if err != nil {
 			t.Fatalf("ParsePath(%q) spells %q, which is refused: %v", text, p, err)
 		}
-		if diff := cmp.Diff(p, again, cmp.AllowUnexported(Path{}, step{})); diff != "" {
+		if diff := cmp.Diff(p, again, cmp.AllowUnexported(Path{}, step{}, entryKey{})); diff != "" {
 			t.Fatalf("ParsePath(%q) spells %q, which is another path:\n%s", text, p, diff)
 		}
 		p.Lookup(obj)
 	})
+}
+
+// TestSteps_RoundTrip spells random steps, and reads them back: what is printed of a
+// path is a path.
+func TestSteps_RoundTrip(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	text := func() string {
+		const letters = `ab09_-./:,=[]"'\ *ä` + "\x00"
+		runes := []rune(letters)
+		out := make([]rune, random.IntN(6))
+		for i := range out {
+			out[i] = runes[random.IntN(len(runes))]
+		}
+		return string(out)
+	}
+	values := []func() any{
+		func() any { return text() }, func() any { return random.Int64N(100000) }, func() any { return random.IntN(2) == 0 },
+		func() any { return float64(random.IntN(1000)) / 8 },
+	}
+	for range 5000 {
+		entry := map[string]any{}
+		for _, field := range []string{"port", "protocol", "name"} {
+			entry[field] = values[random.IntN(len(values))]()
+		}
+		delete(entry, []string{"port", "name", ""}[random.IntN(3)])
+		plain, name, leaf := values[random.IntN(len(values))](), text(), random.Int64()
+		obj := &unstructured.Unstructured{Object: map[string]any{name: []any{map[string]any{"port": "other"}, entry}, "plain": []any{"none of them", plain}}}
+		entry["leaf"] = leaf
+		keys := maps.Clone(entry)
+		delete(keys, "leaf")
+
+		for want, spelled := range map[any]string{leaf: FieldStep(name) + EntryStep(keys) + ".leaf", plain: ".plain" + EntryStep(map[string]any{"": plain})} {
+			if name == "plain" {
+				continue
+			}
+			p, err := ParsePath(spelled)
+			if err != nil {
+				t.Fatalf("%s: %v", spelled, err)
+			}
+			if got, found := p.Lookup(obj); !found || got != want {
+				t.Fatalf("Lookup(%s) = %v, %v, want %v", spelled, got, found, want)
+			}
+			if p.String() != spelled {
+				t.Fatalf("ParsePath(%s) spells %s", spelled, p)
+			}
+			pattern, err := ParsePattern(spelled)
+			if err != nil || !pattern.Covers(p) {
+				t.Fatalf("ParsePattern(%s) does not cover the path: %v", spelled, err)
+			}
+			if _, left := p.Lookup(&unstructured.Unstructured{Object: pattern.Without(obj.Object)}); left {
+				t.Fatalf("Without(%s) leaves the field", spelled)
+			}
+		}
+	}
 }

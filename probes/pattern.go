@@ -72,15 +72,11 @@ func without(value any, steps []step) any {
 
 // names says whether the step names an entry of a list.
 func (s *step) names(entry any) bool {
-	if s.kind == stepEvery {
-		return true
-	}
-	fields, ok := entry.(map[string]any)
-	return ok && s.selects(fields[s.key])
+	return s.kind == stepEvery || s.selects(entry)
 }
 
 // Covers says whether the pattern names the field of a path, or one that the field
-// is inside of.
+// is inside of. An entry that a path names by several fields is covered by each of them.
 func (p Pattern) Covers(path Path) bool {
 	if len(p.steps) == 0 || len(p.steps) > len(path.steps) {
 		return false
@@ -89,7 +85,7 @@ func (p Pattern) Covers(path Path) bool {
 		at := path.steps[i]
 		switch {
 		case s.kind == stepEvery && at.kind != stepKey:
-		case s != at:
+		case !s.isWithin(at):
 			return false
 		}
 	}
@@ -110,7 +106,7 @@ func (p Pattern) CoversFields(path []any) bool {
 		switch {
 		case s.kind == stepKey && (!isField || name != s.key):
 			return false
-		case s.kind != stepKey && isField, s.kind == stepEntry && !s.selects(entry[s.key]):
+		case s.kind != stepKey && isField, s.kind == stepEntry && !s.selects(entry):
 			return false
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -170,41 +169,28 @@ func isItem(item any, element fieldpath.PathElement) bool {
 	return true
 }
 
-// textOf spells a path as [ParseFieldPath] reads it. An item that is told by several
-// fields has all of them.
+// textOf spells a path as [ParseFieldPath] reads it. An item of a list that several
+// fields tell apart has all of them. Only a place in a list cannot be read again, as
+// what others add would change which item it names.
 func textOf(path fieldpath.Path) string {
 	var b strings.Builder
 	for _, element := range path {
 		switch {
-		case element.FieldName != nil && isPlain(*element.FieldName):
-			b.WriteString("." + *element.FieldName)
 		case element.FieldName != nil:
-			fmt.Fprintf(&b, "[%q]", *element.FieldName)
+			b.WriteString(probes.FieldStep(*element.FieldName))
 		case element.Key != nil:
-			var keys []string
+			keys := map[string]any{}
 			for _, key := range *element.Key {
-				keys = append(keys, key.Name+"="+keyText(key.Value.Unstructured()))
+				keys[key.Name] = key.Value.Unstructured()
 			}
-			b.WriteString("[" + strings.Join(keys, ",") + "]")
+			b.WriteString(probes.EntryStep(keys))
+		case element.Value != nil:
+			b.WriteString(probes.EntryStep(map[string]any{"": (*element.Value).Unstructured()}))
 		default:
 			b.WriteString("[" + element.String() + "]")
 		}
 	}
 	return b.String()
-}
-
-func keyText(key any) string {
-	text := fmt.Sprint(key)
-	if strings.ContainsAny(text, "[]=, \"'\\") || text == "" {
-		return fmt.Sprintf("%q", text)
-	}
-	return text
-}
-
-func isPlain(name string) bool {
-	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
-		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	})
 }
 
 // yieldable are the fields that somebody else rightly sets, by kind; the kind of the

@@ -4,11 +4,14 @@
 package revisions
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
 )
 
@@ -139,7 +142,7 @@ func TestYieldedTo(t *testing.T) {
 			want: []string{restarted},
 		},
 		"Unreadable": {
-			reason: "a path of an item with two keys is no field of these",
+			reason: "a field of a port is none of these",
 			kind:   kind("", "Service"), rival: Rival{Manager: "x", Fields: []string{".spec.ports[port=80,protocol=TCP].nodePort"}},
 		},
 	}
@@ -149,5 +152,43 @@ func TestYieldedTo(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestTextOf: what is printed of a rival's fields can be named as a field of the manifest,
+// as unmanaged ones are.
+func TestTextOf(t *testing.T) {
+	service := `
+metadata:
+  finalizers: [example.com/hold]
+  annotations: {example.com/note: x}
+spec:
+  ports: [{port: 80, targetPort: 8080}]
+`
+	fields := `{"f:metadata":{"f:finalizers":{"v:\"example.com/hold\"":{}},"f:annotations":{"f:example.com/note":{}}},` +
+		`"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:targetPort":{}}}}}`
+	var set fieldpath.Set
+	if err := set.FromJSON(strings.NewReader(fields)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`.metadata.annotations["example.com/note"]`, ".metadata.finalizers[=example.com/hold]", ".spec.ports[port=80,protocol=TCP].targetPort",
+	}
+	var got []string
+	for path := range set.Leaves().All() {
+		text := textOf(path)
+		got = append(got, text)
+		field, err := ParseFieldPath(text)
+		if err != nil || field.String() != text {
+			t.Errorf("ParseFieldPath(%s) = %s, %v", text, field, err)
+		}
+		content := parse(t, service).Object
+		if cmp.Equal(field.pattern.Without(content), content) {
+			t.Errorf("%s names nothing in the manifest", text)
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -275,7 +275,7 @@ func leaves(m *unstructured.Unstructured) map[string]bool {
 		switch v := value.(type) {
 		case map[string]any:
 			for key, child := range v {
-				visit(path+field(key), child)
+				visit(path+probes.FieldStep(key), child)
 			}
 		case []any:
 			for _, child := range v {
@@ -289,7 +289,7 @@ func leaves(m *unstructured.Unstructured) map[string]bool {
 		if key == "metadata" || key == "apiVersion" || key == "kind" {
 			continue
 		}
-		visit(field(key), value)
+		visit(probes.FieldStep(key), value)
 	}
 	return all
 }

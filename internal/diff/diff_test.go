@@ -254,7 +254,7 @@ metadata:
   - {manager: hpa, operation: Update, subresource: scale, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:replicas": {}}}}
 `)
 	managers := Managers(m)
-	want := []string{`.finalizers["x"]`, `.metadata.annotations["a/b"]`, `.spec.containers[name=main].image`, `.spec.replicas`}
+	want := []string{".finalizers[=x]", `.metadata.annotations["a/b"]`, `.spec.containers[name=main].image`, `.spec.replicas`}
 	if diff := cmp.Diff(want, managers[0].Fields); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}

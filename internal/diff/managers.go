@@ -5,13 +5,14 @@ package diff
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/probes"
 )
 
 // Manager is a field manager of an object.
@@ -72,18 +73,18 @@ func managedStep(key string) string {
 	kind, text, _ := strings.Cut(key, ":")
 	switch kind {
 	case "f":
-		return field(text)
+		return probes.FieldStep(text)
 	case "k":
 		var keys map[string]any
 		if json.Unmarshal([]byte(text), &keys) != nil {
 			return "[" + text + "]"
 		}
-		var parts []string
-		for _, name := range slices.Sorted(maps.Keys(keys)) {
-			parts = append(parts, name+"="+keyText(keys[name]))
+		return probes.EntryStep(keys)
+	case "v":
+		var value any
+		if json.Unmarshal([]byte(text), &value) == nil {
+			return probes.EntryStep(map[string]any{"": value})
 		}
-		return "[" + strings.Join(parts, ",") + "]"
-	default:
-		return fmt.Sprintf("[%s]", text)
 	}
+	return "[" + text + "]"
 }

@@ -9,9 +9,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/strata-run/strata/probes"
 )
 
 // Change is a field that differs.
@@ -85,7 +86,7 @@ func walkMaps(path string, was, is map[string]any, changes *[]Change) {
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		walk(path+field(key), valueOf(was, key), valueOf(is, key), changes)
+		walk(path+probes.FieldStep(key), valueOf(was, key), valueOf(is, key), changes)
 	}
 }
 
@@ -94,17 +95,6 @@ func valueOf(fields map[string]any, key string) any {
 		return value
 	}
 	return absent{}
-}
-
-// field is a key as a step of a path.
-func field(key string) string {
-	plain := key != "" && !strings.ContainsFunc(key, func(r rune) bool {
-		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	})
-	if plain {
-		return "." + key
-	}
-	return fmt.Sprintf("[%q]", key)
 }
 
 // listKeys are fields that may tell the entries of a list apart, the surest first.
@@ -144,16 +134,16 @@ func byKey(list []any, keys []string) (keyed, bool) {
 		if !ok {
 			return k, false
 		}
-		var parts []string
+		named := map[string]any{}
 		for _, key := range keys {
 			switch value := fields[key].(type) {
 			case string, int64, float64:
-				parts = append(parts, key+"="+keyText(value))
+				named[key] = value
 			default:
 				return k, false
 			}
 		}
-		text := strings.Join(parts, ",")
+		text := probes.EntryStep(named)
 		if _, twice := k.entries[text]; twice {
 			return k, false
 		}
@@ -163,18 +153,10 @@ func byKey(list []any, keys []string) (keyed, bool) {
 	return k, true
 }
 
-func keyText(value any) string {
-	text := fmt.Sprint(value)
-	if text == "" || strings.ContainsAny(text, "[]=, \"'\\") {
-		return fmt.Sprintf("%q", text)
-	}
-	return text
-}
-
 func walkKeyed(path string, before, after keyed, changes *[]Change) {
 	found := len(*changes)
 	for _, key := range before.order {
-		at := path + "[" + key + "]"
+		at := path + key
 		entry, both := after.entries[key]
 		if !both {
 			*changes = append(*changes, Change{Path: at, Before: before.entries[key], After: absent{}})
@@ -184,7 +166,7 @@ func walkKeyed(path string, before, after keyed, changes *[]Change) {
 	}
 	for _, key := range after.order {
 		if _, both := before.entries[key]; !both {
-			*changes = append(*changes, Change{Path: path + "[" + key + "]", Before: absent{}, After: after.entries[key]})
+			*changes = append(*changes, Change{Path: path + key, Before: absent{}, After: after.entries[key]})
 		}
 	}
 	if len(*changes) == found && !slices.Equal(before.order, after.order) {
@@ -197,7 +179,7 @@ func walkKeyed(path string, before, after keyed, changes *[]Change) {
 func order(keys []string) []any {
 	list := make([]any, len(keys))
 	for i, key := range keys {
-		list[i] = key
+		list[i] = key[1 : len(key)-1] // without the brackets
 	}
 	return list
 }
