@@ -20,6 +20,17 @@ type Located struct {
 	// 1.
 	File string
 	Line int
+	// text is the document, from Line on; unset where it has several objects.
+	text []byte
+}
+
+// LineOf is the first line of the object's document that has a text, or where the
+// document begins.
+func (l Located) LineOf(text string) int {
+	if at := bytes.Index(l.text, []byte(text)); at >= 0 {
+		return l.Line + bytes.Count(l.text[:at], []byte("\n"))
+	}
+	return l.Line
 }
 
 // Problem is a document that cannot be used.
@@ -36,7 +47,8 @@ type Problem struct {
 // stands there twice is none.
 func Locate(name string, data []byte) (objects []Located, problems []Problem) {
 	for _, doc := range split(data) {
-		line := doc.lines + 1 + leadingLines(doc.text)
+		leading := leadingLines(doc.text)
+		line := doc.lines + 1 + leading
 		problem := func(err error) {
 			problems = append(problems, Problem{File: name, Line: lineOf(err, line), Err: err})
 		}
@@ -60,10 +72,26 @@ func Locate(name string, data []byte) (objects []Located, problems []Problem) {
 				continue
 			}
 			sanitise(object)
-			objects = append(objects, Located{Object: object, File: name, Line: line})
+			located := Located{Object: object, File: name, Line: line}
+			if len(items) == 1 {
+				located.text = doc.text[offsetOf(doc.text, leading):]
+			}
+			objects = append(objects, located)
 		}
 	}
 	return objects, problems
+}
+
+// offsetOf is where the text stands that follows a number of lines.
+func offsetOf(text []byte, lines int) int {
+	offset := 0
+	for line := range bytes.Lines(text) {
+		if lines == 0 {
+			break
+		}
+		lines, offset = lines-1, offset+len(line)
+	}
+	return offset
 }
 
 // yamlLine finds the line in an error of the parser.

@@ -77,6 +77,10 @@ func Check(ctx context.Context, in Input) ([]Finding, error) {
 	placed, _ := plain.Place(objects, in.Namespace, scopes)
 	c.checkNamespaces(placed, scopes)
 	c.checkWebhooks(placed)
+	c.checkNames(placed)
+	if !c.checkAnnotations(placed) {
+		return c.sorted(), nil
+	}
 	phases, err := plain.Phases(placed, in.Collisions, in.Settings...)
 	if err != nil {
 		c.add(CodeInvalid, "", err.Error(), "correct the manifest", chart.Located{})
@@ -204,11 +208,7 @@ func (c *checking) load(ctx context.Context, phases []render.Phase) (revisions.R
 		c.add(CodeInvalid, "", err.Error(), "correct the manifest", chart.Located{})
 		return loaded, false
 	}
-	if unusable, ok := errors.AsType[*revisions.ValidationError](loaded.Validate()); ok {
-		for _, violation := range unusable.Violations {
-			c.add(CodeInvalid, "", violation, "correct the manifest", chart.Located{})
-		}
-	}
+	c.checkRevision(loaded)
 	return loaded, true
 }
 

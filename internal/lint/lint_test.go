@@ -97,7 +97,19 @@ func TestCheck(t *testing.T) {
 			reason: "The content may bring the kind.", in: inputOf(namespace, definition, widget),
 			change: func(_ *testing.T, in *Input) { in.Scope = serves() }, want: []string{"PKG0304 a.yaml:10"},
 		},
-		"Invalid":      {reason: "What the engine would refuse is found.", in: inputOf(namespace, strings.Replace(config, "name: c", "name: c, finalizers: [a/b]", 1)), want: []string{"PKG0105 :0"}},
+		"Invalid":    {reason: "What the engine would refuse is found.", in: inputOf(namespace, strings.Replace(config, "name: c", "name: c, finalizers: [a/b]", 1)), want: []string{"PKG0105 a.yaml:5"}},
+		"ObjectName": {reason: "No API server takes the name.", in: inputOf(namespace, strings.Replace(widget, "name: w", "name: My_Widget", 1)), want: []string{"PKG0304 a.yaml:5", "PKG0105 a.yaml:7"}},
+		"RoleName":   {reason: "Names of roles may have colons.", in: inputOf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: 'system:A_b'}\n")},
+		"PackageName": {
+			reason: "A package's name is an object's.", in: inputOf(namespace, config),
+			change: func(_ *testing.T, in *Input) { in.Package = "P_X" }, want: []string{"PKG0105 :0"},
+		},
+		"Annotations": {
+			reason: "Each annotation that cannot be read is found where it stands.",
+			in: inputOf(namespace, annotated("strata.run/fase: config"), annotated("strata.run/deletion: delete"), annotated("strata.run/probe: '{}'"),
+				annotated("strata.run/phase: config")),
+			want: []string{"PKG0102 a.yaml:5", "PKG0105 a.yaml:10", "PKG0102 a.yaml:12", "PKG0105 a.yaml:17", "PKG0102 a.yaml:19", "PKG0301 a.yaml:24", "PKG0102 a.yaml:26"},
+		},
 		"ForeignSpace": {reason: "Each namespace is told once.", in: inputOf(config, deployment), want: []string{"PKG0106 a.yaml:1"}},
 		"Immutable": {
 			reason: "The API server would refuse the change.", in: inputOf(namespace, strings.ReplaceAll(deployment, "app: d", "app: e")),
@@ -154,6 +166,12 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+}
+
+// annotated is a ConfigMap with an annotation in its sixth line.
+func annotated(annotation string) string {
+	name := strings.ToLower(strings.NewReplacer("/", "-", ":", "-", " ", "", "'", "", "{", "", "}", "x").Replace(annotation))
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n  annotations:\n    " + annotation + "\n"
 }
 
 // incompressible is a text that hardly gets smaller.
