@@ -213,7 +213,8 @@ func (a *app) compareRevisions(ctx context.Context, c *cluster, o diffOptions, f
 		return result, false, err
 	}
 	options := diff.Options{Ignore: o.patterns, ShowSecrets: o.showSecrets, KeepNames: o.keepNames}
-	return diff.Contents(objectsOf(before, o.object), objectsOf(after, o.object), options), before.unread != nil || after.unread != nil, nil
+	unread = slices.ContainsFunc([]error{before.unread, after.unread}, func(err error) bool { return err != nil })
+	return diff.Contents(objectsOf(before, o.object), objectsOf(after, o.object), options), unread, nil
 }
 
 // addUnread adds what is known of Secrets that could not be read.

@@ -6,7 +6,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -171,7 +170,8 @@ func (c *cluster) run(ctx context.Context, f feed, out chan<- change) {
 func listed(list client.ObjectList) string {
 	kind := list.GetObjectKind().GroupVersionKind().Kind
 	if kind == "" {
-		kind = reflect.TypeOf(list).Elem().Name()
+		name := fmt.Sprintf("%T", list)
+		kind = name[strings.LastIndex(name, ".")+1:]
 	}
 	return strings.TrimSuffix(kind, "List") + " objects"
 }

@@ -4,7 +4,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -58,8 +57,7 @@ func TestHistory_Revision(t *testing.T) {
 	parse(t, tm.run("history", fixturePackage, "--revision", "4", "-o", "json"), &d)
 	want := []Approval{{By: "carol"}, {Gate: "check", By: "dave"}}
 	if diff := cmp.Diff(want, d.Approvals); diff != "" || d.Revision.Who != "bob" || d.Diff == nil || d.Diff.FromRevision != 3 || len(d.Phases) != 3 {
-		text, _ := json.Marshal(d)
-		t.Errorf("got %s, approvals -want, +got:\n%s", text, diff)
+		t.Errorf("got %+v, approvals -want, +got:\n%s", d, diff)
 	}
 	tm.run("history", fixturePackage, "--revision", "1", "-o", "jsonpath={.diff}").wants(t, CodeOK, "\n", "")
 	tm.run("history", fixturePackage, "--revision", "9").wants(t, CodeNotFound, "", "there are: 1, 2, 3, 4")

@@ -63,7 +63,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	// it only makes rollouts slow.
 	config.QPS, config.Burst = -1, 0
 	meter := metrics.New()
-	lost := &outage{stop: ctx}
+	lost := &outage{stop: ctx.Done()}
 	ctx, mgr, err := awaitManager(ctx, config, meter, lost, o)
 	if err != nil || mgr == nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -27,7 +28,7 @@ const askEvery = time.Second
 // server is back.
 type outage struct {
 	// stop ends the wait for the API server.
-	stop context.Context
+	stop <-chan struct{}
 
 	lock    sync.Mutex
 	isAsked bool
@@ -46,7 +47,7 @@ func (o *outage) wakes(wake func()) {
 func (o *outage) wakesPackages(reader client.Reader, changes *packages.Changes) {
 	o.wakes(func() {
 		list := &v1alpha1.PackageList{}
-		if err := reader.List(o.stop, list, client.UnsafeDisableDeepCopy); err != nil {
+		if err := reader.List(wait.ContextForChannel(o.stop), list, client.UnsafeDisableDeepCopy); err != nil {
 			return // the cache is not there yet, so that no pass can have failed
 		}
 		for i := range list.Items {
@@ -88,7 +89,7 @@ func (a answers) RoundTrip(request *http.Request) (*http.Response, error) { retu
 func (o *outage) begin(transport http.RoundTripper, failed *url.URL) {
 	o.lock.Lock()
 	defer o.lock.Unlock()
-	if o.isAsked || o.stop.Err() != nil {
+	if o.isAsked || o.isStopped() {
 		return
 	}
 	o.isAsked = true
@@ -100,11 +101,20 @@ func (o *outage) begin(transport http.RoundTripper, failed *url.URL) {
 		wake := slices.Clone(o.wake)
 		o.lock.Unlock()
 		for _, wake := range wake {
-			if was && o.stop.Err() == nil {
+			if was && !o.isStopped() {
 				wake()
 			}
 		}
 	}()
+}
+
+func (o *outage) isStopped() bool {
+	select {
+	case <-o.stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // await asks until there is an answer, and says whether there was none at first.
@@ -114,7 +124,7 @@ func (o *outage) await(transport http.RoundTripper, health string) (was bool) {
 	for !o.isAnswered(transport, health) {
 		was = true
 		select {
-		case <-o.stop.Done():
+		case <-o.stop:
 			return was
 		case <-ticker.C:
 		}
@@ -125,9 +135,9 @@ func (o *outage) await(transport http.RoundTripper, health string) (was bool) {
 // isAnswered says whether the API server answers. It asks without credentials: that they
 // are wanted is an answer.
 func (o *outage) isAnswered(transport http.RoundTripper, health string) bool {
-	ctx, end := context.WithTimeout(o.stop, 5*askEvery)
+	ctx, end := context.WithTimeout(wait.ContextForChannel(o.stop), 5*askEvery)
 	defer end()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, health, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, health, http.NoBody)
 	if err != nil {
 		return true // which cannot be asked again either
 	}

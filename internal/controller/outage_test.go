@@ -11,6 +11,18 @@ import (
 	"time"
 )
 
+// hangUp closes a connection without an answer.
+func hangUp(t *testing.T, w http.ResponseWriter) {
+	t.Helper()
+	connection, _, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		err = connection.Close()
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestOutage has a server go and come back: it is noticed once, and one request that fails
 // while the server answers is no outage.
 func TestOutage(t *testing.T) {
@@ -21,7 +33,8 @@ func TestOutage(t *testing.T) {
 		}
 		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/broken" {
-				panic(http.ErrAbortHandler)
+				hangUp(t, w)
+				return
 			}
 			w.WriteHeader(http.StatusUnauthorized)
 		})}
@@ -31,12 +44,12 @@ func TestOutage(t *testing.T) {
 	first, server := listen("127.0.0.1:0")
 	address := first.Addr().String()
 	over := make(chan struct{}, 10)
-	watched := &outage{stop: t.Context()}
+	watched := &outage{stop: t.Context().Done()}
 	watched.wakes(func() { over <- struct{}{} })
 	events := watched.events()
 	transport := watched.Wrap(&http.Transport{DisableKeepAlives: true})
 	get := func(path string) error {
-		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+address+path, nil)
+		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+address+path, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}

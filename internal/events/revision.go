@@ -197,16 +197,22 @@ func placeOf(entry v1alpha1.Interference) place {
 	return place{entry.ObjectReference, entry.Cause == v1alpha1.InterferenceFlapping}
 }
 
-// ofRivals tells of repairs, and of objects that do not stay as they were left.
-func ofRivals(before []*v1alpha1.Revision, after *v1alpha1.Revision) []Event {
-	known := map[place]v1alpha1.Interference{}
-	for _, revision := range before {
+// lastSeen is what revisions list of each object, the latest entry each.
+func lastSeen(all []*v1alpha1.Revision) map[place]v1alpha1.Interference {
+	latest := map[place]v1alpha1.Interference{}
+	for _, revision := range all {
 		for _, entry := range revision.Status.Interference {
-			if old, ok := known[placeOf(entry)]; !ok || old.LastSeen.Before(&entry.LastSeen) {
-				known[placeOf(entry)] = entry
+			if old, ok := latest[placeOf(entry)]; !ok || old.LastSeen.Before(&entry.LastSeen) {
+				latest[placeOf(entry)] = entry
 			}
 		}
 	}
+	return latest
+}
+
+// ofRivals tells of repairs, and of objects that do not stay as they were left.
+func ofRivals(before []*v1alpha1.Revision, after *v1alpha1.Revision) []Event {
+	known := lastSeen(before)
 	var repaired, fought []v1alpha1.Interference
 	for _, entry := range after.Status.Interference {
 		old := known[placeOf(entry)]

@@ -35,7 +35,7 @@ type objectWatch struct {
 
 // blocking is the metadata of an object that is watched as it is in somebody's way, nil when
 // it is not, or not known.
-func (i *Informers) blocking(gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+func (i *Informers) blocking(gvk schema.GroupVersionKind, key types.NamespacedName) (blocker *unstructured.Unstructured, err error) {
 	for _, watched := range i.blockers {
 		found, isWatched := watched[blockerKey{gvk, key.Namespace, key.Name}]
 		if !isWatched || !found.informer.HasSynced() {
@@ -51,7 +51,7 @@ func (i *Informers) blocking(gvk schema.GroupVersionKind, key types.NamespacedNa
 			}
 		}
 	}
-	return nil, nil
+	return blocker, nil
 }
 
 // Block watches objects of others that are in the way of a user's, each alone and by

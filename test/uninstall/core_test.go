@@ -51,7 +51,8 @@ func (a *asks) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == "/apis" {
 			a.mu.Lock()
-			if a.count++; a.count == 2 {
+			a.count++
+			if a.count == 2 {
 				a.second()
 			}
 			a.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
@@ -86,8 +87,13 @@ func (w *Worker) repeat(ctx context.Context, pkg *v1alpha1.Package, next *v1alph
 // content is lost or unusable shows when it is rolled out.
 func (w *Worker) unserved(ctx context.Context, pkg *v1alpha1.Package, source *v1alpha1.Revision) (string, error) {
 	loaded, err := load.Revision(ctx, w.Contents, source)
-	if err != nil {
+	var lost *content.UnavailableError
+	var unusable *load.InvalidError
+	if errors.As(err, &lost) || errors.As(err, &unusable) {
 		return "", nil
+	}
+	if err != nil {
+		return "", err
 	}
 	identity, err := w.Identities.For(pkg.Spec.ServiceAccount)
 	if err != nil {
