@@ -119,7 +119,7 @@ func (a *app) assert(ctx context.Context, o assertOptions, name string) error {
 	if report.Passed {
 		return nil
 	}
-	if !o.output.isDocument() && o.output.value != outputJUnit {
+	if !o.output.isDocument() && o.output.value != outputJUnit && report.ExitCode != CodeSuperseded {
 		a.noteWhy(ctx, c, name)
 	}
 	return &ExitError{Code: report.ExitCode}

@@ -235,11 +235,12 @@ func TestWait(t *testing.T) {
 		w.ends(CodeTimeout)
 	})
 	t.Run("Superseded", func(t *testing.T) {
-		w := newTerminal(t, fixtureNamed(t, "bad_image")).begin("wait", fixturePackage, "--revision", "3")
-		w.sees("is the target")
-		w.becomes("rolled_back")
-		w.sees("revision 3 was superseded: revision 4")
+		w := newTerminal(t, fixtureNamed(t, "rolling_out")).begin("wait", fixturePackage, "--revision", "2")
+		w.sees("revision 2 was superseded: revision 3")
 		w.ends(CodeSuperseded)
+		if text := w.err.String(); strings.Contains(text, "  next ") {
+			t.Errorf("it says what holds the revision that took its place:\n%s", text)
+		}
 	})
 	t.Run("NextRevision", func(t *testing.T) {
 		w := newTerminal(t, fixtureNamed(t, "bad_image")).begin("wait", fixturePackage, "--revision", "4")

@@ -184,5 +184,9 @@ func riskText(r DataAtRisk) string {
 	if r.Count >= 0 {
 		count = fmt.Sprint(r.Count)
 	}
-	return fmt.Sprintf("%s %s, with %s", count, r.What, objectName(r.Object))
+	what := r.What
+	if r.Count == 1 && !strings.Contains(what, ".") { // a definition is not a kind
+		what = strings.TrimSuffix(what, "s")
+	}
+	return fmt.Sprintf("%s %s, with %s", count, what, objectName(r.Object))
 }

@@ -74,7 +74,7 @@ type WaitingRevision struct {
 	Revision int64 `json:"revision"`
 	// Digest is that of its content, to approve it by.
 	Digest string `json:"digest,omitempty"`
-	// Why says what it waits for.
+	// Why says what it waits for, without what it would do.
 	Why string `json:"why"`
 	// Summary counts what it would do.
 	Summary string `json:"summary,omitempty"`
@@ -110,6 +110,7 @@ func buildExplanation(v view, now time.Time) Explanation {
 		w := WaitingRevision{Revision: r.Spec.Revision, Digest: digestOf(r), Why: summariseRevision(r, v.revisions, s.Package).Message}
 		if r.Status.Plan != nil {
 			w.Summary = r.Status.Plan.Summary
+			w.Why = strings.TrimSuffix(w.Why, "; it would do: "+w.Summary)
 		}
 		e.Waiting = append(e.Waiting, w)
 	}
@@ -254,6 +255,12 @@ func nextForBlocking(e Explanation) []NextCommand {
 	switch {
 	case b == nil || e.Package.State == v1alpha1.ReasonObjectCollisions || b.Kind == "":
 		return nil
+	case e.Package.State == v1alpha1.ReasonObjectRefused:
+		// What is refused may not exist: the manifest is what there is to look at.
+		return []NextCommand{{
+			Command: fmt.Sprintf("strata show %s %d --object %s", e.Package.Name, e.Target.Revision, traceArgument(b.ObjectReference)),
+			Why:     "see the manifest that the API server refuses; correct it, and apply the content again",
+		}}
 	case e.Package.State == v1alpha1.ReasonPaused && len(b.Pods) == 0:
 		return []NextCommand{{Command: "strata diff " + e.Package.Name + " --live", Why: "see what differs from the revision meanwhile"}}
 	}
@@ -267,7 +274,7 @@ func nextForBlocking(e Explanation) []NextCommand {
 	}
 	return []NextCommand{{
 		Command: fmt.Sprintf("kubectl%s describe %s", namespaceFlag(b.ObjectReference), traceArgument(b.ObjectReference)),
-		Why:     "see what its controller says",
+		Why:     "see its status and its events",
 	}}
 }
 

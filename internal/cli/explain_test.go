@@ -26,6 +26,11 @@ func TestViews_Explain(t *testing.T) {
 		f.progressing(r, "False", v1alpha1.ReasonPreflightFailed, "system:serviceaccount:db:installer may not create clusterroles.rbac.authorization.k8s.io: grant it; Deployment openshift-ingress/x: spec.selector cannot be changed: set onImmutableChange: Replace")
 		f.view.pkg.Spec.ServiceAccount = &v1alpha1.ServiceAccountReference{Namespace: "db", Name: "installer"}
 	}
+	all["refused"] = func(f *fixture) {
+		r := f.upgrade(16)
+		notReady(r, "control-plane", istiod, "RolloutError", "the API server refuses it: spec.replicas: expected a number", "")
+		f.progressing(r, "False", v1alpha1.ReasonObjectRefused, "Deployment openshift-ingress/istiod-openshift-gateway: spec.replicas: expected a number")
+	}
 	all["rollback_pinned"] = func(f *fixture) {
 		fixtureRolledBack(f)
 		f.view.pkg.Spec.Rollback = &v1alpha1.Rollback{Pin: true}

@@ -107,7 +107,8 @@ func (a *app) wait(ctx context.Context, o waitOptions, name string) error {
 	if err != nil || report.Passed {
 		return err
 	}
-	if !o.output.isDocument() {
+	// What holds the revision that took its place says nothing of this one.
+	if !o.output.isDocument() && report.ExitCode != CodeSuperseded {
 		a.noteWhy(ctx, c, name)
 	}
 	return exitf(report.ExitCode, "package %s: %s%s", name, report.Message, prefixed(" (", endText(report.ExitCode, o.timeout)))

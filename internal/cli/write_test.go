@@ -28,7 +28,7 @@ func fixtureWaiting(f *fixture) {
 	r.Status.Plan = &v1alpha1.Plan{Digest: waitingDigest, Summary: "1 update, 17 unchanged", Objects: []v1alpha1.PlannedObject{
 		{ObjectReference: istiod, Phase: "control-plane", Action: v1alpha1.PlanUpdate, Reason: "its content is new"},
 	}}
-	f.progressing(r, "False", v1alpha1.ReasonAwaitingApproval, "its content is not approved")
+	f.progressing(r, "False", v1alpha1.ReasonAwaitingApproval, "its content is not approved: strata approve istiod-openshift-gateway --revision 4; it would do: 1 update, 17 unchanged")
 	r.Status.LastProgressTime = nil
 }
 
@@ -283,7 +283,7 @@ func TestDelete_DataLoss(t *testing.T) {
 		})
 		return newTerminal(t, f)
 	}
-	withClaim(t).run("delete", fixturePackage, "--yes").wants(t, CodeUsage, "1 PersistentVolumeClaims, with PersistentVolumeClaim db/data", "--allow-data-loss="+fixturePackage)
+	withClaim(t).run("delete", fixturePackage, "--yes").wants(t, CodeUsage, "1 PersistentVolumeClaim, with PersistentVolumeClaim db/data", "--allow-data-loss="+fixturePackage)
 	withClaim(t).run("delete", fixturePackage, "--yes", "--allow-data-loss", "web").wants(t, CodeUsage, "", `is "web"`)
 	withClaim(t).run("delete", fixturePackage, "--yes", "--allow-data-loss", fixturePackage).wants(t, CodeOK, "is being deleted", "")
 	tm := withClaim(t)

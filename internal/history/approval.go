@@ -34,7 +34,7 @@ func (l Line) Withheld(pkg *v1alpha1.Package, revision *v1alpha1.Revision, diges
 	}
 	var whys []string
 	if pkg.Spec.Approval == v1alpha1.ApprovalManual && pkg.Spec.ApprovedDigest != digest {
-		whys = append(whys, fmt.Sprintf(`its content %s is not approved: kubectl patch package %s --type=merge -p '{"spec":{"approvedDigest":"%s"}}'`, digest, pkg.Name, digest))
+		whys = append(whys, fmt.Sprintf("its content %s is not approved: strata approve %s --revision %d, or set spec.approvedDigest", digest, pkg.Name, revision.Spec.Revision))
 	}
 	for _, gate := range pkg.Spec.Gates {
 		if gate.ApprovedDigest == digest {

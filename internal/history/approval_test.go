@@ -33,7 +33,7 @@ func TestLine_Withheld(t *testing.T) {
 			reason: "new content waits, and the remedy can be copied",
 			spec:   manual,
 			states: []state{good, fresh},
-			want:   []string{"its content new is not approved", `kubectl patch package istiod --type=merge -p '{"spec":{"approvedDigest":"new"}}'`},
+			want:   []string{"its content new is not approved", "strata approve istiod --revision 2"},
 		},
 		"Approved": {
 			reason: "the approved digest is let through",
