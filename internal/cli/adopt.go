@@ -55,21 +55,22 @@ func (a *app) adoptCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adopt PACKAGE [KIND/NAME...]",
 		Short: "Make objects that are in a rollout's way the package's own",
-		Long: `Make objects that exist already the package's own, so that its target can be rolled
-out over them. Without names it is those that stop the rollout (ObjectCollisions).
-Others have to be in the target, too.
+		Long: `Make objects that exist already the package's own, so that its target can be
+rolled out over them. Without names it is those that stop the rollout
+(ObjectCollisions). Others have to be in the target, too.
 
-The objects get the package's owner reference and label, by your rights, not by the
-manager's. Nothing else of them is changed here; the rollout then makes them what the
-revision says, and they are deleted with the package unless they are retained. No new
-revision is made. (To have a package adopt what it finds from the beginning, set
-collisionProtection in its content. To take over a Helm release, use import helm.)
+The objects get the package's owner reference and label, by your rights, not by
+the manager's. Nothing else of them is changed here; the rollout then makes them
+what the revision says, and they are deleted with the package unless they are
+retained. No new revision is made. (To have a package adopt what it finds from
+the beginning, set collisionProtection in its content. To take over a Helm
+release, use import helm.)
 
 An object that another controller has, or that another package has retained, is
 refused without --take-over: the other one may write it again.
 
-Exit codes: 0 they are the package's; 2 usage; 3 refused; 5 an object was changed
-meanwhile; 6 there is no such package or object; 7 no cluster answers.
+Exit codes: 0 they are the package's; 2 usage; 3 refused; 5 an object was
+changed meanwhile; 6 there is no such package or object; 7 no cluster answers.
 
 Rights: get packages.strata.run; list revisions.strata.run; get
 objectslices.strata.run; get and patch the objects.`,

@@ -59,9 +59,9 @@ func (a *app) applyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply NAME",
 		Short: "Roll out manifests or a chart as a package",
-		Long: `Roll out manifests or a Helm chart as the package NAME, which is made if it does not
-exist. The content becomes the package's next revision; the manager rolls it out,
-phase by phase. Content that the package has already makes no revision.
+		Long: `Roll out manifests or a Helm chart as the package NAME, which is made if it does
+not exist. The content becomes the package's next revision; the manager rolls it
+out, phase by phase. Content that the package has already makes no revision.
 
 Annotations of a manifest say how it is treated, and are not part of it:
   strata.run/phase                 foundation, config, workloads or rest
@@ -69,22 +69,23 @@ Annotations of a manifest say how it is treated, and are not part of it:
   strata.run/deletion              Delete or Retain
   strata.run/on-immutable-change   Refuse or Replace
   strata.run/unmanaged-fields      paths that are never applied
-  strata.run/exclusive-fields      paths that hold nothing but what the manifest has
-  strata.run/update-phase          the later phase in which an existing object is updated
-  strata.run/create-once           true: once it is gone, it stays so until its content changes
+  strata.run/exclusive-fields      paths with nothing but what the manifest has
+  strata.run/update-phase          the phase that updates an existing object
+  strata.run/create-once           true: it is created once for its content
   strata.run/probe                 a probe for it, in YAML
 For manifests that cannot be annotated, --settings FILE says the same: a list of
 {kind, group, namespace, name} and phase, collisionProtection, deletion,
-onImmutableChange, unmanagedFields, exclusiveFields, updatePhase or createOnce ("true").
+onImmutableChange, unmanagedFields, exclusiveFields, updatePhase or createOnce
+("true").
 
 What would be done is shown first, as by plan. Deleting and replacing has to be
-confirmed. Content that would be held back or collide is refused without --force. A
-package that a front makes is refused.
+confirmed. Content that would be held back or collide is refused without
+--force. A package that a front makes is refused.
 
-Exit codes: 0 the revision was made, or none is needed; with --wait: rolled out; 2
-usage, or a file cannot be read; 3 refused, or with --wait: it cannot succeed; 4
-with --wait: the time was over; 5 another client made a revision meanwhile, or with
---wait: a newer revision took its place; 7 no cluster answers.
+Exit codes: 0 the revision was made, or none is needed; with --wait: rolled out;
+2 usage, or a file cannot be read; 3 refused, or with --wait: it cannot succeed;
+4 with --wait: the time was over; 5 another client made a revision meanwhile, or
+with --wait: a newer revision took its place; 7 no cluster answers.
 Rights needed: those of plan; to create and patch packages, revisions and
 objectslices; for Secrets in the content, to create and patch Secrets in the
 manager's namespace.`,

@@ -32,15 +32,16 @@ func (a *app) approveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve PACKAGE",
 		Short: "Let content be rolled out that waits for approval or a gate",
-		Long: `Let content be rolled out that is withheld. Without --digest and --revision it is
-that of the newest revision that waits. What it would do is shown first.
+		Long: `Let content be rolled out that is withheld. Without --digest and --revision it
+is that of the newest revision that waits. What it would do is shown first.
 
-Content is approved, not a number: what comes later waits in its turn. With --gate
-one of the package's gates is opened for the content; without it spec.approvedDigest
-is set, for packages with approval Manual.
+Content is approved, not a number: what comes later waits in its turn. With
+--gate one of the package's gates is opened for the content; without it
+spec.approvedDigest is set, for packages with approval Manual.
 
-Exit codes: 0 it is approved, or was; 2 usage; 5 the package was changed meanwhile;
-6 nothing waits, or there is no such package, revision or gate; 7 no cluster answers.
+Exit codes: 0 it is approved, or was; 2 usage; 5 the package was changed
+meanwhile; 6 nothing waits, or there is no such package, revision or gate; 7 no
+cluster answers.
 
 Rights: get and patch packages.strata.run; list revisions.strata.run.`,
 		Example: `  strata approve istiod-openshift-gateway

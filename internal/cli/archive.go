@@ -24,15 +24,15 @@ func (a *app) archiveCommand() *cobra.Command {
 		Use:   "archive PACKAGE REVISION",
 		Short: "Give up a rollout: make a revision history without replacing it",
 		Long: `Make a revision history: what no other active revision contains is deleted, in
-reverse order of the phases. That gives up a rollout that is under way, or one that
-waits; the current revision is then the target again. Archived is final. To bring
-earlier content back as a new revision, use rollback.
+reverse order of the phases. That gives up a rollout that is under way, or one
+that waits; the current revision is then the target again. Archived is final. To
+bring earlier content back as a new revision, use rollback.
 
 The current revision, which is what runs, is refused: roll back, or delete the
 package.
 
-Exit codes: 0 it is archived, or was; 2 usage; 3 refused; 5 the revision was changed
-meanwhile; 6 there is no such package or revision; 7 no cluster answers.
+Exit codes: 0 it is archived, or was; 2 usage; 3 refused; 5 the revision was
+changed meanwhile; 6 there is no such package or revision; 7 no cluster answers.
 
 Rights: get packages.strata.run; list and patch revisions.strata.run; get
 objectslices.strata.run.`,

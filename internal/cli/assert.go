@@ -38,22 +38,22 @@ func (a *app) assertCommand() *cobra.Command {
 		Long: `Check that a package is as it should be. Without -f and --for each phase, object
 and probe of the target has to be ready, and the revision rolled out.
 
-A file asserts of phases, probes, the package and any live object what a probe of a
-revision can: a condition, the value of a field, an expression of CEL. Within how
-long each has to become true and for how long it then has to hold is said there, or
-with --within and --holds-for. It ends as soon as all is decided: also when the
-rollout cannot succeed, which ends what is not true yet.
+A file asserts of phases, probes, the package and any live object what a probe
+of a revision can: a condition, the value of a field, an expression of CEL.
+Within how long each has to become true and for how long it then has to hold is
+said there, or with --within and --holds-for. It ends as soon as all is decided:
+also when the rollout cannot succeed, which ends what is not true yet.
 
 ` + assertFileHelp + `
 
-In a JUnit report the suite is the package and its revision; failure is for what is
-false, error for what could not be read, skipped for what the rollout has not
+In a JUnit report the suite is the package and its revision; failure is for what
+is false, error for what could not be read, skipped for what the rollout has not
 reached.
 
-Exit codes: 0 all hold; 1 one is false or cannot be read; 2 usage, or a file that is
-not valid; 3 the rollout cannot succeed by waiting; 4 the time was over and the
-rollout goes on; 5 a newer revision took the place of --revision; 6 there is no such
-package or revision; 7 no cluster answers.
+Exit codes: 0 all hold; 1 one is false or cannot be read; 2 usage, or a file
+that is not valid; 3 the rollout cannot succeed by waiting; 4 the time was over
+and the rollout goes on; 5 a newer revision took the place of --revision; 6
+there is no such package or revision; 7 no cluster answers.
 
 Rights: list and watch packages.strata.run and revisions.strata.run; get
 objectslices.strata.run; list and watch the live objects that are asserted.`,
@@ -89,7 +89,10 @@ const assertFileHelp = `  apiVersion: cli.strata.run/v1alpha1
     object: {kind: Deployment, name: istiod-openshift-gateway}
     cel: {expression: self.status.availableReplicas >= 2}
     holdsFor: 30s
-  - object: {apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, name: openshift-default}
+  - object:
+      apiVersion: gateway.networking.k8s.io/v1
+      kind: GatewayClass
+      name: openshift-default
     condition: {type: Accepted}`
 
 func (a *app) assert(ctx context.Context, o assertOptions, name string) error {

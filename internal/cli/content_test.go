@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/diff"
 )
 
 func TestShow(t *testing.T) {
@@ -290,4 +291,32 @@ func TestRender_NamespaceOfContext(t *testing.T) {
 
 func TestLint_Nothing(t *testing.T) {
 	newTerminal(t, nil).run("lint", "-f", t.TempDir()).wants(t, CodeTerminal, "", "there is no object in it")
+}
+
+// TestDiff_CollisionProtection: what an import has set for whole phases is no difference of
+// each object, unless noise is asked for; what is set for one object is.
+func TestDiff_CollisionProtection(t *testing.T) {
+	manifest := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}
+	contentOf := func(phase, object v1alpha1.CollisionProtection) storedContent {
+		return storedContent{phases: []StoredPhase{{Name: "config", CollisionProtection: phase, Objects: []StoredObject{{Manifest: manifest, CollisionProtection: object}}}}}
+	}
+	imported := contentOf(v1alpha1.CollisionNone, "")
+	for name, tc := range map[string]struct {
+		next  storedContent
+		noise bool
+		want  int
+	}{
+		"Applied":      {next: contentOf("", "")},
+		"Noise":        {next: contentOf("", ""), noise: true, want: 1},
+		"OfTheObject":  {next: contentOf("", v1alpha1.CollisionIfNoController), want: 1},
+		"NoiseOfBoth":  {next: contentOf(v1alpha1.CollisionNone, ""), noise: true},
+		"OtherOfPhase": {next: contentOf(v1alpha1.CollisionIfNoController, "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := diff.Contents(objectsOf(imported, "", tc.noise), objectsOf(tc.next, "", tc.noise), diff.Options{}).Differences
+			if len(found) != tc.want {
+				t.Errorf("found %d differences, want %d: %+v", len(found), tc.want, found)
+			}
+		})
+	}
 }

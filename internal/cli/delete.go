@@ -51,24 +51,24 @@ func (a *app) deleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete PACKAGE",
 		Short: "Delete a package; show first what goes and what stays",
-		Long: `Delete a package. Its objects are torn down in reverse order of their phases, then
-its revisions go. Retained objects (CustomResourceDefinitions, namespaces, volumes
-and their claims, and what has the annotation helm.sh/resource-policy: keep) stay.
-With --cascade=orphan all of them stay and are released.
+		Long: `Delete a package. Its objects are torn down in reverse order of their phases,
+then its revisions go. Retained objects (CustomResourceDefinitions, namespaces,
+volumes and their claims, and what has the annotation helm.sh/resource-policy:
+keep) stay. With --cascade=orphan all of them stay and are released.
 
-What goes and what stays is shown first, and has to be confirmed. Where data would
-be lost that no revision can bring back (what lives in namespaces that go, volumes
-and their claims) the name of the package has to be typed, or given with
---allow-data-loss. Custom resources are not deleted: a definition that goes waits
-until they are deleted. --dry-run=client shows it and deletes nothing.
+What goes and what stays is shown first, and has to be confirmed. Where data
+would be lost that no revision can bring back (what lives in namespaces that go,
+volumes and their claims) the name of the package has to be typed, or given with
+--allow-data-loss. Custom resources are not deleted: a definition that goes
+waits until they are deleted. --dry-run=client shows it and deletes nothing.
 
-Exit codes: 0 the deletion is under way, with --wait: done; 2 usage; 3 with --wait:
-the teardown is stuck; 4 with --wait: the time was over; 5 it was replaced
-meanwhile; 6 there is no such package; 7 no cluster answers.
+Exit codes: 0 the deletion is under way, with --wait: done; 2 usage; 3 with
+--wait: the teardown is stuck; 4 with --wait: the time was over; 5 it was
+replaced meanwhile; 6 there is no such package; 7 no cluster answers.
 
 Rights: get and delete packages.strata.run; list revisions.strata.run; get
-objectslices.strata.run; list the kinds whose data may be lost, as far as there are
-some.`,
+objectslices.strata.run; list the kinds whose data may be lost, as far as there
+are some.`,
 		Example: `  strata delete web --dry-run=client
   strata delete web --yes --wait
   strata delete web --cascade=orphan`,

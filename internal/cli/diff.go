@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,8 @@ const outputUnified outputFormat = "unified"
 
 // noise are fields that change with every version of a chart and do nothing: labels
 // and annotations of the objects themselves. Those of pod templates restart pods, and
-// always count.
+// always count. Beside them the collision protection of whole phases does not count: an
+// import sets it, and it matters only for objects that are not the package's yet.
 var noise = []string{
 	`.metadata.labels["helm.sh/chart"]`, `.metadata.labels["chart"]`, `.metadata.labels["heritage"]`, `.metadata.labels["app.kubernetes.io/version"]`,
 	`.metadata.labels["app.kubernetes.io/managed-by"]`, `.metadata.annotations["meta.helm.sh/release-name"]`,
@@ -71,26 +73,27 @@ func (a *app) diffCommand() *cobra.Command {
 		Use:   "diff PACKAGE [REVISION [REVISION]]",
 		Short: "Compare two revisions, or a revision with the cluster",
 		Long: `Compare the contents of two revisions, phase by phase and object by object.
-Without revisions it is the one before the target with the target; with one it is
-that with the target.
+Without revisions it is the one before the target with the target; with one it
+is that with the target.
 
-With --live a revision, the target if none is named, is compared with the cluster:
-what an apply would change back, with the name of who has changed it; and, apart
-from that, which fields others have set that the revision does not care about. It
-sends dry runs of server-side apply and changes nothing.
+With --live a revision, the target if none is named, is compared with the
+cluster: what an apply would change back, with the name of who has changed it;
+and, apart from that, which fields others have set that the revision does not
+care about. It sends dry runs of server-side apply and changes nothing.
 
-Objects that were renamed are found by their content. Labels that change with each
-version of a chart do not count without --noise. Values of Secrets are redacted
-without --show-secrets: that they differ is shown all the same.
+Objects that were renamed are found by their content. Labels that change with
+each version of a chart, and the collision protection of whole phases, do not
+count without --noise. Values of Secrets are redacted without --show-secrets:
+that they differ is shown all the same.
 
 -o unified writes lines of YAML; -o json and -o yaml a document.
 
-Exit codes: 0 no differences; 1 there are some; 2 an error, also: there is no such
-package or revision, not all could be read, no cluster answers.
-Rights needed: to get packages and objectslices, to list revisions; for the fields of
-manifests of kind Secret, to get Secrets in the manager's namespace: without it only
-whether they differ is shown; with --live: to get and
-patch the objects.`,
+Exit codes: 0 no differences; 1 there are some; 2 an error, also: there is no
+such package or revision, not all could be read, no cluster answers.
+Rights needed: to get packages and objectslices, to list revisions; for the
+fields of manifests of kind Secret, to get Secrets in the manager's namespace:
+without it only whether they differ is shown; with --live: to get and patch the
+objects.`,
 		Example: `  strata diff istiod-openshift-gateway 1 2
   strata diff istiod-openshift-gateway --live
   strata diff web 3 4 -o unified --object deployment/web`,
@@ -108,7 +111,7 @@ patch the objects.`,
 	f.BoolVar(&o.live, "live", false, "compare a revision with the cluster")
 	f.StringVar(&o.object, "object", "", "only the object KIND/NAME, such as deployment/istiod")
 	f.StringArrayVar(&o.ignore, "ignore", nil, "a field that does not count, such as .spec.replicas or .metadata.annotations['example.com/note']; can be given more than once")
-	f.BoolVar(&o.noise, "noise", false, "also count labels that change with each version of a chart")
+	f.BoolVar(&o.noise, "noise", false, "also count labels that change with each version of a chart, and the collision protection of whole phases")
 	f.BoolVar(&o.keepNames, "no-renames", false, "do not look for objects that were renamed")
 	f.BoolVar(&o.showSecrets, "show-secrets", false, "show the values of Secrets")
 	f.IntVar(&o.context, "context-lines", 3, "with -o unified: how many lines of context")
@@ -214,7 +217,7 @@ func (a *app) compareRevisions(ctx context.Context, c *cluster, o diffOptions, f
 	}
 	options := diff.Options{Ignore: o.patterns, ShowSecrets: o.showSecrets, KeepNames: o.keepNames}
 	unread = slices.ContainsFunc([]error{before.unread, after.unread}, func(err error) bool { return err != nil })
-	return diff.Contents(objectsOf(before, o.object), objectsOf(after, o.object), options), unread, nil
+	return diff.Contents(objectsOf(before, o.object, o.noise), objectsOf(after, o.object, o.noise), options), unread, nil
 }
 
 // addUnread adds what is known of Secrets that could not be read.
@@ -288,30 +291,31 @@ func (a *app) readFor(ctx context.Context, r *reader, revision *v1alpha1.Revisio
 	return read, nil
 }
 
-// objectsOf are the objects of a content, or those that an argument names.
-func objectsOf(content storedContent, argument string) []diff.Object {
+// objectsOf are the objects of a content, or those that an argument names. What is set for
+// a whole phase is set of none of them, unless all is asked for.
+func objectsOf(content storedContent, argument string, all bool) []diff.Object {
 	var objects []diff.Object
 	for _, phase := range content.phases {
+		protection := phase.CollisionProtection
+		if !all {
+			protection = ""
+		}
 		for _, object := range phase.Objects {
 			manifest := object.unstructured()
 			if manifest == nil || argument != "" && !namesObject(argument, referenceOf(manifest)) {
 				continue
 			}
-			objects = append(objects, diff.Object{Manifest: manifest, Phase: phase.Name, Settings: settingsOf(phase, object)})
+			objects = append(objects, diff.Object{Manifest: manifest, Phase: phase.Name, Settings: settingsOf(object, protection)})
 		}
 	}
 	return objects
 }
 
-// settingsOf are how an object is treated, as far as it is set.
-func settingsOf(phase StoredPhase, object StoredObject) map[string]any {
+// settingsOf are how an object is treated, as far as it is set; protection is its phase's.
+func settingsOf(object StoredObject, protection v1alpha1.CollisionProtection) map[string]any {
 	settings := map[string]any{}
-	protection := string(object.CollisionProtection)
-	if protection == "" {
-		protection = string(phase.CollisionProtection)
-	}
 	for name, value := range map[string]string{
-		"collisionProtection": protection, "deletion": string(object.Deletion), "onImmutableChange": string(object.OnImmutableChange),
+		"collisionProtection": string(cmp.Or(object.CollisionProtection, protection)), "deletion": string(object.Deletion), "onImmutableChange": string(object.OnImmutableChange),
 		"unmanagedFields": strings.Join(object.UnmanagedFields, " "), "exclusiveFields": strings.Join(object.ExclusiveFields, " "), "updatePhase": object.UpdatePhase,
 	} {
 		if value != "" {

@@ -22,9 +22,9 @@ func (a *app) downCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Stop the local cluster and remove its data",
-		Long: `Stop the local cluster that "strata up" has started in the same folder, and remove
-its data. What was built stays, so that the next start is quick. When nothing
-runs, this says so.`,
+		Long: `Stop the local cluster that "strata up" has started in the same folder, and
+remove its data. What was built stays, so that the next start is quick. When
+nothing runs, this says so.`,
 		Args: cobra.NoArgs,
 		RunE: a.run(func(ctx context.Context, _ []string) error {
 			dir, err := openLocalDir(path)

@@ -32,8 +32,8 @@ func (a *app) eventsCommand() *cobra.Command {
 		Short: "List the events of a package, its revisions, objects and pods",
 		Long: `Show the events about a package, its revisions, the objects that these have in
 place, and the pods and ReplicaSets of the workloads among them, in the order of
-their times. An event about a pod is found by its name, so it is shown also when the
-pod is gone. The API server keeps events for an hour by default.
+their times. An event about a pod is found by its name, so it is shown also when
+the pod is gone. The API server keeps events for an hour by default.
 
 With --watch events are shown as they come, until the time is over. With -o json
 each event is then one document on one line.

@@ -23,16 +23,16 @@ func (a *app) explainCommand() *cobra.Command {
 		Use:   "explain PACKAGE",
 		Short: "Say why a rollout does not go on, and which command helps",
 		Long: `Say why a package is where it is: the first object that holds it, what its probe
-expects and what it finds, the pods that do not run, the last events of both, the
-rights that are missing, who else changes its objects, what waits for approval or is
-paused, when it is tried again, and the command to run next.
+expects and what it finds, the pods that do not run, the last events of both,
+the rights that are missing, who else changes its objects, what waits for
+approval or is paused, when it is tried again, and the command to run next.
 
-Exit codes: 0 whatever there is to say; 2 usage; 6 there is no such package; 7 no
-cluster answers. See status for codes that tell how a rollout stands.
+Exit codes: 0 whatever there is to say; 2 usage; 6 there is no such package; 7
+no cluster answers. See status for codes that tell how a rollout stands.
 
 Rights: get packages.strata.run; list revisions.strata.run; get
-objectslices.strata.run. As far as you may: list pods, replicasets.apps and events in
-the namespaces of the objects.`,
+objectslices.strata.run. As far as you may: list pods, replicasets.apps and
+events in the namespaces of the objects.`,
 		Example:           `  strata explain istiod-openshift-gateway`,
 		Args:              onePackage,
 		ValidArgsFunction: a.completePackages(1),

@@ -45,23 +45,24 @@ func (a *app) handOverCommand() *cobra.Command {
 		Use:   "hand-over",
 		Short: "Hand istiod of the GatewayClasses over to another operator",
 		Long: `Hand istiod of the GatewayClasses, its canary and the Istio CRDs over to another
-operator. Every object stays as it is and loses the owner reference and the label of
-Strata, so that the other operator can become its controller; nothing is restarted. The
-packages go, and the GatewayClasses lose the finalizer and the conditions that Strata
-has set.
+operator. Every object stays as it is and loses the owner reference and the
+label of Strata, so that the other operator can become its controller; nothing
+is restarted. The packages go, and the GatewayClasses lose the finalizer and the
+conditions that Strata has set.
 
-First every GatewayClass gets the annotation strata.run/hand-over: a manager that runs,
-or is started later, leaves them alone until it is removed. A manager that runs the front
-then does the rest. Without one this command does it itself, so it can be used after the
-manager is gone. It can be run again at any time.
+First every GatewayClass gets the annotation strata.run/hand-over: a manager
+that runs, or is started later, leaves them alone until it is removed. A manager
+that runs the front then does the rest. Without one this command does it itself,
+so it can be used after the manager is gone. It can be run again at any time.
 
-Exit codes: 0 everything is handed over; 1 a package is paused, or is being deleted with
-its objects; 2 usage; 4 the time was over; 7 no cluster answers.
+Exit codes: 0 everything is handed over; 1 a package is paused, or is being
+deleted with its objects; 2 usage; 4 the time was over; 7 no cluster answers.
 
-Rights: list and patch gatewayclasses.gateway.networking.k8s.io; list packages.strata.run;
-get leases.coordination.k8s.io and list deployments.apps in the namespace of the manager.
-Without a manager also: patch gatewayclasses/status; delete and patch packages.strata.run
-and revisions.strata.run; get and patch the objects of the packages.`,
+Rights: list and patch gatewayclasses.gateway.networking.k8s.io; list
+packages.strata.run; get leases.coordination.k8s.io and list deployments.apps in
+the namespace of the manager. Without a manager also: patch
+gatewayclasses/status; delete and patch packages.strata.run and
+revisions.strata.run; get and patch the objects of the packages.`,
 		Example: `  strata hand-over --dry-run=client
   strata hand-over --yes`,
 		Args: cobra.NoArgs,

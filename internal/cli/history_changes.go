@@ -53,7 +53,7 @@ func (h *History) compareEach(ctx context.Context, r *reader, revisions []v1alph
 			errs = append(errs, content.unread)
 			continue
 		}
-		read[revisions[i].Spec.Revision] = objectsOf(content, "")
+		read[revisions[i].Spec.Revision] = objectsOf(content, "", false)
 	}
 	ignored, err := noisePatterns()
 	if err != nil {

@@ -60,31 +60,32 @@ func (a *app) importHelmCommand() *cobra.Command {
 		Use:   "import-helm RELEASE",
 		Short: "Make a package of a Helm release, without restarting a pod",
 		Long: `Make a package of what a Helm release has installed. The newest version that is
-deployed becomes revision 1: its objects are adopted as they are, and those that are
-missing are created. What would be done is shown first, and has to be confirmed;
---dry-run=client only shows it.
+deployed becomes revision 1: its objects are adopted as they are, and those that
+are missing are created. What would be done is shown first, and has to be
+confirmed; --dry-run=client only shows it.
 
 Hooks are not part of the revision, nor are Jobs that are gone, and the chart's
-folder crds/ only with --include-crds. Replicas that a HorizontalPodAutoscaler sets
-are left to it. An object that differs from the release is set back to it; where that
-would start or stop pods the import is refused without --allow-restarts. Objects that
-another owner has are refused without --take-over.
+folder crds/ only with --include-crds. Replicas that a HorizontalPodAutoscaler
+sets are left to it. An object that differs from the release is set back to it;
+where that would start or stop pods the import is refused without
+--allow-restarts. Objects that another owner has are refused without
+--take-over.
 
-The Secrets that Helm keeps the release in are kept as they are by default: then Helm
-still knows the release, and a later "helm upgrade" or "helm uninstall" would change
-or delete the objects behind the package. With --release-secrets=handover Helm does
-not see them any more and they go with the package; with delete they are deleted once
-the import has succeeded.
+The Secrets that Helm keeps the release in are kept as they are by default: then
+Helm still knows the release, and a later "helm upgrade" or "helm uninstall"
+would change or delete the objects behind the package. With
+--release-secrets=handover Helm does not see them any more and they go with the
+package; with delete they are deleted once the import has succeeded.
 
-Exit codes: 0 the revision was made, or had been before, with --wait: rolled out; 2
-usage; 3 refused, or with --wait: it cannot succeed; 4 with --wait: the time was over;
-6 there is no such release; 7 no cluster answers.
+Exit codes: 0 the revision was made, or had been before, with --wait: rolled
+out; 2 usage; 3 refused, or with --wait: it cannot succeed; 4 with --wait: the
+time was over; 6 there is no such release; 7 no cluster answers.
 
-Rights: list and get secrets and list horizontalpodautoscalers.autoscaling in the
-release's namespace; get and patch the objects of the release; create
-packages.strata.run, revisions.strata.run and objectslices.strata.run; for a release
-with Secrets get and create secrets in the manager's namespace; to hand over or delete
-the release's Secrets, patch or delete them.`,
+Rights: list and get secrets and list horizontalpodautoscalers.autoscaling in
+the release's namespace; get and patch the objects of the release; create
+packages.strata.run, revisions.strata.run and objectslices.strata.run; for a
+release with Secrets get and create secrets in the manager's namespace; to hand
+over or delete the release's Secrets, patch or delete them.`,
 		Example: `  strata import-helm web -n shop --dry-run=client
   strata import-helm web -n shop --release-secrets=handover --wait --yes`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -59,21 +59,23 @@ func (a *app) lintCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint",
 		Short: "Find what is wrong with manifests or a chart",
-		Long: `Find what is wrong with manifests or a chart before they are applied: what stands
-there twice, lacks its namespace or is too large; probes that do not compile or
-select nothing. With --live also kinds that the cluster does not serve, and whatever
-the API server refuses: every object is sent as a dry run, with you as its author.
-With --against PACKAGE also what the change from the package's target would break:
-fields that cannot be changed, CustomResourceDefinitions, a content that shrinks.
+		Long: `Find what is wrong with manifests or a chart before they are applied: what
+stands there twice, lacks its namespace or is too large; probes that do not
+compile or select nothing. With --live also kinds that the cluster does not
+serve, and whatever the API server refuses: every object is sent as a dry run,
+with you as its author. With --against PACKAGE also what the change from the
+package's target would break: fields that cannot be changed,
+CustomResourceDefinitions, a content that shrinks.
 
-Each finding has a code that keeps its meaning. --suppress CODE leaves a rule out,
---suppress CODE=OBJECT for one object only ("PKG0101=ConfigMap app/settings").
+Each finding has a code that keeps its meaning. --suppress CODE leaves a rule
+out, --suppress CODE=OBJECT for one object only ("PKG0101=ConfigMap
+app/settings").
 
 ` + lintRules() + `
-Exit codes: 0 clean; 1 there are findings of --threshold or worse; 2 usage, or a file
-cannot be read; 3 a file cannot be parsed; 6 there is no such package; 7 no cluster
-answers. Rights needed: none; with --live: to create and patch the objects; with
---against: to get packages and objectslices, to list revisions.`,
+Exit codes: 0 clean; 1 there are findings of --threshold or worse; 2 usage, or a
+file cannot be read; 3 a file cannot be parsed; 6 there is no such package; 7 no
+cluster answers. Rights needed: none; with --live: to create and patch the
+objects; with --against: to get packages and objectslices, to list revisions.`,
 		Example: `  strata lint -f manifests/
   strata lint --chart ./web --values production.yaml --against web -o sarif > lint.sarif
   strata lint -f manifests/ --suppress PKG0106 --threshold error`,

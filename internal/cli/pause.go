@@ -33,15 +33,15 @@ func (a *app) pauseCommand() *cobra.Command {
 		Long: `Stop every write for a package: the rollout, repairs and teardowns. Observation
 goes on, and what is pending is shown. Deadlines do not run in a pause.
 
-The reason is for others who find the package paused; on a terminal it is asked for.
-With --until the pause ends by itself. Who pauses is whom the API server takes you
-for, unless --by names another user.
+The reason is for others who find the package paused; on a terminal it is asked
+for. With --until the pause ends by itself. Who pauses is whom the API server
+takes you for, unless --by names another user.
 
-With --revision nothing is written for that revision alone: what served before goes
-on serving, and is repaired.
+With --revision nothing is written for that revision alone: what served before
+goes on serving, and is repaired.
 
-Exit codes: 0 it is paused; 2 usage; 5 the package was changed meanwhile; 6 there
-is no such package or revision; 7 no cluster answers.
+Exit codes: 0 it is paused; 2 usage; 5 the package was changed meanwhile; 6
+there is no such package or revision; 7 no cluster answers.
 
 Rights: get and patch packages.strata.run, with --revision list and patch
 revisions.strata.run; create selfsubjectreviews, which everyone may.`,
@@ -213,11 +213,12 @@ func (a *app) resumeCommand() *cobra.Command {
 		Long: `End the pause of a package: what was pending is written, and deadlines start
 anew. What is pending is shown. With --revision the pause of that revision ends.
 
-Exit codes: 0 it is not paused any more, or was not paused; 2 usage; 5 the package
-was changed meanwhile; 6 there is no such package or revision; 7 no cluster answers.
+Exit codes: 0 it is not paused any more, or was not paused; 2 usage; 5 the
+package was changed meanwhile; 6 there is no such package or revision; 7 no
+cluster answers.
 
-Rights: get and patch packages.strata.run; list revisions.strata.run, with --revision
-also patch.`,
+Rights: get and patch packages.strata.run; list revisions.strata.run, with
+--revision also patch.`,
 		Example:           `  strata resume istiod-openshift-gateway`,
 		Args:              onePackage,
 		ValidArgsFunction: a.completePackages(1),

@@ -34,24 +34,26 @@ func (a *app) planCommand() *cobra.Command {
 		Use:   "plan NAME",
 		Short: "Show what applying manifests or a chart would do, object by object",
 		Long: `Show what applying manifests or a chart as the package NAME would do, object by
-object: create, update with the fields that change, adopt, collide, replace, delete
-(once the revision has succeeded), retain. What is written is tried out at the API
-server with dry runs; a field that it does not know counts as refused. The plan also
-says what would hold the revision back before its first write: rights that the
-package's identity lacks, fields that cannot be changed, unsafe changes of
-CustomResourceDefinitions, a content that has shrunk; and how large it is. Nothing is
-written. The engine and the checks are the controller's own.
+object: create, update with the fields that change, adopt, collide, replace,
+delete (once the revision has succeeded), retain. What is written is tried out
+at the API server with dry runs; a field that it does not know counts as
+refused. The plan also says what would hold the revision back before its first
+write: rights that the package's identity lacks, fields that cannot be changed,
+unsafe changes of CustomResourceDefinitions, a content that has shrunk; and how
+large it is. Nothing is written. The engine and the checks are the controller's
+own.
 
-The rights are those of the package's ServiceAccount, or of the manager. To ask for
-them takes the right to impersonate that account; without it they are left out, and
-the plan says so. The dry runs are sent as that account, too, or as you.
+The rights are those of the package's ServiceAccount, or of the manager. To ask
+for them takes the right to impersonate that account; without it they are left
+out, and the plan says so. The dry runs are sent as that account, too, or as
+you.
 
-Exit codes: 0 nothing stands against it; with --exit-code: 1 something would change;
-2 usage, or a file cannot be read; 3 the content cannot be used, collides, would be
-refused or held back; 7 no cluster answers. Rights needed: to get and list packages and
-revisions, to get the objects, and to create and patch them or to impersonate the
-account; for Secrets in the content, to get Secrets in the
-manager's namespace.`,
+Exit codes: 0 nothing stands against it; with --exit-code: 1 something would
+change; 2 usage, or a file cannot be read; 3 the content cannot be used,
+collides, would be refused or held back; 7 no cluster answers. Rights needed: to
+get and list packages and revisions, to get the objects, and to create and patch
+them or to impersonate the account; for Secrets in the content, to get Secrets
+in the manager's namespace.`,
 		Example: `  strata plan web -f manifests/
   strata plan web --chart ./web-1.2.3.tgz --values production.yaml
   strata plan web -f manifests/ -o json`,

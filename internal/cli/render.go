@@ -29,17 +29,17 @@ func (a *app) renderCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "render NAME",
 		Short: "Show the revision that manifests or a chart make",
-		Long: `Show the revision that manifests or a chart make, without asking any cluster: its
-phases, its objects and its size. -o yaml and -o json write the Revision and the
-ObjectSlices that belong to it, as a List; -o name the objects.
+		Long: `Show the revision that manifests or a chart make, without asking any cluster:
+its phases, its objects and its size. -o yaml and -o json write the Revision and
+the ObjectSlices that belong to it, as a List; -o name the objects.
 
 The number, and the previous revision, are those of a new package. Manifests of
 kind Secret are stored as Secrets; their values are redacted without
 --show-secrets. Their part of the digest depends on a key in the cluster, so the
 digest is another one there.
 
-Exit codes: 0 rendered; 2 usage, or a file cannot be read; 3 the content cannot be
-used. Rights needed: none.`,
+Exit codes: 0 rendered; 2 usage, or a file cannot be read; 3 the content cannot
+be used. Rights needed: none.`,
 		Example: `  strata render web -f manifests/
   strata render web --chart ./web --values production.yaml --set replicas=3 -o yaml`,
 		Args:              onePackage,

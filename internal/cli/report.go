@@ -54,20 +54,22 @@ func (a *app) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [PACKAGE...]",
 		Short: "Collect what support needs to know into a file, without secrets",
-		Long: `Collect what is needed to understand a problem from afar into a ZIP file: packages
-and revisions, what status, tree, history and explain say of them, events, versions,
-and the pods and logs of the manager. Without names it is about all packages.
+		Long: `Collect what is needed to understand a problem from afar into a ZIP file:
+packages and revisions, what status, tree, history and explain say of them,
+events, versions, and the pods and logs of the manager. Without names it is
+about all packages.
 
-Values of Secrets and ConfigMaps, of environment variables and of arguments that sound
-like a password are taken out. Look into the file before you pass it on: names and
-messages are in it. What may not be read is left out, and listed.
+Values of Secrets and ConfigMaps, of environment variables and of arguments that
+sound like a password are taken out. Look into the file before you pass it on:
+names and messages are in it. What may not be read is left out, and listed.
 
-Exit codes: 0 the file is written; 2 usage; 6 one of the names is no package; 7 no
-cluster answers.
+Exit codes: 0 the file is written; 2 usage; 6 one of the names is no package; 7
+no cluster answers.
 
-Rights: list packages.strata.run and revisions.strata.run. As far as you may: get
-objectslices.strata.run; list events, pods and replicasets.apps in the namespaces of
-the objects, and pods and deployments.apps in strata-system; get pods/log there.`,
+Rights: list packages.strata.run and revisions.strata.run. As far as you may:
+get objectslices.strata.run; list events, pods and replicasets.apps in the
+namespaces of the objects, and pods and deployments.apps in strata-system; get
+pods/log there.`,
 		Example: `  strata report
   strata report istiod-openshift-gateway -f bundle.zip`,
 		ValidArgsFunction: a.completePackages(-1),

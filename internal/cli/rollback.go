@@ -80,21 +80,22 @@ func (a *app) rollbackCommand() *cobra.Command {
 		Aliases: []string{"undo"},
 		Short:   "Roll out the content of an earlier revision again",
 		Long: `Roll out the content of an earlier revision again, as a new revision: the next
-number, with the content of REVISION (or --to). Without one it is the newest earlier
-revision that has succeeded; content that was rolled back before is passed over. What
-would change is shown first, and has to be confirmed. When the content runs already,
-nothing is done.
+number, with the content of REVISION (or --to). Without one it is the newest
+earlier revision that has succeeded; content that was rolled back before is
+passed over. What would change is shown first, and has to be confirmed. When the
+content runs already, nothing is done.
 
 A revision that has never succeeded is refused without --allow-failed. The
 content that is rolled back is rejected: the front that made it does not make it
-again until its custom resource has asked for something else. With --pin it makes
-nothing at all until spec.rollback is taken away. CustomResourceDefinitions
-never go back, and neither do volumes and what Jobs have done; a warning says so.
+again until its custom resource has asked for something else. With --pin it
+makes nothing at all until spec.rollback is taken away.
+CustomResourceDefinitions never go back, and neither do volumes and what Jobs
+have done; a warning says so.
 
 Exit codes: 0 the new revision was made, with --wait: rolled out; 2 usage; 3
 refused, or with --wait: it cannot succeed; 4 the controller did not answer, or
-with --wait: the time was over; 5 with --wait: a newer revision took its place; 6
-there is no such package or revision; 7 no cluster answers.
+with --wait: the time was over; 5 with --wait: a newer revision took its place;
+6 there is no such package or revision; 7 no cluster answers.
 
 Rights: get, list, watch and patch packages.strata.run; list and watch
 revisions.strata.run; get objectslices.strata.run.`,

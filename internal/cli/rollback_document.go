@@ -74,7 +74,7 @@ func (c *cluster) addFields(ctx context.Context, from, to *v1alpha1.Revision, ch
 		return
 	}
 	fields := map[identity][]DiffField{}
-	for _, d := range diff.Contents(objectsOf(present, ""), objectsOf(wanted, ""), diff.Options{KeepNames: true}).Differences {
+	for _, d := range diff.Contents(objectsOf(present, "", false), objectsOf(wanted, "", false), diff.Options{KeepNames: true}).Differences {
 		if d.Kind != diff.Changed {
 			continue
 		}

@@ -34,16 +34,17 @@ func (a *app) showCommand() *cobra.Command {
 ObjectSlices, or in Secrets. Without REVISION it is the target. What was read is
 checked against the revision's digest, so that what is shown as revision N is N.
 
-Without -o it is a stream of YAML documents, one an object, which kubectl apply and
-diff take. -o yaml and -o json write one document with phases, probes and settings
-besides; -o name lists the objects. --object shows one object.
+Without -o it is a stream of YAML documents, one an object, which kubectl apply
+and diff take. -o yaml and -o json write one document with phases, probes and
+settings besides; -o name lists the objects. --object shows one object.
 
 Values of Secrets are redacted without --show-secrets.
 
-Exit codes: 0 shown; 1 some of it could not be read, or it is not what the digest
-says; 2 usage; 6 there is no such package, revision or object; 7 no cluster answers.
-Rights needed: to get packages and objectslices, to list revisions; for manifests of
-kind Secret, to get Secrets in the manager's namespace.`,
+Exit codes: 0 shown; 1 some of it could not be read, or it is not what the
+digest says; 2 usage; 6 there is no such package, revision or object; 7 no
+cluster answers.
+Rights needed: to get packages and objectslices, to list revisions; for
+manifests of kind Secret, to get Secrets in the manager's namespace.`,
 		Example: `  strata show istiod-openshift-gateway
   strata show istiod-openshift-gateway 2 --object deployment/istiod
   strata show web 3 -o json | jq '.phases[].name'`,

@@ -38,6 +38,7 @@ type sourceOptions struct {
 	// namespace is that of objects that name none; the flag's, which may be empty, until
 	// [app.chooseNamespace] has run.
 	namespace string
+	kustomize string
 	// assumed is true when the namespace is not the flag's.
 	assumed     bool
 	release     string
@@ -51,6 +52,7 @@ type sourceOptions struct {
 func (o *sourceOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVarP(&o.files, "filename", "f", nil, "a file of manifests, a folder with all below it, or - for stdin; can be given more than once")
+	f.StringVarP(&o.kustomize, "kustomize", "k", "", "not supported: kubectl builds kustomizations")
 	f.StringVar(&o.chart, "chart", "", "a Helm chart: its folder, or a .tgz")
 	f.StringSliceVar(&o.values, "values", nil, "with --chart: a file of values; later ones win")
 	f.StringArrayVar(&o.set, "set", nil, "with --chart: values as KEY=VALUE, which win over files")
@@ -65,11 +67,14 @@ func (o *sourceOptions) add(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("collision-protection", cobra.FixedCompletions(
 		[]cobra.Completion{string(v1alpha1.CollisionPrevent), string(v1alpha1.CollisionIfNoController), string(v1alpha1.CollisionNone)}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagDirname("chart")
+	_ = f.MarkHidden("kustomize")
 }
 
 func (o *sourceOptions) validate() error {
 	protections := []v1alpha1.CollisionProtection{"", v1alpha1.CollisionPrevent, v1alpha1.CollisionIfNoController, v1alpha1.CollisionNone}
 	switch {
+	case o.kustomize != "":
+		return exitf(CodeUsage, "flag -k: kubectl builds kustomizations: kubectl kustomize %s | strata COMMAND -f -", o.kustomize)
 	case len(o.files) == 0 && o.chart == "":
 		return exitf(CodeUsage, "say what to take: --filename FILE or --chart CHART")
 	case len(o.files) > 0 && o.chart != "":

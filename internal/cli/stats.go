@@ -84,14 +84,14 @@ func (a *app) statsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Count packages by state; slow rollouts, pauses, size of history",
-		Long: `Show all packages of the cluster at a glance: how many are in which state, which do
-not serve, have failed or are paused and why, the rollouts that took longest, and how
-much room the history takes.
+		Long: `Show all packages of the cluster at a glance: how many are in which state, which
+do not serve, have failed or are paused and why, the rollouts that took longest,
+and how much room the history takes.
 
 Exit codes: 0; 2 usage; 6 Strata is not installed; 7 no cluster answers.
 
-Rights: list packages.strata.run and revisions.strata.run; as far as you may, list
-objectslices.strata.run.`,
+Rights: list packages.strata.run and revisions.strata.run; as far as you may,
+list objectslices.strata.run.`,
 		Example: `  strata stats
   strata stats -o jsonpath='{.states.RolledOut}'`,
 		Args: cobra.NoArgs,

@@ -32,19 +32,20 @@ func (a *app) statusCommand() *cobra.Command {
 		Long: `Show what runs, what rolls out, how far each phase is, and the object that holds
 the rollout.
 
-With --watch the rollout is followed until it is done or cannot succeed: in place
-on a terminal, else with one line for each change. A package that does not exist
-yet is waited for, and when a newer revision becomes the target, that is
-followed, unless --revision names one. With -o json each change is one JSON document on one line.
+With --watch the rollout is followed until it is done or cannot succeed: in
+place on a terminal, else with one line for each change. A package that does not
+exist yet is waited for, and when a newer revision becomes the target, that is
+followed, unless --revision names one. With -o json each change is one JSON
+document on one line.
 
-Exit codes: 0 rolled out; 1 not rolled out (without --watch); 3 it cannot succeed
-by waiting (a collision, an invalid revision, a deadline exceeded, missing rights,
-what a check before the first write has found); 4 the time
-was over; 5 a newer revision took the place of --revision; 6 there is no such
+Exit codes: 0 rolled out; 1 not rolled out (without --watch); 3 it cannot
+succeed by waiting (a collision, an invalid revision, a deadline exceeded,
+missing rights, what a check before the first write has found); 4 the time was
+over; 5 a newer revision took the place of --revision; 6 there is no such
 package; 7 no cluster answers.
 
-Rights: get packages.strata.run; list revisions.strata.run, with --watch list and
-watch both; get objectslices.strata.run. As far as you may: list pods and
+Rights: get packages.strata.run; list revisions.strata.run, with --watch list
+and watch both; get objectslices.strata.run. As far as you may: list pods and
 replicasets.apps.`,
 		Example: `  strata status istiod-openshift-gateway
   strata status istiod-openshift-gateway -w --timeout 5m

@@ -31,6 +31,7 @@ func TestManners(t *testing.T) {
 		"Install":        {args: []string{"install"}, code: CodeUsage, err: "apply"},
 		"Describe":       {args: []string{"describe", "x"}, code: CodeUsage, err: "explain"},
 		"Flag":           {args: []string{"rollback", fixturePackage, "--allow-fail"}, code: CodeUsage, err: "did you mean --allow-failed?"},
+		"Kustomization":  {args: []string{"apply", "web", "-k", "overlays/prod"}, code: CodeUsage, err: "kubectl kustomize overlays/prod | strata COMMAND -f -"},
 		"Version":        {args: []string{"--version"}, out: "Client: "},
 		"CompleteFor":    {args: []string{"__complete", "wait", fixturePackage, "--for", "ph"}, out: "phase="},
 		"CompleteState":  {args: []string{"__complete", "get", "--state", ""}, out: "RollingOut"},

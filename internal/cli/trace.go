@@ -33,10 +33,10 @@ func (a *app) traceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace KIND/NAME",
 		Short: "Show where an object comes from, and who set its fields",
-		Long: `Show where an object comes from: the revisions that contain it, their package, and
-what that was made from. For an object that belongs to one of a package, such as a
-pod, the way up is shown. Then each field manager, with the fields that it has set.
-Values are neither read nor shown.
+		Long: `Show where an object comes from: the revisions that contain it, their package,
+and what that was made from. For an object that belongs to one of a package,
+such as a pod, the way up is shown. Then each field manager, with the fields
+that it has set. Values are neither read nor shown.
 
 Exit codes: 0 a package has it; 1 no package has it; 2 usage; 6 there is no such
 object; 7 no cluster answers.

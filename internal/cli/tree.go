@@ -35,7 +35,8 @@ reasons, as far as you may read pods.
 
 -o dot writes a graph for Graphviz.
 
-Exit codes: 0; 2 usage; 6 there is no such package or revision; 7 no cluster answers.
+Exit codes: 0; 2 usage; 6 there is no such package or revision; 7 no cluster
+answers.
 
 Rights: get packages.strata.run; list revisions.strata.run; get
 objectslices.strata.run. As far as you may: list pods and replicasets.apps; get

@@ -30,23 +30,25 @@ func (a *app) uninstallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Release every package, to take Strata out of the cluster",
-		Long: `Release every package: its objects stay, without owner reference and label, and the
-package and its revisions go, as with "strata delete PACKAGE --cascade=orphan". No
-workload is deleted or restarted. Then the command names what is left to remove, with
-the commands for it: the definitions of Strata and the manager.
+		Long: `Release every package: its objects stay, without owner reference and label, and
+the package and its revisions go, as with "strata delete PACKAGE
+--cascade=orphan". No workload is deleted or restarted. Then the command names
+what is left to remove, with the commands for it: the definitions of Strata and
+the manager.
 
-What would happen is shown first, and has to be confirmed. --check ends there, with
-code 1 when something stands in the way: a front that runs and makes its packages
-again, a package that is paused or whose objects are being deleted, a manager that does
-not run. Without --check nothing is changed in that case either.
+What would happen is shown first, and has to be confirmed. --check ends there,
+with code 1 when something stands in the way: a front that runs and makes its
+packages again, a package that is paused or whose objects are being deleted, a
+manager that does not run. Without --check nothing is changed in that case
+either.
 
-Exit codes: 0 every package is released, with --check: nothing stands in the way; 1
-something does; 2 usage; 3 a release is stuck; 4 the time was over; 6 Strata is not
-installed; 7 no cluster answers.
+Exit codes: 0 every package is released, with --check: nothing stands in the
+way; 1 something does; 2 usage; 3 a release is stuck; 4 the time was over; 6
+Strata is not installed; 7 no cluster answers.
 
 Rights: list and delete packages.strata.run; list revisions.strata.run; get
-leases.coordination.k8s.io and list deployments.apps in the namespace of the manager;
-list the resources of fronts.`,
+leases.coordination.k8s.io and list deployments.apps in the namespace of the
+manager; list the resources of fronts.`,
 		Example: `  strata uninstall --check
   strata uninstall
   strata uninstall --yes --timeout 10m`,

@@ -72,7 +72,8 @@ func (a *app) versionCommand() *cobra.Command {
 		Long: `Show the version of this command and, if one answers, of the cluster and of the
 managers that run there. With --remote a cluster has to answer.
 
-Exit codes: 0; with --remote: 6 Strata is not installed there, 7 no cluster answers.
+Exit codes: 0; with --remote: 6 Strata is not installed there, 7 no cluster
+answers.
 
 Rights: none; to see the managers: list deployments.apps in the namespace
 strata-system.`,

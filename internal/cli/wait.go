@@ -34,14 +34,14 @@ func (a *app) waitCommand() *cobra.Command {
 		Use:   "wait PACKAGE",
 		Short: "Wait until a package is rolled out, available, or gone",
 		Long: `Wait until all that --for asks is so. It watches, and ends with the event that
-decides: also when the rollout cannot succeed by waiting, when a newer revision takes
-the place of --revision, and when the package goes. What happens meanwhile is written
-to stderr, and at a bad end what holds the rollout.
+decides: also when the rollout cannot succeed by waiting, when a newer revision
+takes the place of --revision, and when the package goes. What happens meanwhile
+is written to stderr, and at a bad end what holds the rollout.
 
-Exit codes: 0 it is so; 2 usage; 3 it cannot become so by waiting (a collision, an
-invalid revision, a deadline exceeded, missing rights); 4 the time was over; 5 a newer
-revision took the place of --revision; 6 there is no such package; 7 no cluster
-answers, or did not when the time was over.
+Exit codes: 0 it is so; 2 usage; 3 it cannot become so by waiting (a collision,
+an invalid revision, a deadline exceeded, missing rights); 4 the time was over;
+5 a newer revision took the place of --revision; 6 there is no such package; 7
+no cluster answers, or did not when the time was over.
 
 Rights: list and watch packages.strata.run and revisions.strata.run; get
 objectslices.strata.run.`,
