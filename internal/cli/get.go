@@ -37,8 +37,9 @@ func (a *app) getCommand() *cobra.Command {
 		Short:   "List packages: what runs, what rolls out, how far it is",
 		Long: `List packages: what runs, what rolls out, how far it is.
 
-Packages have no namespace: -A and -n change nothing. -w follows one package, as
-"strata status -w" does.
+Packages have no namespace: -A and -n change nothing. -w lists the packages and
+then each that changes, until it is interrupted; of one package that is named it
+follows the rollout, as "strata status -w" does.
 
 CURRENT is the newest revision that has succeeded, TARGET the one that rolls
 out. STATE is what the rollout does; PHASE and PROBES count what is complete of
@@ -48,7 +49,7 @@ Package objects: a List, or the object itself when one name is given.
 Exit codes: 0; 2 usage; 6 one of the names is no package, or Strata is not
 installed; 7 no cluster answers.
 
-Rights: list packages.strata.run, to name some: get.`,
+Rights: list packages.strata.run, to name some: get, with --watch: watch.`,
 		Example: `  strata get
   strata get istiod-openshift-gateway -o wide
   strata get -o json`,
@@ -57,7 +58,7 @@ Rights: list packages.strata.run, to name some: get.`,
 	}
 	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputName, outputJSONPath)
 	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only packages in these states, such as RollingOut, Failed or Paused")
-	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "follow the rollout of the package that is named")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "list each package that changes as well; of one that is named follow the rollout")
 	cmd.Flags().BoolVarP(&o.everywhere, "all-namespaces", "A", false, "changes nothing: packages have no namespace")
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "changes nothing: packages have no namespace")
 	// The error is for a flag that does not exist.
@@ -77,8 +78,6 @@ func (a *app) get(ctx context.Context, o getOptions, args []string) error {
 	switch {
 	case o.selector != "" && len(args) > 0:
 		return exitf(CodeUsage, "give names or --selector, not both")
-	case o.watch && len(args) != 1:
-		return exitf(CodeUsage, "--watch follows one package: `strata get NAME -w`")
 	case o.namespace != "":
 		a.note("Note: packages have no namespace: --namespace changes nothing.")
 	}
@@ -86,8 +85,11 @@ func (a *app) get(ctx context.Context, o getOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.watch {
+	switch {
+	case o.watch && len(args) == 1:
 		return a.watch(ctx, c, watchOptions{name: packageName(args[0]), output: o.output})
+	case o.watch:
+		return a.watchList(ctx, c, o, selector, args)
 	}
 	packages, missing, err := c.selectPackages(ctx, selector, args)
 	if err != nil {

@@ -18,7 +18,6 @@ func TestManners(t *testing.T) {
 		"Type":           {args: []string{"get", "packages"}, out: fixturePackage},
 		"TypeAndName":    {args: []string{"get", "pkg", fixturePackage}, out: fixturePackage},
 		"Namespace":      {args: []string{"get", "-n", "x"}, out: fixturePackage, err: "packages have no namespace"},
-		"WatchAll":       {args: []string{"get", "-w"}, code: CodeUsage, err: "--watch follows one package"},
 		"Columns":        {args: []string{"get", "-o", "custom-columns=NAME:.metadata.name,TO:status.targetRevision,NO:.nothing"}, out: "NAME                       TO   NO\n" + fixturePackage + "   4    <none>\n"},
 		"ColumnsWrong":   {args: []string{"get", "-o", "custom-columns=NAME"}, code: CodeUsage, err: `"NAME" is not HEAD:PATH`},
 		"GoTemplate":     {args: []string{"get", "-o", "go-template={{range .items}}{{.metadata.name}}{{end}}"}, out: fixturePackage + "\n"},

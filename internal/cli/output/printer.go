@@ -52,7 +52,9 @@ type Printer struct {
 	// tables is the width for tables.
 	tables int
 	color  bool
-	err    error
+	// last is the layout of the table that was written last.
+	last layout
+	err  error
 }
 
 // New is a Printer that keeps within width columns where it can, 0 for no

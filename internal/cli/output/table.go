@@ -52,8 +52,20 @@ func (p *Printer) Table(columns []Column, rows [][]Cell) {
 		heads[i] = Cell{Text: c.Head, Short: c.Short, Style: Bold}
 	}
 	p.row(l, heads)
+	p.last = l
+	p.MoreRows(rows)
+}
+
+// MoreRows writes further rows of the table that was written last, below its columns. A
+// column becomes wider where a cell needs it.
+func (p *Printer) MoreRows(rows [][]Cell) {
 	for _, row := range rows {
-		p.row(l, row)
+		for i, cell := range row {
+			if n := utf8.RuneCountInString(p.last.text(cell)); !p.last.flexible[i] {
+				p.last.widths[i] = max(p.last.widths[i], n)
+			}
+		}
+		p.row(p.last, row)
 	}
 }
 
@@ -74,12 +86,14 @@ type layout struct {
 	tight  bool
 	widths []int
 	fits   bool
+	// flexible are the columns whose cells may be cut.
+	flexible []bool
 }
 
 // measure finds the width of each column, and whether the table keeps within the
 // limit.
 func (l *layout) measure(columns []Column, rows [][]Cell, limit int) {
-	l.widths = make([]int, len(columns))
+	l.widths, l.flexible = make([]int, len(columns)), make([]bool, len(columns))
 	flexible := minFlexible
 	if l.tight {
 		flexible = leastFlexible
@@ -90,7 +104,7 @@ func (l *layout) measure(columns []Column, rows [][]Cell, limit int) {
 		for _, row := range rows {
 			w = max(w, utf8.RuneCountInString(l.text(row[i])))
 		}
-		l.widths[i] = w
+		l.widths[i], l.flexible[i] = w, c.Flexible
 		total += w
 		if c.Flexible {
 			least += w - min(w, flexible)
