@@ -304,7 +304,7 @@ type RollbackStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=pkg,categories=strata
+// +kubebuilder:resource:scope=Cluster,shortName=spkg,categories=strata
 // +kubebuilder:printcolumn:name="Current",type=integer,JSONPath=`.status.currentRevision`,description="Newest revision that has succeeded"
 // +kubebuilder:printcolumn:name="Target",type=integer,JSONPath=`.status.targetRevision`,description="Revision that rolls out"
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`,description="Application version of the current revision"

@@ -323,7 +323,7 @@ type Origin struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=rev,categories=strata
+// +kubebuilder:resource:scope=Cluster,shortName=srev,categories=strata
 // +kubebuilder:selectablefield:JSONPath=`.spec.package`
 // +kubebuilder:printcolumn:name="Package",type=string,JSONPath=`.spec.package`
 // +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.spec.revision`

@@ -107,7 +107,7 @@ func (a *app) get(ctx context.Context, o getOptions, args []string) error {
 
 // withoutType leaves out the type that kubectl has before names.
 func withoutType(args []string) []string {
-	if len(args) > 0 && slices.Contains([]string{"packages", "package", "pkg", "packages.strata.run"}, args[0]) {
+	if len(args) > 0 && slices.Contains([]string{"packages", "package", "spkg", "pkg", "packages.strata.run"}, args[0]) {
 		return args[1:]
 	}
 	return args

@@ -23,14 +23,14 @@ import (
 const packageField = "spec.package"
 
 // packageName is the name in an argument, which may have its type before it as
-// kubectl writes it: package/NAME, pkg/NAME or package.strata.run/NAME.
+// kubectl writes it: package/NAME, spkg/NAME or package.strata.run/NAME.
 func packageName(arg string) string {
 	kind, name, found := strings.Cut(arg, "/")
 	if !found {
 		return arg
 	}
 	kind, _, _ = strings.Cut(kind, ".")
-	if slices.Contains([]string{"package", "packages", "pkg"}, kind) {
+	if slices.Contains([]string{"package", "packages", "spkg", "pkg"}, kind) {
 		return name
 	}
 	return arg
