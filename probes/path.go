@@ -170,14 +170,14 @@ func spellEntry(keys []entryKey) string {
 func canonical(steps []step) string {
 	var b strings.Builder
 	for _, s := range steps {
-		switch {
-		case s.kind == stepEvery:
+		switch s.kind {
+		case stepEvery:
 			b.WriteString("[*]")
-		case s.kind == stepIndex:
+		case stepIndex:
 			b.WriteString("[" + strconv.Itoa(s.index) + "]")
-		case s.kind == stepEntry:
+		case stepEntry:
 			b.WriteString(spellEntry(s.keys))
-		default:
+		case stepKey:
 			b.WriteString(FieldStep(s.key))
 		}
 	}

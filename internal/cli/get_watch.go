@@ -86,10 +86,10 @@ func (w *listWatcher) feed(selector labels.Selector) feed {
 }
 
 func (w *listWatcher) take(ctx context.Context, ch change) error {
-	switch {
-	case ch.err != nil:
+	if ch.err != nil {
 		return ch.err
-	case ch.lost != nil:
+	}
+	if ch.apply == nil {
 		w.app.note("%s", lostText(w.cluster.host, ch.lost))
 		return nil
 	}

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
@@ -57,7 +57,7 @@ func (c *checking) checkNames(objects []*unstructured.Unstructured) {
 func nameProblems(kind schema.GroupKind, name string) []string {
 	switch {
 	case kind.Group == "rbac.authorization.k8s.io", kind.Group == "certificates.k8s.io", strings.HasSuffix(kind.Group, ".openshift.io"):
-		return path.IsValidPathSegmentName(name)
+		return content.IsPathSegmentName(name)
 	case kind == schema.GroupKind{Kind: "Namespace"}, kind == schema.GroupKind{Kind: "Service"}:
 		return utilvalidation.IsDNS1123Label(name)
 	}
