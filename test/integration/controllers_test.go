@@ -8,13 +8,61 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 )
+
+// TestJobWithTTL: a Job that Kubernetes' own controller deletes when it has completed runs
+// once for its content, and again for the next.
+func TestJobWithTTL(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	job := func(value string) v1alpha1.Phase {
+		return phase("one", manifests(t, ns, strings.NewReplacer("VALUE", value, "IMAGE", goodImage).Replace(`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, namespace: NS}
+spec:
+  ttlSecondsAfterFinished: 1
+  template: {spec: {restartPolicy: Never, containers: [{name: main, image: IMAGE, args: ["VALUE"]}]}}
+`))...)
+	}
+	created := func(since time.Time) int {
+		count := 0
+		for _, e := range requests(t, since) {
+			if e.Namespace == ns && e.Resource == "jobs" && e.Code == 201 {
+				count++
+			}
+		}
+		return count
+	}
+	gone := func() (bool, error) {
+		err := admin.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "migrate"}, &batchv1.Job{})
+		return apierrors.IsNotFound(err), err
+	}
+	since := time.Now()
+	pkg := newPackage(t, v1alpha1.PackageSpec{}, job("1"))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	planetest.Eventually(t, "the Job to be deleted", gone)
+	time.Sleep(5 * time.Second)
+	if count := created(since); count != 1 {
+		t.Errorf("the Job was created %d times, want once", count)
+	}
+	if found := getRevision(t, pkg.Name, 1).Status.Interference; len(found) > 0 {
+		t.Errorf("its deletion is told as interference: %+v", found)
+	}
+	newRevision(t, pkg, 2, job("2"))
+	eventuallyRevision(t, pkg.Name, 2, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	if count := created(since); count != 2 {
+		t.Errorf("the Job was created %d times for two contents", count)
+	}
+}
 
 // TestAggregatedClusterRole: the rules of a ClusterRole that Kubernetes' own controller
 // aggregates are left to it, also where the manifest has them empty, and nothing is written
