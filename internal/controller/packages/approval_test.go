@@ -73,7 +73,7 @@ func TestWorker_Approval(t *testing.T) {
 	want(t, "the package says so, and that it serves", "conditions", "Ready=False/NotReady Progressing=False/AwaitingApproval Available=True/Serving", l.conditions())
 	want(t, "what it would do is shown", "plan", "1 create, 1 update, 1 delete, 1 unchanged\nUpdate changed\nCreate new\nDelete removed", l.planOf(2))
 	want(t, "under the digest to approve", "digest", next.Spec.ContentDigest, l.revision(2).Status.Plan.Digest)
-	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, `{"spec":{"approvedDigest":"`+next.Spec.ContentDigest+`"}}`) {
+	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, next.Spec.ContentDigest+" is not approved: strata approve web --revision 2") {
 		t.Errorf("the remedy cannot be copied: %s", message)
 	}
 	if inventory := l.revision(2).Status.Inventory; len(inventory) > 0 {
