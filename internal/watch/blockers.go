@@ -54,6 +54,20 @@ func (i *Informers) blocking(gvk schema.GroupVersionKind, key types.NamespacedNa
 	return blocker, nil
 }
 
+// hasGone says whether the watch of a single object knows that it is gone, which the informer
+// of its kind has not seen yet. That informer notifies the package that the object's label
+// names, not the one that the object was in the way of.
+func (i *Informers) hasGone(gvk schema.GroupVersionKind, key types.NamespacedName, seen *unstructured.Unstructured) bool {
+	for _, watched := range i.blockers {
+		found, isWatched := watched[blockerKey{gvk, key.Namespace, key.Name}]
+		if isWatched && found.informer.HasSynced() && len(found.informer.GetStore().ListKeys()) == 0 &&
+			number(found.informer.LastSyncResourceVersion()) > version(seen) {
+			return true
+		}
+	}
+	return false
+}
+
 // Block watches objects of others that are in the way of a user's, each alone and by
 // its metadata, and notifies with the value given when one of them goes, or is
 // somebody else's than before.

@@ -296,6 +296,9 @@ func (i *Informers) Get(gvk schema.GroupVersionKind, key types.NamespacedName) (
 	if !wrote && seen == nil {
 		return i.blocking(gvk, key)
 	}
+	if !wrote && i.hasGone(gvk, key, seen) {
+		return i.blocking(gvk, key)
+	}
 	if !wrote {
 		return seen, nil
 	}
