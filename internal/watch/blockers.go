@@ -33,44 +33,38 @@ type objectWatch struct {
 	cancel   context.CancelFunc
 }
 
-// blocking is the metadata of an object that is watched as it is in somebody's way, nil when
-// it is not, or not known.
-func (i *Informers) blocking(gvk schema.GroupVersionKind, key types.NamespacedName) (blocker *unstructured.Unstructured, err error) {
+// latest is what is known of an object: what the informer of its kind has seen, nil for
+// nothing, or what the watch of that single object has, its metadata, when that is later. The
+// two watches are not in step, and only the second notifies the package that the object is in
+// the way of: what it has notified of has to be what the package finds.
+func (i *Informers) latest(gvk schema.GroupVersionKind, key types.NamespacedName, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	var at uint64
+	if seen != nil {
+		at = version(seen)
+	}
 	for _, watched := range i.blockers {
 		found, isWatched := watched[blockerKey{gvk, key.Namespace, key.Name}]
 		if !isWatched || !found.informer.HasSynced() {
 			continue
 		}
-		for _, object := range found.informer.GetStore().List() {
-			trimmed, err := i.trim(gvk)(object)
-			if err != nil {
-				return nil, err
-			}
-			if state, ok := trimmed.(*packed); ok {
-				return state.open()
+		store := found.informer.GetStore()
+		// How far the store is comes first, as in Get.
+		reached, objects := number(store.LastStoreSyncResourceVersion()), store.List()
+		if len(objects) == 0 && reached > at {
+			seen = nil
+		}
+		for _, object := range objects {
+			if partial, ok := object.(*metav1.PartialObjectMetadata); ok && version(partial) > at {
+				return trimmedMetadata(gvk, partial)
 			}
 		}
 	}
-	return blocker, nil
-}
-
-// hasGone says whether the watch of a single object knows that it is gone, which the informer
-// of its kind has not seen yet. That informer notifies the package that the object's label
-// names, not the one that the object was in the way of.
-func (i *Informers) hasGone(gvk schema.GroupVersionKind, key types.NamespacedName, seen *unstructured.Unstructured) bool {
-	for _, watched := range i.blockers {
-		found, isWatched := watched[blockerKey{gvk, key.Namespace, key.Name}]
-		if isWatched && found.informer.HasSynced() && len(found.informer.GetStore().ListKeys()) == 0 &&
-			number(found.informer.LastSyncResourceVersion()) > version(seen) {
-			return true
-		}
-	}
-	return false
+	return seen, nil
 }
 
 // Block watches objects of others that are in the way of a user's, each alone and by
-// its metadata, and notifies with the value given when one of them goes, or is
-// somebody else's than before.
+// its metadata, and notifies with the value given when one of them goes, or gets
+// another owner.
 // Objects that the user no longer names are given up. A change that came between the
 // state that the user has seen and the start of the watch is told, too.
 func (i *Informers) Block(user, value string, blockers []revisions.Blocker) error {

@@ -70,6 +70,46 @@ func TestInformers_Block(t *testing.T) {
 	f.sentinel("what is in nobody's way is not watched")
 }
 
+// TestInformers_BlockOfLabelled has an object of another package in the way, so that the
+// informer of its kind sees it as well, and later than the watch that notifies.
+func TestInformers_BlockOfLabelled(t *testing.T) {
+	f := newFixture(t)
+	f.ensure("web", wholeConfigMaps)
+	theirs := configMap("a", "theirs", "u1", "other")
+	seen := f.server.put(theirs)
+	f.expect("the informer of the kind sees it", "other")
+	if err := f.informers.Block("web", "web", []revisions.Blocker{blocker("a", seen)}); err != nil {
+		t.Fatal(err)
+	}
+	f.watchingFor(2)
+	known := func() string {
+		t.Helper()
+		state, err := f.informers.Get(configMaps, types.NamespacedName{Namespace: "app", Name: "a"})
+		if err != nil || state == nil {
+			return ""
+		}
+		return state.GetResourceVersion()
+	}
+	if got := known(); got != seen {
+		t.Errorf("it is known at %s, want %s", got, seen)
+	}
+	if state, err := f.informers.Get(configMaps, types.NamespacedName{Namespace: "app", Name: "a"}); err != nil || state.Object["data"] == nil {
+		t.Errorf("Get() = %v, %v, want the whole object as long as the two watches agree", state, err)
+	}
+	f.server.delay()
+	theirs.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "o", UID: "o"}})
+	changed := f.server.put(theirs)
+	f.expect("it has another owner", "web")
+	if got := known(); got != changed {
+		t.Errorf("it is known at %s, want %s, which was notified", got, changed)
+	}
+	f.server.remove(theirs)
+	f.expect("it is gone", "web")
+	if got := known(); got != "" {
+		t.Errorf("it is known at %s, and is gone", got)
+	}
+}
+
 // TestInformers_BlockTooLate has changes between what the user has seen and the
 // start of the watch.
 func TestInformers_BlockTooLate(t *testing.T) {

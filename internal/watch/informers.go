@@ -257,27 +257,37 @@ func (i *Informers) trim(gvk schema.GroupVersionKind) cache.TransformFunc {
 		switch o := object.(type) {
 		case *unstructured.Unstructured:
 			whole = o
+			revisions.Trim(whole)
 		case *metav1.PartialObjectMetadata:
-			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-			if err != nil {
-				return nil, fmt.Errorf("converting metadata: %w", err)
+			var err error
+			if whole, err = trimmedMetadata(gvk, o); err != nil {
+				return nil, err
 			}
-			whole = &unstructured.Unstructured{Object: content}
-			whole.SetGroupVersionKind(gvk)
-			// No probe looks at it, and no decision needs its age.
-			unstructured.RemoveNestedField(whole.Object, "metadata", "creationTimestamp")
 		default:
 			return object, nil
 		}
-		revisions.Trim(whole)
 		return pack(whole, i.config.Label)
 	}
 }
 
-// Get is the newest known state of an object: the informer's, or what our own
-// last write has returned when that is newer; of an object of others that is in the way,
-// its metadata. The error says that the kind is not
-// watched, or that its first list has not come yet.
+// trimmedMetadata is the metadata of an object as the engine takes it.
+func trimmedMetadata(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("converting metadata: %w", err)
+	}
+	whole := &unstructured.Unstructured{Object: content}
+	whole.SetGroupVersionKind(gvk)
+	// No probe looks at it, and no decision needs its age.
+	unstructured.RemoveNestedField(whole.Object, "metadata", "creationTimestamp")
+	revisions.Trim(whole)
+	return whole, nil
+}
+
+// Get is the newest known state of an object: the informer's, or what our own last write
+// has returned when that is newer, or of an object that [Informers.Block] watches what that
+// watch has. The error says that the kind is not watched, or that its first list has not
+// come yet.
 func (i *Informers) Get(gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
@@ -293,14 +303,8 @@ func (i *Informers) Get(gvk schema.GroupVersionKind, key types.NamespacedName) (
 	}
 	at := writtenKey{gvk, key}
 	own, wrote := i.written[at]
-	if !wrote && seen == nil {
-		return i.blocking(gvk, key)
-	}
-	if !wrote && i.hasGone(gvk, key, seen) {
-		return i.blocking(gvk, key)
-	}
 	if !wrote {
-		return seen, nil
+		return i.latest(gvk, key, seen)
 	}
 	// A store that is past our write without the object has missed its deletion: the
 	// object came and went while the watch was broken.

@@ -45,6 +45,9 @@ type server struct {
 	history []change
 	watches []*watcher
 	refused map[schema.GroupVersionResource]error
+	// late keeps the watches of kinds, but not those of single objects, from being sent
+	// anything.
+	late bool
 	// held keeps lists from being answered until it is closed.
 	held chan struct{}
 }
@@ -103,6 +106,13 @@ func (s *server) put(object *unstructured.Unstructured) string {
 	return object.GetResourceVersion()
 }
 
+// delay keeps the watches of kinds from being sent anything from now on.
+func (s *server) delay() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late = true
+}
+
 // advance lets other kinds take resourceVersions up to the one given.
 func (s *server) advance(version int) {
 	s.mu.Lock()
@@ -138,7 +148,7 @@ func (s *server) tell(resource schema.GroupVersionResource, kind kubewatch.Event
 	event := kubewatch.Event{Type: kind, Object: object}
 	s.history = append(s.history, change{version: s.version, resource: resource, event: event})
 	for _, w := range s.watches {
-		if w.resource == resource && w.name == "" && !w.fake.IsStopped() {
+		if w.resource == resource && w.name == "" && !w.fake.IsStopped() && !s.late {
 			w.send(event)
 		}
 	}
