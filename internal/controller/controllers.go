@@ -88,7 +88,8 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 
 // awaitManager is a manager as soon as the API server serves its kinds, and the context to
 // run it with; no manager when the context given ends before. A definition that goes just
-// before the manager is made is waited for like one that was never there.
+// before the manager is made is waited for like one that was never there, and so is any other
+// kind that the manager cannot do without, which is logged.
 func awaitManager(ctx context.Context, config *rest.Config, meter *metrics.Metrics, lost *outage, o Options) (context.Context, manager.Manager, error) {
 	for {
 		if err := awaitDefinitions(ctx, config, o); err != nil || ctx.Err() != nil {
@@ -97,6 +98,12 @@ func awaitManager(ctx context.Context, config *rest.Config, meter *metrics.Metri
 		managed, mgr, err := newManager(ctx, rest.CopyConfig(config), meter, lost, o)
 		if !meta.IsNoMatchError(err) {
 			return managed, mgr, err
+		}
+		ctrl.LoggerFrom(ctx).Error(err, "Waiting for a kind that the API server does not serve")
+		select {
+		case <-ctx.Done():
+			return ctx, nil, nil
+		case <-time.After(definitionsEvery):
 		}
 	}
 }
