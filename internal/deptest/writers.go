@@ -16,7 +16,7 @@ import (
 // sends looks like writes and changes nothing: dry runs, and reviews of rights.
 var (
 	writerFiles    = []string{"revisions/apply.go", "revisions/delete.go", "internal/preflight/ask.go", "internal/plan/trial.go", "internal/plan/dryrun.go"}
-	writerPackages = []string{"internal/controller/...", "internal/store", "internal/helmimport", "internal/cli/...", "internal/localplane/...", "revisions/revisionstest", "test/..."}
+	writerPackages = []string{"internal/controller/...", "internal/front/...", "internal/store", "internal/helmimport", "internal/cli/...", "internal/localplane/...", "revisions/revisionstest", "test/..."}
 )
 
 // writing are the methods of controller-runtime's and client-go's clients that

@@ -16,24 +16,6 @@ import (
 	"github.com/strata-run/strata/internal/history"
 )
 
-// FrontPackage is where one of a front's packages stands.
-type FrontPackage struct {
-	// Name is the package's.
-	Name string
-	// Version is what the front has rendered.
-	Version string
-	// Package and Target are as they are on the cluster, nil when there is none.
-	Package *v1alpha1.Package
-	Target  *v1alpha1.Revision
-	// Need says what becomes of the rendered content.
-	Need history.Need
-	// Waiting is the package that has to be rolled out first, empty when none has.
-	Waiting string
-	// Held is why the package gets no new content for now, empty when nothing keeps it
-	// back.
-	Held string
-}
-
 // The condition of GatewayClasses about istiod, and its reasons.
 const (
 	ConditionControllerInstalled = "ControllerInstalled"

@@ -3,18 +3,6 @@
 
 package status
 
-// FrontRow is a line of the reference of what a front says on its resources.
-type FrontRow struct {
-	// Condition is its type, Status what it is, and Reason why.
-	Condition, Status, Reason string
-	// When says in which situation, for people who know the front and not its code.
-	When string
-	// Message is an example, or the beginning of one.
-	Message string
-	// Remedy says what to do, empty when there is nothing to be done.
-	Remedy string
-}
-
 // GatewayClassRows are all conditions, reasons and scenarios of GatewayClasses.
 func GatewayClassRows() []FrontRow {
 	return append(controllerInstalledRows(), crdsReadyRows()...)

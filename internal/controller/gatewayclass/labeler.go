@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/controller/loop"
 	strataevents "github.com/strata-run/strata/internal/events"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
 )
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
-	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/render/istiocsr"
 )
 

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
-	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/events"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/render/istiocsr"
 	"github.com/strata-run/strata/internal/status"

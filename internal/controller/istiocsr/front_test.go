@@ -27,8 +27,8 @@ import (
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/cacopy"
-	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/controller/pins"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/render/istiocsr"
 	"github.com/strata-run/strata/internal/trust"
 )

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/helmimport"
 	"github.com/strata-run/strata/internal/render/istiocsr"
 )

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	"github.com/strata-run/strata/internal/controller/front"
 	"github.com/strata-run/strata/internal/events"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/render/kyma"
 )
 

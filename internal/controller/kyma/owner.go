@@ -15,7 +15,7 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/render/kyma"
 )
 

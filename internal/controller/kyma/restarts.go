@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	"github.com/strata-run/strata/internal/controller/front"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/render/kyma"
 	"github.com/strata-run/strata/internal/restart"
 	"github.com/strata-run/strata/internal/status"
