@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/strata-run/strata/internal/controller/kyma"
-	"github.com/strata-run/strata/internal/render/gateway"
+	"github.com/strata-run/strata/internal/front/gateway"
 	"github.com/strata-run/strata/internal/render/gatewayclass"
 	"github.com/strata-run/strata/internal/render/istiocsr"
 )

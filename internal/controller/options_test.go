@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/strata-run/strata/internal/render/gateway"
+	"github.com/strata-run/strata/internal/front/gateway"
 )
 
 // TestOptions_Metrics: metrics tell who runs what, and are not for everyone.

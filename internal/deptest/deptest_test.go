@@ -173,6 +173,16 @@ func TestRules(t *testing.T) {
 			},
 			want: []string{"revisions/doc.go:4:29: asks the clock"},
 		},
+		"Fronts": {
+			reason: "in a front's folder all files decide but those that are listed; the loop of all fronts acts",
+			files: map[string]string{
+				"internal/front/loop.go":            "// Package front is the loop.\npackage front\nimport \"context\"\nfunc f(context.Context) {}",
+				"internal/front/gateway/doc.go":     "// Package gateway is a front.\npackage gateway",
+				"internal/front/gateway/observe.go": "package gateway\nimport _ \"context\"\nimport \"time\"\nvar now = time.Now()",
+				"internal/front/gateway/render.go":  "package gateway\nimport _ \"context\"\nimport \"time\"\nvar then = time.Now()",
+			},
+			want: []string{"gateway/render.go: imports context", "gateway/render.go:4:12: asks the clock"},
+		},
 		"Writers": {
 			reason: "only two files of the engine, the loops and the command line write",
 			files: map[string]string{

@@ -13,6 +13,8 @@ import (
 type library struct {
 	// where are the packages it is for, as in the table; files are single ones.
 	where, files []string
+	// inFronts is for the files of fronts that decide.
+	inFronts bool
 	// only, if not empty, are the prefixes that may be imported from outside of
 	// the standard library.
 	only []string
@@ -54,9 +56,13 @@ var libraries = []library{
 		why:   "what decides is pure",
 	},
 	{
-		where: []string{"internal/chart", "internal/content", "internal/history", "internal/render/...", "internal/status", "internal/status/ingress", "internal/restart", "internal/trust"},
+		where: []string{"internal/chart", "internal/content", "internal/history", "internal/render/...", "internal/status", "internal/restart", "internal/trust"},
 		never: clusterAndFiles,
 		why:   "the package is pure: what it needs to know is handed to it",
+	},
+	{
+		inFronts: true, never: append([]string{"context"}, clusterAndFiles...),
+		why: "in a front's folder only the files that internal/deptest lists as acting meet the cluster",
 	},
 }
 
@@ -67,7 +73,7 @@ func Libraries(packages []Package) []string {
 	for _, p := range packages {
 		for _, file := range p.Files {
 			for _, rule := range libraries {
-				if !file.IsTest && (allows(rule.where, p.Folder) || slices.Contains(rule.files, file.Path)) {
+				if !file.IsTest && (allows(rule.where, p.Folder) || slices.Contains(rule.files, file.Path) || rule.inFronts && decides(file)) {
 					problems = append(problems, rule.check(file)...)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/strata-run/strata/internal/front/gateway"
 	"github.com/strata-run/strata/internal/status"
 )
 
@@ -20,7 +21,7 @@ type frontSource struct {
 // frontSources are the fronts, each with its rows.
 var frontSources = []frontSource{
 	{"GatewayClass", "gatewayclass.md", status.GatewayClassRows},
-	{"Gateway", "gateway-dns.md", status.GatewayRows},
+	{"Gateway", "gateway-dns.md", gateway.Rows},
 	{"IstioCSR", "istiocsr.md", status.IstioCSRRows},
 	{"Istio", "kyma.md", status.KymaRows},
 }
@@ -28,7 +29,7 @@ var frontSources = []frontSource{
 // frontsPage lists what fronts say on their resources.
 func frontsPage(sources []frontSource) string {
 	page := &strings.Builder{}
-	heading(page, "What fronts say on their resources", "the rows of each front in internal/status")
+	heading(page, "What fronts say on their resources", "the rows of each front below internal/front")
 	for _, source := range sources {
 		fmt.Fprintf(page, "\n## %s\n\nSee [its guide](../guides/%s).\n", source.title, source.guide)
 		condition := ""

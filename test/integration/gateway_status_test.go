@@ -20,9 +20,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front/gateway"
+	"github.com/strata-run/strata/internal/front/gateway/ingress"
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/render/gateway"
-	"github.com/strata-run/strata/internal/status/ingress"
 )
 
 // interleaved: another writer goes on writing into the same lists. None of its entries

@@ -18,9 +18,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front/gateway"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/egress"
-	"github.com/strata-run/strata/internal/render/gateway"
 	"github.com/strata-run/strata/test/setup"
 )
 

@@ -15,8 +15,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/strata-run/strata/internal/controller"
+	"github.com/strata-run/strata/internal/front/gateway"
 	"github.com/strata-run/strata/internal/localplane"
-	"github.com/strata-run/strata/internal/render/gateway"
 )
 
 // Manager is who the manager is in the audit log. It has the rights of config/rbac.

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render/gateway"
+	"github.com/strata-run/strata/internal/front/gateway"
 )
 
 // TestRecord pins a whole manifest: DNS controllers and operators of before know

@@ -10,6 +10,9 @@ const (
 	// Namespace is that of the Gateways that are looked after.
 	Namespace = "openshift-ingress"
 
+	// classController is the controller of the classes whose Gateways are looked after.
+	classController = "openshift.io/gateway-controller/v1"
+
 	// LabelGateway stands on what belongs to a Gateway and names it.
 	LabelGateway = "gateway.networking.k8s.io/gateway-name"
 

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/strata-run/strata/internal/render/gateway"
-	"github.com/strata-run/strata/internal/status/ingress"
+	"github.com/strata-run/strata/internal/front/gateway"
+	"github.com/strata-run/strata/internal/front/gateway/ingress"
 )
 
 // edge is a Gateway with a listener for each hostname, which may be empty.

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/strata-run/strata/internal/status/ingress"
+	"github.com/strata-run/strata/internal/front/gateway/ingress"
 )
 
 var morning = time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)

@@ -18,8 +18,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front/gateway/ingress"
 	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/status/ingress"
 )
 
 // PackageName is the name of a Gateway's package: gateway-NAME, or for a long name
@@ -89,12 +89,12 @@ func record(gateway, hostname string, to address, facts Facts) *unstructured.Uns
 	object.SetGroupVersionKind(RecordKind)
 	object.SetNamespace(Namespace)
 	object.SetName(RecordName(gateway, hostname))
-	object.SetLabels(labels(gateway, facts))
+	object.SetLabels(recordLabels(gateway, facts))
 	return object
 }
 
 // labels are those of the Service, but the engine's, and the Gateway's name.
-func labels(gateway string, facts Facts) map[string]string {
+func recordLabels(gateway string, facts Facts) map[string]string {
 	labels := maps.Clone(facts.Service.Labels)
 	if labels == nil {
 		labels = map[string]string{}

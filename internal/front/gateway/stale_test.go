@@ -14,16 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-
-	"github.com/strata-run/strata/internal/render/gateway"
 )
 
 // former is a record as OpenShift's ingress operator has made it for a hostname of Gateway edge.
 func former(hostname string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	o := dnsRecord("x", "")
-	o.SetName(gateway.RecordName("edge", hostname))
+	o.SetName(RecordName("edge", hostname))
 	o.Object["spec"] = map[string]any{"dnsName": hostname + "."}
-	o.SetLabels(map[string]string{gateway.LabelGateway: "edge"})
+	o.SetLabels(map[string]string{LabelGateway: "edge"})
 	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: "edge", UID: "1"}})
 	if change != nil {
 		change(o)
@@ -41,12 +39,12 @@ func TestObserver_StaleRecords(t *testing.T) {
 		"named":  former("b.example.com", func(o *unstructured.Unstructured) { o.SetName("by-hand") }),
 		"free":   former("c.example.com", func(o *unstructured.Unstructured) { o.SetOwnerReferences(nil) }),
 		"packaged": former("d.example.com", func(o *unstructured.Unstructured) {
-			o.SetLabels(map[string]string{gateway.LabelGateway: "edge", "strata.run/package": "x"})
+			o.SetLabels(map[string]string{LabelGateway: "edge", "strata.run/package": "x"})
 		}),
 		"owned": former("e.example.com", func(o *unstructured.Unstructured) {
 			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Publisher", Name: "p", UID: "2"}})
 		}),
-		"others": former("f.example.com", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{gateway.LabelGateway: "another"}) }),
+		"others": former("f.example.com", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{LabelGateway: "another"}) }),
 	}
 	left := func(t *testing.T, class client.Object, behind bool) []string {
 		t.Helper()
@@ -98,7 +96,7 @@ func TestObserver_StaleRecords(t *testing.T) {
 // Where zones are configured and it is not known which controller publishes, a Gateway says so.
 func TestObserver_NoFinalizer(t *testing.T) {
 	for platform, want := range map[string]bool{"AWS": false, "BareMetal": true, "NewCloud": true} {
-		for _, finalizer := range []string{"", gateway.NoFinalizer, "example.com/dns"} {
+		for _, finalizer := range []string{"", NoFinalizer, "example.com/dns"} {
 			o, _, told := observerOf(t, interceptor.Funcs{}, append(published(platform), class("ours", "openshift.io/gateway-controller/v1"))...)
 			o.finalizer = finalizer
 			for range 2 {

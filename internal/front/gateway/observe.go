@@ -21,9 +21,7 @@ import (
 
 	eventreasons "github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/render/gateway"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
-	"github.com/strata-run/strata/internal/status/ingress"
+	"github.com/strata-run/strata/internal/front/gateway/ingress"
 )
 
 var classKind = schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Kind: "GatewayClass"}
@@ -54,15 +52,15 @@ func newObserver(w front.Wiring, finalizer string) *observer {
 }
 
 // Observe reads the facts about a Gateway.
-func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gateway]) (gateway.Facts, error) {
+func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gateway]) (Facts, error) {
 	if len(group.Resources) == 0 {
 		for _, g := range group.Leaving {
 			o.steady.forget(client.ObjectKeyFromObject(g))
 		}
-		return gateway.Facts{}, nil
+		return Facts{}, nil
 	}
-	g, facts := group.Resources[0], gateway.Facts{}
-	for _, read := range []func(context.Context, *gatewayv1.Gateway, *gateway.Facts) error{
+	g, facts := group.Resources[0], Facts{}
+	for _, read := range []func(context.Context, *gatewayv1.Gateway, *Facts) error{
 		o.readClass, o.readService, o.readEvents, o.readConfig, o.readPlatform, o.readRecords,
 	} {
 		err := read(ctx, g, &facts)
@@ -70,80 +68,80 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gat
 			return facts, err // all is known that the status needs, and records come last
 		}
 		if err != nil {
-			return gateway.Facts{}, err
+			return Facts{}, err
 		}
 	}
-	if facts.Class == gateway.ClassOurs {
+	if facts.Class == ClassOurs {
 		o.noRoom.Record(g, noRoomText(ingress.Full(g)))
 		o.noFinalizer.Record(g, o.noFinalizerText(g, &facts))
 	}
 	return facts, nil
 }
 
-func (o *observer) readClass(ctx context.Context, g *gatewayv1.Gateway, facts *gateway.Facts) error {
+func (o *observer) readClass(ctx context.Context, g *gatewayv1.Gateway, facts *Facts) error {
 	class := &gatewayv1.GatewayClass{}
 	found, err := o.get(ctx, classKind, types.NamespacedName{Name: string(g.Spec.GatewayClassName)}, class)
 	switch {
 	case err != nil:
 		return err
 	case !found:
-		facts.Class = gateway.ClassMissing
-	case class.Spec.ControllerName == gatewayclass.ControllerName:
-		facts.Class = gateway.ClassOurs
+		facts.Class = ClassMissing
+	case class.Spec.ControllerName == classController:
+		facts.Class = ClassOurs
 	default:
-		facts.Class = gateway.ClassForeign
+		facts.Class = ClassForeign
 	}
 	return nil
 }
 
-func (o *observer) readService(ctx context.Context, g *gatewayv1.Gateway, facts *gateway.Facts) error {
+func (o *observer) readService(ctx context.Context, g *gatewayv1.Gateway, facts *Facts) error {
 	list := &corev1.ServiceList{}
-	if err := o.cache.List(ctx, list, client.InNamespace(gateway.Namespace), client.MatchingLabels{gateway.LabelGateway: g.Name}); err != nil {
+	if err := o.cache.List(ctx, list, client.InNamespace(Namespace), client.MatchingLabels{LabelGateway: g.Name}); err != nil {
 		return fmt.Errorf("listing the services of Gateway %s: %w", g.Name, err)
 	}
-	facts.Service, facts.Others = gateway.ChooseService(g, list.Items)
+	facts.Service, facts.Others = ChooseService(g, list.Items)
 	return nil
 }
 
 // readEvents reads the warnings about the Gateway's Service. There are few: the cache
 // holds no others, and the API server keeps them for an hour.
-func (o *observer) readEvents(ctx context.Context, _ *gatewayv1.Gateway, facts *gateway.Facts) error {
+func (o *observer) readEvents(ctx context.Context, _ *gatewayv1.Gateway, facts *Facts) error {
 	if facts.Service == nil {
 		return nil
 	}
 	list := &corev1.EventList{}
-	if err := o.cache.List(ctx, list, client.InNamespace(gateway.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := o.cache.List(ctx, list, client.InNamespace(Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing warnings about services: %w", err)
 	}
 	facts.Events = slices.DeleteFunc(slices.Clone(list.Items), func(e corev1.Event) bool { return e.InvolvedObject.UID != facts.Service.UID })
 	return nil
 }
 
-func (o *observer) readConfig(ctx context.Context, _ *gatewayv1.Gateway, facts *gateway.Facts) error {
-	object := front.Untyped(gateway.DNSKind)
-	found, err := o.get(ctx, gateway.DNSKind, types.NamespacedName{Name: gateway.Config}, object)
+func (o *observer) readConfig(ctx context.Context, _ *gatewayv1.Gateway, facts *Facts) error {
+	object := front.Untyped(DNSKind)
+	found, err := o.get(ctx, DNSKind, types.NamespacedName{Name: Config}, object)
 	if found {
 		facts.Config, err = ingress.ReadDNSConfig(object)
 	}
 	return err
 }
 
-func (o *observer) readPlatform(ctx context.Context, _ *gatewayv1.Gateway, facts *gateway.Facts) error {
-	object := front.Untyped(gateway.InfrastructureKind)
-	found, err := o.get(ctx, gateway.InfrastructureKind, types.NamespacedName{Name: gateway.Config}, object)
+func (o *observer) readPlatform(ctx context.Context, _ *gatewayv1.Gateway, facts *Facts) error {
+	object := front.Untyped(InfrastructureKind)
+	found, err := o.get(ctx, InfrastructureKind, types.NamespacedName{Name: Config}, object)
 	if found {
 		facts.Platform, err = ingress.ReadPlatform(object)
 	}
 	return err
 }
 
-func (o *observer) readRecords(ctx context.Context, g *gatewayv1.Gateway, facts *gateway.Facts) error {
-	if facts.RecordsServed = o.served(gateway.RecordKind); !facts.RecordsServed {
+func (o *observer) readRecords(ctx context.Context, g *gatewayv1.Gateway, facts *Facts) error {
+	if facts.RecordsServed = o.served(RecordKind); !facts.RecordsServed {
 		return nil
 	}
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(gateway.RecordKind)
-	if err := o.cache.List(ctx, list, client.InNamespace(gateway.Namespace), client.MatchingLabels{gateway.LabelGateway: g.Name}); err != nil {
+	list.SetGroupVersionKind(RecordKind)
+	if err := o.cache.List(ctx, list, client.InNamespace(Namespace), client.MatchingLabels{LabelGateway: g.Name}); err != nil {
 		return fmt.Errorf("listing the DNSRecords of Gateway %s: %w", g.Name, err)
 	}
 	records := make([]ingress.Record, 0, len(list.Items))
@@ -153,7 +151,7 @@ func (o *observer) readRecords(ctx context.Context, g *gatewayv1.Gateway, facts 
 		if err != nil {
 			return err
 		}
-		if facts.Class == gateway.ClassOurs && gateway.IsStale(g, record, list.Items[i].GetOwnerReferences()) {
+		if facts.Class == ClassOurs && IsStale(g, record, list.Items[i].GetOwnerReferences()) {
 			if err := o.prune(ctx, g, &list.Items[i]); err != nil {
 				unheld = append(unheld, err)
 			}
@@ -164,7 +162,7 @@ func (o *observer) readRecords(ctx context.Context, g *gatewayv1.Gateway, facts 
 		}
 		records = append(records, *record)
 	}
-	facts.Records = gateway.ChooseRecords(g, records)
+	facts.Records = ChooseRecords(g, records)
 	if len(unheld) > 0 {
 		return &unheldError{errors.Join(unheld...)}
 	}
@@ -192,31 +190,31 @@ func noRoomText(full []string) string {
 
 // noFinalizerText says that records may stay in their zones, as it is not known who publishes
 // them; empty when it is.
-func (o *observer) noFinalizerText(g *gatewayv1.Gateway, facts *gateway.Facts) string {
+func (o *observer) noFinalizerText(g *gatewayv1.Gateway, facts *Facts) string {
 	zones := facts.Config != nil && len(facts.Config.Zones) > 0
 	if o.finalizer != "" || !zones || !facts.RecordsServed || facts.Platform == "" || ingress.IsPublished(facts.Config, facts.Platform) || len(ingress.Hostnames(g)) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("The DNSRecords carry no finalizer, so a record that is deleted may stay in its zones: the DNS config has zones, and it is not known which controller publishes records on platform %s. "+
-		"Start the manager with --dns-record-finalizer and the finalizer of that controller, or with %s", facts.Platform, gateway.NoFinalizer)
+		"Start the manager with --dns-record-finalizer and the finalizer of that controller, or with %s", facts.Platform, NoFinalizer)
 }
 
 // finalizerFor is what records are held by, empty for nothing: the setting, and without one
 // the finalizer of OpenShift's DNS controller where that publishes records. It takes a record
 // out of its zones only while the finalizer is there.
-func (o *observer) finalizerFor(facts *gateway.Facts) string {
+func (o *observer) finalizerFor(facts *Facts) string {
 	switch {
-	case o.finalizer == gateway.NoFinalizer:
+	case o.finalizer == NoFinalizer:
 		return ""
 	case o.finalizer == "" && ingress.IsPublished(facts.Config, facts.Platform):
-		return gateway.DefaultFinalizer
+		return DefaultFinalizer
 	}
 	return o.finalizer
 }
 
 // hold puts the finalizer on a record of the Gateway's package.
 func (o *observer) hold(ctx context.Context, g *gatewayv1.Gateway, record *ingress.Record, object *unstructured.Unstructured, finalizer string) error {
-	if finalizer == "" || record.Package != gateway.PackageName(g.Name) || object.GetDeletionTimestamp() != nil {
+	if finalizer == "" || record.Package != PackageName(g.Name) || object.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	before := object.DeepCopy()

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/strata-run/strata/internal/render/gateway"
-	"github.com/strata-run/strata/internal/status/ingress"
+	"github.com/strata-run/strata/internal/front/gateway"
+	"github.com/strata-run/strata/internal/front/gateway/ingress"
 )
 
 // summary is a decision on a few lines: each record with type, target and policy.

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/strata-run/strata/internal/render/gateway"
+	"github.com/strata-run/strata/internal/front/gateway"
 )
 
 func TestChooseService(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/strata-run/strata/internal/status/ingress"
+	"github.com/strata-run/strata/internal/front/gateway/ingress"
 )
 
 // listener is a listener's name and hostname; gateway makes a Gateway of some, whose

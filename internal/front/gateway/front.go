@@ -22,10 +22,9 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/front/gateway/ingress"
 	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/render/gateway"
 	"github.com/strata-run/strata/internal/status"
-	"github.com/strata-run/strata/internal/status/ingress"
 )
 
 // Setup adds the front to a manager. The finalizer is put on DNSRecords; empty puts none.
@@ -36,19 +35,19 @@ func Setup(w front.Wiring, finalizer string) error {
 // newFront makes the DNSRecords of Gateways, and tells the Gateways whether they
 // and the load balancers work. Others write into the same status, which is why it is
 // made from a live read.
-func newFront(observer *observer) front.Front[*gatewayv1.Gateway, gateway.Facts] {
-	return front.Front[*gatewayv1.Gateway, gateway.Facts]{
+func newFront(observer *observer) front.Front[*gatewayv1.Gateway, Facts] {
+	return front.Front[*gatewayv1.Gateway, Facts]{
 		Name:    "gateway",
 		List:    func() client.ObjectList { return &gatewayv1.GatewayList{} },
-		Selects: func(g *gatewayv1.Gateway) bool { return g.Namespace == gateway.Namespace },
+		Selects: func(g *gatewayv1.Gateway) bool { return g.Namespace == Namespace },
 		Group:   func(g *gatewayv1.Gateway) string { return groupOf(g.Name) },
 		Observe: observer.Observe,
 		Render:  renderRecords,
-		Status: func(g *gatewayv1.Gateway, state front.State[gateway.Facts]) {
+		Status: func(g *gatewayv1.Gateway, state front.State[Facts]) {
 			setStatus(g, state)
 			observer.steady.apply(g, state.Now.Time)
 		},
-		Again:      func(gateway.Facts) time.Duration { return observer.steady.after(time.Now()) },
+		Again:      func(Facts) time.Duration { return observer.steady.after(time.Now()) },
 		Conditions: conditionsOf,
 		LiveStatus: true,
 		Changed:    changed,
@@ -57,19 +56,19 @@ func newFront(observer *observer) front.Front[*gatewayv1.Gateway, gateway.Facts]
 			{Object: &gatewayv1.GatewayClass{}, Changed: predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}},
 			{Object: &corev1.Service{}, Groups: ofLabel},
 			{Object: &corev1.Event{}, Groups: observer.ofService},
-			{Object: front.Untyped(gateway.RecordKind), Groups: ofLabel},
-			{Object: front.Untyped(gateway.DNSKind)},
-			{Object: front.Untyped(gateway.InfrastructureKind)},
+			{Object: front.Untyped(RecordKind), Groups: ofLabel},
+			{Object: front.Untyped(DNSKind)},
+			{Object: front.Untyped(InfrastructureKind)},
 		},
 	}
 }
 
-func groupOf(name string) string { return gateway.Namespace + "/" + name }
+func groupOf(name string) string { return Namespace + "/" + name }
 
-func renderRecords(in front.Input[*gatewayv1.Gateway, gateway.Facts]) ([]render.Package, error) {
+func renderRecords(in front.Input[*gatewayv1.Gateway, Facts]) ([]render.Package, error) {
 	var packages []render.Package
 	for _, g := range in.Resources { // a group is one Gateway
-		decision, err := gateway.Decide(g, in.Facts)
+		decision, err := Decide(g, in.Facts)
 		if err != nil {
 			return nil, err
 		}
@@ -80,16 +79,16 @@ func renderRecords(in front.Input[*gatewayv1.Gateway, gateway.Facts]) ([]render.
 	return packages, nil
 }
 
-func setStatus(g *gatewayv1.Gateway, state front.State[gateway.Facts]) {
+func setStatus(g *gatewayv1.Gateway, state front.State[Facts]) {
 	facts := state.Facts
 	if !g.DeletionTimestamp.IsZero() {
 		return
 	}
 	switch facts.Class {
-	case gateway.ClassMissing: // nobody knows whose it will be
-	case gateway.ClassForeign:
+	case ClassMissing: // nobody knows whose it will be
+	case ClassForeign:
 		ingress.RemoveFromGateway(g)
-	case gateway.ClassOurs:
+	case ClassOurs:
 		ingress.Gateway(g, ingress.GatewayInput{
 			Service: facts.Service, Others: facts.Others, Events: facts.Events, Config: facts.Config, Platform: facts.Platform,
 			Records: facts.Records, Missing: missingRecords(g, state), Now: state.Now,
@@ -108,11 +107,11 @@ func conditionsOf(g *gatewayv1.Gateway) []front.Condition {
 }
 
 // missingRecords says why a hostname may have no record.
-func missingRecords(g *gatewayv1.Gateway, state front.State[gateway.Facts]) string {
+func missingRecords(g *gatewayv1.Gateway, state front.State[Facts]) string {
 	if state.Err != nil {
 		return state.Err.Error()
 	}
-	if decision, err := gateway.Decide(g, state.Facts); err == nil && decision.Reason != "" {
+	if decision, err := Decide(g, state.Facts); err == nil && decision.Reason != "" {
 		return decision.Reason
 	}
 	for _, p := range state.Packages {
@@ -150,8 +149,8 @@ var changed = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 
 // ofLabel is the Gateway that an object says that it belongs to.
 func ofLabel(_ context.Context, object client.Object) []string {
-	name := object.GetLabels()[gateway.LabelGateway]
-	if name == "" || object.GetNamespace() != gateway.Namespace {
+	name := object.GetLabels()[LabelGateway]
+	if name == "" || object.GetNamespace() != Namespace {
 		return nil
 	}
 	return []string{groupOf(name)}
@@ -162,10 +161,10 @@ func ofLabel(_ context.Context, object client.Object) []string {
 // wants to know of Services has to read them live.
 func Caches() map[client.Object]cache.ByObject {
 	within := func(config cache.Config) cache.ByObject {
-		return cache.ByObject{Namespaces: map[string]cache.Config{gateway.Namespace: config}}
+		return cache.ByObject{Namespaces: map[string]cache.Config{Namespace: config}}
 	}
 	all := labels.Everything()
-	if belongs, err := labels.NewRequirement(gateway.LabelGateway, selection.Exists, nil); err == nil {
+	if belongs, err := labels.NewRequirement(LabelGateway, selection.Exists, nil); err == nil {
 		all = all.Add(*belongs)
 	}
 	return map[client.Object]cache.ByObject{
@@ -178,7 +177,7 @@ func Caches() map[client.Object]cache.ByObject {
 
 // Slim keeps of a Gateway in another namespace only whose it is.
 func Slim(g *gatewayv1.Gateway) {
-	if g.Namespace != gateway.Namespace {
+	if g.Namespace != Namespace {
 		g.Spec = gatewayv1.GatewaySpec{GatewayClassName: g.Spec.GatewayClassName}
 		g.Status = gatewayv1.GatewayStatus{}
 	}

@@ -25,10 +25,9 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/front/gateway/ingress"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/render/gateway"
 	"github.com/strata-run/strata/internal/status"
-	"github.com/strata-run/strata/internal/status/ingress"
 )
 
 // notes are the events that were told.
@@ -39,7 +38,7 @@ func (n *notes) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...a
 }
 
 func edgeGateway() *gatewayv1.Gateway {
-	g := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: gateway.Namespace, Name: "edge", UID: "gw"}}
+	g := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "edge", UID: "gw"}}
 	g.Spec.GatewayClassName = "ours"
 	g.Spec.Listeners = []gatewayv1.Listener{{Name: "a", Hostname: new(gatewayv1.Hostname("a.example.com"))}}
 	g.Status.Listeners = []gatewayv1.ListenerStatus{{Name: "a"}}
@@ -47,19 +46,19 @@ func edgeGateway() *gatewayv1.Gateway {
 }
 
 func dnsRecord(name, pkg string) *unstructured.Unstructured {
-	o := front.Untyped(gateway.RecordKind)
-	o.SetNamespace(gateway.Namespace)
+	o := front.Untyped(RecordKind)
+	o.SetNamespace(Namespace)
 	o.SetName(name)
-	o.SetLabels(map[string]string{gateway.LabelGateway: "edge", v1alpha1.LabelPackage: pkg})
+	o.SetLabels(map[string]string{LabelGateway: "edge", v1alpha1.LabelPackage: pkg})
 	o.Object["spec"] = map[string]any{"dnsName": name + ".example.com."}
 	return o
 }
 
 // published is a cluster with a DNS zone on a platform.
 func published(platform string) []client.Object {
-	dns, infrastructure := front.Untyped(gateway.DNSKind), front.Untyped(gateway.InfrastructureKind)
+	dns, infrastructure := front.Untyped(DNSKind), front.Untyped(InfrastructureKind)
 	for _, o := range []*unstructured.Unstructured{dns, infrastructure} {
-		o.SetName(gateway.Config)
+		o.SetName(Config)
 	}
 	dns.Object["spec"] = map[string]any{"baseDomain": "example.com", "publicZone": map[string]any{"id": "Z1"}}
 	infrastructure.Object["status"] = map[string]any{"platformStatus": map[string]any{"type": platform}}
@@ -75,10 +74,10 @@ func observerOf(t *testing.T, funcs interceptor.Funcs, objects ...client.Object)
 		}
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for _, kind := range []schema.GroupVersionKind{gateway.DNSKind, gateway.InfrastructureKind} {
+	for _, kind := range []schema.GroupVersionKind{DNSKind, InfrastructureKind} {
 		mapper.Add(kind, meta.RESTScopeRoot)
 	}
-	for _, kind := range []schema.GroupVersionKind{gateway.RecordKind, corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("Event")} {
+	for _, kind := range []schema.GroupVersionKind{RecordKind, corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("Event")} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
 	}
 	mapper.Add(classKind, meta.RESTScopeRoot)
@@ -87,7 +86,7 @@ func observerOf(t *testing.T, funcs interceptor.Funcs, objects ...client.Object)
 	return &observer{cache: api, live: api, writer: api, noRoom: front.Warning{Recorder: told, Reason: "NoRoom"}, noFinalizer: front.Warning{Recorder: told, Reason: "NoFinalizer"}, served: func(schema.GroupVersionKind) bool { return true }}, api, told
 }
 
-func observe(t *testing.T, o *observer, g *gatewayv1.Gateway) gateway.Facts {
+func observe(t *testing.T, o *observer, g *gatewayv1.Gateway) Facts {
 	t.Helper()
 	facts, err := o.Observe(t.Context(), front.Group[*gatewayv1.Gateway]{Resources: []*gatewayv1.Gateway{g}})
 	if err != nil {
@@ -107,9 +106,9 @@ func TestObserver_Finalizer(t *testing.T) {
 		want              []string
 	}{
 		"None":       {reason: "without the setting no record is held"},
-		"Published":  {reason: "where OpenShift publishes records they are held, or they would stay in its zones", objects: published("AWS"), want: []string{gateway.DefaultFinalizer}},
+		"Published":  {reason: "where OpenShift publishes records they are held, or they would stay in its zones", objects: published("AWS"), want: []string{DefaultFinalizer}},
 		"OnPremises": {reason: "elsewhere nothing takes the finalizer off", objects: published("BareMetal")},
-		"Forbidden":  {reason: "the setting may forbid it", finalizer: gateway.NoFinalizer, objects: published("AWS")},
+		"Forbidden":  {reason: "the setting may forbid it", finalizer: NoFinalizer, objects: published("AWS")},
 		"Configured": {reason: "records of the Gateway's package are held, others are not", finalizer: "example.com/dns", want: []string{"example.com/dns"}},
 	}
 	for name, c := range cases {
@@ -159,7 +158,7 @@ func TestObserver_FinalizerRefused(t *testing.T) {
 	if facts.Records["a.example.com"] == nil {
 		t.Errorf("the record is not known: %+v", facts)
 	}
-	setStatus(g, front.State[gateway.Facts]{Facts: facts, Err: err})
+	setStatus(g, front.State[Facts]{Facts: facts, Err: err})
 	if c := meta.FindStatusCondition(g.Status.Conditions, ingress.ConditionLoadBalancerReady); c == nil || c.Reason != ingress.ReasonServiceNotFound {
 		t.Errorf("the Gateway says %v, want that there is no Service", c)
 	}
@@ -167,7 +166,7 @@ func TestObserver_FinalizerRefused(t *testing.T) {
 
 func TestObserver_Class(t *testing.T) {
 	o, _, _ := observerOf(t, interceptor.Funcs{}, class("ours", "openshift.io/gateway-controller/v1"), class("theirs", "example.com/theirs"))
-	for name, want := range map[string]gateway.Class{"ours": gateway.ClassOurs, "theirs": gateway.ClassForeign, "none": gateway.ClassMissing} {
+	for name, want := range map[string]Class{"ours": ClassOurs, "theirs": ClassForeign, "none": ClassMissing} {
 		g := edgeGateway()
 		g.Spec.GatewayClassName = gatewayv1.ObjectName(name)
 		if got := observe(t, o, g); got.Class != want {
@@ -185,7 +184,7 @@ func TestObserver_NothingServed(t *testing.T) {
 	})
 	o.served = func(schema.GroupVersionKind) bool { return false }
 	facts := observe(t, o, edgeGateway())
-	if facts.RecordsServed || facts.Config != nil || facts.Platform != "" || facts.Class != gateway.ClassMissing {
+	if facts.RecordsServed || facts.Config != nil || facts.Platform != "" || facts.Class != ClassMissing {
 		t.Errorf("the facts are %+v, want none", facts)
 	}
 }
@@ -193,8 +192,8 @@ func TestObserver_NothingServed(t *testing.T) {
 // TestObserver_Unreadable: what cannot be read is not taken for missing, and no
 // condition is written.
 func TestObserver_Unreadable(t *testing.T) {
-	config := front.Untyped(gateway.DNSKind)
-	config.SetName(gateway.Config)
+	config := front.Untyped(DNSKind)
+	config.SetName(Config)
 	config.Object["spec"] = map[string]any{"publicZone": "Z1"}
 	refused := errors.New("refused")
 	cases := map[string]struct {
@@ -216,7 +215,7 @@ func TestObserver_Unreadable(t *testing.T) {
 				t.Errorf("%s: there is no error", c.reason)
 			}
 			before := g.DeepCopy()
-			setStatus(g, front.State[gateway.Facts]{Facts: facts, Err: err})
+			setStatus(g, front.State[Facts]{Facts: facts, Err: err})
 			if diff := cmp.Diff(before, g); diff != "" {
 				t.Errorf("the status was changed:\n%s", diff)
 			}
@@ -248,8 +247,8 @@ func TestObserver_TellsFullOnce(t *testing.T) {
 }
 
 func TestMissingRecords(t *testing.T) {
-	facts := gateway.Facts{
-		Class: gateway.ClassOurs, RecordsServed: true, Platform: "AWS", Config: &ingress.DNSConfig{},
+	facts := Facts{
+		Class: ClassOurs, RecordsServed: true, Platform: "AWS", Config: &ingress.DNSConfig{},
 		Service: &corev1.Service{Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{Hostname: "lb"}}}}},
 	}
 	pkg := func(reason string) *v1alpha1.Package {
@@ -257,18 +256,18 @@ func TestMissingRecords(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		state  front.State[gateway.Facts]
+		state  front.State[Facts]
 		want   string
 	}{
-		"Error":    {reason: "what went wrong comes first", state: front.State[gateway.Facts]{Facts: facts, Err: errors.New("wrong")}, want: "wrong"},
-		"Decision": {reason: "then why none is wanted", state: front.State[gateway.Facts]{Facts: gateway.Facts{Class: gateway.ClassOurs}}, want: "the cluster has no kind DNSRecord.ingress.operator.openshift.io"},
-		"Stuck": {reason: "then why the package is not rolled out", want: "package p: because", state: front.State[gateway.Facts]{Facts: facts, Packages: []status.FrontPackage{
+		"Error":    {reason: "what went wrong comes first", state: front.State[Facts]{Facts: facts, Err: errors.New("wrong")}, want: "wrong"},
+		"Decision": {reason: "then why none is wanted", state: front.State[Facts]{Facts: Facts{Class: ClassOurs}}, want: "the cluster has no kind DNSRecord.ingress.operator.openshift.io"},
+		"Stuck": {reason: "then why the package is not rolled out", want: "package p: because", state: front.State[Facts]{Facts: facts, Packages: []status.FrontPackage{
 			{Name: "p", Package: pkg(v1alpha1.ReasonObjectCollisions)},
 		}}},
-		"RolledBack": {reason: "or kept out", want: "a rollback keeps out the newest content of package p: ask for something else first", state: front.State[gateway.Facts]{Facts: facts, Packages: []status.FrontPackage{
+		"RolledBack": {reason: "or kept out", want: "a rollback keeps out the newest content of package p: ask for something else first", state: front.State[Facts]{Facts: facts, Packages: []status.FrontPackage{
 			{Name: "p", Package: pkg(v1alpha1.ReasonRolledOut), Need: history.NeedRejected},
 		}}},
-		"RolledOut": {reason: "else it is not known", state: front.State[gateway.Facts]{Facts: facts, Packages: []status.FrontPackage{
+		"RolledOut": {reason: "else it is not known", state: front.State[Facts]{Facts: facts, Packages: []status.FrontPackage{
 			{Name: "p", Package: pkg(v1alpha1.ReasonRolledOut)}, {Name: "q"},
 		}}},
 	}
@@ -306,7 +305,7 @@ func TestChanged(t *testing.T) {
 }
 
 func TestSlim(t *testing.T) {
-	for namespace, kept := range map[string]bool{gateway.Namespace: true, "app": false} {
+	for namespace, kept := range map[string]bool{Namespace: true, "app": false} {
 		g := edgeGateway()
 		g.Namespace = namespace
 		Slim(g)

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/strata-run/strata/internal/front/gateway/ingress"
 	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/status/ingress"
 )
 
 // Class says whose a Gateway is.

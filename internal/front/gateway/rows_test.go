@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package status_test
+package gateway_test
 
 import (
 	"go/ast"
@@ -14,11 +14,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/front/gateway"
 )
 
-// TestGatewayRows: every reason in the code is in the reference.
-func TestGatewayRows(t *testing.T) {
+// TestRows: every reason in the code is in the reference.
+func TestRows(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "ingress/conditions.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestGatewayRows(t *testing.T) {
 		return true
 	})
 	var got []string
-	for _, row := range status.GatewayRows() {
+	for _, row := range gateway.Rows() {
 		got = append(got, row.Reason)
 		if row.When == "" || row.Message == "" || (row.Remedy == "") != (row.Status == "True") {
 			t.Errorf("%s: when %q, message %q, remedy %q; what is not True has a remedy", row.Reason, row.When, row.Message, row.Remedy)

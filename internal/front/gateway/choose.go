@@ -13,7 +13,7 @@ import (
 	netutils "k8s.io/utils/net"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/strata-run/strata/internal/status/ingress"
+	"github.com/strata-run/strata/internal/front/gateway/ingress"
 )
 
 // ChooseService takes that Service of those with the Gateway's label that is most

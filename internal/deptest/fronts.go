@@ -1,0 +1,23 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deptest
+
+import (
+	"path"
+	"slices"
+)
+
+// fronts holds a folder for each front. What stands in it beside them is the loop of all.
+const fronts = "internal/front"
+
+// acting are the files of fronts that meet the cluster or the clock. All others in a front's
+// folder decide: the same input gives them the same output.
+var acting = []string{
+	"internal/front/gateway/front.go", "internal/front/gateway/observe.go",
+}
+
+// decides is true for a file of a front that does no I/O.
+func decides(file File) bool {
+	return below(file.Path, []string{fronts}) && path.Dir(file.Path) != fronts && !file.IsTest && !slices.Contains(acting, file.Path)
+}
