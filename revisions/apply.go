@@ -54,9 +54,9 @@ func (e *Engine) retireController(ctx context.Context, request, current *unstruc
 	if controllerOf(current) == nil {
 		return nil
 	}
-	trial := request.DeepCopy()
-	trial.SetOwnerReferences(nil)
-	if _, err := e.patch(ctx, trial, client.DryRunAll); err != nil {
+	dryRun := request.DeepCopy()
+	dryRun.SetOwnerReferences(nil)
+	if _, err := e.patch(ctx, dryRun, client.DryRunAll); err != nil {
 		return err
 	}
 	var references []metav1.OwnerReference
@@ -84,10 +84,10 @@ func (e *Engine) retireController(ctx context.Context, request, current *unstruc
 	return nil
 }
 
-// bring applies the manifest over the state given, as an update or an adoption. What it
+// applyOver applies the manifest over the state given, as an update or an adoption. What it
 // has to remove although another manager has it is claimed before an update, and after an
 // adoption. So are entries of a list that the API server cannot tell apart from ours.
-func (e *Engine) bring(ctx context.Context, t *task, operation Operation, current *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (e *Engine) applyOver(ctx context.Context, t *task, operation Operation, current *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if operation == OperationApply && len(t.claims(current, nil)) > 0 {
 		return e.claimAndApply(ctx, t, current, nil)
 	}
@@ -121,7 +121,7 @@ func (e *Engine) claim(ctx context.Context, t *task, current *unstructured.Unstr
 	if err != nil {
 		return nil, err
 	}
-	if live.GetUID() != current.GetUID() || controlOf(currentOf(live, t.question.Owner), t.question.Owner, t.question.Record, t.question.Retain) != ControlOurs {
+	if live.GetUID() != current.GetUID() || controlOf(currentOf(live, t.input.Owner), t.input.Owner, t.input.Record, t.input.Retain) != ControlOurs {
 		return nil, apierrors.NewConflict(schema.GroupResource{Group: p.id.Group, Resource: p.id.Kind}, p.id.Name, errors.New("it is not the object that was looked at"))
 	}
 	claims := t.claims(live, lists)
@@ -174,7 +174,7 @@ func (e *Engine) patch(ctx context.Context, request *unstructured.Unstructured, 
 }
 
 // isAnotherObject says whether an apply was refused since the object has another
-// UID, which an API server answers as if someone had wanted to change it.
+// UID, which an API server answers as if a client had wanted to change it.
 func isAnotherObject(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {

@@ -43,38 +43,38 @@ type DriftBackoff struct {
 }
 
 const (
-	// freeRepairs is how many repairs in a row are made at once.
-	freeRepairs = 3
-	// longestWait bounds the wait between two repairs of an object.
-	longestWait = 5 * time.Minute
-	// share is what each other object whose repairs are slowed adds to that wait: all
+	// immediateRepairs is how many repairs in a row are made at once.
+	immediateRepairs = 3
+	// maxWait bounds the wait between two repairs of an object.
+	maxWait = 5 * time.Minute
+	// waitPerSlowed is what each other object whose repairs are slowed adds to that wait: all
 	// objects of a package together are repaired 15 times a minute.
-	share = 4 * time.Second
-	// longestShare bounds what they add.
-	longestShare = time.Hour
-	// calm is how long an object must stay as it is after it could have been repaired
+	waitPerSlowed = 4 * time.Second
+	// maxSharedWait bounds what they add.
+	maxSharedWait = time.Hour
+	// resetAfter is how long an object must stay as it is after it could have been repaired
 	// again, for the next repair to be the first one.
-	calm = 10 * time.Minute
-	// mostFields bounds how many fields a message names.
-	mostFields = 8
+	resetAfter = 10 * time.Minute
+	// maxFields bounds how many fields a message names.
+	maxFields = 8
 )
 
 // Slowed says whether the object waits before it may be repaired again. Until then
 // nothing proves that it stays as it was left.
 func (b *DriftBackoff) Slowed(now time.Time) bool {
-	if b == nil || b.Count < freeRepairs {
+	if b == nil || b.Count < immediateRepairs {
 		return false
 	}
 	// A clock that was set back must not stop repairs.
-	return now.Before(b.Next) && !now.Before(b.Last) && b.Next.Sub(now) <= longestWait+longestShare
+	return now.Before(b.Next) && !now.Before(b.Last) && b.Next.Sub(now) <= maxWait+maxSharedWait
 }
 
 // ended says that the object has stayed as it was left for long.
-func (b *DriftBackoff) ended(now time.Time) bool { return b == nil || now.Sub(b.Next) >= calm }
+func (b *DriftBackoff) ended(now time.Time) bool { return b == nil || now.Sub(b.Next) >= resetAfter }
 
-// after is the back-off after the object was found changed, deleted or taken over once
+// next is the back-off after the object was found changed, deleted or taken over once
 // more. As many others of its owner as are given are slowed, too.
-func (b *DriftBackoff) after(drift drift, now time.Time, others int) *DriftBackoff {
+func (b *DriftBackoff) next(drift drift, now time.Time, others int) *DriftBackoff {
 	next := &DriftBackoff{Cause: drift.cause, Manager: drift.manager, Fields: drift.fields, Count: 1, First: now, Last: now, Next: now}
 	if !b.ended(now) {
 		next.Count, next.First = b.Count+1, b.First
@@ -82,9 +82,9 @@ func (b *DriftBackoff) after(drift drift, now time.Time, others int) *DriftBacko
 			next.Manager, next.Fields = b.Manager, b.Fields
 		}
 	}
-	if next.Count >= freeRepairs {
-		wait := min(time.Second<<min(next.Count-freeRepairs, 20), longestWait)
-		next.Next = now.Add(max(wait, min(time.Duration(others)*share, longestShare)))
+	if next.Count >= immediateRepairs {
+		wait := min(time.Second<<min(next.Count-immediateRepairs, 20), maxWait)
+		next.Next = now.Add(max(wait, min(time.Duration(others)*waitPerSlowed, maxSharedWait)))
 	}
 	return next
 }
@@ -97,11 +97,11 @@ type drift struct {
 }
 
 // driftBy is that of fields that other managers have changed.
-func driftBy(rivals []Rival) drift {
+func driftBy(managers []ConflictingManager) drift {
 	found := drift{cause: DriftChanged}
-	if len(rivals) > 0 {
-		found.manager = rivals[0].Manager
-		found.fields = slices.Clone(rivals[0].Fields[:min(mostFields, len(rivals[0].Fields))])
+	if len(managers) > 0 {
+		found.manager = managers[0].Manager
+		found.fields = slices.Clone(managers[0].Fields[:min(maxFields, len(managers[0].Fields))])
 	}
 	return found
 }
@@ -134,8 +134,8 @@ func driftText(manager string, fields []string) string {
 	return text + strings.Join(fields, ", ") + " of it"
 }
 
-// driftReason says what has drifted, as far as the API server tells.
-func driftReason(rivals []Rival) string {
-	found := driftBy(rivals)
+// driftReason says what has drifted, as far as the API server shows it.
+func driftReason(managers []ConflictingManager) string {
+	found := driftBy(managers)
 	return driftText(found.manager, found.fields)
 }

@@ -18,7 +18,7 @@ func TestDriftBackoff_Spacing(t *testing.T) {
 	var waits []time.Duration
 	repairs := 0
 	for now := start; now.Before(start.Add(24 * time.Hour)); repairs++ {
-		backoff = backoff.after(drift{cause: DriftChanged, manager: "gitops", fields: []string{".a"}}, now, 0)
+		backoff = backoff.next(drift{cause: DriftChanged, manager: "gitops", fields: []string{".a"}}, now, 0)
 		waits = append(waits, backoff.Next.Sub(now))
 		now = now.Add(max(backoff.Next.Sub(now), time.Millisecond))
 	}
@@ -50,17 +50,17 @@ func TestDriftBackoff_After(t *testing.T) {
 		want   *DriftBackoff
 	}{
 		"First":     {"another client left no trace", nil, driftBy(nil), 0, &DriftBackoff{Cause: DriftChanged, Count: 1, First: now, Last: now, Next: now}},
-		"Again":     {"it goes on", known(DriftChanged, 3), driftBy([]Rival{{Manager: "b", Fields: []string{".y"}}}), 0, &DriftBackoff{Cause: DriftChanged, Manager: "b", Fields: []string{".y"}, Count: 4, First: before, Last: now, Next: now.Add(2 * time.Second)}},
+		"Again":     {"it goes on", known(DriftChanged, 3), driftBy([]ConflictingManager{{Manager: "b", Fields: []string{".y"}}}), 0, &DriftBackoff{Cause: DriftChanged, Manager: "b", Fields: []string{".y"}, Count: 4, First: before, Last: now, Next: now.Add(2 * time.Second)}},
 		"NoName":    {"who removes a field leaves no trace, and is most likely the one of before", known(DriftChanged, 1), driftBy(nil), 0, &DriftBackoff{Cause: DriftChanged, Manager: "a", Fields: []string{".x"}, Count: 2, First: before, Last: now, Next: now}},
 		"Deleted":   {"a deletion counts with changes, and has no manager", known(DriftChanged, 1), drift{cause: DriftDeleted}, 0, &DriftBackoff{Cause: DriftDeleted, Count: 2, First: before, Last: now, Next: now}},
 		"LongAgo":   {"that was long ago", &DriftBackoff{Manager: "a", Count: 9, Next: before.Add(-time.Hour)}, driftBy(nil), 0, &DriftBackoff{Cause: DriftChanged, Count: 1, First: now, Last: now, Next: now}},
-		"Many":      {"a list of fields is bounded", nil, driftBy([]Rival{{Manager: "a", Fields: many}}), 0, &DriftBackoff{Cause: DriftChanged, Manager: "a", Fields: many[:8], Count: 1, First: now, Last: now, Next: now}},
+		"Many":      {"a list of fields is bounded", nil, driftBy([]ConflictingManager{{Manager: "a", Fields: many}}), 0, &DriftBackoff{Cause: DriftChanged, Manager: "a", Fields: many[:8], Count: 1, First: now, Last: now, Next: now}},
 		"Crowd":     {"a package has a share of writes for all of its objects", known(DriftDeleted, 2), drift{cause: DriftDeleted}, 199, &DriftBackoff{Cause: DriftDeleted, Manager: "a", Fields: []string{".x"}, Count: 3, First: before, Last: now, Next: now.Add(199 * 4 * time.Second)}},
 		"CrowdOnce": {"two repairs are made at once, of however many objects", nil, drift{cause: DriftDeleted}, 199, &DriftBackoff{Cause: DriftDeleted, Count: 1, First: now, Last: now, Next: now}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.before.after(tc.drift, now, tc.others)); diff != "" {
+			if diff := cmp.Diff(tc.want, tc.before.next(tc.drift, now, tc.others)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

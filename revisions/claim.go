@@ -82,7 +82,7 @@ func exceeds(manifest map[string]any, ours *fieldpath.Set, path fieldpath.Path, 
 func dropped(manifest map[string]any, ours *fieldpath.Set, path fieldpath.Path) fieldpath.Path {
 	for n := 1; n <= len(path); n++ {
 		if unset(manifest, path[:n]) {
-			if holds(ours, path[:n]) {
+			if containsPath(ours, path[:n]) {
 				return path[:n]
 			}
 			return nil
@@ -115,8 +115,8 @@ func emptied(manifest map[string]any, ours *fieldpath.Set, path fieldpath.Path) 
 	return isEmpty && !ours.Has(path)
 }
 
-// holds says whether a set has a field or one below it.
-func holds(set *fieldpath.Set, path fieldpath.Path) bool {
+// containsPath says whether a set has a field or one below it.
+func containsPath(set *fieldpath.Set, path fieldpath.Path) bool {
 	for i, element := range path {
 		below, found := set.Children.Get(element)
 		if i == len(path)-1 {
@@ -167,21 +167,21 @@ func (e managedEntry) isMaker() bool {
 
 // claims are those of a task over the state given.
 func (t *task) claims(current *unstructured.Unstructured, lists []FieldPath) []claim {
-	manifest := t.object.prepared.stamp(t.question.Owner, t.question.Retain, nil)
+	manifest := t.object.prepared.desired(t.input.Owner, t.input.Retain, nil)
 	return claimsOf(manifest, current, slices.Concat(t.object.Exclusive, lists), t.object.Unmanaged)
 }
 
 // excess are the managers that have added fields at or below exclusive paths.
-func (t *task) excess(current *unstructured.Unstructured) []Rival {
+func (t *task) excess(current *unstructured.Unstructured) []ConflictingManager {
 	if len(t.object.Exclusive) == 0 || current == nil {
 		return nil
 	}
-	var rivals []Rival
+	var managers []ConflictingManager
 	for _, c := range t.claims(current, nil) {
-		rivals = append(rivals, Rival{Manager: c.entry.manager, Operation: c.entry.operation, Subresource: c.entry.subresource, Fields: c.texts})
+		managers = append(managers, ConflictingManager{Manager: c.entry.manager, Operation: c.entry.operation, Subresource: c.entry.subresource, Fields: c.texts})
 	}
-	slices.SortStableFunc(rivals, func(a, b Rival) int { return cmp.Compare(a.Manager, b.Manager) })
-	return rivals
+	slices.SortStableFunc(managers, func(a, b ConflictingManager) int { return cmp.Compare(a.Manager, b.Manager) })
+	return managers
 }
 
 // claimed are an object's managedFields with what is claimed in our entry.

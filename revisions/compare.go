@@ -21,7 +21,7 @@ const (
 	// fieldsV1 is the only type of managedFields entry that an API server keeps.
 	fieldsV1 = "FieldsV1"
 	// digestOnly is the type of the entry in which [Trim] leaves a digest. An API
-	// server takes no entry of another type than FieldsV1, so nobody can bring one
+	// server takes no entry of another type than FieldsV1, so no client can bring one
 	// in from outside.
 	digestOnly = "Digest"
 )
@@ -30,7 +30,7 @@ const (
 // number of its fields, such as 9f86d081884c7d65-12. It is empty when there is no
 // entry.
 //
-// The API server takes a field out of that entry exactly when someone else
+// The API server takes a field out of that entry exactly when another manager
 // changes its effective value or removes it, and sets the entry's time exactly
 // when an apply of ours changes the object. So an entry that stays the same means
 // that the object is still as that apply has left it. Values that the server
@@ -58,7 +58,7 @@ func digestEntry(version, time any, fields map[string]any) string {
 	return shortDigest(string(data)) + "-" + strconv.Itoa(countFields(fields))
 }
 
-// countFields is how many fields an entry holds: each ends in an empty map.
+// countFields is how many fields an entry has: each ends in an empty map.
 func countFields(fields map[string]any) int {
 	if len(fields) == 0 {
 		return 1
@@ -82,7 +82,7 @@ func fieldsLost(before, now string) (int, bool) {
 
 // Trim replaces an object's managedFields by the digest of our entry, and drops
 // what neither a decision nor a probe reads. Where others have fields, apart from
-// the status, it keeps all entries as text, to tell who has changed what. It is
+// the status, it keeps all entries as text, to show who has changed what. It is
 // meant as the transform of an informer, changes the object given, and may be
 // called on it again.
 func Trim(obj *unstructured.Unstructured) {

@@ -91,7 +91,7 @@ func TestFieldsDigest(t *testing.T) {
 	}
 }
 
-// TestTrim keeps the digest, drops what nobody reads, and may run twice.
+// TestTrim keeps the digest, drops what no reader needs, and may run twice.
 func TestTrim(t *testing.T) {
 	live := managed(entry("kubectl", "Update", nil), entry("strata", "Apply", nil))
 	live.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}", "a": "b"})
@@ -110,7 +110,7 @@ func TestTrim(t *testing.T) {
 	alone := managed(entry("kubectl", "Update", content{"subresource": "status"}), entry("strata", "Apply", nil))
 	Trim(alone)
 	if entries := managedEntries(alone); len(entries) != 0 {
-		t.Errorf("%v is left of managedFields, want nothing but our digest: the status is nobody's to fight over", entries)
+		t.Errorf("%v is left of managedFields, want nothing but our digest: the status has no one manager", entries)
 	}
 	again := trimmed.DeepCopy()
 	Trim(again)
@@ -156,12 +156,12 @@ func TestFieldsDigest_Spoofed(t *testing.T) {
 			t.Errorf("trimmed: %t: FieldsDigest() = %q without an entry of ours", trimmed, got)
 		}
 	}
-	verdict := decide(Question{
+	decided := decide(decisionInput{
 		Owner: testOwner, Content: "content", Record: &Record{UID: "uid", Content: "content", Fields: digest},
 		Current: &Current{UID: "uid", Fields: FieldsDigest(spoofed)},
 	})
-	if verdict.Operation != OperationApply {
-		t.Errorf("decide() = %s for an object without managedFields, want %s", verdict.Operation, OperationApply)
+	if decided.Operation != OperationApply {
+		t.Errorf("decide() = %s for an object without managedFields, want %s", decided.Operation, OperationApply)
 	}
 }
 

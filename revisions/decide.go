@@ -33,9 +33,9 @@ const (
 	OperationCreate Operation = "Create"
 	// OperationApply says to apply it over the object of this UID, which is ours.
 	OperationApply Operation = "Apply"
-	// OperationYield says to leave it as it is, and to leave fields of it to whoever has
-	// set them from now on.
-	OperationYield Operation = "Yield"
+	// OperationIgnore says to leave it as it is, and to ignore fields of it that another
+	// manager has set, from now on.
+	OperationIgnore Operation = "Ignore"
 	// OperationAdopt says to read it once more and to apply it over exactly that state.
 	OperationAdopt Operation = "Adopt"
 	// OperationDefer says to leave it as it is until a later phase, to whatever revision has
@@ -49,14 +49,14 @@ const (
 	OperationRefuse Operation = "Refuse"
 )
 
-// Question is all that a decision depends on.
-type Question struct {
+// decisionInput is all that a decision depends on.
+type decisionInput struct {
 	// Current is the object on the cluster, nil when it is absent.
 	Current *Current
 	// Owner is who wants the object.
 	Owner Owner
-	// Content is the digest of what is to be applied, without the fields that have been
-	// yielded before.
+	// Content is the digest of what is to be applied, without the fields that are
+	// ignored already.
 	Content string
 	// Record is what is known since the object was applied last, nil when nothing is.
 	Record *Record
@@ -66,17 +66,17 @@ type Question struct {
 	Retain bool
 	// ForwardOnly says that an object that is ours is left as a newer content has made it.
 	ForwardOnly bool
-	// Until is the later phase that the object waits for if it is ours, empty for none, and
-	// Held says that a serving revision keeps it meanwhile.
-	Until string
-	Held  bool
-	// Rivals have fields of the manifest that are not ours any more. They need be known
+	// UpdatePhase is the later phase that the object waits for if it is ours, empty for none,
+	// and KeptByServing says that a serving revision keeps it meanwhile.
+	UpdatePhase   string
+	KeptByServing bool
+	// Conflicting have fields of the manifest that are not ours any more. They need be known
 	// only when our managedFields entry has changed.
-	Rivals []Rival
-	// Yielding is how many of these fields are left to them.
-	Yielding int
+	Conflicting []ConflictingManager
+	// Ignorable is how many of these fields are left to them.
+	Ignorable int
 	// Excess are managers that have added fields at or below exclusive paths.
-	Excess []Rival
+	Excess []ConflictingManager
 	// Once says that the object is not created again when it is gone, until its content
 	// changes, and Completed that it has done its work, which comes to the same.
 	Once, Completed bool
@@ -84,8 +84,8 @@ type Question struct {
 	Now time.Time
 }
 
-// Verdict is a decision and its reason.
-type Verdict struct {
+// decision is what to do about an object, and why.
+type decision struct {
 	// Operation is what to do.
 	Operation Operation
 	// Reason is why, in words for a status message.
@@ -94,147 +94,149 @@ type Verdict struct {
 	Remedy string
 	// Drift is how the object ceased to be as it was left, empty when it did not.
 	Drift DriftCause
-	// Retry is when a wait is over, zero when an event will tell.
+	// Retry is when a wait is over, zero when a watch event ends it.
 	Retry time.Time
 }
 
 // decide says what to do about an object. It is pure: the golden file
 // testdata/decide.txt holds its whole table.
-func decide(q Question) Verdict {
-	if q.Current == nil && q.Until != "" && q.Held {
-		return Verdict{Operation: OperationDefer, Reason: "it does not exist, and until phase " + q.Until + " is reached, a serving revision has it"}
+func decide(in decisionInput) decision {
+	if in.Current == nil && in.UpdatePhase != "" && in.KeptByServing {
+		return decision{Operation: OperationDefer, Reason: "it does not exist, and until phase " + in.UpdatePhase + " is reached, a serving revision has it"}
 	}
-	if q.Current == nil {
-		return absent(q)
+	if in.Current == nil {
+		return absent(in)
 	}
-	if q.Current.Deleting {
-		if q.rests() && controlOf(q.Current, q.Owner, q.Record, q.Retain) == ControlOurs {
-			return Verdict{Operation: OperationNone, Reason: q.restReason()}
+	if in.Current.Deleting {
+		if in.isDone() && controlOf(in.Current, in.Owner, in.Record, in.Retain) == ControlOurs {
+			return decision{Operation: OperationNone, Reason: in.doneReason()}
 		}
-		return Verdict{Operation: OperationWait, Reason: "it is being deleted, and is created again when it is gone"}
+		return decision{Operation: OperationWait, Reason: "it is being deleted, and is created again when it is gone"}
 	}
-	switch controlOf(q.Current, q.Owner, q.Record, q.Retain) {
+	switch controlOf(in.Current, in.Owner, in.Record, in.Retain) {
 	case ControlOurs:
-		return compare(q)
+		return compare(in)
 	case ControlRetained:
-		return repair(q, DriftDeleted, OperationAdopt, fmt.Sprintf("a %s of this name has left it in place", q.Owner.Kind))
+		return repair(in, DriftDeleted, OperationAdopt, fmt.Sprintf("a %s of this name has left it in place", in.Owner.Kind))
 	case ControlReleased:
-		return Verdict{
+		return decision{
 			Operation: OperationRefuse,
-			Reason:    fmt.Sprintf("a %s of this name had it, and its owner reference was taken off to keep it", q.Owner.Kind),
-			Remedy:    "remove its label " + q.Owner.Label + " to let it be adopted by its collisionProtection, delete it, or take it out of the revision",
+			Reason:    fmt.Sprintf("a %s of this name had it, and its owner reference was taken off to keep it", in.Owner.Kind),
+			Remedy:    "remove its label " + in.Owner.Label + " to let it be adopted by its collisionProtection, delete it, or take it out of the revision",
 		}
 	case ControlForeign:
-		return collideForeign(q)
+		return collideForeign(in)
 	default:
-		return collideNobody(q)
+		return collideUncontrolled(in)
 	}
 }
 
 // placed says that what is wanted was put in place before.
-func (q *Question) placed() bool { return q.Record != nil && q.Record.Content == q.Content }
+func (in *decisionInput) placed() bool { return in.Record != nil && in.Record.Content == in.Content }
 
-// rests says that an object need not be there any more.
-func (q *Question) rests() bool {
-	return q.placed() && (q.Once || q.Completed)
+// isDone says that an object need not be there any more.
+func (in *decisionInput) isDone() bool {
+	return in.placed() && (in.Once || in.Completed)
 }
 
-func (q *Question) restReason() string {
-	if q.Completed {
+func (in *decisionInput) doneReason() string {
+	if in.Completed {
 		return "it has completed, and runs again when its content changes"
 	}
 	return "it was created once, and is created again when its content changes"
 }
 
 // absent decides about an object that does not exist.
-func absent(q Question) Verdict {
+func absent(in decisionInput) decision {
 	switch {
-	case q.rests():
-		return Verdict{Operation: OperationNone, Reason: q.restReason()}
-	case q.placed():
-		return repair(q, DriftDeleted, OperationCreate, "it was deleted")
+	case in.isDone():
+		return decision{Operation: OperationNone, Reason: in.doneReason()}
+	case in.placed():
+		return repair(in, DriftDeleted, OperationCreate, "it was deleted")
 	default:
-		return Verdict{Operation: OperationCreate, Reason: "it does not exist"}
+		return decision{Operation: OperationCreate, Reason: "it does not exist"}
 	}
 }
 
 // repair is a write that puts back what was in place before: at once, or later when the
 // object does not stay as it is left. It is no repair where the content is new.
-func repair(q Question, cause DriftCause, operation Operation, reason string) Verdict {
+func repair(in decisionInput, cause DriftCause, operation Operation, reason string) decision {
 	switch {
-	case !q.placed():
-		return Verdict{Operation: operation, Reason: reason}
-	case !q.Now.IsZero() && q.Record.Backoff.Slowed(q.Now):
-		return Verdict{Operation: OperationWait, Drift: q.Record.Backoff.Cause, Retry: q.Record.Backoff.Next, Reason: q.Record.Backoff.String()}
+	case !in.placed():
+		return decision{Operation: operation, Reason: reason}
+	case !in.Now.IsZero() && in.Record.Backoff.Slowed(in.Now):
+		return decision{Operation: OperationWait, Drift: in.Record.Backoff.Cause, Retry: in.Record.Backoff.Next, Reason: in.Record.Backoff.String()}
 	default:
-		return Verdict{Operation: operation, Drift: cause, Reason: reason}
+		return decision{Operation: operation, Drift: cause, Reason: reason}
 	}
 }
 
 // compare decides about an object that is ours, from digests alone: what was
 // applied against what is wanted, and our managedFields entry then against now.
-func compare(q Question) Verdict {
+func compare(in decisionInput) decision {
 	switch {
-	case q.Until != "":
-		return Verdict{Operation: OperationDefer, Reason: "it stays as it is until phase " + q.Until + " is reached"}
-	case q.ForwardOnly:
-		return Verdict{Operation: OperationNone, Reason: "a rollback does not take it back"}
-	case q.Record == nil || q.Record.UID != q.Current.UID:
-		return repair(q, DriftDeleted, OperationApply, "nothing is on record of what was applied")
-	case q.Record.Content != q.Content:
-		return Verdict{Operation: OperationApply, Reason: "its content is new"}
-	case q.Record.Fields != q.Current.Fields, len(q.Excess) > 0:
-		return drifted(q)
-	case q.Current.rewritten(q.Record.State):
-		return repair(q, DriftChanged, OperationApply, "a client may have applied it as "+FieldOwner)
+	case in.UpdatePhase != "":
+		return decision{Operation: OperationDefer, Reason: "it stays as it is until phase " + in.UpdatePhase + " is reached"}
+	case in.ForwardOnly:
+		return decision{Operation: OperationNone, Reason: "a rollback does not take it back"}
+	case in.Record == nil || in.Record.UID != in.Current.UID:
+		return repair(in, DriftDeleted, OperationApply, "nothing is on record of what was applied")
+	case in.Record.Content != in.Content:
+		return decision{Operation: OperationApply, Reason: "its content is new"}
+	case in.Record.Fields != in.Current.Fields, len(in.Excess) > 0:
+		return drifted(in)
+	case in.Current.rewritten(in.Record.State):
+		return repair(in, DriftChanged, OperationApply, "a client may have applied it as "+FieldOwner)
 	default:
-		return Verdict{Operation: OperationNone, Reason: "it is as it should be"}
+		return decision{Operation: OperationNone, Reason: "it is as it should be"}
 	}
 }
 
 // changed are the managers that have changed or added what is to be undone.
-func (q Question) changed() []Rival { return slices.Concat(q.Rivals, q.Excess) }
+func (in decisionInput) changed() []ConflictingManager {
+	return slices.Concat(in.Conflicting, in.Excess)
+}
 
 // drifted decides about an object that other managers have changed.
-func drifted(q Question) Verdict {
-	lost, counted := fieldsLost(q.Record.Fields, q.Current.Fields)
-	if counted && len(q.Excess) == 0 && q.Yielding > 0 && lost == q.Yielding {
-		return Verdict{Operation: OperationYield, Reason: driftReason(q.Rivals) + ", who it is left to"}
+func drifted(in decisionInput) decision {
+	lost, counted := fieldsLost(in.Record.Fields, in.Current.Fields)
+	if counted && len(in.Excess) == 0 && in.Ignorable > 0 && lost == in.Ignorable {
+		return decision{Operation: OperationIgnore, Reason: driftReason(in.Conflicting) + ", which is left to that manager"}
 	}
-	return repair(q, DriftChanged, OperationApply, driftReason(q.changed()))
+	return repair(in, DriftChanged, OperationApply, driftReason(in.changed()))
 }
 
 // collideForeign decides about an object of another owner. One that a revision has taken
-// over and lost again is not taken back by the same revision: two owners that both may
-// take it over would do so in turn for ever.
-func collideForeign(q Question) Verdict {
-	if q.placed() && !q.Record.Earlier {
+// over and lost again is not adopted by the same revision once more: two owners that both
+// may adopt it would do so in turn for ever.
+func collideForeign(in decisionInput) decision {
+	if in.placed() && !in.Record.Earlier {
 		remedy := "take the object out of one of the two, or remove that owner reference from it to have it back"
-		if q.Current.Controller == nil {
-			remedy = "take it out of one of the two, or remove its label " + q.Owner.Label + " to have it back"
+		if in.Current.Controller == nil {
+			remedy = "take it out of one of the two, or remove its label " + in.Owner.Label + " to have it back"
 		}
-		return Verdict{
+		return decision{
 			Operation: OperationRefuse, Drift: DriftTakenOver, Remedy: remedy,
-			Reason: foreignText(q.Current, q.Owner) + fmt.Sprintf(", which has taken it over from this %s", q.Owner.Kind),
+			Reason: foreignText(in.Current, in.Owner) + fmt.Sprintf(", which has taken it over from this %s", in.Owner.Kind),
 		}
 	}
-	if q.CollisionProtection == CollisionNone {
-		return repair(q, DriftTakenOver, OperationAdopt, foreignText(q.Current, q.Owner)+", and is taken over, as its collision protection is None")
+	if in.CollisionProtection == CollisionNone {
+		return repair(in, DriftTakenOver, OperationAdopt, foreignText(in.Current, in.Owner)+", and is taken over, as its collision protection is None")
 	}
 	remedy := "delete it or that owner, take the object out of the revision, or set its collisionProtection to None to take it over"
-	if q.Current.Controller == nil {
-		remedy = "take it out of one of the two, remove its label " + q.Owner.Label + ", or set its collisionProtection to None to take it over"
+	if in.Current.Controller == nil {
+		remedy = "take it out of one of the two, remove its label " + in.Owner.Label + ", or set its collisionProtection to None to take it over"
 	}
-	return Verdict{Operation: OperationRefuse, Reason: foreignText(q.Current, q.Owner), Remedy: remedy}
+	return decision{Operation: OperationRefuse, Reason: foreignText(in.Current, in.Owner), Remedy: remedy}
 }
 
-func collideNobody(q Question) Verdict {
-	if q.CollisionProtection == CollisionIfNoController || q.CollisionProtection == CollisionNone {
-		return repair(q, DriftDeleted, OperationAdopt, "it has no controller, and its collision protection is "+string(q.CollisionProtection))
+func collideUncontrolled(in decisionInput) decision {
+	if in.CollisionProtection == CollisionIfNoController || in.CollisionProtection == CollisionNone {
+		return repair(in, DriftDeleted, OperationAdopt, "it has no controller, and its collision protection is "+string(in.CollisionProtection))
 	}
-	return Verdict{
+	return decision{
 		Operation: OperationRefuse,
-		Reason:    "it exists already, and was not created by this " + q.Owner.Kind,
+		Reason:    "it exists already, and was not created by this " + in.Owner.Kind,
 		Remedy:    "delete it, take it out of the revision, or set its collisionProtection to IfNoController to adopt it",
 	}
 }

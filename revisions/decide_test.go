@@ -40,11 +40,11 @@ var factValues = [factCount][]string{
 		"ours by UID", "ours, other's label", "ours, garbage label", "ours, second owner", "ours, fields wiped",
 		"ours by record", "ours, no label", "ours, reference stripped",
 		"retained",
-		"nobody's, no label", "nobody's, our label", "orphaned by us",
+		"no controller, no label", "no controller, our label", "orphaned by us",
 		"other's by label", "other's, garbage label", "other's by UID", "other's, our marks",
 	},
 	{"no", "yes"},
-	{"none", "same", "content differs", "fields differ", "state differs", "state overtaken", "yieldable differ", "exceeded", "slowed", "other UID", "completed", "earlier"},
+	{"none", "same", "content differs", "fields differ", "state differs", "state overtaken", "ignorable differ", "exceeded", "slowed", "other UID", "completed", "earlier"},
 	{"empty", "Prevent", "IfNoController", "None"},
 	{"no", "yes"},
 	{"no", "yes"},
@@ -78,7 +78,7 @@ func (r row) possible() bool {
 		return r[factRecord] == "fields differ" || r[factRecord] == "slowed"
 	case "retained":
 		return !onRecord && r[factRetain] == "yes"
-	case "nobody's, no label", "nobody's, our label":
+	case "no controller, no label", "no controller, our label":
 		return !onRecord
 	case "orphaned by us":
 		return !onRecord && r[factRetain] == "no"
@@ -87,30 +87,30 @@ func (r row) possible() bool {
 	}
 }
 
-// question builds what decide is asked for a combination of facts.
-func (r row) question() Question {
+// input builds what decide is asked for a combination of facts.
+func (r row) input() decisionInput {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	q := Question{Owner: testOwner, Content: "content", Retain: r[factRetain] == "yes", ForwardOnly: r[factForward] == "yes", Now: now}
+	q := decisionInput{Owner: testOwner, Content: "content", Retain: r[factRetain] == "yes", ForwardOnly: r[factForward] == "yes", Now: now}
 	if r[factProtection] != "empty" {
 		q.CollisionProtection = CollisionProtection(r[factProtection])
 	}
 	if r[factRecord] != "none" {
 		q.Record = &Record{UID: "object-uid", Content: "content", Fields: "fields-9"}
 	}
-	rival := Rival{Manager: "kubectl", Operation: "Update", Fields: []string{".spec.image"}}
+	manager := ConflictingManager{Manager: "kubectl", Operation: "Update", Fields: []string{".spec.image"}}
 	switch r[factRecord] {
 	case "content differs":
 		q.Record.Content = "content before"
 	case "fields differ":
-		q.Record.Fields, q.Rivals = "fields before-10", []Rival{rival}
-	case "yieldable differ":
-		rival.Manager, rival.Fields = "istiod", []string{".webhooks[name=a].clientConfig.caBundle"}
-		q.Record.Fields, q.Rivals, q.Yielding = "fields before-10", []Rival{rival}, 1
+		q.Record.Fields, q.Conflicting = "fields before-10", []ConflictingManager{manager}
+	case "ignorable differ":
+		manager.Manager, manager.Fields = "istiod", []string{".webhooks[name=a].clientConfig.caBundle"}
+		q.Record.Fields, q.Conflicting, q.Ignorable = "fields before-10", []ConflictingManager{manager}, 1
 	case "exceeded":
-		q.Excess = []Rival{{Manager: "kubectl", Operation: "Update", Fields: []string{".spec.egress"}}}
+		q.Excess = []ConflictingManager{{Manager: "kubectl", Operation: "Update", Fields: []string{".spec.egress"}}}
 	case "slowed":
-		q.Record.Fields, q.Rivals = "fields before-10", []Rival{rival}
-		q.Record.Backoff = &DriftBackoff{Cause: DriftChanged, Manager: "kubectl", Fields: rival.Fields, Count: 5, First: now.Add(-time.Minute), Last: now.Add(-time.Second), Next: now.Add(time.Second)}
+		q.Record.Fields, q.Conflicting = "fields before-10", []ConflictingManager{manager}
+		q.Record.Backoff = &DriftBackoff{Cause: DriftChanged, Manager: "kubectl", Fields: manager.Fields, Count: 5, First: now.Add(-time.Minute), Last: now.Add(-time.Second), Next: now.Add(time.Second)}
 	case "other UID":
 		q.Record.UID = "uid before"
 	case "completed":
@@ -119,7 +119,7 @@ func (r row) question() Question {
 		q.Record.Earlier = true
 	}
 	if r[factLate] != "no" {
-		q.Until, q.Held = "injector", r[factLate] == "waits, held"
+		q.UpdatePhase, q.KeptByServing = "injector", r[factLate] == "waits, held"
 	}
 	q.Current = r.current()
 	if strings.HasPrefix(r[factRecord], "state ") {
@@ -149,11 +149,11 @@ func (r row) current() *Current {
 		current.Controller, current.Label = ours, testOwner.Name
 	case "ours by record", "retained", "ours, reference stripped", "orphaned by us":
 		// To take the owner reference off is how the garbage collector orphans, and how
-		// somebody else takes an object away; label and managedFields prove nothing.
+		// another client takes an object away; label and managedFields prove nothing.
 		current.Label, current.Fields = testOwner.Name, fields
 	case "ours, no label":
 		current.Fields = fields
-	case "nobody's, our label":
+	case "no controller, our label":
 		current.Label = testOwner.Name
 	case "other's by label":
 		// Another owner retains it, or has adopted it from us.
@@ -226,8 +226,8 @@ func collapse(rows []row) [][]string {
 				line[fact] = "*"
 			}
 		}
-		verdict := decide(r.question())
-		line = append(line, string(verdict.Operation), verdict.Reason, verdict.Remedy)
+		decided := decide(r.input())
+		line = append(line, string(decided.Operation), decided.Reason, decided.Remedy)
 		if !slices.ContainsFunc(lines, func(known []string) bool { return slices.Equal(known, line) }) {
 			lines = append(lines, line)
 		}
@@ -235,16 +235,16 @@ func collapse(rows []row) [][]string {
 	return lines
 }
 
-// matters says whether a fact alone changes any verdict.
+// matters says whether a fact alone changes any decision.
 func matters(rows []row, fact int) bool {
-	verdicts := map[row]Verdict{}
+	decisions := map[row]decision{}
 	for _, r := range rows {
-		verdict := decide(r.question())
+		decided := decide(r.input())
 		r[fact] = ""
-		if other, seen := verdicts[r]; seen && other != verdict {
+		if other, seen := decisions[r]; seen && other != decided {
 			return true
 		}
-		verdicts[r] = verdict
+		decisions[r] = decided
 	}
 	return false
 }
@@ -271,81 +271,81 @@ func align(lines [][]string) string {
 // says in particular.
 func TestDecide_Properties(t *testing.T) {
 	writes := []Operation{OperationCreate, OperationApply, OperationAdopt}
-	known := append(slices.Clone(writes), OperationNone, OperationYield, OperationWait, OperationDefer, OperationRefuse)
+	known := append(slices.Clone(writes), OperationNone, OperationIgnore, OperationWait, OperationDefer, OperationRefuse)
 	properties := []struct {
 		name   string
 		reason string
-		broken func(row, Verdict) bool
+		broken func(row, decision) bool
 	}{{
 		name:   "KnownOperation",
 		reason: "the set of operations is closed, and each has a reason",
-		broken: func(_ row, v Verdict) bool { return !slices.Contains(known, v.Operation) || v.Reason == "" },
+		broken: func(_ row, v decision) bool { return !slices.Contains(known, v.Operation) || v.Reason == "" },
 	}, {
 		name:   "ForeignNeedsNone",
 		reason: "what someone else has is written only if its collision protection is None",
-		broken: func(r row, v Verdict) bool {
+		broken: func(r row, v decision) bool {
 			return strings.HasPrefix(r[factObject], "other's") && r[factProtection] != "None" && slices.Contains(writes, v.Operation)
 		},
 	}, {
 		name:   "NobodysNeedsConsent",
 		reason: "what is not proven to be ours is not adopted by default, whatever its label says",
-		broken: func(r row, v Verdict) bool {
+		broken: func(r row, v decision) bool {
 			guarded := r[factProtection] == "empty" || r[factProtection] == "Prevent"
-			return strings.HasPrefix(r[factObject], "nobody's") && guarded && slices.Contains(writes, v.Operation)
+			return strings.HasPrefix(r[factObject], "no controller") && guarded && slices.Contains(writes, v.Operation)
 		},
 	}, {
 		name:   "DeletingIsLeftAlone",
 		reason: "an object that is going away is not written",
-		broken: func(r row, v Verdict) bool {
+		broken: func(r row, v decision) bool {
 			return r[factDeleting] == "yes" && v.Operation != OperationWait && r[factRecord] != "completed"
 		},
 	}, {
 		name:   "OnlyAbsentIsCreated",
 		reason: "a create for an object that exists would be refused for ever",
-		broken: func(r row, v Verdict) bool { return r[factObject] != "absent" && v.Operation == OperationCreate },
+		broken: func(r row, v decision) bool { return r[factObject] != "absent" && v.Operation == OperationCreate },
 	}, {
 		name:   "OnlyOursWaits",
 		reason: "an object that is left for later is the line's already, so a collision is found at once",
-		broken: func(r row, v Verdict) bool {
+		broken: func(r row, v decision) bool {
 			ours := strings.HasPrefix(r[factObject], "ours") || r[factObject] == "absent"
 			return v.Operation == OperationDefer && (r[factLate] == "no" || !ours)
 		},
 	}, {
 		name:   "SlowedWaits",
 		reason: "an object that does not stay as it was left waits for its turn, whatever was done to it",
-		broken: func(r row, v Verdict) bool { return r[factRecord] == "slowed" && slices.Contains(writes, v.Operation) },
+		broken: func(r row, v decision) bool { return r[factRecord] == "slowed" && slices.Contains(writes, v.Operation) },
 	}, {
 		name:   "LostIsNotTakenBack",
 		reason: "two owners that both may take an object over must not do so in turn",
-		broken: func(r row, v Verdict) bool {
+		broken: func(r row, v decision) bool {
 			return strings.HasPrefix(r[factObject], "other's") && r[factRecord] == "same" && r[factDeleting] == "no" && v.Operation != OperationRefuse
 		},
 	}, {
 		name:   "DoneIsNotDoneAgain",
 		reason: "an object that has completed and is gone is not created again",
-		broken: func(r row, v Verdict) bool {
+		broken: func(r row, v decision) bool {
 			return r[factObject] == "absent" && r[factLate] != "waits, held" && (r[factRecord] == "completed") != (v.Operation == OperationNone)
 		},
 	}, {
 		name:   "RefusalHasRemedy",
-		reason: "who reads of a refusal is told what to do, and nobody else is",
-		broken: func(_ row, v Verdict) bool { return (v.Operation == OperationRefuse) != (v.Remedy != "") },
+		reason: "who reads of a refusal is told what to do, and no other reader is",
+		broken: func(_ row, v decision) bool { return (v.Operation == OperationRefuse) != (v.Remedy != "") },
 	}, {
 		name:   "OursIsNeverRefused",
 		reason: "collision protection is about objects of others",
-		broken: func(r row, v Verdict) bool {
+		broken: func(r row, v decision) bool {
 			return (strings.HasPrefix(r[factObject], "ours") || r[factObject] == "retained") && v.Operation == OperationRefuse
 		},
 	}, {
 		name:   "OnlyRecordedRests",
 		reason: "without a matching record nothing proves that the object is as it should be",
-		broken: func(r row, v Verdict) bool {
+		broken: func(r row, v decision) bool {
 			return v.Operation == OperationNone && !slices.Contains([]string{"same", "state overtaken", "completed", "earlier"}, r[factRecord]) && r[factForward] == "no"
 		},
 	}, {
 		name:   "OthersAreReadAgain",
 		reason: "what is not ours is only ever adopted, which is bound to the state decided on",
-		broken: func(r row, v Verdict) bool {
+		broken: func(r row, v decision) bool {
 			return v.Operation == OperationApply && !strings.HasPrefix(r[factObject], "ours")
 		},
 	}}
@@ -353,24 +353,24 @@ func TestDecide_Properties(t *testing.T) {
 	for _, property := range properties {
 		t.Run(property.name, func(t *testing.T) {
 			for _, r := range rows {
-				if verdict := decide(r.question()); property.broken(r, verdict) {
-					t.Errorf("%v: %+v: %s", r, verdict, property.reason)
+				if decided := decide(r.input()); property.broken(r, decided) {
+					t.Errorf("%v: %+v: %s", r, decided, property.reason)
 				}
 			}
 		})
 	}
 }
 
-// TestDecide_Pure asks twice with the same question, and looks at it afterwards.
+// TestDecide_Pure decides twice on the same input, and looks at it afterwards.
 func TestDecide_Pure(t *testing.T) {
 	for _, r := range allRows() {
-		asked := r.question()
-		first, second := decide(asked), decide(asked)
+		given := r.input()
+		first, second := decide(given), decide(given)
 		if first != second {
 			t.Errorf("%v: got %+v, then %+v", r, first, second)
 		}
-		if diff := cmp.Diff(r.question(), asked); diff != "" {
-			t.Errorf("%v: decide changed its question (-before +after):\n%s", r, diff)
+		if diff := cmp.Diff(r.input(), given); diff != "" {
+			t.Errorf("%v: decide changed its input (-before +after):\n%s", r, diff)
 		}
 	}
 }
@@ -402,12 +402,12 @@ func TestControlOf(t *testing.T) {
 		"RecordOfAnotherObject": {
 			reason: "an object that was created anew in its place is not the one on record",
 			args:   args{current: Current{UID: "b", Label: "istio"}, record: &Record{UID: "a"}},
-			want:   ControlNobody,
+			want:   ControlNone,
 		},
 		"RetainedWithoutEntry": {
 			reason: "a label can be set by anybody",
 			args:   args{current: Current{UID: "a", Label: "istio"}, retain: true},
-			want:   ControlNobody,
+			want:   ControlNone,
 		},
 		"RetainedForAnother": {
 			reason: "what another package has retained is not ours",

@@ -111,8 +111,8 @@ func (e *Engine) removeCurrent(ctx context.Context, in Teardown, object Object, 
 	case control != ControlOurs:
 		result.State, result.Message = RemovalForeign, "it has no controller, and is not the object that was created"
 	case state.Controller == nil:
-		// Our owner reference is put back as long as the object is wanted. Whoever has
-		// taken it off since wants to keep the object: this is how the garbage
+		// Our owner reference is put back as long as the object is wanted. Who has
+		// removed it since wants to keep the object: this is how the garbage
 		// collector orphans.
 		e.release(ctx, result, in.Owner, current, true)
 		result.Message = cmp.Or(result.Message, "its owner reference was taken off, so it stays")
@@ -179,7 +179,7 @@ func (e *Engine) deleteCurrent(ctx context.Context, current *unstructured.Unstru
 	return nil
 }
 
-// release takes our owner reference off an object, and our label if it is told to,
+// release takes our owner reference off an object, and our label where that is asked for,
 // and leaves the rest.
 func (e *Engine) release(ctx context.Context, result *RemovedObject, owner Owner, current *unstructured.Unstructured, label bool) {
 	before := current.GetOwnerReferences()

@@ -4,24 +4,24 @@
 // Package revisions rolls out immutable, phased revisions of objects.
 //
 // A [Revision] is a list of phases of manifests. An [Engine] makes passes over a
-// line of revisions: [Engine.Reconcile] applies the newest one phase by phase and
-// keeps what the older ones still hold, [Engine.Teardown] takes a revision's
+// history of revisions: [Engine.Reconcile] applies the newest one phase by phase and
+// keeps what the older ones still serve, [Engine.Teardown] takes a revision's
 // objects away in reverse. A pass never waits; it is made again when something
-// changes, and a pass over a line at rest sends no request.
+// changes, and a pass over a history at rest sends no request.
 //
 // Read engine.go first, then phase.go, object.go and decide.go. decide is the
 // heart: a pure function from what is known of an object to what to do about it;
 // testdata/decide.txt holds its whole table. Only apply.go and delete.go write.
-// testdata/rollout tells rollouts step by step, with every effect and its reason;
+// testdata/rollout shows rollouts step by step, with every effect and its reason;
 // package revisionstest plays them.
 //
 // # Invariants
 //
-//  1. A line that does not change is not written to.
+//  1. A history that does not change is not written to.
 //  2. A phase is begun only when every object of the one before is in place with
 //     its probe True. What a revision has put in place is kept, whatever the
 //     probes say afterwards, and never goes back to an older revision's content.
-//  3. An object has one controller: the [Owner], which all revisions of the line
+//  3. An object has one controller: the [Owner], which all revisions of a history
 //     share, so handing an unchanged object over to the next revision writes
 //     nothing. Ownership is proven by UID, never by a label alone.
 //  4. An object that is not ours is left byte for byte as it is, unless its
@@ -32,7 +32,7 @@
 //  6. An object is deleted only after a live read, if it carries our owner
 //     reference, and on condition that it is still what was read. An object whose
 //     absence is not proven is not gone.
-//  7. What is wrong with one object, one kind or the target holds up nothing else.
+//  7. What is wrong with one object, one kind or the target delays nothing else.
 //  8. No error quotes a value of a Secret.
 //
 // # Limits

@@ -29,7 +29,7 @@ type Kind struct {
 type Cache interface {
 	// Ensure watches the kinds for the user, and returns when their states are
 	// known. Each kind stands in the list once. Kinds that the user no longer names
-	// are given up. A kind that cannot be watched is an error, and must not keep
+	// are released. A kind that cannot be watched is an error, and must not keep
 	// the others from being watched.
 	Ensure(ctx context.Context, user string, kinds []Kind) error
 	// Get is the newest known state of an object, passed through [Trim], nil when
@@ -54,14 +54,14 @@ type Config struct {
 	// Completed says whether an object that is gone had completed before, if that was
 	// seen. Optional: without it a pass has to see it for itself.
 	Completed func(kind schema.GroupVersionKind, key types.NamespacedName, uid types.UID) bool
-	// Listener is told what happens. Optional.
+	// Listener is called when something happens. Optional.
 	Listener Listener
 	// Concurrency is how many objects of a phase are applied at once. Default 8.
 	Concurrency int
 }
 
 // Engine rolls out revisions. It keeps no state of its own between calls, and is
-// safe for concurrent use by several lines.
+// safe for concurrent use by several histories.
 type Engine struct {
 	config Config
 }
@@ -95,7 +95,7 @@ func New(config Config) (*Engine, error) {
 	return &Engine{config: config}, nil
 }
 
-// Rollout is one line of revisions as it is wanted now.
+// Rollout is one history of revisions as it is wanted now.
 type Rollout struct {
 	// Owner owns the objects of all revisions.
 	Owner Owner
@@ -106,26 +106,26 @@ type Rollout struct {
 	// Paused stops every write. The result says of every phase what would be done.
 	Paused bool
 	// Preflight is called before the first write of the target's content, after the
-	// engine's own checks. An error holds the target back; what serves is kept.
+	// engine's own checks. An error blocks the target; what serves is kept.
 	// Optional.
 	Preflight func(ctx context.Context) error
 	// Confirm is called before every write of an object, and says with an error that the
-	// line is not, or not for certain, what it is given as; the object then stays as it
+	// history is not, or not for certain, what it is given as; the object then stays as it
 	// is. With doubt set there is a sign that another actor has been at work: an object
 	// that was put in place is gone, or is not in the state that was decided on. It has to
 	// be safe for concurrent use. Optional.
 	Confirm func(ctx context.Context, doubt bool) error
-	// Refused are the resourceVersions of the objects that were in the way in the last pass,
+	// KnownBlockers are the resourceVersions of the objects that were in the way in the last pass,
 	// see [Result.Blockers]. One that the cache has in the same state is not read again.
 	// Optional.
-	Refused map[ObjectID]string
-	// Now is the time of the pass, which spaces the repairs of an object that somebody
-	// else keeps changing. The zero value means that all are repaired at once.
+	KnownBlockers map[ObjectID]string
+	// Now is the time of the pass, which spaces the repairs of an object that another
+	// manager keeps changing. The zero value means that all are repaired at once.
 	Now time.Time
 }
 
-// Reconcile makes one pass over a line: the target's phases in order up to the
-// first that is not complete, then what the serving revisions hold and the target
+// Reconcile makes one pass over a history: the target's phases in order up to the
+// first that is not complete, then what the serving revisions have and the target
 // has not reached.
 //
 // The result is always about every phase, also when the error is not nil. In the
@@ -134,7 +134,7 @@ type Rollout struct {
 // try. Either way, what serves has been kept.
 //
 // An object whose result says what it waits for may have to be looked at again
-// although no managed object changes: nothing tells when the API server begins to
+// although no managed object changes: no event says when the API server begins to
 // serve a kind.
 func (e *Engine) Reconcile(ctx context.Context, in Rollout) (Result, error) {
 	in = in.prepared()
@@ -142,33 +142,33 @@ func (e *Engine) Reconcile(ctx context.Context, in Rollout) (Result, error) {
 	if err := in.Owner.validate(); err != nil {
 		return result, err
 	}
-	l := newLine(in)
-	hold, err := e.preflight(ctx, l, in)
+	ps := newPass(in)
+	blocked, err := e.preflight(ctx, ps, in)
 	if ctx.Err() != nil {
 		return result, errors.Join(ctx.Err(), err)
 	}
 	errs := []error{err}
-	if !hold {
-		errs = append(errs, e.rollTarget(ctx, l, in.Target, &result.Target))
+	if !blocked {
+		errs = append(errs, e.rollTarget(ctx, ps, in.Target, &result.Target))
 	}
-	taken := map[ObjectID]bool{}
+	reached := map[ObjectID]bool{}
 	newer, found := in.Target, result.Target
 	for i, serving := range in.Serving {
-		take(taken, newer, found, in.Paused)
-		errs = append(errs, e.keepServing(ctx, l, serving, &result.Serving[i], taken))
+		markReached(reached, newer, found, in.Paused)
+		errs = append(errs, e.keepServing(ctx, ps, serving, &result.Serving[i], reached))
 		newer, found = serving, result.Serving[i]
 	}
 	result.Serves = serves(in, result)
 	return result, errors.Join(errs...)
 }
 
-// take keeps older revisions away from what a revision has reached: what was
+// markReached keeps older revisions away from what a revision has reached: what was
 // looked at in this pass, and what it has put in place before. An object never
 // goes back to older content but by a newer revision. What a paused revision has
 // only looked at is still the older one's.
-func take(taken map[ObjectID]bool, revision Revision, result RevisionResult, allPaused bool) {
+func markReached(reached map[ObjectID]bool, revision Revision, result RevisionResult, allPaused bool) {
 	for id := range revision.Records {
-		taken[id] = true
+		reached[id] = true
 	}
 	if revision.Paused && !allPaused {
 		return
@@ -176,7 +176,7 @@ func take(taken map[ObjectID]bool, revision Revision, result RevisionResult, all
 	for _, phase := range result.Phases {
 		for _, object := range phase.Objects {
 			if !object.Deferred {
-				taken[object.ID] = true
+				reached[object.ID] = true
 			}
 		}
 	}
@@ -185,8 +185,8 @@ func take(taken map[ObjectID]bool, revision Revision, result RevisionResult, all
 // rollTarget rolls out the target's phases, up to the first that is not complete.
 // Beyond that it only keeps what it has put in place while the gate was open. A
 // target that has succeeded is kept in all its phases. What has waited for a phase is
-// brought to its content with that phase, and holds up the next one like its objects.
-func (e *Engine) rollTarget(ctx context.Context, l *line, target Revision, result *RevisionResult) error {
+// brought to its content with that phase, and delays the next one like its objects.
+func (e *Engine) rollTarget(ctx context.Context, ps *pass, target Revision, result *RevisionResult) error {
 	errs := make([]error, 0, len(target.Phases))
 	open := true
 	for i, phase := range target.Phases {
@@ -196,34 +196,34 @@ func (e *Engine) rollTarget(ctx context.Context, l *line, target Revision, resul
 				continue
 			}
 		}
-		paused := l.paused || target.Paused
-		errs = append(errs, e.runPhase(ctx, l, "", paused, phase, result, i))
+		paused := ps.paused || target.Paused
+		errs = append(errs, e.runPhase(ctx, ps, "", paused, phase, result, i))
 		if paused || !open {
 			continue
 		}
-		l.late.note(phase, i, result.Phases[i].Objects)
-		updated, err := e.updateLate(ctx, l, target, phase.Name, result)
+		ps.deferred.note(phase, i, result.Phases[i].Objects)
+		updated, err := e.updateDeferred(ctx, ps, target, phase.Name, result)
 		errs = append(errs, err)
 		open = result.Phases[i].Complete() && updated || target.Succeeded
 	}
 	return errors.Join(errs...)
 }
 
-// updateLate brings the objects that have waited for a phase to their content. Their
+// updateDeferred brings the objects that have waited for a phase to their content. Their
 // results stand where the objects stand. It says whether all of them are ready.
-func (e *Engine) updateLate(ctx context.Context, l *line, target Revision, phase string, result *RevisionResult) (bool, error) {
-	places := l.late.at[phase]
+func (e *Engine) updateDeferred(ctx context.Context, ps *pass, target Revision, phase string, result *RevisionResult) (bool, error) {
+	places := ps.deferred.at[phase]
 	if len(places) == 0 {
 		return true, nil
 	}
-	late := Phase{Name: phase}
+	deferred := Phase{Name: phase}
 	for _, at := range places {
 		object := target.Phases[at.phase].Objects[at.object]
 		object.UpdatePhase = ""
-		late.Objects = append(late.Objects, object)
+		deferred.Objects = append(deferred.Objects, object)
 	}
-	objects, err := e.reconcilePhase(ctx, l, "", false, late)
-	result.settle(late, objects, l.now)
+	objects, err := e.reconcilePhase(ctx, ps, "", false, deferred)
+	result.requireMinReady(deferred, objects, ps.now)
 	result.record(objects, false)
 	ready := true
 	for i, at := range places {
@@ -235,27 +235,27 @@ func (e *Engine) updateLate(ctx context.Context, l *line, target Revision, phase
 
 // keepServing repairs what an older revision has put in place and no newer one
 // has reached. Objects that it never got to are not started.
-func (e *Engine) keepServing(ctx context.Context, l *line, serving Revision, result *RevisionResult, taken map[ObjectID]bool) error {
+func (e *Engine) keepServing(ctx context.Context, ps *pass, serving Revision, result *RevisionResult, reached map[ObjectID]bool) error {
 	errs := make([]error, 0, len(serving.Phases))
 	for i, phase := range serving.Phases {
 		kept := phase.only(func(id ObjectID) bool {
 			_, placed := serving.Records[id]
-			return (placed || serving.Succeeded) && !taken[id]
+			return (placed || serving.Succeeded) && !reached[id]
 		})
 		for i := range kept.Objects {
 			kept.Objects[i].UpdatePhase = ""
 		}
-		errs = append(errs, e.runPhase(ctx, l, fmt.Sprintf("revision %d, ", serving.Number), l.paused || serving.Paused, kept, result, i))
+		errs = append(errs, e.runPhase(ctx, ps, fmt.Sprintf("revision %d, ", serving.Number), ps.paused || serving.Paused, kept, result, i))
 	}
 	return errors.Join(errs...)
 }
 
 // runPhase reconciles the objects of a phase and takes in the results.
-func (e *Engine) runPhase(ctx context.Context, l *line, revision string, paused bool, phase Phase, result *RevisionResult, i int) error {
-	objects, err := e.reconcilePhase(ctx, l, revision, paused, phase)
+func (e *Engine) runPhase(ctx context.Context, ps *pass, revision string, paused bool, phase Phase, result *RevisionResult, i int) error {
+	objects, err := e.reconcilePhase(ctx, ps, revision, paused, phase)
 	result.Phases[i].Reached = true
 	result.Phases[i].Objects = objects
-	result.settle(phase, objects, l.now)
+	result.requireMinReady(phase, objects, ps.now)
 	result.record(objects, paused)
 	return err
 }

@@ -304,7 +304,7 @@ func TestEngine_RemovesWhatMayNotBeRead(t *testing.T) {
 		ownerGoes bool
 		want      revisions.Removal
 	}{
-		"OwnerStays": {reason: "what may be there is not left to nobody", want: revisions.RemovalWaiting},
+		"OwnerStays": {reason: "what may be there is not left without an owner", want: revisions.RemovalWaiting},
 		"OwnerGoes":  {reason: "the garbage collector takes what is there", ownerGoes: true, want: revisions.RemovalForeign},
 	} {
 		t.Run(name, func(t *testing.T) {

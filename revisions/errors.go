@@ -52,7 +52,7 @@ func (e *ValidationError) Error() string {
 }
 
 // UnknownKindError says that the API server serves no such kind, and that no
-// CustomResourceDefinition of the line brings it. It is tried again, as the kind
+// CustomResourceDefinition of the history defines it. It is tried again, as the kind
 // may come from elsewhere.
 type UnknownKindError struct {
 	// Phase and Object are where the kind stands.
@@ -76,7 +76,7 @@ func (e *UnknownKindError) groupVersion() string {
 }
 
 // ImmutableError says that a change needs another value in a field that the API
-// server does not let anyone change. The object is left as it is.
+// server does not let any client change. The object is left as it is.
 type ImmutableError struct {
 	// Path is the field's, as the API server names it.
 	Path string
@@ -102,7 +102,7 @@ func (e *ImmutableError) Unwrap() error { return e.Err }
 // no machine-readable cause for it.
 var immutableText = regexp.MustCompile(`(?i)immutable|may not (be )?change|can(no|')t (be )?change|updates to .* (are|is) forbidden|forbidden: updates to`)
 
-// withImmutable tells an answer that a field cannot be changed from others.
+// withImmutable finds out whether an answer says that a field cannot be changed.
 func withImmutable(err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {

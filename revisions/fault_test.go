@@ -48,7 +48,7 @@ func configMap(name, color string) revisions.Object {
 }
 
 // The revisions of the walk: the second changes, removes, adds and moves objects,
-// adopts one from nobody, takes one over from someone, and retains one.
+// adopts one without a controller, takes one over, and retains one.
 func walkRevisions() (revisions.Revision, revisions.Revision) {
 	retained, adopted, taken := configMap("retained", "v1"), configMap("adopted", "v2"), configMap("taken", "v2")
 	retained.Retain = true

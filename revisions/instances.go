@@ -17,7 +17,7 @@ import (
 // resources would go with it. The message is empty when there is none. It is given
 // the live definition.
 //
-// An error means that it cannot be told, which is no permission either. All
+// An error means that it is not known, which is no permission either. All
 // versions show the same resources, so one that is served is asked, live and for a
 // single resource. A resource that is created between the answer and the deletion
 // goes with the definition.

@@ -3,7 +3,7 @@
 
 package revisions
 
-// Listener is told what happens while it happens. Every function may be nil, and
+// Listener is called for what happens while it happens. Every function may be nil, and
 // must be safe for concurrent use.
 type Listener struct {
 	// Object is called after an object of a phase was looked at, written or not.

@@ -27,7 +27,7 @@ import (
 
 // TestEngine_Model lets rapid find a schedule of passes, faults and other people's
 // acts after which the engine breaks a promise. Each pass is judged by itself, and
-// in the end, when nobody interferes any longer, the line must come to rest, leak
+// in the end, when no other client interferes any longer, the history must come to rest, leak
 // nothing and be taken away. Try more with -rapid.checks=100000.
 func TestEngine_Model(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -285,7 +285,7 @@ func (w *modelWorld) pauseRevision(t *rapid.T) {
 
 func (w *modelWorld) stale(*rapid.T) {
 	w.held = !w.held
-	w.cache.Hold(w.held)
+	w.cache.SetStale(w.held)
 }
 
 func (w *modelWorld) heal(*rapid.T) { w.cluster.Heal() }
@@ -306,7 +306,7 @@ func (w *modelWorld) fault(t *rapid.T) {
 	})
 }
 
-// create creates an object that is somebody else's.
+// create creates an object of another owner.
 func (w *modelWorld) create(t *rapid.T) {
 	id := rapid.SampledFrom(modelIDs).Draw(t, "object")
 	object := blankObject(id)
@@ -375,7 +375,7 @@ func (w *modelWorld) patch(t *rapid.T, id revisions.ObjectID, body map[string]an
 	w.say(t, "patch "+string(data), id, w.cluster.Client("user").Patch(t.Context(), blankObject(id), client.RawPatch(types.MergePatchType, data)))
 }
 
-// say logs what somebody else has done; it may have been refused.
+// say logs what another client has done; it may have been refused.
 func (w *modelWorld) say(t *rapid.T, what string, id revisions.ObjectID, err error) {
 	w.cluster.Requests("user")
 	t.Logf("%s: %s: %v", what, id, err)
@@ -394,7 +394,7 @@ func (w *modelWorld) snapshot() snapshot {
 func (w *modelWorld) comeToRest(t *rapid.T) {
 	w.cluster.Heal()
 	w.held = false
-	w.cache.Hold(false)
+	w.cache.SetStale(false)
 	for _, m := range w.line {
 		m.Paused = false
 	}

@@ -22,28 +22,29 @@ import (
 
 // task is one object on its way through a pass.
 type task struct {
-	line   *line
+	pass   *pass
 	object Object
 	// paused says that nothing may be written for the object's revision.
 	paused bool
-	// until is the later phase that the object waits for, empty when it does not.
-	until    string
-	question Question
-	// left are the fields that are left to other managers, and back those that are so no more.
-	left, back []string
-	result     *ObjectResult
-	// doubt says that another actor may have written to the object, so that the line has
+	// updatePhase is the later phase that the object waits for, empty when it does not.
+	updatePhase string
+	input       decisionInput
+	// ignored are the fields that are left to other managers, and reclaimed those that were so
+	// before.
+	ignored, reclaimed []string
+	result             *ObjectResult
+	// doubt says that another actor may have written to the object, so that the history has
 	// to be confirmed anew.
 	doubt bool
 }
 
 // reconcileObject reads one object, decides, acts and probes.
-func (e *Engine) reconcileObject(ctx context.Context, l *line, phase string, paused bool, object Object) ObjectResult {
+func (e *Engine) reconcileObject(ctx context.Context, ps *pass, phase string, paused bool, object Object) ObjectResult {
 	p := object.prepared
 	result := ObjectResult{ID: p.id, Version: p.kind.Version}
-	t := &task{line: l, object: object, paused: paused, result: &result}
+	t := &task{pass: ps, object: object, paused: paused, result: &result}
 	if !paused {
-		t.until = l.late.until(object)
+		t.updatePhase = ps.deferred.updatePhase(object)
 	}
 	state := e.placeObject(ctx, phase, t)
 	probe(&result, object, state)
@@ -53,14 +54,14 @@ func (e *Engine) reconcileObject(ctx context.Context, l *line, phase string, pau
 // placeObject brings one object into its place, and returns the state in which it
 // is there and ours, nil when it is not.
 func (e *Engine) placeObject(ctx context.Context, phase string, t *task) *unstructured.Unstructured {
-	p, l := t.object.prepared, t.line
+	p, ps := t.object.prepared, t.pass
 	if p.err != nil {
 		t.result.Err = p.err
 		return nil
 	}
 	// A kind that is not served yet is not watched either, and is left to the next
 	// pass.
-	if err := l.served[p.kind]; meta.IsNoMatchError(err) {
+	if err := ps.served[p.kind]; meta.IsNoMatchError(err) {
 		t.unserved(phase)
 		return nil
 	} else if err != nil {
@@ -72,13 +73,13 @@ func (e *Engine) placeObject(ctx context.Context, phase string, t *task) *unstru
 		t.result.Err = fmt.Errorf("reading: %w", err)
 		return nil
 	}
-	t.question = Question{
-		Owner: l.owner, Record: l.record(p.id), Now: l.now,
+	t.input = decisionInput{
+		Owner: ps.owner, Record: ps.record(p.id), Now: ps.now,
 		CollisionProtection: t.object.CollisionProtection, Retain: t.object.Retain, ForwardOnly: t.object.ForwardOnly,
-		Until: t.until, Held: l.late.held[p.id],
+		UpdatePhase: t.updatePhase, KeptByServing: ps.deferred.keptByServing[p.id],
 		Once: t.object.Once,
 	}
-	t.question.Completed = e.hasCompleted(t.question.Record, p, current)
+	t.input.Completed = e.hasCompleted(t.input.Record, p, current)
 	state := e.act(ctx, t, current)
 	// A mapper may not have noticed that the kind is gone.
 	if apierrors.IsNotFound(t.result.Err) && !provenAbsent(t.result.Err) {
@@ -92,61 +93,61 @@ func (e *Engine) placeObject(ctx context.Context, phase string, t *task) *unstru
 func (t *task) unserved(phase string) {
 	p := t.object.prepared
 	t.result.Err = nil
-	if t.line.brought[p.kind.GroupKind()] {
+	if t.pass.defined[p.kind.GroupKind()] {
 		t.result.Waiting = "its CustomResourceDefinition is not served yet"
 	} else {
 		t.result.Err = &UnknownKindError{Phase: phase, Object: p.id, Version: p.kind.Version}
 	}
 }
 
-// ask decides on the state given.
-func (t *task) ask(current *unstructured.Unstructured) Verdict {
-	p, q := t.object.prepared, &t.question
-	q.Current = currentOf(current, q.Owner)
-	t.left, t.back = t.leftFields(current)
-	q.Content = p.content(q.Owner, q.Retain, t.leftOut())
-	q.Rivals, q.Yielding = nil, 0
-	if q.Current != nil && (q.Record == nil || q.Record.Fields != q.Current.Fields || q.Record.Content != q.Content) {
-		q.Rivals = rivalsOf(p.stamp(q.Owner, q.Retain, t.left), current)
-		q.Yielding = len(yieldedTo(p.kind.GroupKind(), q.Rivals))
+// decide decides on the state given.
+func (t *task) decide(current *unstructured.Unstructured) decision {
+	p, in := t.object.prepared, &t.input
+	in.Current = currentOf(current, in.Owner)
+	t.ignored, t.reclaimed = t.stillIgnored(current)
+	in.Content = p.content(in.Owner, in.Retain, t.ignoredInContent())
+	in.Conflicting, in.Ignorable = nil, 0
+	if in.Current != nil && (in.Record == nil || in.Record.Fields != in.Current.Fields || in.Record.Content != in.Content) {
+		in.Conflicting = conflictingManagers(p.desired(in.Owner, in.Retain, t.ignored), current)
+		in.Ignorable = len(ignorableFields(p.kind.GroupKind(), in.Conflicting))
 	}
-	q.Excess = t.excess(current)
-	return decide(*q)
+	in.Excess = t.excess(current)
+	return decide(*in)
 }
 
 // request is the manifest as it is to be applied now.
 func (t *task) request() *unstructured.Unstructured {
-	return t.object.prepared.stamp(t.question.Owner, t.question.Retain, t.yields())
+	return t.object.prepared.desired(t.input.Owner, t.input.Retain, t.ignoredFields())
 }
 
 // act decides on the state given and performs the decision. What exists without
 // being known, what is to be adopted and what is refused is decided on once more by
-// its live state: somebody else's object may have gone or changed hands before the
+// its live state: an object of another owner may have gone or changed hands before the
 // cache knows. So is what has changed since the cache has seen it. It returns the state
 // in which the object is there and ours.
 func (e *Engine) act(ctx context.Context, t *task, current *unstructured.Unstructured) *unstructured.Unstructured {
-	verdict := t.ask(current)
+	decided := t.decide(current)
 	switch {
-	case verdict.Operation == OperationCreate && t.paused:
+	case decided.Operation == OperationCreate && t.paused:
 		return e.actLive(ctx, t, true)
-	case verdict.Operation == OperationCreate:
-		// What was put in place and is gone may have been taken away by who has replaced us.
-		t.doubt = t.question.Record != nil
-		created := e.createNew(ctx, t, verdict)
-		if created != nil || !isTaken(t.result.Err) {
+	case decided.Operation == OperationCreate:
+		// What was put in place and is gone may have been deleted by the manager that has replaced us.
+		t.doubt = t.input.Record != nil
+		created := e.createNew(ctx, t, decided)
+		if created != nil || !alreadyExists(t.result.Err) {
 			return created
 		}
 		return e.actLive(ctx, t, true)
-	case verdict.Operation == OperationAdopt, verdict.Operation == OperationRefuse && !t.isRefused(current):
+	case decided.Operation == OperationAdopt, decided.Operation == OperationRefuse && !t.isKnownBlocker(current):
 		return e.actLive(ctx, t, false)
 	}
-	return e.perform(ctx, t, verdict, current)
+	return e.perform(ctx, t, decided, current)
 }
 
-// isRefused says whether the last pass has refused the object in this very state, so that
+// isKnownBlocker says whether the last pass has refused the object in this very state, so that
 // there is nothing to read again.
-func (t *task) isRefused(current *unstructured.Unstructured) bool {
-	return current != nil && current.GetResourceVersion() != "" && t.line.refused[t.object.prepared.id] == current.GetResourceVersion()
+func (t *task) isKnownBlocker(current *unstructured.Unstructured) bool {
+	return current != nil && current.GetResourceVersion() != "" && t.pass.knownBlockers[t.object.prepared.id] == current.GetResourceVersion()
 }
 
 // actLive decides by the live state of an object, and performs the decision. Who finds
@@ -157,72 +158,74 @@ func (e *Engine) actLive(ctx context.Context, t *task, refused bool) *unstructur
 	case apierrors.IsNotFound(err) && t.paused:
 		current = nil
 	case apierrors.IsNotFound(err) && refused:
-		return nil // it was deleted between the two requests, and the conflict is told
+		return nil // it was deleted between the two requests, and the conflict is reported
 	case apierrors.IsNotFound(err):
-		verdict := t.ask(nil)
-		if verdict.Operation == OperationCreate {
-			return e.createNew(ctx, t, verdict)
+		decided := t.decide(nil)
+		if decided.Operation == OperationCreate {
+			return e.createNew(ctx, t, decided)
 		}
-		return e.perform(ctx, t, verdict, nil)
+		return e.perform(ctx, t, decided, nil)
 	case err != nil:
 		t.result.Err = err
 		return nil
 	}
 	t.result.Err = nil
-	return e.perform(ctx, t, t.ask(current), current)
+	return e.perform(ctx, t, t.decide(current), current)
 }
 
 // createNew creates an object that does not exist. That it does after all is an
 // error of the result like others.
-func (e *Engine) createNew(ctx context.Context, t *task, verdict Verdict) *unstructured.Unstructured {
-	if t.result.Err = t.line.confirm(ctx, t.doubt); t.result.Err != nil {
+func (e *Engine) createNew(ctx context.Context, t *task, decided decision) *unstructured.Unstructured {
+	if t.result.Err = t.pass.confirm(ctx, t.doubt); t.result.Err != nil {
 		return nil
 	}
-	created, err := e.create(ctx, t.object.prepared.stamp(t.question.Owner, t.question.Retain, nil))
+	created, err := e.create(ctx, t.object.prepared.desired(t.input.Owner, t.input.Retain, nil))
 	if err != nil {
 		t.result.Err = err
 		return nil
 	}
-	t.done(ActionCreated, verdict, created)
+	t.recordInPlace(ActionCreated, decided, created)
 	return created
 }
 
-// isTaken says whether a create was refused as the object exists.
-func isTaken(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+// alreadyExists says whether a create was refused as the object exists.
+func alreadyExists(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+}
 
-// perform carries out a verdict on the state given.
-func (e *Engine) perform(ctx context.Context, t *task, verdict Verdict, current *unstructured.Unstructured) *unstructured.Unstructured {
+// perform carries out a decision on the state given.
+func (e *Engine) perform(ctx context.Context, t *task, decided decision, current *unstructured.Unstructured) *unstructured.Unstructured {
 	result := t.result
-	result.Reason, result.Retry, result.Excess = verdict.Reason, verdict.Retry, t.question.Excess
-	if verdict.Drift != "" {
-		result.Backoff = t.question.Record.Backoff
+	result.Reason, result.Retry, result.Excess = decided.Reason, decided.Retry, t.input.Excess
+	if decided.Drift != "" {
+		result.Backoff = t.input.Record.Backoff
 	}
 	// Until it is written to, an object that is ours stays as it is and may serve.
 	before := current
 	action := ActionUpdated
-	switch verdict.Operation {
-	case OperationNone, OperationYield:
-		if current == nil || t.question.Current.Deleting {
-			t.rest(verdict)
+	switch decided.Operation {
+	case OperationNone, OperationIgnore:
+		if current == nil || t.input.Current.Deleting {
+			t.recordDone(decided)
 			return nil
 		}
-		t.done(ActionUnchanged, verdict, current)
+		t.recordInPlace(ActionUnchanged, decided, current)
 		return current
 	case OperationDefer:
 		result.Deferred = true
 		if current == nil {
-			result.Waiting = verdict.Reason
+			result.Waiting = decided.Reason
 			return nil
 		}
 		result.Action = ActionUnchanged
 		return current
 	case OperationRefuse:
-		result.Action, result.Remedy, result.Blocker = ActionCollision, verdict.Remedy, current.GetResourceVersion()
-		t.lose(verdict)
+		result.Action, result.Remedy, result.Blocker = ActionCollision, decided.Remedy, current.GetResourceVersion()
+		t.recordTakenOver(decided)
 		return nil
 	case OperationWait:
-		result.Waiting = verdict.Reason
-		if verdict.Drift == "" || current == nil || t.control() != ControlOurs {
+		result.Waiting = decided.Reason
+		if decided.Drift == "" || current == nil || t.control() != ControlOurs {
 			return nil
 		}
 		return current
@@ -231,49 +234,49 @@ func (e *Engine) perform(ctx context.Context, t *task, verdict Verdict, current 
 	case OperationApply, OperationReplace:
 	}
 	if t.paused {
-		e.foretell(ctx, t, &verdict, current)
-		result.Pending, result.Reason, result.Waiting = verdict.Operation, verdict.Reason, "paused: "+verdict.Reason
+		e.dryRunReplace(ctx, t, &decided, current)
+		result.Pending, result.Reason, result.Waiting = decided.Operation, decided.Reason, "paused: "+decided.Reason
 		return before
 	}
-	if result.Err = t.line.confirm(ctx, t.doubt); result.Err != nil {
+	if result.Err = t.pass.confirm(ctx, t.doubt); result.Err != nil {
 		return before
 	}
-	applied, err := e.bring(ctx, t, verdict.Operation, current)
+	applied, err := e.applyOver(ctx, t, decided.Operation, current)
 	if apierrors.IsConflict(err) && !t.doubt {
 		t.doubt = true
 		return e.actLive(ctx, t, false)
 	}
 	if err != nil {
-		e.refused(ctx, t, current, err)
+		e.handleRejection(ctx, t, current, err)
 		return before
 	}
 	// The API server leaves the resourceVersion alone when an apply changes nothing.
 	if action == ActionUpdated && applied.GetResourceVersion() == current.GetResourceVersion() {
 		action = ActionUnchanged
 	}
-	t.done(action, verdict, applied)
+	t.recordInPlace(action, decided, applied)
 	return applied
 }
 
-// foretell says that what is paused would replace an object rather than update it.
+// dryRunReplace finds out whether what is paused would replace an object rather than update it.
 // Only the API server knows, so it is asked with a dry run, for an object that may be
-// replaced alone. What keeps it from answering is told when the object is written.
-func (e *Engine) foretell(ctx context.Context, t *task, verdict *Verdict, current *unstructured.Unstructured) {
-	if !t.object.Replace || verdict.Operation != OperationApply {
+// replaced alone. What keeps it from answering is reported when the object is written.
+func (e *Engine) dryRunReplace(ctx context.Context, t *task, decided *decision, current *unstructured.Unstructured) {
+	if !t.object.Replace || decided.Operation != OperationApply {
 		return
 	}
 	request := t.request()
 	request.SetUID(current.GetUID())
 	_, err := e.patch(ctx, request, client.DryRunAll)
 	if immutable := t.replaces(err); immutable != nil {
-		verdict.Operation = OperationReplace
-		verdict.Reason = immutable.Path + " cannot be changed, so it is deleted and created anew"
+		decided.Operation = OperationReplace
+		decided.Reason = immutable.Path + " cannot be changed, so it is deleted and created anew"
 	}
 }
 
 // control says whose the object is.
 func (t *task) control() Control {
-	return controlOf(t.question.Current, t.question.Owner, t.question.Record, t.question.Retain)
+	return controlOf(t.input.Current, t.input.Owner, t.input.Record, t.input.Retain)
 }
 
 // replaces is why an apply was refused if the object is to be replaced for that, nil
@@ -288,8 +291,8 @@ func (t *task) replaces(err error) *ImmutableError {
 	switch t.control() {
 	case ControlOurs:
 		return immutable
-	case ControlNobody:
-		if t.question.Record != nil {
+	case ControlNone:
+		if t.input.Record != nil {
 			return immutable
 		}
 	case ControlRetained, ControlReleased, ControlForeign:
@@ -297,13 +300,13 @@ func (t *task) replaces(err error) *ImmutableError {
 	return nil
 }
 
-// refused takes in that the API server did not take an apply. An object that may be
+// handleRejection takes in that the API server rejected an apply. An object that may be
 // replaced is deleted when nothing but its immutable fields stands in the way, and
 // created anew when it is gone.
-func (e *Engine) refused(ctx context.Context, t *task, current *unstructured.Unstructured, err error) {
+func (e *Engine) handleRejection(ctx context.Context, t *task, current *unstructured.Unstructured, err error) {
 	immutable := t.replaces(err)
 	if immutable == nil {
-		t.result.Err = t.unreplaced(err)
+		t.result.Err = t.notReplaced(err)
 		return
 	}
 	if err := e.deleteCurrent(ctx, current); err != nil {
@@ -313,8 +316,8 @@ func (e *Engine) refused(ctx context.Context, t *task, current *unstructured.Uns
 	t.result.Waiting = "it is replaced, as " + immutable.Path + " cannot be changed: its deletion was asked for, and it is created again when it is gone"
 }
 
-// unreplaced says of an object that would be replaced if it were ours that it is not.
-func (t *task) unreplaced(err error) error {
+// notReplaced says of an object that would be replaced if it were ours that it is not.
+func (t *task) notReplaced(err error) error {
 	var immutable *ImmutableError
 	if !t.object.Replace || !errors.As(err, &immutable) {
 		return err
@@ -322,58 +325,58 @@ func (t *task) unreplaced(err error) error {
 	return fmt.Errorf("applying: %w", &ImmutableError{Path: immutable.Path, Err: immutable.Err, Foreign: true})
 }
 
-// done records an object that is in place.
-func (t *task) done(action Action, verdict Verdict, state *unstructured.Unstructured) {
-	q, result := &t.question, t.result
-	result.Action, result.Reason = action, verdict.Reason
+// recordInPlace records an object that is in place.
+func (t *task) recordInPlace(action Action, decided decision, state *unstructured.Unstructured) {
+	in, result := &t.input, t.result
+	result.Action, result.Reason = action, decided.Reason
 	record := &Record{UID: state.GetUID(), Action: action, Fields: FieldsDigest(state), Completed: HasCompleted(state)}
 	if action != ActionCreated {
-		record.Yielded = t.yields()
-		record.ManifestValues = t.object.prepared.valuesOf(record.Yielded)
+		record.IgnoredFields = t.ignoredFields()
+		record.ManifestValues = t.object.prepared.valuesOf(record.IgnoredFields)
 	}
-	record.Content = t.object.prepared.content(q.Owner, q.Retain, record.Yielded)
-	record.State = t.stateAfter(verdict, action, state)
-	known := q.Record != nil && q.Record.UID == record.UID
+	record.Content = t.object.prepared.content(in.Owner, in.Retain, record.IgnoredFields)
+	record.State = t.stateAfter(decided, action, state)
+	known := in.Record != nil && in.Record.UID == record.UID
 	if t.object.ForwardOnly && action == ActionUnchanged {
 		// It has been left as another content has made it.
 		record.Content = ""
 		if known {
-			record.Content = q.Record.Content
+			record.Content = in.Record.Content
 		}
 	}
 	switch {
-	case q.Now.IsZero():
-		// Without a clock a repair now and then cannot be told from many in a row.
-	case verdict.Drift != "" && action != ActionUnchanged:
+	case in.Now.IsZero():
+		// Without a clock a repair now and then looks like one of many in a row.
+	case decided.Drift != "" && action != ActionUnchanged:
 		result.Repaired = true
-		record.Backoff = q.Record.Backoff.after(t.drift(verdict.Drift), q.Now, t.others())
+		record.Backoff = in.Record.Backoff.next(t.drift(decided.Drift), in.Now, t.otherSlowed())
 		result.Backoff = record.Backoff
-	case q.Record != nil && !q.Record.Backoff.ended(q.Now):
-		record.Backoff = q.Record.Backoff
+	case in.Record != nil && !in.Record.Backoff.ended(in.Now):
+		record.Backoff = in.Record.Backoff
 	}
-	if record.Backoff.Slowed(q.Now) {
+	if record.Backoff.Slowed(in.Now) {
 		result.Backoff = record.Backoff
 		result.Retry = soonest(result.Retry, record.Backoff.Next)
 	}
 	result.Record = record
 }
 
-// rest records an object that is gone and need not be there.
-func (t *task) rest(verdict Verdict) {
-	record := *t.question.Record
-	record.Completed, record.Earlier = t.question.Completed, false
-	t.result.Action, t.result.Reason, t.result.Done, t.result.Record = ActionUnchanged, verdict.Reason, true, &record
+// recordDone records an object that is gone and need not be there.
+func (t *task) recordDone(decided decision) {
+	record := *t.input.Record
+	record.Completed, record.Earlier = t.input.Completed, false
+	t.result.Action, t.result.Reason, t.result.Done, t.result.Record = ActionUnchanged, decided.Reason, true, &record
 }
 
-// lose counts that an object was taken over, once for each controller that does.
-func (t *task) lose(verdict Verdict) {
-	q := &t.question
-	if verdict.Drift == "" || q.Now.IsZero() {
+// recordTakenOver counts that an object was taken over, once for each controller that does.
+func (t *task) recordTakenOver(decided decision) {
+	in := &t.input
+	if decided.Drift == "" || in.Now.IsZero() {
 		return
 	}
-	found := t.drift(verdict.Drift)
-	if before := q.Record.Backoff; before == nil || before.Cause != found.cause || before.Manager != found.manager {
-		t.result.Backoff, t.result.Lost = before.after(found, q.Now, t.others()), true
+	found := t.drift(decided.Drift)
+	if before := in.Record.Backoff; before == nil || before.Cause != found.cause || before.Manager != found.manager {
+		t.result.Backoff, t.result.TakenOver = before.next(found, in.Now, t.otherSlowed()), true
 	}
 }
 
@@ -381,21 +384,21 @@ func (t *task) lose(verdict Verdict) {
 func (t *task) drift(cause DriftCause) drift {
 	switch {
 	case cause == DriftChanged:
-		return driftBy(t.question.changed())
-	case cause == DriftTakenOver && t.question.Current.Controller != nil:
-		ref := t.question.Current.Controller
+		return driftBy(t.input.changed())
+	case cause == DriftTakenOver && t.input.Current.Controller != nil:
+		ref := t.input.Current.Controller
 		return drift{cause: cause, manager: ref.Kind + " " + ref.Name}
 	default:
 		return drift{cause: cause}
 	}
 }
 
-// others are how many other objects do not stay as they were left.
-func (t *task) others() int {
-	if b := t.question.Record.Backoff; b != nil && b.Count >= freeRepairs-1 && !b.ended(t.question.Now) {
-		return t.line.slowed - 1
+// otherSlowed are how many other objects do not stay as they were left.
+func (t *task) otherSlowed() int {
+	if b := t.input.Record.Backoff; b != nil && b.Count >= immediateRepairs-1 && !b.ended(t.input.Now) {
+		return t.pass.slowed - 1
 	}
-	return t.line.slowed
+	return t.pass.slowed
 }
 
 // hasCompleted says whether an object has done its work: it is seen to have, was seen
@@ -450,13 +453,13 @@ func probe(result *ObjectResult, object Object, state *unstructured.Unstructured
 		return
 	}
 	if result.InPlace() {
-		result.Probe = ask(object.Probe, state)
+		result.Probe = evaluate(object.Probe, state)
 	}
-	result.Serves = ask(object.Serving, state)
+	result.Serves = evaluate(object.Serving, state)
 }
 
-// ask puts a state to a probe. Without a probe it is enough to be there.
-func ask(probe probes.Probe, state *unstructured.Unstructured) probes.Result {
+// evaluate runs a probe on a state. Without a probe it is enough to be there.
+func evaluate(probe probes.Probe, state *unstructured.Unstructured) probes.Result {
 	if probe == nil {
 		return probes.Result{Status: probes.True}
 	}

@@ -77,17 +77,17 @@ const (
 	// ControlRetained means that it has no controller and carries the owner's label and our
 	// managedFields entry: an owner of the same name has left it behind.
 	ControlRetained Control = "Retained"
-	// ControlReleased means the same of an object that is not to be retained: whoever
-	// has taken the owner reference off wants to keep it.
+	// ControlReleased means the same of an object that is not to be retained: who
+	// removed the owner reference wants to keep it.
 	ControlReleased Control = "Released"
-	// ControlNobody means that it has no controller, and nothing proves that it is ours.
-	ControlNobody Control = "Nobody"
-	// ControlForeign means that its controller is someone else, or it has none and its label
+	// ControlNone means that it has no controller, and nothing proves that it is ours.
+	ControlNone Control = "None"
+	// ControlForeign means that it has another controller, or none and its label
 	// names another owner, who retains it.
 	ControlForeign Control = "Foreign"
 )
 
-// controlOf says whose an object is. Our label alone proves nothing, as anybody can
+// controlOf says whose an object is. Our label alone proves nothing, as every client can
 // set it. Another owner's label is respected, so that two owners that retain the
 // same object do not write it in turn.
 func controlOf(current *Current, owner Owner, record *Record, retain bool) Control {
@@ -103,6 +103,6 @@ func controlOf(current *Current, owner Owner, record *Record, retain bool) Contr
 	case current.Label == owner.Name && current.Fields != "":
 		return ControlReleased
 	default:
-		return ControlNobody
+		return ControlNone
 	}
 }

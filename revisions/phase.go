@@ -14,9 +14,9 @@ import (
 )
 
 // reconcilePhase applies the objects of a phase, several at once. Those that
-// others of the same phase may live in go first. One object's failure holds up no
+// others of the same phase may live in go first. One object's failure delays no
 // other. The errors name the revision unless it is the target.
-func (e *Engine) reconcilePhase(ctx context.Context, l *line, revision string, paused bool, phase Phase) ([]ObjectResult, error) {
+func (e *Engine) reconcilePhase(ctx context.Context, ps *pass, revision string, paused bool, phase Phase) ([]ObjectResult, error) {
 	results := make([]ObjectResult, len(phase.Objects))
 	var first, rest []int
 	for i, object := range phase.Objects {
@@ -28,8 +28,8 @@ func (e *Engine) reconcilePhase(ctx context.Context, l *line, revision string, p
 	}
 	for _, wave := range [][]int{first, rest} {
 		e.each(wave, func(i int) {
-			results[i] = e.reconcileObject(ctx, l, phase.Name, paused, phase.Objects[i])
-			e.config.Listener.object(l.owner, phase.Name, results[i])
+			results[i] = e.reconcileObject(ctx, ps, phase.Name, paused, phase.Objects[i])
+			e.config.Listener.object(ps.owner, phase.Name, results[i])
 		})
 	}
 	var errs []error

@@ -14,21 +14,21 @@ import (
 )
 
 // preflight checks the target before its first write, looks up the kinds of all
-// revisions, and starts the watches. It says whether the target has to be held
-// back. What cannot be looked up or watched holds up its own objects only.
-func (e *Engine) preflight(ctx context.Context, l *line, in Rollout) (bool, error) {
+// revisions, and starts the watches. It says whether the target is
+// blocked. What cannot be looked up or watched delays its own objects only.
+func (e *Engine) preflight(ctx context.Context, ps *pass, in Rollout) (bool, error) {
 	var scopes map[schema.GroupVersionKind]meta.RESTScopeName
 	invalid := in.Target.Validate()
 	if invalid == nil {
-		scopes = e.lookUp(l, in.Target)
+		scopes = e.lookUp(ps, in.Target)
 		invalid = checkScopes(in.Target, scopes)
 	}
 	for _, serving := range in.Serving {
-		e.lookUp(l, serving)
+		e.lookUp(ps, serving)
 	}
 	var watched []Kind
-	for _, kind := range l.kinds {
-		if !meta.IsNoMatchError(l.served[kind.GroupVersionKind]) {
+	for _, kind := range ps.kinds {
+		if !meta.IsNoMatchError(ps.served[kind.GroupVersionKind]) {
 			watched = append(watched, kind)
 		}
 	}
@@ -39,12 +39,12 @@ func (e *Engine) preflight(ctx context.Context, l *line, in Rollout) (bool, erro
 	if invalid != nil {
 		return true, errors.Join(invalid, watching)
 	}
-	// A kind that nobody serves or brings holds a target back before its first
-	// write. Afterwards it holds up its own objects only.
+	// A kind that is neither served nor defined blocks a target before its first
+	// write. Afterwards it delays its own objects only.
 	if len(in.Target.Records) > 0 || in.Target.Succeeded {
 		return false, watching
 	}
-	if unknown := l.unknownKinds(in.Target); unknown != nil {
+	if unknown := ps.unknownKinds(in.Target); unknown != nil {
 		return true, errors.Join(unknown, watching)
 	}
 	if in.Preflight == nil || in.Paused || in.Target.Paused {
@@ -56,7 +56,7 @@ func (e *Engine) preflight(ctx context.Context, l *line, in Rollout) (bool, erro
 
 // lookUp notes the kinds of a revision and whether they are served, and returns
 // the scopes of those that are.
-func (e *Engine) lookUp(l *line, revision Revision) map[schema.GroupVersionKind]meta.RESTScopeName {
+func (e *Engine) lookUp(ps *pass, revision Revision) map[schema.GroupVersionKind]meta.RESTScopeName {
 	scopes := map[schema.GroupVersionKind]meta.RESTScopeName{}
 	for _, phase := range revision.Phases {
 		for _, object := range phase.Objects {
@@ -64,15 +64,15 @@ func (e *Engine) lookUp(l *line, revision Revision) map[schema.GroupVersionKind]
 				continue
 			}
 			if gk, ok := definedKind(object.Manifest); ok {
-				l.brought[gk] = true
+				ps.defined[gk] = true
 			}
 			kind := object.prepared.kind
-			l.add(Kind{GroupVersionKind: kind, MetadataOnly: object.Probe == nil && object.Serving == nil})
+			ps.add(Kind{GroupVersionKind: kind, MetadataOnly: object.Probe == nil && object.Serving == nil})
 			if _, known := scopes[kind]; known {
 				continue
 			}
 			mapping, err := e.config.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
-			l.served[kind] = err
+			ps.served[kind] = err
 			scopes[kind] = ""
 			if err == nil {
 				scopes[kind] = mapping.Scope.Name()
@@ -82,13 +82,13 @@ func (e *Engine) lookUp(l *line, revision Revision) map[schema.GroupVersionKind]
 	return scopes
 }
 
-// unknownKinds are errors about kinds that nobody serves or brings.
-func (l *line) unknownKinds(target Revision) error {
+// unknownKinds are errors about kinds that are neither served nor defined.
+func (ps *pass) unknownKinds(target Revision) error {
 	var errs []error
 	for _, phase := range target.Phases {
 		for _, object := range phase.Objects {
 			kind := object.prepared.kind
-			if meta.IsNoMatchError(l.served[kind]) && !l.brought[kind.GroupKind()] {
+			if meta.IsNoMatchError(ps.served[kind]) && !ps.defined[kind.GroupKind()] {
 				errs = append(errs, fmt.Errorf("phase %s: %s: %w", phase.Name, object.prepared.id, &UnknownKindError{Phase: phase.Name, Object: object.prepared.id, Version: kind.Version}))
 			}
 		}
@@ -122,7 +122,7 @@ func misplaced(id ObjectID, scope meta.RESTScopeName) string {
 	}
 }
 
-// definedKind is the kind that a CustomResourceDefinition brings.
+// definedKind is the kind that a CustomResourceDefinition defines.
 func definedKind(manifest *unstructured.Unstructured) (schema.GroupKind, bool) {
 	if manifest.GetKind() != "CustomResourceDefinition" {
 		return schema.GroupKind{}, false

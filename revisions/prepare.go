@@ -28,7 +28,7 @@ type prepared struct {
 }
 
 // Prepared is the revision with what every pass needs to know of its manifests
-// worked out, which is most of the cost of a pass over a line at rest. It is
+// worked out, which is most of the cost of a pass over a history at rest. It is
 // optional: a pass does it for itself otherwise. The manifests must not be changed
 // any more.
 func (r Revision) Prepared() Revision {
@@ -97,12 +97,12 @@ func applicable(manifest *unstructured.Unstructured) *unstructured.Unstructured 
 	return &unstructured.Unstructured{Object: content}
 }
 
-// stamp is the manifest as it is applied: with the owner's label and, unless the
-// object is retained, its owner reference, and without the fields that are yielded.
+// desired is the manifest as it is applied: with the owner's label and, unless the
+// object is retained, its owner reference, and without the fields that are ignored.
 // Its metadata may be changed, nothing else.
-func (p *prepared) stamp(owner Owner, retain bool, yielded []string) *unstructured.Unstructured {
+func (p *prepared) desired(owner Owner, retain bool, ignored []string) *unstructured.Unstructured {
 	content := maps.Clone(p.manifest.Object)
-	for _, field := range yielded {
+	for _, field := range ignored {
 		if path, err := ParseFieldPath(field); err == nil {
 			content = path.pattern.Without(content)
 		}
@@ -112,11 +112,11 @@ func (p *prepared) stamp(owner Owner, retain bool, yielded []string) *unstructur
 	labels[owner.Label] = owner.Name
 	metadata["labels"] = labels
 	content["metadata"] = metadata
-	stamped := &unstructured.Unstructured{Object: content}
+	applied := &unstructured.Unstructured{Object: content}
 	if !retain {
-		stamped.SetOwnerReferences([]metav1.OwnerReference{owner.Reference()})
+		applied.SetOwnerReferences([]metav1.OwnerReference{owner.Reference()})
 	}
-	return stamped
+	return applied
 }
 
 // cloned is a copy of a map, one level deep, and an empty map for anything else.
@@ -127,12 +127,12 @@ func cloned(value any) map[string]any {
 	return map[string]any{}
 }
 
-// content is a digest of what stamp gives, without making it.
-func (p *prepared) content(owner Owner, retain bool, yielded []string) string {
-	parts := make([]string, 0, 6+len(yielded))
+// content is a digest of what desired gives, without making it.
+func (p *prepared) content(owner Owner, retain bool, ignored []string) string {
+	parts := make([]string, 0, 6+len(ignored))
 	parts = append(parts, p.digest, owner.Label, owner.Name)
 	if !retain {
 		parts = append(parts, owner.APIVersion, owner.Kind, string(owner.UID))
 	}
-	return shortDigest(append(parts, yielded...)...)
+	return shortDigest(append(parts, ignored...)...)
 }

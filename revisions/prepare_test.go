@@ -90,7 +90,7 @@ func TestStamp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := tc.manifest.DeepCopy()
 			p := prepare(tc.manifest, nil)
-			got := p.stamp(testOwner, tc.retain, nil)
+			got := p.desired(testOwner, tc.retain, nil)
 			if diff := cmp.Diff(tc.want.Object, got.Object); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -101,7 +101,7 @@ func TestStamp(t *testing.T) {
 			if diff := cmp.Diff(before.Object, tc.manifest.Object); diff != "" {
 				t.Errorf("the manifest was changed (-before +after):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.want.Object, p.stamp(testOwner, tc.retain, nil).Object); diff != "" {
+			if diff := cmp.Diff(tc.want.Object, p.desired(testOwner, tc.retain, nil).Object); diff != "" {
 				t.Errorf("the next stamp differs (-want +got):\n%s", diff)
 			}
 		})

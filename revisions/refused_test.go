@@ -31,7 +31,7 @@ func TestEngine_Refused(t *testing.T) {
 		if blockers := result.Blockers(); err != nil || len(blockers) != 1 {
 			t.Fatalf("Reconcile() = %+v, %v, want a collision", result, err)
 		}
-		in.Refused = map[revisions.ObjectID]string{result.Blockers()[0].ID: result.Blockers()[0].ResourceVersion}
+		in.KnownBlockers = map[revisions.ObjectID]string{result.Blockers()[0].ID: result.Blockers()[0].ResourceVersion}
 		if sent := p.cluster.Requests("engine"); len(sent) != want {
 			t.Errorf("%d requests, want %d: %s: %v", len(sent), want, reason, sent)
 		}

@@ -33,7 +33,7 @@ type RevisionResult struct {
 	Records map[ObjectID]Record
 }
 
-// Blocker is an object of somebody else that is in the way of one of the line.
+// Blocker is an object of another owner that is in the way of one of the history.
 type Blocker struct {
 	// ID and Version say which object.
 	ID      ObjectID
@@ -42,8 +42,8 @@ type Blocker struct {
 	ResourceVersion string
 }
 
-// Blockers are the objects that are in the way. Nothing else tells that one of them
-// has changed, as they are not the line's.
+// Blockers are the objects that are in the way. No watch shows that one of them
+// has changed, as they do not belong to the owner.
 func (r Result) Blockers() []Blocker {
 	var blockers []Blocker
 	for _, revision := range append([]RevisionResult{r.Target}, r.Serving...) {
@@ -69,7 +69,7 @@ func (r RevisionResult) Complete() bool {
 }
 
 // record takes in what became of objects. What the revision did to an object
-// first is what its history tells. A paused revision takes nothing over.
+// first is what stands in its record. A paused revision takes nothing over.
 func (r RevisionResult) record(objects []ObjectResult, paused bool) {
 	for _, object := range objects {
 		first, known := r.Records[object.ID]
@@ -144,12 +144,12 @@ type ObjectResult struct {
 	Backoff *DriftBackoff
 	// Repaired says that the object was written as it was not as it was left.
 	Repaired bool
-	// Lost says that another controller was found to have taken the object over.
-	Lost bool
+	// TakenOver says that another controller was found to have taken the object over.
+	TakenOver bool
 	// Done says that the object is gone, and need not be there.
 	Done bool
 	// Excess are the managers that were found to have fields at or below exclusive ones.
-	Excess []Rival
+	Excess []ConflictingManager
 	// Retry is when to look at it again although nothing changes; zero for never.
 	Retry time.Time
 	// Record is what is known of it now, nil when it is not in place.

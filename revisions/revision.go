@@ -27,11 +27,11 @@ const (
 	CollisionPrevent CollisionProtection = "Prevent"
 	// CollisionIfNoController adopts an object that no controller owns.
 	CollisionIfNoController CollisionProtection = "IfNoController"
-	// CollisionNone adopts the object from whoever controls it.
+	// CollisionNone adopts the object from its controller.
 	CollisionNone CollisionProtection = "None"
 )
 
-// Owner is the one that all revisions of a line share, and the controller of
+// Owner is the one that all revisions of a history share, and the controller of
 // every object that is not retained. It is proven by UID.
 type Owner struct {
 	// APIVersion, Kind and Name make up the owner reference.
@@ -117,15 +117,15 @@ type Object struct {
 	// without it.
 	Once bool
 	// Salt is mixed into the digest of the manifest that is put on record, so that the
-	// record of a manifest with a secret does not let anyone try guesses against it.
+	// record of a manifest with a secret cannot be used to check guesses.
 	// Another salt counts as another content. Default none.
 	Salt string
 	// Probe says when the object is ready and lets the next phase start. Nil means
 	// that it is as soon as it is in place.
 	Probe probes.Probe
-	// HoldsFor is how long the probe must hold without interruption before the object
+	// MinReady is how long the probe must be True without interruption before the object
 	// counts as ready. 0 is at once. It needs [Rollout].Now.
-	HoldsFor time.Duration
+	MinReady time.Duration
 	// Within is how long the object may take to become ready. The engine hands it on
 	// to who judges the rollout; 0 is no limit.
 	Within time.Duration
@@ -146,9 +146,9 @@ type Phase struct {
 	Objects []Object
 }
 
-// Revision is one immutable content of a line.
+// Revision is one immutable content of a history.
 type Revision struct {
-	// Number orders the revisions of a line, from 1.
+	// Number orders the revisions of a history, from 1.
 	Number int64
 	// Phases are rolled out in order.
 	Phases []Phase
@@ -157,7 +157,7 @@ type Revision struct {
 	Succeeded bool
 	// Records are what is known of the objects that it has put in place.
 	Records map[ObjectID]Record
-	// Paused writes nothing for this revision, while the others of its line go on.
+	// Paused writes nothing for this revision, while the others of its history go on.
 	// The result says what it would do.
 	Paused bool
 }
@@ -174,8 +174,9 @@ type Record struct {
 	Fields string
 	// State is what [StateOf] said of the object then, or that it need not be compared.
 	State string
-	// Yielded are fields of the manifest that are left to whoever has set them.
-	Yielded []string
+	// IgnoredFields are fields of the manifest that are left to the managers that have set
+	// them.
+	IgnoredFields []string
 	// ManifestValues are short digests of what the manifest sets in these fields.
 	ManifestValues []string
 	// Backoff is about an object that does not stay as it was left, nil for one that does.
@@ -185,9 +186,9 @@ type Record struct {
 	// Earlier says that an older revision has put it in place, and not this one. Only the
 	// engine sets it.
 	Earlier bool
-	// HeldSince is since when the probe holds without interruption, for an object
-	// with HoldsFor; zero while it does not.
-	HeldSince time.Time
+	// ReadySince is since when the probe is True without interruption, for an object
+	// with MinReady; zero while it does not.
+	ReadySince time.Time
 }
 
 // forbidden lists metadata that only the API server or the engine may set.
@@ -255,7 +256,7 @@ func validateObject(v *ValidationError, phase string, index int, obj Object) {
 		v.addf(phase, "%s has the apiVersion %q: write group/version, or version alone for the core group", describe(m), m.GetAPIVersion())
 	}
 	for _, field := range []string{"labels", "annotations"} {
-		if !holdsStrings(m, field) {
+		if !isStringMap(m, field) {
 			v.addf(phase, "%s has a value in metadata.%s that is no string: quote it", describe(m), field)
 		}
 	}
@@ -273,7 +274,7 @@ func validateObject(v *ValidationError, phase string, index int, obj Object) {
 
 // holdsStrings says whether a field of the metadata is a map of strings, or has no
 // value.
-func holdsStrings(obj *unstructured.Unstructured, field string) bool {
+func isStringMap(obj *unstructured.Unstructured, field string) bool {
 	value, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", field)
 	entries, isMap := value.(map[string]any)
 	for _, entry := range entries {

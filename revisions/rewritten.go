@@ -114,14 +114,14 @@ func (c *Current) rewritten(state string) bool {
 	return before != now || !c.Overtaken
 }
 
-// stateAfter is what goes on record of an object's state after a verdict was carried out.
-func (t *task) stateAfter(verdict Verdict, action Action, state *unstructured.Unstructured) string {
-	q, entry := &t.question, ownEntry(state)
+// stateAfter is what goes on record of an object's state after a decision was carried out.
+func (t *task) stateAfter(decided decision, action Action, state *unstructured.Unstructured) string {
+	in, entry := &t.input, ownEntry(state)
 	at, err := time.Parse(time.RFC3339, entry.time)
 	switch {
-	case verdict.Operation == OperationNone && q.isRecorded() && q.Record.State != "":
-		return q.Record.State
-	case action == ActionUnchanged && err == nil && q.Now.Sub(at) > settledAfter:
+	case decided.Operation == OperationNone && in.isRecorded() && in.Record.State != "":
+		return in.Record.State
+	case action == ActionUnchanged && err == nil && in.Now.Sub(at) > settledAfter:
 		return stateSettled
 	default:
 		return entry.state

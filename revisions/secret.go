@@ -47,10 +47,10 @@ func secretStringData(content map[string]any) {
 }
 
 // secretError is an error about a Secret. An API server quotes the values that it
-// does not take, so of its answer only the reason is told.
+// does not take, so of its answer only the reason is kept.
 type secretError struct{ err error }
 
-// Error tells the reason of the API server's answer.
+// Error is the reason of the API server's answer.
 func (e secretError) Error() string {
 	reason := string(apierrors.ReasonForError(e.err))
 	if reason == "" {
@@ -59,7 +59,7 @@ func (e secretError) Error() string {
 	return fmt.Sprintf("the API server answered %s; the rest of the answer is left out, as it may quote the Secret", reason)
 }
 
-// Unwrap is the whole error, by which errors are told apart.
+// Unwrap is the whole error, by which errors are classified.
 func (e secretError) Unwrap() error { return e.err }
 
 // withoutValues is an error that may be shown, of a request about an object.

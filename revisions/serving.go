@@ -44,7 +44,7 @@ func judgeServing(revision Revision, in Rollout, result Result) probes.Result {
 }
 
 // newestStates are the results by object, from the newest revision that has
-// looked at it. A paused revision has only looked at what an older one may hold, and so
+// looked at it. A paused revision has only looked at what an older one may have, and so
 // has one that leaves the object for later.
 func newestStates(in Rollout, result Result) map[ObjectID]*ObjectResult {
 	states := make(map[ObjectID]*ObjectResult, len(result.Target.Records))

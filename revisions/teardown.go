@@ -39,7 +39,7 @@ const (
 	RemovalRetained Removal = "Retained"
 	// RemovalReleased means that it stays, and no longer carries our label and owner reference.
 	RemovalReleased Removal = "Released"
-	// RemovalForeign means that it is someone else's, and was left alone.
+	// RemovalForeign means that it has another owner, and was left alone.
 	RemovalForeign Removal = "Foreign"
 )
 

@@ -120,11 +120,11 @@ func driftOf(tried *plan.Tried, o diffOptions, revision int64) (DiffObject, erro
 
 // addExcess adds what other managers have at or below exclusive fields: a dry run cannot
 // show that it is removed, as that takes two requests.
-func addExcess(object *DiffObject, excess []revisions.Rival) {
-	for _, rival := range excess {
-		for _, field := range rival.Fields {
+func addExcess(object *DiffObject, excess []revisions.ConflictingManager) {
+	for _, manager := range excess {
+		for _, field := range manager.Fields {
 			object.Difference = differenceDrifted
-			object.Fields = append(object.Fields, DiffField{Change: diff.Change{Path: field, After: "<exceeds the manifest>"}, ChangedBy: rival.Manager})
+			object.Fields = append(object.Fields, DiffField{Change: diff.Change{Path: field, After: "<exceeds the manifest>"}, ChangedBy: manager.Manager})
 		}
 	}
 	if len(excess) > 0 {

@@ -51,7 +51,7 @@ var libraries = []library{
 		why:   "the engine needs a client, and no manager",
 	},
 	{
-		files: []string{"revisions/decide.go", "revisions/compare.go", "revisions/owner.go", "revisions/rivals.go", "revisions/backoff.go"},
+		files: []string{"revisions/decide.go", "revisions/compare.go", "revisions/owner.go", "revisions/conflicts.go", "revisions/backoff.go"},
 		never: append([]string{"context"}, clusterAndFiles...),
 		why:   "what decides is pure",
 	},

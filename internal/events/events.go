@@ -130,7 +130,7 @@ func driftCorrected(revision *v1alpha1.Revision, repaired []v1alpha1.Interferenc
 	first := repaired[0]
 	return onRevision(revision, Event{
 		Type: corev1.EventTypeNormal, Reason: ReasonDriftCorrected, Action: "Repair", Related: object(first.ObjectReference),
-		Note: fmt.Sprintf("%s: %s; repaired", some(names(repaired)), rival(first)),
+		Note: fmt.Sprintf("%s: %s; repaired", some(names(repaired)), interferenceText(first)),
 	})
 }
 
@@ -228,12 +228,12 @@ func unsettled(entry v1alpha1.Interference) string {
 	case v1alpha1.InterferenceFlapping:
 		return fmt.Sprintf("it has ceased to be ready %d times in a row", entry.Count)
 	default:
-		return fmt.Sprintf("%s, %d times in a row; repairs are slowed until it stays", rival(entry), entry.Count)
+		return fmt.Sprintf("%s, %d times in a row; repairs are slowed until it stays", interferenceText(entry), entry.Count)
 	}
 }
 
-// rival says what was done to an object, and by which manager.
-func rival(entry v1alpha1.Interference) string {
+// interferenceText says what was done to an object, and by which manager.
+func interferenceText(entry v1alpha1.Interference) string {
 	if entry.Cause == v1alpha1.InterferenceDeleted {
 		return "another client has deleted it"
 	}

@@ -73,7 +73,7 @@ func (c compiled) object(stored manifest, spec v1alpha1.Object, phase v1alpha1.P
 		return object, err
 	}
 	if own := c.selecting(manifest); len(own) > 0 {
-		object.Probe, object.Within, object.HoldsFor = own.together()
+		object.Probe, object.Within, object.MinReady = own.together()
 	} else if probe, ok := probes.Default(kind); ok {
 		object.Probe = scaling.probe(manifest, probe)
 	}

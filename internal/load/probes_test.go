@@ -167,8 +167,8 @@ func TestRevision_Timing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if object.Within != time.Minute || object.HoldsFor != 3*time.Second {
-		t.Errorf("got within %s and holdsFor %s, want the shortest and the longest of the probes that select the object", object.Within, object.HoldsFor)
+	if object.Within != time.Minute || object.MinReady != 3*time.Second {
+		t.Errorf("got within %s and holdsFor %s, want the shortest and the longest of the probes that select the object", object.Within, object.MinReady)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestRevision_ProbesOfTheGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(spec.Probes) != 2 || object.Within != 3*time.Minute || object.HoldsFor != 30*time.Second {
-		t.Errorf("got %d probes with within %s and holdsFor %s", len(spec.Probes), object.Within, object.HoldsFor)
+	if len(spec.Probes) != 2 || object.Within != 3*time.Minute || object.MinReady != 30*time.Second {
+		t.Errorf("got %d probes with within %s and holdsFor %s", len(spec.Probes), object.Within, object.MinReady)
 	}
 }

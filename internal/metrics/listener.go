@@ -33,7 +33,7 @@ func (m *Metrics) object(owner revisions.Owner, _ string, result revisions.Objec
 	case result.Err != nil:
 		m.applies.WithLabelValues(operationApply, resultOf(result.Err)).Inc()
 		return
-	case result.Lost:
+	case result.TakenOver:
 		m.conflict(result.Backoff.Manager, v1alpha1.InterferenceTakenOver, 1)
 		return
 	case !result.Wrote():

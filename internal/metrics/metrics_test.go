@@ -184,7 +184,7 @@ func TestListener(t *testing.T) {
 		{Action: revisions.ActionCreated},
 		{Action: revisions.ActionUnchanged},
 		{Action: revisions.ActionCollision},
-		{Action: revisions.ActionCollision, Lost: true, Backoff: &revisions.DriftBackoff{Manager: "Package other", Cause: revisions.DriftTakenOver}},
+		{Action: revisions.ActionCollision, TakenOver: true, Backoff: &revisions.DriftBackoff{Manager: "Package other", Cause: revisions.DriftTakenOver}},
 		{Action: revisions.ActionUpdated, Repaired: true, Backoff: &revisions.DriftBackoff{Manager: "kubectl-edit", Cause: revisions.DriftChanged}},
 		{Action: revisions.ActionUnchanged, Backoff: &revisions.DriftBackoff{Manager: "waited-for", Cause: revisions.DriftChanged}},
 		{Err: fmt.Errorf("applying: %w", denied)}, {Err: conflict}, {Err: invalid}, {Err: errors.New("x")},

@@ -97,7 +97,7 @@ func (p Planner) Plan(ctx context.Context, pkg *v1alpha1.Package, line history.L
 	}
 	full := status.FullPlan(status.Observation{Loaded: target, Result: result.Target, Serving: serving, Digest: next.Spec.ContentDigest})
 	plan.Objects, plan.Summary = full.Objects, full.Summary
-	plan.foretell(target)
+	plan.correct(target)
 	plan.Unchanged = count(target) - plan.touched()
 	plan.Summary = plan.summary()
 	if plan.Findings, err = p.findings(ctx, pkg, next, target, serving); err != nil {
@@ -165,9 +165,9 @@ func (p Planner) serving(ctx context.Context, line history.Line, plan *Plan) []r
 	return all
 }
 
-// foretell corrects what a plan that is made at one moment does not know of a rollout:
+// correct mends what a plan that is made at one moment does not know of a rollout:
 // an object whose kind the revision brings along is created as soon as it is served.
-func (p *Plan) foretell(target revisions.Revision) {
+func (p *Plan) correct(target revisions.Revision) {
 	brought := map[schema.GroupKind]bool{}
 	for _, phase := range target.Phases {
 		for _, object := range phase.Objects {

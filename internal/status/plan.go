@@ -107,7 +107,7 @@ func plannedAction(result revisions.ObjectResult) v1alpha1.PlannedAction {
 		return v1alpha1.PlanUpdate
 	case revisions.OperationWait:
 		return v1alpha1.PlanWait
-	case revisions.OperationNone, revisions.OperationDefer, revisions.OperationYield, revisions.OperationRefuse:
+	case revisions.OperationNone, revisions.OperationDefer, revisions.OperationIgnore, revisions.OperationRefuse:
 	}
 	if result.Waiting != "" {
 		return v1alpha1.PlanWait

@@ -123,7 +123,7 @@ func TestForTarget_Interference(t *testing.T) {
 		}
 		id := objectID("plane", i)
 		record := o.Result.Records[id]
-		record.Yielded = []string{".spec.replicas"}
+		record.IgnoredFields = []string{".spec.replicas"}
 		record.Backoff = &revisions.DriftBackoff{
 			Cause: revisions.DriftChanged, Manager: strings.Repeat("m", 300), Fields: []string{".a", ".b", ".c", ".d", ".e", ".f", ".g", ".h", ".i"}, Count: int64(i),
 			First: time.Unix(1, 0), Last: time.Unix(int64(50+i), 0),

@@ -135,18 +135,18 @@ func TestForTarget_HeldSince(t *testing.T) {
 		o := settled(now, p)
 		id := objectID("deploy", 0)
 		record := o.Result.Records[id]
-		record.HeldSince = held
+		record.ReadySince = held
 		o.Result.Records[id] = record
 		revision.Status = status.ForTarget(revision, o)
 	}
 	pass(10, time.Time{})
 	moved := revision.Status.LastProgressTime
 	pass(20, at(20).Time)
-	if got := load.Records(revision.Status)[objectID("deploy", 0)].HeldSince; !got.Equal(at(20).Time) {
+	if got := load.Records(revision.Status)[objectID("deploy", 0)].ReadySince; !got.Equal(at(20).Time) {
 		t.Errorf("after a restart the probe holds since %v, want second 20", got)
 	}
 	pass(30, time.Time{})
-	if got := load.Records(revision.Status)[objectID("deploy", 0)].HeldSince; !got.IsZero() {
+	if got := load.Records(revision.Status)[objectID("deploy", 0)].ReadySince; !got.IsZero() {
 		t.Errorf("the probe does not hold, and the status says since %v", got)
 	}
 	if !revision.Status.LastProgressTime.Equal(moved) {

@@ -88,7 +88,7 @@ func (p *player) delete(words, _ []string) (string, error) {
 
 // stale holds the events back from the engine's cache: "stale on", "stale off".
 func (p *player) stale(words, _ []string) (string, error) {
-	p.cache.Hold(len(words) == 1 && words[0] == "on")
+	p.cache.SetStale(len(words) == 1 && words[0] == "on")
 	return "", nil
 }
 

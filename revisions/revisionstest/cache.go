@@ -20,13 +20,13 @@ import (
 
 // Cache is a revisions.Cache of a [Cluster]. As informers do, it holds trimmed
 // objects that carry a label, of the kinds that someone watches, and what our own
-// writes have returned. [Cache.Hold] makes it stale.
+// writes have returned. [Cache.SetStale] makes it stale.
 type Cache struct {
 	cluster *Cluster
 	label   string
 
 	mu       sync.Mutex
-	held     bool
+	stale    bool
 	seen     int
 	users    map[string][]revisions.Kind
 	states   map[revisions.ObjectID]*state
@@ -50,12 +50,12 @@ func NewCache(cluster *Cluster, label string) *Cache {
 	}
 }
 
-// Hold keeps events back from now on, or delivers all of them.
-func (c *Cache) Hold(hold bool) {
+// SetStale keeps events back from now on, or delivers all of them.
+func (c *Cache) SetStale(stale bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.deliver()
-	c.held = hold
+	c.stale = stale
 }
 
 // Ensure watches the kinds for the user.
@@ -142,7 +142,7 @@ func (c *Cache) Changed() []revisions.ObjectID {
 
 // deliver takes in the events that have happened since.
 func (c *Cache) deliver() {
-	if c.held {
+	if c.stale {
 		return
 	}
 	events := c.cluster.eventsSince(c.seen)

@@ -61,8 +61,8 @@ func colorOf(t *testing.T, cache *Cache) string {
 	return color
 }
 
-// TestCache_Hold is as stale as it is told to be, but for our own writes.
-func TestCache_Hold(t *testing.T) {
+// TestCache_SetStale is as stale as asked for, but for our own writes.
+func TestCache_SetStale(t *testing.T) {
 	cluster, cache := newCached(t, false)
 	expect := func(when, want string) {
 		t.Helper()
@@ -71,15 +71,15 @@ func TestCache_Hold(t *testing.T) {
 		}
 	}
 	expect("at first", "v1")
-	cache.Hold(true)
+	cache.SetStale(true)
 	edit(t, cluster, `{"data":{"color":"v2"}}`)
-	expect("while it is held", "v1")
+	expect("while it is stale", "v1")
 	own := edit(t, cluster, `{"data":{"color":"v3"}}`)
 	cache.Observe(own)
 	expect("after a write of our own", "v3")
 	edit(t, cluster, `{"data":{"color":"v4"}}`)
-	cache.Hold(false)
-	expect("when it is not held any more", "v4")
+	cache.SetStale(false)
+	expect("when it is not stale any more", "v4")
 	cache.Observe(own)
 	expect("after an older state", "v4")
 	edit(t, cluster, `{"metadata":{"labels":null}}`)
@@ -101,7 +101,7 @@ func TestCache_Watches(t *testing.T) {
 		t.Errorf("the color is %q although only metadata is watched", got)
 	}
 	if _, err := cache.Get(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, types.NamespacedName{Name: "x"}); err == nil {
-		t.Error("a kind that nobody watches is known")
+		t.Error("a kind that is not watched is known")
 	}
 	if err := cache.Ensure(t.Context(), "user", nil); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestCache_Changed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if changed := cache.Changed(); len(changed) > 0 {
-		t.Errorf("%v was changed, and nobody did", changed)
+		t.Errorf("%v was changed, and by no client", changed)
 	}
 	object.Object["data"] = map[string]any{"color": "reader"}
 	if changed := cache.Changed(); len(changed) != 1 {

@@ -107,7 +107,7 @@ func (c *Cluster) SetStatus(id revisions.ObjectID, status map[string]any) {
 }
 
 // CollectGarbage does what the garbage collector does when an owner is gone: what
-// nobody else owns is deleted, the rest loses the reference.
+// has no other owner is deleted, the rest loses the reference.
 func (c *Cluster) CollectGarbage(owner types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,7 +33,7 @@
 //
 //	Deployment app/web image=v1 replicas=2 label:tier=front probe retain protect=None
 //
-// The commands for the line of revisions:
+// The commands for the history of revisions:
 //
 //	revision N          adds a revision, whose phases and objects follow
 //	revision N as M     adds a revision with the content of another
@@ -59,7 +59,7 @@
 //
 // The commands for what goes wrong:
 //
-//	stale on|off        holds events back from the engine's cache
+//	stale on|off        delays events for the engine's cache
 //	fail VERB OBJECT CODE  answers requests of the engine with an error; "once", "after"
 //	heal                ends all failures
 //

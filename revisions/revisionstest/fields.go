@@ -21,8 +21,8 @@ type path string
 // without a schema, every list is owned as a whole but for owner references.
 type leaves map[path]any
 
-// serverOnly are the metadata fields that nobody owns. Finalizers are owned one by
-// one by an API server, and by nobody here.
+// serverOnly are the metadata fields that have no manager. Finalizers are owned one by
+// one by an API server, and not at all here.
 var serverOnly = []string{
 	"finalizers", "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields",
 	"deletionTimestamp", "deletionGracePeriodSeconds", "generateName", "selfLink",

@@ -140,7 +140,7 @@ func (p *player) revision(words, body []string) (string, error) {
 }
 
 // pass makes a pass and keeps what the engine says of it: "pass", "pass paused",
-// or "pass lost" for one whose records nobody has kept.
+// or "pass lost" for one whose records were not kept.
 func (p *player) pass(words, _ []string) (string, error) {
 	active := slices.DeleteFunc(slices.Clone(p.line), func(m *member) bool { return m.archiving })
 	if len(active) == 0 {

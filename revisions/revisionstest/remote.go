@@ -31,8 +31,8 @@ type Remote struct {
 	// Mapper is the engine's.
 	Mapper meta.RESTMapper
 	// NewCache is an empty cache of the objects with the owner's label, and how to
-	// hold its events back.
-	NewCache func() (revisions.Cache, func(hold bool), error)
+	// delay its events.
+	NewCache func() (revisions.Cache, func(stale bool), error)
 	// Owners are the owners of lines, one after the other. They are created when they
 	// are needed, and must all be of one kind, name and label, and of different groups,
 	// as one may still be there when the next comes.
@@ -224,7 +224,7 @@ func (r *Remote) objects() ([]*unstructured.Unstructured, error) {
 }
 
 // settle waits until the API server has ended what it does on its own, and the
-// cache, unless it is held, knows the newest state of everything.
+// cache, unless it is stale, knows the newest state of everything.
 func (r *Remote) settle() error {
 	return await(settleLimit, func() error {
 		for _, id := range r.ids() {

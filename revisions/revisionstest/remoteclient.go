@@ -180,19 +180,19 @@ func (r *Remote) checkServed(request Request) error {
 type remoteCache struct {
 	revisions.Cache
 
-	hold func(bool)
+	delay func(bool)
 
 	mu       sync.Mutex
-	held     bool
+	stale    bool
 	pristine map[*unstructured.Unstructured]*unstructured.Unstructured
 }
 
 func (r *Remote) newCache() (Watcher, error) {
-	inner, hold, err := r.NewCache()
+	inner, delay, err := r.NewCache()
 	if err != nil {
 		return nil, fmt.Errorf("making the cache: %w", err)
 	}
-	r.cache = &remoteCache{Cache: inner, hold: hold, pristine: map[*unstructured.Unstructured]*unstructured.Unstructured{}}
+	r.cache = &remoteCache{Cache: inner, delay: delay, pristine: map[*unstructured.Unstructured]*unstructured.Unstructured{}}
 	return r.cache, nil
 }
 
@@ -207,12 +207,12 @@ func (c *remoteCache) Get(gvk schema.GroupVersionKind, key types.NamespacedName)
 	return object, err
 }
 
-// Hold keeps events back from now on, or delivers all of them.
-func (c *remoteCache) Hold(hold bool) {
+// SetStale keeps events back from now on, or delivers all of them.
+func (c *remoteCache) SetStale(stale bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held = hold
-	c.hold(hold)
+	c.stale = stale
+	c.delay(stale)
 }
 
 // Changed are the objects that a reader has changed, which none may.
@@ -229,10 +229,10 @@ func (c *remoteCache) Changed() []revisions.ObjectID {
 }
 
 // knows says whether the cache has the state of an object that is given, unless the
-// kind is not watched or the events are held.
+// kind is not watched or the events are delayed.
 func (c *remoteCache) knows(gvk schema.GroupVersionKind, id revisions.ObjectID, object *unstructured.Unstructured, label string) error {
 	c.mu.Lock()
-	held := c.held
+	stale := c.stale
 	c.mu.Unlock()
 	known, unwatched := c.Cache.Get(gvk, types.NamespacedName{Namespace: id.Namespace, Name: id.Name})
 	want, has := "", ""
@@ -242,7 +242,7 @@ func (c *remoteCache) knows(gvk schema.GroupVersionKind, id revisions.ObjectID, 
 	if known != nil {
 		has = known.GetResourceVersion()
 	}
-	if unwatched == nil && !held && want != has {
+	if unwatched == nil && !stale && want != has {
 		return fmt.Errorf("the cache has %s in version %q, and it is in version %q", id, has, want)
 	}
 	return nil

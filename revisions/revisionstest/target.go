@@ -53,8 +53,8 @@ type Target struct {
 type Watcher interface {
 	revisions.Cache
 
-	// Hold keeps events back from now on, or delivers all of them.
-	Hold(hold bool)
+	// SetStale keeps events back from now on, or delivers all of them.
+	SetStale(stale bool)
 	// Changed are the objects that a reader has changed, which none may.
 	Changed() []revisions.ObjectID
 }

@@ -92,7 +92,7 @@ func (g *looking) explainOne(ctx context.Context, revision *v1alpha1.Revision, l
 // hangs says whether an object has pods, is in place and is not ready. One whose probe
 // holds, and has to for longer, is fine.
 func hangs(object *revisions.ObjectResult) bool {
-	return pods.IsWorkload(object.ID.GroupKind) && object.InPlace() && object.Record != nil && object.Probe.Status != probes.True && object.Record.HeldSince.IsZero()
+	return pods.IsWorkload(object.ID.GroupKind) && object.InPlace() && object.Record != nil && object.Probe.Status != probes.True && object.Record.ReadySince.IsZero()
 }
 
 // unreadySince is since when the status says that an object is not ready; now when it

@@ -136,7 +136,7 @@ func TestHangs(t *testing.T) {
 		want   bool
 	}{
 		"Workload": {"What has pods may hang.", func(*revisions.ObjectResult) {}, true},
-		"Settling": {"What only has to hold for longer does not.", func(o *revisions.ObjectResult) { o.Record = &revisions.Record{HeldSince: time.Now()} }, false},
+		"Settling": {"What only has to hold for longer does not.", func(o *revisions.ObjectResult) { o.Record = &revisions.Record{ReadySince: time.Now()} }, false},
 		"Absent":   {"What is not in place has no pods.", func(o *revisions.ObjectResult) { o.Record = nil }, false},
 		"Service":  {"A Service has none.", func(o *revisions.ObjectResult) { o.ID.GroupKind = schema.GroupKind{Kind: "Service"} }, false},
 	}

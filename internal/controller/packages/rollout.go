@@ -70,7 +70,7 @@ func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line histor
 		p.unwatched = w.Watches.Block(string(pkg.UID), pkg.Name, nil)
 		return p, nil
 	}
-	rollout := revisions.Rollout{Owner: ownerOf(pkg), Paused: p.isPaused, Now: p.now.Time, Refused: known.refused}
+	rollout := revisions.Rollout{Owner: ownerOf(pkg), Paused: p.isPaused, Now: p.now.Time, KnownBlockers: known.refused}
 	rollout.Confirm = func(ctx context.Context, doubt bool) error { return w.confirm(ctx, &p, known, doubt) }
 	p.target, rollout.Target = w.loadFor(ctx, &p, line.Target, known)
 	if p.withheld = w.withheld(ctx, pkg, line, line.Target, known); p.withheld != "" {

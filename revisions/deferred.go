@@ -3,10 +3,10 @@
 
 package revisions
 
-// late are the target's objects that stay as they are until a later phase.
-type late struct {
-	// held are those that a serving revision keeps meanwhile.
-	held map[ObjectID]bool
+// deferredObjects are the target's objects that stay as they are until a later phase.
+type deferredObjects struct {
+	// keptByServing are those that a serving revision keeps meanwhile.
+	keptByServing map[ObjectID]bool
 	// placed are those that the target has put in place already.
 	placed map[ObjectID]Record
 	// at says where in the result each stands that waits for a phase, by that phase's name.
@@ -16,18 +16,18 @@ type late struct {
 // place is where an object stands in a revision.
 type place struct{ phase, object int }
 
-func newLate(in Rollout) *late {
-	held := map[ObjectID]bool{}
+func newDeferred(in Rollout) *deferredObjects {
+	kept := map[ObjectID]bool{}
 	for _, serving := range in.Serving {
 		for _, phase := range serving.Phases {
 			for _, object := range phase.Objects {
 				if serving.has(object.prepared.id) {
-					held[object.prepared.id] = true
+					kept[object.prepared.id] = true
 				}
 			}
 		}
 	}
-	return &late{held: held, placed: in.Target.Records, at: map[string][]place{}}
+	return &deferredObjects{keptByServing: kept, placed: in.Target.Records, at: map[string][]place{}}
 }
 
 // has says whether a revision has put an object in place that it contains.
@@ -36,21 +36,21 @@ func (r Revision) has(id ObjectID) bool {
 	return placed || r.Succeeded
 }
 
-// until is the phase that an object of the target waits for, empty when it does not: it
+// updatePhase is the phase that an object of the target waits for, empty when it does not: it
 // names none, or the target has put it in place before.
-func (l *late) until(object Object) string {
-	if _, placed := l.placed[object.prepared.id]; placed {
+func (d *deferredObjects) updatePhase(object Object) string {
+	if _, placed := d.placed[object.prepared.id]; placed {
 		return ""
 	}
 	return object.UpdatePhase
 }
 
 // note takes in which objects of a phase wait for a later one.
-func (l *late) note(phase Phase, index int, results []ObjectResult) {
+func (d *deferredObjects) note(phase Phase, index int, results []ObjectResult) {
 	for i, result := range results {
 		if result.Deferred {
 			name := phase.Objects[i].UpdatePhase
-			l.at[name] = append(l.at[name], place{index, i})
+			d.at[name] = append(d.at[name], place{index, i})
 		}
 	}
 }

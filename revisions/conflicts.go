@@ -19,18 +19,18 @@ import (
 	"github.com/strata-run/strata/probes"
 )
 
-// Rival is another field manager that has fields of the manifest which are not
+// ConflictingManager is another field manager that has fields of the manifest which are not
 // ours any more.
-type Rival struct {
+type ConflictingManager struct {
 	// Manager, Operation and Subresource are those of its managedFields entry.
 	Manager, Operation, Subresource string
 	// Fields are the paths of these fields, sorted.
 	Fields []string
 }
 
-// rivalsOf are the managers that have taken fields of the manifest from us, the one
+// conflictingManagers are the managers that have taken fields of the manifest from us, the one
 // that wrote last first. The object may be trimmed.
-func rivalsOf(manifest, current *unstructured.Unstructured) []Rival {
+func conflictingManagers(manifest, current *unstructured.Unstructured) []ConflictingManager {
 	entries := managedEntries(current)
 	ours := &fieldpath.Set{}
 	for _, entry := range entries {
@@ -39,23 +39,23 @@ func rivalsOf(manifest, current *unstructured.Unstructured) []Rival {
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b managedEntry) int { return cmp.Compare(b.time, a.time) })
-	var rivals []Rival
+	var managers []ConflictingManager
 	for _, entry := range entries {
 		if entry.isOurs() || entry.subresource == "status" {
 			continue
 		}
-		rival := Rival{Manager: entry.manager, Operation: entry.operation, Subresource: entry.subresource}
+		manager := ConflictingManager{Manager: entry.manager, Operation: entry.operation, Subresource: entry.subresource}
 		for path := range entry.fields().Difference(ours).Leaves().All() {
 			if differs(manifest.Object, current.Object, path) {
-				rival.Fields = append(rival.Fields, textOf(path))
+				manager.Fields = append(manager.Fields, textOf(path))
 			}
 		}
-		if len(rival.Fields) > 0 {
-			slices.Sort(rival.Fields)
-			rivals = append(rivals, rival)
+		if len(manager.Fields) > 0 {
+			slices.Sort(manager.Fields)
+			managers = append(managers, manager)
 		}
 	}
-	return rivals
+	return managers
 }
 
 // managedEntry is one entry of managedFields.
@@ -193,12 +193,12 @@ func textOf(path fieldpath.Path) string {
 	return b.String()
 }
 
-// yieldable are the fields that somebody else rightly sets, by kind; the kind of the
+// ignorable are the fields that other managers rightly set, by kind; the kind of the
 // last ones is empty and stands for every kind.
-var yieldable = []struct {
+var ignorable = []struct {
 	kind schema.GroupKind
 	path string
-	// subresource, when it is set, is through which the rival must have written.
+	// subresource, when it is set, is through which the manager must have written.
 	subresource, manager string
 }{
 	{kind: schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}, path: ".webhooks[*].clientConfig.caBundle"},
@@ -214,12 +214,12 @@ var yieldable = []struct {
 
 var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// yieldedTo are the fields that are left to rivals, sorted.
-func yieldedTo(kind schema.GroupKind, rivals []Rival) []string {
+// ignorableFields are the fields that are left to the managers that have set them, sorted.
+func ignorableFields(kind schema.GroupKind, managers []ConflictingManager) []string {
 	var fields []string
-	for _, rival := range rivals {
-		for _, field := range rival.Fields {
-			if isYieldable(kind, rival, field) {
+	for _, manager := range managers {
+		for _, field := range manager.Fields {
+			if isIgnorable(kind, manager, field) {
 				fields = append(fields, field)
 			}
 		}
@@ -228,16 +228,16 @@ func yieldedTo(kind schema.GroupKind, rivals []Rival) []string {
 	return slices.Compact(fields)
 }
 
-// isYieldable says whether a field is left to a rival.
-func isYieldable(kind schema.GroupKind, rival Rival, field string) bool {
+// isIgnorable says whether a field is left to a manager.
+func isIgnorable(kind schema.GroupKind, manager ConflictingManager, field string) bool {
 	path, err := probes.ParsePath(field)
 	if err != nil {
 		return false
 	}
-	for _, y := range yieldable {
+	for _, y := range ignorable {
 		pattern, err := probes.ParsePattern(y.path)
 		if err == nil && (y.kind.Empty() || y.kind == kind) && pattern.Covers(path) &&
-			(y.subresource == "" || y.subresource == rival.Subresource && y.manager == rival.Manager) {
+			(y.subresource == "" || y.subresource == manager.Subresource && y.manager == manager.Manager) {
 			return true
 		}
 	}

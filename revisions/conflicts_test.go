@@ -39,10 +39,10 @@ func TestRivalsOf(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		live   string
-		want   []Rival
+		want   []ConflictingManager
 	}{
-		"Nobody": {
-			reason: "what we alone have was taken by nobody",
+		"None": {
+			reason: "what we alone have was not taken by another",
 			live:   `{metadata: {managedFields: [` + ours + `]}}`,
 		},
 		"Two": {
@@ -51,7 +51,7 @@ func TestRivalsOf(t *testing.T) {
 				{manager: kubectl-edit, operation: Update, fieldsType: FieldsV1, time: "2026-01-01T00:00:01Z", fieldsV1: {f:metadata: {f:labels: {f:a.b/c: {}}}}},
 				{manager: pilot-discovery, operation: Update, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z", fieldsV1: {f:webhooks: {'k:{"name":"one.example.org"}': {f:failurePolicy: {}, f:clientConfig: {f:caBundle: {}}}}}}]},
 				webhooks: [{name: one.example.org, failurePolicy: Fail, clientConfig: {caBundle: abc, url: u}}]}`,
-			want: []Rival{
+			want: []ConflictingManager{
 				{Manager: "pilot-discovery", Operation: "Update", Fields: []string{".webhooks[name=one.example.org].clientConfig.caBundle", ".webhooks[name=one.example.org].failurePolicy"}},
 				{Manager: "kubectl-edit", Operation: "Update", Fields: []string{`.metadata.labels["a.b/c"]`}},
 			},
@@ -68,7 +68,7 @@ func TestRivalsOf(t *testing.T) {
 				{manager: x, operation: Update, fieldsType: FieldsV1, fieldsV1: {f:metadata: {f:annotations: {f:note: {}}}}}]}}`,
 		},
 		"Status": {
-			reason: "the status is nobody's manifest",
+			reason: "no manifest sets the status",
 			live: `{metadata: {managedFields: [` + ours + `,
 				{manager: x, operation: Update, subresource: status, fieldsType: FieldsV1, fieldsV1: {f:metadata: {f:labels: {f:a.b/c: {}}}}}]}}`,
 		},
@@ -80,82 +80,82 @@ func TestRivalsOf(t *testing.T) {
 			reason: "of an object whose body is not known, every field that they have may differ",
 			live: `{metadata: {managedFields: [` + ours + `,
 				{manager: x, operation: Update, fieldsType: FieldsV1, fieldsV1: {f:webhooks: {'k:{"name":"two.example.org"}': {f:failurePolicy: {}}}}}]}}`,
-			want: []Rival{{Manager: "x", Operation: "Update", Fields: []string{".webhooks[name=two.example.org].failurePolicy"}}},
+			want: []ConflictingManager{{Manager: "x", Operation: "Update", Fields: []string{".webhooks[name=two.example.org].failurePolicy"}}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			live := parse(t, tc.live)
-			if diff := cmp.Diff(tc.want, rivalsOf(parse(t, webhookManifest), live)); diff != "" {
+			if diff := cmp.Diff(tc.want, conflictingManagers(parse(t, webhookManifest), live)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			Trim(live)
-			if diff := cmp.Diff(tc.want, rivalsOf(parse(t, webhookManifest), live)); diff != "" {
+			if diff := cmp.Diff(tc.want, conflictingManagers(parse(t, webhookManifest), live)); diff != "" {
 				t.Errorf("trimmed: %s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-func TestYieldedTo(t *testing.T) {
+func TestIgnorableFields(t *testing.T) {
 	kind := func(group, name string) schema.GroupKind { return schema.GroupKind{Group: group, Kind: name} }
 	const admission = "admissionregistration.k8s.io"
 	bundle, policy := ".webhooks[name=one.example.org].clientConfig.caBundle", ".webhooks[name=one.example.org].failurePolicy"
 	restarted := `.spec.template.metadata.annotations["kubectl.kubernetes.io/restartedAt"]`
 	cases := map[string]struct {
-		reason string
-		kind   schema.GroupKind
-		rival  Rival
-		want   []string
+		reason  string
+		kind    schema.GroupKind
+		manager ConflictingManager
+		want    []string
 	}{
 		"Validating": {
 			reason: "istiod sets the bundle and the policy of its validating webhook",
-			kind:   kind(admission, "ValidatingWebhookConfiguration"), rival: Rival{Manager: "pilot-discovery", Fields: []string{policy, bundle}},
+			kind:   kind(admission, "ValidatingWebhookConfiguration"), manager: ConflictingManager{Manager: "pilot-discovery", Fields: []string{policy, bundle}},
 			want: []string{bundle, policy},
 		},
 		"Mutating": {
-			reason: "the policy of a mutating webhook is nobody else's",
-			kind:   kind(admission, "MutatingWebhookConfiguration"), rival: Rival{Manager: "x", Fields: []string{bundle, policy}},
+			reason: "the policy of a mutating webhook is of no other manager",
+			kind:   kind(admission, "MutatingWebhookConfiguration"), manager: ConflictingManager{Manager: "x", Fields: []string{bundle, policy}},
 			want: []string{bundle},
 		},
 		"Definition": {
 			reason: "a conversion webhook has a bundle, too",
-			kind:   crdKind, rival: Rival{Manager: "x", Fields: []string{".spec.conversion.webhook.clientConfig.caBundle"}},
+			kind:   crdKind, manager: ConflictingManager{Manager: "x", Fields: []string{".spec.conversion.webhook.clientConfig.caBundle"}},
 			want: []string{".spec.conversion.webhook.clientConfig.caBundle"},
 		},
 		"Autoscaler": {
 			reason: "a HorizontalPodAutoscaler scales anything",
-			kind:   kind("example.org", "Fleet"), rival: Rival{Manager: "kube-controller-manager", Subresource: "scale", Fields: []string{".spec.replicas"}},
+			kind:   kind("example.org", "Fleet"), manager: ConflictingManager{Manager: "kube-controller-manager", Subresource: "scale", Fields: []string{".spec.replicas"}},
 			want: []string{".spec.replicas"},
 		},
 		"Person": {
 			reason: "a person who scales is set back",
-			kind:   kind("apps", "Deployment"), rival: Rival{Manager: "kubectl", Subresource: "scale", Fields: []string{".spec.replicas"}},
+			kind:   kind("apps", "Deployment"), manager: ConflictingManager{Manager: "kubectl", Subresource: "scale", Fields: []string{".spec.replicas"}},
 		},
 		"Edit": {
 			reason: "so is who edits the replicas under that name",
-			kind:   kind("apps", "Deployment"), rival: Rival{Manager: "kube-controller-manager", Fields: []string{".spec.replicas"}},
+			kind:   kind("apps", "Deployment"), manager: ConflictingManager{Manager: "kube-controller-manager", Fields: []string{".spec.replicas"}},
 		},
 		"Restart": {
 			reason: "a restart is not undone",
-			kind:   kind("apps", "DaemonSet"), rival: Rival{Manager: "kubectl-rollout", Fields: []string{restarted, ".spec.template.metadata.annotations.other"}},
+			kind:   kind("apps", "DaemonSet"), manager: ConflictingManager{Manager: "kubectl-rollout", Fields: []string{restarted, ".spec.template.metadata.annotations.other"}},
 			want: []string{restarted},
 		},
 		"Unreadable": {
 			reason: "a field of a port is none of these",
-			kind:   kind("", "Service"), rival: Rival{Manager: "x", Fields: []string{".spec.ports[port=80,protocol=TCP].nodePort"}},
+			kind:   kind("", "Service"), manager: ConflictingManager{Manager: "x", Fields: []string{".spec.ports[port=80,protocol=TCP].nodePort"}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, yieldedTo(tc.kind, []Rival{tc.rival})); diff != "" {
+			if diff := cmp.Diff(tc.want, ignorableFields(tc.kind, []ConflictingManager{tc.manager})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// TestTextOf: what is printed of a rival's fields can be named as a field of the manifest,
+// TestTextOf: what is printed of the fields of another manager can be named as a field of the manifest,
 // as unmanaged ones are.
 func TestTextOf(t *testing.T) {
 	service := `

@@ -12,17 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// line carries one call's input through its stages. After the preflight it is
+// pass carries one call's input through its stages. After the preflight it is
 // only read, as the objects of a phase are looked at concurrently.
-type line struct {
+type pass struct {
 	owner  Owner
 	paused bool
 	// now is the time of the pass.
 	now time.Time
 	// confirm is asked before every write.
 	confirm func(ctx context.Context, doubt bool) error
-	// refused are the resourceVersions of objects that the last pass has refused.
-	refused map[ObjectID]string
+	// knownBlockers are the resourceVersions of objects that were in the way in the last pass.
+	knownBlockers map[ObjectID]string
 	// records are what is known of each object, from the newest revision that has
 	// put it in place.
 	records map[ObjectID]Record
@@ -32,20 +32,20 @@ type line struct {
 	// does not serve it, nil where it does.
 	kinds  []Kind
 	served map[schema.GroupVersionKind]error
-	// late are the target's objects that wait for a later phase.
-	late *late
-	// brought are the kinds that a CustomResourceDefinition of the line defines.
-	brought map[schema.GroupKind]bool
+	// deferred are the target's objects that wait for a later phase.
+	deferred *deferredObjects
+	// defined are the kinds that a CustomResourceDefinition of the history defines.
+	defined map[schema.GroupKind]bool
 }
 
-func newLine(in Rollout) *line {
+func newPass(in Rollout) *pass {
 	if in.Confirm == nil {
 		in.Confirm = func(context.Context, bool) error { return nil }
 	}
 	records := newestRecords(in)
-	return &line{
-		owner: in.Owner, paused: in.Paused, now: in.Now, confirm: in.Confirm, refused: in.Refused, records: records, late: newLate(in), slowed: slowedObjects(records, in.Now),
-		served: map[schema.GroupVersionKind]error{}, brought: map[schema.GroupKind]bool{},
+	return &pass{
+		owner: in.Owner, paused: in.Paused, now: in.Now, confirm: in.Confirm, knownBlockers: in.KnownBlockers, records: records, deferred: newDeferred(in), slowed: slowedObjects(records, in.Now),
+		served: map[schema.GroupVersionKind]error{}, defined: map[schema.GroupKind]bool{},
 	}
 }
 
@@ -81,15 +81,15 @@ func newestRecords(in Rollout) map[ObjectID]Record {
 func slowedObjects(records map[ObjectID]Record, now time.Time) int {
 	count := 0
 	for _, record := range records {
-		if record.Backoff != nil && record.Backoff.Count >= freeRepairs-1 && !record.Backoff.ended(now) {
+		if record.Backoff != nil && record.Backoff.Count >= immediateRepairs-1 && !record.Backoff.ended(now) {
 			count++
 		}
 	}
 	return count
 }
 
-func (l *line) record(id ObjectID) *Record {
-	record, known := l.records[id]
+func (ps *pass) record(id ObjectID) *Record {
+	record, known := ps.records[id]
 	if !known {
 		return nil
 	}
@@ -97,14 +97,14 @@ func (l *line) record(id ObjectID) *Record {
 }
 
 // add notes a kind once. Its body is watched when any object of it is probed.
-func (l *line) add(kind Kind) {
-	for i := range l.kinds {
-		if l.kinds[i].GroupVersionKind == kind.GroupVersionKind {
-			l.kinds[i].MetadataOnly = l.kinds[i].MetadataOnly && kind.MetadataOnly
+func (ps *pass) add(kind Kind) {
+	for i := range ps.kinds {
+		if ps.kinds[i].GroupVersionKind == kind.GroupVersionKind {
+			ps.kinds[i].MetadataOnly = ps.kinds[i].MetadataOnly && kind.MetadataOnly
 			return
 		}
 	}
-	l.kinds = append(l.kinds, kind)
+	ps.kinds = append(ps.kinds, kind)
 }
 
 // only is the phase with those of its objects that are named and wanted.

@@ -66,7 +66,7 @@ func TestSettle(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := RevisionResult{Records: map[ObjectID]Record{}}
-			phase := Phase{Objects: []Object{{HoldsFor: hold}}}
+			phase := Phase{Objects: []Object{{MinReady: hold}}}
 			for i, s := range tc.steps {
 				now := start.Add(s.after)
 				object := ObjectResult{ID: id, Probe: s.probe, Action: ActionUnchanged}
@@ -80,13 +80,13 @@ func TestSettle(t *testing.T) {
 					object.Action = ActionUpdated
 				}
 				objects := []ObjectResult{object}
-				r.settle(phase, objects, now)
+				r.requireMinReady(phase, objects, now)
 				r.record(objects, false)
 				got := objects[0]
 				if got.Ready() != s.ready {
 					t.Errorf("%s Pass %d: ready is %v: %s", tc.reason, i, got.Ready(), got.Probe.Message)
 				}
-				if since := r.Records[id].HeldSince; since.IsZero() != (s.since < 0) || s.since >= 0 && !since.Equal(start.Add(s.since)) {
+				if since := r.Records[id].ReadySince; since.IsZero() != (s.since < 0) || s.since >= 0 && !since.Equal(start.Add(s.since)) {
 					t.Errorf("%s Pass %d: it holds since %v, want %s after the start", tc.reason, i, since, s.since)
 				}
 				if wait := got.Retry.Sub(now); s.retryIn > 0 && wait != s.retryIn || s.retryIn == 0 && !got.Retry.IsZero() {
@@ -100,17 +100,17 @@ func TestSettle(t *testing.T) {
 func TestSettle_WithoutClock(t *testing.T) {
 	r := RevisionResult{Records: map[ObjectID]Record{}}
 	objects := []ObjectResult{{Record: &Record{UID: "uid"}, Probe: probes.Result{Status: probes.True}}}
-	r.settle(Phase{Objects: []Object{{HoldsFor: time.Second}}}, objects, time.Time{})
+	r.requireMinReady(Phase{Objects: []Object{{MinReady: time.Second}}}, objects, time.Time{})
 	if objects[0].Ready() {
-		t.Error("without a clock nobody knows how long a probe has held")
+		t.Error("without a clock it is not known how long a probe has held")
 	}
 }
 
 func TestSettle_AtOnce(t *testing.T) {
 	r := RevisionResult{Records: map[ObjectID]Record{}}
 	objects := []ObjectResult{{Record: &Record{UID: "uid"}, Probe: probes.Result{Status: probes.True}}}
-	r.settle(Phase{Objects: []Object{{}}}, objects, time.Now())
-	if !objects[0].Ready() || !objects[0].Record.HeldSince.IsZero() {
+	r.requireMinReady(Phase{Objects: []Object{{}}}, objects, time.Now())
+	if !objects[0].Ready() || !objects[0].Record.ReadySince.IsZero() {
 		t.Errorf("got %v with %v, want it ready without a time", objects[0], objects[0].Record)
 	}
 }
