@@ -114,10 +114,14 @@ demo-down: build ## Stop what the demo has left running, and remove its data
 
 ##@ Check
 
+# These take minutes, mostly to wait for a local Kubernetes: they begin first, and beside
+# one more than two processors would run.
+LONGEST := ./test/integration ./test/kyma ./test/certmanager
+
 .PHONY: test
 test: bin/helm ## Run the unit tests, and the integration tests against the local Kubernetes
 	$(GO) -C test/helm3 test ./...
-	$(GO) test -timeout 30m $$($(GO) list ./... | grep -v '/test/istiod$$')
+	$(GO) test -p 3 -timeout 30m $(LONGEST) $$($(GO) list ./... | grep -v '/test/istiod$$')
 
 # The tests build the local Kubernetes when it is missing, but silently. In a fresh
 # clone it is built before them, with its progress shown; no test runs.
@@ -153,6 +157,7 @@ BENCH_PACKAGES ?= 1000
 .PHONY: bench
 bench: build bin/helm ## Run the benchmarks, and hold the manager's requests and memory to test/bench/budget.yaml
 	$(GO) test -run '^$$' -bench . -benchmem $(addprefix ./,$(sort $(dir $(shell grep -rl --include=*_test.go '^func Benchmark' $(SOURCES)))))
+	$(GO) test -timeout 30m -count=1 -v -run '^TestRestarts$$' ./test/kyma -workloads 50
 	$(GO) build -o bin/bench ./test/bench
 	bin/bench -packages $(BENCH_PACKAGES)
 

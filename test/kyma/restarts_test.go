@@ -5,6 +5,7 @@ package kyma
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"runtime"
 	"runtime/metrics"
@@ -27,19 +28,23 @@ import (
 	"github.com/strata-run/strata/test/setup"
 )
 
-// The fleet of the test: 1,000 pods of 200 workloads.
+// perNamespace makes the fleet of the test: 300 pods of 60 workloads, which take several pages
+// to read. "make bench" restarts 1,000 pods of 200 workloads.
+var perNamespace = flag.Int("workloads", 15, "how many workloads of five pods each of the four namespaces of the fleet has")
+
 const (
 	fleetNamespaces = 4
-	perNamespace    = 50
 	replicas        = 5
-	fleetSize       = fleetNamespaces * perNamespace
 
 	istioVersion = "1.31"
 )
 
+// fleetSize is how many workloads the fleet has.
+func fleetSize() int { return fleetNamespaces * *perNamespace }
+
 // mostHeap bounds what a restart of the whole fleet may add to the live heap, in bytes, with
-// what the test itself reads. The log of the test says what it was.
-const mostHeap = 32 << 20
+// what the test itself reads: 32 MiB for 200 workloads. The log of the test says what it was.
+func mostHeap() uint64 { return 12<<20 + uint64(fleetSize())*100<<10 }
 
 // Each cause restarts each workload once, whatever else happens, within few requests and
 // little memory.
@@ -62,9 +67,9 @@ func TestRestarts(t *testing.T) {
 		setDNSProxying(t, istio)
 		awaitRestarts(t, restart.CauseDNSProxying)
 		grown := heap() // the test reads the whole audit log next
-		t.Logf("restarting %d workloads took %s and %.1f MB of heap", fleetSize, time.Since(since).Round(time.Second), float64(grown)/1e6)
-		if grown > mostHeap {
-			t.Errorf("restarting %d workloads took %d bytes of heap, allowed are %d", fleetSize, grown, mostHeap)
+		t.Logf("restarting %d workloads took %s and %.1f MB of heap", fleetSize(), time.Since(since).Round(time.Second), float64(grown)/1e6)
+		if grown > mostHeap() {
+			t.Errorf("restarting %d workloads took %d bytes of heap, allowed are %d", fleetSize(), grown, mostHeap())
 		}
 		restarted(t, since, 1)
 		bounded(t, since)
@@ -102,7 +107,7 @@ func startFleet(t *testing.T) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleetNamespace(i), Labels: map[string]string{injectHere: "on"}}}
 		must(t, admin.Create(t.Context(), namespace))
 		t.Cleanup(func() { must(t, admin.Delete(context.Background(), namespace)) })
-		for j := range perNamespace {
+		for j := range *perNamespace {
 			must(t, admin.Create(t.Context(), deployment(namespace.Name, fmt.Sprintf("w%02d", j), replicas)))
 		}
 	}
@@ -117,8 +122,8 @@ func startFleet(t *testing.T) {
 				ready++
 			}
 		}
-		if ready < fleetSize {
-			return fmt.Errorf("%d of %d run", ready, fleetSize)
+		if ready < fleetSize() {
+			return fmt.Errorf("%d of %d run", ready, fleetSize())
 		}
 		return nil
 	})
@@ -214,8 +219,8 @@ func awaitRestarts(t *testing.T, cause restart.Cause) {
 				done++
 			}
 		}
-		if done < fleetSize {
-			return fmt.Errorf("%d of %d are restarted", done, fleetSize)
+		if done < fleetSize() {
+			return fmt.Errorf("%d of %d are restarted", done, fleetSize())
 		}
 		istio := &v1alpha2.Istio{}
 		if err := admin.Get(t.Context(), types.NamespacedName{Namespace: v1alpha2.Namespace, Name: "default"}, istio); err != nil {
@@ -240,7 +245,7 @@ func restarted(t *testing.T, since time.Time, want int) {
 		}
 	}
 	for i := range fleetNamespaces {
-		for j := range perNamespace {
+		for j := range *perNamespace {
 			if name := fmt.Sprintf("%s/w%02d", fleetNamespace(i), j); counts[name] != want {
 				t.Errorf("%s was restarted %d times, want %d", name, counts[name], want)
 			}
@@ -264,12 +269,12 @@ func bounded(t *testing.T, since time.Time) {
 	}
 	t.Logf("requests: %v", counts)
 	for what, most := range map[string]int{
-		"list pods":       2 * (fleetSize*replicas*2/100 + 2), // two surveys, of at most twice the pods
+		"list pods":       2 * (fleetSize()*replicas*2/100 + 2), // two surveys, of at most twice the pods
 		"list all pods":   0,
-		"get replicasets": fleetSize,
+		"get replicasets": fleetSize(),
 		// Two looks for the restart, the rest at its rollout.
-		"get deployments":   fleetSize * 12,
-		"patch deployments": fleetSize,
+		"get deployments":   fleetSize() * 12,
+		"patch deployments": fleetSize(),
 	} {
 		if counts[what] > most {
 			t.Errorf("%d times %s, allowed are %d", counts[what], what, most)
