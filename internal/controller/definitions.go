@@ -28,7 +28,7 @@ import (
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/controller/packages"
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/store"
 	"github.com/strata-run/strata/revisions"
 )

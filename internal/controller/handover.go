@@ -16,8 +16,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	frontofclasses "github.com/strata-run/strata/internal/controller/gatewayclass"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
+	frontofclasses "github.com/strata-run/strata/internal/front/gatewayclass"
 )
 
 // HandOver is what the front of GatewayClasses has of a cluster.

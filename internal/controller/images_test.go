@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 )
 
 // effective are the images of Istio 1.29 and 1.31, each as istiod and proxy.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/strata-run/strata/internal/controller/kyma"
 	"github.com/strata-run/strata/internal/front/gateway"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/render/istiocsr"
 )
 

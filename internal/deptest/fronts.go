@@ -15,6 +15,9 @@ const fronts = "internal/front"
 // folder decide: the same input gives them the same output.
 var acting = []string{
 	"internal/front/gateway/front.go", "internal/front/gateway/observe.go",
+	"internal/front/gatewayclass/front.go", "internal/front/gatewayclass/handover.go", "internal/front/gatewayclass/istiod.go",
+	"internal/front/gatewayclass/labeler.go", "internal/front/gatewayclass/observe.go", "internal/front/gatewayclass/olm.go",
+	"internal/front/gatewayclass/watches.go",
 }
 
 // decides is true for a file of a front that does no I/O.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/strata-run/strata/internal/front/gateway"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/status"
 )
 
@@ -20,7 +21,7 @@ type frontSource struct {
 
 // frontSources are the fronts, each with its rows.
 var frontSources = []frontSource{
-	{"GatewayClass", "gatewayclass.md", status.GatewayClassRows},
+	{"GatewayClass", "gatewayclass.md", gatewayclass.Rows},
 	{"Gateway", "gateway-dns.md", gateway.Rows},
 	{"IstioCSR", "istiocsr.md", status.IstioCSRRows},
 	{"Istio", "kyma.md", status.KymaRows},

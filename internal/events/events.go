@@ -151,7 +151,7 @@ func archived(revision *v1alpha1.Revision) Event {
 }
 
 func retained(regarding corev1.ObjectReference, objects []string) Event {
-	return bounded(Event{
+	return Bounded(Event{
 		Regarding: regarding, Type: corev1.EventTypeNormal, Reason: ReasonRetained, Action: "TearDown",
 		Note: some(objects) + ": kept on purpose; delete by hand what is not wanted",
 	})
@@ -170,7 +170,7 @@ func teardownStuck(pkg *v1alpha1.Package, message string) Event {
 
 func onPackage(pkg *v1alpha1.Package, e Event) Event {
 	e.Regarding = corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package", Name: pkg.Name, UID: pkg.UID}
-	return bounded(e)
+	return Bounded(e)
 }
 
 func onRevision(revision *v1alpha1.Revision, e Event) Event { return onPhase(revision, "", e) }
@@ -184,7 +184,7 @@ func onPhase(revision *v1alpha1.Revision, phase string, e Event) Event {
 	if e.Related == nil {
 		e.Related = &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package", Name: revision.Spec.Package}
 	}
-	return bounded(e)
+	return Bounded(e)
 }
 
 // revisionOf refers to a revision of which only the number is known.
@@ -259,8 +259,8 @@ func capital(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// bounded cuts an event's note to its limit, between characters, and says so.
-func bounded(e Event) Event {
+// Bounded cuts an event's note to its limit, between characters, and says so.
+func Bounded(e Event) Event {
 	const more = " (cut)"
 	e.Note = strings.ToValidUTF8(e.Note, "?")
 	if len(e.Note) <= NoteLimit {

@@ -54,7 +54,7 @@ func takenOver(before, after *operatorv1alpha1.IstioCSR) []Event {
 	if note == "" || note == told(before) {
 		return nil
 	}
-	return []Event{bounded(Event{Type: corev1.EventTypeNormal, Reason: ReasonAgentTakenOver, Action: "TakeOver", Note: note})}
+	return []Event{Bounded(Event{Type: corev1.EventTypeNormal, Reason: ReasonAgentTakenOver, Action: "TakeOver", Note: note})}
 }
 
 func ofConditions(before, after *operatorv1alpha1.IstioCSR) []Event {
@@ -63,7 +63,7 @@ func ofConditions(before, after *operatorv1alpha1.IstioCSR) []Event {
 	wasReady := meta.FindStatusCondition(before.Status.Conditions, operatorv1alpha1.ConditionReady)
 	wasDegraded := meta.FindStatusCondition(before.Status.Conditions, operatorv1alpha1.ConditionDegraded)
 	warn := func(reason, action string, c *metav1.Condition) []Event {
-		return []Event{bounded(Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Note: c.Message})}
+		return []Event{Bounded(Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Note: c.Message})}
 	}
 	switch {
 	case ready == nil:
@@ -82,7 +82,7 @@ func ofConditions(before, after *operatorv1alpha1.IstioCSR) []Event {
 		}
 	case wasReady != nil && wasReady.Status == ready.Status:
 	case ready.Status == metav1.ConditionTrue:
-		return []Event{bounded(Event{Type: corev1.EventTypeNormal, Reason: ReasonAgentReady, Action: "RollOut", Note: ready.Message})}
+		return []Event{Bounded(Event{Type: corev1.EventTypeNormal, Reason: ReasonAgentReady, Action: "RollOut", Note: ready.Message})}
 	case wasReady != nil && wasReady.ObservedGeneration == ready.ObservedGeneration:
 		// Otherwise a newer spec has to be rolled out first, which nobody need be warned of.
 		return warn(ReasonAgentNotReady, "Observe", ready)

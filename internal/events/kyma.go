@@ -67,5 +67,5 @@ func Kyma(before, after *v1alpha2.Istio) []Event {
 	default:
 		event.Type, event.Reason = corev1.EventTypeWarning, ReasonMeshError
 	}
-	return []Event{bounded(event)}
+	return []Event{Bounded(event)}
 }

@@ -4,6 +4,7 @@
 package front
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -90,7 +91,9 @@ func newFixture(t *testing.T) *fixture {
 			},
 			Status: func(class *gatewayv1.GatewayClass, state State[string]) {
 				if class.DeletionTimestamp.IsZero() {
-					status.SetControllerInstalled(&class.Status.Conditions, class.Generation, "plane", state.Packages, state.Err, state.Now)
+					c := installed(state)
+					c.ObservedGeneration, c.LastTransitionTime = class.Generation, state.Now
+					meta.SetStatusCondition(&class.Status.Conditions, c)
 				}
 			},
 		},
@@ -102,6 +105,55 @@ func newFixture(t *testing.T) *fixture {
 		},
 	}
 	return f
+}
+
+// conditionInstalled is what the front of these tests says on its classes.
+const conditionInstalled = "ControllerInstalled"
+
+// installed is that condition: what has become of the package plane.
+func installed(state State[string]) metav1.Condition {
+	var plane status.FrontPackage
+	var waitsFor string
+	deleted := false
+	for _, p := range state.Packages {
+		deleted = deleted || p.Package != nil && !p.Package.DeletionTimestamp.IsZero()
+		if p.Name == "plane" {
+			plane = p
+		}
+	}
+	for _, p := range state.Packages {
+		if p.Name == plane.Waiting && p.Package != nil {
+			waitsFor = "waits for package " + p.Name
+			if c := meta.FindStatusCondition(p.Package.Status.Conditions, v1alpha1.ConditionProgressing); c != nil && c.Message != "" {
+				waitsFor += ": " + c.Message
+			}
+		}
+	}
+	is := func(value metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: conditionInstalled, Status: value, Reason: reason, Message: message}
+	}
+	serves := plane.Package != nil && plane.Target != nil && meta.IsStatusConditionTrue(plane.Package.Status.Conditions, v1alpha1.ConditionAvailable)
+	switch {
+	case serves:
+		message, warning := "istiod "+cmp.Or(plane.Package.Status.Version, plane.Version)+" installed", status.KeptOut(plane)
+		if plane.Waiting != "" {
+			warning = plane.Version + " waits for package " + plane.Waiting
+		}
+		if state.Err != nil {
+			warning = state.Err.Error()
+		}
+		if warning != "" {
+			message += " (with warning: " + warning + ")"
+		}
+		return is(metav1.ConditionTrue, "Installed", message)
+	case state.Err != nil && deleted:
+		return is(metav1.ConditionUnknown, "Pending", state.Err.Error())
+	case state.Err != nil:
+		return is(metav1.ConditionFalse, "InstallFailed", state.Err.Error())
+	case waitsFor != "":
+		return is(metav1.ConditionUnknown, "Pending", "istiod "+waitsFor)
+	}
+	return is(metav1.ConditionUnknown, "Pending", "istiod "+plane.Version+" is being installed")
 }
 
 func (f *fixture) write(format string, args ...any) error {
@@ -173,7 +225,7 @@ func (f *fixture) statusPatched(ctx context.Context, c client.Client, name strin
 		return err
 	}
 	if class, ok := object.(*gatewayv1.GatewayClass); ok {
-		statustest.Conditions(f.t, class.Generation, class.Status.Conditions, status.ConditionControllerInstalled)
+		statustest.Conditions(f.t, class.Generation, class.Status.Conditions, conditionInstalled)
 	}
 	return nil
 }
@@ -243,7 +295,7 @@ func (f *fixture) installed(name string) string {
 	if err := f.api.Get(f.t.Context(), types.NamespacedName{Name: name}, class); err != nil {
 		f.t.Fatal(err)
 	}
-	c := meta.FindStatusCondition(class.Status.Conditions, status.ConditionControllerInstalled)
+	c := meta.FindStatusCondition(class.Status.Conditions, conditionInstalled)
 	if c == nil {
 		return ""
 	}

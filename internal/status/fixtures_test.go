@@ -6,16 +6,17 @@ package status_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/probes"
@@ -139,18 +140,6 @@ func condition(conditions []metav1.Condition, kind string) string {
 	return ""
 }
 
-// stable checks that the same input gives an equal status, and that a status given
-// back with the same results a minute later is left as it is.
-func stable[S any](t *testing.T, reason string, first, again, later S) {
-	t.Helper()
-	if diff := cmp.Diff(first, again); diff != "" {
-		t.Errorf("%s: the same input gave another status (-first +again):\n%s", reason, diff)
-	}
-	if diff := cmp.Diff(first, later); diff != "" {
-		t.Errorf("%s: the status changes although nothing has (-first +a minute later):\n%s", reason, diff)
-	}
-}
-
 // checkPackage checks a status that is about the present generation.
 func checkPackage(t *testing.T, pkg *v1alpha1.Package) {
 	t.Helper()
@@ -167,4 +156,25 @@ func checkRevision(t *testing.T, revision *v1alpha1.Revision) {
 	if revision.Status.ObservedGeneration != revision.Generation {
 		t.Errorf("the status is about generation %d, want %d", revision.Status.ObservedGeneration, revision.Generation)
 	}
+}
+
+// frontPackage is a package with a target and the conditions given as
+// status/reason: message.
+func frontPackage(name string, current int64, progressing, available string) status.FrontPackage {
+	conditionOf := func(kind, text string) metav1.Condition {
+		head, message, _ := strings.Cut(text, ": ")
+		value, reason, _ := strings.Cut(head, "/")
+		return metav1.Condition{Type: kind, Status: metav1.ConditionStatus(value), Reason: reason, Message: message}
+	}
+	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.PackageStatus{CurrentRevision: current}}
+	if current != 0 {
+		pkg.Status.Version = "1.30.0"
+	}
+	if progressing != "" {
+		pkg.Status.Conditions = append(pkg.Status.Conditions, conditionOf(v1alpha1.ConditionProgressing, progressing))
+	}
+	if available != "" {
+		pkg.Status.Conditions = append(pkg.Status.Conditions, conditionOf(v1alpha1.ConditionAvailable, available))
+	}
+	return status.FrontPackage{Name: name, Version: "1.31.0", Package: pkg, Target: &v1alpha1.Revision{}, Need: history.NeedNone}
 }

@@ -88,9 +88,9 @@ func conflictText(list []v1alpha1.Interference) string {
 	return text
 }
 
-// interferenceOn is what a package's status says of objects that do not stay as they are
+// InterferenceOn is what a package's status says of objects that do not stay as they are
 // wanted, although it serves; empty when all do.
-func interferenceOn(pkg *v1alpha1.Package) string {
+func InterferenceOn(pkg *v1alpha1.Package) string {
 	ready := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Reason != v1alpha1.ReasonInterference && ready.Reason != v1alpha1.ReasonRightsDiffer {
 		return ""
@@ -98,9 +98,9 @@ func interferenceOn(pkg *v1alpha1.Package) string {
 	return ready.Message
 }
 
-// rightsDiffer says what accounts may do that a package does not want, or the other way round;
+// RightsDiffer says what accounts may do that a package does not want, or the other way round;
 // empty when nothing differs.
-func rightsDiffer(pkg *v1alpha1.Package) string {
+func RightsDiffer(pkg *v1alpha1.Package) string {
 	ready := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Reason != v1alpha1.ReasonRightsDiffer {
 		return ""

@@ -4,7 +4,6 @@
 package status_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -22,17 +21,17 @@ import (
 func TestInterferenceOnFronts(t *testing.T) {
 	const text = "ClusterRole agent: other keeps changing .rules of it, and repairs are slowed"
 	cases := map[string]struct {
-		reason              string
-		value, why          string
-		csr, class, ofIstio string
+		reason       string
+		value, why   string
+		csr, ofIstio string
 	}{
 		"Beside": {
 			reason: "it serves all the same", value: "True", why: v1alpha1.ReasonInterference,
-			csr: "True/Ready", class: "True/Installed", ofIstio: "False/ReconcileFailed",
+			csr: "True/Ready", ofIstio: "False/ReconcileFailed",
 		},
 		"Rights": {
 			reason: "what lacks its rights does not work, and no wait mends it", value: "False", why: v1alpha1.ReasonRightsDiffer,
-			csr: "False/Failed", class: "False/InstallFailed", ofIstio: "False/ReconcileFailed",
+			csr: "False/Failed", ofIstio: "False/ReconcileFailed",
 		},
 	}
 	check := func(t *testing.T, reason, want string, conditions []metav1.Condition, kind string) {
@@ -49,12 +48,6 @@ func TestInterferenceOnFronts(t *testing.T) {
 			state.Packages = packages
 			status.SetIstioCSR(agent, state)
 			check(t, tc.reason, tc.csr, agent.Status.Conditions, operatorv1alpha1.ConditionReady)
-
-			var class []metav1.Condition
-			named := slices.Clone(packages)
-			named[0].Name = plane
-			status.SetControllerInstalled(&class, 1, plane, named, nil, at(100))
-			check(t, tc.reason, tc.class, class, status.ConditionControllerInstalled)
 
 			mesh := kymaAt(kyma.PackageIstio, v1alpha1.ReasonRolledOut, tc.value, text)
 			mesh.Package.Status.Conditions[1].Reason = tc.why

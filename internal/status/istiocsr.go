@@ -45,7 +45,7 @@ func SetIstioCSR(ic *operatorv1alpha1.IstioCSR, s IstioCSRState) {
 	switch {
 	case !ic.DeletionTimestamp.IsZero():
 		if message, ok := csrDeparture(ic, s); ok {
-			setAll(ic.Generation, s.Now, conditions, csrReady(metav1.ConditionFalse, operatorv1alpha1.ReasonProgressing, message))
+			Set(ic.Generation, s.Now, conditions, csrReady(metav1.ConditionFalse, operatorv1alpha1.ReasonProgressing, message))
 		}
 	case s.Facts.Running == "":
 		// Which of them runs could not be found out, so nothing is known that is new.
@@ -53,16 +53,16 @@ func SetIstioCSR(ic *operatorv1alpha1.IstioCSR, s IstioCSRState) {
 		message := fmt.Sprintf("IstioCSR %s/%s is older, and a cluster has one agent: this one takes its place when it is deleted", s.Facts.Running, operatorv1alpha1.Name)
 		ic.Status = operatorv1alpha1.IstioCSRStatus{ConditionalStatus: operatorv1alpha1.ConditionalStatus{Conditions: *conditions}}
 		meta.RemoveStatusCondition(&ic.Status.Conditions, operatorv1alpha1.ConditionDegraded)
-		setAll(ic.Generation, s.Now, &ic.Status.Conditions, csrReady(metav1.ConditionFalse, operatorv1alpha1.ReasonFailed, message))
+		Set(ic.Generation, s.Now, &ic.Status.Conditions, csrReady(metav1.ConditionFalse, operatorv1alpha1.ReasonFailed, message))
 	default:
 		agent := agentOf(ic, s.Packages)
-		setAll(ic.Generation, s.Now, conditions, csrRunning(ic, agent, s)...)
+		Set(ic.Generation, s.Now, conditions, csrRunning(ic, agent, s)...)
 		setAgentFields(ic, agent, s.Facts)
 	}
 }
 
 func csrReady(value metav1.ConditionStatus, reason, message string) metav1.Condition {
-	return condition(operatorv1alpha1.ConditionReady, value, reason, message)
+	return Condition(operatorv1alpha1.ConditionReady, value, reason, message)
 }
 
 // csrDeparture says what becomes of the agent of an IstioCSR that is being deleted.
@@ -131,7 +131,7 @@ func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *FrontPackage, s IstioCSRSt
 	if why := KeptOut(*agent); why != "" {
 		warnings = append([]string{why}, warnings...)
 	}
-	if text := interferenceOn(agent.Package); text != "" {
+	if text := InterferenceOn(agent.Package); text != "" {
 		warnings = append([]string{text}, warnings...)
 	}
 	if len(warnings) > 0 {
@@ -139,7 +139,7 @@ func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *FrontPackage, s IstioCSRSt
 	}
 	return []metav1.Condition{
 		csrReady(metav1.ConditionTrue, operatorv1alpha1.ReasonReady, message),
-		condition(operatorv1alpha1.ConditionDegraded, metav1.ConditionFalse, operatorv1alpha1.ReasonReady, "nothing has to be mended by hand"),
+		Condition(operatorv1alpha1.ConditionDegraded, metav1.ConditionFalse, operatorv1alpha1.ReasonReady, "nothing has to be mended by hand"),
 	}
 }
 
@@ -159,14 +159,14 @@ func csrProblems(problems []istiocsr.Problem) (waiting, failure string) {
 func csrFailed(message string) []metav1.Condition {
 	return []metav1.Condition{
 		csrReady(metav1.ConditionFalse, operatorv1alpha1.ReasonFailed, message),
-		condition(operatorv1alpha1.ConditionDegraded, metav1.ConditionTrue, operatorv1alpha1.ReasonFailed, message),
+		Condition(operatorv1alpha1.ConditionDegraded, metav1.ConditionTrue, operatorv1alpha1.ReasonFailed, message),
 	}
 }
 
 func csrProgressing(message string) []metav1.Condition {
 	return []metav1.Condition{
 		csrReady(metav1.ConditionFalse, operatorv1alpha1.ReasonProgressing, message),
-		condition(operatorv1alpha1.ConditionDegraded, metav1.ConditionFalse, operatorv1alpha1.ReasonReady, "nothing has to be mended by hand"),
+		Condition(operatorv1alpha1.ConditionDegraded, metav1.ConditionFalse, operatorv1alpha1.ReasonReady, "nothing has to be mended by hand"),
 	}
 }
 

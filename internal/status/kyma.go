@@ -91,8 +91,8 @@ func SetKyma(istio *v1alpha2.Istio, s KymaState) {
 		conditions = slices.Clone(*istio.Status.Conditions)
 	}
 	v := kymaVerdict(istio, s)
-	set := func(c metav1.Condition) { setAll(istio.Generation, s.Now, &conditions, c) }
-	set(condition(v1alpha2.ConditionReady, v.value, v.reason, v.message))
+	set := func(c metav1.Condition) { Set(istio.Generation, s.Now, &conditions, c) }
+	set(Condition(v1alpha2.ConditionReady, v.value, v.reason, v.message))
 	if istio.Name == s.Oldest && istio.DeletionTimestamp.IsZero() {
 		if c, known := kymaRestarts(s.Restarts); known {
 			set(c)
@@ -216,7 +216,7 @@ func kymaPackage(p *FrontPackage) (v verdict, done bool) {
 		return processing("revision %d of package %s is about to be rolled out", p.Target.Spec.Revision, p.Name)
 	case ready.Status == metav1.ConditionTrue && KeptOut(*p) != "":
 		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, KeptOut(*p)}, false
-	case interferenceOn(p.Package) != "":
+	case InterferenceOn(p.Package) != "":
 		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, fmt.Sprintf("package %s: %s", p.Name, ready.Message)}, false
 	case ready.Status == metav1.ConditionTrue:
 		return verdict{}, true
@@ -325,7 +325,7 @@ func kymaRestarts(r KymaRestarts) (c metav1.Condition, known bool) {
 		if r.Stopped {
 			stopped = "restarts have stopped, as these do not come up"
 		}
-		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartFailed, stopped+": "+strings.Join(r.Failed, "; ")), true
+		return Condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartFailed, stopped+": "+strings.Join(r.Failed, "; ")), true
 	case r.Pending > 0:
 		message := workloadsAre(r.Pending) + " still to be restarted, as proxies are outdated"
 		if !r.Opens.IsZero() {
@@ -334,12 +334,13 @@ func kymaRestarts(r KymaRestarts) (c metav1.Condition, known bool) {
 		if len(r.Manual) > 0 {
 			message += "; these have to be restarted by hand: " + strings.Join(r.Manual, "; ")
 		}
-		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartPartiallySucceeded, message), true
+		return Condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartPartiallySucceeded, message), true
 	case len(r.Manual) > 0:
-		return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarManualRestartRequired,
-			fmt.Sprintf("these run an outdated proxy, and have to be restarted by hand: %s", strings.Join(r.Manual, "; "))), true
+		return Condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarManualRestartRequired,
+				fmt.Sprintf("these run an outdated proxy, and have to be restarted by hand: %s", strings.Join(r.Manual, "; "))),
+			true
 	}
-	return condition(kind, metav1.ConditionTrue, v1alpha2.ReasonProxySidecarRestartSucceeded, "no workload runs an outdated proxy"), true
+	return Condition(kind, metav1.ConditionTrue, v1alpha2.ReasonProxySidecarRestartSucceeded, "no workload runs an outdated proxy"), true
 }
 
 // workloadsAre counts workloads, with the verb.
@@ -355,10 +356,11 @@ func kymaFilters(s KymaState) metav1.Condition {
 	const kind = v1alpha2.ConditionIngressTargetingUserResourceFound
 	switch {
 	case s.FiltersErr != nil:
-		return condition(kind, metav1.ConditionUnknown, v1alpha2.ReasonIngressTargetingUserResourceDetectionFailed, "EnvoyFilters could not be looked for: "+s.FiltersErr.Error())
+		return Condition(kind, metav1.ConditionUnknown, v1alpha2.ReasonIngressTargetingUserResourceDetectionFailed, "EnvoyFilters could not be looked for: "+s.FiltersErr.Error())
 	case len(s.Filters) > 0:
-		return condition(kind, metav1.ConditionTrue, v1alpha2.ReasonIngressTargetingUserResourceFound,
+		return Condition(kind, metav1.ConditionTrue, v1alpha2.ReasonIngressTargetingUserResourceFound,
 			fmt.Sprintf("EnvoyFilters of users configure the ingress gateway, which the next version of Istio may not understand: %s", strings.Join(s.Filters, ", ")))
+
 	}
-	return condition(kind, metav1.ConditionFalse, v1alpha2.ReasonIngressTargetingUserResourceNotFound, "no EnvoyFilter of a user configures the ingress gateway")
+	return Condition(kind, metav1.ConditionFalse, v1alpha2.ReasonIngressTargetingUserResourceNotFound, "no EnvoyFilter of a user configures the ingress gateway")
 }

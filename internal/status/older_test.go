@@ -15,6 +15,7 @@ import (
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
 )
@@ -92,7 +93,7 @@ func TestForServing(t *testing.T) {
 			again := forServing(200)
 			revision.Status = got
 			checkRevision(t, revision)
-			stable(t, tc.reason, got, again, forServing(260))
+			statustest.Stable(t, tc.reason, got, again, forServing(260))
 			for kind, want := range map[string]string{v1alpha1.ConditionProgressing: tc.wantProgress, v1alpha1.ConditionAvailable: tc.wantAvailable} {
 				if diff := cmp.Diff(want, condition(got.Conditions, kind)); diff != "" {
 					t.Errorf("%s: %s (-want +got):\n%s", tc.reason, kind, diff)
@@ -139,7 +140,7 @@ func TestForStray(t *testing.T) {
 	again := status.ForStray(revision, at(100))
 	revision.Status = got
 	checkRevision(t, revision)
-	stable(t, reason, got, again, status.ForStray(revision, at(160)))
+	statustest.Stable(t, reason, got, again, status.ForStray(revision, at(160)))
 	for _, kind := range []string{v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable} {
 		if got := condition(got.Conditions, kind); got != "False/PackageMissing: package istiod does not exist: create it, or delete the revision" {
 			t.Errorf("%s: %s is %s", reason, kind, got)
@@ -223,7 +224,7 @@ func TestForArchiving(t *testing.T) {
 			revision.Status = got
 			checkRevision(t, revision)
 			if !tc.wantArchived { // what is archived is not looked at again
-				stable(t, tc.reason, got, again, status.ForArchiving(revision, tc.result, tc.err, at(260)))
+				statustest.Stable(t, tc.reason, got, again, status.ForArchiving(revision, tc.result, tc.err, at(260)))
 			}
 			if diff := cmp.Diff(tc.wantProgress, condition(got.Conditions, v1alpha1.ConditionProgressing)); diff != "" {
 				t.Errorf("%s: Progressing (-want +got):\n%s", tc.reason, diff)

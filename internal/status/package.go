@@ -29,7 +29,7 @@ func ForPackage(pkg *v1alpha1.Package, line history.Line, serves probes.Result, 
 	}
 	if line.Target == nil {
 		next.Phase, next.Probes = "", ""
-		setAll(pkg.Generation, now, &next.Conditions, without(err)...)
+		Set(pkg.Generation, now, &next.Conditions, without(err)...)
 		return next
 	}
 	next.TargetRevision = line.Target.Spec.Revision
@@ -38,8 +38,8 @@ func ForPackage(pkg *v1alpha1.Package, line history.Line, serves probes.Result, 
 	if serves.Status == "" {
 		serves = probes.Result{Status: probes.Unknown, Message: "the objects could not be looked at: " + progressing.Message}
 	}
-	setAll(pkg.Generation, now, &next.Conditions, progressing, lineAvailable(line, serves))
-	setAll(pkg.Generation, now, &next.Conditions, ready(next, line, now))
+	Set(pkg.Generation, now, &next.Conditions, progressing, lineAvailable(line, serves))
+	Set(pkg.Generation, now, &next.Conditions, ready(next, line, now))
 	return next
 }
 
@@ -49,22 +49,22 @@ func without(err error) []metav1.Condition {
 		message = err.Error()
 	}
 	return []metav1.Condition{
-		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonNoRevision, message),
-		condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonNoRevision, message),
-		condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNoRevision, message),
+		Condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonNoRevision, message),
+		Condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonNoRevision, message),
+		Condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNoRevision, message),
 	}
 }
 
 func fromTarget(target *v1alpha1.Revision) metav1.Condition {
 	c := meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionProgressing)
 	if c == nil {
-		return condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRollingOut, "revision "+describe(target)+" is looked at")
+		return Condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRollingOut, "revision "+describe(target)+" is looked at")
 	}
 	message := c.Message
 	if c.Reason != v1alpha1.ReasonRolledOut {
 		message = "revision " + describe(target) + ": " + message
 	}
-	return condition(v1alpha1.ConditionProgressing, c.Status, c.Reason, message)
+	return Condition(v1alpha1.ConditionProgressing, c.Status, c.Reason, message)
 }
 
 // withRefusal tells of a rollback request that was refused. It does not cover up
@@ -74,8 +74,9 @@ func withRefusal(pkg *v1alpha1.Package, c metav1.Condition) metav1.Condition {
 	if c.Reason != v1alpha1.ReasonRolledOut || pkg.Spec.Rollback == nil || !history.IsHandled(pkg) || handled.Revision != 0 {
 		return c
 	}
-	return condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRollbackRefused,
+	return Condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRollbackRefused,
 		c.Message+"; the rollback that was asked for was refused: "+handled.Message)
+
 }
 
 // lineAvailable says whether the operand serves, from whichever revision.
@@ -110,20 +111,21 @@ func ready(next v1alpha1.PackageStatus, line history.Line, now metav1.Time) meta
 	availability := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionAvailable)
 	switch {
 	case progressing.Reason != v1alpha1.ReasonRolledOut && progressing.Reason != v1alpha1.ReasonRollbackRefused:
-		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, progressing.Message)
+		return Condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, progressing.Message)
 	case availability.Status != metav1.ConditionTrue:
-		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, availability.Message)
+		return Condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, availability.Message)
 	}
 	if c := readyDespite(line, now); c != nil {
 		return *c
 	}
 	for _, back := range []*v1alpha1.RollbackStatus{next.Rollback, next.AutomaticRollback} {
 		if back != nil && back.Revision != 0 && back.Revision == line.Target.Spec.Revision {
-			return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRolledBack,
+			return Condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRolledBack,
 				fmt.Sprintf("the content of revision %d runs; that of revision %d was rejected", back.ToRevision, back.FromRevision))
+
 		}
 	}
-	return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "revision "+describe(line.Target)+" is rolled out and serves")
+	return Condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "revision "+describe(line.Target)+" is rolled out and serves")
 }
 
 // readyDespite says what is ready although objects of what runs do not stay as they are
@@ -137,12 +139,14 @@ func readyDespite(line history.Line, now metav1.Time) *metav1.Condition {
 		return nil
 	}
 	if i := slices.IndexFunc(found, func(entry v1alpha1.Interference) bool { return isRight(entry.ObjectReference) }); i >= 0 {
-		c := condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonRightsDiffer,
+		c := Condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonRightsDiffer,
 			conflictText(found[i:i+1])+", so rights differ from what is wanted")
+
 		return &c
 	}
-	c := condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonInterference,
+	c := Condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonInterference,
 		"revision "+describe(line.Target)+" is rolled out and serves; but "+conflictText(found))
+
 	return &c
 }
 
@@ -152,15 +156,15 @@ func ForError(pkg *v1alpha1.Package, err error, now metav1.Time) v1alpha1.Packag
 	next := *pkg.Status.DeepCopy()
 	next.ObservedGeneration = pkg.Generation
 	wanted := []metav1.Condition{
-		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, errorReason(err), err.Error()),
-		condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, err.Error()),
+		Condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, errorReason(err), err.Error()),
+		Condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, err.Error()),
 	}
 	if known := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionAvailable); known != nil {
 		wanted = append(wanted, *known)
 	} else {
 		wanted = append(wanted, available(probes.Result{Status: probes.Unknown, Message: err.Error()}, ""))
 	}
-	setAll(pkg.Generation, now, &next.Conditions, wanted...)
+	Set(pkg.Generation, now, &next.Conditions, wanted...)
 	return next
 }
 
@@ -169,13 +173,13 @@ func ForTeardown(pkg *v1alpha1.Package, result revisions.TeardownResult, err err
 	next := *pkg.Status.DeepCopy()
 	next.ObservedGeneration = pkg.Generation
 	message := teardownMessage(result, err)
-	progressing := condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonTearingDown, message)
+	progressing := Condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonTearingDown, message)
 	if isDenied(err) {
 		message += ": grant the right to the package's identity, or name another one in spec.serviceAccount, or none, which stands for the manager's own"
-		progressing = condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonPermissionDenied, message)
+		progressing = Condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonPermissionDenied, message)
 	}
-	setAll(pkg.Generation, now, &next.Conditions, progressing,
-		condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonTearingDown, message),
-		condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTearingDown, message))
+	Set(pkg.Generation, now, &next.Conditions, progressing,
+		Condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonTearingDown, message),
+		Condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTearingDown, message))
 	return next
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
 )
@@ -194,7 +195,7 @@ func TestForPackage(t *testing.T) {
 			again := forPackage(1000)
 			pkg.Status = got
 			checkPackage(t, pkg)
-			stable(t, tc.reason, got, again, forPackage(1060))
+			statustest.Stable(t, tc.reason, got, again, forPackage(1060))
 			if diff := cmp.Diff(tc.want, summary{
 				Current: got.CurrentRevision, Target: got.TargetRevision, Highest: got.HighestRevision,
 				Version: got.Version, Phase: got.Phase, Probes: got.Probes,
@@ -277,7 +278,7 @@ func TestForTeardown(t *testing.T) {
 			again := status.ForTeardown(pkg, tc.result, tc.err, at(1))
 			pkg.Status = got
 			checkPackage(t, pkg)
-			stable(t, tc.reason, got, again, status.ForTeardown(pkg, tc.result, tc.err, at(61)))
+			statustest.Stable(t, tc.reason, got, again, status.ForTeardown(pkg, tc.result, tc.err, at(61)))
 			for kind, want := range map[string]string{
 				v1alpha1.ConditionProgressing: "True/TearingDown: " + tc.want,
 				v1alpha1.ConditionAvailable:   "False/TearingDown: " + tc.want,

@@ -76,7 +76,7 @@ func ForTarget(revision *v1alpha1.Revision, o Observation) v1alpha1.RevisionStat
 	case resumed, progressed(revision.Status, next):
 		next.LastProgressTime = &o.Now
 	}
-	setAll(revision.Generation, o.Now, &next.Conditions, targetConditions(revision, next, o, succeeded)...)
+	Set(revision.Generation, o.Now, &next.Conditions, targetConditions(revision, next, o, succeeded)...)
 	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSucceeded) && next.SucceededAt == nil {
 		next.SucceededAt = &o.Now
 	}
@@ -99,9 +99,9 @@ func ForStray(revision *v1alpha1.Revision, now metav1.Time) v1alpha1.RevisionSta
 	next := *revision.Status.DeepCopy()
 	next.ObservedGeneration = revision.Generation
 	message := fmt.Sprintf("package %s does not exist: create it, or delete the revision", revision.Spec.Package)
-	setAll(revision.Generation, now, &next.Conditions,
-		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonPackageMissing, message),
-		condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonPackageMissing, message))
+	Set(revision.Generation, now, &next.Conditions,
+		Condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonPackageMissing, message),
+		Condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonPackageMissing, message))
 	return next
 }
 
@@ -112,7 +112,7 @@ func ForServing(revision *v1alpha1.Revision, loaded revisions.Revision, result r
 	next.ObservedGeneration = revision.Generation
 	next.Inventory = inventory(loaded, result.Records, revision.Status.Inventory)
 	next.Plan = nil
-	progress := condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolledOut, "revision "+describe(revision)+" is rolled out")
+	progress := Condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolledOut, "revision "+describe(revision)+" is rolled out")
 	availability := available(serves, v1alpha1.ReasonProbeFailed)
 	succeeded := history.Succeeded(revision)
 	if !succeeded {
@@ -135,7 +135,7 @@ func ForServing(revision *v1alpha1.Revision, loaded revisions.Revision, result r
 		next.Objects = nil
 	}
 	next.Interference = interference(loaded, result.Records, flapping(revision.Status, now, next.Flaps))
-	setAll(revision.Generation, now, &next.Conditions, progress, availability)
+	Set(revision.Generation, now, &next.Conditions, progress, availability)
 	return next
 }
 
@@ -147,16 +147,16 @@ func ForArchiving(revision *v1alpha1.Revision, result revisions.TeardownResult, 
 		// Its probes are those of its time, not of what came after it.
 		next.Phases, next.Phase, next.Probes = achieved(revision.Status.Phases)
 	}
-	gone := condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonArchived, "the revision is history")
+	gone := Condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonArchived, "the revision is history")
 	if result.Complete && err == nil {
 		next.ArchivedAt, next.Objects, next.Inventory = &now, nil, nil
-		setAll(revision.Generation, now, &next.Conditions, gone,
-			condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonArchived, "the revision is history"))
+		Set(revision.Generation, now, &next.Conditions, gone,
+			Condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonArchived, "the revision is history"))
 		return next
 	}
 	next.Objects = removing(revision.Status.Objects, result, now)
-	setAll(revision.Generation, now, &next.Conditions, gone,
-		condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonArchiving, teardownMessage(result, err)))
+	Set(revision.Generation, now, &next.Conditions, gone,
+		Condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonArchiving, teardownMessage(result, err)))
 	return next
 }
 
@@ -167,13 +167,13 @@ func ForWaiting(revision *v1alpha1.Revision, why string, target int64, now metav
 	next.ObservedGeneration = revision.Generation
 	next.LastProgressTime, next.Plan = nil, nil
 	message := fmt.Sprintf("%s; what it would do is worked out when revision %d is rolled out", why, target)
-	setAll(revision.Generation, now, &next.Conditions,
-		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonAwaitingApproval, message), notAvailableYet())
+	Set(revision.Generation, now, &next.Conditions,
+		Condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonAwaitingApproval, message), notAvailableYet())
 	return next
 }
 
 func notAvailableYet() metav1.Condition {
-	return condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonRollingOut, "the revision has not been rolled out completely")
+	return Condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonRollingOut, "the revision has not been rolled out completely")
 }
 
 func targetConditions(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Observation, succeeded bool) []metav1.Condition {
@@ -183,11 +183,11 @@ func targetConditions(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus,
 	soaked := complete && !o.isStopped() && SoakLeft(next, o.Soak, o.Now.Time) <= 0
 	conditions := []metav1.Condition{progressing(revision, next, o, complete, succeeded || soaked)}
 	if soaked && !succeeded {
-		conditions = append(conditions, condition(v1alpha1.ConditionSucceeded, metav1.ConditionTrue, v1alpha1.ReasonRolloutSuccess, "the revision was rolled out"))
+		conditions = append(conditions, Condition(v1alpha1.ConditionSucceeded, metav1.ConditionTrue, v1alpha1.ReasonRolloutSuccess, "the revision was rolled out"))
 	}
 	switch {
 	case complete && o.Withheld == "":
-		return append(conditions, condition(v1alpha1.ConditionAvailable, metav1.ConditionTrue, v1alpha1.ReasonProbesSucceeded, "every object is in place and every probe holds"))
+		return append(conditions, Condition(v1alpha1.ConditionAvailable, metav1.ConditionTrue, v1alpha1.ReasonProbesSucceeded, "every object is in place and every probe holds"))
 	case succeeded:
 		return append(conditions, available(o.Serves, v1alpha1.ReasonProbeFailed))
 	default:
@@ -207,7 +207,7 @@ func isComplete(revision *v1alpha1.Revision, o Observation) bool {
 
 func progressing(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Observation, complete, rolledOut bool) metav1.Condition {
 	no := func(reason, message string) metav1.Condition {
-		return condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, reason, message)
+		return Condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, reason, message)
 	}
 	reason := errorReason(o.Err)
 	switch {
@@ -238,7 +238,7 @@ func progressing(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Ob
 	if !complete && IsOverdue(next, o.Deadline, o.Now.Time) {
 		return no(v1alpha1.ReasonProgressDeadlineExceeded, overdueText(next, o, message)+heldText(o.Held))
 	}
-	return condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRollingOut, message)
+	return Condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRollingOut, message)
 }
 
 // waitingFor says which phase is being rolled out and what it waits for.
@@ -328,10 +328,10 @@ func progress(status v1alpha1.RevisionStatus) (complete int, ready int32) {
 func available(serves probes.Result, reason string) metav1.Condition {
 	switch serves.Status {
 	case probes.True:
-		return condition(v1alpha1.ConditionAvailable, metav1.ConditionTrue, v1alpha1.ReasonProbesSucceeded, "the operand serves")
+		return Condition(v1alpha1.ConditionAvailable, metav1.ConditionTrue, v1alpha1.ReasonProbesSucceeded, "the operand serves")
 	case probes.False:
-		return condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, reason, cmp.Or(serves.Message, "an object does not serve"))
+		return Condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, reason, cmp.Or(serves.Message, "an object does not serve"))
 	default:
-		return condition(v1alpha1.ConditionAvailable, metav1.ConditionUnknown, v1alpha1.ReasonUnknown, cmp.Or(serves.Message, "the objects could not be looked at"))
+		return Condition(v1alpha1.ConditionAvailable, metav1.ConditionUnknown, v1alpha1.ReasonUnknown, cmp.Or(serves.Message, "the objects could not be looked at"))
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
 )
@@ -326,7 +327,7 @@ func TestForTarget_Conditions(t *testing.T) {
 			revision.Status = got
 			checkRevision(t, revision)
 			o.Now = at(1005)
-			stable(t, tc.reason, got, again, status.ForTarget(revision, o))
+			statustest.Stable(t, tc.reason, got, again, status.ForTarget(revision, o))
 		})
 	}
 }

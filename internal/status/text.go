@@ -24,12 +24,13 @@ const (
 	conditionMessageLimit = 16 << 10
 )
 
-func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+// Condition is a condition whose time and generation [Set] sets.
+func Condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
 }
 
-// setAll sets conditions; the time of a transition moves only when the status does.
-func setAll(generation int64, now metav1.Time, conditions *[]metav1.Condition, wanted ...metav1.Condition) {
+// Set sets conditions; the time of a transition moves only when the status does.
+func Set(generation int64, now metav1.Time, conditions *[]metav1.Condition, wanted ...metav1.Condition) {
 	for _, c := range wanted {
 		c.ObservedGeneration = generation
 		c.Message = bound(c.Message, conditionMessageLimit)

@@ -30,8 +30,8 @@ import (
 
 	"github.com/strata-run/strata/internal/front/gateway"
 	"github.com/strata-run/strata/internal/front/gateway/ingress"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
 	"github.com/strata-run/strata/test/setup"
 )
 

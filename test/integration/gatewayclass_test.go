@@ -23,9 +23,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
-	"github.com/strata-run/strata/internal/status"
 )
 
 const className = "openshift-default"
@@ -126,7 +125,7 @@ func condition(t *testing.T) *metav1.Condition {
 	t.Helper()
 	class := &gatewayv1.GatewayClass{}
 	must(t, admin.Get(t.Context(), types.NamespacedName{Name: className}, class))
-	return meta.FindStatusCondition(class.Status.Conditions, status.ConditionControllerInstalled)
+	return meta.FindStatusCondition(class.Status.Conditions, gatewayclass.ConditionControllerInstalled)
 }
 
 // firstRollout counts: one write an object, at most four status patches a revision, and one
@@ -271,7 +270,7 @@ func unknownVersion(t *testing.T) {
 	annotate(t, gatewayclass.AnnotationIstioVersion, "1.30")
 	planetest.Eventually(t, "the unknown version to be refused", func() (bool, error) {
 		c := condition(t)
-		return c.Status == metav1.ConditionFalse && c.Reason == status.ReasonInstallFailed, fmt.Errorf("%s/%s: %s", c.Status, c.Reason, c.Message)
+		return c.Status == metav1.ConditionFalse && c.Reason == gatewayclass.ReasonInstallFailed, fmt.Errorf("%s/%s: %s", c.Status, c.Reason, c.Message)
 	})
 	for _, part := range []string{"1.30", className, "1.28", "1.29", "1.31", gatewayclass.AnnotationIstioVersion} {
 		if text := condition(t).Message; !strings.Contains(text, part) {

@@ -21,9 +21,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
-	"github.com/strata-run/strata/internal/status"
 )
 
 func ours(t *testing.T) {
@@ -80,7 +79,7 @@ func TestIstioControlPlane_Classes(t *testing.T) {
 	late := newGateway(t, namespace, "late", "one", nil)
 	for _, class := range []string{"one", "two"} {
 		eventuallyInstalledOf(t, class, "istiod 1.29.1 installed")
-		eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO", byCIO)
+		eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "True/ManagedByCIO", byCIO)
 		planetest.Eventually(t, "the start of istiod to be marked on class "+class, func() (bool, error) {
 			current := &gatewayv1.GatewayClass{}
 			must(t, admin.Get(t.Context(), types.NamespacedName{Name: class}, current))
@@ -169,7 +168,7 @@ func TestIstioControlPlane_DeletedInMidRollout(t *testing.T) {
 	planetest.Eventually(t, "the rollout to be held by its Deployment", func() (bool, error) {
 		return exists(t, &appsv1.Deployment{}, gatewayclass.Namespace, gatewayclass.PackageControlPlane), nil
 	})
-	c := eventuallyCondition(t, "hasty", status.ConditionControllerInstalled, "Unknown/Pending")
+	c := eventuallyCondition(t, "hasty", gatewayclass.ConditionControllerInstalled, "Unknown/Pending")
 	t.Logf("meanwhile: %s", c.Message)
 	deleteClass(t, "hasty")
 	packages := &v1alpha1.PackageList{}
@@ -231,7 +230,7 @@ func TestIstioControlPlane_Upgrade(t *testing.T) {
 	for _, step := range []struct{ version, app, crds string }{{"1.29", "1.29.1", "1.29.1"}, {"1.31", "1.31.0", "1.31.0"}, {"1.29", "1.29.1", "1.31.0"}} {
 		annotateClass(t, class, gatewayclass.AnnotationIstioVersion, step.version)
 		eventuallyInstalledOf(t, class, "istiod "+step.app+" installed")
-		eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO")
+		eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "True/ManagedByCIO")
 		crds := istioCRDs(t)
 		for _, name := range gatewayclass.ManagedCRDs(step.crds) {
 			if got := crds[name].Annotations[gatewayclass.AnnotationAppVersion]; got != step.crds {

@@ -16,9 +16,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
-	"github.com/strata-run/strata/internal/status"
 )
 
 const (
@@ -43,7 +42,7 @@ func TestIstioCRDs_ThirdParty(t *testing.T) {
 	accepted := acceptedByIstiod(t, class)
 
 	// Scenario 4: nobody's label. istiod is installed all the same.
-	eventuallyCondition(t, class, status.ConditionCRDsReady, "False/UnknownManagement",
+	eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "False/UnknownManagement",
 		"managed by a third party", "gateways.networking.istio.io", "remove them", "add the label "+gatewayclass.LabelOwned)
 	istiodIsInstalled(t, class, "1.29.1", noCRDs)
 	if diff := cmp.Diff(before, generations(t)); diff != "" {
@@ -57,7 +56,7 @@ func TestIstioCRDs_ThirdParty(t *testing.T) {
 	labelled := []string{"gateways.networking.istio.io", "sidecars.networking.istio.io"}
 	within(t, soon, "seeing that labels differ", func() {
 		labelCRDs(t, map[string]string{gatewayclass.LabelOwned: ""}, func(name string) bool { return slices.Contains(labelled, name) })
-		eventuallyCondition(t, class, status.ConditionCRDsReady, "False/MixedOwnership",
+		eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "False/MixedOwnership",
 			"managed by cluster-ingress-operator: gateways.networking.istio.io, sidecars.networking.istio.io; managed by a third party: authorizationpolicies.security.istio.io")
 	})
 	if diff := cmp.Diff(before, generations(t)); diff != "" {
@@ -67,7 +66,7 @@ func TestIstioCRDs_ThirdParty(t *testing.T) {
 	// The remedy: our label on all of them, whatever its value. That is scenario 2.
 	within(t, soon, "taking over what got our label", func() {
 		labelCRDs(t, map[string]string{gatewayclass.LabelOwned: "yes"}, func(name string) bool { return !slices.Contains(labelled, name) })
-		eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO", byCIO)
+		eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "True/ManagedByCIO", byCIO)
 	})
 	checkOurs(t, "1.29")
 	eventuallyInstalledOf(t, class, "istiod 1.29.1 installed")
@@ -79,7 +78,7 @@ func TestIstioCRDs_ThirdParty(t *testing.T) {
 		crd, ok := istioCRDs(t)[gone.Name]
 		return ok && crd.UID != gone.UID, nil
 	})
-	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO")
+	eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "True/ManagedByCIO")
 
 	// Somebody takes our label off one of them, and it comes back: it is ours to set.
 	labelCRDs(t, map[string]string{"-" + gatewayclass.LabelOwned: ""}, func(name string) bool { return name == gone.Name })
@@ -87,7 +86,7 @@ func TestIstioCRDs_ThirdParty(t *testing.T) {
 		_, owned := istioCRDs(t)[gone.Name].Labels[gatewayclass.LabelOwned]
 		return owned, nil
 	})
-	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO")
+	eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "True/ManagedByCIO")
 	if diff := cmp.Diff(accepted, conditionOf(t, class, "Accepted")); diff != "" {
 		t.Errorf("istiod's own condition was changed:\n%s", diff)
 	}
@@ -126,20 +125,20 @@ func TestIstioCRDs_OLM(t *testing.T) {
 	const class = "subscribed"
 	newClass(t, class, nil)
 	const message = "Istio CRDs are managed by OSSM subscription 'servicemeshoperator' in namespace 'openshift-operators'"
-	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByOLM", message, "these do not exist: sidecars.networking.istio.io")
+	eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "True/ManagedByOLM", message, "these do not exist: sidecars.networking.istio.io")
 	istiodIsInstalled(t, class, "1.29.1", "subscription 'servicemeshoperator' in namespace 'openshift-operators' was made by the operator before")
 
 	must(t, admin.Delete(t.Context(), subscription))
 	eventuallyInstalledOf(t, class, "istiod 1.29.1 installed")
 	time.Sleep(2 * time.Second)
-	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByOLM", message)
+	eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "True/ManagedByOLM", message)
 	if diff := cmp.Diff(before, generations(t)); diff != "" {
 		t.Errorf("CRDs of OLM were changed:\n%s", diff)
 	}
 
 	within(t, soon, "taking over what OLM has left behind", func() {
 		must(t, admin.Delete(t.Context(), plan))
-		eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO", byCIO)
+		eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "True/ManagedByCIO", byCIO)
 	})
 	checkOurs(t, "1.29")
 	if app := istioCRDs(t)["sidecars.networking.istio.io"].Annotations[gatewayclass.AnnotationAppVersion]; app != "1.29.1" {
@@ -154,7 +153,7 @@ func TestIstioCRDs_NoOLM(t *testing.T) {
 	labelCRDs(t, map[string]string{"operators.coreos.com/servicemeshoperator.openshift-operators": ""}, func(name string) bool { return name < "m" })
 	const class = "no-olm"
 	newClass(t, class, nil)
-	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO", byCIO)
+	eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "True/ManagedByCIO", byCIO)
 	checkOurs(t, "1.29")
 	istiodIsInstalled(t, class, "1.29.1")
 }
@@ -168,7 +167,7 @@ func TestIstioCRDs_OLMComesLater(t *testing.T) {
 	arrangeIstioCRDs(t, map[string]string{gatewayclass.LabelOwned: "true"})
 	const class = "before-olm"
 	newClass(t, class, nil)
-	eventuallyCondition(t, class, status.ConditionCRDsReady, "True/ManagedByCIO", byCIO)
+	eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "True/ManagedByCIO", byCIO)
 	newObject(t, "operators.coreos.com/v1alpha1", "Subscription", "openshift-operators", "servicemeshoperator", nil)
 	for name := range istioCRDs(t) { // as OLM does: one after the other, and with its own metadata
 		planetest.Eventually(t, name+" to be written", func() (bool, error) {
@@ -181,13 +180,13 @@ func TestIstioCRDs_OLMComesLater(t *testing.T) {
 	comeToRest(t, 8*time.Second) // until then it may be the one or the other
 	var owner string
 	planetest.Eventually(t, "the CRDs to have one manager", func() (bool, error) {
-		c := conditionOf(t, class, status.ConditionCRDsReady)
+		c := conditionOf(t, class, gatewayclass.ConditionCRDsReady)
 		owner = c.Reason
 		return c.Status == "True", nil
 	})
 	since := time.Now()
 	time.Sleep(3 * time.Second)
-	if c := conditionOf(t, class, status.ConditionCRDsReady); c.Reason != owner {
+	if c := conditionOf(t, class, gatewayclass.ConditionCRDsReady); c.Reason != owner {
 		t.Errorf("they were %s, and are %s: %s", owner, c.Reason, c.Message)
 	}
 	if counts := writes(requests(t, since)); len(counts) > 0 {

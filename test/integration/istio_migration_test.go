@@ -27,10 +27,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
-	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/test/setup"
 )
 
@@ -65,7 +64,7 @@ func TestIstioMigration_OLM(t *testing.T) {
 	})
 	const class = "from-olm"
 	newClass(t, class, nil)
-	eventuallyCondition(t, class, status.ConditionControllerInstalled, "Unknown/Pending",
+	eventuallyCondition(t, class, gatewayclass.ConditionControllerInstalled, "Unknown/Pending",
 		"waiting for the Sail operator", "IstioRevision openshift-gateway (finalizer sailoperator.io/sail-operator)")
 	if exists(t, untypedOf("sailoperator.io/v1", "Istio"), "", "openshift-gateway") {
 		t.Error("the Istio of the operator before is still there")
@@ -159,8 +158,8 @@ func checkDowngrade(t *testing.T, helm *helmOf, class string) {
 	planetest.Eventually(t, "the packages to go, and what we have set on the class", func() (bool, error) {
 		object := &gatewayv1.GatewayClass{}
 		must(t, admin.Get(t.Context(), types.NamespacedName{Name: class}, object))
-		bare := len(object.Finalizers) == 0 && meta.FindStatusCondition(object.Status.Conditions, status.ConditionControllerInstalled) == nil &&
-			meta.FindStatusCondition(object.Status.Conditions, status.ConditionCRDsReady) == nil
+		bare := len(object.Finalizers) == 0 && meta.FindStatusCondition(object.Status.Conditions, gatewayclass.ConditionControllerInstalled) == nil &&
+			meta.FindStatusCondition(object.Status.Conditions, gatewayclass.ConditionCRDsReady) == nil
 		return bare && !exists(t, &v1alpha1.Package{}, "", gatewayclass.PackageControlPlane) && !exists(t, &v1alpha1.Package{}, "", gatewayclass.PackageCRDs),
 			fmt.Errorf("the class has the finalizers %v and the conditions %+v", object.Finalizers, object.Status.Conditions)
 	})

@@ -6,7 +6,7 @@ package integration
 import (
 	"testing"
 
-	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 )
 
 // The other remedy: the CRDs of a third party are removed.
@@ -15,10 +15,10 @@ func TestIstioCRDs_Removed(t *testing.T) {
 	arrangeIstioCRDs(t, nil)
 	const class = "removed"
 	newClass(t, class, nil)
-	eventuallyCondition(t, class, status.ConditionCRDsReady, "False/UnknownManagement")
+	eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "False/UnknownManagement")
 	deleteIstioCRDs(t)
 	patiently(t, "the CRDs to be ours", func() bool {
-		return conditionOf(t, class, status.ConditionCRDsReady).Reason == status.ReasonManagedByCIO
+		return conditionOf(t, class, gatewayclass.ConditionCRDsReady).Reason == gatewayclass.ReasonManagedByCIO
 	})
 	checkOurs(t, "1.29")
 	deleteClass(t, class)

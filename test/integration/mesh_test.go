@@ -23,10 +23,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/istio"
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // What the tests of the GatewayClass front share: classes, the Istio CRDs in any state,
@@ -302,7 +301,7 @@ func newObject(t *testing.T, apiVersion, kind, namespace, name string, change fu
 // istiodIsInstalled waits for istiod, whatever the warnings.
 func istiodIsInstalled(t *testing.T, class, version string, parts ...string) {
 	t.Helper()
-	eventuallyCondition(t, class, status.ConditionControllerInstalled, "True/Installed", append(parts, "istiod "+version+" installed")...)
+	eventuallyCondition(t, class, gatewayclass.ConditionControllerInstalled, "True/Installed", append(parts, "istiod "+version+" installed")...)
 }
 
 // within fails a test that takes too long to notice something.
@@ -319,7 +318,7 @@ func within(t *testing.T, limit time.Duration, what string, do func()) {
 func eventuallyInstalledOf(t *testing.T, class, message string) {
 	t.Helper()
 	planetest.Eventually(t, class+": "+message, func() (bool, error) {
-		c := conditionOf(t, class, status.ConditionControllerInstalled)
+		c := conditionOf(t, class, gatewayclass.ConditionControllerInstalled)
 		return c.Status == metav1.ConditionTrue && c.Message == message, fmt.Errorf("%s/%s: %s", c.Status, c.Reason, c.Message)
 	})
 }

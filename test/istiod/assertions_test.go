@@ -19,10 +19,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/internal/front/gateway/ingress"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // istiodWriter and managerWriter are the field managers of the two.
@@ -108,7 +107,7 @@ func own(conditions []metav1.Condition) []metav1.Condition {
 	var ours []metav1.Condition
 	for _, c := range conditions {
 		switch c.Type {
-		case status.ConditionControllerInstalled, status.ConditionCRDsReady, ingress.ConditionLoadBalancerReady, ingress.ConditionDNSReady:
+		case gatewayclass.ConditionControllerInstalled, gatewayclass.ConditionCRDsReady, ingress.ConditionLoadBalancerReady, ingress.ConditionDNSReady:
 			ours = append(ours, c)
 		}
 	}

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/gateway-api/pkg/features"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 )
 
 // statusTests are those of Gateway API's own conformance tests that look at statuses alone:

@@ -14,7 +14,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/test/setup"
 )
 

@@ -24,9 +24,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
-	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/test/setup"
 )
 
@@ -130,7 +129,7 @@ func scaleToZero(t *testing.T, istiod *program) {
 	installed := func(want metav1.ConditionStatus) {
 		t.Helper()
 		eventually(t, "the class to be installed: "+string(want), func() string {
-			c := meta.FindStatusCondition(getClass(t).Status.Conditions, status.ConditionControllerInstalled)
+			c := meta.FindStatusCondition(getClass(t).Status.Conditions, gatewayclass.ConditionControllerInstalled)
 			if c == nil || c.Status != want {
 				return fmt.Sprintf("it says %v", c)
 			}

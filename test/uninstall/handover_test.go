@@ -23,9 +23,8 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli"
 	"github.com/strata-run/strata/internal/controller"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
-	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/test/setup"
 )
 
@@ -100,7 +99,7 @@ func (c *cluster) awaitInstalled() {
 	planetest.Eventually(c.T, "istiod is installed", func() (bool, error) {
 		class := c.class()
 		held := len(class.Finalizers) == 1 && class.Finalizers[0] == gatewayclass.Finalizer
-		return held && meta.IsStatusConditionTrue(class.Status.Conditions, status.ConditionControllerInstalled), fmt.Errorf("finalizers %v, conditions %+v", class.Finalizers, class.Status.Conditions)
+		return held && meta.IsStatusConditionTrue(class.Status.Conditions, gatewayclass.ConditionControllerInstalled), fmt.Errorf("finalizers %v, conditions %+v", class.Finalizers, class.Status.Conditions)
 	})
 }
 
@@ -164,8 +163,8 @@ func (c *cluster) handedOver(before []types.UID) {
 		}
 	}
 	class := c.class()
-	if len(class.Finalizers) > 0 || meta.FindStatusCondition(class.Status.Conditions, status.ConditionControllerInstalled) != nil ||
-		meta.FindStatusCondition(class.Status.Conditions, status.ConditionCRDsReady) != nil {
+	if len(class.Finalizers) > 0 || meta.FindStatusCondition(class.Status.Conditions, gatewayclass.ConditionControllerInstalled) != nil ||
+		meta.FindStatusCondition(class.Status.Conditions, gatewayclass.ConditionCRDsReady) != nil {
 		c.Errorf("the class has the finalizers %v and the conditions %+v", class.Finalizers, class.Status.Conditions)
 	}
 	packages := &v1alpha1.PackageList{}
@@ -187,11 +186,11 @@ func (c *cluster) takeOver() {
 
 	class := c.class()
 	meta.SetStatusCondition(&class.Status.Conditions, metav1.Condition{
-		Type: status.ConditionControllerInstalled, Status: metav1.ConditionTrue, Reason: status.ReasonInstalled, Message: "istiod is theirs",
+		Type: gatewayclass.ConditionControllerInstalled, Status: metav1.ConditionTrue, Reason: gatewayclass.ReasonInstalled, Message: "istiod is theirs",
 	})
 	c.must(c.admin.Status().Update(c.Context(), class))
 	c.strata(cli.CodeOK, "Everything is handed over.", "hand-over", "--yes")
-	if meta.FindStatusCondition(c.class().Status.Conditions, status.ConditionControllerInstalled) == nil {
+	if meta.FindStatusCondition(c.class().Status.Conditions, gatewayclass.ConditionControllerInstalled) == nil {
 		c.Error("the condition of another operator was taken off the class")
 	}
 }

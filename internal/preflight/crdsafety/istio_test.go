@@ -16,27 +16,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/strata-run/strata/internal/render/gatewayclass"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// istioCRDs are the definitions that one Istio minor installs, by name.
-func istioCRDs(t *testing.T, minor string) map[string]*apiextensionsv1.CustomResourceDefinition {
+// istioCRDs are the definitions that one Istio release installs, by name.
+func istioCRDs(t *testing.T, release *istio.Release) map[string]*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	packages, err := gatewayclass.Render(gatewayclass.Input{Classes: []gatewayv1.GatewayClass{{
-		ObjectMeta: metav1.ObjectMeta{Name: "istio", Annotations: map[string]string{gatewayclass.AnnotationIstioVersion: minor}},
-		Spec:       gatewayv1.GatewayClassSpec{ControllerName: gatewayclass.ControllerName},
-	}}, DefaultVersion: minor})
+	crds, err := release.CRDs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]*apiextensionsv1.CustomResourceDefinition{}
-	for _, object := range packages[0].Phases[0].Objects {
-		data, err := json.Marshal(object.Manifest.Object)
+	for _, crd := range crds {
+		data, err := json.Marshal(crd.Object)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,11 +48,11 @@ func istioCRDs(t *testing.T, minor string) map[string]*apiextensionsv1.CustomRes
 // definitions, up and down. The golden file is to be read: an upgrade must not be
 // held up by something harmless.
 func TestCompare_Istio(t *testing.T) {
-	minors := gatewayclass.Versions()
+	all := istio.Releases()
 	var text strings.Builder
-	for _, step := range [][2]string{{minors[0], minors[1]}, {minors[1], minors[2]}, {minors[0], minors[2]}, {minors[2], minors[1]}, {minors[1], minors[0]}} {
+	for _, step := range [][2]*istio.Release{{all[0], all[1]}, {all[1], all[2]}, {all[0], all[2]}, {all[2], all[1]}, {all[1], all[0]}} {
 		before, after := istioCRDs(t, step[0]), istioCRDs(t, step[1])
-		fmt.Fprintf(&text, "Istio %s to %s\n", step[0], step[1])
+		fmt.Fprintf(&text, "Istio %s to %s\n", step[0].Minor(), step[1].Minor())
 		for _, name := range slices.Sorted(maps.Keys(before)) {
 			if after[name] == nil {
 				fmt.Fprintf(&text, "  %s: not in the other version\n", name)

@@ -9,7 +9,6 @@ import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/status"
 )
 
 const (
@@ -110,17 +109,17 @@ var contract = map[string]reasons{
 		operatorv1alpha1.ReasonReady:  no,
 		operatorv1alpha1.ReasonFailed: yes,
 	},
-	status.ConditionControllerInstalled: {
-		status.ReasonInstalled:     yes,
-		status.ReasonInstallFailed: no,
-		status.ReasonPending:       unknown,
+	"ControllerInstalled": {
+		"Installed":     yes,
+		"InstallFailed": no,
+		"Pending":       unknown,
 	},
-	status.ConditionCRDsReady: {
-		status.ReasonManagedByCIO:      yes,
-		status.ReasonManagedByOLM:      yes,
-		status.ReasonNoneExist:         unknown,
-		status.ReasonNotReady:          no,
-		status.ReasonUnknownManagement: no,
-		status.ReasonMixedOwnership:    no,
+	"CRDsReady": {
+		"ManagedByCIO":      yes,
+		"ManagedByOLM":      yes,
+		"NoneExist":         unknown,
+		"NotReady":          no,
+		"UnknownManagement": no,
+		"MixedOwnership":    no,
 	},
 }

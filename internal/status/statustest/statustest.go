@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -104,4 +105,16 @@ func Problems(generation int64, conditions []metav1.Condition, required ...strin
 		}
 	}
 	return problems
+}
+
+// Stable checks that the same input gives an equal status, and that a status given
+// back with the same results a minute later is left as it is.
+func Stable[S any](t *testing.T, reason string, first, again, later S) {
+	t.Helper()
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Errorf("%s: the same input gave another status (-first +again):\n%s", reason, diff)
+	}
+	if diff := cmp.Diff(first, later); diff != "" {
+		t.Errorf("%s: the status changes although nothing has (-first +a minute later):\n%s", reason, diff)
+	}
 }

@@ -14,8 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/strata-run/strata/internal/render/gatewayclass"
 )
 
 var errForbidden = errors.New("forbidden")
@@ -62,10 +60,10 @@ func (s labelSet) Lookup(key string) (string, bool) { value, ok := s[key]; retur
 
 func TestLiving(t *testing.T) {
 	const label = "operators.coreos.com/mesh.v3.team-a"
-	mesh := gatewayclass.Subscription{Namespace: "team-a", Name: "mesh.v3"}
-	crds := []gatewayclass.CRD{
-		{Name: "a", Labels: map[string]string{gatewayclass.LabelOLMManaged: "true", label: ""}},
-		{Name: "b", Labels: map[string]string{gatewayclass.LabelOLMManaged: "true", "operators.coreos.com/malformed": ""}},
+	mesh := Subscription{Namespace: "team-a", Name: "mesh.v3"}
+	crds := []CRD{
+		{Name: "a", Labels: map[string]string{LabelOLMManaged: "true", label: ""}},
+		{Name: "b", Labels: map[string]string{LabelOLMManaged: "true", "operators.coreos.com/malformed": ""}},
 	}
 	cases := map[string]struct {
 		reason  string
@@ -96,7 +94,7 @@ func TestLiving(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if diff := cmp.Diff(map[gatewayclass.Subscription]bool{mesh: tc.want}, got); diff != "" {
+			if diff := cmp.Diff(map[Subscription]bool{mesh: tc.want}, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

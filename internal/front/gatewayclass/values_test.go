@@ -20,7 +20,7 @@ import (
 // istiodContainer is the container of istiod's Deployment.
 func istiodContainer(t *testing.T, packages []render.Package) map[string]any {
 	t.Helper()
-	containers, _, err := unstructured.NestedSlice(find(t, packages, "Deployment", PackageControlPlane).Object, "spec", "template", "spec", "containers")
+	containers, _, err := unstructured.NestedSlice(findObject(t, packages, "Deployment", PackageControlPlane).Object, "spec", "template", "spec", "containers")
 	if err != nil || len(containers) != 1 {
 		t.Fatalf("istiod has %d containers (%v), want 1", len(containers), err)
 	}
@@ -101,7 +101,7 @@ func TestValues_Environment(t *testing.T) {
 func TestValues_Mesh(t *testing.T) {
 	for _, version := range Versions() {
 		t.Run(version, func(t *testing.T) {
-			text, _, _ := unstructured.NestedString(find(t, mustRender(t, input(version)), "ConfigMap", "istio-openshift-gateway").Object, "data", "mesh")
+			text, _, _ := unstructured.NestedString(findObject(t, mustRender(t, input(version)), "ConfigMap", "istio-openshift-gateway").Object, "data", "mesh")
 			var got map[string]any
 			if err := yaml.Unmarshal([]byte(text), &got); err != nil {
 				t.Fatal(err)
@@ -133,7 +133,7 @@ func TestValues_Deployment(t *testing.T) {
 	for _, version := range Versions() {
 		t.Run(version, func(t *testing.T) {
 			packages := mustRender(t, input(version))
-			deployment := find(t, packages, "Deployment", "istiod-openshift-gateway").Object
+			deployment := findObject(t, packages, "Deployment", "istiod-openshift-gateway").Object
 			get := func(path ...string) any {
 				value, _, err := unstructured.NestedFieldNoCopy(deployment, path...)
 				if err != nil {
@@ -150,7 +150,7 @@ func TestValues_Deployment(t *testing.T) {
 			if got := get("spec", "replicas"); got != nil {
 				t.Errorf("replicas is %v, but is the autoscaler's", got)
 			}
-			hpa := find(t, packages, "HorizontalPodAutoscaler", "istiod-openshift-gateway")
+			hpa := findObject(t, packages, "HorizontalPodAutoscaler", "istiod-openshift-gateway")
 			if low, high := hpa.Object["spec"].(map[string]any)["minReplicas"], hpa.Object["spec"].(map[string]any)["maxReplicas"]; low != int64(1) || high != int64(5) {
 				t.Errorf("istiod has %v to %v replicas, want 1 to 5", low, high)
 			}
@@ -158,7 +158,7 @@ func TestValues_Deployment(t *testing.T) {
 			if raw, _ := json.Marshal(volumes); !strings.Contains(string(raw), `"name":"openshift-gw-ca-root-cert"`) {
 				t.Errorf("no volume from the CA ConfigMap: %s", raw)
 			}
-			merged, _, _ := unstructured.NestedString(find(t, packages, "ConfigMap", "values-openshift-gateway").Object, "data", "merged-values")
+			merged, _, _ := unstructured.NestedString(findObject(t, packages, "ConfigMap", "values-openshift-gateway").Object, "data", "merged-values")
 			var values struct {
 				CNI struct {
 					Enabled bool `json:"enabled"`
@@ -194,7 +194,7 @@ type gatewayImage struct {
 
 func imagesOfGateways(t *testing.T, packages []render.Package) gatewayImages {
 	t.Helper()
-	injector := find(t, packages, "ConfigMap", "istio-sidecar-injector-openshift-gateway")
+	injector := findObject(t, packages, "ConfigMap", "istio-sidecar-injector-openshift-gateway")
 	text, _, _ := unstructured.NestedString(injector.Object, "data", "values")
 	var values struct {
 		Global gatewayImages `json:"global"`
@@ -217,7 +217,7 @@ func TestValues_Images(t *testing.T) {
 			if got, want := istiodContainer(t, packages)["image"], "registry.istio.io/release/pilot:"+app; got != want {
 				t.Errorf("istiod runs %v, want %s", got, want)
 			}
-			injector := find(t, packages, "ConfigMap", "istio-sidecar-injector-openshift-gateway")
+			injector := findObject(t, packages, "ConfigMap", "istio-sidecar-injector-openshift-gateway")
 			want := gatewayImages{Hub: "registry.istio.io/release", Tag: app}
 			want.Proxy.Image, want.ProxyInit.Image = "proxyv2", "proxyv2"
 			if diff := cmp.Diff(want, imagesOfGateways(t, packages)); diff != "" {

@@ -18,22 +18,21 @@ import (
 	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
 	"github.com/strata-run/strata/internal/status"
 )
 
 // observed are what the front of GatewayClasses looks at besides them.
 type observed struct {
 	// Input is what is rendered from.
-	Input gatewayclass.Input
+	Input Input
 	// Ownership is who manages the Istio CRDs, and Migration what is left of an
 	// OLM-based installation.
-	Ownership gatewayclass.Ownership
-	Migration gatewayclass.Migration
+	Ownership Ownership
+	Migration Migration
 	// HandedOver says why nothing is managed any more, empty when it is.
 	HandedOver string
 	// Orphaned are the subscriptions that an operator before this one has made.
-	Orphaned []gatewayclass.Subscription
+	Orphaned []Subscription
 	// Plane is the control plane's package, nil while there is none.
 	Plane *v1alpha1.Package
 	// Sync tells starts of istiod apart, empty while it is not available.
@@ -42,7 +41,7 @@ type observed struct {
 
 // Setup adds the front to a manager. Of the settings, only what is the manager's to say is
 // read: versions and images.
-func Setup(w front.Wiring, settings gatewayclass.Input) error {
+func Setup(w front.Wiring, settings Input) error {
 	if err := setupLabeler(w); err != nil {
 		return err
 	}
@@ -57,7 +56,7 @@ func Setup(w front.Wiring, settings gatewayclass.Input) error {
 func newFront(o *observer) front.Front[*gatewayv1.GatewayClass, observed] {
 	return front.Front[*gatewayv1.GatewayClass, observed]{
 		Name:        FrontName,
-		Finalizer:   gatewayclass.Finalizer,
+		Finalizer:   Finalizer,
 		Holds:       func(_ *gatewayv1.GatewayClass, among []*gatewayv1.GatewayClass) bool { return handedOver(among) == "" },
 		List:        func() client.ObjectList { return &gatewayv1.GatewayClassList{} },
 		Selects:     isOurClass,
@@ -77,23 +76,23 @@ func newFront(o *observer) front.Front[*gatewayv1.GatewayClass, observed] {
 }
 
 func isOurClass(class *gatewayv1.GatewayClass) bool {
-	return class.Spec.ControllerName == gatewayclass.ControllerName
+	return class.Spec.ControllerName == ControllerName
 }
 
 func renderClasses(in front.Input[*gatewayv1.GatewayClass, observed]) ([]render.Package, error) {
-	return gatewayclass.Render(in.Facts.Input)
+	return Render(in.Facts.Input)
 }
 
 // leave lets the CRDs stay for whoever manages them now, without a trace of
 // us; they are retained anyway. When no class is left the control planes go first, as they
 // use the CRDs. All of it stays for another operator that takes over.
 func leave(in front.Input[*gatewayv1.GatewayClass, observed]) front.Departure {
-	departure := front.Departure{Order: []string{gatewayclass.PackageCanary, gatewayclass.PackageControlPlane, gatewayclass.PackageCRDs}}
+	departure := front.Departure{Order: []string{PackageCanary, PackageControlPlane, PackageCRDs}}
 	switch {
 	case in.Facts.HandedOver != "", len(in.Resources) == 0 && asksForHandOver(in.Leaving):
 		departure.Orphans = departure.Order
 	case len(in.Resources) > 0 && in.Facts.Ownership.HandsOff():
-		departure.Orphans = []string{gatewayclass.PackageCRDs}
+		departure.Orphans = []string{PackageCRDs}
 	}
 	return departure
 }
@@ -104,14 +103,14 @@ func handedOver(classes []*gatewayv1.GatewayClass) string {
 	for i, class := range classes {
 		all[i] = *class
 	}
-	return gatewayclass.HandOver(all)
+	return HandOver(all)
 }
 
 // asksForHandOver says whether one of the classes that are being deleted was to be handed over:
 // its deletion ends that no more than it ends the other operator's istiod.
 func asksForHandOver(leaving []*gatewayv1.GatewayClass) bool {
 	return slices.ContainsFunc(leaving, func(class *gatewayv1.GatewayClass) bool {
-		return strings.TrimSpace(class.Annotations[gatewayclass.AnnotationHandOver]) != ""
+		return strings.TrimSpace(class.Annotations[AnnotationHandOver]) != ""
 	})
 }
 
@@ -120,7 +119,7 @@ func syncGateways(class *gatewayv1.GatewayClass, state front.State[observed]) ma
 	if state.Facts.Sync == "" || !class.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	return map[string]string{gatewayclass.AnnotationSync: state.Facts.Sync}
+	return map[string]string{AnnotationSync: state.Facts.Sync}
 }
 
 func setStatus(class *gatewayv1.GatewayClass, state front.State[observed]) {
@@ -128,42 +127,42 @@ func setStatus(class *gatewayv1.GatewayClass, state front.State[observed]) {
 		return // it goes when its packages are gone
 	}
 	ownership := state.Facts.Ownership
-	crds := status.CRDOwnership{Reason: string(ownership.Scenario), Missing: ownership.Missing}
+	crds := CRDOwnership{Reason: string(ownership.Scenario), Missing: ownership.Missing}
 	if crds.Reason != "" {
 		crds.Message = ownership.Message()
 	}
-	warnings := append(warningsOf(state), gatewayclass.Overruled(class, state.Facts.Input.Classes)...)
+	warnings := append(warningsOf(state), Overruled(class, state.Facts.Input.Classes)...)
 	packages := state.Packages
 	if isUnobserved(state) || isOfAnother(class, state) {
 		// Its package says whether istiod serves, whatever else could not be read.
-		packages = []status.FrontPackage{{Name: gatewayclass.PackageControlPlane, Package: state.Facts.Plane, Target: &v1alpha1.Revision{}}}
+		packages = []status.FrontPackage{{Name: PackageControlPlane, Package: state.Facts.Plane, Target: &v1alpha1.Revision{}}}
 	}
 	if held := state.Facts.HandedOver; held != "" {
 		if len(state.Departing) == 0 {
 			return // another operator may set the conditions by now
 		}
-		packages = []status.FrontPackage{{Name: gatewayclass.PackageCRDs, Held: held}, {Name: gatewayclass.PackageControlPlane, Held: held}}
+		packages = []status.FrontPackage{{Name: PackageCRDs, Held: held}, {Name: PackageControlPlane, Held: held}}
 	}
 	conditions, generation := &class.Status.Conditions, class.Generation
 	installed, cause := packages, state.Err
-	if err := gatewayclass.CheckClass(class); err != nil {
+	if err := CheckClass(class); err != nil {
 		installed, cause = nil, err
 	}
-	status.SetControllerInstalled(conditions, generation, gatewayclass.PackageControlPlane, installed, cause, state.Now, warnings...)
-	status.SetCRDsReady(conditions, generation, gatewayclass.PackageCRDs, packages, crds, state.Err, state.Now)
+	SetControllerInstalled(conditions, generation, PackageControlPlane, installed, cause, state.Now, warnings...)
+	SetCRDsReady(conditions, generation, PackageCRDs, packages, crds, state.Err, state.Now)
 }
 
 // warningsOf are what needs somebody's attention while istiod serves.
 func warningsOf(state front.State[observed]) []string {
 	var warnings []string
 	facts := state.Facts
-	if facts.Ownership.Scenario == gatewayclass.ScenarioUnknownManagement || facts.Ownership.Scenario == gatewayclass.ScenarioMixedOwnership {
-		warnings = append(warnings, "the Istio CRDs are left as they are, see the condition "+status.ConditionCRDsReady)
+	if facts.Ownership.Scenario == ScenarioUnknownManagement || facts.Ownership.Scenario == ScenarioMixedOwnership {
+		warnings = append(warnings, "the Istio CRDs are left as they are, see the condition "+ConditionCRDsReady)
 	}
 	for _, s := range facts.Orphaned {
 		warnings = append(warnings, fmt.Sprintf("subscription %s was made by the operator before this one, which is not needed any more: remove it if nothing else uses it", s))
 	}
-	canary := slices.ContainsFunc(state.Packages, func(p status.FrontPackage) bool { return p.Name == gatewayclass.PackageCanary })
+	canary := slices.ContainsFunc(state.Packages, func(p status.FrontPackage) bool { return p.Name == PackageCanary })
 	if lost := facts.Input.CanaryGateways; len(lost) > 0 && len(state.Packages) > 0 && !canary {
 		const most = 4
 		names := strings.Join(lost[:min(len(lost), most)], ", ")
@@ -171,7 +170,7 @@ func warningsOf(state front.State[observed]) []string {
 			names += fmt.Sprintf(" and %d more", len(lost)-most)
 		}
 		warnings = append(warnings, fmt.Sprintf("there is no canary, and no istiod serves the Gateways that are labelled for it: set the label %s of %s to %s",
-			gatewayclass.LabelRevision, names, gatewayclass.IstioRevision))
+			LabelRevision, names, IstioRevision))
 	}
 	return warnings
 }
@@ -186,12 +185,12 @@ func isUnobserved(state front.State[observed]) bool {
 // isOfAnother says that what another class asks for cannot be rendered, while there is a
 // control plane, which serves this one all the same.
 func isOfAnother(class *gatewayv1.GatewayClass, state front.State[observed]) bool {
-	other := gatewayclass.AtFault(state.Err)
+	other := AtFault(state.Err)
 	return other != "" && other != class.Name && len(state.Packages) == 0 && state.Facts.Plane != nil
 }
 
 func eventsOf(before, after *gatewayv1.GatewayClass) []events.Event {
-	return events.GatewayClass(before.Status.Conditions, after.Status.Conditions)
+	return conditionEvents(before.Status.Conditions, after.Status.Conditions)
 }
 
 // watches are the further kinds that matter, most of which exist on OpenShift
@@ -207,8 +206,8 @@ func watches() []front.Watch {
 	for _, kind := range platformKinds {
 		watches = append(watches, front.Watch{Object: front.Untyped(kind), Changed: front.Named("cluster")})
 	}
-	for _, kind := range []schema.GroupVersionKind{gatewayclass.KindIstio, gatewayclass.KindIstioRevision} {
-		watches = append(watches, front.Watch{Object: front.Untyped(kind), Changed: front.Named(gatewayclass.IstioRevision)})
+	for _, kind := range []schema.GroupVersionKind{KindIstio, KindIstioRevision} {
+		watches = append(watches, front.Watch{Object: front.Untyped(kind), Changed: front.Named(IstioRevision)})
 	}
 	return watches
 }

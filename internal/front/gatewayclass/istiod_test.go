@@ -12,7 +12,6 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
 )
 
 func TestStartOf(t *testing.T) {
@@ -48,7 +47,7 @@ func TestStartOf(t *testing.T) {
 // How the packages go depends on why.
 func TestLeave(t *testing.T) {
 	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
-	ofOLM := gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByOLM}
+	ofOLM := Ownership{Scenario: ScenarioManagedByOLM}
 	cases := map[string]struct {
 		reason  string
 		staying []*gatewayv1.GatewayClass
@@ -57,9 +56,9 @@ func TestLeave(t *testing.T) {
 	}{
 		"LastClass": {reason: "the control plane goes with the last class", facts: observed{Ownership: ofOLM}},
 		"CRDsOfOLM": {reason: "the CRDs are OLM's now, and stay; a canary goes with all that is its own", staying: []*gatewayv1.GatewayClass{class}, facts: observed{Ownership: ofOLM},
-			orphans: []string{gatewayclass.PackageCRDs}},
-		"HandedOver": {reason: "everything stays for the other operator", staying: []*gatewayv1.GatewayClass{class}, facts: observed{Ownership: gatewayclass.Ownership{Scenario: gatewayclass.ScenarioManagedByCIO}, HandedOver: "x"},
-			orphans: []string{gatewayclass.PackageCanary, gatewayclass.PackageControlPlane, gatewayclass.PackageCRDs}},
+			orphans: []string{PackageCRDs}},
+		"HandedOver": {reason: "everything stays for the other operator", staying: []*gatewayv1.GatewayClass{class}, facts: observed{Ownership: Ownership{Scenario: ScenarioManagedByCIO}, HandedOver: "x"},
+			orphans: []string{PackageCanary, PackageControlPlane, PackageCRDs}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

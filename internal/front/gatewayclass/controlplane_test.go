@@ -141,7 +141,7 @@ func TestRender_Webhooks(t *testing.T) {
 				"ValidatingWebhookConfiguration": {name: "istio-validator-openshift-gateway-openshift-ingress", webhooks: []string{"rev.validation.istio.io"}},
 			} {
 				var names []string
-				for _, item := range find(t, packages, kind, want.name).Object["webhooks"].([]any) {
+				for _, item := range findObject(t, packages, kind, want.name).Object["webhooks"].([]any) {
 					webhook := item.(map[string]any)
 					names = append(names, webhook["name"].(string))
 					if got := webhook["failurePolicy"]; got != want.policy {

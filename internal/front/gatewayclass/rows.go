@@ -1,18 +1,20 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package status
+package gatewayclass
 
-// GatewayClassRows are all conditions, reasons and scenarios of GatewayClasses.
-func GatewayClassRows() []FrontRow {
+import "github.com/strata-run/strata/internal/status"
+
+// Rows are all conditions, reasons and scenarios of GatewayClasses.
+func Rows() []status.FrontRow {
 	return append(controllerInstalledRows(), crdsReadyRows()...)
 }
 
-func controllerInstalledRows() []FrontRow {
-	row := func(status, reason, when, message, remedy string) FrontRow {
-		return FrontRow{Condition: ConditionControllerInstalled, Status: status, Reason: reason, When: when, Message: message, Remedy: remedy}
+func controllerInstalledRows() []status.FrontRow {
+	row := func(value, reason, when, message, remedy string) status.FrontRow {
+		return status.FrontRow{Condition: ConditionControllerInstalled, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
 	}
-	return []FrontRow{
+	return []status.FrontRow{
 		row("True", ReasonInstalled, "istiod is rolled out, and all its probes hold", "istiod 1.31.0 installed", ""),
 		row("True", ReasonInstalled, "istiod serves, and something else that is asked for is not so: an upgrade goes on or hangs, a rollback keeps out the newest content, the CRDs have no known manager, a canary is refused",
 			"istiod 1.29.1 installed (with warning: ...)", "the warning says it"),
@@ -30,12 +32,12 @@ func controllerInstalledRows() []FrontRow {
 	}
 }
 
-func crdsReadyRows() []FrontRow {
-	row := func(status, reason, when, message, remedy string) FrontRow {
-		return FrontRow{Condition: ConditionCRDsReady, Status: status, Reason: reason, When: when, Message: message, Remedy: remedy}
+func crdsReadyRows() []status.FrontRow {
+	row := func(value, reason, when, message, remedy string) status.FrontRow {
+		return status.FrontRow{Condition: ConditionCRDsReady, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
 	}
 	const byCIO = "Istio CRDs are being managed by cluster-ingress-operator"
-	return []FrontRow{
+	return []status.FrontRow{
 		row("Unknown", ReasonNoneExist, "scenario 1: the CRDs do not exist; they are installed, labelled `ingress.operator.openshift.io/owned`", notYetInstalled, ""),
 		row("True", ReasonManagedByCIO, "scenario 2: the CRDs carry the label, whatever its value; they are replaced by the version that goes with istiod, never by an older one. Missing ones are created", byCIO, ""),
 		row("True", ReasonManagedByCIO, "scenario 2, while an upgrade brings another CRD, or is paused or cannot go on: those of before serve", byCIO+" (with warning: these do not exist: ...; ...)", "the warning says it"),

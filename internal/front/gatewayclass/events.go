@@ -1,12 +1,14 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package events
+package gatewayclass
 
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/internal/events"
 )
 
 // classEvents are the events of a GatewayClass, by the condition whose status or reason
@@ -16,30 +18,27 @@ var classEvents = []struct {
 	good, bad string
 	action    string
 }{
-	{"ControllerInstalled", ReasonControlPlaneInstalled, ReasonControlPlaneFailed, "Install"},
-	{"CRDsReady", ReasonCRDsManaged, ReasonCRDsNotManaged, "ManageCRDs"},
+	{ConditionControllerInstalled, events.ReasonControlPlaneInstalled, events.ReasonControlPlaneFailed, "Install"},
+	{ConditionCRDsReady, events.ReasonCRDsManaged, events.ReasonCRDsNotManaged, "ManageCRDs"},
 }
 
-// reasonNotReady is that of CRDs which are ours, and do not all exist and serve.
-const reasonNotReady = "NotReady"
-
-// GatewayClass are the events of a change of a GatewayClass's conditions. Regarding is
+// conditionEvents are the events of a change of a GatewayClass's conditions. Regarding is
 // left to the caller.
-func GatewayClass(before, after []metav1.Condition) []Event {
-	var all []Event
+func conditionEvents(before, after []metav1.Condition) []events.Event {
+	var all []events.Event
 	for _, of := range classEvents {
 		was, is := meta.FindStatusCondition(before, of.condition), meta.FindStatusCondition(after, of.condition)
 		if is == nil || is.Status == metav1.ConditionUnknown || was != nil && was.Status == is.Status && was.Reason == is.Reason {
 			continue
 		}
-		if is.Reason == reasonNotReady && (was == nil || was.Status != metav1.ConditionTrue) {
+		if is.Reason == ReasonNotReady && (was == nil || was.Status != metav1.ConditionTrue) {
 			continue // they are being installed for the first time
 		}
-		e := Event{Type: corev1.EventTypeNormal, Reason: of.good, Action: of.action, Note: is.Message}
+		e := events.Event{Type: corev1.EventTypeNormal, Reason: of.good, Action: of.action, Note: is.Message}
 		if is.Status == metav1.ConditionFalse {
 			e.Type, e.Reason = corev1.EventTypeWarning, of.bad
 		}
-		all = append(all, bounded(e))
+		all = append(all, events.Bounded(e))
 	}
 	return all
 }

@@ -21,7 +21,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
 	"github.com/strata-run/strata/internal/status"
 )
 
@@ -29,7 +28,7 @@ import (
 func TestSetStatus_NotObserved(t *testing.T) {
 	plane := func(available metav1.ConditionStatus) *v1alpha1.Package {
 		return &v1alpha1.Package{
-			ObjectMeta: metav1.ObjectMeta{Name: gatewayclass.PackageControlPlane},
+			ObjectMeta: metav1.ObjectMeta{Name: PackageControlPlane},
 			Status: v1alpha1.PackageStatus{CurrentRevision: 1, Version: "1.31.0", Conditions: []metav1.Condition{
 				{Type: v1alpha1.ConditionAvailable, Status: available, Message: "no pod is ready"},
 				{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRolledOut},
@@ -52,7 +51,7 @@ func TestSetStatus_NotObserved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			class := &gatewayv1.GatewayClass{}
 			setStatus(class, front.State[observed]{Facts: observed{Plane: tc.plane}, Err: tc.err})
-			c := meta.FindStatusCondition(class.Status.Conditions, status.ConditionControllerInstalled)
+			c := meta.FindStatusCondition(class.Status.Conditions, ConditionControllerInstalled)
 			if got := string(c.Status) + "/" + c.Reason + ": " + c.Message; got != tc.want {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
 			}
@@ -62,7 +61,7 @@ func TestSetStatus_NotObserved(t *testing.T) {
 
 // A class that cannot be served says so, and those beside it say nothing of it.
 func TestSetStatus_LongName(t *testing.T) {
-	rolledOut := status.FrontPackage{Name: gatewayclass.PackageControlPlane, Target: &v1alpha1.Revision{}, Package: &v1alpha1.Package{
+	rolledOut := status.FrontPackage{Name: PackageControlPlane, Target: &v1alpha1.Revision{}, Package: &v1alpha1.Package{
 		Status: v1alpha1.PackageStatus{CurrentRevision: 1, Version: "1.31.0", Conditions: []metav1.Condition{
 			{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue},
 			{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRolledOut},
@@ -71,7 +70,7 @@ func TestSetStatus_LongName(t *testing.T) {
 	for name, want := range map[string]string{"good": "True/Installed: istiod 1.31.0 installed", strings.Repeat("a", 64): "False/InstallFailed: GatewayClass aaa"} {
 		class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		setStatus(class, front.State[observed]{Packages: []status.FrontPackage{rolledOut}})
-		c := meta.FindStatusCondition(class.Status.Conditions, status.ConditionControllerInstalled)
+		c := meta.FindStatusCondition(class.Status.Conditions, ConditionControllerInstalled)
 		if got := string(c.Status) + "/" + c.Reason + ": " + c.Message; !strings.HasPrefix(got, want) {
 			t.Errorf("GatewayClass %s: got %s, want %s", name, got, want)
 		}
@@ -87,20 +86,20 @@ func TestSetStatus_FaultOfOneClass(t *testing.T) {
 	}}}
 	class := func(name string, day int, version string) gatewayv1.GatewayClass {
 		return gatewayv1.GatewayClass{
-			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Date(2026, 1, day, 0, 0, 0, 0, time.UTC), Annotations: map[string]string{gatewayclass.AnnotationIstioVersion: version}},
-			Spec:       gatewayv1.GatewayClassSpec{ControllerName: gatewayclass.ControllerName},
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Date(2026, 1, day, 0, 0, 0, 0, time.UTC), Annotations: map[string]string{AnnotationIstioVersion: version}},
+			Spec:       gatewayv1.GatewayClassSpec{ControllerName: ControllerName},
 		}
 	}
 	classes := []gatewayv1.GatewayClass{class("bad", 1, "9.9"), class("young", 2, "1.29"), class("good", 3, "")}
-	facts := observed{Input: gatewayclass.Input{Classes: classes, DefaultVersion: "1.31"}, Plane: plane}
-	_, err := gatewayclass.Render(facts.Input)
+	facts := observed{Input: Input{Classes: classes, DefaultVersion: "1.31"}, Plane: plane}
+	_, err := Render(facts.Input)
 	for i, want := range [][]string{
 		{"False/InstallFailed: ", "9.9"},
 		{"True/Installed: istiod 1.31.0 installed (with warning: ", "GatewayClass bad asks for", "1.29 has no effect"},
 		{"True/Installed: istiod 1.31.0 installed (with warning: ", "GatewayClass bad asks for"},
 	} {
 		setStatus(&classes[i], front.State[observed]{Facts: facts, Err: &front.RenderError{Err: err}})
-		c := meta.FindStatusCondition(classes[i].Status.Conditions, status.ConditionControllerInstalled)
+		c := meta.FindStatusCondition(classes[i].Status.Conditions, ConditionControllerInstalled)
 		got := string(c.Status) + "/" + c.Reason + ": " + c.Message
 		for _, part := range want {
 			if !strings.Contains(got, part) {
@@ -124,8 +123,8 @@ func TestObserver_NoRoom(t *testing.T) {
 	told := &notes{}
 	o := &observer{NoRoom: front.Warning{Recorder: told, Reason: "NoRoomForCondition"}}
 	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "full", UID: "1"}}
-	class.Status.Conditions = append(class.Status.Conditions, metav1.Condition{Type: status.ConditionCRDsReady})
-	for i := range status.MaxClassConditions - 1 {
+	class.Status.Conditions = append(class.Status.Conditions, metav1.Condition{Type: ConditionCRDsReady})
+	for i := range MaxClassConditions - 1 {
 		class.Status.Conditions = append(class.Status.Conditions, metav1.Condition{Type: fmt.Sprint("Foreign", i)})
 	}
 	classes := []*gatewayv1.GatewayClass{class, {ObjectMeta: metav1.ObjectMeta{Name: "empty", UID: "2"}}}
@@ -145,7 +144,7 @@ func TestObserver_NoRoom(t *testing.T) {
 }
 
 func TestWarningsOf_LostGateways(t *testing.T) {
-	plane, canary := status.FrontPackage{Name: gatewayclass.PackageControlPlane}, status.FrontPackage{Name: gatewayclass.PackageCanary}
+	plane, canary := status.FrontPackage{Name: PackageControlPlane}, status.FrontPackage{Name: PackageCanary}
 	cases := map[string]struct {
 		reason   string
 		gateways []string
@@ -160,7 +159,7 @@ func TestWarningsOf_LostGateways(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			facts := observed{Input: gatewayclass.Input{CanaryGateways: tc.gateways}}
+			facts := observed{Input: Input{CanaryGateways: tc.gateways}}
 			got := strings.Join(warningsOf(front.State[observed]{Packages: tc.packages, Facts: facts}), "; ")
 			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
@@ -175,10 +174,10 @@ func TestObserver_Canary(t *testing.T) {
 	if err := gatewayv1.Install(scheme); err != nil {
 		t.Fatal(err)
 	}
-	moved := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "shop", Labels: map[string]string{gatewayclass.LabelRevision: gatewayclass.CanaryRevision}}}
-	class := gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: gatewayv1.GatewayClassSpec{ControllerName: gatewayclass.ControllerName}}
+	moved := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "shop", Labels: map[string]string{LabelRevision: CanaryRevision}}}
+	class := gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: gatewayv1.GatewayClassSpec{ControllerName: ControllerName}}
 	asks := *class.DeepCopy()
-	asks.Annotations = map[string]string{gatewayclass.AnnotationCanaryVersion: "1.31"}
+	asks.Annotations = map[string]string{AnnotationCanaryVersion: "1.31"}
 	cases := map[string]struct {
 		reason   string
 		class    gatewayv1.GatewayClass
@@ -186,9 +185,9 @@ func TestObserver_Canary(t *testing.T) {
 		cached   []client.Object
 		want     []string
 	}{
-		"CacheBehind": {reason: "it was moved a moment ago", class: class, existing: []string{gatewayclass.PackageCanary}, want: []string{"team-a/shop"}},
-		"Cached":      {reason: "the cache will do to keep it", class: class, existing: []string{gatewayclass.PackageCanary}, cached: []client.Object{moved}, want: []string{"team-a/shop"}},
-		"Wanted":      {reason: "it is not about to go, which takes no request", class: asks, existing: []string{gatewayclass.PackageCanary}},
+		"CacheBehind": {reason: "it was moved a moment ago", class: class, existing: []string{PackageCanary}, want: []string{"team-a/shop"}},
+		"Cached":      {reason: "the cache will do to keep it", class: class, existing: []string{PackageCanary}, cached: []client.Object{moved}, want: []string{"team-a/shop"}},
+		"Wanted":      {reason: "it is not about to go, which takes no request", class: asks, existing: []string{PackageCanary}},
 		"NoCanary":    {reason: "there is none", class: class},
 	}
 	for name, tc := range cases {
@@ -198,7 +197,7 @@ func TestObserver_Canary(t *testing.T) {
 				Live:   fake.NewClientBuilder().WithScheme(scheme).WithObjects(moved.DeepCopy()).Build(),
 				Served: func(kind schema.GroupVersionKind) bool { return kind == gatewayKind },
 			}
-			in := gatewayclass.Input{Classes: []gatewayv1.GatewayClass{tc.class}, Existing: tc.existing}
+			in := Input{Classes: []gatewayv1.GatewayClass{tc.class}, Existing: tc.existing}
 			if err := o.observeCluster(t.Context(), &in); err != nil {
 				t.Fatal(err)
 			}

@@ -18,7 +18,6 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
 )
 
 // schema.GroupVersionKind shortens signatures.
@@ -47,7 +46,7 @@ func isServed(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error
 var matters = predicate.And(
 	predicate.NewPredicateFuncs(func(crd client.Object) bool {
 		return slices.Contains(v1alpha1.IstioCRDs(), crd.GetName()) ||
-			crd.GetName() == gatewayclass.InferencePoolCRD || crd.GetName() == gatewayclass.ExperimentalInferencePoolCRD
+			crd.GetName() == InferencePoolCRD || crd.GetName() == ExperimentalInferencePoolCRD
 	}),
 	predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}),
 )
@@ -56,15 +55,15 @@ var matters = predicate.And(
 // one: whichever subscription a CRD names may come or go.
 var ofMesh = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
-		_, was := e.ObjectOld.GetAnnotations()[gatewayclass.AnnotationOwned]
-		_, is := e.ObjectNew.GetAnnotations()[gatewayclass.AnnotationOwned]
+		_, was := e.ObjectOld.GetAnnotations()[AnnotationOwned]
+		_, is := e.ObjectNew.GetAnnotations()[AnnotationOwned]
 		return was != is || !maps.Equal(subscriptionLabels(e.ObjectOld), subscriptionLabels(e.ObjectNew))
 	},
 }
 
 func subscriptionLabels(object client.Object) map[string]string {
 	labels := maps.Clone(object.GetLabels())
-	maps.DeleteFunc(labels, func(key, _ string) bool { return !strings.HasPrefix(key, gatewayclass.LabelSubscriptionPrefix) })
+	maps.DeleteFunc(labels, func(key, _ string) bool { return !strings.HasPrefix(key, LabelSubscriptionPrefix) })
 	return labels
 }
 
@@ -76,7 +75,7 @@ var movedToCanary = predicate.Funcs{
 }
 
 func onCanary(gateway client.Object) bool {
-	return gateway.GetLabels()[gatewayclass.LabelRevision] == gatewayclass.CanaryRevision
+	return gateway.GetLabels()[LabelRevision] == CanaryRevision
 }
 
 // mergePatch is a merge patch of metadata, for exactly the state of an object.

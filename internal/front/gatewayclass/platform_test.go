@@ -87,7 +87,7 @@ func TestCipherSuites_KnownToIstiod(t *testing.T) {
 // meshOf is the mesh configuration that is rendered.
 func meshOf(t *testing.T, in Input) map[string]any {
 	t.Helper()
-	text, _, _ := unstructured.NestedString(find(t, mustRender(t, in), "ConfigMap", "istio-openshift-gateway").Object, "data", "mesh")
+	text, _, _ := unstructured.NestedString(findObject(t, mustRender(t, in), "ConfigMap", "istio-openshift-gateway").Object, "data", "mesh")
 	config := map[string]any{}
 	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestRender_Platform(t *testing.T) {
 			if slices.Contains(arguments, any("--tls-min-version=1.2")) != (version == "1.31") {
 				t.Errorf("istiod's arguments are %v; only 1.31 knows --tls-min-version", arguments)
 			}
-			text, _, _ := unstructured.NestedString(find(t, mustRender(t, in), "ConfigMap", "istio-openshift-gateway-gatewayclass-openshift-default").Object, "data", "horizontalPodAutoscaler")
+			text, _, _ := unstructured.NestedString(findObject(t, mustRender(t, in), "ConfigMap", "istio-openshift-gateway-gatewayclass-openshift-default").Object, "data", "horizontalPodAutoscaler")
 			if !strings.Contains(text, "minReplicas: 1") {
 				t.Errorf("on one node gateways scale as %s", text)
 			}

@@ -11,8 +11,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
-	"github.com/strata-run/strata/internal/status"
 )
 
 func TestIsMarked(t *testing.T) {
@@ -29,11 +27,11 @@ func TestIsMarked(t *testing.T) {
 		held, wants bool
 	}{
 		"Bare":           {reason: "there is nothing to take off", entries: []metav1.ManagedFieldsEntry{by(front.Manager, finalizer)}},
-		"OurFinalizer":   {reason: "the manager has set it", finalizers: []string{gatewayclass.Finalizer}, entries: []metav1.ManagedFieldsEntry{by(front.Manager, finalizer)}, held: true, wants: true},
-		"OurCondition":   {reason: "the manager has written its message", conditions: []string{status.ConditionControllerInstalled}, entries: []metav1.ManagedFieldsEntry{by("other", condition), by(front.Manager, condition)}, held: true, wants: true},
-		"TheirFinalizer": {reason: "the other operator has set it since", finalizers: []string{gatewayclass.Finalizer}, entries: []metav1.ManagedFieldsEntry{by("other", finalizer), by(front.Manager, `{"f:metadata":{}}`)}, held: true},
-		"TheirCondition": {reason: "the other operator has set it since", conditions: []string{status.ConditionControllerInstalled}, entries: []metav1.ManagedFieldsEntry{by("other", condition)}, held: true},
-		"NoEntries":      {reason: "a class without managedFields must not be held for ever", finalizers: []string{gatewayclass.Finalizer}, held: true, wants: true},
+		"OurFinalizer":   {reason: "the manager has set it", finalizers: []string{Finalizer}, entries: []metav1.ManagedFieldsEntry{by(front.Manager, finalizer)}, held: true, wants: true},
+		"OurCondition":   {reason: "the manager has written its message", conditions: []string{ConditionControllerInstalled}, entries: []metav1.ManagedFieldsEntry{by("other", condition), by(front.Manager, condition)}, held: true, wants: true},
+		"TheirFinalizer": {reason: "the other operator has set it since", finalizers: []string{Finalizer}, entries: []metav1.ManagedFieldsEntry{by("other", finalizer), by(front.Manager, `{"f:metadata":{}}`)}, held: true},
+		"TheirCondition": {reason: "the other operator has set it since", conditions: []string{ConditionControllerInstalled}, entries: []metav1.ManagedFieldsEntry{by("other", condition)}, held: true},
+		"NoEntries":      {reason: "a class without managedFields must not be held for ever", finalizers: []string{Finalizer}, held: true, wants: true},
 		"Foreign":        {reason: "other finalizers and conditions are not the front's", finalizers: []string{"example.com/other"}, conditions: []string{"Accepted"}},
 	}
 	for name, tc := range cases {
@@ -61,7 +59,7 @@ func TestLeave_HandedOver(t *testing.T) {
 		class *gatewayv1.GatewayClass
 		want  int
 	}{
-		"Annotated": {class(map[string]string{gatewayclass.AnnotationHandOver: "true"}), 3},
+		"Annotated": {class(map[string]string{AnnotationHandOver: "true"}), 3},
 		"Deleted":   {class(nil), 0},
 	} {
 		group := front.Group[*gatewayv1.GatewayClass]{Leaving: []*gatewayv1.GatewayClass{tc.class}, Existing: []v1alpha1.Package{{}}}

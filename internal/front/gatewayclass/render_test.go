@@ -52,8 +52,8 @@ func mustRender(tb testing.TB, in Input) []render.Package {
 	return packages
 }
 
-// find is the only object of a kind and name.
-func find(t *testing.T, packages []render.Package, kind, name string) *unstructured.Unstructured {
+// findObject is the only object of a kind and name.
+func findObject(t *testing.T, packages []render.Package, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	for _, p := range packages {
 		for _, phase := range p.Phases {
@@ -125,7 +125,7 @@ func summary(t *testing.T, packages []render.Package) string {
 		}
 	}
 	for _, name := range []string{"istio-openshift-gateway", "istio-openshift-gateway-gatewayclass-openshift-default"} {
-		data, err := yaml.Marshal(find(t, packages, "ConfigMap", name).Object["data"])
+		data, err := yaml.Marshal(findObject(t, packages, "ConfigMap", name).Object["data"])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestRender_Golden(t *testing.T) {
 		})
 	}
 	for name, file := range map[string]string{NetworkPolicyName: "networkpolicy.yaml", GatewaysPolicyName: "networkpolicy-gateways.yaml"} {
-		policy, err := yaml.Marshal(find(t, mustRender(t, input("1.31")), "NetworkPolicy", name).Object)
+		policy, err := yaml.Marshal(findObject(t, mustRender(t, input("1.31")), "NetworkPolicy", name).Object)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +297,7 @@ func TestRender_ClassDefaults(t *testing.T) {
 	in.Classes = append(in.Classes, class("edge", 5, nil), class("zone.a", 2, nil))
 	packages := mustRender(t, in)
 	for _, name := range []string{DefaultClassName, "edge", "zone.a"} {
-		cm := find(t, packages, "ConfigMap", "istio-openshift-gateway-gatewayclass-"+name)
+		cm := findObject(t, packages, "ConfigMap", "istio-openshift-gateway-gatewayclass-"+name)
 		if got := cm.GetLabels()["gateway.istio.io/defaults-for-class"]; got != name {
 			t.Errorf("the defaults of class %s are labelled for class %q", name, got)
 		}

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package status_test
+package gatewayclass_test
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
@@ -20,7 +21,21 @@ import (
 const (
 	crds  = "istio-crds"
 	plane = "istiod-openshift-gateway"
+
+	generation = 3
 )
+
+func at(second int64) metav1.Time { return metav1.Unix(second, 0) }
+
+// condition is what a table says of a condition: its status, reason and message.
+func condition(conditions []metav1.Condition, kind string) string {
+	for _, c := range conditions {
+		if c.Type == kind {
+			return string(c.Status) + "/" + c.Reason + ": " + c.Message
+		}
+	}
+	return ""
+}
 
 // frontPackage is a package with a target and the conditions given as
 // status/reason: message.
@@ -193,13 +208,13 @@ func TestSetControllerInstalled(t *testing.T) {
 			foreign := metav1.Condition{Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted", Message: "Handled by Istio controller", ObservedGeneration: 1, LastTransitionTime: at(1)}
 			set := func(conditions []metav1.Condition, now int64) []metav1.Condition {
 				conditions = append([]metav1.Condition(nil), conditions...)
-				status.SetControllerInstalled(&conditions, generation, plane, tc.packages, tc.cause, at(now))
+				gatewayclass.SetControllerInstalled(&conditions, generation, plane, tc.packages, tc.cause, at(now))
 				return conditions
 			}
 			got := set([]metav1.Condition{foreign}, 100)
-			statustest.Conditions(t, generation, got, status.ConditionControllerInstalled)
-			stable(t, tc.reason, got, set([]metav1.Condition{foreign}, 100), set(got, 160))
-			if diff := cmp.Diff(tc.want, condition(got, status.ConditionControllerInstalled)); diff != "" {
+			statustest.Conditions(t, generation, got, gatewayclass.ConditionControllerInstalled)
+			statustest.Stable(t, tc.reason, got, set([]metav1.Condition{foreign}, 100), set(got, 160))
+			if diff := cmp.Diff(tc.want, condition(got, gatewayclass.ConditionControllerInstalled)); diff != "" {
 				t.Errorf("%s: ControllerInstalled (-want +got):\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(foreign, got[0]); diff != "" || len(got) != 2 {
@@ -213,7 +228,7 @@ func TestSetControllerInstalled(t *testing.T) {
 func TestSetControllerInstalled_TransitionTime(t *testing.T) {
 	var conditions []metav1.Condition
 	set := func(now int64, cause error, packages ...status.FrontPackage) metav1.Condition {
-		status.SetControllerInstalled(&conditions, generation, plane, packages, cause, at(now))
+		gatewayclass.SetControllerInstalled(&conditions, generation, plane, packages, cause, at(now))
 		return conditions[0]
 	}
 	serves := frontPackage(plane, 2, "False/RolledOut: x", "True/ProbesSucceeded: x")
@@ -226,5 +241,19 @@ func TestSetControllerInstalled_TransitionTime(t *testing.T) {
 	}
 	if c := set(4, errors.New("x")); c.LastTransitionTime != at(4) {
 		t.Errorf("it failed at %v", c.LastTransitionTime)
+	}
+}
+
+// It is told that an object of istiod does not stay as it is wanted.
+func TestSetControllerInstalled_Interference(t *testing.T) {
+	const text = "ClusterRole istiod: other keeps changing .rules of it, and repairs are slowed"
+	for reason, want := range map[string]string{v1alpha1.ReasonInterference: "True/Installed", v1alpha1.ReasonRightsDiffer: "False/InstallFailed"} {
+		p := frontPackage(plane, 2, "False/RolledOut: x", "True/ProbesSucceeded: x")
+		p.Package.Status.Conditions = append(p.Package.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Reason: reason, Message: text})
+		var conditions []metav1.Condition
+		gatewayclass.SetControllerInstalled(&conditions, generation, plane, []status.FrontPackage{p}, nil, at(1))
+		if got := condition(conditions, gatewayclass.ConditionControllerInstalled); !strings.HasPrefix(got, want+": ") || !strings.Contains(got, text) {
+			t.Errorf("%s gives %s, want %s with %q", reason, got, want, text)
+		}
 	}
 }

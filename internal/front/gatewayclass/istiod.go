@@ -18,7 +18,6 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/helmimport"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
 )
 
 // startOfIstiod is what is known of the last start of istiod. Its Deployment is read
@@ -33,7 +32,7 @@ type startOfIstiod struct {
 // observeIstiod looks at what is rolled out: when istiod has started, and whether an
 // older operator's Helm release still claims it.
 func (o *observer) observeIstiod(ctx context.Context, group front.Group[*gatewayv1.GatewayClass], facts *observed) error {
-	plane := find(group.Existing, gatewayclass.PackageControlPlane)
+	plane := find(group.Existing, PackageControlPlane)
 	if plane == nil || !isRolledOut(plane) {
 		o.retired = false
 		return nil
@@ -73,12 +72,12 @@ func isRolledOut(pkg *v1alpha1.Package) bool {
 // when that is available.
 func (o *observer) readStart(ctx context.Context) (string, error) {
 	object := front.Untyped(deploymentKind)
-	err := o.Live.Get(ctx, types.NamespacedName{Namespace: gatewayclass.Namespace, Name: gatewayclass.PackageControlPlane}, object)
+	err := o.Live.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: PackageControlPlane}, object)
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading Deployment %s/%s: %w", gatewayclass.Namespace, gatewayclass.PackageControlPlane, err)
+		return "", fmt.Errorf("reading Deployment %s/%s: %w", Namespace, PackageControlPlane, err)
 	}
 	return startOf(object), nil
 }
@@ -103,11 +102,11 @@ func startOf(deployment *unstructured.Unstructured) string {
 
 // retireRelease takes the Helm release of an older operator out of the way, once a
 // rollout: its objects are ours by now.
-func (o *observer) retireRelease(ctx context.Context, in gatewayclass.Input) error {
+func (o *observer) retireRelease(ctx context.Context, in Input) error {
 	if o.retired {
 		return nil
 	}
-	release := helmimport.Installed{Client: o.Client, Live: o.Live, Namespace: gatewayclass.Namespace, Name: gatewayclass.ReleaseName}
+	release := helmimport.Installed{Client: o.Client, Live: o.Live, Namespace: Namespace, Name: ReleaseName}
 	found, err := release.Exists(ctx)
 	if err != nil {
 		return err
@@ -125,14 +124,14 @@ func (o *observer) retireRelease(ctx context.Context, in gatewayclass.Input) err
 	return nil
 }
 
-func objectsOfControlPlane(in gatewayclass.Input) ([]*unstructured.Unstructured, error) {
-	packages, err := gatewayclass.Render(in)
+func objectsOfControlPlane(in Input) ([]*unstructured.Unstructured, error) {
+	packages, err := Render(in)
 	if err != nil {
 		return nil, err
 	}
 	var objects []*unstructured.Unstructured
 	for _, p := range packages {
-		if p.Name != gatewayclass.PackageControlPlane {
+		if p.Name != PackageControlPlane {
 			continue
 		}
 		for _, phase := range p.Phases {

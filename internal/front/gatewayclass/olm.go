@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
 )
 
 // Kinds of OLM. Where it is not installed there are none of them.
@@ -27,15 +26,15 @@ var (
 // olm answers what OLM is about to manage, and manages.
 type olm interface {
 	// HasSubscription says whether a subscription exists.
-	HasSubscription(ctx context.Context, s gatewayclass.Subscription) (bool, error)
+	HasSubscription(ctx context.Context, s Subscription) (bool, error)
 	// HasInstallPlan says whether an install plan in any namespace carries the label.
 	HasInstallPlan(ctx context.Context, label string) (bool, error)
 }
 
 // living are the subscriptions that the CRDs name and that exist, or have an install
 // plan. Without OLM there are none; an error says that it is not known.
-func living(ctx context.Context, from olm, crds []gatewayclass.CRD) (map[gatewayclass.Subscription]bool, error) {
-	alive := map[gatewayclass.Subscription]bool{}
+func living(ctx context.Context, from olm, crds []CRD) (map[Subscription]bool, error) {
+	alive := map[Subscription]bool{}
 	for _, crd := range crds {
 		for _, s := range crd.Subscriptions() {
 			if _, known := alive[s]; known {
@@ -62,7 +61,7 @@ type olmReader struct {
 }
 
 // Orphaned are the subscriptions that an operator before this one has made, and marked.
-func (r *olmReader) Orphaned(ctx context.Context) ([]gatewayclass.Subscription, error) {
+func (r *olmReader) Orphaned(ctx context.Context) ([]Subscription, error) {
 	if served, err := r.served(kindSubscription); err != nil || !served {
 		return nil, err
 	}
@@ -70,18 +69,18 @@ func (r *olmReader) Orphaned(ctx context.Context) ([]gatewayclass.Subscription, 
 	if err := r.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing subscriptions: %w", err)
 	}
-	var all []gatewayclass.Subscription
+	var all []Subscription
 	for i := range list.Items {
-		if _, marked := list.Items[i].Annotations[gatewayclass.AnnotationOwned]; marked {
-			all = append(all, gatewayclass.Subscription{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name})
+		if _, marked := list.Items[i].Annotations[AnnotationOwned]; marked {
+			all = append(all, Subscription{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name})
 		}
 	}
-	slices.SortFunc(all, gatewayclass.Subscription.Compare)
+	slices.SortFunc(all, Subscription.Compare)
 	return all, nil
 }
 
 // HasSubscription says whether a subscription exists.
-func (r *olmReader) HasSubscription(ctx context.Context, s gatewayclass.Subscription) (bool, error) {
+func (r *olmReader) HasSubscription(ctx context.Context, s Subscription) (bool, error) {
 	if served, err := r.served(kindSubscription); err != nil || !served {
 		return false, err
 	}

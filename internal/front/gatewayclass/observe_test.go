@@ -17,7 +17,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
 )
 
 // CRDs become ours only when the API server says, too, that nobody else has them.
@@ -29,8 +28,8 @@ func TestObserver_CRDs(t *testing.T) {
 	crd := func(labels map[string]string) []client.Object {
 		return []client.Object{&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.IstioCRDs()[0], Labels: labels}}}
 	}
-	own := map[string]string{gatewayclass.LabelOwned: ""}
-	made := []v1alpha1.Package{{ObjectMeta: metav1.ObjectMeta{Name: gatewayclass.PackageCRDs}}}
+	own := map[string]string{LabelOwned: ""}
+	made := []v1alpha1.Package{{ObjectMeta: metav1.ObjectMeta{Name: PackageCRDs}}}
 	cases := map[string]struct {
 		reason       string
 		cached, live []client.Object
@@ -53,8 +52,8 @@ func TestObserver_CRDs(t *testing.T) {
 				Live:   fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.live...).Build(),
 				Served: func(schema.GroupVersionKind) bool { return false },
 			}
-			class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: gatewayv1.GatewayClassSpec{ControllerName: gatewayclass.ControllerName}}
-			facts := observed{Input: gatewayclass.Input{DefaultVersion: "1.31", Classes: []gatewayv1.GatewayClass{*class}}}
+			class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: gatewayv1.GatewayClassSpec{ControllerName: ControllerName}}
+			facts := observed{Input: Input{DefaultVersion: "1.31", Classes: []gatewayv1.GatewayClass{*class}}}
 			err := o.observeCRDs(t.Context(), front.Group[*gatewayv1.GatewayClass]{Resources: []*gatewayv1.GatewayClass{class}, Existing: tc.existing}, &facts)
 			if apierrors.IsConflict(err) != tc.behind || err != nil && !tc.behind {
 				t.Errorf("%s: got %v, want that the cache is behind: %t", tc.reason, err, tc.behind)

@@ -22,12 +22,10 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // platformKinds are those of OpenShift's own configuration, in the order in which
-// [gatewayclass.PlatformOf] takes them.
+// [PlatformOf] takes them.
 var platformKinds = []schema.GroupVersionKind{
 	{Group: "config.openshift.io", Version: "v1", Kind: "Proxy"},
 	{Group: "config.openshift.io", Version: "v1", Kind: "Infrastructure"},
@@ -49,7 +47,7 @@ type observer struct {
 	Served func(kind schema.GroupVersionKind) bool
 	Now    func() time.Time
 	// Settings are the manager's.
-	Settings gatewayclass.Input
+	Settings Input
 	// NoRoom is for classes that have no room for conditions.
 	NoRoom front.Warning
 
@@ -59,7 +57,7 @@ type observer struct {
 
 // Observe reads the facts for all classes.
 func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.GatewayClass]) (observed, error) {
-	facts := observed{Input: o.Settings, Plane: find(group.Existing, gatewayclass.PackageControlPlane)}
+	facts := observed{Input: o.Settings, Plane: find(group.Existing, PackageControlPlane)}
 	in := &facts.Input
 	for _, class := range group.Resources {
 		in.Classes = append(in.Classes, *class)
@@ -76,7 +74,7 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gat
 	// A kind that goes away just now would be waited for.
 	ctx, cancel := context.WithTimeout(ctx, observing)
 	defer cancel()
-	if facts.HandedOver = gatewayclass.HandOver(in.Classes); facts.HandedOver != "" {
+	if facts.HandedOver = HandOver(in.Classes); facts.HandedOver != "" {
 		err := errors.Join(o.observeCRDs(ctx, group, &facts), o.freeClasses(ctx, group))
 		return facts, err
 	}
@@ -94,8 +92,8 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gat
 func (o *observer) recordRoom(classes []*gatewayv1.GatewayClass) {
 	for _, class := range classes {
 		text := ""
-		if missing := status.MissingOnClass(class.Status.Conditions); missing != "" {
-			text = fmt.Sprintf("There are %d conditions of others, which is the most that a GatewayClass takes, so %s cannot be shown", status.MaxClassConditions, missing)
+		if missing := MissingOnClass(class.Status.Conditions); missing != "" {
+			text = fmt.Sprintf("There are %d conditions of others, which is the most that a GatewayClass takes, so %s cannot be shown", MaxClassConditions, missing)
 		}
 		o.NoRoom.Record(class, text)
 	}
@@ -109,7 +107,7 @@ func (o *observer) observeCRDs(ctx context.Context, group front.Group[*gatewayv1
 	if err := o.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing CustomResourceDefinitions: %w", err)
 	}
-	var existing []gatewayclass.CRD
+	var existing []CRD
 	found := map[string]*metav1.PartialObjectMetadata{}
 	istio := v1alpha1.IstioCRDs()
 	for i := range list.Items {
@@ -117,8 +115,8 @@ func (o *observer) observeCRDs(ctx context.Context, group front.Group[*gatewayv1
 		switch {
 		case slices.Contains(istio, item.Name):
 			found[item.Name] = item
-			existing = append(existing, gatewayclass.CRD{Name: item.Name, Labels: item.Labels, Annotations: item.Annotations})
-		case item.Name == gatewayclass.InferencePoolCRD, item.Name == gatewayclass.ExperimentalInferencePoolCRD:
+			existing = append(existing, CRD{Name: item.Name, Labels: item.Labels, Annotations: item.Annotations})
+		case item.Name == InferencePoolCRD, item.Name == ExperimentalInferencePoolCRD:
 			in.InferencePools = true
 		}
 	}
@@ -131,19 +129,19 @@ func (o *observer) observeCRDs(ctx context.Context, group front.Group[*gatewayv1
 		return err
 	}
 	for i := range group.Existing {
-		if group.Existing[i].Name == gatewayclass.PackageCRDs {
-			in.CRDVersion = gatewayclass.Newer(group.Existing[i].Status.Version, "")
+		if group.Existing[i].Name == PackageCRDs {
+			in.CRDVersion = Newer(group.Existing[i].Status.Version, "")
 		}
 	}
-	facts.Ownership = gatewayclass.OwnersOf(*in, existing, living)
+	facts.Ownership = OwnersOf(*in, existing, living)
 	in.ForeignCRDs = facts.Ownership.HandsOff()
-	in.CRDVersion = gatewayclass.Newer(in.CRDVersion, facts.Ownership.Version)
+	in.CRDVersion = Newer(in.CRDVersion, facts.Ownership.Version)
 	// Whether they may be written is decided above, from their labels.
 	in.CRDCollisions = v1alpha1.CollisionIfNoController
 	if facts.HandedOver != "" {
 		return nil
 	}
-	if !facts.Ownership.HandsOff() && find(group.Existing, gatewayclass.PackageCRDs) == nil {
+	if !facts.Ownership.HandsOff() && find(group.Existing, PackageCRDs) == nil {
 		if err := o.confirmCRDs(ctx, found); err != nil {
 			return err
 		}
@@ -182,7 +180,7 @@ func (o *observer) isServed(kind schema.GroupVersionKind) (bool, error) {
 
 // takeOver puts our label on CRDs in the place of OLM's. The API server is asked once
 // more whether the subscriptions are gone: a cache may lag behind.
-func (o *observer) takeOver(ctx context.Context, ownership gatewayclass.Ownership, existing []gatewayclass.CRD, found map[string]*metav1.PartialObjectMetadata) error {
+func (o *observer) takeOver(ctx context.Context, ownership Ownership, existing []CRD, found map[string]*metav1.PartialObjectMetadata) error {
 	if len(ownership.TakeOver) == 0 {
 		return nil
 	}
@@ -194,7 +192,7 @@ func (o *observer) takeOver(ctx context.Context, ownership gatewayclass.Ownershi
 		if !slices.Contains(ownership.TakeOver, crd.Name) {
 			continue
 		}
-		if slices.ContainsFunc(crd.Subscriptions(), func(s gatewayclass.Subscription) bool { return alive[s] }) {
+		if slices.ContainsFunc(crd.Subscriptions(), func(s Subscription) bool { return alive[s] }) {
 			return behind(crd.Name, "a subscription of it exists, which the cache does not have")
 		}
 		if err := o.relabel(ctx, found[crd.Name], crd.TakeOver()); err != nil {
@@ -225,12 +223,12 @@ func (o *observer) relabel(ctx context.Context, crd *metav1.PartialObjectMetadat
 func (o *observer) observeMigration(ctx context.Context, facts *observed) error {
 	var istio, revision *unstructured.Unstructured
 	err := errors.Join(
-		o.get(ctx, gatewayclass.KindIstio, gatewayclass.IstioRevision, &istio),
-		o.get(ctx, gatewayclass.KindIstioRevision, gatewayclass.IstioRevision, &revision))
+		o.get(ctx, KindIstio, IstioRevision, &istio),
+		o.get(ctx, KindIstioRevision, IstioRevision, &revision))
 	if err != nil {
 		return err
 	}
-	facts.Migration = gatewayclass.MigrationOf(istio, revision)
+	facts.Migration = MigrationOf(istio, revision)
 	facts.Input.Migration = facts.Migration.Message(o.Now())
 	if !facts.Migration.Delete {
 		return nil
@@ -244,25 +242,25 @@ func (o *observer) observeMigration(ctx context.Context, facts *observed) error 
 }
 
 // observeCluster reads OpenShift's configuration, and which Gateways use the canary.
-func (o *observer) observeCluster(ctx context.Context, in *gatewayclass.Input) error {
+func (o *observer) observeCluster(ctx context.Context, in *Input) error {
 	configs := make([]*unstructured.Unstructured, len(platformKinds))
 	for i, kind := range platformKinds {
 		if err := o.get(ctx, kind, "cluster", &configs[i]); err != nil {
 			return err
 		}
 	}
-	in.Platform = gatewayclass.PlatformOf(configs[0], configs[1], configs[2])
+	in.Platform = PlatformOf(configs[0], configs[1], configs[2])
 	if !o.Served(gatewayKind) {
 		return nil
 	}
 	gateways := &gatewayv1.GatewayList{}
-	if err := o.Cache.List(ctx, gateways, client.MatchingLabels{gatewayclass.LabelRevision: gatewayclass.CanaryRevision}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := o.Cache.List(ctx, gateways, client.MatchingLabels{LabelRevision: CanaryRevision}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the Gateways of the canary: %w", err)
 	}
 	for i := range gateways.Items {
 		in.CanaryGateways = append(in.CanaryGateways, client.ObjectKeyFromObject(&gateways.Items[i]).String())
 	}
-	if len(in.CanaryGateways) == 0 && slices.Contains(in.Existing, gatewayclass.PackageCanary) && !gatewayclass.AsksForCanary(in.Classes) {
+	if len(in.CanaryGateways) == 0 && slices.Contains(in.Existing, PackageCanary) && !AsksForCanary(in.Classes) {
 		return o.confirmCanary(ctx, in)
 	}
 	slices.Sort(in.CanaryGateways)
@@ -272,9 +270,9 @@ func (o *observer) observeCluster(ctx context.Context, in *gatewayclass.Input) e
 // confirmCanary asks the API server which Gateways the canary serves, before it is let go
 // for want of them: a Gateway may have been moved just before its class, and the cache not
 // know yet.
-func (o *observer) confirmCanary(ctx context.Context, in *gatewayclass.Input) error {
+func (o *observer) confirmCanary(ctx context.Context, in *Input) error {
 	list := front.MetadataList(gatewayKind)
-	if err := o.Live.List(ctx, list, client.MatchingLabels{gatewayclass.LabelRevision: gatewayclass.CanaryRevision}); err != nil {
+	if err := o.Live.List(ctx, list, client.MatchingLabels{LabelRevision: CanaryRevision}); err != nil {
 		return fmt.Errorf("listing the Gateways of the canary: %w", err)
 	}
 	for i := range list.Items {

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package events
+package gatewayclass
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestGatewayClass(t *testing.T) {
+func TestConditionEvents(t *testing.T) {
 	of := func(kind, status, reason string) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: reason, Message: status + " because of " + reason}
 	}
@@ -32,7 +32,7 @@ func TestGatewayClass(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, e := range GatewayClass(tc.before, tc.after) {
+			for _, e := range conditionEvents(tc.before, tc.after) {
 				got = append(got, e.Type+" "+e.Reason+" "+e.Note)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -17,15 +17,13 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // FrontName is the front's name, which stands on its packages.
 const FrontName = "gatewayclass"
 
 // classConditions are those that the front sets.
-var classConditions = []string{status.ConditionControllerInstalled, status.ConditionCRDsReady}
+var classConditions = []string{ConditionControllerInstalled, ConditionCRDsReady}
 
 // freeClasses takes what the front has set off classes that are handed over, once all packages
 // are gone. What another operator has set since stays, which only a live read shows.
@@ -56,7 +54,7 @@ func Free(ctx context.Context, writer client.Client, class *gatewayv1.GatewayCla
 	}
 	locked := client.MergeFromWithOptimisticLock{}
 	before := class.DeepCopy()
-	if controllerutil.RemoveFinalizer(class, gatewayclass.Finalizer) {
+	if controllerutil.RemoveFinalizer(class, Finalizer) {
 		if err := writer.Patch(ctx, class, client.MergeFromWithOptions(before, locked)); err != nil {
 			return client.IgnoreNotFound(fmt.Errorf("taking the finalizer off GatewayClass %s: %w", class.Name, err))
 		}
@@ -76,7 +74,7 @@ func Free(ctx context.Context, writer client.Client, class *gatewayv1.GatewayCla
 
 // isHeld says whether a class has a finalizer or conditions as the front sets them.
 func isHeld(class *gatewayv1.GatewayClass) bool {
-	return controllerutil.ContainsFinalizer(class, gatewayclass.Finalizer) ||
+	return controllerutil.ContainsFinalizer(class, Finalizer) ||
 		slices.ContainsFunc(classConditions, func(name string) bool { return meta.FindStatusCondition(class.Status.Conditions, name) != nil })
 }
 
@@ -84,8 +82,8 @@ func isHeld(class *gatewayv1.GatewayClass) bool {
 // managedFields. Another operator may use the same names. What has no entry at all counts as
 // the manager's.
 func IsMarked(class *gatewayv1.GatewayClass) bool {
-	if controllerutil.ContainsFinalizer(class, gatewayclass.Finalizer) &&
-		isManaged(class.ManagedFields, "f:metadata", "f:finalizers", fmt.Sprintf("v:%q", gatewayclass.Finalizer)) {
+	if controllerutil.ContainsFinalizer(class, Finalizer) &&
+		isManaged(class.ManagedFields, "f:metadata", "f:finalizers", fmt.Sprintf("v:%q", Finalizer)) {
 		return true
 	}
 	return slices.ContainsFunc(classConditions, func(name string) bool {

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package status_test
+package gatewayclass_test
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
 )
@@ -25,15 +26,15 @@ func TestSetCRDsReady(t *testing.T) {
 		byCIO      = "Istio CRDs are being managed by cluster-ingress-operator"
 		byOLM      = "Istio CRDs are managed by OSSM subscription 's' in namespace 'n'"
 	)
-	ours := status.CRDOwnership{Reason: status.ReasonManagedByCIO, Message: byCIO}
-	partly := status.CRDOwnership{Reason: status.ReasonManagedByCIO, Message: byCIO, Missing: []string{"a"}}
-	none := status.CRDOwnership{Reason: status.ReasonNoneExist, Message: "CRDs not yet installed", Missing: []string{"a", "b"}}
+	ours := gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonManagedByCIO, Message: byCIO}
+	partly := gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonManagedByCIO, Message: byCIO, Missing: []string{"a"}}
+	none := gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonNoneExist, Message: "CRDs not yet installed", Missing: []string{"a", "b"}}
 	of := func(progressing, available string) []status.FrontPackage {
 		return []status.FrontPackage{frontPackage(plane, 0, rollingOut, ""), frontPackage(crds, 1, progressing, available)}
 	}
 	tests := map[string]struct {
 		reason    string
-		ownership status.CRDOwnership
+		ownership gatewayclass.CRDOwnership
 		packages  []status.FrontPackage
 		cause     error
 		want      string
@@ -60,24 +61,24 @@ func TestSetCRDsReady(t *testing.T) {
 		"UpgradeAddsOne":       {reason: "an upgrade that brings another CRD takes none of the others away", ownership: partly, packages: of(rollingOut, serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: revision 2: phase 1/1)"},
 		"UpgradePaused":        {reason: "nor does one that is held back", ownership: partly, packages: of("False/Paused: paused by alice", serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: these do not exist: a; paused by alice)"},
 		"UpgradeNotObserved":   {reason: "one of two is missing, and the other was not observed", ownership: partly, packages: of(rollingOut, "Unknown/Unknown: timeout"), want: "False/NotReady: " + byCIO + " (with warning: timeout)"},
-		"ManagedByOLM":         {reason: "scenario 3", ownership: status.CRDOwnership{Reason: status.ReasonManagedByOLM, Message: byOLM}, want: "True/ManagedByOLM: " + byOLM},
-		"UnknownManagement":    {reason: "scenario 4", ownership: status.CRDOwnership{Reason: status.ReasonUnknownManagement, Message: "x"}, want: "False/UnknownManagement: x"},
-		"MixedOwnership":       {reason: "scenario 5", ownership: status.CRDOwnership{Reason: status.ReasonMixedOwnership, Message: "x"}, packages: of(rolledOut, serves), want: "False/MixedOwnership: x"},
+		"ManagedByOLM":         {reason: "scenario 3", ownership: gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonManagedByOLM, Message: byOLM}, want: "True/ManagedByOLM: " + byOLM},
+		"UnknownManagement":    {reason: "scenario 4", ownership: gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonUnknownManagement, Message: "x"}, want: "False/UnknownManagement: x"},
+		"MixedOwnership":       {reason: "scenario 5", ownership: gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonMixedOwnership, Message: "x"}, packages: of(rolledOut, serves), want: "False/MixedOwnership: x"},
 		"NotKnownAtFirst":      {reason: "the cluster could not be read", cause: errors.New("listing: forbidden"), want: "Unknown/NoneExist: CRDs not yet installed: listing: forbidden"},
-		"WhateverThePackageIs": {reason: "CRDs of others are not ours, even if our package is still there", ownership: status.CRDOwnership{Reason: status.ReasonManagedByOLM, Message: byOLM}, packages: of(rolledOut, serves), want: "True/ManagedByOLM: " + byOLM},
+		"WhateverThePackageIs": {reason: "CRDs of others are not ours, even if our package is still there", ownership: gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonManagedByOLM, Message: byOLM}, packages: of(rolledOut, serves), want: "True/ManagedByOLM: " + byOLM},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			foreign := metav1.Condition{Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted", Message: "Handled by Istio controller", ObservedGeneration: 1, LastTransitionTime: at(1)}
 			set := func(conditions []metav1.Condition, now int64) []metav1.Condition {
 				conditions = append([]metav1.Condition(nil), conditions...)
-				status.SetCRDsReady(&conditions, generation, crds, tc.packages, tc.ownership, tc.cause, at(now))
+				gatewayclass.SetCRDsReady(&conditions, generation, crds, tc.packages, tc.ownership, tc.cause, at(now))
 				return conditions
 			}
 			got := set([]metav1.Condition{foreign}, 100)
-			statustest.Conditions(t, generation, got, status.ConditionCRDsReady)
-			stable(t, tc.reason, got, set([]metav1.Condition{foreign}, 100), set(got, 160))
-			if diff := cmp.Diff(tc.want, condition(got, status.ConditionCRDsReady)); diff != "" {
+			statustest.Conditions(t, generation, got, gatewayclass.ConditionCRDsReady)
+			statustest.Stable(t, tc.reason, got, set([]metav1.Condition{foreign}, 100), set(got, 160))
+			if diff := cmp.Diff(tc.want, condition(got, gatewayclass.ConditionCRDsReady)); diff != "" {
 				t.Errorf("%s: CRDsReady (-want +got):\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(foreign, got[0]); diff != "" || len(got) != 2 {
@@ -90,8 +91,8 @@ func TestSetCRDsReady(t *testing.T) {
 // CRDs that were ready stay so while they are adopted, and an upgrade that cannot be observed
 // takes nothing away; one that is deleted does.
 func TestSetCRDsReady_StaysTrue(t *testing.T) {
-	ours := status.CRDOwnership{Reason: status.ReasonManagedByCIO, Message: "ours"}
-	partly := status.CRDOwnership{Reason: status.ReasonManagedByCIO, Message: "ours", Missing: []string{"a"}}
+	ours := gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonManagedByCIO, Message: "ours"}
+	partly := gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonManagedByCIO, Message: "ours", Missing: []string{"a"}}
 	first := func(progressing, available string) status.FrontPackage {
 		p := frontPackage(crds, 1, progressing, available)
 		p.Package.Status.CurrentRevision = 0
@@ -100,7 +101,7 @@ func TestSetCRDsReady_StaysTrue(t *testing.T) {
 	const rollingOut, notYet = "True/RollingOut: phase 1/1", "False/RollingOut: not yet"
 	tests := map[string]struct {
 		reason    string
-		ownership status.CRDOwnership
+		ownership gatewayclass.CRDOwnership
 		crds      status.FrontPackage
 		want      metav1.ConditionStatus
 	}{
@@ -112,8 +113,8 @@ func TestSetCRDsReady_StaysTrue(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			conditions := []metav1.Condition{{Type: status.ConditionCRDsReady, Status: metav1.ConditionTrue, Reason: status.ReasonManagedByCIO, LastTransitionTime: at(1)}}
-			status.SetCRDsReady(&conditions, generation, crds, []status.FrontPackage{tc.crds}, tc.ownership, nil, at(9))
+			conditions := []metav1.Condition{{Type: gatewayclass.ConditionCRDsReady, Status: metav1.ConditionTrue, Reason: gatewayclass.ReasonManagedByCIO, LastTransitionTime: at(1)}}
+			gatewayclass.SetCRDsReady(&conditions, generation, crds, []status.FrontPackage{tc.crds}, tc.ownership, nil, at(9))
 			if got := conditions[0]; got.Status != tc.want {
 				t.Errorf("%s: got %s/%s, want %s", tc.reason, got.Status, got.Reason, tc.want)
 			}
@@ -124,9 +125,9 @@ func TestSetCRDsReady_StaysTrue(t *testing.T) {
 // While it is not known who manages the CRDs, what was known stays.
 func TestSetCRDsReady_NotKnown(t *testing.T) {
 	var conditions []metav1.Condition
-	status.SetCRDsReady(&conditions, 1, crds, nil, status.CRDOwnership{Reason: status.ReasonManagedByOLM, Message: "x"}, nil, at(1))
+	gatewayclass.SetCRDsReady(&conditions, 1, crds, nil, gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonManagedByOLM, Message: "x"}, nil, at(1))
 	before := slices.Clone(conditions)
-	status.SetCRDsReady(&conditions, 2, crds, nil, status.CRDOwnership{}, errors.New("timeout"), at(2))
+	gatewayclass.SetCRDsReady(&conditions, 2, crds, nil, gatewayclass.CRDOwnership{}, errors.New("timeout"), at(2))
 	if diff := cmp.Diff(before, conditions); diff != "" {
 		t.Errorf("an error of the observation has changed it:\n%s", diff)
 	}
@@ -140,11 +141,11 @@ func TestGatewayClassConditions_Full(t *testing.T) {
 		conditions = append(conditions, metav1.Condition{Type: fmt.Sprintf("Foreign%d", i), Status: metav1.ConditionTrue})
 	}
 	set := func() {
-		status.SetControllerInstalled(&conditions, 1, plane, nil, nil, at(1))
-		status.SetCRDsReady(&conditions, 1, crds, nil, status.CRDOwnership{Reason: status.ReasonMixedOwnership, Message: "x"}, nil, at(1))
+		gatewayclass.SetControllerInstalled(&conditions, 1, plane, nil, nil, at(1))
+		gatewayclass.SetCRDsReady(&conditions, 1, crds, nil, gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonMixedOwnership, Message: "x"}, nil, at(1))
 	}
 	set()
-	if len(conditions) != 8 || conditions[7].Type != status.ConditionControllerInstalled {
+	if len(conditions) != 8 || conditions[7].Type != gatewayclass.ConditionControllerInstalled {
 		t.Fatalf("there are %d conditions, the last of them %s", len(conditions), conditions[len(conditions)-1].Type)
 	}
 	conditions[7].Message = "old"
@@ -173,8 +174,8 @@ func TestSetControllerInstalled_Warnings(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var conditions []metav1.Condition
-			status.SetControllerInstalled(&conditions, generation, plane, tc.packages, nil, at(1), tc.warnings...)
-			if diff := cmp.Diff(tc.want, condition(conditions, status.ConditionControllerInstalled)); diff != "" {
+			gatewayclass.SetControllerInstalled(&conditions, generation, plane, tc.packages, nil, at(1), tc.warnings...)
+			if diff := cmp.Diff(tc.want, condition(conditions, gatewayclass.ConditionControllerInstalled)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -184,7 +185,7 @@ func TestSetControllerInstalled_Warnings(t *testing.T) {
 // Each row of the reference is a condition as it may be written, and no reason lacks a row.
 func TestGatewayClassRows(t *testing.T) {
 	reasons := map[string]bool{}
-	for _, r := range status.GatewayClassRows() {
+	for _, r := range gatewayclass.Rows() {
 		c := metav1.Condition{Type: r.Condition, Status: metav1.ConditionStatus(r.Status), Reason: r.Reason, Message: r.Message, ObservedGeneration: 1, LastTransitionTime: at(1)}
 		if problems := statustest.Problems(1, []metav1.Condition{c}, r.Condition); len(problems) > 0 {
 			t.Errorf("%s/%s: %s", r.Condition, r.Reason, strings.Join(problems, "; "))

@@ -77,7 +77,7 @@ func TestRender_TooFar(t *testing.T) {
 			if tc.held && !strings.Contains(packages[1].Held, tc.running) {
 				t.Errorf("%s: %q does not name what runs", tc.reason, packages[1].Held)
 			}
-			if got := find(t, packages[:1], "CustomResourceDefinition", "gateways.networking.istio.io").GetAnnotations()[AnnotationAppVersion]; got != tc.crds {
+			if got := findObject(t, packages[:1], "CustomResourceDefinition", "gateways.networking.istio.io").GetAnnotations()[AnnotationAppVersion]; got != tc.crds {
 				t.Errorf("%s: the CRDs are of %s, want %s", tc.reason, got, tc.crds)
 			}
 		})

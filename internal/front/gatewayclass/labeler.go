@@ -24,7 +24,6 @@ import (
 	"github.com/strata-run/strata/internal/controller/loop"
 	strataevents "github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/render/gatewayclass"
 )
 
 // labeler puts the label istio.io/rev on the Gateways of our classes, in every
@@ -85,12 +84,12 @@ var mayNeedLabel = predicate.Funcs{
 
 // hasOurRevision says whether the label of a Gateway names an istiod of the front.
 func hasOurRevision(gateway client.Object) bool {
-	revision := gateway.GetLabels()[gatewayclass.LabelRevision]
-	return revision == gatewayclass.IstioRevision || revision == gatewayclass.CanaryRevision
+	revision := gateway.GetLabels()[LabelRevision]
+	return revision == IstioRevision || revision == CanaryRevision
 }
 
 func hasRevision(gateway client.Object) bool {
-	_, labelled := gateway.GetLabels()[gatewayclass.LabelRevision]
+	_, labelled := gateway.GetLabels()[LabelRevision]
 	return labelled
 }
 
@@ -148,7 +147,7 @@ func (l *labeler) label(ctx context.Context, name types.NamespacedName) error {
 	case hasRevision(gateway):
 		return l.unlabel(ctx, name)
 	}
-	patch, err := mergePatch(gateway, map[string]any{"labels": map[string]any{gatewayclass.LabelRevision: gatewayclass.IstioRevision}})
+	patch, err := mergePatch(gateway, map[string]any{"labels": map[string]any{LabelRevision: IstioRevision}})
 	if err != nil {
 		return err
 	}
@@ -156,7 +155,7 @@ func (l *labeler) label(ctx context.Context, name types.NamespacedName) error {
 	if err := l.Client.Patch(ctx, changed, client.RawPatch(types.MergePatchType, patch), front.FieldOwner); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("labelling Gateway %s: %w", name, err))
 	}
-	l.Recorder.Eventf(changed, nil, corev1.EventTypeNormal, strataevents.ReasonAddedLabel, "Label", "Added the label %s=%s: istiod serves no Gateway without", gatewayclass.LabelRevision, gatewayclass.IstioRevision)
+	l.Recorder.Eventf(changed, nil, corev1.EventTypeNormal, strataevents.ReasonAddedLabel, "Label", "Added the label %s=%s: istiod serves no Gateway without", LabelRevision, IstioRevision)
 	return nil
 }
 
@@ -166,17 +165,17 @@ func (l *labeler) unlabel(ctx context.Context, name types.NamespacedName) error 
 	if err := l.Live.Get(ctx, name, gateway); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	value := gateway.Labels[gatewayclass.LabelRevision]
-	if !hasOurRevision(gateway) || !fieldsOf(string(front.FieldOwner), gateway.ManagedFields, "f:metadata", "f:labels", "f:"+gatewayclass.LabelRevision) {
+	value := gateway.Labels[LabelRevision]
+	if !hasOurRevision(gateway) || !fieldsOf(string(front.FieldOwner), gateway.ManagedFields, "f:metadata", "f:labels", "f:"+LabelRevision) {
 		return nil
 	}
-	patch, err := mergePatch(gateway, map[string]any{"labels": map[string]any{gatewayclass.LabelRevision: nil}})
+	patch, err := mergePatch(gateway, map[string]any{"labels": map[string]any{LabelRevision: nil}})
 	if err != nil {
 		return err
 	}
 	if err := l.Client.Patch(ctx, gateway, client.RawPatch(types.MergePatchType, patch), front.FieldOwner); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("taking the label off Gateway %s: %w", name, err))
 	}
-	l.Recorder.Eventf(gateway, nil, corev1.EventTypeNormal, strataevents.ReasonRemovedLabel, "Label", "Removed the label %s=%s: the GatewayClass is another controller's", gatewayclass.LabelRevision, value)
+	l.Recorder.Eventf(gateway, nil, corev1.EventTypeNormal, strataevents.ReasonRemovedLabel, "Label", "Removed the label %s=%s: the GatewayClass is another controller's", LabelRevision, value)
 	return nil
 }

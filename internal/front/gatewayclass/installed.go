@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package status
+package gatewayclass
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/status"
 )
 
 // The condition of GatewayClasses about istiod, and its reasons.
@@ -30,7 +31,7 @@ const (
 // is the name of the control plane's package. Warnings are told while it is
 // available, and so is what holds back a package. Other conditions stay; where they
 // leave no room, nothing is added.
-func SetControllerInstalled(conditions *[]metav1.Condition, generation int64, plane string, packages []FrontPackage, cause error, now metav1.Time, warnings ...string) {
+func SetControllerInstalled(conditions *[]metav1.Condition, generation int64, plane string, packages []status.FrontPackage, cause error, now metav1.Time, warnings ...string) {
 	c := controllerInstalled(plane, packages, cause, warnings)
 	c.Type = ConditionControllerInstalled
 	setOnClass(conditions, generation, now, c)
@@ -57,12 +58,12 @@ func setOnClass(conditions *[]metav1.Condition, generation int64, now metav1.Tim
 	if len(*conditions) >= MaxClassConditions && meta.FindStatusCondition(*conditions, c.Type) == nil {
 		return
 	}
-	setAll(generation, now, conditions, c)
+	status.Set(generation, now, conditions, c)
 }
 
-func controllerInstalled(name string, packages []FrontPackage, cause error, warnings []string) metav1.Condition {
-	plane := FrontPackage{}
-	if i := slices.IndexFunc(packages, func(p FrontPackage) bool { return p.Name == name }); i >= 0 {
+func controllerInstalled(name string, packages []status.FrontPackage, cause error, warnings []string) metav1.Condition {
+	plane := status.FrontPackage{}
+	if i := slices.IndexFunc(packages, func(p status.FrontPackage) bool { return p.Name == name }); i >= 0 {
 		plane = packages[i]
 	}
 	var available, progressing *metav1.Condition
@@ -72,41 +73,41 @@ func controllerInstalled(name string, packages []FrontPackage, cause error, warn
 	}
 	known := available != nil && progressing != nil
 	switch {
-	case known && rightsDiffer(plane.Package) != "":
-		return condition("", metav1.ConditionFalse, ReasonInstallFailed, "istiod does not have its rights: "+rightsDiffer(plane.Package))
+	case known && status.RightsDiffer(plane.Package) != "":
+		return status.Condition("", metav1.ConditionFalse, ReasonInstallFailed, "istiod does not have its rights: "+status.RightsDiffer(plane.Package))
 	case known && available.Status == metav1.ConditionTrue:
-		return condition("", metav1.ConditionTrue, ReasonInstalled, installedMessage(plane, progressing, cause, append(heldBack(name, packages), warnings...)))
+		return status.Condition("", metav1.ConditionTrue, ReasonInstalled, installedMessage(plane, progressing, cause, append(heldBack(name, packages), warnings...)))
 	case cause != nil && isMadeAgain(packages):
-		return condition("", metav1.ConditionUnknown, ReasonPending, cause.Error())
+		return status.Condition("", metav1.ConditionUnknown, ReasonPending, cause.Error())
 	case cause != nil:
-		return condition("", metav1.ConditionFalse, ReasonInstallFailed, cause.Error())
+		return status.Condition("", metav1.ConditionFalse, ReasonInstallFailed, cause.Error())
 	case len(packages) == 0:
-		return condition("", metav1.ConditionUnknown, ReasonPending, "waiting for first reconciliation")
+		return status.Condition("", metav1.ConditionUnknown, ReasonPending, "waiting for first reconciliation")
 	case plane.Held != "":
-		return condition("", metav1.ConditionUnknown, ReasonPending, plane.Held)
+		return status.Condition("", metav1.ConditionUnknown, ReasonPending, plane.Held)
 	case !known:
-		return condition("", metav1.ConditionUnknown, ReasonPending, pendingMessage(plane, packages))
+		return status.Condition("", metav1.ConditionUnknown, ReasonPending, pendingMessage(plane, packages))
 	case progressing.Reason == v1alpha1.ReasonNoRevision:
-		return condition("", metav1.ConditionUnknown, ReasonPending, istiod(plane.Version)+" is being installed") // its revision was just made
+		return status.Condition("", metav1.ConditionUnknown, ReasonPending, istiod(plane.Version)+" is being installed") // its revision was just made
 	case available.Status == metav1.ConditionUnknown:
-		return condition("", metav1.ConditionUnknown, ReasonPending, "whether istiod serves could not be observed: "+available.Message)
+		return status.Condition("", metav1.ConditionUnknown, ReasonPending, "whether istiod serves could not be observed: "+available.Message)
 	case plane.Package.Status.CurrentRevision != 0:
-		return condition("", metav1.ConditionFalse, ReasonInstallFailed, "istiod does not serve: "+available.Message)
+		return status.Condition("", metav1.ConditionFalse, ReasonInstallFailed, "istiod does not serve: "+available.Message)
 	case progressing.Status == metav1.ConditionTrue || progressing.Reason == v1alpha1.ReasonPaused || progressing.Reason == v1alpha1.ReasonAwaitingApproval:
-		return condition("", metav1.ConditionUnknown, ReasonPending, istiod(plane.Version)+" is being installed: "+progressing.Message)
+		return status.Condition("", metav1.ConditionUnknown, ReasonPending, istiod(plane.Version)+" is being installed: "+progressing.Message)
 	default:
-		return condition("", metav1.ConditionFalse, ReasonInstallFailed, progressing.Message)
+		return status.Condition("", metav1.ConditionFalse, ReasonInstallFailed, progressing.Message)
 	}
 }
 
 // isMadeAgain says whether a package of before is still being taken away, in whose place
 // another one comes: what keeps that from coming is no failure.
-func isMadeAgain(packages []FrontPackage) bool {
-	return slices.ContainsFunc(packages, func(p FrontPackage) bool { return p.Package != nil && !p.Package.DeletionTimestamp.IsZero() })
+func isMadeAgain(packages []status.FrontPackage) bool {
+	return slices.ContainsFunc(packages, func(p status.FrontPackage) bool { return p.Package != nil && !p.Package.DeletionTimestamp.IsZero() })
 }
 
 // pendingMessage says which package is waited for, and why it is not done.
-func pendingMessage(plane FrontPackage, packages []FrontPackage) string {
+func pendingMessage(plane status.FrontPackage, packages []status.FrontPackage) string {
 	for _, p := range packages {
 		if p.Name != plane.Waiting || p.Package == nil {
 			continue
@@ -124,7 +125,7 @@ func pendingMessage(plane FrontPackage, packages []FrontPackage) string {
 func istiod(version string) string { return strings.TrimSuffix("istiod "+version, " ") }
 
 // heldBack are the reasons why other packages than the one named get nothing new.
-func heldBack(name string, packages []FrontPackage) []string {
+func heldBack(name string, packages []status.FrontPackage) []string {
 	var reasons []string
 	for _, p := range packages {
 		if p.Name != name && p.Held != "" {
@@ -135,7 +136,7 @@ func heldBack(name string, packages []FrontPackage) []string {
 }
 
 // installedMessage names what runs, and anything else that is wanted and does not.
-func installedMessage(plane FrontPackage, progressing *metav1.Condition, cause error, warnings []string) string {
+func installedMessage(plane status.FrontPackage, progressing *metav1.Condition, cause error, warnings []string) string {
 	message := istiod(cmp.Or(plane.Package.Status.Version, plane.Version)) + " installed"
 	if warning := planeWarning(plane, progressing, cause); warning != "" {
 		warnings = append([]string{warning}, warnings...)
@@ -146,19 +147,19 @@ func installedMessage(plane FrontPackage, progressing *metav1.Condition, cause e
 	return message + " (with warning: " + strings.Join(warnings, "; ") + ")"
 }
 
-func planeWarning(plane FrontPackage, progressing *metav1.Condition, cause error) string {
+func planeWarning(plane status.FrontPackage, progressing *metav1.Condition, cause error) string {
 	switch {
 	case cause != nil:
 		return cause.Error()
 	case plane.Held != "":
 		return plane.Held
-	case KeptOut(plane) != "":
-		return KeptOut(plane)
+	case status.KeptOut(plane) != "":
+		return status.KeptOut(plane)
 	case plane.Need == history.NeedRevision && plane.Waiting != "":
 		return fmt.Sprintf("%s waits for package %s", plane.Version, plane.Waiting)
 	case progressing.Reason != v1alpha1.ReasonRolledOut:
 		return progressing.Message
 	default:
-		return interferenceOn(plane.Package)
+		return status.InterferenceOn(plane.Package)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package status
+package gatewayclass
 
 import (
 	"slices"
@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/status"
 )
 
 // The condition of GatewayClasses about the Istio CRDs, and its reasons.
@@ -37,7 +38,7 @@ type CRDOwnership struct {
 // if that is the manager of this front, they are served; False while they are not all
 // served, or when no manager is known; Unknown while there are none. The crds is the name of their package. Other conditions stay, and so does
 // this one while it is not known who manages them.
-func SetCRDsReady(conditions *[]metav1.Condition, generation int64, crds string, packages []FrontPackage, ownership CRDOwnership, cause error, now metav1.Time) {
+func SetCRDsReady(conditions *[]metav1.Condition, generation int64, crds string, packages []status.FrontPackage, ownership CRDOwnership, cause error, now metav1.Time) {
 	if ownership.Reason == "" && meta.FindStatusCondition(*conditions, ConditionCRDsReady) != nil {
 		return
 	}
@@ -49,15 +50,15 @@ func SetCRDsReady(conditions *[]metav1.Condition, generation int64, crds string,
 const notYetInstalled = "CRDs not yet installed"
 
 // crdsReady is the condition; was says that it is True so far.
-func crdsReady(name string, packages []FrontPackage, ownership CRDOwnership, cause error, was bool) metav1.Condition {
+func crdsReady(name string, packages []status.FrontPackage, ownership CRDOwnership, cause error, was bool) metav1.Condition {
 	switch ownership.Reason {
 	case ReasonManagedByOLM:
-		return condition("", metav1.ConditionTrue, ReasonManagedByOLM, ownership.Message)
+		return status.Condition("", metav1.ConditionTrue, ReasonManagedByOLM, ownership.Message)
 	case ReasonUnknownManagement, ReasonMixedOwnership:
-		return condition("", metav1.ConditionFalse, ownership.Reason, ownership.Message)
+		return status.Condition("", metav1.ConditionFalse, ownership.Reason, ownership.Message)
 	}
-	crds := FrontPackage{}
-	if i := slices.IndexFunc(packages, func(p FrontPackage) bool { return p.Name == name }); i >= 0 {
+	crds := status.FrontPackage{}
+	if i := slices.IndexFunc(packages, func(p status.FrontPackage) bool { return p.Name == name }); i >= 0 {
 		crds = packages[i]
 	}
 	ready, warning := ownCRDs(crds, ownership, cause, was)
@@ -66,7 +67,7 @@ func crdsReady(name string, packages []FrontPackage, ownership CRDOwnership, cau
 		if warning != "" {
 			message += ": " + warning
 		}
-		return condition("", metav1.ConditionUnknown, ReasonNoneExist, message)
+		return status.Condition("", metav1.ConditionUnknown, ReasonNoneExist, message)
 	}
 	var warnings []string
 	// While they are being created, each would change the list.
@@ -81,9 +82,9 @@ func crdsReady(name string, packages []FrontPackage, ownership CRDOwnership, cau
 		message += " (with warning: " + strings.Join(warnings, "; ") + ")"
 	}
 	if ready {
-		return condition("", metav1.ConditionTrue, ReasonManagedByCIO, message)
+		return status.Condition("", metav1.ConditionTrue, ReasonManagedByCIO, message)
 	}
-	return condition("", metav1.ConditionFalse, ReasonNotReady, message)
+	return status.Condition("", metav1.ConditionFalse, ReasonNotReady, message)
 }
 
 func isRollingOut(pkg *v1alpha1.Package) bool {
@@ -97,7 +98,7 @@ func isRollingOut(pkg *v1alpha1.Package) bool {
 // ownCRDs says whether those that were installed last serve, and what keeps the ones that
 // are wanted from being installed. An upgrade that brings another CRD takes none away: what
 // was ready stays so until the package says that it is not.
-func ownCRDs(crds FrontPackage, ownership CRDOwnership, cause error, was bool) (ready bool, warning string) {
+func ownCRDs(crds status.FrontPackage, ownership CRDOwnership, cause error, was bool) (ready bool, warning string) {
 	complete := len(ownership.Missing) == 0
 	if crds.Package == nil {
 		// Nothing could be rendered, or they are too new to be rendered, or have yet to be
@@ -115,7 +116,7 @@ func ownCRDs(crds FrontPackage, ownership CRDOwnership, cause error, was bool) (
 		warning = progressing.Message
 	}
 	if warning == "" {
-		warning = interferenceOn(crds.Package)
+		warning = status.InterferenceOn(crds.Package)
 	}
 	switch available.Status {
 	case metav1.ConditionTrue:
