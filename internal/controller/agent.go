@@ -6,7 +6,7 @@ package controller
 import (
 	"cmp"
 
-	"github.com/strata-run/strata/internal/render/istiocsr"
+	"github.com/strata-run/strata/internal/front/istiocsr"
 )
 
 // Names of the environment variables with the image of istio-csr: those of the

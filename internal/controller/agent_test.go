@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/strata-run/strata/internal/render/istiocsr"
+	"github.com/strata-run/strata/internal/front/istiocsr"
 )
 
 func TestOptions_AgentImage(t *testing.T) {

@@ -3,8 +3,7 @@
 
 // Package controller lists the controllers that the manager runs, and runs them.
 //
-// controllers.go is the list. The loops stand in the folders below: packages rolls out
-// lines of revisions, front translates custom resources, and loop holds what they share.
-// gatewayclass, gateway, istiocsr and kyma are the fronts; they use what cacopy, pins and
-// restarts do.
+// controllers.go is the list. packages, below, rolls out lines of revisions, and loop holds what
+// the loops share. What translates custom resources stands in internal/front, with a folder for
+// each front.
 package controller

@@ -15,7 +15,7 @@ import (
 	"github.com/strata-run/strata/internal/controller/kyma"
 	"github.com/strata-run/strata/internal/front/gateway"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
-	"github.com/strata-run/strata/internal/render/istiocsr"
+	"github.com/strata-run/strata/internal/front/istiocsr"
 )
 
 // Options are the manager's settings. The zero value is not usable: start from

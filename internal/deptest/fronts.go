@@ -18,6 +18,11 @@ var acting = []string{
 	"internal/front/gatewayclass/front.go", "internal/front/gatewayclass/handover.go", "internal/front/gatewayclass/istiod.go",
 	"internal/front/gatewayclass/labeler.go", "internal/front/gatewayclass/observe.go", "internal/front/gatewayclass/olm.go",
 	"internal/front/gatewayclass/watches.go",
+	"internal/front/istiocsr/apiports.go", "internal/front/istiocsr/found.go", "internal/front/istiocsr/front.go",
+	"internal/front/istiocsr/handover.go", "internal/front/istiocsr/leftovers.go", "internal/front/istiocsr/neighbours.go",
+	"internal/front/istiocsr/observe.go", "internal/front/istiocsr/pointing.go", "internal/front/istiocsr/roles.go",
+	"internal/front/istiocsr/cabundle/keeper.go", "internal/front/istiocsr/cabundle/read.go", "internal/front/istiocsr/cabundle/write.go",
+	"internal/front/istiocsr/cabundle/prompt.go", "internal/front/istiocsr/cabundle/versions.go",
 }
 
 // decides is true for a file of a front that does no I/O.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/strata-run/strata/internal/front/gateway"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
+	"github.com/strata-run/strata/internal/front/istiocsr"
 	"github.com/strata-run/strata/internal/status"
 )
 
@@ -23,7 +24,7 @@ type frontSource struct {
 var frontSources = []frontSource{
 	{"GatewayClass", "gatewayclass.md", gatewayclass.Rows},
 	{"Gateway", "gateway-dns.md", gateway.Rows},
-	{"IstioCSR", "istiocsr.md", status.IstioCSRRows},
+	{"IstioCSR", "istiocsr.md", istiocsr.Rows},
 	{"Istio", "kyma.md", status.KymaRows},
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -169,7 +170,7 @@ func TestForTarget_LastProgress(t *testing.T) {
 			t.Errorf("%s: last progress at %v, want %v", step.reason, got, want)
 		}
 	}
-	if got := condition(revision.Status.Conditions, v1alpha1.ConditionProgressing); got != "False/RolloutError: timeout" {
+	if got := statustest.Text(revision.Status.Conditions, v1alpha1.ConditionProgressing); got != "False/RolloutError: timeout" {
 		t.Errorf("after a long pause the rollout is %s, want no exceeded deadline", got)
 	}
 }
@@ -263,7 +264,7 @@ func TestForTarget_BoundsOfConditions(t *testing.T) {
 	long := errors.New(strings.Repeat("漢字", 20000))
 	revision.Status = status.ForTarget(revision, status.Observation{Err: errors.Join(long, errors.Join(errors.New("another object"), long)), Now: at(1)})
 	checkRevision(t, revision)
-	if message := condition(revision.Status.Conditions, v1alpha1.ConditionProgressing); !strings.Contains(message, "\nanother object\n") || len(message) > 3<<10 {
+	if message := statustest.Text(revision.Status.Conditions, v1alpha1.ConditionProgressing); !strings.Contains(message, "\nanother object\n") || len(message) > 3<<10 {
 		t.Errorf("one object's text crowds out another's: %d bytes, ending in %q", len(message), tail(message))
 	}
 	many := make([]error, 20)
@@ -272,7 +273,7 @@ func TestForTarget_BoundsOfConditions(t *testing.T) {
 	}
 	revision.Status = status.ForTarget(revision, status.Observation{Err: errors.Join(many...), Now: at(1)})
 	checkRevision(t, revision)
-	message := condition(revision.Status.Conditions, v1alpha1.ConditionProgressing)
+	message := statustest.Text(revision.Status.Conditions, v1alpha1.ConditionProgressing)
 	if !strings.HasSuffix(message, "(cut)") || !utf8.ValidString(message) || len(message) < 16<<10 {
 		t.Errorf("the message has %d bytes and ends in %q", len(message), tail(message))
 	}
@@ -354,7 +355,7 @@ func TestForTarget_RefusalsKeepTheirWords(t *testing.T) {
 		o := observe(100, blocked)
 		o.Err = fmt.Errorf("phase crds: applying: %w", apierrors.NewBadRequest("errors: "+fields))
 		revision.Status = status.ForTarget(revision, o)
-		told[condition(revision.Status.Conditions, v1alpha1.ConditionProgressing)] = true
+		told[statustest.Text(revision.Status.Conditions, v1alpha1.ConditionProgressing)] = true
 	}
 	if len(told) != 1 {
 		t.Errorf("the same refusal is told in %d ways: %v", len(told), told)
@@ -362,7 +363,7 @@ func TestForTarget_RefusalsKeepTheirWords(t *testing.T) {
 	o := observe(100, blocked)
 	o.Err = fmt.Errorf("phase crds: applying: %w", apierrors.NewBadRequest("errors: .spec.image"))
 	revision.Status = status.ForTarget(revision, o)
-	if got := condition(revision.Status.Conditions, v1alpha1.ConditionProgressing); got != "False/ObjectRefused: phase crds: applying: errors: .spec.image" {
+	if got := statustest.Text(revision.Status.Conditions, v1alpha1.ConditionProgressing); got != "False/ObjectRefused: phase crds: applying: errors: .spec.image" {
 		t.Errorf("another refusal is not told: %s", got)
 	}
 }

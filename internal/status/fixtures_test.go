@@ -6,7 +6,6 @@ package status_test
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/probes"
@@ -130,16 +128,6 @@ func revisionOf(number int64, phases ...phase) *v1alpha1.Revision {
 	return r
 }
 
-// condition is what a table says of a condition: its status, reason and message.
-func condition(conditions []metav1.Condition, kind string) string {
-	for _, c := range conditions {
-		if c.Type == kind {
-			return string(c.Status) + "/" + c.Reason + ": " + c.Message
-		}
-	}
-	return ""
-}
-
 // checkPackage checks a status that is about the present generation.
 func checkPackage(t *testing.T, pkg *v1alpha1.Package) {
 	t.Helper()
@@ -156,25 +144,4 @@ func checkRevision(t *testing.T, revision *v1alpha1.Revision) {
 	if revision.Status.ObservedGeneration != revision.Generation {
 		t.Errorf("the status is about generation %d, want %d", revision.Status.ObservedGeneration, revision.Generation)
 	}
-}
-
-// frontPackage is a package with a target and the conditions given as
-// status/reason: message.
-func frontPackage(name string, current int64, progressing, available string) status.FrontPackage {
-	conditionOf := func(kind, text string) metav1.Condition {
-		head, message, _ := strings.Cut(text, ": ")
-		value, reason, _ := strings.Cut(head, "/")
-		return metav1.Condition{Type: kind, Status: metav1.ConditionStatus(value), Reason: reason, Message: message}
-	}
-	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.PackageStatus{CurrentRevision: current}}
-	if current != 0 {
-		pkg.Status.Version = "1.30.0"
-	}
-	if progressing != "" {
-		pkg.Status.Conditions = append(pkg.Status.Conditions, conditionOf(v1alpha1.ConditionProgressing, progressing))
-	}
-	if available != "" {
-		pkg.Status.Conditions = append(pkg.Status.Conditions, conditionOf(v1alpha1.ConditionAvailable, available))
-	}
-	return status.FrontPackage{Name: name, Version: "1.31.0", Package: pkg, Target: &v1alpha1.Revision{}, Need: history.NeedNone}
 }

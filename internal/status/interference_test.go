@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/render/kyma"
 	"github.com/strata-run/strata/internal/status"
@@ -21,17 +20,17 @@ import (
 func TestInterferenceOnFronts(t *testing.T) {
 	const text = "ClusterRole agent: other keeps changing .rules of it, and repairs are slowed"
 	cases := map[string]struct {
-		reason       string
-		value, why   string
-		csr, ofIstio string
+		reason     string
+		value, why string
+		ofIstio    string
 	}{
 		"Beside": {
 			reason: "it serves all the same", value: "True", why: v1alpha1.ReasonInterference,
-			csr: "True/Ready", ofIstio: "False/ReconcileFailed",
+			ofIstio: "False/ReconcileFailed",
 		},
 		"Rights": {
 			reason: "what lacks its rights does not work, and no wait mends it", value: "False", why: v1alpha1.ReasonRightsDiffer,
-			csr: "False/Failed", ofIstio: "False/ReconcileFailed",
+			ofIstio: "False/ReconcileFailed",
 		},
 	}
 	check := func(t *testing.T, reason, want string, conditions []metav1.Condition, kind string) {
@@ -43,12 +42,6 @@ func TestInterferenceOnFronts(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			packages := []status.FrontPackage{csrPackage("False/RolledOut: rolled out", "True/ProbesSucceeded: serves", tc.value+"/"+tc.why+": "+text)}
-			agent, state := istioCSR(), csrState()
-			state.Packages = packages
-			status.SetIstioCSR(agent, state)
-			check(t, tc.reason, tc.csr, agent.Status.Conditions, operatorv1alpha1.ConditionReady)
-
 			mesh := kymaAt(kyma.PackageIstio, v1alpha1.ReasonRolledOut, tc.value, text)
 			mesh.Package.Status.Conditions[1].Reason = tc.why
 			istio := kymaIstio(nil)

@@ -95,7 +95,7 @@ func TestForServing(t *testing.T) {
 			checkRevision(t, revision)
 			statustest.Stable(t, tc.reason, got, again, forServing(260))
 			for kind, want := range map[string]string{v1alpha1.ConditionProgressing: tc.wantProgress, v1alpha1.ConditionAvailable: tc.wantAvailable} {
-				if diff := cmp.Diff(want, condition(got.Conditions, kind)); diff != "" {
+				if diff := cmp.Diff(want, statustest.Text(got.Conditions, kind)); diff != "" {
 					t.Errorf("%s: %s (-want +got):\n%s", tc.reason, kind, diff)
 				}
 			}
@@ -142,7 +142,7 @@ func TestForStray(t *testing.T) {
 	checkRevision(t, revision)
 	statustest.Stable(t, reason, got, again, status.ForStray(revision, at(160)))
 	for _, kind := range []string{v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable} {
-		if got := condition(got.Conditions, kind); got != "False/PackageMissing: package istiod does not exist: create it, or delete the revision" {
+		if got := statustest.Text(got.Conditions, kind); got != "False/PackageMissing: package istiod does not exist: create it, or delete the revision" {
 			t.Errorf("%s: %s is %s", reason, kind, got)
 		}
 	}
@@ -226,10 +226,10 @@ func TestForArchiving(t *testing.T) {
 			if !tc.wantArchived { // what is archived is not looked at again
 				statustest.Stable(t, tc.reason, got, again, status.ForArchiving(revision, tc.result, tc.err, at(260)))
 			}
-			if diff := cmp.Diff(tc.wantProgress, condition(got.Conditions, v1alpha1.ConditionProgressing)); diff != "" {
+			if diff := cmp.Diff(tc.wantProgress, statustest.Text(got.Conditions, v1alpha1.ConditionProgressing)); diff != "" {
 				t.Errorf("%s: Progressing (-want +got):\n%s", tc.reason, diff)
 			}
-			if available := condition(got.Conditions, v1alpha1.ConditionAvailable); available != "False/Archived: the revision is history" {
+			if available := statustest.Text(got.Conditions, v1alpha1.ConditionAvailable); available != "False/Archived: the revision is history" {
 				t.Errorf("%s: what is taken away is not available, got %s", tc.reason, available)
 			}
 			var objects []string

@@ -25,7 +25,7 @@ func ForPackage(pkg *v1alpha1.Package, line history.Line, serves probes.Result, 
 	next.CurrentRevision, next.TargetRevision, next.Version = 0, 0, ""
 	if line.Current != nil {
 		next.CurrentRevision = line.Current.Spec.Revision
-		next.Version = versionOf(line.Current)
+		next.Version = VersionOf(line.Current)
 	}
 	if line.Target == nil {
 		next.Phase, next.Probes = "", ""
@@ -58,11 +58,11 @@ func without(err error) []metav1.Condition {
 func fromTarget(target *v1alpha1.Revision) metav1.Condition {
 	c := meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionProgressing)
 	if c == nil {
-		return Condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRollingOut, "revision "+describe(target)+" is looked at")
+		return Condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRollingOut, "revision "+Describe(target)+" is looked at")
 	}
 	message := c.Message
 	if c.Reason != v1alpha1.ReasonRolledOut {
-		message = "revision " + describe(target) + ": " + message
+		message = "revision " + Describe(target) + ": " + message
 	}
 	return Condition(v1alpha1.ConditionProgressing, c.Status, c.Reason, message)
 }
@@ -125,7 +125,7 @@ func ready(next v1alpha1.PackageStatus, line history.Line, now metav1.Time) meta
 
 		}
 	}
-	return Condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "revision "+describe(line.Target)+" is rolled out and serves")
+	return Condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "revision "+Describe(line.Target)+" is rolled out and serves")
 }
 
 // readyDespite says what is ready although objects of what runs do not stay as they are
@@ -145,7 +145,7 @@ func readyDespite(line history.Line, now metav1.Time) *metav1.Condition {
 		return &c
 	}
 	c := Condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonInterference,
-		"revision "+describe(line.Target)+" is rolled out and serves; but "+conflictText(found))
+		"revision "+Describe(line.Target)+" is rolled out and serves; but "+conflictText(found))
 
 	return &c
 }

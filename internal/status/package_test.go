@@ -205,7 +205,7 @@ func TestForPackage(t *testing.T) {
 			for kind, want := range map[string]string{
 				v1alpha1.ConditionProgressing: tc.wantProgress, v1alpha1.ConditionAvailable: tc.wantAvailable, v1alpha1.ConditionReady: tc.wantReady,
 			} {
-				if diff := cmp.Diff(want, condition(got.Conditions, kind)); diff != "" {
+				if diff := cmp.Diff(want, statustest.Text(got.Conditions, kind)); diff != "" {
 					t.Errorf("%s: %s (-want +got):\n%s", tc.reason, kind, diff)
 				}
 			}
@@ -220,7 +220,7 @@ func TestForPackage_NoRevisionBecauseOfAnError(t *testing.T) {
 	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "istiod", Generation: generation}}
 	pkg.Status = status.ForPackage(pkg, history.Line{}, probes.Result{}, errors.New("timeout"), at(1))
 	checkPackage(t, pkg)
-	if got := condition(pkg.Status.Conditions, v1alpha1.ConditionProgressing); got != "False/NoRevision: timeout" {
+	if got := statustest.Text(pkg.Status.Conditions, v1alpha1.ConditionProgressing); got != "False/NoRevision: timeout" {
 		t.Errorf("Progressing is %s, want the cause", got)
 	}
 }
@@ -230,7 +230,7 @@ func TestForError(t *testing.T) {
 	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "istiod", Generation: generation}}
 	pkg.Status = status.ForError(pkg, errors.New("claiming revision istiod-1: forbidden"), at(1))
 	checkPackage(t, pkg)
-	if got := condition(pkg.Status.Conditions, v1alpha1.ConditionAvailable); got != "Unknown/Unknown: claiming revision istiod-1: forbidden" {
+	if got := statustest.Text(pkg.Status.Conditions, v1alpha1.ConditionAvailable); got != "Unknown/Unknown: claiming revision istiod-1: forbidden" {
 		t.Errorf("of a package that was never looked at, Available is %s", got)
 	}
 
@@ -243,7 +243,7 @@ func TestForError(t *testing.T) {
 		v1alpha1.ConditionReady:       "False/NotReady: claiming revision istiod-1: forbidden",
 		v1alpha1.ConditionAvailable:   "True/ProbesSucceeded: the operand serves",
 	} {
-		if got := condition(pkg.Status.Conditions, kind); got != want {
+		if got := statustest.Text(pkg.Status.Conditions, kind); got != want {
 			t.Errorf("%s is %s, want %s", kind, got, want)
 		}
 	}
@@ -284,7 +284,7 @@ func TestForTeardown(t *testing.T) {
 				v1alpha1.ConditionAvailable:   "False/TearingDown: " + tc.want,
 				v1alpha1.ConditionReady:       "False/TearingDown: " + tc.want,
 			} {
-				if diff := cmp.Diff(want, condition(got.Conditions, kind)); diff != "" {
+				if diff := cmp.Diff(want, statustest.Text(got.Conditions, kind)); diff != "" {
 					t.Errorf("%s: %s (-want +got):\n%s", tc.reason, kind, diff)
 				}
 			}

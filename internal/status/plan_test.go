@@ -14,6 +14,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -83,7 +84,7 @@ func TestForTarget_Plan(t *testing.T) {
 	if len(plan.Objects[6].Reason) > 256 {
 		t.Errorf("a reason has %d bytes, and the API promises 256 at most", len(plan.Objects[6].Reason))
 	}
-	if message := condition(revision.Status.Conditions, v1alpha1.ConditionProgressing); !strings.Contains(message, "it would do: 1 create, ") {
+	if message := statustest.Text(revision.Status.Conditions, v1alpha1.ConditionProgressing); !strings.Contains(message, "it would do: 1 create, ") {
 		t.Errorf("the condition does not sum up the plan: %s", message)
 	}
 	if len(revision.Status.Inventory) != 0 {

@@ -112,7 +112,7 @@ func ForServing(revision *v1alpha1.Revision, loaded revisions.Revision, result r
 	next.ObservedGeneration = revision.Generation
 	next.Inventory = inventory(loaded, result.Records, revision.Status.Inventory)
 	next.Plan = nil
-	progress := Condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolledOut, "revision "+describe(revision)+" is rolled out")
+	progress := Condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolledOut, "revision "+Describe(revision)+" is rolled out")
 	availability := available(serves, v1alpha1.ReasonProbeFailed)
 	succeeded := history.Succeeded(revision)
 	if !succeeded {
@@ -232,7 +232,7 @@ func progressing(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Ob
 		return no(reason, errorMessage(o.Err)+heldText(o.Held))
 	}
 	if rolledOut {
-		return no(v1alpha1.ReasonRolledOut, "revision "+describe(revision)+" is rolled out"+leavingText(revision))
+		return no(v1alpha1.ReasonRolledOut, "revision "+Describe(revision)+" is rolled out"+leavingText(revision))
 	}
 	message := waitingFor(next, o)
 	if !complete && IsOverdue(next, o.Deadline, o.Now.Time) {

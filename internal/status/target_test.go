@@ -316,11 +316,11 @@ func TestForTarget_Conditions(t *testing.T) {
 				t.Errorf("%s: the revision was changed:\n%s", tc.reason, diff)
 			}
 			for kind, want := range map[string]string{v1alpha1.ConditionProgressing: tc.wantProgress, v1alpha1.ConditionAvailable: tc.wantAvailable} {
-				if diff := cmp.Diff(want, condition(got.Conditions, kind)); diff != "" {
+				if diff := cmp.Diff(want, statustest.Text(got.Conditions, kind)); diff != "" {
 					t.Errorf("%s: %s (-want +got):\n%s", tc.reason, kind, diff)
 				}
 			}
-			if is := condition(got.Conditions, v1alpha1.ConditionSucceeded) != ""; is != tc.wantSucceeded || (got.SucceededAt != nil) != tc.wantSucceeded {
+			if is := statustest.Text(got.Conditions, v1alpha1.ConditionSucceeded) != ""; is != tc.wantSucceeded || (got.SucceededAt != nil) != tc.wantSucceeded {
 				t.Errorf("%s: Succeeded %t, at %v; want %t", tc.reason, is, got.SucceededAt, tc.wantSucceeded)
 			}
 			again := status.ForTarget(revision, o)
@@ -345,8 +345,8 @@ func TestForTarget_SuccessIsLatched(t *testing.T) {
 		}
 		revision.Status = status.ForTarget(revision, o)
 		checkRevision(t, revision)
-		if !revision.Status.SucceededAt.Equal(new(at(100))) || condition(revision.Status.Conditions, v1alpha1.ConditionSucceeded) != "True/RolloutSuccess: the revision was rolled out" {
-			t.Errorf("after %s: succeeded at %v, %s", s, revision.Status.SucceededAt, condition(revision.Status.Conditions, v1alpha1.ConditionSucceeded))
+		if !revision.Status.SucceededAt.Equal(new(at(100))) || statustest.Text(revision.Status.Conditions, v1alpha1.ConditionSucceeded) != "True/RolloutSuccess: the revision was rolled out" {
+			t.Errorf("after %s: succeeded at %v, %s", s, revision.Status.SucceededAt, statustest.Text(revision.Status.Conditions, v1alpha1.ConditionSucceeded))
 		}
 	}
 }

@@ -69,15 +69,17 @@ func objectText(ref v1alpha1.ObjectReference) string {
 	return ref.Kind + " " + ref.Name
 }
 
-func describe(revision *v1alpha1.Revision) string {
+// Describe is the number of a revision, with its version if that is known.
+func Describe(revision *v1alpha1.Revision) string {
 	text := v1alpha1.RevisionName("", revision.Spec.Revision)[1:]
-	if version := versionOf(revision); version != "" {
+	if version := VersionOf(revision); version != "" {
 		text += " (" + version + ")"
 	}
 	return text
 }
 
-func versionOf(revision *v1alpha1.Revision) string {
+// VersionOf is the version that a revision was made from, empty when it is not known.
+func VersionOf(revision *v1alpha1.Revision) string {
 	if revision == nil || revision.Spec.Origin == nil {
 		return ""
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -98,7 +99,7 @@ func TestForTarget_Within(t *testing.T) {
 				if due != s.due {
 					t.Errorf("%s At %d it has to be ready by %d, want %d", tc.reason, s.now, due, s.due)
 				}
-				progress := condition(revision.Status.Conditions, v1alpha1.ConditionProgressing)
+				progress := statustest.Text(revision.Status.Conditions, v1alpha1.ConditionProgressing)
 				if got := strings.HasPrefix(progress, "False/ProgressDeadlineExceeded: Deployment istio-system/deploy-0 had to be ready by "); got != s.overdue {
 					t.Errorf("%s At %d: Progressing is %s, overdue must be %v", tc.reason, s.now, progress, s.overdue)
 				}

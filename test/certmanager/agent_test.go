@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/strata-run/strata/internal/controller/cacopy"
+	"github.com/strata-run/strata/internal/front/istiocsr/cabundle"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
@@ -63,8 +63,8 @@ func (a *agent) round() {
 func (a *agent) read() (cas string, version uint64) {
 	a.t.Helper()
 	var copied corev1.ConfigMap
-	must(a.t, admin.Get(a.t.Context(), client.ObjectKey{Namespace: a.copies, Name: cacopy.Name}, &copied))
-	return copied.Data[cacopy.Key], number(a.t, copied.ResourceVersion)
+	must(a.t, admin.Get(a.t.Context(), client.ObjectKey{Namespace: a.copies, Name: cabundle.Name}, &copied))
+	return copied.Data[cabundle.Key], number(a.t, copied.ResourceVersion)
 }
 
 func (a *agent) cas() string {

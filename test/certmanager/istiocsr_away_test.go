@@ -12,13 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/strata-run/strata/internal/controller/cacopy"
+	"github.com/strata-run/strata/internal/front/istiocsr/cabundle"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
 // copyObject names the copy.
 func (a install) copyObject() *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.ic.Namespace, Name: cacopy.Name}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.ic.Namespace, Name: cabundle.Name}}
 }
 
 // TestIstioCSR_TamperedWithoutSource changes the copy while nothing is there that it could

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
-	"github.com/strata-run/strata/internal/controller/cacopy"
+	"github.com/strata-run/strata/internal/front/istiocsr/cabundle"
 	rig "github.com/strata-run/strata/internal/localplane/certmanager"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 )
@@ -135,7 +135,7 @@ func TestIstioCSR_Tampering(t *testing.T) {
 	began := time.Now()
 	a.copyIs("the copy to be repaired", root)
 	t.Logf("repaired after %s", time.Since(began).Round(time.Millisecond))
-	must(t, admin.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.ic.Namespace, Name: cacopy.Name}}))
+	must(t, admin.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.ic.Namespace, Name: cabundle.Name}}))
 	a.copyIs("the copy to be made again", root)
 	a.ready()
 
@@ -172,8 +172,8 @@ func TestIstioCSR_ClusterIssuer(t *testing.T) {
 func (a install) tamper(cas string) {
 	a.t.Helper()
 	patch := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": cacopy.Name, "namespace": a.ic.Namespace},
-		"data": map[string]any{cacopy.Key: cas},
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": cabundle.Name, "namespace": a.ic.Namespace},
+		"data": map[string]any{cabundle.Key: cas},
 	}}
 	must(a.t, admin.Apply(a.t.Context(), client.ApplyConfigurationFromUnstructured(patch), client.FieldOwner("somebody"), client.ForceOwnership))
 }

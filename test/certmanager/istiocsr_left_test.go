@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/controller/cacopy"
+	"github.com/strata-run/strata/internal/front/istiocsr/cabundle"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
@@ -81,7 +81,7 @@ func TestIstioCSR_LeftAgent(t *testing.T) {
 	if err := verify(issued, copies(), time.Now()); err != nil {
 		t.Errorf("a workload's certificate is refused: %v", err)
 	}
-	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: first.ic.Namespace, Name: cacopy.Name}}
+	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: first.ic.Namespace, Name: cabundle.Name}}
 	planetest.Eventually(t, "three CAs in the status", func() (bool, error) {
 		second.get(kept)
 		second.get(second.ic)

@@ -18,18 +18,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/strata-run/strata/internal/controller/cacopy"
+	"github.com/strata-run/strata/internal/front/istiocsr/cabundle"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
 // keeping runs a keeper of the CAs on the events of what concerns it, and on its
 // clock, until the test ends or the function that is returned is called.
-func (m mesh) keeping(request cacopy.Request) (stop func()) {
+func (m mesh) keeping(request cabundle.Request) (stop func()) {
 	m.t.Helper()
 	ctx, cancel := context.WithCancel(m.t.Context())
 	metadata, err := cache.New(plane.Config(), cache.Options{})
 	must(m.t, err)
-	keeper := &cacopy.Keeper{Cache: metadata, Live: admin, Writer: admin}
+	keeper := &cabundle.Keeper{Cache: metadata, Live: admin, Writer: admin}
 	wake := make(chan struct{}, 1)
 	for _, kind := range []string{"ConfigMap", "Secret"} {
 		informer, err := metadata.GetInformer(ctx, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind}}, cache.BlockUntilSynced(false))
@@ -87,8 +87,8 @@ func (m mesh) copied() string {
 func copiedIn(t *testing.T, namespace string) string {
 	t.Helper()
 	var copied corev1.ConfigMap
-	must(t, client.IgnoreNotFound(admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: cacopy.Name}, &copied)))
-	return copied.Data[cacopy.Key]
+	must(t, client.IgnoreNotFound(admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: cabundle.Name}, &copied)))
+	return copied.Data[cabundle.Key]
 }
 
 // countCAs counts the CAs in a copy.
@@ -103,7 +103,7 @@ func TestTrustThroughRotations(t *testing.T) {
 	m.becomes(issuer, "True", "")
 	istiod := m.istiod("ca")
 	m.becomes(istiod, "True", "")
-	request := cacopy.Request{
+	request := cabundle.Request{
 		Namespace: m.namespace, Labels: map[string]string{"app": "cert-manager-istio-csr"},
 		IssuerSecret: types.NamespacedName{Namespace: m.namespace, Name: "root"},
 		Certificate:  types.NamespacedName{Namespace: m.namespace, Name: "istiod-tls"},
@@ -136,7 +136,7 @@ func TestTrustThroughRotations(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: "mine"}, Data: map[string]string{"roots": m.copied()},
 	}))
 	stop()
-	request.Reference = &cacopy.Reference{Name: "mine", Key: "roots"}
+	request.Reference = &cabundle.Reference{Name: "mine", Key: "roots"}
 	m.keeping(request)
 	a.until(1, "a choice of the same CA changes nothing")
 	w.check(a.handed, 0)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/strata-run/strata/internal/controller/cacopy"
+	"github.com/strata-run/strata/internal/front/istiocsr/cabundle"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
@@ -25,15 +25,15 @@ func TestTampering(t *testing.T) {
 	m.issuer("ca", "root")
 	istiod := m.istiod("ca")
 	m.becomes(istiod, "True", "")
-	request := cacopy.Request{
+	request := cabundle.Request{
 		Namespace: m.namespace, Labels: map[string]string{"app": "cert-manager-istio-csr"},
 		Certificate: types.NamespacedName{Namespace: m.namespace, Name: "istiod-tls"}, Overlap: overlap,
 	}
 	// A copy that another operator has left, with a label and a CA of its own.
 	stranger := m.object(`{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: stranger, namespace: NS}, spec: {secretName: stranger}}`)
 	must(t, admin.Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: cacopy.Name, Labels: map[string]string{"their": "label"}},
-		Data:       map[string]string{cacopy.Key: m.secret(stranger, "ca.crt"), "their": "data"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: cabundle.Name, Labels: map[string]string{"their": "label"}},
+		Data:       map[string]string{cabundle.Key: m.secret(stranger, "ca.crt"), "their": "data"},
 	}))
 	stop := m.keeping(request)
 	want := m.secret(istiod, "ca.crt")
@@ -46,27 +46,27 @@ func TestTampering(t *testing.T) {
 	tamper := func(change func(*corev1.ConfigMap)) {
 		t.Helper()
 		var copied corev1.ConfigMap
-		must(t, admin.Get(t.Context(), client.ObjectKey{Namespace: m.namespace, Name: cacopy.Name}, &copied))
+		must(t, admin.Get(t.Context(), client.ObjectKey{Namespace: m.namespace, Name: cabundle.Name}, &copied))
 		change(&copied)
 		must(t, admin.Update(t.Context(), &copied, client.FieldOwner("kubectl-edit")))
 	}
 	repaired("a copy that another operator has left")
-	tamper(func(c *corev1.ConfigMap) { c.Data[cacopy.Key] += m.secret(stranger, "ca.crt") })
+	tamper(func(c *corev1.ConfigMap) { c.Data[cabundle.Key] += m.secret(stranger, "ca.crt") })
 	repaired("a CA that is added")
 	tamper(func(c *corev1.ConfigMap) { c.Data = nil; c.Immutable = new(true) })
 	repaired("a copy that is emptied and made immutable")
 	tamper(func(c *corev1.ConfigMap) { c.Labels["their"] = "label" })
-	must(t, admin.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: cacopy.Name}}))
+	must(t, admin.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: cabundle.Name}}))
 	repaired("a copy that is deleted")
 	stop()
 	tamper(func(c *corev1.ConfigMap) {
 		c.Labels["their"] = "label"
-		c.Data[cacopy.Key] = m.secret(stranger, "ca.crt")
+		c.Data[cabundle.Key] = m.secret(stranger, "ca.crt")
 	})
 	m.keeping(request)
 	repaired("a copy that is changed while nobody looks")
 	var copied corev1.ConfigMap
-	must(t, admin.Get(t.Context(), client.ObjectKey{Namespace: m.namespace, Name: cacopy.Name}, &copied))
+	must(t, admin.Get(t.Context(), client.ObjectKey{Namespace: m.namespace, Name: cabundle.Name}, &copied))
 	if copied.Labels["their"] != "label" || copied.Labels["app"] != "cert-manager-istio-csr" {
 		t.Errorf("a repair takes labels of others away, or does not bring ours: %v", copied.Labels)
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/strata-run/strata/internal/controller/cacopy"
+	"github.com/strata-run/strata/internal/front/istiocsr/cabundle"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
@@ -47,15 +47,15 @@ func (m mesh) witness(copies string) *witness {
 	m.t.Helper()
 	ctx, cancel := context.WithCancel(m.t.Context())
 	w := &witness{t: m.t, stop: cancel, newest: map[string]uint64{}, objects: []client.Object{
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: copies, Name: cacopy.Name}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: copies, Name: cabundle.Name}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: "istiod-tls"}},
 	}}
-	w.watch(ctx, &corev1.ConfigMapList{}, copies, cacopy.Name, &w.bundles, func(o any) string {
+	w.watch(ctx, &corev1.ConfigMapList{}, copies, cabundle.Name, &w.bundles, func(o any) string {
 		copied, ok := o.(*corev1.ConfigMap)
 		if !ok {
 			return ""
 		}
-		return copied.Data[cacopy.Key]
+		return copied.Data[cabundle.Key]
 	})
 	w.watch(ctx, &corev1.SecretList{}, m.namespace, "istiod-tls", &w.istiod, func(o any) string {
 		secret, ok := o.(*corev1.Secret)

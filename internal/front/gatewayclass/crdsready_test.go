@@ -78,7 +78,7 @@ func TestSetCRDsReady(t *testing.T) {
 			got := set([]metav1.Condition{foreign}, 100)
 			statustest.Conditions(t, generation, got, gatewayclass.ConditionCRDsReady)
 			statustest.Stable(t, tc.reason, got, set([]metav1.Condition{foreign}, 100), set(got, 160))
-			if diff := cmp.Diff(tc.want, condition(got, gatewayclass.ConditionCRDsReady)); diff != "" {
+			if diff := cmp.Diff(tc.want, statustest.Text(got, gatewayclass.ConditionCRDsReady)); diff != "" {
 				t.Errorf("%s: CRDsReady (-want +got):\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(foreign, got[0]); diff != "" || len(got) != 2 {
@@ -175,7 +175,7 @@ func TestSetControllerInstalled_Warnings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var conditions []metav1.Condition
 			gatewayclass.SetControllerInstalled(&conditions, generation, plane, tc.packages, nil, at(1), tc.warnings...)
-			if diff := cmp.Diff(tc.want, condition(conditions, gatewayclass.ConditionControllerInstalled)); diff != "" {
+			if diff := cmp.Diff(tc.want, statustest.Text(conditions, gatewayclass.ConditionControllerInstalled)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

@@ -27,35 +27,9 @@ const (
 
 func at(second int64) metav1.Time { return metav1.Unix(second, 0) }
 
-// condition is what a table says of a condition: its status, reason and message.
-func condition(conditions []metav1.Condition, kind string) string {
-	for _, c := range conditions {
-		if c.Type == kind {
-			return string(c.Status) + "/" + c.Reason + ": " + c.Message
-		}
-	}
-	return ""
-}
-
-// frontPackage is a package with a target and the conditions given as
-// status/reason: message.
+// frontPackage is a package with a target, see [statustest.PackageAt].
 func frontPackage(name string, current int64, progressing, available string) status.FrontPackage {
-	conditionOf := func(kind, text string) metav1.Condition {
-		head, message, _ := strings.Cut(text, ": ")
-		value, reason, _ := strings.Cut(head, "/")
-		return metav1.Condition{Type: kind, Status: metav1.ConditionStatus(value), Reason: reason, Message: message}
-	}
-	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.PackageStatus{CurrentRevision: current}}
-	if current != 0 {
-		pkg.Status.Version = "1.30.0"
-	}
-	if progressing != "" {
-		pkg.Status.Conditions = append(pkg.Status.Conditions, conditionOf(v1alpha1.ConditionProgressing, progressing))
-	}
-	if available != "" {
-		pkg.Status.Conditions = append(pkg.Status.Conditions, conditionOf(v1alpha1.ConditionAvailable, available))
-	}
-	return status.FrontPackage{Name: name, Version: "1.31.0", Package: pkg, Target: &v1alpha1.Revision{}, Need: history.NeedNone}
+	return status.FrontPackage{Name: name, Version: "1.31.0", Package: statustest.PackageAt(name, current, progressing, available), Target: &v1alpha1.Revision{}, Need: history.NeedNone}
 }
 
 func TestSetControllerInstalled(t *testing.T) {
@@ -214,7 +188,7 @@ func TestSetControllerInstalled(t *testing.T) {
 			got := set([]metav1.Condition{foreign}, 100)
 			statustest.Conditions(t, generation, got, gatewayclass.ConditionControllerInstalled)
 			statustest.Stable(t, tc.reason, got, set([]metav1.Condition{foreign}, 100), set(got, 160))
-			if diff := cmp.Diff(tc.want, condition(got, gatewayclass.ConditionControllerInstalled)); diff != "" {
+			if diff := cmp.Diff(tc.want, statustest.Text(got, gatewayclass.ConditionControllerInstalled)); diff != "" {
 				t.Errorf("%s: ControllerInstalled (-want +got):\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(foreign, got[0]); diff != "" || len(got) != 2 {
@@ -252,7 +226,7 @@ func TestSetControllerInstalled_Interference(t *testing.T) {
 		p.Package.Status.Conditions = append(p.Package.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Reason: reason, Message: text})
 		var conditions []metav1.Condition
 		gatewayclass.SetControllerInstalled(&conditions, generation, plane, []status.FrontPackage{p}, nil, at(1))
-		if got := condition(conditions, gatewayclass.ConditionControllerInstalled); !strings.HasPrefix(got, want+": ") || !strings.Contains(got, text) {
+		if got := statustest.Text(conditions, gatewayclass.ConditionControllerInstalled); !strings.HasPrefix(got, want+": ") || !strings.Contains(got, text) {
 			t.Errorf("%s gives %s, want %s with %q", reason, got, want, text)
 		}
 	}

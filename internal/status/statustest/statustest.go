@@ -6,6 +6,7 @@ package statustest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -117,4 +118,32 @@ func Stable[S any](t *testing.T, reason string, first, again, later S) {
 	if diff := cmp.Diff(first, later); diff != "" {
 		t.Errorf("%s: the status changes although nothing has (-first +a minute later):\n%s", reason, diff)
 	}
+}
+
+// Text is what a table says of a condition: its status, reason and message.
+func Text(conditions []metav1.Condition, kind string) string {
+	for _, c := range conditions {
+		if c.Type == kind {
+			return string(c.Status) + "/" + c.Reason + ": " + c.Message
+		}
+	}
+	return ""
+}
+
+// PackageAt is a package whose conditions Progressing and Available are given as
+// status/reason: message, empty for none.
+func PackageAt(name string, current int64, progressing, available string) *v1alpha1.Package {
+	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.PackageStatus{CurrentRevision: current}}
+	if current != 0 {
+		pkg.Status.Version = "1.30.0"
+	}
+	for _, of := range [][2]string{{v1alpha1.ConditionProgressing, progressing}, {v1alpha1.ConditionAvailable, available}} {
+		if of[1] == "" {
+			continue
+		}
+		head, message, _ := strings.Cut(of[1], ": ")
+		value, reason, _ := strings.Cut(head, "/")
+		pkg.Status.Conditions = append(pkg.Status.Conditions, metav1.Condition{Type: of[0], Status: metav1.ConditionStatus(value), Reason: reason, Message: message})
+	}
+	return pkg
 }

@@ -1,0 +1,134 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/render"
+)
+
+// observed are what the front of IstioCSRs looks at besides them.
+type observed struct {
+	Facts
+
+	// Pointing are the meshes that point at the agents. [Facts.Clients] and
+	// Unread are those of one of them.
+	Pointing pointing
+
+	// Unremoved says, of the namespaces of IstioCSRs that are leaving, why the copy of the
+	// CA certificates that was to go is still there.
+	Unremoved map[string]error
+
+	// Before are the namespaces, sorted, of other agents of the mesh whose CA certificates
+	// may be in use, and of which no copy is kept.
+	Before []string
+
+	// Again is when something changes that no event tells of, such as the CA certificates
+	// by time alone; 0 when nothing does.
+	Again time.Duration
+}
+
+// waitFor has the facts read again after a time, 0 for never, or earlier.
+func (f *observed) waitFor(again time.Duration) {
+	if f.Again == 0 || again > 0 && again < f.Again {
+		f.Again = again
+	}
+}
+
+type (
+	groupInput = front.Input[*operatorv1alpha1.IstioCSR, observed]
+	groupState = front.State[observed]
+)
+
+// Settings are the manager's.
+type Settings struct {
+	// Image is what agents run.
+	Image Image
+	// ClusterResourceNamespace is where cert-manager looks for the Secrets of ClusterIssuers.
+	ClusterResourceNamespace string
+}
+
+// Setup adds the front to a manager.
+func Setup(w front.Wiring, settings Settings) error {
+	observer, err := newObserver(w, settings)
+	if err != nil {
+		return err
+	}
+	return front.Setup(w, &operatorv1alpha1.IstioCSR{}, newFront(observer))
+}
+
+// newFront runs one istio-csr agent in the cluster, for the oldest IstioCSR.
+func newFront(o *observer) front.Front[*operatorv1alpha1.IstioCSR, observed] {
+	image := o.image
+	return front.Front[*operatorv1alpha1.IstioCSR, observed]{
+		Name:      "istiocsr",
+		Finalizer: operatorv1alpha1.Finalizer,
+		List:      func() client.ObjectList { return &operatorv1alpha1.IstioCSRList{} },
+		// Another definition of the kind might let others through.
+		Selects: func(ic *operatorv1alpha1.IstioCSR) bool { return ic.Name == operatorv1alpha1.Name },
+		Observe: o.Observe,
+		Render: func(in groupInput) ([]render.Package, error) {
+			ic := Running(in.Resources)
+			return []render.Package{Render(Input{IstioCSR: ic, Image: image, Facts: in.Facts.Facts})}, nil
+		},
+		Leave: leave,
+		Stays: func(ic *operatorv1alpha1.IstioCSR, facts observed) error { return facts.Unremoved[ic.Namespace] },
+		Conditions: func(ic *operatorv1alpha1.IstioCSR) []front.Condition {
+			return front.ConditionsOf(ic, "", ic.Status.Conditions)
+		},
+		Status: func(ic *operatorv1alpha1.IstioCSR, state groupState) {
+			facts := state.Facts.Facts
+			facts.Clients, facts.Unread = state.Facts.Pointing.clients[ic.Namespace], state.Facts.Pointing.unread[ic.Namespace]
+			SetStatus(ic, State{
+				Image: image, Facts: facts, Packages: state.Packages, Departing: state.Departing, Err: state.Err, Now: state.Now,
+				Unremoved: state.Facts.Unremoved[ic.Namespace],
+			})
+		},
+		Events:  changeEvents,
+		Again:   func(facts observed) time.Duration { return facts.Again },
+		Watches: watches(),
+		Signal:  o.signal,
+	}
+}
+
+// leave lets an agent run on without its IstioCSR, unless that says otherwise.
+// What is not known to be wanted gone stays, too.
+func leave(in groupInput) front.Departure {
+	var departure front.Departure
+	for i := range in.Existing {
+		name := in.Existing[i].Name
+		removed := slices.ContainsFunc(in.Leaving, func(ic *operatorv1alpha1.IstioCSR) bool {
+			return RemovesOnDeletion(ic) && PackageName(ic.Namespace) == name
+		})
+		if !removed {
+			departure.Orphans = append(departure.Orphans, name)
+		}
+	}
+	return departure
+}
+
+// watches are the kinds of which all objects matter; single ones are watched by
+// the observer.
+func watches() []front.Watch {
+	watches := []front.Watch{{Object: front.Definition(), Changed: comesOrGoes}}
+	for _, kind := range ClientKinds() {
+		watches = append(watches, front.Watch{Object: front.Untyped(kind.Kind), Changed: predicate.GenerationChangedPredicate{}})
+	}
+	return watches
+}
+
+// comesOrGoes lets through the CRDs that an agent needs, when they are created or
+// deleted.
+var comesOrGoes = predicate.And(
+	predicate.NewPredicateFuncs(func(crd client.Object) bool { return slices.Contains(definitions, crd.GetName()) }),
+	predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }},
+)

@@ -1,0 +1,93 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
+)
+
+// goingFirst are the packages, sorted, that have to let go of what agents of one mesh share
+// before that of an IstioCSR can have it.
+func goingFirst(ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR]) []string {
+	var names []string
+	for i := range group.Existing {
+		name := group.Existing[i].Name
+		elsewhere := slices.ContainsFunc(group.Leaving, func(other *operatorv1alpha1.IstioCSR) bool {
+			return PackageName(other.Namespace) == name && other.Spec.Undecodable == "" &&
+				other.Spec.IstioCSRConfig.Istio.Namespace != ic.Spec.IstioCSRConfig.Istio.Namespace
+		})
+		if name != PackageName(ic.Namespace) && !elsewhere {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// releaseLeft takes the label of an agent's package that is gone off what that was told to
+// keep in the mesh, for an agent beside it: with the label it would count as the other
+// package's for ever.
+func (o *observer) releaseLeft(ctx context.Context, ic *operatorv1alpha1.IstioCSR, binding *unstructured.Unstructured) error {
+	owner := binding.GetLabels()[v1alpha1.LabelPackage]
+	if !strings.HasPrefix(owner, PackagePrefix) || owner == PackageName(ic.Namespace) || metav1.GetControllerOf(binding) != nil {
+		return nil
+	}
+	pkg := &metav1.PartialObjectMetadata{}
+	pkg.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Package"))
+	exists, err := front.Found(o.live.Get(ctx, types.NamespacedName{Name: owner}, pkg))
+	if err != nil {
+		return fmt.Errorf("reading package %s: %w", owner, err)
+	}
+	if exists {
+		return nil
+	}
+	for _, object := range MeshObjects() {
+		current := &metav1.PartialObjectMetadata{}
+		current.SetGroupVersionKind(object.Kind)
+		key := types.NamespacedName{Namespace: ic.Spec.IstioCSRConfig.Istio.Namespace, Name: object.Name}
+		if err := o.releaseOne(ctx, key, owner, current); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// releaseOne takes the label of a package off an object that nobody controls.
+func (o *observer) releaseOne(ctx context.Context, key types.NamespacedName, owner string, current *metav1.PartialObjectMetadata) error {
+	kind := current.Kind
+	err := o.live.Get(ctx, key, current)
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading %s %s: %w", kind, key, err)
+	case current.Labels[v1alpha1.LabelPackage] != owner, metav1.GetControllerOf(current) != nil:
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": current.UID, "resourceVersion": current.ResourceVersion, "labels": map[string]any{v1alpha1.LabelPackage: nil},
+	}})
+	if err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
+	if err := o.writer.Patch(ctx, current, client.RawPatch(types.MergePatchType, patch), fieldOwner); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("releasing %s %s, which package %s has left: %w", kind, key, owner, err)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
+)
+
+// bindingKind is that of what gives an agent its rights in a mesh.
+var bindingKind = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}
+
+// leaseKind is that of what one of the agents of a mesh holds.
+var leaseKind = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
+
+// observeNeighbours looks for agents that have rights in the mesh and that nobody is about
+// to remove: the next agent takes over the binding, and not their rights.
+func (o *observer) observeNeighbours(ctx context.Context, ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
+	key := types.NamespacedName{Namespace: ic.Spec.IstioCSRConfig.Istio.Namespace, Name: AgentName}
+	binding := front.Untyped(bindingKind)
+	if _, err := front.Found(o.pins.Get(ctx, key, binding)); err != nil {
+		return fmt.Errorf("reading RoleBinding %s: %w", key, err)
+	}
+	if facts.GoingFirst = goingFirst(ic, group); len(facts.GoingFirst) == 0 {
+		if err := o.releaseLeft(ctx, ic, binding); err != nil {
+			return err
+		}
+	}
+	for _, namespace := range OthersBound(ic, binding) {
+		if goes(group, namespace) {
+			continue
+		}
+		key, deployment := types.NamespacedName{Namespace: namespace, Name: AgentName}, front.Untyped(deploymentKind)
+		runs, err := front.Found(o.pins.Get(ctx, key, deployment))
+		if err != nil {
+			return fmt.Errorf("reading Deployment %s: %w", key, err)
+		}
+		if !runs {
+			continue
+		}
+		facts.LeftRunning = append(facts.LeftRunning, namespace)
+		if !SharesIssuer(ic, deployment) {
+			facts.LeftApart = append(facts.LeftApart, namespace)
+		}
+	}
+	facts.Before = before(ic, group, facts.Facts)
+	o.observePublisher(ctx, ic, facts)
+	return nil
+}
+
+// before are the namespaces of agents whose CA certificates may be in use in the mesh, beside
+// those that are left running with the same issuer.
+func before(ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts Facts) []string {
+	all := slices.Clone(facts.LeftApart)
+	for _, leaving := range group.Leaving {
+		isMesh := leaving.Spec.IstioCSRConfig.Istio.Namespace == ic.Spec.IstioCSRConfig.Istio.Namespace
+		if isMesh && leaving.Namespace != ic.Namespace && !slices.Contains(facts.LeftRunning, leaving.Namespace) {
+			all = append(all, leaving.Namespace)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// publisherAgain is how long it may take to see that another agent publishes.
+const publisherAgain = time.Minute
+
+// observePublisher finds out which of several agents of the mesh publishes, for a warning: the
+// one whose pod holds the Lease. The Lease is renewed every few seconds, so it is read and
+// not watched; a pod that holds it and is gone makes it be read again.
+func (o *observer) observePublisher(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) {
+	if len(facts.LeftRunning) == 0 {
+		return
+	}
+	lease := front.Untyped(leaseKind)
+	err := o.live.Get(ctx, types.NamespacedName{Namespace: ic.Spec.IstioCSRConfig.Istio.Namespace, Name: LeaseName}, lease)
+	if err != nil {
+		// Without a Lease no agent publishes, and the warning can do without its holder.
+		logr.FromContextOrDiscard(ctx).V(1).Info("Cannot say which agent publishes", "error", err.Error())
+		return
+	}
+	holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity") // what is no text is no holder
+	pod, _, _ := strings.Cut(holder, "_")
+	for _, namespace := range append([]string{ic.Namespace}, facts.LeftRunning...) {
+		found := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
+		if pod != "" && o.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: pod}, found) == nil {
+			facts.Publisher = namespace
+			return
+		}
+	}
+	facts.waitFor(publisherAgain)
+}
+
+// goes says whether the agent in a namespace is being removed with its IstioCSR. One that
+// has no package never got the agent there.
+func goes(group front.Group[*operatorv1alpha1.IstioCSR], namespace string) bool {
+	removed := func(ic *operatorv1alpha1.IstioCSR) bool {
+		return ic.Namespace == namespace && RemovesOnDeletion(ic)
+	}
+	return slices.ContainsFunc(group.Leaving, removed) && hasPackage(group, namespace)
+}
+
+// hasPackage says whether there is a package of the agent in a namespace.
+func hasPackage(group front.Group[*operatorv1alpha1.IstioCSR], namespace string) bool {
+	return slices.ContainsFunc(group.Existing, func(pkg v1alpha1.Package) bool { return pkg.Name == PackageName(namespace) })
+}

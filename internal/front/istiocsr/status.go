@@ -1,0 +1,254 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/status"
+)
+
+// State is what the status of an IstioCSR depends on besides itself.
+type State struct {
+	// Image is what an agent runs that asks for no other.
+	Image Image
+	// Facts are those about the IstioCSR that the agent runs for, which they name.
+	Facts Facts
+	// Packages are those that are wanted, none when they could not be observed.
+	Packages []status.FrontPackage
+	// Departing are those that are not wanted any more.
+	Departing []v1alpha1.Package
+	// Unremoved is why something is still there of an IstioCSR that is being deleted and
+	// whose package has gone. Nil when nothing is.
+	Unremoved error
+	// Err is what kept something from being observed or published.
+	Err error
+	// Now is the time.
+	Now metav1.Time
+}
+
+// SetStatus sets the status of an IstioCSR. Ready is True only while the newest spec
+// is rolled out and works, and the issuer does. Degraded is True while something has
+// to be mended by hand. One for which no agent runs has no Degraded: nothing of its
+// own is wrong.
+func SetStatus(ic *operatorv1alpha1.IstioCSR, s State) {
+	conditions := &ic.Status.Conditions
+	switch {
+	case !ic.DeletionTimestamp.IsZero():
+		if message, ok := csrDeparture(ic, s); ok {
+			status.Set(ic.Generation, s.Now, conditions, csrReady(metav1.ConditionFalse, operatorv1alpha1.ReasonProgressing, message))
+		}
+	case s.Facts.Running == "":
+		// Which of them runs could not be found out, so nothing is known that is new.
+	case s.Facts.Running != ic.Namespace:
+		message := fmt.Sprintf("IstioCSR %s/%s is older, and a cluster has one agent: this one takes its place when it is deleted", s.Facts.Running, operatorv1alpha1.Name)
+		ic.Status = operatorv1alpha1.IstioCSRStatus{ConditionalStatus: operatorv1alpha1.ConditionalStatus{Conditions: *conditions}}
+		meta.RemoveStatusCondition(&ic.Status.Conditions, operatorv1alpha1.ConditionDegraded)
+		status.Set(ic.Generation, s.Now, &ic.Status.Conditions, csrReady(metav1.ConditionFalse, operatorv1alpha1.ReasonFailed, message))
+	default:
+		agent := agentOf(ic, s.Packages)
+		status.Set(ic.Generation, s.Now, conditions, csrRunning(ic, agent, s)...)
+		setAgentFields(ic, agent, s.Facts)
+	}
+}
+
+func csrReady(value metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return status.Condition(operatorv1alpha1.ConditionReady, value, reason, message)
+}
+
+// csrDeparture says what becomes of the agent of an IstioCSR that is being deleted.
+func csrDeparture(ic *operatorv1alpha1.IstioCSR, s State) (string, bool) {
+	i := slices.IndexFunc(s.Departing, func(p v1alpha1.Package) bool { return p.Name == PackageName(ic.Namespace) })
+	switch {
+	case i < 0 && s.Unremoved != nil:
+		return fmt.Sprintf("this is being deleted, and waits: %v; it is tried again", s.Unremoved), true
+	case i < 0:
+		return "", false
+	}
+	message := "this is being deleted: the agent keeps running, and its objects are let go of"
+	if RemovesOnDeletion(ic) {
+		message = "this is being deleted, and its agent is removed"
+		if len(s.Facts.Clients) > 0 {
+			message += fmt.Sprintf(", although %s still points at %s", strings.Join(s.Facts.Clients, ", "), Endpoint(ic))
+		}
+		if len(s.Facts.Unread) > 0 {
+			message += "; what else points at it is not known (" + strings.Join(s.Facts.Unread, ", ") + ")"
+		}
+	}
+	progressing := meta.FindStatusCondition(s.Departing[i].Status.Conditions, v1alpha1.ConditionProgressing)
+	if progressing != nil && (progressing.Reason == v1alpha1.ReasonTearingDown || progressing.Reason == v1alpha1.ReasonTeardownStuck) {
+		message += ": " + progressing.Message
+	}
+	return message, true
+}
+
+// agentOf is the package of an IstioCSR, nil when nothing is known of it.
+func agentOf(ic *operatorv1alpha1.IstioCSR, packages []status.FrontPackage) *status.FrontPackage {
+	name := PackageName(ic.Namespace)
+	if i := slices.IndexFunc(packages, func(p status.FrontPackage) bool { return p.Name == name }); i >= 0 {
+		return &packages[i]
+	}
+	return nil
+}
+
+// csrRunning are the conditions of the IstioCSR that an agent runs for.
+func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *status.FrontPackage, s State) []metav1.Condition {
+	in := Input{IstioCSR: ic, Image: s.Image, Facts: s.Facts}
+	var problems []Problem
+	if agent != nil {
+		problems = Check(in) // else they could be of facts that were not observed
+	}
+	waiting, failure := csrProblems(problems)
+	rollout := rolloutOf(agent)
+	switch {
+	case failure != "":
+		return csrFailed(failure + csrServing(agent))
+	case s.Err != nil:
+		return csrProgressing(s.Err.Error() + "; it is tried again" + csrServing(agent))
+	case waiting != "" && !rollout.done && !rollout.failed && agent.Target != nil:
+		return csrProgressing(waiting + "; " + rollout.message + csrServing(agent) + csrTakeover(agent, in))
+	case waiting != "" && !rollout.failed:
+		return csrProgressing(waiting + csrServing(agent))
+	case rollout.failed:
+		return csrFailed(rollout.message + csrServing(agent))
+	case !rollout.done:
+		return csrProgressing(rollout.message + csrServing(agent) + csrTakeover(agent, in))
+	case Replicas(ic) == 0:
+		// To Kubernetes a Deployment without pods is available.
+		return csrFailed("spec.agentConfig.replicas is 0, so that no agent answers at " + Endpoint(ic) + ": set 1 or more")
+	}
+	message := strings.TrimSpace("istio-csr "+status.VersionOf(agent.Target)) + " answers at " + Endpoint(ic)
+	warnings := Warnings(in)
+	if why := status.KeptOut(*agent); why != "" {
+		warnings = append([]string{why}, warnings...)
+	}
+	if text := status.InterferenceOn(agent.Package); text != "" {
+		warnings = append([]string{text}, warnings...)
+	}
+	if len(warnings) > 0 {
+		message += " (with warning: " + strings.Join(warnings, "; ") + ")"
+	}
+	return []metav1.Condition{
+		csrReady(metav1.ConditionTrue, operatorv1alpha1.ReasonReady, message),
+		status.Condition(operatorv1alpha1.ConditionDegraded, metav1.ConditionFalse, operatorv1alpha1.ReasonReady, "nothing has to be mended by hand"),
+	}
+}
+
+// csrProblems are the messages of what goes by itself and of what does not.
+func csrProblems(problems []Problem) (waiting, failure string) {
+	var wait, mend []string
+	for _, p := range problems {
+		if p.Waiting {
+			wait = append(wait, p.Message)
+		} else {
+			mend = append(mend, p.Message)
+		}
+	}
+	return strings.Join(wait, "; "), strings.Join(mend, "; ")
+}
+
+func csrFailed(message string) []metav1.Condition {
+	return []metav1.Condition{
+		csrReady(metav1.ConditionFalse, operatorv1alpha1.ReasonFailed, message),
+		status.Condition(operatorv1alpha1.ConditionDegraded, metav1.ConditionTrue, operatorv1alpha1.ReasonFailed, message),
+	}
+}
+
+func csrProgressing(message string) []metav1.Condition {
+	return []metav1.Condition{
+		csrReady(metav1.ConditionFalse, operatorv1alpha1.ReasonProgressing, message),
+		status.Condition(operatorv1alpha1.ConditionDegraded, metav1.ConditionFalse, operatorv1alpha1.ReasonReady, "nothing has to be mended by hand"),
+	}
+}
+
+// csrServing tells when an agent works although the newest state is not what it should be.
+func csrServing(agent *status.FrontPackage) string {
+	if agent == nil || agent.Package == nil || !meta.IsStatusConditionTrue(agent.Package.Status.Conditions, v1alpha1.ConditionAvailable) {
+		return ""
+	}
+	return "; the agent that runs answers meanwhile"
+}
+
+// csrTakeover tells what becomes of the pods of an agent that somebody else has installed.
+// It ends a message, as an event has it from there.
+func csrTakeover(agent *status.FrontPackage, in Input) string {
+	if agent == nil || agent.Target == nil || agent.Held != "" {
+		return ""
+	}
+	if text := TakeoverText(in); text != "" {
+		return "; " + text
+	}
+	return ""
+}
+
+// csrRollout is where the newest content stands.
+type csrRollout struct {
+	done, failed bool
+	message      string
+}
+
+// byHand are the reasons of a rollout that goes on only when somebody does something.
+var byHand = []string{
+	v1alpha1.ReasonObjectCollisions, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonPreflightFailed, v1alpha1.ReasonPermissionDenied,
+	v1alpha1.ReasonObjectRefused,
+}
+
+// refusal is how the API server and its webhooks refuse an object that would be refused
+// each time.
+var refusal = regexp.MustCompile(`admission webhook "[^"]*" denied the request|\bis invalid: `)
+
+func rolloutOf(agent *status.FrontPackage) csrRollout {
+	if agent == nil || agent.Package == nil || agent.Target == nil {
+		return csrRollout{message: "the agent is about to be installed"}
+	}
+	state := agent.Package.Status
+	if state.TargetRevision != agent.Target.Spec.Revision {
+		return csrRollout{message: "revision " + status.Describe(agent.Target) + " is about to be rolled out"}
+	}
+	doing, ready := meta.FindStatusCondition(state.Conditions, v1alpha1.ConditionProgressing), meta.FindStatusCondition(state.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case doing == nil || ready == nil:
+		return csrRollout{message: "revision " + status.Describe(agent.Target) + " is about to be rolled out"}
+	case ready.Status == metav1.ConditionTrue:
+		return csrRollout{done: true}
+	}
+	stuck := slices.Contains(byHand, doing.Reason) || ready.Reason == v1alpha1.ReasonRightsDiffer || doing.Reason == v1alpha1.ReasonRolloutError && refusal.MatchString(doing.Message)
+	return csrRollout{failed: stuck, message: ready.Message}
+}
+
+// setAgentFields says what the agent is made of, as far as there is one.
+func setAgentFields(ic *operatorv1alpha1.IstioCSR, agent *status.FrontPackage, facts Facts) {
+	if agent == nil {
+		return // it could not be observed
+	}
+	role, binding := ClusterRoleName(ic, facts), ClusterRoleBindingName(ic, facts)
+	conditions := ic.Status.Conditions
+	if agent.Target == nil {
+		// The names of roles that somebody else has made are kept: they are taken over.
+		ic.Status = operatorv1alpha1.IstioCSRStatus{
+			ClusterRole: ic.Status.ClusterRole, ClusterRoleBinding: ic.Status.ClusterRoleBinding, CACertificates: facts.CA.Certificates,
+		}
+		ic.Status.Conditions = conditions
+		return
+	}
+	ic.Status = operatorv1alpha1.IstioCSRStatus{
+		IstioCSRGRPCEndpoint: Endpoint(ic),
+		ServiceAccount:       AgentName,
+		ClusterRole:          role,
+		ClusterRoleBinding:   binding,
+		CACertificates:       facts.CA.Certificates,
+	}
+	ic.Status.Conditions = conditions
+	if origin := agent.Target.Spec.Origin; origin != nil && len(origin.Images) > 0 {
+		ic.Status.IstioCSRImage = origin.Images[0]
+	}
+}
