@@ -23,6 +23,11 @@ func ParsePattern(text string) (Pattern, error) {
 	return Pattern{text: spelled, steps: steps}, err
 }
 
+// Pattern is the pattern that names what the path names. An index in it is a place in the
+// paths that [Pattern.Covers] is asked of: [Pattern.Without] and [Pattern.CoversFields] know
+// no places, and leave such an entry where it is.
+func (p Path) Pattern() Pattern { return Pattern(p) }
+
 // String returns the pattern in its one canonical spelling.
 func (p Pattern) String() string { return p.text }
 
@@ -55,7 +60,7 @@ func without(value any, steps []step) any {
 		return fields
 	}
 	list, ok := value.([]any)
-	if !ok {
+	if !ok || first.kind == stepIndex {
 		return value
 	}
 	left := make([]any, 0, len(list))
@@ -106,7 +111,7 @@ func (p Pattern) CoversFields(path []any) bool {
 		switch {
 		case s.kind == stepKey && (!isField || name != s.key):
 			return false
-		case s.kind != stepKey && isField, s.kind == stepEntry && !s.selects(entry):
+		case s.kind != stepKey && isField, s.kind == stepIndex, s.kind == stepEntry && !s.selects(entry):
 			return false
 		}
 	}

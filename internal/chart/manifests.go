@@ -20,12 +20,6 @@ import (
 // annotationHook marks a Helm hook; its value lists when it runs.
 const annotationHook = "helm.sh/hook"
 
-// located is an object and the template that it is from.
-type located struct {
-	template string
-	object   *unstructured.Unstructured
-}
-
 // document is one YAML document of a file.
 type document struct {
 	text []byte
@@ -37,19 +31,26 @@ type document struct {
 // with the output of a template: without status, null values and what only an
 // API server sets, sorted. Name is what errors call the file.
 func Manifests(name string, data []byte) ([]*unstructured.Unstructured, error) {
+	placed, err := Placed(name, data)
+	return objectsOf(placed), err
+}
+
+// Placed parses a file as [Manifests] does, and says where each object stands.
+func Placed(name string, data []byte) ([]Located, error) {
 	return manifests(name, data, yaml.YAMLToJSONStrict)
 }
 
 // Installed parses what Helm has stored of a release as [Manifests] does, but as
 // Helm itself reads it: a key that stands twice is no error, and has its last value.
 func Installed(name string, data []byte) ([]*unstructured.Unstructured, error) {
-	return manifests(name, data, yaml.YAMLToJSON)
+	placed, err := manifests(name, data, yaml.YAMLToJSON)
+	return objectsOf(placed), err
 }
 
 // decoder turns YAML into JSON.
 type decoder func(text []byte) ([]byte, error)
 
-func manifests(name string, data []byte, decode decoder) ([]*unstructured.Unstructured, error) {
+func manifests(name string, data []byte, decode decoder) ([]Located, error) {
 	if len(data) > MaxOutputBytes {
 		return nil, fmt.Errorf("parsing manifests: %s has more than %d bytes", name, MaxOutputBytes)
 	}
@@ -95,33 +96,11 @@ func cutMarker(line []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// parse returns the objects of a file, as they stand.
-func parse(name string, data []byte, decode decoder) ([]located, error) {
-	var all []located
-	for _, doc := range split(data) {
-		content, err := doc.parse(decode)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		items, err := expand(content)
-		if err != nil {
-			return nil, fmt.Errorf("%s: the document at line %d: %w", name, doc.lines+1, err)
-		}
-		for _, item := range items {
-			object := &unstructured.Unstructured{Object: item}
-			if err := check(object); err != nil {
-				return nil, fmt.Errorf("%s: the document at line %d: %w", name, doc.lines+1, err)
-			}
-			// No other hooks than those for tests of the chart pass the check.
-			if hookOf(object) != "" {
-				continue
-			}
-			sanitise(object)
-			all = append(all, located{template: name, object: object})
-		}
-		if len(all) > MaxObjects {
-			return nil, fmt.Errorf("%s: more than %d objects", name, MaxObjects)
-		}
+// parse returns the objects of a file, in its order.
+func parse(name string, data []byte, decode decoder) ([]Located, error) {
+	all, problems := locate(name, data, decode)
+	if len(problems) > 0 {
+		return nil, problems[0].named()
 	}
 	return all, nil
 }
@@ -161,7 +140,7 @@ func expand(content any) ([]map[string]any, error) {
 	if !ok {
 		return nil, fmt.Errorf("it is not an object but %.40q", fmt.Sprint(content))
 	}
-	if object["kind"] != "List" || object["apiVersion"] != "v1" {
+	if !isListed(object) {
 		return []map[string]any{object}, nil
 	}
 	items, _ := object["items"].([]any)
@@ -174,6 +153,12 @@ func expand(content any) ([]map[string]any, error) {
 		all = append(all, found...)
 	}
 	return all, nil
+}
+
+// isListed says whether a document is a List, whose items are objects.
+func isListed(content any) bool {
+	object, _ := content.(map[string]any)
+	return object["kind"] == "List" && object["apiVersion"] == "v1"
 }
 
 // isKustomization says whether a document is a kustomization.yaml, which may leave out what
@@ -267,23 +252,29 @@ func dropNulls(value any) {
 }
 
 // finish sorts the objects and refuses one that stands there twice.
-func finish(all []located) ([]*unstructured.Unstructured, error) {
+func finish(all []Located) ([]Located, error) {
 	if len(all) > MaxObjects {
 		return nil, fmt.Errorf("more than %d objects", MaxObjects)
 	}
-	slices.SortStableFunc(all, func(a, b located) int { return compareObjects(a.object, b.object) })
-	objects := make([]*unstructured.Unstructured, 0, len(all))
+	slices.SortStableFunc(all, func(a, b Located) int { return compareObjects(a.Object, b.Object) })
 	seen := make(map[string]string, len(all))
 	for _, l := range all {
-		o := l.object
+		o := l.Object
 		key := strings.Join([]string{o.GroupVersionKind().GroupKind().String(), o.GetNamespace(), o.GetName()}, " ")
 		if first, ok := seen[key]; ok {
-			return nil, fmt.Errorf("%s: %s %s is also in %s", l.template, o.GetKind(), o.GetName(), first)
+			return nil, fmt.Errorf("%s: %s %s is also in %s", l.File, o.GetKind(), o.GetName(), first)
 		}
-		seen[key] = l.template
-		objects = append(objects, o)
+		seen[key] = l.File
 	}
-	return objects, nil
+	return all, nil
+}
+
+func objectsOf(all []Located) []*unstructured.Unstructured {
+	objects := make([]*unstructured.Unstructured, len(all))
+	for i := range all {
+		objects[i] = all[i].Object
+	}
+	return objects
 }
 
 // compareObjects orders by group, version, kind, namespace and name.

@@ -171,7 +171,7 @@ func (c *Chart) render(r Release) ([]*unstructured.Unstructured, error) {
 	}
 
 	var size int
-	var all []located
+	var all []Located
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		if path.Base(name) == "NOTES.txt" {
 			continue
@@ -185,7 +185,8 @@ func (c *Chart) render(r Release) ([]*unstructured.Unstructured, error) {
 		}
 		all = append(all, found...)
 	}
-	return finish(all)
+	all, err = finish(all)
+	return objectsOf(all), err
 }
 
 // oneLine is the error with its text on one line: the engine spreads a template

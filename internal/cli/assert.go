@@ -270,5 +270,5 @@ func (a *app) noteWhy(ctx context.Context, c *cluster, name string) {
 		return
 	}
 	width, _ := output.Size(a.Err)
-	writeExplanation(output.New(a.Err, width, a.color.Enabled(a.Err, a.Getenv)), e, a.now())
+	writeExplanation(a.printer(a.Err, a.Err, width), e, a.now())
 }

@@ -60,7 +60,12 @@ func (o *diffOptions) validate(args []string) error {
 	for _, text := range all {
 		pattern, err := probes.ParsePattern(text)
 		if err != nil {
-			return exitf(CodeUsage, "flag --ignore: %w", err)
+			// A path with an index, as it is printed for lists that have nothing better.
+			path, pathErr := probes.ParsePath(text)
+			if pathErr != nil {
+				return exitf(CodeUsage, "flag --ignore: %w", err)
+			}
+			pattern = path.Pattern()
 		}
 		o.patterns = append(o.patterns, pattern)
 	}
@@ -110,7 +115,7 @@ objects.`,
 	f := cmd.Flags()
 	f.BoolVar(&o.live, "live", false, "compare a revision with the cluster")
 	f.StringVar(&o.object, "object", "", "only the object KIND/NAME, such as deployment/istiod")
-	f.StringArrayVar(&o.ignore, "ignore", nil, "a field that does not count, such as .spec.replicas or .metadata.annotations['example.com/note']; can be given more than once")
+	f.StringArrayVar(&o.ignore, "ignore", nil, "a field that does not count, as it is printed, such as .spec.replicas or .metadata.annotations['example.com/note']; [*] is every entry of a list; can be given more than once")
 	f.BoolVar(&o.noise, "noise", false, "also count labels that change with each version of a chart, and the collision protection of whole phases")
 	f.BoolVar(&o.keepNames, "no-renames", false, "do not look for objects that were renamed")
 	f.BoolVar(&o.showSecrets, "show-secrets", false, "show the values of Secrets")

@@ -38,8 +38,9 @@ func (a *app) getCommand() *cobra.Command {
 		Long: `List packages: what runs, what rolls out, how far it is.
 
 Packages have no namespace: -A and -n change nothing. -w lists the packages and
-then each that changes, until it is interrupted; of one package that is named it
-follows the rollout, as "strata status -w" does.
+then adds a row for each that changes, as "kubectl get -w" does, until it is
+interrupted; of one package that is named it follows the rollout in place, as
+"strata status -w" does.
 
 CURRENT is the newest revision that has succeeded, TARGET the one that rolls
 out. STATE is what the rollout does; PHASE and PROBES count what is complete of

@@ -168,7 +168,7 @@ func writeHistory(p *output.Printer, h History, wide bool, now time.Time) {
 	if wide {
 		columns = append(columns, output.Column{Head: "DURATION"}, output.Column{Head: "STATE"}, output.Column{Head: "ORIGIN"})
 	}
-	columns = append(columns, output.Column{Head: "WHO", Flexible: true}, output.Column{Head: "CHANGES", Flexible: true}, output.Column{Head: "REASON", Flexible: true})
+	columns = append(columns, output.Column{Head: "WHO", Flexible: true, Optional: true}, output.Column{Head: "CHANGES", Flexible: true, Optional: true}, output.Column{Head: "REASON", Flexible: true, Optional: true})
 	if wide {
 		for _, head := range []string{"REFERENCE", "DIGEST", "IMAGES", "MESSAGE"} {
 			columns = append(columns, output.Column{Head: head})

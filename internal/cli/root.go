@@ -185,9 +185,18 @@ func (a *app) stdout(o outputFormat) *output.Printer {
 	if o == outputWide {
 		width = 0
 	}
-	p := output.New(a.Out, width, a.color.Enabled(a.Out, a.Getenv))
-	if !a.isTerminal(a.Out) {
+	return a.printer(a.Out, a.Out, width)
+}
+
+// printer writes what is shown on a stream. For a terminal that has no UTF-8 it writes ASCII;
+// what another program reads is the same in every locale.
+func (a *app) printer(out, stream io.Writer, width int) *output.Printer {
+	p := output.New(out, width, a.color.Enabled(stream, a.Getenv))
+	switch {
+	case !a.isTerminal(stream):
 		p.WholeTables()
+	case output.IsASCII(a.Getenv):
+		p.ASCII()
 	}
 	return p
 }

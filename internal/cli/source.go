@@ -5,6 +5,7 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"github.com/strata-run/strata/internal/chart"
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/render/plain"
+	"github.com/strata-run/strata/revisions"
 )
 
 // largestFile is how large a file of manifests may be, in bytes.
@@ -106,6 +108,8 @@ func (a *app) chooseNamespace(o sourceOptions) (sourceOptions, error) {
 type source struct {
 	options sourceOptions
 	objects []*unstructured.Unstructured
+	// places are where the objects stand, unset for those of a chart.
+	places []chart.Located
 	// fileProbes and settings are those of the options.
 	fileProbes []v1alpha1.Probe
 	settings   []plain.Settings
@@ -158,21 +162,22 @@ func (s *source) readFiles(stdin io.Reader) error {
 	if err != nil {
 		return err
 	}
-	seen := map[identity]string{}
+	seen := map[revisions.ObjectID]string{}
 	for _, file := range files {
-		objects, err := chart.Manifests(file.name, file.data)
+		placed, err := chart.Placed(file.name, file.data)
 		if err != nil {
 			return exitf(CodeTerminal, "%w", err)
 		}
-		for _, object := range objects {
-			kind := object.GroupVersionKind()
-			id := identity{GroupKind: kind.GroupKind(), namespace: cmp.Or(object.GetNamespace(), s.options.namespace), name: object.GetName()}
+		for _, located := range placed {
+			id := revisions.IDOf(located.Object)
+			id.Namespace = cmp.Or(id.Namespace, s.options.namespace)
 			if first, twice := seen[id]; twice {
-				return exitf(CodeTerminal, "%s: %s %s is also in %s: remove one", file.name, kind.Kind, object.GetName(), first)
+				return exitf(CodeTerminal, "%s: %s %s is also in %s: remove one", file.name, id.Kind, id.Name, first)
 			}
 			seen[id] = file.name
+			s.objects = append(s.objects, located.Object)
 		}
-		s.objects = append(s.objects, objects...)
+		s.places = append(s.places, placed...)
 	}
 	names := make([]string, len(s.options.files))
 	for i, name := range s.options.files {
@@ -338,6 +343,9 @@ func (s *source) phases(c *cluster) ([]render.Phase, []schema.GroupVersionKind, 
 	scopes := plain.Scopes(s.objects, ask)
 	placed, unknown := plain.Place(s.objects, s.options.namespace, scopes)
 	s.homeless = homeless(s.objects, scopes)
+	if err := s.annotationError(placed); err != nil {
+		return nil, nil, err
+	}
 	phases, err := plain.Phases(placed, v1alpha1.CollisionProtection(s.options.collisions), s.settings...)
 	if err != nil {
 		return nil, nil, exitf(CodeTerminal, "%w", err)
@@ -348,6 +356,29 @@ func (s *source) phases(c *cluster) ([]render.Phase, []schema.GroupVersionKind, 
 	}
 	s.probes = append(slices.Clone(s.fileProbes), annotated...)
 	return phases, unknown, nil
+}
+
+// annotationError names the first annotation that cannot be read with its file and line, and
+// says how many more there are.
+func (s *source) annotationError(placed []*unstructured.Unstructured) error {
+	problems := plain.CheckAnnotations(placed)
+	if len(problems) == 0 {
+		return nil
+	}
+	first := problems[0]
+	text := first.Err.Error()
+	if len(s.places) > 0 {
+		line := func(p plain.AnnotationProblem) int { return s.places[p.Object].LineOf(p.Annotation) }
+		// Objects are sorted within a file; people read it from the top.
+		first = slices.MinFunc(problems, func(a, b plain.AnnotationProblem) int {
+			return cmp.Or(cmp.Compare(s.places[a.Object].File, s.places[b.Object].File), cmp.Compare(line(a), line(b)))
+		})
+		text = fmt.Sprintf("%s:%d: %s", s.places[first.Object].File, line(first), first.Err)
+	}
+	if more := len(problems) - 1; more > 0 {
+		text += fmt.Sprintf("; and %s that cannot be read, which `strata lint` lists", countNoun(more, "more annotation"))
+	}
+	return exitf(CodeTerminal, "%s", text)
 }
 
 // homeless is how many objects need a namespace and name none.

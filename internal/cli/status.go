@@ -346,7 +346,7 @@ func (w *watcher) writeDocument(s Status) error {
 func (w *watcher) draw(s Status, now time.Time) error {
 	columns, lines := output.Size(w.app.Out)
 	var text strings.Builder
-	p := output.New(&text, columns, w.app.color.Enabled(w.app.Out, w.app.Getenv))
+	p := w.app.printer(&text, w.app.Out, columns)
 	writeStatus(p, s, now)
 	return w.screen.Draw(text.String(), columns, lines)
 }

@@ -16,20 +16,19 @@ import (
 	"github.com/strata-run/strata/internal/cli/output"
 )
 
-// barWidth is how many columns a phase's bar has.
-const barWidth = 10
+// barWidth is how many columns a phase's bar has, barAt and barSpans where it stands in the
+// phase's line.
+const (
+	barWidth = 10
+	barAt    = 3
+	barSpans = 2
+)
 
 // writeStatus writes a status as one screen.
 func writeStatus(p *output.Printer, s Status, now time.Time) {
 	p.Line(statusHead(s)...)
 	writeRevisionLines(p, s, now)
-	width := 0
-	for _, phase := range s.Phases {
-		width = max(width, utf8.RuneCountInString(phase.Name))
-	}
-	for _, phase := range s.Phases {
-		p.Line(phaseLine(phase, width)...)
-	}
+	writePhases(p, s.Phases)
 	if s.Blocking != nil {
 		word := "held by"
 		if s.Verdict == VerdictRolledOut {
@@ -55,6 +54,26 @@ func writeStatus(p *output.Printer, s Status, now time.Time) {
 	}
 	if s.RollbackRefused != "" {
 		p.Wrapped("  ", output.Bad, "the rollback was refused: "+s.RollbackRefused)
+	}
+}
+
+// writePhases writes a line for each phase, without bars where a line would be too wide.
+func writePhases(p *output.Printer, phases []PhaseProgress) {
+	width := 0
+	for _, phase := range phases {
+		width = max(width, utf8.RuneCountInString(phase.Name))
+	}
+	lines := make([]output.Line, len(phases))
+	fit := true
+	for i, phase := range phases {
+		lines[i] = phaseLine(phase, width)
+		fit = fit && p.Fits(lines[i])
+	}
+	for _, line := range lines {
+		if !fit {
+			line = slices.Concat(line[:barAt], line[barAt+barSpans:])
+		}
+		p.Line(line...)
 	}
 }
 

@@ -144,6 +144,15 @@ func TestViews_ArchivedRevision(t *testing.T) {
 	}))
 }
 
+// TestViews_Narrow: at 60 columns the history leaves columns out, and a phase has no bar.
+func TestViews_Narrow(t *testing.T) {
+	f := fixtureNamed(t, "bad_image")
+	golden(t, "narrow", text(t, 60, func(p *output.Printer) {
+		writeStatus(p, buildStatus(f.view), fixtureNow)
+		writeHistory(p, f.history(), false, fixtureNow)
+	}))
+}
+
 // TestViews_Width holds tables and screens to 80 columns. A word that is longer
 // than the rest of a line, such as an image, may stand out.
 func TestViews_Width(t *testing.T) {

@@ -63,7 +63,7 @@ func (d Difference) Object() *Object {
 
 // Options say what does not count.
 type Options struct {
-	// Ignore are fields that do not count.
+	// Ignore are fields that do not count. An index in them is that of [Change.Path].
 	Ignore []probes.Pattern
 	// ShowSecrets leaves the values of Secrets as they are.
 	ShowSecrets bool
@@ -152,7 +152,7 @@ func (c *comparison) pair(was, is *Object) {
 // changes are the fields that differ and count, without values of Secrets.
 func (c *comparison) changes(was, is *Object) []Change {
 	before, after := c.shown(was.Manifest, is.Manifest)
-	changes := Values(c.counting(before.Object), c.counting(after.Object))
+	changes := slices.DeleteFunc(Values(c.counting(before.Object), c.counting(after.Object)), c.isIgnored)
 	for _, change := range Values(nonNil(was.Settings), nonNil(is.Settings)) {
 		changes = append(changes, Change{Path: "(" + change.Path[1:] + ")", Before: change.Before, After: change.After})
 	}
@@ -179,6 +179,13 @@ func (c *comparison) counting(content map[string]any) map[string]any {
 		content = pattern.Without(content)
 	}
 	return content
+}
+
+// isIgnored says whether a change is at a path that is ignored. Entries that an index names
+// are found here only: as long as the lists are whole, an index means what is printed.
+func (c *comparison) isIgnored(change Change) bool {
+	path, err := probes.ParsePath(change.Path)
+	return err == nil && slices.ContainsFunc(c.options.Ignore, func(p probes.Pattern) bool { return p.Covers(path) })
 }
 
 // redact takes the values of Secrets out of what is returned.

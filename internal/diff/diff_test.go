@@ -150,6 +150,11 @@ func TestContents(t *testing.T) {
 			reason: "What is ignored does not count.", options: Options{Ignore: []probes.Pattern{pattern(t, ".data.k")}},
 			before: []Object{configMap(t, "a", "x", "{k: v}")}, after: []Object{configMap(t, "a", "x", "{k: w}")}, same: 1,
 		},
+		"IgnoredPlace": {
+			reason: "An index is read as it is printed, also when entries have moved.",
+			before: []Object{{Phase: "a", Manifest: parse(t, "{kind: A, args: [x, q, z], more: [1]}")}}, after: []Object{{Phase: "a", Manifest: parse(t, "{kind: A, args: [x, z], more: [2]}")}},
+			options: Options{Ignore: []probes.Pattern{place(t, ".args[1]")}}, want: []string{"Changed  .more[0]"},
+		},
 		"Settings": {
 			reason: "How an object is treated is part of a content.",
 			before: []Object{{Phase: "a", Manifest: parse(t, "{kind: A}"), Settings: map[string]any{}}},
@@ -174,6 +179,15 @@ func pattern(t *testing.T, text string) probes.Pattern {
 		t.Fatal(err)
 	}
 	return p
+}
+
+func place(t *testing.T, text string) probes.Pattern {
+	t.Helper()
+	p, err := probes.ParsePath(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Pattern()
 }
 
 func TestContents_Secrets(t *testing.T) {

@@ -6,8 +6,6 @@ package lint
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -67,26 +65,17 @@ func nameProblems(kind schema.GroupKind, name string) []string {
 // checkAnnotations finds annotations of ours that cannot be read, each at its own line, and
 // says whether there are none.
 func (c *checking) checkAnnotations(objects []*unstructured.Unstructured) bool {
-	found := len(c.findings)
-	for _, object := range objects {
-		annotations := object.GetAnnotations()
-		for _, name := range slices.Sorted(maps.Keys(annotations)) {
-			if !strings.HasPrefix(name, v1alpha1.GroupVersion.Group+"/") {
-				continue
-			}
-			alone := object.DeepCopy()
-			alone.SetAnnotations(map[string]string{name: annotations[name]})
-			at := c.at(object)
-			at.Line = at.LineOf(name)
-			id := revisions.IDOf(object).String()
-			if _, err := plain.Phases([]*unstructured.Unstructured{alone}, c.in.Collisions); err != nil {
-				c.add(CodeInvalid, id, err.Error(), "correct the annotation", at)
-			} else if _, err := plain.Probes([]*unstructured.Unstructured{alone}); err != nil {
-				c.add(CodeProbe, id, err.Error(), "correct the annotation", at)
-			}
+	problems := plain.CheckAnnotations(objects)
+	for _, problem := range problems {
+		object, code := objects[problem.Object], CodeInvalid
+		if problem.Annotation == v1alpha1.AnnotationProbe {
+			code = CodeProbe
 		}
+		at := c.at(object)
+		at.Line = at.LineOf(problem.Annotation)
+		c.add(code, revisions.IDOf(object).String(), problem.Err.Error(), "correct the annotation", at)
 	}
-	return len(c.findings) == found
+	return len(problems) == 0
 }
 
 // violationsOf are why the engine refuses a revision.

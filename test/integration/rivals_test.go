@@ -13,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
@@ -191,6 +192,51 @@ func TestFight(t *testing.T) {
 		}
 		return false, fmt.Errorf("status.interference is %+v", found)
 	})
+}
+
+// TestInterference_Path: the path that status.interference has of an entry with two keys is
+// one that unmanagedFields takes, and leaves the field to the other manager.
+func TestInterference_Path(t *testing.T) {
+	t.Parallel()
+	ns := planetest.Namespace(t, plane)
+	service := manifests(t, ns, "{apiVersion: v1, kind: Service, metadata: {name: web, namespace: NS}, spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}}")[0]
+	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", service))
+	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	get := func() *corev1.Service {
+		object := &corev1.Service{}
+		must(t, admin.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "web"}, object))
+		return object
+	}
+	disturb := func() {
+		patchAs(t, get(), "gitops", fields{"spec": fields{"ports": []any{fields{"port": 80, "protocol": "TCP", "targetPort": 9090}}}})
+	}
+	path := ""
+	planetest.Eventually(t, "the status to name the field", func() (bool, error) {
+		if get().Spec.Ports[0].TargetPort.IntValue() != 9090 {
+			disturb()
+		}
+		found := getRevision(t, pkg.Name, 1).Status.Interference
+		for _, entry := range found {
+			if entry.Manager == "gitops" && len(entry.Fields) == 1 {
+				path = entry.Fields[0]
+			}
+		}
+		return path != "", fmt.Errorf("status.interference is %+v", found)
+	})
+	if path != ".spec.ports[port=80,protocol=TCP].targetPort" {
+		t.Errorf("the path is %s", path)
+	}
+	service.UnmanagedFields = []string{path}
+	newRevision(t, pkg, 2, phase("one", service))
+	eventuallyRevision(t, pkg.Name, 2, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	since := time.Now()
+	disturb()
+	// A change of a field that is managed is repaired: by then the other has been seen, too.
+	patchAs(t, get(), "gitops", fields{"spec": fields{"selector": fields{"app": "other"}}})
+	planetest.Eventually(t, "the selector to be repaired", func() (bool, error) { return get().Spec.Selector["app"] == "web", nil })
+	if port := get().Spec.Ports[0].TargetPort.IntValue(); port != 9090 {
+		t.Errorf("the field is not managed, and targetPort is %d:%s", port, describe(writesTo(t, ns, since)))
+	}
 }
 
 // TestUnmanagedFields: what is not managed is never applied.

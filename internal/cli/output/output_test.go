@@ -6,6 +6,7 @@ package output
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,8 +106,10 @@ func TestPrinter_Table(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		width  int
-		rows   [][]Cell
-		want   string
+		// optional lets the last column be left out, and writes a further row.
+		optional bool
+		rows     [][]Cell
+		want     string
 	}{
 		"Roomy": {
 			reason: "With room there are three spaces and full headings; nothing is shown as a hyphen.",
@@ -141,6 +144,15 @@ func TestPrinter_Table(t *testing.T) {
 				"NAME          CUR REASON\n" +
 				"a-longer-name 1   because of…\n",
 		},
+		"OptionalLast": {
+			reason: "An optional column goes before the table is too wide.",
+			width:  25, optional: true,
+			rows: [][]Cell{row("a-longer-name", "1", "because of everything")},
+			want: "" +
+				"NAME            CURRENT\n" +
+				"a-longer-name   1\n" +
+				"more            2\n",
+		},
 		"Unlimited": {
 			reason: "Width 0 is no limit.",
 			width:  0,
@@ -153,9 +165,51 @@ func TestPrinter_Table(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			New(&out, tc.width, false).Table(columns, tc.rows)
+			columns := slices.Clone(columns)
+			columns[2].Optional = tc.optional
+			p := New(&out, tc.width, false)
+			p.Table(columns, tc.rows)
+			if tc.optional {
+				p.MoreRows([][]Cell{row("more", "2", "why not")})
+			}
 			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPrinter_ASCII(t *testing.T) {
+	var out strings.Builder
+	p := New(&out, 20, false)
+	p.ASCII()
+	p.Tree(Node{Line: Text("✔ a → b"), Children: []Node{{Line: Text("◌ ██░ 1…")}, {Line: Text("✘ c")}}})
+	p.Table([]Column{{Head: "A"}, {Head: "B", Flexible: true}}, [][]Cell{{{Text: "x"}, {Text: "something that is cut"}}})
+	p.JSON("✔")
+	want := "+ a -> b\n|- ~ ##. 1~\n`- x c\nA B\nx something that is~\n\"✔\"\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+func TestIsASCII(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		env    map[string]string
+		want   bool
+	}{
+		"None":      {reason: "Containers set no locale, and most terminals have UTF-8."},
+		"C":         {reason: "C has ASCII.", env: map[string]string{"LANG": "C"}, want: true},
+		"UTF8":      {reason: "The character set is named.", env: map[string]string{"LANG": "en_US.UTF-8"}},
+		"OtherCase": {reason: "In more than one spelling.", env: map[string]string{"LANG": "C.utf8"}},
+		"Latin":     {reason: "Another set is none of ours.", env: map[string]string{"LANG": "de_DE.ISO-8859-1"}, want: true},
+		"All":       {reason: "LC_ALL wins.", env: map[string]string{"LANG": "en_US.UTF-8", "LC_ALL": "C"}, want: true},
+		"Type":      {reason: "LC_CTYPE is next.", env: map[string]string{"LANG": "C", "LC_CTYPE": "C.UTF-8"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := IsASCII(func(name string) string { return tc.env[name] }); got != tc.want {
+				t.Errorf("%s got %t", tc.reason, got)
 			}
 		})
 	}

@@ -52,6 +52,7 @@ type Printer struct {
 	// tables is the width for tables.
 	tables int
 	color  bool
+	ascii  bool
 	// last is the layout of the table that was written last.
 	last layout
 	err  error
@@ -67,11 +68,23 @@ func New(out io.Writer, width int, color bool) *Printer {
 // same headings whatever the cells hold, and nothing of them is cut.
 func (p *Printer) WholeTables() { p.tables = 0 }
 
+// ASCII writes the marks and lines of a screen in ASCII. Documents stay as they are.
+func (p *Printer) ASCII() { p.ascii = true }
+
 // Err is the first error of a write or an encoding.
 func (p *Printer) Err() error { return p.err }
 
 // Width is the number of columns to keep within, 0 for no limit.
 func (p *Printer) Width() int { return p.width }
+
+// Fits says whether spans keep within the width as one line.
+func (p *Printer) Fits(spans []Span) bool {
+	n := 0
+	for _, s := range spans {
+		n += utf8.RuneCountInString(Clean(s.Text))
+	}
+	return p.width == 0 || n <= p.width
+}
 
 // Line writes spans as one line.
 func (p *Printer) Line(spans ...Span) {
@@ -133,8 +146,15 @@ func (p *Printer) render(spans []Span) string {
 	return b.String()
 }
 
+// inASCII spells the characters that screens are drawn with. Each but the last stays one
+// character, so that columns stay columns.
+var inASCII = strings.NewReplacer("✔", "+", "◌", "~", "✘", "x", "·", ".", "±", "*", "…", "~", "█", "#", "░", ".", "├─", "|-", "└─", "`-", "│", "|", "→", "->")
+
 // paint adds colour to a text that is clean already.
 func (p *Printer) paint(clean string, style Style) string {
+	if p.ascii {
+		clean = inASCII.Replace(clean)
+	}
 	code := sgr[style]
 	if !p.color || code == "" || clean == "" {
 		return clean

@@ -4,6 +4,7 @@
 package output
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -16,6 +17,8 @@ type Column struct {
 	Short string
 	// Flexible columns are cut when the table would be too wide.
 	Flexible bool
+	// Optional columns are left out when the table would be too wide all the same.
+	Optional bool
 }
 
 // Cell is one field of a table.
@@ -36,16 +39,19 @@ const (
 
 // Table writes rows under their headings. A table that is wider than the
 // printer's width, on a terminal, is narrowed in steps: less space between the columns, short
-// headings and cells, flexible columns cut. What is too wide then stays so: a
-// name is never cut.
+// headings and cells, flexible columns cut, optional columns left out from the right. What is
+// too wide then stays so: a name is never cut.
 func (p *Printer) Table(columns []Column, rows [][]Cell) {
-	layouts := []layout{{gap: 3}, {gap: 2}, {gap: 2, short: true}, {gap: 1, short: true}, {gap: 1, short: true, tight: true}}
-	var l layout
-	for _, l = range layouts {
-		l.measure(columns, rows, p.tables)
-		if l.fits {
-			break
+	var left []int
+	rows = slices.Clone(rows)
+	l := measured(columns, rows, p.tables)
+	for at := lastOptional(columns); !l.fits && at >= 0; at = lastOptional(columns) {
+		left = append(left, at)
+		columns = without(columns, at)
+		for i := range rows {
+			rows[i] = without(rows[i], at)
 		}
+		l = measured(columns, rows, p.tables)
 	}
 	heads := make([]Cell, len(columns))
 	for i, c := range columns {
@@ -54,12 +60,41 @@ func (p *Printer) Table(columns []Column, rows [][]Cell) {
 	p.row(l, heads)
 	p.last = l
 	p.MoreRows(rows)
+	p.last.left = left
 }
+
+// measured is the first layout that keeps within a limit, else the narrowest.
+func measured(columns []Column, rows [][]Cell, limit int) layout {
+	var l layout
+	for _, l = range []layout{{gap: 3}, {gap: 2}, {gap: 2, short: true}, {gap: 1, short: true}, {gap: 1, short: true, tight: true}} {
+		l.measure(columns, rows, limit)
+		if l.fits {
+			break
+		}
+	}
+	return l
+}
+
+// lastOptional is the index of the last optional column, -1 for none.
+func lastOptional(columns []Column) int {
+	for i, c := range slices.Backward(columns) {
+		if c.Optional {
+			return i
+		}
+	}
+	return -1
+}
+
+// without is a list without one of its entries.
+func without[T any](list []T, at int) []T { return slices.Delete(slices.Clone(list), at, at+1) }
 
 // MoreRows writes further rows of the table that was written last, below its columns. A
 // column becomes wider where a cell needs it.
 func (p *Printer) MoreRows(rows [][]Cell) {
 	for _, row := range rows {
+		for _, at := range p.last.left {
+			row = without(row, at)
+		}
 		for i, cell := range row {
 			if n := utf8.RuneCountInString(p.last.text(cell)); !p.last.flexible[i] {
 				p.last.widths[i] = max(p.last.widths[i], n)
@@ -88,6 +123,8 @@ type layout struct {
 	fits   bool
 	// flexible are the columns whose cells may be cut.
 	flexible []bool
+	// left are the columns that were left out, each counted without those before it.
+	left []int
 }
 
 // measure finds the width of each column, and whether the table keeps within the

@@ -52,6 +52,18 @@ func (m *ColorMode) Enabled(stream any, getenv func(string) string) bool {
 	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb" && IsTerminal(stream)
 }
 
+// IsASCII is true where the locale names a character set that is not UTF-8, as C and POSIX
+// do. Without any locale UTF-8 is assumed: most terminals have it, and containers set none.
+func IsASCII(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if locale := getenv(name); locale != "" {
+			set := strings.ReplaceAll(strings.ToUpper(locale), "-", "")
+			return !strings.Contains(set, "UTF8")
+		}
+	}
+	return false
+}
+
 // IsTerminal is true when a person sits at the stream.
 func IsTerminal(stream any) bool {
 	f, ok := stream.(*os.File)

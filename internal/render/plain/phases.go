@@ -88,7 +88,7 @@ func Phases(objects []*unstructured.Unstructured, protection v1alpha1.CollisionP
 		idle[i] = true
 	}
 	for _, object := range objects {
-		own, err := annotated(object)
+		own, err := settingsOf(object.GetAnnotations())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", nameOf(object), err)
 		}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -89,12 +90,12 @@ func Annotations() []string {
 	return names
 }
 
-// annotated are the settings that a manifest has in its annotations. One that begins
+// settingsOf are the settings that a manifest has in its annotations. One that begins
 // like ours and is none of them is an error: it would be overlooked else.
-func annotated(object *unstructured.Unstructured) (Settings, error) {
+func settingsOf(own map[string]string) (Settings, error) {
 	var s Settings
 	prefix := v1alpha1.GroupVersion.Group + "/"
-	for name, value := range object.GetAnnotations() {
+	for name, value := range own {
 		if !strings.HasPrefix(name, prefix) {
 			continue
 		}
@@ -227,25 +228,65 @@ func Probes(objects []*unstructured.Unstructured) ([]v1alpha1.Probe, error) {
 		if !found {
 			continue
 		}
-		var probe v1alpha1.Probe
-		if err := yaml.UnmarshalStrict([]byte(text), &probe); err != nil {
-			return nil, fmt.Errorf("%s: annotation %s: %w", nameOf(object), v1alpha1.AnnotationProbe, err)
-		}
-		kind := object.GroupVersionKind()
-		switch {
-		case probe.Selector != (v1alpha1.ProbeSelector{}):
-			return nil, fmt.Errorf("%s: annotation %s: selector must not be set: the probe is for this object", nameOf(object), v1alpha1.AnnotationProbe)
-		case len(probe.Assertions) == 0:
-			return nil, fmt.Errorf("%s: annotation %s: assertions must have at least one entry", nameOf(object), v1alpha1.AnnotationProbe)
-		}
-		probe.Selector = v1alpha1.ProbeSelector{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
-		if probe.Name == "" {
-			name := strings.ToLower(kind.Kind) + "-" + object.GetName()
-			probe.Name = name[:min(len(name), maxProbeName)]
+		probe, err := probeOf(object, text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", nameOf(object), err)
 		}
 		all = append(all, probe)
 	}
 	return all, nil
+}
+
+func probeOf(object *unstructured.Unstructured, text string) (v1alpha1.Probe, error) {
+	var probe v1alpha1.Probe
+	if err := yaml.UnmarshalStrict([]byte(text), &probe); err != nil {
+		return probe, fmt.Errorf("annotation %s: %w", v1alpha1.AnnotationProbe, err)
+	}
+	kind := object.GroupVersionKind()
+	switch {
+	case probe.Selector != (v1alpha1.ProbeSelector{}):
+		return probe, fmt.Errorf("annotation %s: selector must not be set: the probe is for this object", v1alpha1.AnnotationProbe)
+	case len(probe.Assertions) == 0:
+		return probe, fmt.Errorf("annotation %s: assertions must have at least one entry", v1alpha1.AnnotationProbe)
+	}
+	probe.Selector = v1alpha1.ProbeSelector{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+	if probe.Name == "" {
+		name := strings.ToLower(kind.Kind) + "-" + object.GetName()
+		probe.Name = name[:min(len(name), maxProbeName)]
+	}
+	return probe, nil
+}
+
+// AnnotationProblem is an annotation by which a manifest says how it is rolled out, and
+// that cannot be read.
+type AnnotationProblem struct {
+	// Object is the index of the object among those given, and Annotation the name of the
+	// annotation.
+	Object     int
+	Annotation string
+	// Err names the object and says what is wrong.
+	Err error
+}
+
+// CheckAnnotations finds every annotation for which [Phases] or [Probes] would refuse an
+// object, in the order of the objects and of the names of annotations.
+func CheckAnnotations(objects []*unstructured.Unstructured) []AnnotationProblem {
+	var problems []AnnotationProblem
+	for i, object := range objects {
+		own := object.GetAnnotations()
+		for _, name := range slices.Sorted(maps.Keys(own)) {
+			var err error
+			if name == v1alpha1.AnnotationProbe {
+				_, err = probeOf(object, own[name])
+			} else {
+				_, err = settingsOf(map[string]string{name: own[name]})
+			}
+			if err != nil {
+				problems = append(problems, AnnotationProblem{Object: i, Annotation: name, Err: fmt.Errorf("%s: %w", nameOf(object), err)})
+			}
+		}
+	}
+	return problems
 }
 
 // maxProbeName is how long the name of a probe may be.
