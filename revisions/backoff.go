@@ -43,8 +43,8 @@ type DriftBackoff struct {
 }
 
 const (
-	// immediateRepairs is how many repairs in a row are made at once.
-	immediateRepairs = 3
+	// ImmediateRepairs is how many repairs in a row are made at once.
+	ImmediateRepairs = 3
 	// maxWait bounds the wait between two repairs of an object.
 	maxWait = 5 * time.Minute
 	// waitPerSlowed is what each other object whose repairs are slowed adds to that wait: all
@@ -62,7 +62,7 @@ const (
 // Slowed says whether the object waits before it may be repaired again. Until then
 // nothing proves that it stays as it was left.
 func (b *DriftBackoff) Slowed(now time.Time) bool {
-	if b == nil || b.Count < immediateRepairs {
+	if b == nil || b.Count < ImmediateRepairs {
 		return false
 	}
 	// A clock that was set back must not stop repairs.
@@ -82,8 +82,8 @@ func (b *DriftBackoff) next(drift drift, now time.Time, others int) *DriftBackof
 			next.Manager, next.Fields = b.Manager, b.Fields
 		}
 	}
-	if next.Count >= immediateRepairs {
-		wait := min(time.Second<<min(next.Count-immediateRepairs, 20), maxWait)
+	if next.Count >= ImmediateRepairs {
+		wait := min(time.Second<<min(next.Count-ImmediateRepairs, 20), maxWait)
 		next.Next = now.Add(max(wait, min(time.Duration(others)*waitPerSlowed, maxSharedWait)))
 	}
 	return next

@@ -395,7 +395,7 @@ func (t *task) drift(cause DriftCause) drift {
 
 // otherSlowed are how many other objects do not stay as they were left.
 func (t *task) otherSlowed() int {
-	if b := t.input.Record.Backoff; b != nil && b.Count >= immediateRepairs-1 && !b.ended(t.input.Now) {
+	if b := t.input.Record.Backoff; b != nil && b.Count >= ImmediateRepairs-1 && !b.ended(t.input.Now) {
 		return t.pass.slowed - 1
 	}
 	return t.pass.slowed

@@ -81,7 +81,7 @@ func newestRecords(in Rollout) map[ObjectID]Record {
 func slowedObjects(records map[ObjectID]Record, now time.Time) int {
 	count := 0
 	for _, record := range records {
-		if record.Backoff != nil && record.Backoff.Count >= immediateRepairs-1 && !record.Backoff.ended(now) {
+		if record.Backoff != nil && record.Backoff.Count >= ImmediateRepairs-1 && !record.Backoff.ended(now) {
 			count++
 		}
 	}

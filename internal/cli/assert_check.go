@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/load"
@@ -90,7 +91,7 @@ const (
 
 // checkOf makes a check of an assertion.
 func checkOf(a Assert) (check, error) {
-	c := check{name: a.title(), within: durationOf(a.Within), holdsFor: durationOf(a.HoldsFor), object: a.Object}
+	c := check{name: a.title(), within: ptr.Deref(a.Within, metav1.Duration{}).Duration, holdsFor: ptr.Deref(a.HoldsFor, metav1.Duration{}).Duration, object: a.Object}
 	switch {
 	case a.RolledOut:
 		c.class, c.eval = classRollout, checkRolledOut

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 )
@@ -91,7 +92,7 @@ func TestReadAssertions(t *testing.T) {
 				return
 			}
 			for i, a := range file.Asserts {
-				if _, err := checkOf(a); err != nil || durationOf(a.Within) != time.Minute {
+				if _, err := checkOf(a); err != nil || ptr.Deref(a.Within, metav1.Duration{}).Duration != time.Minute {
 					t.Errorf("asserts[%d]: within %v, %v", i, a.Within, err)
 				}
 			}

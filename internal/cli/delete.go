@@ -18,6 +18,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/history"
 )
 
 // Values of --cascade.
@@ -104,7 +105,7 @@ func (a *app) delete(ctx context.Context, o deleteOptions, name string) error {
 		p.Line(output.Span{Text: "Deleting package " + name + ":"})
 		writeDeletion(p, d)
 	}
-	if pause := pauseOf(pkg, a.now()); pause != nil {
+	if pause := history.PauseOf(pkg, a.now()); pause != nil {
 		a.note("Note: %s is %s; nothing is torn down until it is resumed.", name, pauseText(pause))
 	}
 	if err := a.confirmDeletion(o, d); err != nil {

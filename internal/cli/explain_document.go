@@ -152,7 +152,7 @@ func deadlineOf(s Status, target *v1alpha1.Revision) *metav1.Time {
 // certain: when a pause ends, when the probes of what holds it have held for long
 // enough, or when an object is repaired that does not stay as it was left.
 func nextTryAt(pkg *v1alpha1.Package, e Explanation, now time.Time) *metav1.Time {
-	if pauseOf(pkg, now) != nil {
+	if history.PauseOf(pkg, now) != nil {
 		return pkg.Spec.Paused.Until
 	}
 	var next *metav1.Time
@@ -175,9 +175,9 @@ func nextTry(pkg *v1alpha1.Package, target *v1alpha1.Revision, e Explanation, no
 	switch {
 	case e.Verdict == VerdictRolledOut && len(e.Interference) == 0:
 		return ""
-	case pauseOf(pkg, now) != nil && e.NextTryAt != nil:
+	case history.PauseOf(pkg, now) != nil && e.NextTryAt != nil:
 		return "when the pause ends, at " + stamp(e.NextTryAt.Time)
-	case pauseOf(pkg, now) != nil, target != nil && revisionPause(target) != nil:
+	case history.PauseOf(pkg, now) != nil, target != nil && revisionPause(target) != nil:
 		return "when it is resumed"
 	case len(e.Waiting) > 0 && (e.Blocking == nil || e.Package.State == v1alpha1.ReasonAwaitingApproval):
 		return "as soon as the content is approved"
@@ -206,7 +206,7 @@ func nextCommands(v view, e Explanation, now time.Time) []NextCommand {
 		next = append(next, NextCommand{Command: fmt.Sprintf(format, args...), Why: why})
 	}
 	name := e.Package.Name
-	if pauseOf(v.pkg, now) != nil {
+	if history.PauseOf(v.pkg, now) != nil {
 		add("go on", "strata resume %s", name)
 	}
 	if target := lineOf(v.pkg, v.revisions).Target; target != nil && revisionPause(target) != nil {
@@ -231,7 +231,7 @@ func nextCommands(v view, e Explanation, now time.Time) []NextCommand {
 		add("see whether the manager runs", "kubectl -n strata-system get pods")
 	}
 	next = append(next, nextForBlocking(e)...)
-	if canRollBack(v, e) && pauseOf(v.pkg, now) == nil {
+	if canRollBack(v, e) && history.PauseOf(v.pkg, now) == nil {
 		add("go back to what has worked", "strata rollback %s", name)
 	}
 	if len(e.Interference) > 0 {
@@ -284,8 +284,7 @@ func canRollBack(v view, e Explanation) bool {
 	if line.Target == nil || e.Verdict == VerdictRolledOut || !v.pkg.DeletionTimestamp.IsZero() || isWithheld(line.Target) || e.Target.Succeeded {
 		return false
 	}
-	source, _ := line.RollbackSource(0, history.SpecDigest)
-	return source != nil
+	return line.ChooseRollback(v.pkg, 0, history.SpecDigest).Refusal == ""
 }
 
 // gateFlags open the gates that have not let content through.

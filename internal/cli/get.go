@@ -17,6 +17,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/history"
 )
 
 type getOptions struct {
@@ -143,7 +144,7 @@ func inStates(packages []v1alpha1.Package, states []string, now time.Time) []v1a
 		return !slices.ContainsFunc(states, func(wanted string) bool {
 			return strings.EqualFold(wanted, state) || strings.EqualFold(wanted, v1alpha1.ReasonRolledBack) && summary.RolledBack ||
 				strings.EqualFold(wanted, string(VerdictFailed)) && (terminalReasons[state] || terminalTeardowns[state]) ||
-				strings.EqualFold(wanted, v1alpha1.ReasonPaused) && pauseOf(&p, now) != nil
+				strings.EqualFold(wanted, v1alpha1.ReasonPaused) && history.PauseOf(&p, now) != nil
 		})
 	})
 }
@@ -188,7 +189,7 @@ func (a *app) printPackages(o outputFlag, packages []v1alpha1.Package, single bo
 	default:
 		writePackages(p, packages, o.value == outputWide, a.now())
 		for i := range packages {
-			if pause := pauseOf(&packages[i], a.now()); pause != nil && o.value != outputWide {
+			if pause := history.PauseOf(&packages[i], a.now()); pause != nil && o.value != outputWide {
 				a.note("Note: %s is %s.", packages[i].Name, pauseText(pause))
 			}
 			if s := summarisePackage(&packages[i], nil); s.RolledBack && o.value != outputWide {
@@ -243,7 +244,7 @@ func packageRow(pkg *v1alpha1.Package, wide bool, now time.Time) []output.Cell {
 		{Text: age(now, pkg.CreationTimestamp)},
 	}
 	if wide {
-		row = append(row, output.Cell{Text: pausedCell(pauseOf(pkg, now)), Style: output.Busy}, output.Cell{Text: s.Ready, Style: truthStyle(s.Ready)}, output.Cell{Text: s.Front}, output.Cell{Text: s.Message})
+		row = append(row, output.Cell{Text: pausedCell(history.PauseOf(pkg, now)), Style: output.Busy}, output.Cell{Text: s.Ready, Style: truthStyle(s.Ready)}, output.Cell{Text: s.Front}, output.Cell{Text: s.Message})
 	}
 	return row
 }

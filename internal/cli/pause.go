@@ -16,6 +16,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/history"
 )
 
 type pauseOptions struct {
@@ -97,7 +98,7 @@ func (a *app) pause(ctx context.Context, o pauseOptions, name string) error {
 	if !pkg.DeletionTimestamp.IsZero() {
 		a.note("Note: package %s is being deleted: nothing more of it is torn down while it is paused.", name)
 	}
-	if before := pauseOf(pkg, a.now()); before != nil {
+	if before := history.PauseOf(pkg, a.now()); before != nil {
 		a.note("Package %s is %s.", name, pauseText(before))
 		if err := a.ask(o.writeFlags, "Replace that pause?"); err != nil {
 			return err
@@ -152,14 +153,6 @@ func parseUntil(text string, now time.Time) (*metav1.Time, error) {
 	}
 	until := metav1.NewTime(at.UTC().Truncate(time.Second))
 	return &until, nil
-}
-
-// pauseOf is the pause that is in force, nil when there is none.
-func pauseOf(pkg *v1alpha1.Package, now time.Time) *v1alpha1.Pause {
-	if pause := pkg.Spec.Paused; pause != nil && (pause.Until == nil || now.Before(pause.Until.Time)) {
-		return pause
-	}
-	return nil
 }
 
 // pauseText says who paused, why, and until when.

@@ -147,7 +147,7 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 	if err != nil {
 		return err
 	}
-	from, to := chosen.from, chosen.to
+	from, to := chosen.From, chosen.To
 	if chosen.done != "" {
 		return a.nothingToRollBack(o, name, chosen)
 	}
@@ -171,7 +171,7 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 	for _, text := range doc.Warnings {
 		a.note("Warning: %s", text)
 	}
-	for _, number := range chosen.passed {
+	for _, number := range chosen.Passed {
 		a.note("Note: revision %d is passed over, because it was rolled back before; --to %[1]d brings it back.", number)
 	}
 	if pkg.Spec.Paused != nil {
@@ -191,7 +191,7 @@ func (a *app) nothingToRollBack(o rollbackOptions, name string, chosen choice) e
 	p := a.stdout(o.output.value)
 	if o.output.isDocument() {
 		return printDocument(p, o.output.value, Rollback{
-			TypeMeta: documentType("Rollback"), Package: name, FromRevision: chosen.from.Spec.Revision, ToRevision: chosen.to.Spec.Revision,
+			TypeMeta: documentType("Rollback"), Package: name, FromRevision: chosen.From.Spec.Revision, ToRevision: chosen.To.Spec.Revision,
 			Reason: o.reason, DryRun: o.dryRun, Changes: []Change{},
 		})
 	}
@@ -201,49 +201,40 @@ func (a *app) nothingToRollBack(o rollbackOptions, name string, chosen choice) e
 
 // choice is what a rollback would do.
 type choice struct {
-	from, to *v1alpha1.Revision
-	// passed are newer revisions with content that was rolled back before.
-	passed []int64
+	history.RollbackChoice
+
 	// done says why nothing has to be done, empty when something has to.
 	done string
 }
 
-// chooseRollback is the revision to go back from and that to go back to, by the rules of
-// the manager, or why not. What is shown is then what is asked for.
+// chooseRollback is the revision to go back from and that to go back to, as the manager
+// decides it, or why not.
 func chooseRollback(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, o rollbackOptions) (choice, error) {
-	line := history.Sort(pkg, revisions)
-	switch {
-	case !pkg.DeletionTimestamp.IsZero():
+	if !pkg.DeletionTimestamp.IsZero() {
 		return choice{}, exitf(CodeTerminal, "package %s is being deleted", pkg.Name)
-	case line.Target == nil:
-		return choice{}, exitf(CodeTerminal, "package %s has no active revision to roll back from", pkg.Name)
 	}
-	line = line.Begun(pkg, history.SpecDigest)
-	c := choice{from: line.Target}
-	if o.to == 0 {
-		c.to, c.passed = line.RollbackSource(0, history.SpecDigest)
-		if c.to == nil {
-			return c, exitf(CodeNotFound, "package %[1]s has no earlier revision that has succeeded with other content than revision %[2]d has, and that was not rolled back; `strata history %[1]s` lists what there is, and --to names it", pkg.Name, c.from.Spec.Revision)
-		}
-		return c, nil
-	}
-	var err error
-	if c.to, err = revisionNumbered(pkg.Name, revisions, o.to); err != nil {
+	c := choice{RollbackChoice: history.Sort(pkg, revisions).ChooseRollback(pkg, o.to, history.SpecDigest)}
+	switch c.Refusal {
+	case history.RefusalNoTarget:
+		return c, exitf(CodeTerminal, "package %s has no active revision to roll back from", pkg.Name)
+	case history.RefusalNoSource:
+		return c, exitf(CodeNotFound, "package %[1]s has no earlier revision that has succeeded with other content than revision %[2]d has, and that was not rolled back; `strata history %[1]s` lists what there is, and --to names it", pkg.Name, c.From.Spec.Revision)
+	case history.RefusalNotFound:
+		_, err := revisionNumbered(pkg.Name, revisions, o.to)
 		return c, err
-	}
-	switch {
-	case c.to.Spec.Revision == c.from.Spec.Revision:
+	case history.RefusalIsTarget:
 		c.done = fmt.Sprintf("revision %d is what runs", o.to)
-	case hasSameContent(c.from, c.to):
-		c.done = fmt.Sprintf("revision %d, which runs, has the content of revision %d", c.from.Spec.Revision, o.to)
-	case !history.Succeeded(c.to) && !o.allowFailed:
-		return c, exitf(CodeTerminal, "revision %d has never succeeded (%s): choose another, or give --allow-failed", o.to, outcomeOf(c.to, revisions))
+		return c, nil
+	case history.RefusalSameContent:
+		c.done = fmt.Sprintf("revision %d, which runs, has the content of revision %d", c.From.Spec.Revision, o.to)
+		return c, nil
+	case history.RefusalTooFarBack:
+		return c, exitf(CodeTerminal, "revision %d of package %s is not rolled back: %s", c.From.Spec.Revision, pkg.Name, c.Message)
+	}
+	if !history.Succeeded(c.To) && !o.allowFailed {
+		return c, exitf(CodeTerminal, "revision %d has never succeeded (%s): choose another, or give --allow-failed", o.to, outcomeOf(c.To, revisions))
 	}
 	return c, nil
-}
-
-func hasSameContent(a, b *v1alpha1.Revision) bool {
-	return a.Spec.ContentDigest != "" && a.Spec.ContentDigest == b.Spec.ContentDigest
 }
 
 // carryOut sends the request and waits until the controller has answered it.

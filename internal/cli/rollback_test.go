@@ -69,6 +69,10 @@ func TestRollback_Refusals(t *testing.T) {
 		fixtureRolledBack(f)
 		f.view.revisions[3].Spec.ContentDigest = "sha256:other"
 	}
+	bounded := func(f *fixture) {
+		fixtureBadImage(f)
+		f.view.revisions[2].Spec.Origin.RollbackMinors = new(int32(1))
+	}
 	cases := map[string]struct {
 		reason  string
 		fixture func(f *fixture)
@@ -79,6 +83,7 @@ func TestRollback_Refusals(t *testing.T) {
 		"NoSuchRevision": {reason: "The revisions that exist are named.", args: []string{"--to", "9", "--yes"}, code: CodeNotFound, err: "there are: 1, 2, 3"},
 		"Negative":       {reason: "Numbers begin at 1.", args: []string{"--to", "-1"}, code: CodeUsage, err: "no revision"},
 		"NeverSucceeded": {reason: "A bad revision is not what one wants back.", fixture: failed, args: []string{"--to", "3", "--yes"}, code: CodeTerminal, err: "has never succeeded (RolledBack): choose another, or give --allow-failed"},
+		"TooFarBack":     {reason: "What the manager would refuse is refused before anything is asked.", fixture: bounded, args: []string{"--to", "1"}, code: CodeTerminal, err: "version 1.28.2 of revision 1 is too far back"},
 		"NoEarlier":      {reason: "A first revision has no predecessor.", fixture: fixtures()["first_rollout"], args: []string{"--yes"}, code: CodeNotFound, err: "no earlier revision"},
 		"NoTarget":       {reason: "There is nothing to roll back.", fixture: fixtures()["no_revision"], args: []string{"--yes"}, code: CodeTerminal, err: "no active revision"},
 		"Deleting":       {reason: "What goes is not rolled back.", fixture: fixtures()["deleting"], args: []string{"--yes"}, code: CodeTerminal, err: "is being deleted"},

@@ -21,6 +21,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/history"
 )
 
 // Stats is the document of `strata stats`: all packages of a cluster at a glance.
@@ -179,7 +180,7 @@ func buildStats(packages []v1alpha1.Package, revisions []v1alpha1.Revision, now 
 		if terminalReasons[summary.State] || terminalTeardowns[summary.State] {
 			s.Failed = append(s.Failed, p.Name)
 		}
-		if pause := pauseOf(p, now); pause != nil {
+		if pause := history.PauseOf(p, now); pause != nil {
 			s.Paused = append(s.Paused, PausedPackage{Name: p.Name, Pause: *pause})
 		}
 		size := PackageSize{Name: p.Name, Revisions: len(own)}

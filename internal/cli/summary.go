@@ -6,7 +6,6 @@ package cli
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -242,7 +241,7 @@ func summariseRevision(r *v1alpha1.Revision, all []v1alpha1.Revision, p PackageS
 		seconds := int64(r.Status.SucceededAt.Sub(r.CreationTimestamp.Time).Round(time.Second) / time.Second)
 		s.DurationSeconds = &seconds
 	}
-	if isRollback(r) {
+	if history.IsRollback(r) {
 		s.RollbackFrom, s.RollbackTo = r.Spec.Previous, repeatedBy(r, all)
 	}
 	s.Roles = rolesOf(s, p)
@@ -280,14 +279,10 @@ func lifecycleOf(r *v1alpha1.Revision) v1alpha1.LifecycleState {
 	return r.Spec.LifecycleState
 }
 
-func isRollback(r *v1alpha1.Revision) bool {
-	return r.Spec.Origin != nil && r.Spec.Origin.Kind == v1alpha1.OriginRollback
-}
-
 // outcomeOf is one word for how a revision went.
 func outcomeOf(r *v1alpha1.Revision, all []v1alpha1.Revision) string {
 	for i := range all {
-		if isRollback(&all[i]) && all[i].Spec.Previous == r.Spec.Revision {
+		if history.IsRollback(&all[i]) && all[i].Spec.Previous == r.Spec.Revision {
 			return outcomeRolledBack
 		}
 	}
@@ -309,11 +304,8 @@ func outcomeOf(r *v1alpha1.Revision, all []v1alpha1.Revision) string {
 // one that its origin names, else the newest older one with the same content, 0
 // when neither is known.
 func repeatedBy(r *v1alpha1.Revision, all []v1alpha1.Revision) int64 {
-	name := r.Spec.Origin.Reference[strings.LastIndex(r.Spec.Origin.Reference, "/")+1:]
-	if number, ok := strings.CutPrefix(name, r.Spec.Package+"-"); ok {
-		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
-			return n
-		}
+	if number, known := history.SourceOf(r); known {
+		return number
 	}
 	for i := len(all) - 1; i >= 0; i-- {
 		older := &all[i]

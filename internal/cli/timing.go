@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
@@ -45,10 +46,10 @@ func (t *ObjectTimes) take(probes []v1alpha1.Probe, manifest *unstructured.Unstr
 		if takes, err := load.Selects(probe.Selector, manifest); err != nil || !takes {
 			continue
 		}
-		if within := durationOf(probe.Within).Seconds(); within > 0 && (t.WithinSeconds == 0 || within < t.WithinSeconds) {
+		if within := ptr.Deref(probe.Within, metav1.Duration{}).Duration.Seconds(); within > 0 && (t.WithinSeconds == 0 || within < t.WithinSeconds) {
 			t.WithinSeconds = within
 		}
-		t.HoldsForSeconds = max(t.HoldsForSeconds, durationOf(probe.HoldsFor).Seconds())
+		t.HoldsForSeconds = max(t.HoldsForSeconds, ptr.Deref(probe.HoldsFor, metav1.Duration{}).Duration.Seconds())
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/controller"
+	"github.com/strata-run/strata/internal/history"
 )
 
 // Uninstallation is the document of `strata uninstall`: which packages are released, what
@@ -82,7 +83,7 @@ func (d *Uninstallation) of(front string) []string {
 // standsInTheWay says why a package cannot be released as it is.
 func standsInTheWay(pkg *v1alpha1.Package, now time.Time) []string {
 	var reasons []string
-	if pause := pauseOf(pkg, now); pause != nil {
+	if pause := history.PauseOf(pkg, now); pause != nil {
 		reasons = append(reasons, fmt.Sprintf("package %s is %s: `strata resume %s` ends that", pkg.Name, pauseText(pause), pkg.Name))
 	}
 	if pkg.DeletionTimestamp != nil && pkg.Spec.DeletionPolicy != v1alpha1.DeletionPolicyOrphan && !slices.Contains(pkg.Finalizers, metav1.FinalizerOrphanDependents) {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
 )
 
 // NoteLimit is how long a note may be, in bytes. The API server takes no more.
@@ -144,7 +145,7 @@ func interference(revision *v1alpha1.Revision, fought []v1alpha1.Interference) E
 
 func archived(revision *v1alpha1.Revision) Event {
 	note := "What only this revision contained is gone, and it is history"
-	if !Succeeded(revision) {
+	if !history.Succeeded(revision) {
 		note += "; it had not succeeded"
 	}
 	return onRevision(revision, Event{Type: corev1.EventTypeNormal, Reason: ReasonArchived, Action: "Archive", Note: note})

@@ -46,7 +46,7 @@ func progress(reason, message string) change {
 
 func begun() change { return func(s *v1alpha1.RevisionStatus) { s.LastProgressTime = &now } }
 
-func history() change { return func(s *v1alpha1.RevisionStatus) { s.ArchivedAt = &now } }
+func past() change { return func(s *v1alpha1.RevisionStatus) { s.ArchivedAt = &now } }
 
 func good() change { return is(v1alpha1.ConditionSucceeded, "True", v1alpha1.ReasonRolloutSuccess, "") }
 
@@ -242,11 +242,11 @@ func TestForRevision(t *testing.T) {
 		},
 		"Archived": {
 			reason: "nothing else is told of what is history", before: []change{good(), progress(v1alpha1.ReasonArchiving, "")},
-			after: []change{good(), progress(v1alpha1.ReasonArchived, ""), history(), phases("a:Complete")},
+			after: []change{good(), progress(v1alpha1.ReasonArchived, ""), past(), phases("a:Complete")},
 			want:  []string{"Normal Archived Revision/web-2 (Package/web): What only this revision contained is gone, and it is history"},
 		},
 		"ArchivedUnfinished": {
-			reason: "what was never rolled out says so", before: []change{rolling}, after: []change{progress(v1alpha1.ReasonArchived, ""), history()},
+			reason: "what was never rolled out says so", before: []change{rolling}, after: []change{progress(v1alpha1.ReasonArchived, ""), past()},
 			want: []string{"Normal Archived Revision/web-2 (Package/web): What only this revision contained is gone, and it is history; it had not succeeded"},
 		},
 	}

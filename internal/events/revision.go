@@ -8,11 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/revisions"
 )
-
-// foughtOver is how many repairs in a row make a fight: from the next one on they
-// are slowed down.
-const foughtOver = 3
 
 // halts are the reasons of Progressing that a rollout does not go on for, with those
 // of their events.
@@ -39,7 +37,7 @@ func ForRevision(before, after *v1alpha1.Revision, others ...*v1alpha1.Revision)
 		list = append(list, approved(after))
 	}
 	list = append(list, ofPhases(before, after)...)
-	if !Succeeded(before) && Succeeded(after) {
+	if !history.Succeeded(before) && history.Succeeded(after) {
 		list = append(list, succeeded(after))
 	}
 	if reason, message, changed := progressing(before, after); changed {
@@ -51,11 +49,6 @@ func ForRevision(before, after *v1alpha1.Revision, others ...*v1alpha1.Revision)
 		}
 	}
 	return append(append(list, ofProbes(before, after)...), ofRivals(append(others, before), after)...)
-}
-
-// Succeeded says whether a revision was rolled out once.
-func Succeeded(revision *v1alpha1.Revision) bool {
-	return meta.IsStatusConditionTrue(revision.Status.Conditions, v1alpha1.ConditionSucceeded)
 }
 
 // Reason is that of a revision's Progressing condition, empty when there is none.
@@ -97,7 +90,7 @@ func isStopped(revision *v1alpha1.Revision) bool {
 // ofPhases tells of phases that are complete and of those that have begun, as long as
 // the revision is rolled out for the first time.
 func ofPhases(before, after *v1alpha1.Revision) []Event {
-	if Succeeded(before) || isStopped(after) {
+	if history.Succeeded(before) || isStopped(after) {
 		return nil
 	}
 	known := map[string]v1alpha1.PhaseState{}
@@ -118,7 +111,7 @@ func ofPhases(before, after *v1alpha1.Revision) []Event {
 			list = append(list, phaseStarted(after, i))
 		}
 	}
-	if len(completed) > 0 && !Succeeded(after) {
+	if len(completed) > 0 && !history.Succeeded(after) {
 		list = append([]Event{phaseCompleted(after, completed)}, list...)
 	}
 	return list
@@ -131,7 +124,7 @@ func ofProbes(before, after *v1alpha1.Revision) []Event {
 	switch {
 	case was.Status == metav1.ConditionTrue && is.Status != metav1.ConditionTrue && is.Reason == v1alpha1.ReasonProbeFailed:
 		return []Event{probeFailing(after, is.Message)}
-	case Succeeded(before) && was.Reason == v1alpha1.ReasonProbeFailed && is.Status == metav1.ConditionTrue:
+	case history.Succeeded(before) && was.Reason == v1alpha1.ReasonProbeFailed && is.Status == metav1.ConditionTrue:
 		return []Event{recovered(after)}
 	}
 	if failing := Failing(before, after); len(failing) > 0 {
@@ -224,9 +217,9 @@ func ofRivals(before []*v1alpha1.Revision, after *v1alpha1.Revision) []Event {
 			if isNew || old.Cause != entry.Cause || old.Manager != entry.Manager {
 				fought = append(fought, entry) // it is not repaired
 			}
-		case entry.Count < foughtOver && entry.Cause != v1alpha1.InterferenceFlapping:
+		case entry.Count < revisions.ImmediateRepairs && entry.Cause != v1alpha1.InterferenceFlapping:
 			repaired = append(repaired, entry)
-		case entry.Count >= foughtOver && (old.Count < foughtOver || isNew):
+		case entry.Count >= revisions.ImmediateRepairs && (old.Count < revisions.ImmediateRepairs || isNew):
 			fought = append(fought, entry)
 		}
 	}

@@ -33,9 +33,9 @@ func (l Line) AnswerFailure(pkg *v1alpha1.Package, failure Failure) (*v1alpha1.R
 	if pkg.Spec.OnFailure != v1alpha1.FailureRollback || l.Target == nil || Succeeded(l.Target) {
 		return nil, nil, ""
 	}
-	source, _ := l.RollbackSource(0, SpecDigest)
+	source, _ := l.newestSource(SpecDigest)
 	switch {
-	case isRollback(l.Target):
+	case IsRollback(l.Target):
 		return nil, nil, "it is left where it is, as a rollback is not rolled back from"
 	case source == nil:
 		return nil, nil, "it is left where it is, as no revision with other content has succeeded"
@@ -74,11 +74,11 @@ func (l Line) isRetried(pkg *v1alpha1.Package, digest string) bool {
 func (l Line) MissingRecord(pkg *v1alpha1.Package, digest Digest) *v1alpha1.RollbackStatus {
 	for _, revision := range l.active() {
 		last := pkg.Status.AutomaticRollback
-		if !isRollback(revision) || isMadeByRollback(pkg, revision) || last != nil && last.Revision > revision.Spec.Revision {
+		if !IsRollback(revision) || isMadeByRollback(pkg, revision) || last != nil && last.Revision > revision.Spec.Revision {
 			continue
 		}
 		at, err := time.Parse(time.RFC3339, revision.Annotations[v1alpha1.AnnotationAutomaticRollback])
-		source, known := sourceOf(revision)
+		source, known := SourceOf(revision)
 		if err == nil && known {
 			return l.made(&v1alpha1.RollbackStatus{RequestedAt: metav1.NewTime(at)}, revision, source, digest)
 		}

@@ -55,7 +55,7 @@ func (l Line) NeedFor(pkg *v1alpha1.Package, digest string) Need {
 // [v1alpha1.AnnotationRejectionLifted], that the target's own content is asked for: the
 // target is a rollback, and what it has rejected is made when it is asked for after this.
 func (l Line) LiftsRejection(pkg *v1alpha1.Package) bool {
-	return l.Target != nil && isRollback(l.Target) && !isLifted(pkg, l.Target.Spec.Revision)
+	return l.Target != nil && IsRollback(l.Target) && !isLifted(pkg, l.Target.Spec.Revision)
 }
 
 // Rejected is the revision whose content the target, which is a rollback, keeps out until
@@ -86,7 +86,7 @@ func (l Line) rejects(pkg *v1alpha1.Package, digest string) bool {
 	}
 	// The revision may be known before the package's status that tells of it is.
 	rejected := l.Find(l.Target.Spec.Previous)
-	return isRollback(l.Target) && rejected != nil && rejected.Spec.ContentDigest == digest
+	return IsRollback(l.Target) && rejected != nil && rejected.Spec.ContentDigest == digest
 }
 
 // ownerReference is that of a package's revision. It does not block the package's

@@ -42,32 +42,22 @@ func (l Line) Rollback(pkg *v1alpha1.Package, digest Digest) (*v1alpha1.Revision
 		return nil, outcome
 	}
 	if l.Target == nil {
-		return refuse("the package has no active revision to roll back from")
+		return refuse("%s", messageNoTarget)
 	}
 	if made, source := l.madeFor(pkg); made != nil {
 		return nil, l.made(outcome, made, source, digest)
 	}
-	l = l.Begun(pkg, digest)
-	outcome.FromRevision = l.Target.Spec.Revision
-	source, passed := l.RollbackSource(request.ToRevision, digest)
-	switch {
-	case source == nil && request.ToRevision == 0:
-		return refuse("no earlier revision has succeeded with content that was not rolled back: name one with spec.rollback.toRevision")
-	case source == nil:
-		return refuse("revision %d does not exist: it was pruned or never made; strata history %s lists those that do", request.ToRevision, pkg.Name)
-	case source == l.Target:
-		return refuse("revision %d is the target already", source.Spec.Revision)
-	case digest(source) != "" && digest(source) == digest(l.Target):
-		return refuse("revision %d has the content that the target, revision %d, has already", source.Spec.Revision, l.Target.Spec.Revision)
+	choice := l.ChooseRollback(pkg, request.ToRevision, digest)
+	l, outcome.FromRevision = choice.line, choice.From.Spec.Revision
+	if choice.Refusal != "" {
+		return refuse("%s", choice.Message)
 	}
-	if why := tooFarBack(l.Target, source, pkg.Annotations[v1alpha1.AnnotationAllowVersion]); why != "" {
-		return refuse("%s", why)
-	}
+	source := choice.To
 	outcome.ToRevision = source.Spec.Revision
 	outcome.RejectedDigest = digest(l.Target)
 	why := fmt.Sprintf("rollback from revision %d to %d", l.Target.Spec.Revision, source.Spec.Revision)
-	if len(passed) > 0 {
-		why += fmt.Sprintf(", past revision %s, which was rolled back before", listed(passed))
+	if len(choice.Passed) > 0 {
+		why += fmt.Sprintf(", past revision %s, which was rolled back before", listed(choice.Passed))
 	}
 	if request.Reason != "" {
 		why += ": " + request.Reason
@@ -128,10 +118,10 @@ func (l Line) repeat(pkg *v1alpha1.Package, source *v1alpha1.Revision, why strin
 func (l Line) madeFor(pkg *v1alpha1.Package) (made *v1alpha1.Revision, source int64) {
 	request := pkg.Spec.Rollback
 	for _, revision := range l.All() {
-		if !isRollback(revision) || revision.Annotations[v1alpha1.AnnotationRequestedAt] != stamp(request.RequestedAt) {
+		if !IsRollback(revision) || revision.Annotations[v1alpha1.AnnotationRequestedAt] != stamp(request.RequestedAt) {
 			continue
 		}
-		source, known := sourceOf(revision)
+		source, known := SourceOf(revision)
 		if known && (request.ToRevision == 0 || request.ToRevision == source) {
 			return revision, source
 		}
@@ -139,12 +129,13 @@ func (l Line) madeFor(pkg *v1alpha1.Package) (made *v1alpha1.Revision, source in
 	return nil, 0
 }
 
-func isRollback(revision *v1alpha1.Revision) bool {
+// IsRollback says whether a revision was made by a rollback.
+func IsRollback(revision *v1alpha1.Revision) bool {
 	return revision.Spec.Origin != nil && revision.Spec.Origin.Kind == v1alpha1.OriginRollback
 }
 
-// sourceOf is the number of the revision that a rollback has repeated.
-func sourceOf(revision *v1alpha1.Revision) (int64, bool) {
+// SourceOf is the number of the revision that a rollback has repeated.
+func SourceOf(revision *v1alpha1.Revision) (int64, bool) {
 	digits, ok := strings.CutPrefix(revision.Spec.Origin.Reference, "Revision/"+revision.Spec.Package+"-")
 	if !ok {
 		return 0, false
@@ -165,13 +156,10 @@ func (l Line) made(outcome *v1alpha1.RollbackStatus, revision *v1alpha1.Revision
 	return outcome
 }
 
-// RollbackSource is the revision of a number, nil when it is gone. For 0 it is the newest
-// one older than the target that has succeeded with other content; content that was rolled
-// back on the way to the target is passed over, and passed are the revisions with it.
-func (l Line) RollbackSource(number int64, digest Digest) (source *v1alpha1.Revision, passed []int64) {
-	if number != 0 {
-		return l.Find(number), nil
-	}
+// newestSource is the newest revision older than the target that has succeeded with other
+// content, nil when there is none. Content that was rolled back on the way to the target is
+// passed over, and passed are the revisions with it.
+func (l Line) newestSource(digest Digest) (source *v1alpha1.Revision, passed []int64) {
 	rejected := l.rejected(digest)
 	for _, revision := range l.All() {
 		if revision.Spec.Revision >= l.Target.Spec.Revision || !Succeeded(revision) {
@@ -192,7 +180,7 @@ func (l Line) RollbackSource(number int64, digest Digest) (source *v1alpha1.Revi
 // and the rollbacks before it.
 func (l Line) rejected(digest Digest) map[string]bool {
 	all := map[string]bool{}
-	for at := l.Target; at != nil && isRollback(at) && at.Spec.Previous < at.Spec.Revision; at = l.Find(at.Spec.Previous) {
+	for at := l.Target; at != nil && IsRollback(at) && at.Spec.Previous < at.Spec.Revision; at = l.Find(at.Spec.Previous) {
 		if from := l.Find(at.Spec.Previous); from != nil && digest(from) != "" {
 			all[digest(from)] = true
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/probes"
@@ -39,7 +40,7 @@ func compileProbes(specs []v1alpha1.Probe) (compiled, error) {
 		refuse := func(field string, err error) error {
 			return fmt.Errorf("spec.probes[%d].%s (probe %s): %w", i, field, spec.Name, err)
 		}
-		next := selected{selector: spec.Selector, labels: labels.Everything(), within: durationOf(spec.Within), holdsFor: durationOf(spec.HoldsFor)}
+		next := selected{selector: spec.Selector, labels: labels.Everything(), within: ptr.Deref(spec.Within, metav1.Duration{}).Duration, holdsFor: ptr.Deref(spec.HoldsFor, metav1.Duration{}).Duration}
 		var own probes.All
 		for j, assertion := range spec.Assertions {
 			probe, field, err := compileAssertion(assertion, spec.Selector)
@@ -61,13 +62,6 @@ func compileProbes(specs []v1alpha1.Probe) (compiled, error) {
 		all = append(all, next)
 	}
 	return all, nil
-}
-
-func durationOf(duration *metav1.Duration) time.Duration {
-	if duration == nil {
-		return 0
-	}
-	return duration.Duration
 }
 
 // selecting are the probes that are for an object.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/events"
+	"github.com/strata-run/strata/internal/history"
 )
 
 // The outcomes of rollouts.
@@ -53,9 +54,9 @@ func flapped(revision *v1alpha1.Revision) int64 {
 // when it has not, or had before.
 func outcomeOf(pkg *v1alpha1.Package, before, after *v1alpha1.Revision) string {
 	switch {
-	case events.Succeeded(before):
+	case history.Succeeded(before):
 		return ""
-	case events.Succeeded(after):
+	case history.Succeeded(after):
 		return outcomeSucceeded
 	}
 	was, is := events.Reason(before), events.Reason(after)
@@ -87,7 +88,7 @@ func isRejected(pkg *v1alpha1.Package, revision *v1alpha1.Revision) bool {
 
 // completed says how long the phases took that have been completed in a rollout.
 func completed(before, after *v1alpha1.Revision) map[string]time.Duration {
-	if events.Succeeded(before) {
+	if history.Succeeded(before) {
 		return nil
 	}
 	known := map[string]bool{}

@@ -139,7 +139,7 @@ func (w *Worker) answer(ctx context.Context, pkg *v1alpha1.Package, line history
 	if record := line.MissingRecord(pkg, w.digestOf(ctx, known)); record != nil {
 		pkg.Status.AutomaticRollback = record
 	}
-	if pauseOf(pkg, w.now()) == nil {
+	if history.PauseOf(pkg, w.now().Time) == nil {
 		if line, err = w.dismiss(ctx, pkg, line, known); err != nil {
 			return line, false, err
 		}

@@ -64,7 +64,7 @@ func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line histor
 	if p.identity, err = w.Identities.For(pkg.Spec.ServiceAccount); err != nil {
 		return p, err
 	}
-	p.pause = pauseOf(pkg, p.now)
+	p.pause = history.PauseOf(pkg, p.now.Time)
 	p.isPaused = p.pause != nil
 	if line.Target == nil {
 		p.unwatched = w.Watches.Block(string(pkg.UID), pkg.Name, nil)
@@ -192,14 +192,6 @@ func ownerOf(pkg *v1alpha1.Package) revisions.Owner {
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package", Name: pkg.Name,
 		UID: pkg.UID, Label: v1alpha1.LabelPackage,
 	}
-}
-
-// pauseOf says why a package is paused, nil when it is not.
-func pauseOf(pkg *v1alpha1.Package, now metav1.Time) *v1alpha1.Pause {
-	if pause := pkg.Spec.Paused; pause != nil && (pause.Until == nil || now.Before(pause.Until)) {
-		return pause
-	}
-	return nil
 }
 
 // observation is what the pass has found about the target.
