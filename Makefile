@@ -65,7 +65,7 @@ generate: bin/controller-gen ## Renew deep copies, CRDs, RBAC, embedded module f
 	bin/controller-gen crd paths=./api/operator.kyma-project.io/... output:crd:dir=config/crd/kyma
 	bin/controller-gen crd paths=./api/operator.openshift.io/... output:crd:dir=config/crd/istiocsr
 	bin/controller-gen rbac:roleName=strata-manager paths=./internal/controller output:rbac:dir=config/rbac
-	for front in $(FRONTS); do bin/controller-gen rbac:roleName=strata-manager-$$front paths=./$$(ls -d internal/front/$$front internal/controller/$$front 2>/dev/null | head -1) output:rbac:dir=config/rbac/$$front || exit; done
+	for front in $(FRONTS); do bin/controller-gen rbac:roleName=strata-manager-$$front paths=./internal/front/$$front output:rbac:dir=config/rbac/$$front || exit; done
 	$(GO) generate ./internal/localplane/...
 	$(GO) build -o bin/docsgen ./internal/docsgen
 	env -u KUBECACHEDIR HOME='~' bin/docsgen generate

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/internal/cli/output"
-	"github.com/strata-run/strata/internal/restart"
+	"github.com/strata-run/strata/internal/front/kyma/restarts"
 )
 
 // Restarts is the document of `strata restarts`: what was restarted for a mesh.
@@ -65,7 +65,7 @@ const (
 )
 
 // restartKinds are those of workloads that are restarted by their pod template.
-var restartKinds = []string{restart.KindDeployment, restart.KindStatefulSet, restart.KindDaemonSet}
+var restartKinds = []string{restarts.KindDeployment, restarts.KindStatefulSet, restarts.KindDaemonSet}
 
 // restartPage is how many workloads are asked for at once.
 const restartPage = 500
@@ -161,7 +161,7 @@ func (c *cluster) restarts(ctx context.Context) (Restarts, error) {
 	return Restarts{
 		TypeMeta: documentType("Restarts"), Istio: istio.GetNamespace() + "/" + istio.GetName(), State: state,
 		Status: text(condition["status"]), Reason: text(condition["reason"]), Message: text(condition["message"]),
-		Window: istio.GetAnnotations()[restart.AnnotationWindow], Workloads: []RestartedWorkload{},
+		Window: istio.GetAnnotations()[restarts.AnnotationWindow], Workloads: []RestartedWorkload{},
 	}, nil
 }
 
@@ -169,7 +169,7 @@ func (c *cluster) restarts(ctx context.Context) (Restarts, error) {
 func (c *cluster) restartedWorkloads(ctx context.Context, namespace string) ([]RestartedWorkload, error) {
 	found := []RestartedWorkload{}
 	for _, kind := range restartKinds {
-		gvk := restart.Workload{Kind: kind}.GroupVersionKind()
+		gvk := restarts.Workload{Kind: kind}.GroupVersionKind()
 		for next := ""; ; {
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(gvk.GroupVersion().WithKind(kind + "List"))
@@ -181,7 +181,7 @@ func (c *cluster) restartedWorkloads(ctx context.Context, namespace string) ([]R
 				return nil, c.explain("listing objects of kind "+kind, err)
 			}
 			for i := range list.Items {
-				if o := &list.Items[i]; o.GetAnnotations()[restart.AnnotationRecord] != "" {
+				if o := &list.Items[i]; o.GetAnnotations()[restarts.AnnotationRecord] != "" {
 					o.SetKind(kind)
 					found = append(found, restartedWorkload(o))
 				}
@@ -202,7 +202,7 @@ func (c *cluster) restartedWorkloads(ctx context.Context, namespace string) ([]R
 
 // restartedWorkload is where a workload stands that was restarted.
 func restartedWorkload(o *unstructured.Unstructured) RestartedWorkload {
-	record, rollout := restart.ParseRecord(o.GetAnnotations()[restart.AnnotationRecord]), restart.RolloutOf(o)
+	record, rollout := restarts.ParseRecord(o.GetAnnotations()[restarts.AnnotationRecord]), restarts.RolloutOf(o)
 	w := RestartedWorkload{
 		Namespace: o.GetNamespace(), Kind: o.GetKind(), Name: o.GetName(), RestartedAt: metav1.NewTime(record.At),
 		Causes: []string{}, State: restartComplete,
@@ -211,7 +211,7 @@ func restartedWorkload(o *unstructured.Unstructured) RestartedWorkload {
 		w.Causes = append(w.Causes, string(cause))
 	}
 	switch {
-	case o.GetAnnotations()[restart.AnnotationExclude] == "true":
+	case o.GetAnnotations()[restarts.AnnotationExclude] == "true":
 		w.State = restartExcluded
 	case rollout.Failed != "":
 		w.State, w.Progress = restartFailed, rollout.Because(rollout.Failed)

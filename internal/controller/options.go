@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/strata-run/strata/internal/controller/kyma"
 	"github.com/strata-run/strata/internal/front/gateway"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/front/istiocsr"
+	"github.com/strata-run/strata/internal/front/kyma"
 )
 
 // Options are the manager's settings. The zero value is not usable: start from

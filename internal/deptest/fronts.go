@@ -23,6 +23,14 @@ var acting = []string{
 	"internal/front/istiocsr/observe.go", "internal/front/istiocsr/pointing.go", "internal/front/istiocsr/roles.go",
 	"internal/front/istiocsr/cabundle/keeper.go", "internal/front/istiocsr/cabundle/read.go", "internal/front/istiocsr/cabundle/write.go",
 	"internal/front/istiocsr/cabundle/prompt.go", "internal/front/istiocsr/cabundle/versions.go",
+	"internal/front/kyma/cluster.go", "internal/front/kyma/former.go", "internal/front/kyma/front.go",
+	"internal/front/kyma/leaving.go", "internal/front/kyma/observe.go", "internal/front/kyma/options.go",
+	"internal/front/kyma/owner.go", "internal/front/kyma/purge.go", "internal/front/kyma/rendering.go",
+	"internal/front/kyma/restarts.go", "internal/front/kyma/usage.go", "internal/front/kyma/crwatch/setup.go",
+	"internal/front/kyma/crwatch/watcher.go", "internal/front/kyma/restarts/controller.go", "internal/front/kyma/restarts/departure.go",
+	"internal/front/kyma/restarts/mesh.go", "internal/front/kyma/restarts/moves.go", "internal/front/kyma/restarts/replacement.go",
+	"internal/front/kyma/restarts/setup.go", "internal/front/kyma/restarts/survey.go", "internal/front/kyma/restarts/unfinished.go",
+	"internal/front/kyma/restarts/workload.go",
 }
 
 // decides is true for a file of a front that does no I/O.

@@ -56,7 +56,7 @@ var libraries = []library{
 		why:   "what decides is pure",
 	},
 	{
-		where: []string{"internal/chart", "internal/content", "internal/history", "internal/render/...", "internal/status", "internal/restart"},
+		where: []string{"internal/chart", "internal/content", "internal/history", "internal/render/...", "internal/status"},
 		never: clusterAndFiles,
 		why:   "the package is pure: what it needs to know is handed to it",
 	},

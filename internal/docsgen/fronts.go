@@ -10,6 +10,7 @@ import (
 	"github.com/strata-run/strata/internal/front/gateway"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/front/istiocsr"
+	"github.com/strata-run/strata/internal/front/kyma"
 	"github.com/strata-run/strata/internal/status"
 )
 
@@ -25,7 +26,7 @@ var frontSources = []frontSource{
 	{"GatewayClass", "gatewayclass.md", gatewayclass.Rows},
 	{"Gateway", "gateway-dns.md", gateway.Rows},
 	{"IstioCSR", "istiocsr.md", istiocsr.Rows},
-	{"Istio", "kyma.md", status.KymaRows},
+	{"Istio", "kyma.md", kyma.Rows},
 }
 
 // frontsPage lists what fronts say on their resources.

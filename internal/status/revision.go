@@ -224,7 +224,7 @@ func progressing(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Ob
 	if o.Err != nil && !complete && reason == v1alpha1.ReasonRolloutError && isRefused(o.Err) {
 		refused := no(v1alpha1.ReasonObjectRefused, errorMessage(o.Err)+heldText(o.Held))
 		if before := meta.FindStatusCondition(revision.Status.Conditions, refused.Type); before != nil && before.Reason == refused.Reason {
-			refused.Message = steady(before.Message, bound(refused.Message, conditionMessageLimit))
+			refused.Message = steady(before.Message, Bounded(refused.Message))
 		}
 		return refused
 	}

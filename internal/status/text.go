@@ -33,11 +33,14 @@ func Condition(kind string, status metav1.ConditionStatus, reason, message strin
 func Set(generation int64, now metav1.Time, conditions *[]metav1.Condition, wanted ...metav1.Condition) {
 	for _, c := range wanted {
 		c.ObservedGeneration = generation
-		c.Message = bound(c.Message, conditionMessageLimit)
+		c.Message = Bounded(c.Message)
 		c.LastTransitionTime = now
 		meta.SetStatusCondition(conditions, c)
 	}
 }
+
+// Bounded cuts a text to what fits into the message of a condition, and says so.
+func Bounded(text string) string { return bound(text, conditionMessageLimit) }
 
 // bound cuts a text to a number of bytes, between characters, and says so.
 func bound(text string, limit int) string {

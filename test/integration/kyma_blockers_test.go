@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/strata-run/strata/internal/controller/blockers"
+	"github.com/strata-run/strata/internal/front/kyma/crwatch"
+	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/render/kyma"
 )
 
 const blockerGroup = "blockers.example.com"
@@ -52,19 +52,19 @@ func TestKymaBlockers(t *testing.T) {
 	must(t, apiextensionsv1.AddToScheme(admin.Scheme()))
 	http, err := rest.HTTPClientFor(plane.Config())
 	must(t, err)
-	versions, err := blockers.VersionsOf(plane.Config(), http)
+	versions, err := crwatch.VersionsOf(plane.Config(), http)
 	must(t, err)
 	partial, err := metadata.NewForConfigAndClient(plane.Config(), http)
 	must(t, err)
 	changed := make(chan struct{}, 100)
-	config := blockers.Config{
-		Kinds: []kyma.BlockingKind{
+	config := crwatch.Config{
+		Kinds: []servicemesh.BlockingKind{
 			{GroupKind: schema.GroupKind{Group: blockerGroup, Kind: "Route"}, Resource: "routes"},
 			{GroupKind: schema.GroupKind{Group: blockerGroup, Kind: "Gateway"}, Resource: "gateways"},
 		},
 		Definitions: admin, Versions: versions, Metadata: partial, Label: "module", Changed: func() { changed <- struct{}{} },
 	}
-	w := blockers.New(config)
+	w := crwatch.New(config)
 	defer w.Close()
 	found := func(reason string, want ...string) {
 		t.Helper()
@@ -121,9 +121,9 @@ func TestKymaBlockers(t *testing.T) {
 	// Discovery that fails is no absence either.
 	nowhere := rest.CopyConfig(plane.Config())
 	nowhere.Host = "https://127.0.0.1:1"
-	config.Versions, err = blockers.VersionsOf(nowhere, http)
+	config.Versions, err = crwatch.VersionsOf(nowhere, http)
 	must(t, err)
-	blind := blockers.New(config)
+	blind := crwatch.New(config)
 	defer blind.Close()
 	if got, err := blind.Look(t.Context()); err == nil {
 		t.Errorf("without discovery: got %v", got)
@@ -143,7 +143,7 @@ func blocker(t *testing.T, version, kind, name string) {
 	})
 }
 
-func blockerNames(all []kyma.CustomResource) []string {
+func blockerNames(all []servicemesh.CustomResource) []string {
 	var names []string
 	for _, r := range all {
 		names = append(names, r.Kind+" "+r.Name)

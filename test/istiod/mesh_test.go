@@ -15,7 +15,7 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render/kyma"
+	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 	"github.com/strata-run/strata/test/setup"
 )
 
@@ -48,7 +48,7 @@ func TestMesh(t *testing.T) {
 	istiod.start(t)
 	asked := map[string]string{"sidecar.istio.io/inject": "true"}
 	eventuallyInjected(t, asked, proxy+"-distroless")
-	eventually(t, "the mesh to be rolled out", func() string { return unrolled(t, kyma.PackageIstio, 1) })
+	eventually(t, "the mesh to be rolled out", func() string { return unrolled(t, servicemesh.PackageIstio, 1) })
 
 	next := setup.ManagerOptions()
 	must(t, next.ReadImages(func(name string) string {
@@ -67,7 +67,7 @@ func TestMesh(t *testing.T) {
 		t.Errorf("the rollout was not held all the time: %s", text)
 	}
 	replaceManager(t, setup.ManagerOptions())
-	eventually(t, "the images of before to be rolled out", func() string { return unrolled(t, kyma.PackageIstio, 3) })
+	eventually(t, "the images of before to be rolled out", func() string { return unrolled(t, servicemesh.PackageIstio, 3) })
 	istiod.stop(t)
 }
 

@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/strata-run/strata/internal/restart"
+	"github.com/strata-run/strata/internal/front/kyma/restarts"
 )
 
 // injectHere labels namespaces whose pods get a sidecar of the injector.
@@ -105,7 +105,7 @@ func (i *injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, &review, nil)
 		return
 	}
-	annotations := map[string]string{restart.AnnotationInjected: *i.status.Load()}
+	annotations := map[string]string{restarts.AnnotationInjected: *i.status.Load()}
 	maps.Copy(annotations, pod.Annotations)
 	always := corev1.ContainerRestartPolicyAlways
 	patch, err := json.Marshal([]map[string]any{

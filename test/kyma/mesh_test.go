@@ -23,7 +23,7 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/restart"
+	"github.com/strata-run/strata/internal/front/kyma/restarts"
 )
 
 // an Istio resource of a name, with a spec in YAML of one line.
@@ -280,7 +280,7 @@ func gateway(t *testing.T) {
 	}
 	annotate := func(value any) {
 		t.Helper()
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{restart.AnnotationWindow: value}}})
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{restarts.AnnotationWindow: value}}})
 		must(t, err)
 		must(t, admin.Patch(t.Context(), named("second"), client.RawPatch(types.MergePatchType, patch)))
 	}

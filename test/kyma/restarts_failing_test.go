@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	"github.com/strata-run/strata/internal/restart"
+	"github.com/strata-run/strata/internal/front/kyma/restarts"
 )
 
 // A workload that does not come up after its restart stops the others in the next process, too,
@@ -84,7 +84,7 @@ func TestRestarts_FailureOutlivesManager(t *testing.T) {
 		}
 		return nil
 	})
-	if after := recorded(t, m); !strings.Contains(after, string(restart.CauseProxyImage)) || live(t, m).Generation != 2 {
+	if after := recorded(t, m); !strings.Contains(after, string(restarts.CauseProxyImage)) || live(t, m).Generation != 2 {
 		t.Errorf("%s was restarted for %q, and is of generation %d, want 2", m.Name, after, live(t, m).Generation)
 	}
 }
@@ -122,7 +122,7 @@ func live(t *testing.T, d *appsv1.Deployment) *appsv1.Deployment {
 // recorded is what a Deployment was restarted for.
 func recorded(t *testing.T, d *appsv1.Deployment) string {
 	t.Helper()
-	return live(t, d).Annotations[restart.AnnotationRecord]
+	return live(t, d).Annotations[restarts.AnnotationRecord]
 }
 
 // whole waits until all pods of a Deployment serve.

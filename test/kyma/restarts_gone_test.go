@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	"github.com/strata-run/strata/internal/restart"
+	"github.com/strata-run/strata/internal/front/kyma/restarts"
 )
 
 const leavingNamespace = "leaving"
@@ -45,9 +45,9 @@ func TestRestarts_Leaving(t *testing.T) {
 		return err == nil, err
 	})
 	excluded := deployment(leavingNamespace, "excluded", 1)
-	excluded.Annotations = map[string]string{restart.AnnotationExclude: "true"}
+	excluded.Annotations = map[string]string{restarts.AnnotationExclude: "true"}
 	canary := deployment(leavingNamespace, "canary", 1)
-	canary.Spec.Template.Annotations = map[string]string{restart.AnnotationInjected: `{"revision":"canary"}`}
+	canary.Spec.Template.Annotations = map[string]string{restarts.AnnotationInjected: `{"revision":"canary"}`}
 	bare := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: leavingNamespace, Name: "bare"}, Spec: deployment("", "", 1).Spec.Template.Spec}
 	for _, o := range []client.Object{deployment(leavingNamespace, "a", 2), deployment(leavingNamespace, "b", 1), excluded, canary, bare} {
 		must(t, admin.Create(t.Context(), o))
@@ -130,7 +130,7 @@ func withSidecar(t *testing.T) (found map[string]int, busy bool) {
 		}
 		if p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning {
 			busy = true
-		} else if p.Annotations[restart.AnnotationInjected] != "" {
+		} else if p.Annotations[restarts.AnnotationInjected] != "" {
 			found[name]++
 		}
 	}

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/front/kyma/restarts"
 	"github.com/strata-run/strata/internal/localplane"
-	"github.com/strata-run/strata/internal/restart"
 	"github.com/strata-run/strata/test/setup"
 )
 
@@ -59,13 +59,13 @@ func TestRestarts(t *testing.T) {
 
 	t.Run("FirstSurvey", func(t *testing.T) {
 		// The fleet was there before the mesh, with proxies of another version.
-		awaitRestarts(t, restart.CauseProxyImage)
+		awaitRestarts(t, restarts.CauseProxyImage)
 		restarted(t, time.Time{}, 1)
 	})
 	t.Run("Setting", func(t *testing.T) {
 		since, heap := time.Now(), watchHeap(t)
 		setDNSProxying(t, istio)
-		awaitRestarts(t, restart.CauseDNSProxying)
+		awaitRestarts(t, restarts.CauseDNSProxying)
 		grown := heap() // the test reads the whole audit log next
 		t.Logf("restarting %d workloads took %s and %.1f MB of heap", fleetSize(), time.Since(since).Round(time.Second), float64(grown)/1e6)
 		if grown > mostHeap() {
@@ -78,7 +78,7 @@ func TestRestarts(t *testing.T) {
 		since := time.Now()
 		must(t, startManager(t.Context(), istioVersion))
 		time.Sleep(3 * time.Second) // long enough for a survey, see the log
-		awaitRestarts(t, restart.CauseDNSProxying)
+		awaitRestarts(t, restarts.CauseDNSProxying)
 		restarted(t, since, 0)
 	})
 	t.Run("ByHand", func(t *testing.T) { byHand(t, injector, image) })
@@ -204,7 +204,7 @@ func setDNSProxying(t *testing.T, name types.NamespacedName) {
 }
 
 // awaitRestarts waits until the whole fleet was restarted for a cause and is up.
-func awaitRestarts(t *testing.T, cause restart.Cause) {
+func awaitRestarts(t *testing.T, cause restarts.Cause) {
 	t.Helper()
 	await(t, "restarts for "+string(cause), 8*time.Minute, func() error {
 		list := &appsv1.DeploymentList{}
@@ -214,7 +214,7 @@ func awaitRestarts(t *testing.T, cause restart.Cause) {
 		done := 0
 		for i := range list.Items {
 			d := &list.Items[i]
-			_, found := restart.ParseRecord(d.Annotations[restart.AnnotationRecord]).Epochs[cause]
+			_, found := restarts.ParseRecord(d.Annotations[restarts.AnnotationRecord]).Epochs[cause]
 			if strings.HasPrefix(d.Namespace, "fleet-") && found && d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas == replicas && d.Status.AvailableReplicas == replicas && d.Status.Replicas == replicas {
 				done++
 			}
@@ -291,7 +291,7 @@ func byHand(t *testing.T, injector *injector, image string) {
 	t.Cleanup(func() { injector.give(image) })
 	namespace, since := fleetNamespace(0), time.Now()
 	excluded := deployment(namespace, "excluded", 1)
-	excluded.Annotations = map[string]string{restart.AnnotationExclude: "true"}
+	excluded.Annotations = map[string]string{restarts.AnnotationExclude: "true"}
 	bare := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "bare"}, Spec: deployment("", "", 1).Spec.Template.Spec}
 	for _, o := range []client.Object{excluded, deployment(namespace, "stubborn", 1), bare} {
 		must(t, admin.Create(t.Context(), o))

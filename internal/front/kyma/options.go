@@ -1,0 +1,93 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kyma
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
+	"github.com/strata-run/strata/internal/istio"
+)
+
+// Options are the settings of the front. The zero value is not usable: start from
+// [DefaultOptions].
+type Options struct {
+	// IstioVersion is the version that an Istio resource gets: one that is in the binary,
+	// such as 1.31. The version gate compares it with what is installed.
+	IstioVersion string
+
+	// Experimental lets Istio resources set spec.experimental.
+	Experimental bool
+
+	// Interval is how often a mesh is looked at without any news.
+	Interval time.Duration
+
+	// RestartLimit is how many workloads may roll out at a time when their proxies are
+	// outdated, and RestartDeadline how long one may take until restarts stop.
+	RestartLimit    int
+	RestartDeadline time.Duration
+
+	// Getenv reads the environment, which names images; nil stands for an empty one.
+	Getenv func(name string) string
+}
+
+// DefaultOptions are the settings without flags.
+func DefaultOptions() Options {
+	return Options{IstioVersion: istio.Newest().Minor(), Interval: 10 * time.Hour, RestartLimit: 5, RestartDeadline: 15 * time.Minute}
+}
+
+// AddFlags adds a flag for each setting, with its present value as default.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.IstioVersion, "kyma-istio-version", o.IstioVersion, "Istio version for the Istio resource of Kyma")
+	fs.BoolVar(&o.Experimental, "kyma-experimental", o.Experimental, "let the Istio resource of Kyma set spec.experimental")
+	fs.DurationVar(&o.Interval, "kyma-reconciliation-interval", o.Interval, "how often the mesh of Kyma is looked at without any news")
+	fs.IntVar(&o.RestartLimit, "kyma-restart-limit", o.RestartLimit, "how many workloads with an outdated proxy are restarted at a time")
+	fs.DurationVar(&o.RestartDeadline, "kyma-restart-deadline", o.RestartDeadline, "how long a restarted workload may take to come up until no other of its namespace is restarted")
+}
+
+// settings are what rendering needs of the options and the environment.
+func (o Options) settings() (servicemesh.Settings, error) {
+	release, ok := istio.Resolve(o.IstioVersion)
+	if !ok {
+		return servicemesh.Settings{}, fmt.Errorf("--kyma-istio-version %q is not in the manager: set it to one of %s", o.IstioVersion, knownVersions())
+	}
+	getenv := o.Getenv
+	if getenv == nil {
+		getenv = func(string) string { return "" }
+	}
+	s, err := servicemesh.SettingsFrom(getenv, release)
+	if err != nil {
+		return s, fmt.Errorf("reading the images of the mesh of Kyma: %w", err)
+	}
+	s.Experimental = o.Experimental
+	return s, nil
+}
+
+// Validate says which setting cannot work, and what would.
+func (o Options) Validate() error {
+	if o.Interval < time.Second {
+		return fmt.Errorf("--kyma-reconciliation-interval is %s: it must be a second or longer", o.Interval)
+	}
+	if o.RestartLimit < 1 {
+		return fmt.Errorf("--kyma-restart-limit is %d: it must be 1 or more", o.RestartLimit)
+	}
+	if o.RestartDeadline < time.Second {
+		return fmt.Errorf("--kyma-restart-deadline is %s: it must be a second or longer", o.RestartDeadline)
+	}
+	_, err := o.settings()
+	return err
+}
+
+// knownVersions are those of Istio in the binary.
+func knownVersions() string {
+	var all []string
+	for _, r := range istio.Releases() {
+		all = append(all, r.Minor())
+	}
+	return strings.Join(all, ", ")
+}

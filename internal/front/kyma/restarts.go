@@ -1,0 +1,41 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kyma
+
+import (
+	"fmt"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/front/kyma/restarts"
+	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
+	"github.com/strata-run/strata/internal/status"
+)
+
+// stays is what keeps a resource whose mesh is gone: workloads are being restarted to be rid of
+// its sidecars. Who deletes a mesh often deletes its manager next, and then nobody would.
+func stays(istio *v1alpha2.Istio, facts observed) error {
+	if istio.Namespace != v1alpha2.Namespace || facts.Oldest != "" || facts.Restarts.Departed {
+		return nil
+	}
+	return fmt.Errorf("workloads are restarted to be rid of the sidecars of the mesh: %w", front.ErrNotYet)
+}
+
+// awaited says whether pods were not compared yet with the mesh that runs for a resource.
+func awaited(istio *v1alpha2.Istio, packages []status.FrontPackage, seen restarts.Seen) bool {
+	for i := range packages {
+		if p := &packages[i]; p.Name == servicemesh.PackageIstio && p.Package != nil {
+			return seen != restarts.Seen{Istio: istio.UID, Generation: istio.Generation, Revision: p.Package.Status.CurrentRevision}
+		}
+	}
+	return false
+}
+
+func restartsOf(s restarts.State) Restarts {
+	return Restarts{
+		Known: s.Known, Opens: s.Opens, Pending: s.Pending, Failed: s.Failed, Manual: s.Manual, Problem: s.Problem,
+		Stopped: s.Stopped, GatewayWaits: s.GatewayWaits, EgressWaits: s.EgressWaits,
+		GatewayErr: s.GatewayErr, EgressErr: s.EgressErr, GatewayRolling: s.GatewayRolling, EgressRolling: s.EgressRolling,
+	}
+}

@@ -1,0 +1,68 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restarts
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Replace says where a workload stands whose pods are deleted, one after the other, because of
+// the restart that its record tells of. These are the pods that it has, without those that
+// are on their way out.
+func (l *Live) Replace(o *unstructured.Unstructured, pods []Pod) {
+	want, found, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
+	if !found {
+		want = 1
+	}
+	var old []Pod
+	var serving, fresh int64
+	for _, p := range pods {
+		if p.Serving {
+			serving++
+		}
+		switch {
+		case l.Record.At.IsZero() || p.Excluded:
+		case p.Created.After(l.Record.At):
+			fresh++
+			l.Progressed = latest(l.Progressed, p.Created)
+		default:
+			old = append(old, p)
+		}
+	}
+	updated := len(old) == 0 && int64(len(pods)) >= want
+	l.Rollout = Rollout{
+		// Whether new pods have served once it does not tell: what breaks later is nobody's restart.
+		Updated: updated, Completed: len(old) == 0, Done: updated && serving >= want, Empty: want == 0,
+		Progress: fmt.Sprintf("%d of %d pods are new, %d of %d serve", fresh, want, serving, max(want, int64(len(pods)))),
+	}
+	if len(old) == 0 {
+		return
+	}
+	// Those first that serve nobody.
+	slices.SortFunc(old, func(a, b Pod) int {
+		switch {
+		case a.Serving == b.Serving:
+			return cmp.Compare(a.Name, b.Name)
+		case b.Serving:
+			return -1
+		default:
+			return 1
+		}
+	})
+	if serving >= want || !old[0].Serving {
+		l.Next = &old[0]
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,58 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restarts
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Pods are deleted one after the other, those first that serve nobody.
+func TestLive_Replace(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	pod := func(name string, after time.Duration, serving bool) Pod {
+		return Pod{Name: name, Created: at.Add(after), Serving: serving}
+	}
+	kept := pod("a", -time.Hour, true)
+	kept.Excluded = true
+	tests := map[string]struct {
+		reason string
+		since  time.Time
+		want   int64
+		pods   []Pod
+		next   string
+		done   bool
+		moved  time.Duration
+	}{
+		"NoRecord":  {reason: "nothing was restarted", want: 1, pods: []Pod{pod("a", -time.Hour, true)}, done: true},
+		"Begins":    {reason: "the first by name", since: at, want: 2, pods: []Pod{pod("b", -time.Hour, true), pod("a", -time.Hour, true)}, next: "a"},
+		"SameTime":  {reason: "it may be from before", since: at, want: 1, pods: []Pod{pod("a", 0, true)}, next: "a"},
+		"Missing":   {reason: "the one in its place is not there yet", since: at, want: 2, pods: []Pod{pod("b", -time.Hour, true)}},
+		"ComesUp":   {reason: "it does not serve yet", since: at, want: 2, pods: []Pod{pod("b", -time.Hour, true), pod("c", time.Minute, false)}, moved: time.Minute},
+		"GoesOn":    {reason: "it serves", since: at, want: 2, pods: []Pod{pod("b", -time.Hour, true), pod("c", time.Minute, true)}, next: "b", moved: time.Minute},
+		"Broken":    {reason: "nobody misses it", since: at, want: 3, pods: []Pod{pod("a", -time.Hour, true), pod("b", -time.Hour, false), pod("c", time.Minute, true)}, next: "b", moved: time.Minute},
+		"LastComes": {reason: "it does not serve yet", since: at, want: 1, pods: []Pod{pod("c", time.Minute, false)}, moved: time.Minute},
+		"Done":      {reason: "all are new", since: at, want: 2, pods: []Pod{pod("c", time.Minute, true), pod("d", time.Second, true)}, done: true, moved: time.Minute},
+		"Excluded":  {reason: "it is to be left", since: at, want: 1, pods: []Pod{kept}, done: true},
+		"Empty":     {reason: "there are to be none", since: at, done: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			live := Live{Record: Record{At: tc.since}}
+			live.Replace(&unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": tc.want}}}, tc.pods)
+			next, moved := "", time.Time{}
+			if live.Next != nil {
+				next = live.Next.Name
+			}
+			if tc.moved != 0 {
+				moved = at.Add(tc.moved)
+			}
+			if next != tc.next || live.Rollout.Done != tc.done || live.Rollout.Empty != (tc.want == 0) || !live.Progressed.Equal(moved) {
+				t.Errorf("%s: next is %q, and it got on at %s: %+v", tc.reason, next, live.Progressed, live.Rollout)
+			}
+		})
+	}
+}

@@ -1,0 +1,255 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restarts
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+)
+
+// defaultStatusPort is where sidecars serve metrics unless the mesh says otherwise.
+const defaultStatusPort = "15020"
+
+// Target is what the mesh wants pods to be.
+type Target struct {
+	// ProxyImage and Amounts are those of sidecars.
+	ProxyImage string
+	Amounts    Amounts
+	// CNI says that the node agent redirects traffic, and no init container.
+	CNI bool
+	// PrometheusMerge says that sidecars serve the metrics of their workloads, at the
+	// StatusPort.
+	PrometheusMerge bool
+	StatusPort      string
+	// Egress says that the mesh has an egress gateway.
+	Egress bool
+	// Since is when the mesh was installed.
+	Since time.Time
+	// Spec is what was rolled out last.
+	Spec v1alpha2.IstioSpec
+	// GatewayUpdated and Updated are when resources of the mesh have changed last that only
+	// the gateway, and that all proxies have to be restarted for. Zero for never.
+	GatewayUpdated, Updated time.Time
+}
+
+// TargetOf reads what the mesh wants from the merged input of its rollout, in the shape of
+// Istio's IstioOperator. The error names the field that cannot be read.
+func TargetOf(operator map[string]any) (Target, error) {
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedFieldNoCopy(operator, fields...)
+		if value == nil {
+			return ""
+		}
+		return fmt.Sprint(value)
+	}
+	t := Target{
+		ProxyImage: text("spec", "values", "global", "proxy", "image"), CNI: text("spec", "components", "cni", "enabled") == "true",
+		PrometheusMerge: text("spec", "meshConfig", "enablePrometheusMerge") == "true",
+		StatusPort:      text("spec", "meshConfig", "defaultConfig", "statusPort"),
+	}
+	found, _, _ := unstructured.NestedFieldNoCopy(operator, "spec", "components", "egressGateways")
+	gateways, _ := found.([]any)
+	for _, item := range gateways {
+		gateway, _ := item.(map[string]any)
+		t.Egress = t.Egress || gateway["name"] == egressGateway && gateway["enabled"] == true
+	}
+	if t.StatusPort == "" {
+		t.StatusPort = defaultStatusPort
+	}
+	if t.ProxyImage == "" {
+		return t, fmt.Errorf("reading the merged input of the mesh: spec.values.global.proxy.image is missing")
+	}
+	amounts := []struct {
+		path  []string
+		value *int64
+		milli bool
+	}{
+		{[]string{"requests", "cpu"}, &t.Amounts.CPURequest, true}, {[]string{"requests", "memory"}, &t.Amounts.MemoryRequest, false},
+		{[]string{"limits", "cpu"}, &t.Amounts.CPULimit, true}, {[]string{"limits", "memory"}, &t.Amounts.MemoryLimit, false},
+	}
+	for _, a := range amounts {
+		path := append([]string{"spec", "values", "global", "proxy", "resources"}, a.path...)
+		value := text(path...)
+		if value == "" {
+			continue
+		}
+		quantity, err := resource.ParseQuantity(value)
+		if err != nil {
+			return t, fmt.Errorf("reading the merged input of the mesh: %s is %q: %w", strings.Join(path, "."), value, err)
+		}
+		if *a.value = quantity.Value(); a.milli {
+			*a.value = quantity.MilliValue()
+		}
+	}
+	t.Amounts = t.Amounts.defaulted()
+	return t, nil
+}
+
+// Cause is a kind of reason to restart a workload.
+type Cause string
+
+// The causes.
+const (
+	// CauseProxyImage: the sidecar is of another version, or from another registry.
+	CauseProxyImage Cause = "ProxyImage"
+	// CauseProxyResources: the sidecar asks for other amounts than it should.
+	CauseProxyResources Cause = "ProxyResources"
+	// CauseCNI: the traffic is redirected in the other way than it should.
+	CauseCNI Cause = "CNI"
+	// CausePrometheusMerge: metrics are served in the other way than they should.
+	CausePrometheusMerge Cause = "PrometheusMerge"
+	// CauseJoin: the pod has no sidecar and should have one.
+	CauseJoin Cause = "JoinMesh"
+	// CauseLeave: the pod has a sidecar and should have none.
+	CauseLeave Cause = "LeaveMesh"
+	// CauseDNSProxying: config.enableDNSProxying has changed.
+	CauseDNSProxying Cause = "DNSProxying"
+	// CauseStatsMatcher: config.proxyStatsMatcher has changed.
+	CauseStatsMatcher Cause = "ProxyStatsMatcher"
+	// CauseCompatibility: compatibilityMode has changed, and sidecars depend on it.
+	CauseCompatibility Cause = "CompatibilityMode"
+	// CauseTrustedProxies: config.numTrustedProxies has changed.
+	CauseTrustedProxies Cause = "NumTrustedProxies"
+	// CauseClientCert: config.forwardClientCertDetails has changed.
+	CauseClientCert Cause = "ForwardClientCertDetails"
+	// CauseNetworkPolicies: networkPoliciesEnabled has changed.
+	CauseNetworkPolicies Cause = "NetworkPolicies"
+	// CauseUpdated: a resource of the mesh has changed that all proxies are restarted for.
+	CauseUpdated Cause = "ResourceUpdated"
+	// CauseGatewayUpdated: one has changed that gateways are restarted for.
+	CauseGatewayUpdated Cause = "GatewayResourceUpdated"
+)
+
+// Epoch is a value of something, and since when it is that.
+type Epoch struct {
+	// Value tells values apart.
+	Value string `json:"value"`
+	// Since is when it became this, to the second. Zero when that was before anybody looked.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// String is the form for records.
+func (e Epoch) String() string {
+	if e.Since.IsZero() {
+		return e.Value
+	}
+	return e.Value + "@" + strconv.FormatInt(e.Since.Unix(), 10)
+}
+
+// outdates says whether something that was made then is older than the epoch. What was made
+// in the same second may be.
+func (e Epoch) outdates(created time.Time) bool {
+	return !e.Since.IsZero() && !created.After(e.Since)
+}
+
+// epochOf is the epoch of something that tells its time itself.
+func epochOf(at time.Time) Epoch {
+	if at.IsZero() {
+		return Epoch{}
+	}
+	return Epoch{Value: "t", Since: at.Truncate(time.Second)}
+}
+
+// Ledger is since when which thing of the mesh is as it is.
+type Ledger map[Cause]Epoch
+
+// ParseLedger reads what [Ledger.String] has written. Empty is an empty one.
+func ParseLedger(text string) (Ledger, error) {
+	ledger := Ledger{}
+	if text == "" {
+		return ledger, nil
+	}
+	if err := json.Unmarshal([]byte(text), &ledger); err != nil {
+		return Ledger{}, fmt.Errorf("reading since when the mesh is as it is: %w", err)
+	}
+	return ledger, nil
+}
+
+// String is the ledger as text, the same for the same ledger.
+func (l Ledger) String() string {
+	data, err := json.Marshal(l)
+	if err != nil {
+		return "" // maps of text can be encoded
+	}
+	return string(data)
+}
+
+// Times are when something has changed.
+func (l Ledger) Times() []time.Time {
+	var all []time.Time
+	for _, e := range l {
+		if !e.Since.IsZero() {
+			all = append(all, e.Since)
+		}
+	}
+	return all
+}
+
+// Next is the ledger with the values of a target. What is new in it has been so since before
+// anybody looked; what has changed is so since now.
+func (l Ledger) Next(t *Target, now time.Time) Ledger {
+	next := Ledger{}
+	for _, p := range Predicates() {
+		v, ok := p.(valued)
+		if !ok {
+			continue
+		}
+		value := digest(v.Value(t))
+		known, found := l[p.Cause()]
+		switch {
+		case !found:
+			known = Epoch{Value: value}
+		case known.Value != value:
+			known = Epoch{Value: value, Since: now.UTC().Truncate(time.Second)}
+		}
+		next[p.Cause()] = known
+	}
+	return next
+}
+
+// Baseline is the ledger of a mesh that somebody else has rolled out: only what its spec
+// tells is known.
+func Baseline(spec v1alpha2.IstioSpec) Ledger {
+	all := Ledger{}.Next(&Target{Spec: spec}, time.Time{})
+	for _, p := range Predicates() {
+		if _, ok := p.(specific); !ok {
+			delete(all, p.Cause())
+		}
+	}
+	return all
+}
+
+func digest(value string) string {
+	sum := sha256.Sum256([]byte(value))
+	return hex.EncodeToString(sum[:4])
+}
+
+// optional tells an unset value from one that is set.
+func optional[T any](value *T) string {
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprintf("%v!", *value)
+}
+
+// expressions are those of a matcher, in an order of their own.
+func expressions(m *v1alpha2.ProxyStatsMatcher) string {
+	if m == nil || len(m.InclusionRegexps) == 0 {
+		return ""
+	}
+	all := slices.Clone(m.InclusionRegexps)
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
