@@ -33,8 +33,8 @@ webhooks:
 - {name: two.example.org, failurePolicy: Ignore, clientConfig: {url: u}}
 `
 
-// TestRivalsOf reads entries as an API server writes them.
-func TestRivalsOf(t *testing.T) {
+// TestConflictingManagers reads entries as an API server writes them.
+func TestConflictingManagers(t *testing.T) {
 	const ours = `{manager: strata, operation: Apply, fieldsType: FieldsV1, time: "2026-01-01T00:00:00Z", fieldsV1: {f:webhooks: {'k:{"name":"one.example.org"}': {.: {}, f:name: {}, f:sideEffects: {}}}}}`
 	cases := map[string]struct {
 		reason string

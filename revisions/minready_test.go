@@ -10,7 +10,7 @@ import (
 	"github.com/strata-run/strata/probes"
 )
 
-func TestSettle(t *testing.T) {
+func TestRequireMinReady(t *testing.T) {
 	const hold = time.Minute
 	start := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	id := ObjectID{Name: "a"}

@@ -32,46 +32,48 @@ type task struct {
 	// ignored are the fields that are left to other managers, and reclaimed those that were so
 	// before.
 	ignored, reclaimed []string
-	result             *ObjectResult
 	// doubt says that another actor may have written to the object, so that the history has
 	// to be confirmed anew.
 	doubt bool
 }
 
+// placed is what came of an object in a pass.
+type placed struct {
+	result ObjectResult
+	// state is that in which the object is there and ours, nil when it is not.
+	state *unstructured.Unstructured
+}
+
 // reconcileObject reads one object, decides, acts and probes.
 func (e *Engine) reconcileObject(ctx context.Context, ps *pass, phase string, paused bool, object Object) ObjectResult {
 	p := object.prepared
-	result := ObjectResult{ID: p.id, Version: p.kind.Version}
-	t := &task{pass: ps, object: object, paused: paused, result: &result}
+	t := &task{pass: ps, object: object, paused: paused}
 	if !paused {
 		t.updatePhase = ps.deferred.updatePhase(object)
 	}
-	state := e.placeObject(ctx, phase, t)
-	probe(&result, object, state)
+	out, err := e.placeObject(ctx, phase, t)
+	result := out.result
+	result.ID, result.Version, result.Err = p.id, p.kind.Version, err
+	probe(&result, object, out.state)
 	return result
 }
 
-// placeObject brings one object into its place, and returns the state in which it
-// is there and ours, nil when it is not.
-func (e *Engine) placeObject(ctx context.Context, phase string, t *task) *unstructured.Unstructured {
+// placeObject brings one object into its place. The error is what kept it from that.
+func (e *Engine) placeObject(ctx context.Context, phase string, t *task) (placed, error) {
 	p, ps := t.object.prepared, t.pass
 	if p.err != nil {
-		t.result.Err = p.err
-		return nil
+		return placed{}, p.err
 	}
 	// A kind that is not served yet is not watched either, and is left to the next
 	// pass.
 	if err := ps.served[p.kind]; meta.IsNoMatchError(err) {
-		t.unserved(phase)
-		return nil
+		return t.unserved(phase)
 	} else if err != nil {
-		t.result.Err = fmt.Errorf("looking up its kind: %w", err)
-		return nil
+		return placed{}, fmt.Errorf("looking up its kind: %w", err)
 	}
 	current, err := e.config.Cache.Get(p.kind, keyOf(p.id))
 	if err != nil {
-		t.result.Err = fmt.Errorf("reading: %w", err)
-		return nil
+		return placed{}, fmt.Errorf("reading: %w", err)
 	}
 	t.input = decisionInput{
 		Owner: ps.owner, Record: ps.record(p.id), Now: ps.now,
@@ -80,24 +82,22 @@ func (e *Engine) placeObject(ctx context.Context, phase string, t *task) *unstru
 		Once: t.object.Once,
 	}
 	t.input.Completed = e.hasCompleted(t.input.Record, p, current)
-	state := e.act(ctx, t, current)
+	out, err := e.place(ctx, t, current)
 	// A mapper may not have noticed that the kind is gone.
-	if apierrors.IsNotFound(t.result.Err) && !provenAbsent(t.result.Err) {
-		t.unserved(phase)
-		return nil
+	if apierrors.IsNotFound(err) && !provenAbsent(err) {
+		return t.unserved(phase)
 	}
-	return state
+	return out, err
 }
 
-// unserved says that the API server does not serve the object's kind.
-func (t *task) unserved(phase string) {
+// unserved says that the API server does not serve the object's kind. That is an error
+// unless the revision brings its definition, which it waits for then.
+func (t *task) unserved(phase string) (placed, error) {
 	p := t.object.prepared
-	t.result.Err = nil
 	if t.pass.defined[p.kind.GroupKind()] {
-		t.result.Waiting = "its CustomResourceDefinition is not served yet"
-	} else {
-		t.result.Err = &UnknownKindError{Phase: phase, Object: p.id, Version: p.kind.Version}
+		return placed{result: ObjectResult{Waiting: "its CustomResourceDefinition is not served yet"}}, nil
 	}
+	return placed{}, &UnknownKindError{Phase: phase, Object: p.id, Version: p.kind.Version}
 }
 
 // decide decides on the state given.
@@ -120,26 +120,25 @@ func (t *task) request() *unstructured.Unstructured {
 	return t.object.prepared.desired(t.input.Owner, t.input.Retain, t.ignoredFields())
 }
 
-// act decides on the state given and performs the decision. What exists without
+// place decides on the state given and performs the decision. What exists without
 // being known, what is to be adopted and what is refused is decided on once more by
 // its live state: an object of another owner may have gone or changed hands before the
-// cache knows. So is what has changed since the cache has seen it. It returns the state
-// in which the object is there and ours.
-func (e *Engine) act(ctx context.Context, t *task, current *unstructured.Unstructured) *unstructured.Unstructured {
+// cache knows. So is what has changed since the cache has seen it.
+func (e *Engine) place(ctx context.Context, t *task, current *unstructured.Unstructured) (placed, error) {
 	decided := t.decide(current)
 	switch {
 	case decided.Operation == OperationCreate && t.paused:
-		return e.actLive(ctx, t, true)
+		return e.placeLive(ctx, t, nil)
 	case decided.Operation == OperationCreate:
 		// What was put in place and is gone may have been deleted by the manager that has replaced us.
 		t.doubt = t.input.Record != nil
-		created := e.createNew(ctx, t, decided)
-		if created != nil || !alreadyExists(t.result.Err) {
-			return created
+		created, err := e.createNew(ctx, t, decided)
+		if !alreadyExists(err) {
+			return created, err
 		}
-		return e.actLive(ctx, t, true)
+		return e.placeLive(ctx, t, err)
 	case decided.Operation == OperationAdopt, decided.Operation == OperationRefuse && !t.isKnownBlocker(current):
-		return e.actLive(ctx, t, false)
+		return e.placeLive(ctx, t, nil)
 	}
 	return e.perform(ctx, t, decided, current)
 }
@@ -150,15 +149,15 @@ func (t *task) isKnownBlocker(current *unstructured.Unstructured) bool {
 	return current != nil && current.GetResourceVersion() != "" && t.pass.knownBlockers[t.object.prepared.id] == current.GetResourceVersion()
 }
 
-// actLive decides by the live state of an object, and performs the decision. Who finds
-// nothing where a create was refused leaves it to the next pass.
-func (e *Engine) actLive(ctx context.Context, t *task, refused bool) *unstructured.Unstructured {
+// placeLive decides by the live state of an object, and performs the decision. Where a
+// create has just met an object that is gone again, its conflict is left to the next pass.
+func (e *Engine) placeLive(ctx context.Context, t *task, conflict error) (placed, error) {
 	current, err := e.live(ctx, t.object.prepared.kind, t.object.prepared.id)
 	switch {
 	case apierrors.IsNotFound(err) && t.paused:
 		current = nil
-	case apierrors.IsNotFound(err) && refused:
-		return nil // it was deleted between the two requests, and the conflict is reported
+	case apierrors.IsNotFound(err) && conflict != nil:
+		return placed{}, conflict
 	case apierrors.IsNotFound(err):
 		decided := t.decide(nil)
 		if decided.Operation == OperationCreate {
@@ -166,26 +165,22 @@ func (e *Engine) actLive(ctx context.Context, t *task, refused bool) *unstructur
 		}
 		return e.perform(ctx, t, decided, nil)
 	case err != nil:
-		t.result.Err = err
-		return nil
+		return placed{}, err
 	}
-	t.result.Err = nil
 	return e.perform(ctx, t, t.decide(current), current)
 }
 
 // createNew creates an object that does not exist. That it does after all is an
-// error of the result like others.
-func (e *Engine) createNew(ctx context.Context, t *task, decided decision) *unstructured.Unstructured {
-	if t.result.Err = t.pass.confirm(ctx, t.doubt); t.result.Err != nil {
-		return nil
+// error like others.
+func (e *Engine) createNew(ctx context.Context, t *task, decided decision) (placed, error) {
+	if err := t.pass.confirm(ctx, t.doubt); err != nil {
+		return placed{}, err
 	}
 	created, err := e.create(ctx, t.object.prepared.desired(t.input.Owner, t.input.Retain, nil))
 	if err != nil {
-		t.result.Err = err
-		return nil
+		return placed{}, err
 	}
-	t.recordInPlace(ActionCreated, decided, created)
-	return created
+	return t.recordInPlace(ObjectResult{}, ActionCreated, decided, created), nil
 }
 
 // alreadyExists says whether a create was refused as the object exists.
@@ -194,68 +189,71 @@ func alreadyExists(err error) bool {
 }
 
 // perform carries out a decision on the state given.
-func (e *Engine) perform(ctx context.Context, t *task, decided decision, current *unstructured.Unstructured) *unstructured.Unstructured {
-	result := t.result
-	result.Reason, result.Retry, result.Excess = decided.Reason, decided.Retry, t.input.Excess
+func (e *Engine) perform(ctx context.Context, t *task, decided decision, current *unstructured.Unstructured) (placed, error) {
+	result := ObjectResult{Reason: decided.Reason, Retry: decided.Retry, Excess: t.input.Excess}
 	if decided.Drift != "" {
 		result.Backoff = t.input.Record.Backoff
 	}
-	// Until it is written to, an object that is ours stays as it is and may serve.
-	before := current
-	action := ActionUpdated
 	switch decided.Operation {
 	case OperationNone, OperationIgnore:
 		if current == nil || t.input.Current.Deleting {
-			t.recordDone(decided)
-			return nil
+			return t.recordDone(result), nil
 		}
-		t.recordInPlace(ActionUnchanged, decided, current)
-		return current
+		return t.recordInPlace(result, ActionUnchanged, decided, current), nil
 	case OperationDefer:
 		result.Deferred = true
 		if current == nil {
 			result.Waiting = decided.Reason
-			return nil
+		} else {
+			result.Action = ActionUnchanged
 		}
-		result.Action = ActionUnchanged
-		return current
+		return placed{result, current}, nil
 	case OperationRefuse:
 		result.Action, result.Remedy, result.Blocker = ActionCollision, decided.Remedy, current.GetResourceVersion()
-		t.recordTakenOver(decided)
-		return nil
+		if lost := t.newlyTakenOver(decided); lost != nil {
+			result.Backoff, result.TakenOver = lost, true
+		}
+		return placed{result: result}, nil
 	case OperationWait:
 		result.Waiting = decided.Reason
 		if decided.Drift == "" || current == nil || t.control() != ControlOurs {
-			return nil
+			current = nil
 		}
-		return current
-	case OperationCreate, OperationAdopt:
+		return placed{result, current}, nil
+	case OperationCreate, OperationAdopt, OperationApply, OperationReplace:
+	}
+	return e.write(ctx, t, decided, current, result)
+}
+
+// write carries out a decision to write over the state given, or says what is pending.
+func (e *Engine) write(ctx context.Context, t *task, decided decision, current *unstructured.Unstructured, result ObjectResult) (placed, error) {
+	// Until it is written to, an object that is ours stays as it is and may serve.
+	action, before := ActionUpdated, current
+	if decided.Operation == OperationCreate || decided.Operation == OperationAdopt {
 		action, before = ActionAdopted, nil
-	case OperationApply, OperationReplace:
 	}
 	if t.paused {
 		e.dryRunReplace(ctx, t, &decided, current)
 		result.Pending, result.Reason, result.Waiting = decided.Operation, decided.Reason, "paused: "+decided.Reason
-		return before
+		return placed{result, before}, nil
 	}
-	if result.Err = t.pass.confirm(ctx, t.doubt); result.Err != nil {
-		return before
+	if err := t.pass.confirm(ctx, t.doubt); err != nil {
+		return placed{result, before}, err
 	}
 	applied, err := e.applyOver(ctx, t, decided.Operation, current)
 	if apierrors.IsConflict(err) && !t.doubt {
 		t.doubt = true
-		return e.actLive(ctx, t, false)
+		return e.placeLive(ctx, t, nil)
 	}
 	if err != nil {
-		e.handleRejection(ctx, t, current, err)
-		return before
+		result.Waiting, err = e.handleRejection(ctx, t, current, err)
+		return placed{result, before}, err
 	}
 	// The API server leaves the resourceVersion alone when an apply changes nothing.
 	if action == ActionUpdated && applied.GetResourceVersion() == current.GetResourceVersion() {
 		action = ActionUnchanged
 	}
-	t.recordInPlace(action, decided, applied)
-	return applied
+	return t.recordInPlace(result, action, decided, applied), nil
 }
 
 // dryRunReplace finds out whether what is paused would replace an object rather than update it.
@@ -302,18 +300,16 @@ func (t *task) replaces(err error) *ImmutableError {
 
 // handleRejection takes in that the API server rejected an apply. An object that may be
 // replaced is deleted when nothing but its immutable fields stands in the way, and
-// created anew when it is gone.
-func (e *Engine) handleRejection(ctx context.Context, t *task, current *unstructured.Unstructured, err error) {
+// created anew when it is gone, which is what it waits for.
+func (e *Engine) handleRejection(ctx context.Context, t *task, current *unstructured.Unstructured, err error) (string, error) {
 	immutable := t.replaces(err)
 	if immutable == nil {
-		t.result.Err = t.notReplaced(err)
-		return
+		return "", t.notReplaced(err)
 	}
 	if err := e.deleteCurrent(ctx, current); err != nil {
-		t.result.Err = err
-		return
+		return "", err
 	}
-	t.result.Waiting = "it is replaced, as " + immutable.Path + " cannot be changed: its deletion was asked for, and it is created again when it is gone"
+	return "it is replaced, as " + immutable.Path + " cannot be changed: its deletion was asked for, and it is created again when it is gone", nil
 }
 
 // notReplaced says of an object that would be replaced if it were ours that it is not.
@@ -326,8 +322,8 @@ func (t *task) notReplaced(err error) error {
 }
 
 // recordInPlace records an object that is in place.
-func (t *task) recordInPlace(action Action, decided decision, state *unstructured.Unstructured) {
-	in, result := &t.input, t.result
+func (t *task) recordInPlace(result ObjectResult, action Action, decided decision, state *unstructured.Unstructured) placed {
+	in := &t.input
 	result.Action, result.Reason = action, decided.Reason
 	record := &Record{UID: state.GetUID(), Action: action, Fields: FieldsDigest(state), Completed: HasCompleted(state)}
 	if action != ActionCreated {
@@ -359,25 +355,29 @@ func (t *task) recordInPlace(action Action, decided decision, state *unstructure
 		result.Retry = soonest(result.Retry, record.Backoff.Next)
 	}
 	result.Record = record
+	return placed{result, state}
 }
 
 // recordDone records an object that is gone and need not be there.
-func (t *task) recordDone(decided decision) {
+func (t *task) recordDone(result ObjectResult) placed {
 	record := *t.input.Record
 	record.Completed, record.Earlier = t.input.Completed, false
-	t.result.Action, t.result.Reason, t.result.Done, t.result.Record = ActionUnchanged, decided.Reason, true, &record
+	result.Action, result.Done, result.Record = ActionUnchanged, true, &record
+	return placed{result: result}
 }
 
-// recordTakenOver counts that an object was taken over, once for each controller that does.
-func (t *task) recordTakenOver(decided decision) {
+// newlyTakenOver is the back-off after an object was taken over, which counts once for each
+// controller that does so; nil when it does not count.
+func (t *task) newlyTakenOver(decided decision) *DriftBackoff {
 	in := &t.input
 	if decided.Drift == "" || in.Now.IsZero() {
-		return
+		return nil
 	}
 	found := t.drift(decided.Drift)
-	if before := in.Record.Backoff; before == nil || before.Cause != found.cause || before.Manager != found.manager {
-		t.result.Backoff, t.result.TakenOver = before.next(found, in.Now, t.otherSlowed()), true
+	if before := in.Record.Backoff; before != nil && before.Cause == found.cause && before.Manager == found.manager {
+		return nil
 	}
+	return in.Record.Backoff.next(found, in.Now, t.otherSlowed())
 }
 
 // drift is what was found of the object, and who did it as far as that is known.

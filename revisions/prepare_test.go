@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestStamp compares what is applied, and the manifest afterwards.
-func TestStamp(t *testing.T) {
+// TestDesired compares what is applied, and the manifest afterwards.
+func TestDesired(t *testing.T) {
 	reference := content{
 		"apiVersion": "strata.run/v1alpha1", "kind": "Package", "name": "istio", "uid": "owner-uid",
 		"controller": true, "blockOwnerDeletion": false,
