@@ -36,7 +36,10 @@ LDFLAGS := -s -w \
 	$(if $(DATE),-X $(STAMP).date=$(DATE))
 
 # The folders that hold our Go files.
-SOURCES := $(wildcard api cmd config internal probes revisions test)
+SOURCES := $(wildcard api cmd config internal revisions test)
+
+# The modules of our library, and a program that uses it. Each has requirements of its own.
+LIBRARY := revisions revisions/probes/celprobe
 
 # The fronts, each of which has a role of its own.
 FRONTS := gatewayclass gateway istiocsr kyma
@@ -121,6 +124,7 @@ LONGEST := ./test/integration ./test/kyma ./test/certmanager
 .PHONY: test
 test: bin/helm ## Run the unit tests, and the integration tests against the local Kubernetes
 	$(GO) -C test/helm3 test ./...
+	for module in $(LIBRARY); do $(GO) -C $$module test ./... || exit; done
 	$(GO) test -p 3 -timeout 30m $(LONGEST) $$($(GO) list ./... | grep -v '/test/istiod$$')
 
 # The tests build the local Kubernetes when it is missing, but silently. In a fresh
@@ -147,7 +151,8 @@ test-certmanager: ## Run the tests with a real cert-manager
 
 .PHONY: race
 race: ## Run the unit tests under the race detector; it needs a C compiler
-	CGO_ENABLED=1 $(GO) test -race ./api/... ./probes/... ./revisions/... ./internal/...
+	CGO_ENABLED=1 $(GO) test -race ./api/... ./internal/...
+	for module in $(LIBRARY); do CGO_ENABLED=1 $(GO) -C $$module test -race ./... || exit; done
 
 # How many packages the large part of the bench has. Memory is judged with the
 # default only; 0 leaves the part out, which then takes three minutes instead of
@@ -156,7 +161,8 @@ BENCH_PACKAGES ?= 1000
 
 .PHONY: bench
 bench: build bin/helm ## Run the benchmarks, and hold the manager's requests and memory to test/bench/budget.yaml
-	$(GO) test -run '^$$' -bench . -benchmem $(addprefix ./,$(sort $(dir $(shell grep -rl --include=*_test.go '^func Benchmark' $(SOURCES)))))
+	$(GO) test -run '^$$' -bench . -benchmem $(addprefix ./,$(sort $(dir $(shell grep -rl --include=*_test.go '^func Benchmark' $(filter-out revisions,$(SOURCES))))))
+	for module in $(LIBRARY); do $(GO) -C $$module test -run '^$$' -bench . -benchmem ./... || exit; done
 	$(GO) test -timeout 30m -count=1 -v -run '^TestRestarts$$' ./test/kyma -workloads 50
 	$(GO) build -o bin/bench ./test/bench
 	bin/bench -packages $(BENCH_PACKAGES)
@@ -167,6 +173,7 @@ lint: bin/golangci-lint ## Check the format, vet, and run the linters of .golang
 	unformatted=$$(gofmt -s -l $(SOURCES)) && test -z "$$unformatted" || { echo "not formatted, run gofmt -s -w on: $$unformatted" >&2; exit 1; }
 	$(GO) vet ./...
 	bin/golangci-lint run ./...
+	for module in $(LIBRARY); do $(GO) -C $$module vet ./... && (cd $$module && $(CURDIR)/bin/golangci-lint run ./...) || exit; done
 
 .PHONY: verify
 verify: generate ## Fail when something generated is stale, go.mod is untidy or a link is dead
@@ -178,6 +185,7 @@ verify: generate ## Fail when something generated is stale, go.mod is untidy or 
 	$(GO) -C tools/istiod mod tidy -diff
 	$(GO) -C tools/certmanager mod tidy -diff
 	$(GO) -C test/helm3 mod tidy -diff
+	for module in $(LIBRARY); do $(GO) -C $$module mod tidy -diff || exit; done
 	bin/docsgen links
 
 .PHONY: presubmit

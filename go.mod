@@ -7,7 +7,6 @@ require (
 	alias.strata.run/istio-1-29 v0.0.0
 	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/go-logr/logr v1.4.4
-	github.com/google/cel-go v0.29.2
 	github.com/google/go-cmp v0.7.0
 	github.com/openshift/api v0.0.0-20260501191448-a49973eaef53
 	github.com/prometheus/client_golang v1.24.0
@@ -37,6 +36,8 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2
 	sigs.k8s.io/yaml v1.6.0
 )
+
+require github.com/google/cel-go v0.29.2 // indirect
 
 require (
 	cel.dev/expr v0.25.2 // indirect
@@ -99,6 +100,8 @@ require (
 	github.com/prometheus/procfs v0.21.1 // indirect
 	github.com/shopspring/decimal v1.4.0 // indirect
 	github.com/spf13/cast v1.10.0 // indirect
+	github.com/strata-run/strata/revisions v0.0.0
+	github.com/strata-run/strata/revisions/probes/celprobe v0.0.0
 	github.com/stretchr/testify v1.12.1 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/xlab/treeprint v1.2.0 // indirect
@@ -145,4 +148,10 @@ require (
 replace (
 	alias.strata.run/istio-1-28 => istio.io/istio v0.0.0-20251217200826-ab413ac6c1f4
 	alias.strata.run/istio-1-29 => istio.io/istio v0.0.0-20260306174214-6991a379e1fc
+)
+
+// The library is a module of its own.
+replace (
+	github.com/strata-run/strata/revisions => ./revisions
+	github.com/strata-run/strata/revisions/probes/celprobe => ./revisions/probes/celprobe
 )

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
-	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // ConflictingManager is another field manager that has fields of the manifest which are not

@@ -6,7 +6,7 @@ package revisions
 import (
 	"fmt"
 
-	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // FieldPath names fields of a manifest. The zero FieldPath names none.

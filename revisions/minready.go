@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // requireMinReady delays the objects whose probes hold, but not yet for as long as they

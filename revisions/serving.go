@@ -6,7 +6,7 @@ package revisions
 import (
 	"fmt"
 
-	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // serves says whether the operand serves: of the newest revision that has

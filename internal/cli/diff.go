@@ -17,7 +17,7 @@ import (
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/diff"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // outputUnified is lines of YAML that were taken out and put in.

@@ -16,7 +16,7 @@ import (
 	"github.com/strata-run/strata/internal/diff"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/plan"
-	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // Plan is the document of `strata plan`: what applying a content would do.

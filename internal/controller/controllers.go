@@ -42,7 +42,7 @@ import (
 	"github.com/strata-run/strata/internal/front/kyma"
 	"github.com/strata-run/strata/internal/metrics"
 	"github.com/strata-run/strata/internal/store"
-	"github.com/strata-run/strata/internal/watch"
+	revisionscache "github.com/strata-run/strata/revisions/cache"
 )
 
 // reportingController is who reports events.
@@ -303,7 +303,7 @@ func packageWorker(ctx context.Context, mgr manager.Manager, meter *metrics.Metr
 	if err != nil {
 		return nil, fmt.Errorf("creating the metadata client: %w", err)
 	}
-	informers := watch.New(ctx, watch.Config{
+	informers := revisionscache.New(ctx, revisionscache.Config{
 		Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mgr.GetRESTMapper(), Label: v1alpha1.LabelPackage,
 		Notify: changes.Notify, Ahead: meter.Stale,
 	})

@@ -14,8 +14,8 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/packages"
 	"github.com/strata-run/strata/internal/preflight"
-	"github.com/strata-run/strata/internal/watch"
 	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/cache"
 )
 
 // mostIdentities bounds how many ServiceAccounts are kept ready. One that is dropped
@@ -26,7 +26,7 @@ const mostIdentities = 256
 // is known of kinds, and the connections to the API server.
 type identities struct {
 	manager  manager.Manager
-	watches  *watch.Informers
+	watches  *cache.Informers
 	listener revisions.Listener
 	own      packages.Identity
 
@@ -34,7 +34,7 @@ type identities struct {
 	made map[v1alpha1.ServiceAccountReference]packages.Identity
 }
 
-func newIdentities(mgr manager.Manager, watches *watch.Informers, listener revisions.Listener) (*identities, error) {
+func newIdentities(mgr manager.Manager, watches *cache.Informers, listener revisions.Listener) (*identities, error) {
 	i := &identities{manager: mgr, watches: watches, listener: listener, made: map[v1alpha1.ServiceAccountReference]packages.Identity{}}
 	var err error
 	i.own, err = i.identity(mgr.GetClient(), mgr.GetAPIReader())

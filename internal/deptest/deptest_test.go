@@ -22,7 +22,7 @@ const goodTable = `
 | package | may import | its tests also | notes |
 |---|---|---|---|
 | ` + "`api/v1alpha1`" + ` | nothing of ours | | the API |
-| ` + "`revisions`" + ` | ` + "`probes`" + ` | ` + "`revisions/revisionstest`" + ` | the engine |
+| ` + "`revisions`" + ` | ` + "`revisions/probes`" + ` | ` + "`revisions/revisionstest`" + ` | the engine |
 | ` + "`test/...`" + ` | everything | | |
 
 More text.
@@ -39,7 +39,7 @@ func TestReadTable(t *testing.T) {
 			reason: "only the table with the right columns is read, to its end", markdown: goodTable,
 			want: []Row{
 				{Package: "api/v1alpha1"},
-				{Package: "revisions", Imports: []string{"probes"}, TestImports: []string{"revisions/revisionstest"}},
+				{Package: "revisions", Imports: []string{"revisions/probes"}, TestImports: []string{"revisions/revisionstest"}},
 				{Package: "test/...", Imports: []string{Everything}},
 			},
 		},
@@ -72,8 +72,8 @@ func TestReadTable(t *testing.T) {
 func rules(packages []Package) []string {
 	rows := []Row{
 		{Package: "api/v1alpha1"},
-		{Package: "probes"},
-		{Package: "revisions", Imports: []string{"probes"}, TestImports: []string{"revisions/revisionstest"}},
+		{Package: "revisions/probes"},
+		{Package: "revisions", Imports: []string{"revisions/probes"}, TestImports: []string{"revisions/revisionstest"}},
 		{Package: "internal/...", Imports: []string{"revisions"}},
 		{Package: "internal/status", Imports: []string{"api/v1alpha1"}},
 		{Package: "cmd/...", Imports: []string{Everything}},
@@ -113,15 +113,15 @@ func TestRules(t *testing.T) {
 		"Allowed": {
 			reason: "an import that the table lists is no problem",
 			files: map[string]string{
-				"revisions/doc.go":         "// Package revisions rolls out.\npackage revisions\n" + ours("probes"),
-				"revisions/engine_test.go": "package revisions\n" + ours("revisions/revisionstest"),
-				"probes/probe.go":          "// Package probes asks.\npackage probes\nimport _ \"k8s.io/apimachinery/pkg/types\"",
+				"revisions/doc.go":          "// Package revisions rolls out.\npackage revisions\n" + ours("revisions/probes"),
+				"revisions/engine_test.go":  "package revisions\n" + ours("revisions/revisionstest"),
+				"revisions/probes/probe.go": "// Package probes asks.\npackage probes\nimport _ \"k8s.io/apimachinery/pkg/types\"",
 			},
 		},
 		"NotInTable": {
 			reason: "an import that the table does not list is named with its file",
-			files:  map[string]string{"probes/probe.go": "// Package probes asks.\npackage probes\n" + ours("revisions")},
-			want:   []string{"probes/probe.go: imports revisions"},
+			files:  map[string]string{"revisions/probes/probe.go": "// Package probes asks.\npackage probes\n" + ours("revisions")},
+			want:   []string{"revisions/probes/probe.go: imports revisions"},
 		},
 		"TestOnly": {
 			reason: "what only tests may import is not for others",
@@ -207,7 +207,7 @@ func TestRules(t *testing.T) {
 			reason: "other modules, test data and programs that are only run are not of the module",
 			files: map[string]string{
 				"tools/go.mod": "module tools", "tools/util/util.go": "package util",
-				"probes/testdata/util.go": "package util", "internal/gen.go": "//go:build ignore\n\npackage main",
+				"revisions/probes/testdata/util.go": "package util", "internal/gen.go": "//go:build ignore\n\npackage main",
 			},
 		},
 	}

@@ -15,41 +15,43 @@ import (
 const importerSource = `package importer
 
 import (
-	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/cache"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
-// Name and New are here to use what is imported.
+// Cache, New and True are here to use what is imported.
 var (
-	Name = v1alpha1.LabelPackage
-	New  = revisions.New
-	True = probes.True
+	Cache = cache.New
+	New   = revisions.New
+	True  = probes.True
 )
 `
 
 // notForImporters are what an importer of the public packages must not have to
 // build.
 var notForImporters = []string{
-	Module + "/internal", "alias.strata.run", "github.com/google/cel-go", "helm.sh/helm", "istio.io",
+	Module + "/internal", Module + "/api", "alias.strata.run", "github.com/google/cel-go", "helm.sh/helm", "istio.io",
 	"sigs.k8s.io/controller-runtime/pkg/builder", "sigs.k8s.io/controller-runtime/pkg/manager",
 }
 
-// TestImporter proves that another module can use the public packages. Our go.mod
-// replaces the aliases of older Istio modules, and a replacement does not reach
-// importers; it must not hinder them.
+// TestImporter proves that another module can use the library: it lists and tidies its
+// requirements, and builds nothing that the library does not need. Our own go.mod replaces
+// the aliases of older Istio modules, and a replacement does not reach importers, which is
+// why the library is a module of its own.
 func TestImporter(t *testing.T) {
 	checkout, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))
+	library := Module + "/revisions"
+	sums, err := os.ReadFile(filepath.Join(checkout, "revisions", "go.sum"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"go.mod": fmt.Sprintf("module importer.invalid/importer\n\ngo 1.26.0\n\nrequire %s v0.0.0\n\nreplace %s => %s\n", Module, Module, checkout),
+		"go.mod": fmt.Sprintf("module importer.invalid/importer\n\ngo 1.26.0\n\nrequire %s v0.0.0\n\nreplace %s => %s\n", library, library, filepath.Join(checkout, "revisions")),
 		"go.sum": string(sums), "importer.go": importerSource,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
@@ -68,6 +70,7 @@ func TestImporter(t *testing.T) {
 		return string(answer)
 	}
 	run("mod", "tidy")
+	run("list", "-m", "all")
 	run("build", "./...")
 	for built := range strings.FieldsSeq(run("list", "-deps", "./...")) {
 		if below(built, notForImporters) {

@@ -37,11 +37,11 @@ var libraries = []library{
 		why: "what ends up in a pod has the types of the core API, and nothing else is needed",
 	},
 	{
-		where: []string{"probes"}, only: []string{"k8s.io/apimachinery"}, never: clusterAndFiles,
+		where: []string{"revisions/probes"}, only: []string{"k8s.io/apimachinery"}, never: clusterAndFiles,
 		why: "a probe is a pure function that anyone can import",
 	},
 	{
-		where: []string{"probes/celprobe"}, never: clusterAndFiles,
+		where: []string{"revisions/probes/celprobe"}, never: clusterAndFiles,
 		only: []string{"k8s.io/apimachinery", "k8s.io/apiserver/pkg/cel", "github.com/google/cel-go"},
 		why:  "CEL is linked here and nowhere else",
 	},
@@ -49,6 +49,11 @@ var libraries = []library{
 		where: []string{"revisions"},
 		only:  []string{"k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client", "sigs.k8s.io/structured-merge-diff", "github.com/go-logr/logr", "golang.org/x/sync"},
 		why:   "the engine needs a client, and no manager",
+	},
+	{
+		where: []string{"revisions/cache"},
+		only:  []string{"k8s.io/apimachinery", "k8s.io/client-go"},
+		why:   "the cache needs informers, and no manager",
 	},
 	{
 		files: []string{"revisions/decide.go", "revisions/compare.go", "revisions/owner.go", "revisions/conflicts.go", "revisions/backoff.go"},

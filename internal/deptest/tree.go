@@ -46,8 +46,11 @@ type File struct {
 	tokens *token.FileSet
 }
 
-// ReadTree reads the packages of the module whose root the file system is. Other
-// modules below it, testdata and hidden folders are left out.
+// libraryModules are the folders of the modules whose packages other programs import.
+var libraryModules = []string{"revisions", "revisions/probes/celprobe"}
+
+// ReadTree reads the packages of the module whose root the file system is, and of the
+// library. Other modules below it, testdata and hidden folders are left out.
 func ReadTree(root fs.FS) ([]Package, error) {
 	packages := map[string]*Package{}
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -91,9 +94,9 @@ func skipped(root fs.FS, folder string) error {
 	if base == "testdata" || base == "vendor" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
 		return fs.SkipDir
 	}
-	if _, err := fs.Stat(root, path.Join(folder, "go.mod")); err == nil {
+	if _, err := fs.Stat(root, path.Join(folder, "go.mod")); err == nil && !slices.Contains(libraryModules, folder) {
 		return fs.SkipDir
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("looking for a module in %s: %w", folder, err)
 	}
 	return nil

@@ -22,8 +22,8 @@ import (
 	"github.com/strata-run/strata/internal/plan"
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/render/plain"
-	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // Input is what is checked.

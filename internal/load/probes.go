@@ -17,8 +17,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/probes"
-	"github.com/strata-run/strata/probes/celprobe"
+	"github.com/strata-run/strata/revisions/probes"
+	"github.com/strata-run/strata/revisions/probes/celprobe"
 )
 
 // compiled are a revision's own probes.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // TestRevision_ScaledToZero: what a Deployment at zero replicas, and the autoscaler that

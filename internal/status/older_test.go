@@ -16,8 +16,8 @@ import (
 	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
-	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // older is a revision after a rollout of the phases given.

@@ -14,8 +14,8 @@ import (
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
-	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // rolled is revision number with the state of a rollout of the phases given.

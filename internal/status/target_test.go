@@ -19,8 +19,8 @@ import (
 	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
-	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 func TestForTarget_Conditions(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	rig "github.com/strata-run/strata/internal/localplane/certmanager"
-	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // TestIssuance walks from nothing to a certificate of the control plane, and asks the

@@ -17,7 +17,7 @@ import (
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/internal/front/istiocsr/trust/trusttest"
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // agent is one that reads what is kept for an install.

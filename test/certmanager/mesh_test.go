@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // mesh is a namespace with issuers and certificates.

@@ -80,4 +80,6 @@ replace (
 	alias.strata.run/istio-1-28 => istio.io/istio v0.0.0-20251217200826-ab413ac6c1f4
 	alias.strata.run/istio-1-29 => istio.io/istio v0.0.0-20260306174214-6991a379e1fc
 	github.com/strata-run/strata => ../..
+	github.com/strata-run/strata/revisions => ../../revisions
+	github.com/strata-run/strata/revisions/probes/celprobe => ../../revisions/probes/celprobe
 )

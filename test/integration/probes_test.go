@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/probes"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // live is an object of a test on the plane, with the default probe of its kind.

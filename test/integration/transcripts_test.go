@@ -27,8 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/watch"
 	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/cache"
 	"github.com/strata-run/strata/revisions/revisionstest"
 )
 
@@ -138,7 +138,7 @@ func (s *transcriptStage) play(t *testing.T, script string) string {
 		if err != nil {
 			return nil, nil, err
 		}
-		return watch.New(ctx, watch.Config{
+		return cache.New(ctx, cache.Config{
 			Dynamic: bodies, Metadata: heads, Mapper: mapper, Label: transcriptLabel, Notify: func(string) {},
 		}), s.gate.hold, nil
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/pods"
-	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // hangingPods answers lists with one pod that does not run, and counts them.

@@ -18,8 +18,8 @@ import (
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
-	"github.com/strata-run/strata/probes"
 	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // pass carries what one pass finds from stage to stage.

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watch keeps the newest known state of managed objects in memory.
+// Package cache keeps the newest known state of managed objects in memory.
 //
 // There is one informer for a kind in the whole process, however many packages
 // use it. It selects by label, keeps of each object what a decision and a probe
@@ -9,4 +9,4 @@
 // user and stopped with the last. [Informers] also remembers what our own writes
 // have returned, until the informer has it, so that a read is never older than our
 // own writes.
-package watch
+package cache

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/strata-run/strata/probes/celprobe"
+	"github.com/strata-run/strata/revisions/probes/celprobe"
 )
 
 func ExampleCompile() {
