@@ -20,7 +20,7 @@ var acting = []string{
 	"internal/front/gatewayclass/watches.go",
 	"internal/front/istiocsr/apiports.go", "internal/front/istiocsr/found.go", "internal/front/istiocsr/front.go",
 	"internal/front/istiocsr/handover.go", "internal/front/istiocsr/leftovers.go", "internal/front/istiocsr/neighbours.go",
-	"internal/front/istiocsr/observe.go", "internal/front/istiocsr/pointing.go", "internal/front/istiocsr/roles.go",
+	"internal/front/istiocsr/observe.go", "internal/front/istiocsr/pointing.go", "internal/front/istiocsr/roles.go", "internal/front/istiocsr/signing.go",
 	"internal/front/istiocsr/cabundle/keeper.go", "internal/front/istiocsr/cabundle/read.go", "internal/front/istiocsr/cabundle/write.go",
 	"internal/front/istiocsr/cabundle/prompt.go", "internal/front/istiocsr/cabundle/versions.go",
 	"internal/front/kyma/cluster.go", "internal/front/kyma/former.go", "internal/front/kyma/front.go",

@@ -95,6 +95,12 @@ type AgentConfig struct {
 	// +optional
 	DeploymentAnnotations map[string]string `json:"deploymentAnnotations,omitempty"`
 
+	// deploymentLabels are put on the agent's Deployment, and not on its pods. Labels that it
+	// has of its own, such as app, cannot be changed by it. Default none.
+	// +kubebuilder:validation:MaxProperties:=20
+	// +optional
+	DeploymentLabels map[string]string `json:"deploymentLabels,omitempty"`
+
 	// certificateRequestAnnotations are put on every CertificateRequest, for policies that
 	// look at them. Default none.
 	// +kubebuilder:validation:MaxProperties:=20
@@ -112,7 +118,26 @@ type AgentConfig struct {
 	// +kubebuilder:validation:Maximum:=1000
 	// +optional
 	MaxConcurrentReconciles *int32 `json:"maxConcurrentReconciles,omitempty"`
+
+	// runtimeIssuerConfigMap is the name of a ConfigMap in the agent's namespace whose keys
+	// issuer-name, issuer-kind and issuer-group name an issuer. The agent follows it without a
+	// restart, and has that issuer sign instead of issuerRef for as long as the ConfigMap is
+	// there. It takes istioCACertificate with the CAs of every issuer that it may name.
+	// Default: the agent has issuerRef sign.
+	// +kubebuilder:validation:MaxLength:=253
+	// +optional
+	RuntimeIssuerConfigMap string `json:"runtimeIssuerConfigMap,omitempty"`
+
+	// istiodCertificate is Static or Dynamic. Static has Strata make the Certificate of istiod,
+	// before the agent. Dynamic has the agent make it, of the issuer that signs for it at the
+	// time, and leaves it in place when the agent is removed. Default Static.
+	// +kubebuilder:validation:Enum:="Static";"Dynamic"
+	// +optional
+	IstiodCertificate string `json:"istiodCertificate,omitempty"`
 }
+
+// IstiodCertificateDynamic has the agent make the Certificate of istiod.
+const IstiodCertificateDynamic = "Dynamic"
 
 // AgentService is about the Service of the agent's endpoint.
 // +kubebuilder:validation:XValidation:rule="!has(self.nodePort) || has(self.type) && self.type != 'ClusterIP'",message="nodePort needs type NodePort or LoadBalancer"

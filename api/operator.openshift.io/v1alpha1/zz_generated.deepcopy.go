@@ -88,6 +88,13 @@ func (in *AgentConfig) DeepCopyInto(out *AgentConfig) {
 			(*out)[key] = val
 		}
 	}
+	if in.DeploymentLabels != nil {
+		in, out := &in.DeploymentLabels, &out.DeploymentLabels
+		*out = make(map[string]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.CertificateRequestAnnotations != nil {
 		in, out := &in.CertificateRequestAnnotations, &out.CertificateRequestAnnotations
 		*out = make(map[string]string, len(*in))

@@ -38,7 +38,7 @@ func (o objects) access() []*unstructured.Unstructured {
 	// sign nothing any more, and end, if its rights went to this one.
 	inMesh := append([]string{o.namespace}, o.Facts.LeftRunning...)
 	role, binding := ClusterRoleName(o.IstioCSR, o.Facts), ClusterRoleBindingName(o.IstioCSR, o.Facts)
-	return []*unstructured.Unstructured{
+	all := []*unstructured.Unstructured{
 		o.object("v1", "ServiceAccount", o.namespace, AgentName),
 		with(o.object(rbacVersion, "ClusterRole", "", role), "rules", everywhere),
 		o.binding("ClusterRoleBinding", "", binding, "ClusterRole", role, o.namespace),
@@ -47,6 +47,12 @@ func (o objects) access() []*unstructured.Unstructured {
 		with(o.object(rbacVersion, "Role", o.mesh, leasesName), "rules", leases),
 		o.binding("RoleBinding", o.mesh, leasesName, "Role", leasesName, inMesh...),
 	}
+	if isDynamic(o.IstioCSR) {
+		certificates := []any{rule("cert-manager.io", "certificates", "get", "list", "create", "update", "delete", "watch")}
+		all = append(all, with(o.object(rbacVersion, "Role", o.mesh, dynamicName), "rules", certificates),
+			o.binding("RoleBinding", o.mesh, dynamicName, "Role", dynamicName, inMesh...))
+	}
+	return all
 }
 
 // MeshObject is something that an agent has in the namespace of istiod, under a name that
@@ -65,6 +71,8 @@ func MeshObjects() []MeshObject {
 		{binding, AgentName},
 		{role, leasesName},
 		{binding, leasesName},
+		{role, dynamicName},
+		{binding, dynamicName},
 		{schema.GroupVersionKind{Group: GroupCertManager, Version: "v1", Kind: "Certificate"}, CertificateName},
 	}
 }

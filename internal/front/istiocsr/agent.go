@@ -67,6 +67,7 @@ func servicePort(name string, number, target int64) map[string]any {
 func (o objects) deployment() *unstructured.Unstructured {
 	u := o.object("apps/v1", "Deployment", o.namespace, AgentName)
 	annotate(u.Object, askedOf(o.IstioCSR).DeploymentAnnotations)
+	setLabels(u, askedOf(o.IstioCSR).DeploymentLabels)
 	if o.found.kept != nil {
 		setLabel(u, labelPods, podsAsFound)
 		return with(u, "spec", o.specAsFound())
@@ -225,11 +226,7 @@ func (o objects) extras() []*unstructured.Unstructured {
 // only one has the port.
 func (o objects) serviceMonitor(config *operatorv1alpha1.ServiceMonitor) *unstructured.Unstructured {
 	u := o.object("monitoring.coreos.com/v1", "ServiceMonitor", o.namespace, AgentName)
-	for key, value := range config.Labels {
-		if !isReserved(key) {
-			setLabel(u, key, value)
-		}
-	}
+	setLabels(u, config.Labels)
 	endpoint := map[string]any{"port": "metrics", "path": "/metrics"}
 	if config.Interval != "" {
 		endpoint["interval"] = config.Interval

@@ -47,7 +47,7 @@ func (o objects) args() []any {
 	set("enable-client-cert-authenticator", "false")
 	set("leader-election-namespace", o.mesh)
 	set("disable-kubernetes-client-rate-limiter", strconv.FormatBool(askedOf(o.IstioCSR).DisableKubernetesClientRateLimiter))
-	set("istiod-cert-enabled", "false")
+	set(flagIstiodEnabled, strconv.FormatBool(isDynamic(o.IstioCSR)))
 	set("istiod-cert-namespace", o.mesh)
 	set("istiod-cert-duration", exact(d.certificate))
 	set("istiod-cert-renew-before", exact(d.renewBefore))
@@ -71,7 +71,7 @@ type option struct {
 func (o objects) optionalArgs() []any {
 	var args []any
 	version := imageOf(o.IstioCSR, o.Image).Version
-	for _, option := range optionsOf(o.IstioCSR.Spec.AgentConfig) {
+	for _, option := range optionsOf(o.IstioCSR) {
 		for _, value := range option.values {
 			if hasFlag(version, option.flag) {
 				args = append(args, "--"+option.flag+"="+value)
@@ -82,7 +82,8 @@ func (o objects) optionalArgs() []any {
 }
 
 // optionsOf are the optional arguments that are asked for.
-func optionsOf(agent *operatorv1alpha1.AgentConfig) []option {
+func optionsOf(ic *operatorv1alpha1.IstioCSR) []option {
+	agent := ic.Spec.AgentConfig
 	if agent == nil {
 		return nil
 	}
@@ -101,6 +102,14 @@ func optionsOf(agent *operatorv1alpha1.AgentConfig) []option {
 		annotations = append(annotations, key+"="+agent.CertificateRequestAnnotations[key])
 	}
 	add("certificateRequestAnnotations", flagAnnotations, annotations...)
+	if name := agent.RuntimeIssuerConfigMap; name != "" {
+		add("runtimeIssuerConfigMap", flagRuntimeName, name)
+		add("runtimeIssuerConfigMap", flagRuntimeNamespace, ic.Namespace)
+	}
+	if isDynamic(ic) {
+		// Under the name that it has when we make it, so that it stays one Certificate.
+		add("istiodCertificate", flagIstiodName, CertificateName)
+	}
 	if tls := agent.TLS; tls != nil {
 		if tls.MinVersion != "" {
 			add("tls.minVersion", flagTLSVersion, "VersionTLS"+strings.ReplaceAll(tls.MinVersion, ".", ""))

@@ -20,6 +20,11 @@ const (
 	defaultRevision  = "default"
 )
 
+// isDynamic says whether the agent makes the certificate of istiod itself.
+func isDynamic(ic *operatorv1alpha1.IstioCSR) bool {
+	return askedOf(ic).IstiodCertificate == operatorv1alpha1.IstiodCertificateDynamic
+}
+
 // certificate is that of istiod.
 func (o objects) certificate() *unstructured.Unstructured {
 	c := o.IstioCSR.Spec.IstioCSRConfig

@@ -65,7 +65,7 @@ func checkFacts(in Input) []Problem {
 	case len(in.Facts.GoingFirst) > 0:
 		return []Problem{{Waiting: true, Holds: true, Message: fmt.Sprintf("package %s, of an agent before this one, has not let go yet of what agents have in namespace %s", strings.Join(in.Facts.GoingFirst, ", "), config.Istio.Namespace)}}
 	}
-	problems := append(checkClusterRoles(in), checkIssuer(in)...)
+	problems := slices.Concat(checkClusterRoles(in), checkIssuer(in), checkIstiodCertificate(in))
 	if in.Facts.CA.Problem != "" {
 		problems = append(problems, Problem{Waiting: in.Facts.CA.Waiting, Message: in.Facts.CA.Problem})
 	}
@@ -94,7 +94,7 @@ func checkClusterRoles(in Input) []Problem {
 }
 
 func checkIssuer(in Input) []Problem {
-	issuer, name := in.Facts.Issuer, issuerText(in.IstioCSR)
+	issuer, name := in.Facts.Issuer, issuerText(in)
 	switch {
 	case !issuer.Exists:
 		return []Problem{{Waiting: true, Message: name + " does not exist: create it"}}
@@ -113,12 +113,12 @@ func checkIssuer(in Input) []Problem {
 }
 
 // issuerText names the issuer for people.
-func issuerText(ic *operatorv1alpha1.IstioCSR) string {
-	kind, name := IssuerKind(ic), ic.Spec.IstioCSRConfig.CertManager.IssuerRef.Name
+func issuerText(in Input) string {
+	kind, name, _ := signing(in.IstioCSR, in.Facts.RuntimeIssuer)
 	if kind == KindClusterIssuer {
 		return kind + " " + name
 	}
-	return kind + " " + ic.Spec.IstioCSRConfig.Istio.Namespace + "/" + name
+	return kind + " " + in.IstioCSR.Spec.IstioCSRConfig.Istio.Namespace + "/" + name
 }
 
 // The kinds of issuers, and their group, as cert-manager spells them.
@@ -157,6 +157,10 @@ func Warnings(in Input) []string {
 		warnings = append(warnings, "spec.controllerConfig.labels: the objects have "+strings.Join(ignored, ", ")+" of their own, so these are ignored")
 	}
 	warnings = append(warnings, leftWarnings(in)...)
+	if ignored := ignoredOf(askedOf(in.IstioCSR).DeploymentLabels); len(ignored) > 0 {
+		warnings = append(warnings, "spec.agentConfig.deploymentLabels: the object has "+strings.Join(ignored, ", ")+" of its own, so these are ignored")
+	}
+	warnings = append(warnings, runtimeWarnings(in)...)
 	if wantsMonitor(in.IstioCSR) {
 		if ignored := ignoredOf(in.IstioCSR.Spec.AgentConfig.ServiceMonitor.Labels); len(ignored) > 0 {
 			warnings = append(warnings, "spec.agentConfig.serviceMonitor.labels: the object has "+strings.Join(ignored, ", ")+" of its own, so these are ignored")

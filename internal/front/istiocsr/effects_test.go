@@ -112,6 +112,18 @@ var effects = map[string]struct {
 	"PullSecrets":           {agent(operatorv1alpha1.AgentConfig{ImagePullSecrets: []string{"b", "a"}}), []string{"Deployment/cert-manager-istio-csr spec.template.spec.imagePullSecrets=[map[name:a] map[name:b]]"}},
 	"PodAnnotations":        {agent(operatorv1alpha1.AgentConfig{PodAnnotations: map[string]string{"a/b": "c"}}), []string{"Deployment/cert-manager-istio-csr spec.template.metadata.annotations=map[a/b:c]", "Deployment/cert-manager-istio-csr metadata.annotations=<nil>"}},
 	"DeploymentAnnotations": {agent(operatorv1alpha1.AgentConfig{DeploymentAnnotations: map[string]string{"a/b": "c"}}), []string{"Deployment/cert-manager-istio-csr metadata.annotations=map[a/b:c]", "Deployment/cert-manager-istio-csr spec.template.metadata.annotations=<nil>"}},
+	"DeploymentLabels": {agent(operatorv1alpha1.AgentConfig{DeploymentLabels: map[string]string{"team": "mesh", "app": "mine", "operator.openshift.io/istio-csr-pods": "as-found"}}), []string{
+		"Deployment/cert-manager-istio-csr metadata.labels.team=mesh", "Deployment/cert-manager-istio-csr metadata.labels.app=cert-manager-istio-csr",
+		`Deployment/cert-manager-istio-csr metadata.labels.operator\openshift\io/istio-csr-pods=<nil>`, "Deployment/cert-manager-istio-csr spec.template.metadata.labels.team=<nil>",
+	}},
+	"RuntimeIssuer": {func(ic *operatorv1alpha1.IstioCSR, c *operatorv1alpha1.IstioCSRConfig) {
+		c.CertManager.IstioCACertificate = &operatorv1alpha1.ConfigMapReference{Name: "roots", Key: "ca.crt"}
+		ic.Spec.AgentConfig = &operatorv1alpha1.AgentConfig{RuntimeIssuerConfigMap: "issuer"}
+	}, []string{"--runtime-issuance-config-map-name=issuer", "--runtime-issuance-config-map-namespace=cert-manager", "--istiod-cert-enabled=false"}},
+	"DynamicCertificate": {agent(operatorv1alpha1.AgentConfig{IstiodCertificate: "Dynamic"}), []string{
+		"--istiod-cert-enabled=true", "--istiod-cert-name=istiod", "Role/cert-manager-istio-csr-dynamic-istiod resources:[certificates]",
+		"RoleBinding/cert-manager-istio-csr-dynamic-istiod roleRef.name=cert-manager-istio-csr-dynamic-istiod",
+	}},
 	"RequestAnnotations": {agent(operatorv1alpha1.AgentConfig{CertificateRequestAnnotations: map[string]string{"b": "x=y=z", "a": "1"}}), []string{
 		"--certificate-request-additional-annotations=a=1", "--certificate-request-additional-annotations=b=x=y=z",
 	}},

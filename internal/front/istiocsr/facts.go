@@ -15,6 +15,14 @@ type Facts struct {
 	Namespace bool
 	// Issuer is the issuer that signs.
 	Issuer Issuer
+	// RuntimeIssuer is the issuer that a ConfigMap has the agent follow, see
+	// [runtimeIssuerOf].
+	RuntimeIssuer RuntimeIssuer
+	// IstiodCertificate is the Certificate of istiod. It is looked for when the agent makes it.
+	IstiodCertificate Issuer
+	// AgentFirst says that the newest revision has the agent before the certificate of istiod,
+	// see [agentFirstIn].
+	AgentFirst bool
 	// CA is the copy of the CA certificates.
 	CA CA
 	// Deployment is the agent's, nil when there is none.
@@ -84,8 +92,9 @@ type CA struct {
 	Certificates []operatorv1alpha1.CACertificate
 }
 
-// The types of issuers that cannot sign for a mesh.
+// The types of issuers that matter: two of them cannot sign for a mesh.
 const (
 	issuerACME       = "acme"
+	issuerCA         = "ca"
 	issuerSelfSigned = "selfSigned"
 )

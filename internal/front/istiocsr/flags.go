@@ -70,7 +70,7 @@ var agentFlags = map[string]agentFlag{
 	flagIssuerKind:                           {initial: KindIssuer, short: "k"},
 	flagIssuerGroup:                          {initial: GroupCertManager, short: "g"},
 	flagRuntimeName:                          {},
-	"runtime-issuance-config-map-namespace":  {},
+	flagRuntimeNamespace:                     {},
 	flagAnnotations:                          {kind: listFlag},
 	"serving-address":                        {initial: "0.0.0.0:6443", short: "a"},
 	"max-client-certificate-duration":        {kind: durationFlag, initial: "1h", short: "m"},
@@ -82,7 +82,7 @@ var agentFlags = map[string]agentFlag{
 	"disable-kubernetes-client-rate-limiter": {kind: switchFlag, initial: "false"},
 	flagReconciles:                           {kind: numberFlag, initial: "1", since: "0.16"},
 	flagIstiodEnabled:                        {kind: switchFlag, initial: "false"},
-	"istiod-cert-name":                       {initial: "istiod-dynamic"},
+	flagIstiodName:                           {initial: "istiod-dynamic"},
 	"istiod-cert-namespace":                  {initial: "istio-system"},
 	"istiod-cert-duration":                   {kind: durationFlag, initial: "1h"},
 	"istiod-cert-renew-before":               {kind: durationFlag, initial: "30m"},
@@ -97,9 +97,12 @@ const (
 	flagRoot          = "root-ca-file"
 	flagRuntimeName   = "runtime-issuance-config-map-name"
 	flagIstiodEnabled = "istiod-cert-enabled"
+	flagIstiodName    = "istiod-cert-name"
 	flagIssuerName    = "issuer-name"
 	flagIssuerKind    = "issuer-kind"
 	flagIssuerGroup   = "issuer-group"
+
+	flagRuntimeNamespace = "runtime-issuance-config-map-namespace"
 
 	flagReconciles      = "max-concurrent-reconciles"
 	flagAnnotations     = "certificate-request-additional-annotations"
@@ -160,7 +163,7 @@ func isMaterial(name string, found map[string]string) bool {
 		return false
 	case strings.HasPrefix(name, flagsOfIstiod) && name != flagIstiodEnabled:
 		return found[flagIstiodEnabled] == "true"
-	case name == "runtime-issuance-config-map-namespace":
+	case name == flagRuntimeNamespace:
 		return found[flagRuntimeName] != ""
 	default:
 		return true

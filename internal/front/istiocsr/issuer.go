@@ -10,10 +10,10 @@ import (
 )
 
 // issuerTypes are the fields of an issuer's spec of which one is set.
-var issuerTypes = []string{issuerACME, "ca", issuerSelfSigned, "vault", "venafi"}
+var issuerTypes = []string{issuerACME, issuerCA, issuerSelfSigned, "vault", "venafi"}
 
-// IssuerOf reads what matters of an Issuer or ClusterIssuer. What is not as it should be
-// is as if it were missing.
+// IssuerOf reads what matters of an Issuer, a ClusterIssuer or a Certificate. What is not as
+// it should be is as if it were missing.
 func IssuerOf(u *unstructured.Unstructured) Issuer {
 	issuer := Issuer{Exists: true}
 	spec, _, _ := unstructured.NestedMap(u.Object, "spec")

@@ -57,7 +57,7 @@ func ClusterLabels(namespace string) map[string]string {
 // reserved are the labels that are never a user's.
 var reserved = []string{
 	"app", "app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of",
-	LabelNamespace,
+	LabelNamespace, labelPods,
 }
 
 func isReserved(key string) bool {

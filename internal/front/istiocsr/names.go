@@ -55,6 +55,7 @@ const (
 
 const (
 	leasesName    = AgentName + "-leases"
+	dynamicName   = AgentName + "-dynamic-istiod"
 	metricsName   = AgentName + "-metrics"
 	defaultPort   = 443
 	servingPort   = 6443

@@ -129,6 +129,15 @@ func setLabel(u *unstructured.Unstructured, key, value string) {
 	u.SetLabels(labels)
 }
 
+// setLabels puts labels of the user's on an object that has ours already.
+func setLabels(u *unstructured.Unstructured, labels map[string]string) {
+	for key, value := range labels {
+		if !isReserved(key) {
+			setLabel(u, key, value)
+		}
+	}
+}
+
 func policyPort(protocol string, number int64) map[string]any {
 	return map[string]any{"protocol": protocol, "port": number}
 }

@@ -175,8 +175,8 @@ func (o *observer) observeRunning(ctx context.Context, ic *operatorv1alpha1.Isti
 	if facts.Namespace, err = front.Found(o.pins.Get(ctx, types.NamespacedName{Name: mesh}, namespace)); err != nil {
 		return fmt.Errorf("reading namespace %s: %w", mesh, err)
 	}
-	var caSecret string
-	if facts.Issuer, caSecret, err = o.issuer(ctx, ic); err != nil {
+	caSecret, err := o.observeIssuer(ctx, ic, facts)
+	if err != nil {
 		return err
 	}
 	if !facts.Namespace || !facts.Issuer.Signs() {
@@ -219,7 +219,7 @@ func (o *observer) keep(ctx context.Context, ic *operatorv1alpha1.IstioCSR, issu
 	}
 	if issuerSecret != "" {
 		request.IssuerSecret = types.NamespacedName{Namespace: mesh, Name: issuerSecret}
-		if IssuerKind(ic) == KindClusterIssuer {
+		if kind, _, _ := signing(ic, facts.RuntimeIssuer); kind == KindClusterIssuer {
 			request.IssuerSecret.Namespace = o.clusterNamespace
 		}
 	}
@@ -282,23 +282,4 @@ func (o *observer) defined(ctx context.Context, names ...string) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-// issuer is the issuer of an IstioCSR, and the name of the Secret that it signs with if it
-// is of type CA.
-func (o *observer) issuer(ctx context.Context, ic *operatorv1alpha1.IstioCSR) (Issuer, string, error) {
-	key := types.NamespacedName{Name: ic.Spec.IstioCSRConfig.CertManager.IssuerRef.Name}
-	kind := IssuerKind(ic)
-	if kind == KindIssuer {
-		key.Namespace = ic.Spec.IstioCSRConfig.Istio.Namespace
-	}
-	issuer := front.Untyped(schema.GroupVersionKind{Group: GroupCertManager, Version: "v1", Kind: kind})
-	found, err := front.Found(o.pins.Get(ctx, key, issuer))
-	if err != nil {
-		return Issuer{}, "", fmt.Errorf("reading %s %s: %w", kind, key, err)
-	}
-	if !found {
-		return Issuer{}, "", nil
-	}
-	return IssuerOf(issuer), CASecretOf(issuer), nil
 }

@@ -37,6 +37,12 @@ func Render(in Input) render.Package {
 		phase(PhaseCertificate, []*unstructured.Unstructured{o.certificate()}),
 		phase(PhaseAgent, o.services(), []*unstructured.Unstructured{o.deployment()}, o.extras()),
 	}
+	switch {
+	case isDynamic(in.IstioCSR):
+		p.Phases = slices.Delete(p.Phases, 1, 2)
+	case in.Facts.AgentFirst:
+		p.Phases[1], p.Phases[2] = p.Phases[2], p.Phases[1]
+	}
 	if len(in.Facts.LeftRunning) > 0 {
 		retain(p.Phases)
 	}

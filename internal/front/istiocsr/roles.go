@@ -18,7 +18,7 @@ import (
 )
 
 // observeClusterRoles finds the names of the agent's ClusterRole and of its binding, in the
-// newest revision. Before there is one it looks for those that an agent in the namespace has:
+// newest revision, and in which order that has its phases. Before there is one it looks for those that an agent in the namespace has:
 // the operator before has generated their names, and its IstioCSR may be gone.
 func (o *observer) observeClusterRoles(ctx context.Context, ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
 	role, binding := bindingKind.GroupVersion().WithKind("ClusterRole"), bindingKind.GroupVersion().WithKind("ClusterRoleBinding")
@@ -26,6 +26,7 @@ func (o *observer) observeClusterRoles(ctx context.Context, ic *operatorv1alpha1
 	if err != nil {
 		return err
 	}
+	facts.AgentFirst = agentFirstIn(manifests)
 	for _, manifest := range manifests {
 		switch manifest.GroupVersionKind() {
 		case role:

@@ -113,6 +113,8 @@ func checkAgent(r *refusals, in Input) {
 	if agent.PriorityClassName != "" {
 		r.addAll(path+".priorityClassName", agent.PriorityClassName, validation.IsDNS1123Subdomain(agent.PriorityClassName))
 	}
+	checkLabels(r, path+".deploymentLabels", agent.DeploymentLabels)
+	checkRuntime(r, path, in.IstioCSR)
 	if agent.ServiceMonitor != nil {
 		checkLabels(r, path+".serviceMonitor.labels", agent.ServiceMonitor.Labels)
 	}
@@ -127,7 +129,7 @@ func checkAgent(r *refusals, in Input) {
 		}
 		checkSelector(r, at+".labelSelector", constraint.LabelSelector)
 	}
-	for _, option := range optionsOf(agent) {
+	for _, option := range optionsOf(in.IstioCSR) {
 		if !hasFlag(image.Version, option.flag) {
 			r.add(path+"."+option.field, "%s", unknownFlag(image, option.flag))
 		}

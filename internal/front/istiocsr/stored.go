@@ -47,6 +47,7 @@ func checkStored(r *refusals, config string, c operatorv1alpha1.IstioCSRConfig) 
 func CanBeFollowed(ic *operatorv1alpha1.IstioCSR) bool {
 	var r refusals
 	checkReferences(&r, "", ic.Spec.IstioCSRConfig)
+	checkRuntimeName(&r, "", ic)
 	return ic.Spec.Undecodable == "" && len(r) == 0
 }
 

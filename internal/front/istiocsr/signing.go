@@ -1,0 +1,64 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package istiocsr
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
+)
+
+// observeIssuer finds the issuer that signs for the agent, the name of the Secret that it
+// signs with if it is of type CA, and the Certificate of istiod if the agent makes it.
+func (o *observer) observeIssuer(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) (caSecret string, err error) {
+	mesh := ic.Spec.IstioCSRConfig.Istio.Namespace
+	if name := runtimeIssuerConfigMap(ic); name != "" {
+		config, found, err := o.read(ctx, configMapKind, types.NamespacedName{Namespace: ic.Namespace, Name: name})
+		if err != nil {
+			return "", err
+		}
+		facts.RuntimeIssuer = runtimeIssuerOf(config, found)
+	}
+	if isDynamic(ic) {
+		certificate, found, err := o.read(ctx, certificateKind, types.NamespacedName{Namespace: mesh, Name: CertificateName})
+		if err != nil {
+			return "", err
+		}
+		if found {
+			facts.IstiodCertificate = IssuerOf(certificate)
+		}
+	}
+	kind, name, ok := signing(ic, facts.RuntimeIssuer)
+	if !ok {
+		facts.Issuer = Issuer{Exists: true, Ready: true} // the agent says itself what is wrong with it
+		return "", nil
+	}
+	key := types.NamespacedName{Name: name}
+	if kind == KindIssuer {
+		key.Namespace = mesh
+	}
+	issuer, found, err := o.read(ctx, schema.GroupVersionKind{Group: GroupCertManager, Version: "v1", Kind: kind}, key)
+	if err != nil || !found {
+		return "", err
+	}
+	facts.Issuer = IssuerOf(issuer)
+	return CASecretOf(issuer), nil
+}
+
+// read is an object that is watched from then on.
+func (o *observer) read(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (object *unstructured.Unstructured, found bool, err error) {
+	object = front.Untyped(kind)
+	if found, err = front.Found(o.pins.Get(ctx, key, object)); err != nil {
+		return nil, false, fmt.Errorf("reading %s %s: %w", kind.Kind, key, err)
+	}
+	return object, found, nil
+}
+
+var certificateKind = schema.GroupVersionKind{Group: GroupCertManager, Version: "v1", Kind: "Certificate"}
