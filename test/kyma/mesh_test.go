@@ -259,7 +259,8 @@ func deletion(t *testing.T) {
 	remove(t, o)
 }
 
-// Gateways are replaced once for a trust domain, by the rollout itself. A change that they are
+// Gateways are replaced once for a trust domain, by the rollout itself, whatever else changes
+// with it. A change that they are
 // restarted for does not hold while they wait for that: then the mesh is not ready.
 func gateway(t *testing.T) {
 	generation := func() int64 { return deployed(t, "Deployment", "istio-ingressgateway").GetGeneration() }
@@ -298,6 +299,11 @@ func gateway(t *testing.T) {
 	annotate(nil)
 	if now := settled(trusted); now != first+2 {
 		t.Errorf("after its restart the gateway is of generation %d, want %d", now, first+2)
+	}
+	// One edit of both: the rollout makes its pods anew, and they have the setting.
+	const both = "{" + egress + ", config: {trustDomain: mesh2.example.com, numTrustedProxies: 5}}"
+	if now := settled(both); now != first+3 {
+		t.Errorf("after a change of both the gateway is of generation %d, want %d", now, first+3)
 	}
 	settled("{" + egress + "}")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -134,6 +135,43 @@ func TestController_Gateway(t *testing.T) {
 	c.c.relabelled.Store(true)
 	if state = c.run(time.Minute); state.GatewayErr != nil || state.ManualCount != 0 {
 		t.Errorf("after somebody has restarted it by hand, the state is %+v", state)
+	}
+}
+
+// A gateway whose pods the rollout has made anew, from another template, after the setting stood
+// in the cluster has it, and is not restarted once more. One whose pods are from before is, also
+// when the process that saw the change is not the one that restarts.
+func TestController_GatewayRolledByRevision(t *testing.T) {
+	for name, tc := range map[string]struct {
+		made time.Duration // of the ReplicaSet, after the configuration was written
+		want map[string]int
+	}{
+		"Rolled":     {made: time.Second, want: map[string]int{}},
+		"SameSecond": {made: 0, want: map[string]int{}},
+		"Before":     {made: -time.Second, want: map[string]int{"istio-system/istio-ingressgateway": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.namespace("istio-system", nil)
+			c.workload("istio-system", "istio-ingressgateway", newImage)
+			c.rolledOut(withProxies(1))
+			c.run(time.Minute)
+
+			c.configured = c.now
+			set := &appsv1.ReplicaSet{}
+			if err := c.api.Get(t.Context(), client.ObjectKey{Namespace: "istio-system", Name: "istio-ingressgateway-1"}, set); err != nil {
+				t.Fatal(err)
+			}
+			set.CreationTimestamp = metav1.NewTime(c.configured.Add(tc.made))
+			c.put(set)
+			c.now = c.now.Add(10 * time.Second) // the rollout goes on
+			c.istio(withProxies(2), new(withProxies(2)))
+			c.mesh(2, metav1.ConditionTrue, newImage)
+			c.run(500 * time.Millisecond) // the change is noted, and nothing is restarted yet
+			c.start()
+			c.run(time.Minute)
+			c.wants("after the rollout", tc.want)
+		})
 	}
 }
 

@@ -70,6 +70,9 @@ type cluster struct {
 	undeletable error
 	// unreadable, when set, is the answer to a read of an object.
 	unreadable map[string]error
+	// configured is when the configuration of the mesh was written, which the API in memory would
+	// tell by the clock of this machine.
+	configured time.Time
 	// filters are the EnvoyFilters of the mesh.
 	filters []metav1.PartialObjectMetadata
 	// sets are workloads that keep their pods.
@@ -109,6 +112,12 @@ func (c *cluster) start() {
 			c.requests++
 			if err := c.unreadable[key.String()]; err != nil {
 				return err
+			}
+			if config, ok := o.(*metav1.PartialObjectMetadata); ok && key.Name == servicemesh.MeshConfigMap && !c.configured.IsZero() {
+				config.ManagedFields = []metav1.ManagedFieldsEntry{
+					{Manager: "early", Time: new(metav1.NewTime(c.configured.Add(-time.Hour)))}, {Manager: "strata", Time: new(metav1.NewTime(c.configured))},
+				}
+				return nil
 			}
 			return api.Get(ctx, key, o, options...)
 		},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -252,6 +253,8 @@ func (c *Controller) target(ctx context.Context, pkg *v1alpha1.Package) (Target,
 		}
 	} else if t, err = c.readTarget(ctx); err != nil {
 		return t, err
+	} else if t.Configured, t.Policed, err = c.appliedAt(ctx); err != nil {
+		return t, err
 	}
 	if t.Updated, t.GatewayUpdated, err = c.updated(ctx); err != nil {
 		c.stamped.Store(true)
@@ -272,6 +275,34 @@ func (c *Controller) readTarget(ctx context.Context) (Target, error) {
 		return Target{}, fmt.Errorf("reading the merged input of the mesh, ConfigMap %s/%s: %w", servicemesh.IstioNamespace, servicemesh.InputConfigMap, err)
 	}
 	return TargetOf(operator)
+}
+
+// appliedAt is when the configuration of the mesh that gateways read as they start was written
+// last, by any manager, and when the newest of its network policies was made. Zero for what is
+// not there.
+func (c *Controller) appliedAt(ctx context.Context) (configured, policed time.Time, err error) {
+	config := &metav1.PartialObjectMetadata{}
+	config.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	err = c.Live.Get(ctx, types.NamespacedName{Namespace: servicemesh.IstioNamespace, Name: servicemesh.MeshConfigMap}, config)
+	if client.IgnoreNotFound(err) != nil {
+		return configured, policed, fmt.Errorf("reading ConfigMap %s/%s: %w", servicemesh.IstioNamespace, servicemesh.MeshConfigMap, err)
+	}
+	for i := range config.ManagedFields {
+		if at := config.ManagedFields[i].Time; at != nil && at.After(configured) {
+			configured = at.Time
+		}
+	}
+	policies := &metav1.PartialObjectMetadataList{}
+	policies.SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("NetworkPolicyList"))
+	if err := c.Live.List(ctx, policies, client.InNamespace(servicemesh.IstioNamespace), client.MatchingLabels{v1alpha2.LabelModule: v1alpha2.ModuleName}); err != nil {
+		return configured, policed, fmt.Errorf("listing NetworkPolicies in %s: %w", servicemesh.IstioNamespace, err)
+	}
+	for i := range policies.Items {
+		if at := policies.Items[i].CreationTimestamp; policies.Items[i].DeletionTimestamp.IsZero() && at.After(policed) {
+			policed = at.Time
+		}
+	}
+	return configured, policed, nil
 }
 
 // updated is when EnvoyFilters of ours have changed last, as they tell by annotation.

@@ -5,6 +5,7 @@ package restarts
 
 import (
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -330,6 +331,20 @@ func Causes(p *Pod, t *Target, ledger Ledger, n Namespace) map[Cause]string {
 		found[predicate.Cause()] = v.Epoch.String()
 	}
 	return found
+}
+
+// Replaced takes out the causes that the rollout of the mesh itself has seen to: it has made
+// the pods of a gateway or component anew, from a template of its own, after what the cause is
+// about stood in the cluster. Made is when their ReplicaSet was made. Pods alone do not show it:
+// one that was made in the same second may be older.
+func Replaced(causes map[Cause]string, p *Pod, ledger Ledger, made time.Time) {
+	if !p.Role.ofMesh() {
+		return // what injects their proxies may follow later
+	}
+	maps.DeleteFunc(causes, func(cause Cause, _ string) bool {
+		from := ledger[cause].From
+		return !from.IsZero() && !made.Before(from)
+	})
 }
 
 func matches(predicate Predicate, p *Pod, v View) bool {

@@ -30,8 +30,8 @@ type surveyor struct {
 	mesh       *mesh
 	namespaces map[string]Namespace
 	plan       *Plan
-	// owners are those of ReplicaSets whose pods have come by.
-	owners map[types.UID][]metav1.OwnerReference
+	// sets are the ReplicaSets whose pods have come by.
+	sets map[types.UID]*metav1.PartialObjectMetadata
 	// left are the namespaces whose pods have a sidecar and should have none, since the time
 	// of this survey if they are new.
 	left Departures
@@ -45,7 +45,7 @@ type surveyor struct {
 func (c *Controller) survey(ctx context.Context, m *mesh) error {
 	s := &surveyor{
 		live: c.Live, mesh: m, namespaces: map[string]Namespace{}, plan: NewPlan(),
-		owners: map[types.UID][]metav1.OwnerReference{}, left: Departures{}, joining: Arrivals{}, now: c.Now().UTC().Truncate(time.Second),
+		sets: map[types.UID]*metav1.PartialObjectMetadata{}, left: Departures{}, joining: Arrivals{}, now: c.Now().UTC().Truncate(time.Second),
 	}
 	s.plan.Gone = !m.gone.IsZero()
 	unfinished, err := c.unfinished(ctx)
@@ -172,7 +172,7 @@ func (s *surveyor) take(ctx context.Context, from *corev1.Pod) error {
 		return nil
 	}
 	excluded := pod.Excluded || namespace.Excluded
-	above, gone, err := s.above(ctx, &pod)
+	set, gone, err := s.set(ctx, &pod)
 	switch {
 	case apierrors.IsForbidden(err):
 		w, hand := Unresolved(&pod, err)
@@ -184,7 +184,12 @@ func (s *surveyor) take(ctx context.Context, from *corev1.Pod) error {
 		s.plan.Unready++ // and so will be the pod
 		return nil
 	}
-	w, hand := Resolve(&pod, above)
+	if pod.OfReplicaSet() {
+		if Replaced(causes, &pod, s.mesh.ledger, set.CreationTimestamp.Time); len(causes) == 0 {
+			return nil
+		}
+	}
+	w, hand := Resolve(&pod, set.OwnerReferences)
 	if _, joins := causes[CauseJoin]; joins && hand == nil && !excluded && namespace.Inject == InjectAll {
 		s.joining[pod.Namespace] = namespace.Since.UTC()
 	}
@@ -205,15 +210,15 @@ func (s *surveyor) causes(pod *Pod, namespace Namespace) map[Cause]string {
 	return causes
 }
 
-// above are the owners of the pod's ReplicaSet, if it is of one.
-func (s *surveyor) above(ctx context.Context, pod *Pod) (owners []metav1.OwnerReference, gone bool, err error) {
+// set is the pod's ReplicaSet, empty if it is of none.
+func (s *surveyor) set(ctx context.Context, pod *Pod) (set *metav1.PartialObjectMetadata, gone bool, err error) {
+	set = &metav1.PartialObjectMetadata{}
 	if !pod.OfReplicaSet() {
-		return nil, false, nil
+		return set, false, nil
 	}
-	if known, ok := s.owners[pod.Owner.UID]; ok {
+	if known, ok := s.sets[pod.Owner.UID]; ok {
 		return known, false, nil
 	}
-	set := &metav1.PartialObjectMetadata{}
 	set.SetGroupVersionKind(Workload{Kind: KindReplicaSet}.GroupVersionKind())
 	err = s.live.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Owner.Name}, set)
 	if apierrors.IsNotFound(err) || err == nil && set.UID != pod.Owner.UID {
@@ -222,6 +227,7 @@ func (s *surveyor) above(ctx context.Context, pod *Pod) (owners []metav1.OwnerRe
 	if err != nil {
 		return nil, false, fmt.Errorf("reading ReplicaSet %s/%s: %w", pod.Namespace, pod.Owner.Name, err)
 	}
-	s.owners[pod.Owner.UID] = set.OwnerReferences
-	return set.OwnerReferences, false, nil
+	// Nothing else of it counts, and a cluster has many.
+	s.sets[pod.Owner.UID] = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: set.CreationTimestamp, OwnerReferences: set.OwnerReferences}}
+	return s.sets[pod.Owner.UID], false, nil
 }

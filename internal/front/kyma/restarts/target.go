@@ -42,6 +42,21 @@ type Target struct {
 	// GatewayUpdated and Updated are when resources of the mesh have changed last that only
 	// the gateway, and that all proxies have to be restarted for. Zero for never.
 	GatewayUpdated, Updated time.Time
+	// Configured and Policed are since when the configuration of the mesh, and its network
+	// policies, stand in the cluster. Zero when that is not known.
+	Configured, Policed time.Time
+}
+
+// from is since when what a cause is about stands in the cluster, zero when that is not known.
+func (t *Target) from(cause Cause) time.Time {
+	switch cause {
+	case CauseTrustedProxies, CauseClientCert, CauseStatsMatcher:
+		return t.Configured
+	case CauseNetworkPolicies:
+		return t.Policed
+	default:
+		return time.Time{}
+	}
 }
 
 // TargetOf reads what the mesh wants from the merged input of its rollout, in the shape of
@@ -138,6 +153,9 @@ type Epoch struct {
 	Value string `json:"value"`
 	// Since is when it became this, to the second. Zero when that was before anybody looked.
 	Since time.Time `json:"since,omitzero"`
+	// From is since when it stands in the cluster, to the second: before Since, which is when
+	// the rollout was over. Zero when that is not known.
+	From time.Time `json:"from,omitzero"`
 }
 
 // String is the form for records.
@@ -212,7 +230,7 @@ func (l Ledger) Next(t *Target, now time.Time) Ledger {
 		case !found:
 			known = Epoch{Value: value}
 		case known.Value != value:
-			known = Epoch{Value: value, Since: now.UTC().Truncate(time.Second)}
+			known = Epoch{Value: value, Since: now.UTC().Truncate(time.Second), From: t.from(p.Cause()).UTC().Truncate(time.Second)}
 		}
 		next[p.Cause()] = known
 	}

@@ -23,6 +23,9 @@ const (
 	// InputKey is the key in [InputConfigMap].
 	InputKey = "istiooperator.yaml"
 
+	// MeshConfigMap holds the configuration of the mesh that proxies and istiod read.
+	MeshConfigMap = "istio"
+
 	// FeaturesConfigMap in the namespace of the Istio resource has switches of [Features],
 	// as JSON, under the key [FeaturesKey].
 	FeaturesConfigMap = "istio-features"
