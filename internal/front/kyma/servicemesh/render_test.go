@@ -240,6 +240,30 @@ func TestRender_Invalid(t *testing.T) {
 	}
 }
 
+// TestRender_Labels: what Kyma's operator labels beyond its module has the same labels of us.
+func TestRender_Labels(t *testing.T) {
+	in := input(t, "")
+	want := map[string]string{
+		"kyma-project.io/module": "istio", "app.kubernetes.io/name": "istio-operator", "app.kubernetes.io/instance": "istio-operator-default",
+		"app.kubernetes.io/component": "operator", "app.kubernetes.io/part-of": "istio", "app.kubernetes.io/version": in.Settings.Images.Tag,
+	}
+	found := false
+	for _, phase := range mustRender(t, in)[1].Phases {
+		for _, o := range phase.Objects {
+			if o.Manifest.GetKind() != "PeerAuthentication" {
+				continue
+			}
+			found = true
+			if diff := cmp.Diff(want, o.Manifest.GetLabels()); diff != "" {
+				t.Errorf("labels of %s (-want +got):\n%s", o.Manifest.GetName(), diff)
+			}
+		}
+	}
+	if !found {
+		t.Error("there is no PeerAuthentication")
+	}
+}
+
 func TestRender_Resources(t *testing.T) {
 	cases := map[string]struct {
 		reason string

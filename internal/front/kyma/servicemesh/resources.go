@@ -46,12 +46,16 @@ func resources(in Input, operator tree) (map[string][]*unstructured.Unstructured
 	return all, nil
 }
 
-// peerAuthentication lets nothing but mutual TLS into the mesh.
+// peerAuthentication lets nothing but mutual TLS into the mesh. Its labels are those that Kyma's
+// operator gives it, for users who select by them.
 func peerAuthentication() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: tree{
 		"apiVersion": "security.istio.io/v1", "kind": "PeerAuthentication",
-		"metadata": tree{"name": "default", "namespace": IstioNamespace},
-		"spec":     tree{"mtls": tree{"mode": "STRICT"}},
+		"metadata": tree{"name": "default", "namespace": IstioNamespace, "labels": tree{
+			"app.kubernetes.io/name": "istio-operator", "app.kubernetes.io/instance": "istio-operator-default",
+			"app.kubernetes.io/component": "operator", "app.kubernetes.io/part-of": "istio",
+		}},
+		"spec": tree{"mtls": tree{"mode": "STRICT"}},
 	}}
 }
 
