@@ -4,6 +4,7 @@
 package revisions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -442,8 +443,9 @@ func soonest(a, b time.Time) time.Time {
 // probe judges the state in which an object is there and ours. It is ready only
 // when it is also as it should be.
 func probe(result *ObjectResult, object Object, state *unstructured.Unstructured) {
-	result.Probe = probes.Result{Status: probes.Unknown, Message: "not in place"}
-	result.Serves = probes.Result{Status: probes.False, Message: "not in place"}
+	absent := cmp.Or(result.Waiting, "not in place")
+	result.Probe = probes.Result{Status: probes.Unknown, Message: absent}
+	result.Serves = probes.Result{Status: probes.False, Message: absent}
 	if result.Done {
 		result.Probe = probes.Result{Status: probes.True, Message: result.Reason}
 		result.Serves = result.Probe

@@ -293,26 +293,48 @@ func DeadlineLeft(status v1alpha1.RevisionStatus, deadline time.Duration, now ti
 	return deadline - max(now.Sub(status.LastProgressTime.Time), 0) // a clock may have been set back
 }
 
-// progressed says whether the rollout has moved on from one status to the next. A
-// probe that no longer holds is no progress, nor is one that holds again.
+// progressed says whether the rollout has moved on from one status to the next. An object
+// that was repaired is no progress, nor is a probe that holds again.
 func progressed(before, after v1alpha1.RevisionStatus) bool {
-	if samePlaced(before.Inventory, after.Inventory) && cameBack(before, after) {
-		return false
-	}
+	again := readyAgain(before, after)
 	completeBefore, readyBefore := progress(before)
 	complete, ready := progress(after)
-	return complete > completeBefore || ready > readyBefore ||
-		!samePlaced(before.Inventory, after.Inventory)
+	return newlyPlaced(before.Inventory, after.Inventory) || ready-again > readyBefore || again == 0 && complete > completeBefore
 }
 
-// cameBack says whether an object that had been ready before is ready again.
-func cameBack(before, after v1alpha1.RevisionStatus) bool {
-	stands := func(list []v1alpha1.ObjectStatus, ref v1alpha1.ObjectReference) bool {
-		return slices.ContainsFunc(list, func(o v1alpha1.ObjectStatus) bool { return o.ObjectReference == ref })
+// newlyPlaced says whether an object is in place for the first time, or with other content.
+func newlyPlaced(before, after []v1alpha1.InventoryEntry) bool {
+	content := map[v1alpha1.ObjectReference]string{}
+	for _, entry := range before {
+		content[entry.ObjectReference] = entry.Content
 	}
-	return slices.ContainsFunc(after.Flaps, func(f v1alpha1.Flap) bool {
-		return stands(before.Objects, f.ObjectReference) && !stands(after.Objects, f.ObjectReference)
+	return slices.ContainsFunc(after, func(entry v1alpha1.InventoryEntry) bool {
+		was, found := content[entry.ObjectReference]
+		return entry.Repairs == 0 && (!found || was != entry.Content)
 	})
+}
+
+// readyAgain counts the objects that are ready again, of those that did not stay so.
+func readyAgain(before, after v1alpha1.RevisionStatus) int32 {
+	unsteady := map[v1alpha1.ObjectReference]bool{}
+	for _, entry := range slices.Concat(before.Inventory, after.Inventory) {
+		if entry.Repairs > 0 {
+			unsteady[entry.ObjectReference] = true
+		}
+	}
+	for _, flap := range after.Flaps {
+		unsteady[flap.ObjectReference] = true
+	}
+	for _, object := range after.Objects {
+		delete(unsteady, object.ObjectReference)
+	}
+	var again int32
+	for _, object := range before.Objects {
+		if unsteady[object.ObjectReference] {
+			again++
+		}
+	}
+	return again
 }
 
 func progress(status v1alpha1.RevisionStatus) (complete int, ready int32) {

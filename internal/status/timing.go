@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -89,16 +88,6 @@ func overdueText(next v1alpha1.RevisionStatus, o Observation, waiting string) st
 			", as its probe says (within): " + object.Message
 	}
 	return "nothing moved for " + o.Deadline.String() + ": " + waiting
-}
-
-// samePlaced says whether two inventories tell of the same objects in the same state.
-// Since when a probe holds is left out: that it stops and begins to hold again is no
-// progress.
-func samePlaced(a, b []v1alpha1.InventoryEntry) bool {
-	return slices.EqualFunc(a, b, func(a, b v1alpha1.InventoryEntry) bool {
-		a.HeldSince, b.HeldSince = nil, nil
-		return equality.Semantic.DeepEqual(a, b)
-	})
 }
 
 // timeOrNil is a time of a status, nil for the zero time.

@@ -61,10 +61,12 @@ func (o *otherManager) patchStatus(ctx context.Context, status fields) error {
 // conflict is what a conflicting manager does, what the revision lists of it, and what
 // the package says; empty where it says nothing.
 type conflict struct {
-	reason  string
-	disturb func(ctx context.Context, o *otherManager) error
-	cause   v1alpha1.InterferenceCause
-	message string
+	reason string
+	// inRollout has it happen while the revision is rolled out.
+	inRollout bool
+	disturb   func(ctx context.Context, o *otherManager) error
+	cause     v1alpha1.InterferenceCause
+	message   string
 }
 
 var conflicts = map[string]conflict{
@@ -80,7 +82,7 @@ var conflicts = map[string]conflict{
 		disturb: func(ctx context.Context, o *otherManager) error {
 			return client.IgnoreNotFound(admin.Delete(ctx, o.configMap()))
 		},
-		cause: v1alpha1.InterferenceDeleted, message: "not in place",
+		cause: v1alpha1.InterferenceDeleted, message: "it is deleted again and again",
 	},
 	"Adoption": {
 		reason: "another controller takes the object over",
@@ -88,6 +90,26 @@ var conflicts = map[string]conflict{
 			return o.patch(ctx, fields{"metadata": fields{"ownerReferences": []fields{{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": o.owner, "controller": true}}}})
 		},
 		cause: v1alpha1.InterferenceTakenOver, message: "has taken it over from this Package",
+	},
+	"Adoption/InRollout": {
+		reason:    "another controller takes the object over and leaves it, in a rollout",
+		inRollout: true,
+		disturb: func(ctx context.Context, o *otherManager) error {
+			var owners []fields
+			if o.n++; o.n%2 == 0 {
+				owners = []fields{{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": o.owner, "controller": true}}
+			}
+			return o.patch(ctx, fields{"metadata": fields{"ownerReferences": owners}})
+		},
+		cause: v1alpha1.InterferenceTakenOver, message: "has taken it over",
+	},
+	"Label/InRollout": {
+		reason:    "the label by which the object is watched is removed, in a rollout",
+		inRollout: true,
+		disturb: func(ctx context.Context, o *otherManager) error {
+			return o.patch(ctx, fields{"metadata": fields{"labels": nil}})
+		},
+		cause: v1alpha1.InterferenceChanged,
 	},
 	"Status": {
 		reason: "the status of an object changes, and no probe looks at what does",
@@ -108,17 +130,27 @@ var conflicts = map[string]conflict{
 	},
 }
 
-// TestConflict has five managers each break an object of a package for a minute, ten times
+// TestConflict has seven managers each break an object of a package for a minute, ten times
 // a second, all at the same time.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	namespaces, packages := map[string]string{}, map[string]string{}
-	for name := range conflicts {
+	for name, tc := range conflicts {
 		ns := planetest.Namespace(t, plane)
 		only := phase("one", configMapManifest(t, ns, "a", "1"), deploymentManifest(t, ns, "app", goodImage))
 		only.CollisionProtection = v1alpha1.CollisionNone
-		pkg := newPackage(t, v1alpha1.PackageSpec{}, only)
-		eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+		phases := []v1alpha1.Phase{only}
+		if tc.inRollout {
+			phases = append(phases, phase("two", deploymentManifest(t, ns, "bad", badImage)))
+		}
+		pkg := newPackage(t, v1alpha1.PackageSpec{}, phases...)
+		if tc.inRollout {
+			planetest.Eventually(t, "the second phase is reached", func() (bool, error) {
+				return exists(t, &appsv1.Deployment{}, ns, "bad"), nil
+			})
+		} else {
+			eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+		}
 		namespaces[name], packages[name] = ns, pkg.Name
 	}
 	since := time.Now()

@@ -80,7 +80,7 @@ func (w *Worker) announce(p *pass, before states) {
 func (w *Worker) wrote(before, after *v1alpha1.Package) {
 	known := w.memory.of(after)
 	known.toldPackage = w.Now()
-	known.spacing = known.spacing.after(isPackageNews(before.Status, after.Status), w.Now())
+	known.spacing = known.spacing.after(isPackageNews(before.Status, after.Status), progressReason(after.Status.Conditions), w.Now())
 	w.tell(events.ForPackage(before, after))
 }
 

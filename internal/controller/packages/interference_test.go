@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/status"
 )
 
 // mostWrites is what a minute with a conflicting manager may cost, of objects and of
@@ -99,7 +100,7 @@ func TestWorker_Interference(t *testing.T) {
 				}
 				return nil
 			},
-			cause: v1alpha1.InterferenceDeleted, ready: "False/NotReady", message: "ConfigMap app/a: not in place",
+			cause: v1alpha1.InterferenceDeleted, ready: "False/NotReady", message: "ConfigMap app/a: it is deleted again and again: repairs are slowed",
 		},
 		"TakenOver": {
 			reason: "another controller takes the object over each time",
@@ -275,6 +276,80 @@ func TestWorker_FlappingRollout(t *testing.T) {
 		l.advance(10 * time.Second)
 	}
 	want(t, "the deadline passes", "states", []string{"1: Active ProgressDeadlineExceeded"}, l.states())
+}
+
+// A controller that takes an object over and leaves it again, in a rollout: the first
+// collision is reported at once, and the others cost few statuses.
+func TestWorker_TakenOverInRollout(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	r := l.written(1, phase(configMap("a", "1")), phase(deployment("gate", "v1")))
+	r.Spec.Phases[0].CollisionProtection = v1alpha1.CollisionNone
+	l.create(r)
+	l.mustSettle(10 * time.Second)
+	takeOver := func(n int) {
+		o := l.disturbed("ConfigMap", "a")
+		o.SetOwnerReferences(nil)
+		if n%2 == 0 {
+			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "o", UID: "other", Controller: new(true)}})
+		}
+		if err := l.cluster.Client("other").Update(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	takeOver(0)
+	l.mustSettle(5 * time.Second) // in which it is repaired first
+	takeOver(0)
+	l.mustSettle(0)
+	want(t, "it is reported at once", "states", []string{"1: Active ObjectCollisions"}, l.states())
+	if _, statuses := l.disturb(takeOver); statuses > mostWrites {
+		t.Errorf("%d writes of statuses in a minute, want no more than %d", statuses, mostWrites)
+	}
+}
+
+// Repairs are no progress: whatever does not stay as it was left in a rollout, the deadline
+// passes.
+func TestWorker_RepairsAreNoProgress(t *testing.T) {
+	disturbances := map[string]func(l *line, o *unstructured.Unstructured) error{
+		"Changed": func(l *line, o *unstructured.Unstructured) error {
+			o.Object["data"] = map[string]any{"value": "other"}
+			return l.cluster.Client("other").Update(l.t.Context(), o)
+		},
+		"Deleted": func(l *line, o *unstructured.Unstructured) error {
+			return l.cluster.Client("other").Delete(l.t.Context(), o)
+		},
+		"TakenOver": func(l *line, o *unstructured.Unstructured) error {
+			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "o", UID: "other", Controller: new(true)}})
+			return l.cluster.Client("other").Update(l.t.Context(), o)
+		},
+		"Left": func(l *line, o *unstructured.Unstructured) error {
+			o.SetOwnerReferences(nil)
+			o.SetLabels(nil)
+			return l.cluster.Client("other").Update(l.t.Context(), o)
+		},
+	}
+	for name, disturb := range disturbances {
+		t.Run(name, func(t *testing.T) {
+			l := newLine(t, v1alpha1.PackageSpec{ProgressDeadline: &metav1.Duration{Duration: 10 * time.Minute}})
+			r := l.written(1, phase(configMap("a", "1")), phase(deployment("gate", "v1")))
+			r.Spec.Phases[0].CollisionProtection = v1alpha1.CollisionNone
+			l.create(r)
+			l.mustSettle(10 * time.Second)
+			for range 12 * 60 {
+				if o := l.disturbed("ConfigMap", "a"); o != nil {
+					if err := disturb(l, o); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if _, err := l.pass(); err != nil {
+					t.Fatal(err)
+				}
+				l.advance(time.Second)
+			}
+			if !status.IsOverdue(l.revision(1).Status, 10*time.Minute, l.now) {
+				t.Errorf("12 minutes of repairs put off the deadline of 10: the last progress is of %s, now is %s", l.revision(1).Status.LastProgressTime, l.now)
+			}
+		})
+	}
 }
 
 // A Job that has completed and is being deleted is as good as gone: nothing ceases to be ready.

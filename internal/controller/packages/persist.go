@@ -28,10 +28,9 @@ const (
 	// detailSettle is the same for a status in which only details have changed, and for
 	// the first one of a revision.
 	detailSettle = 5 * time.Second
-	// restless is after how many statuses in a row without progress the next ones of a rollout
-	// wait for restlessSettle: a probe that changes its mind must not cost a write each time.
-	restless       = 3
-	restlessSettle = 3 * detailSettle
+	// longestSettle bounds the wait of a status of a rollout that makes no progress: a probe
+	// that changes its mind must not cost a write each time.
+	longestSettle = 3 * detailSettle
 )
 
 // persist writes the statuses of the active revisions, or holds them back for a
@@ -123,13 +122,12 @@ func (w *Worker) hold(onRecord *v1alpha1.Revision, next v1alpha1.RevisionStatus,
 	if len(onRecord.Status.Conditions) == 0 || isUnderWay(onRecord.Status) && onRecord.Status.Phase == next.Phase {
 		patience = detailSettle
 	}
+	var spaced time.Duration
 	if !hasProgressed(onRecord.Status, next) {
 		patience = detailSettle
-		if known.spacings[onRecord.UID].count >= restless {
-			patience = restlessSettle
-		}
+		spaced = min(known.spacings[onRecord.UID].wait(w.Now()), longestSettle)
 	}
-	return max(patience-w.Now().Sub(w.told(onRecord, known)), 0)
+	return max(patience-w.Now().Sub(w.told(onRecord, known)), spaced, 0)
 }
 
 // hasProgressed says whether a rollout has moved on from one status to the next.
@@ -139,7 +137,7 @@ func hasProgressed(before, after v1alpha1.RevisionStatus) bool {
 
 // space says how long a status may wait that is not about progress.
 func (w *Worker) space(onRecord *v1alpha1.Revision, next v1alpha1.RevisionStatus, known *memory) time.Duration {
-	if equality.Semantic.DeepEqual(onRecord.Status, next) || isRevisionNews(onRecord, next) {
+	if equality.Semantic.DeepEqual(onRecord.Status, next) || known.spacings[onRecord.UID].isRevisionNews(onRecord, next) {
 		return 0
 	}
 	return known.spacings[onRecord.UID].wait(w.Now())
@@ -210,7 +208,8 @@ func (w *Worker) writeStatus(ctx context.Context, revision *v1alpha1.Revision, n
 		return revision, fmt.Errorf("revision %d: %w", revision.Spec.Revision, err)
 	}
 	known.wrote[revision.UID] = w.Now()
-	known.spacings[revision.UID] = known.spacings[revision.UID].after(isRevisionNews(revision, next), w.Now())
+	spacing := known.spacings[revision.UID]
+	known.spacings[revision.UID] = spacing.after(spacing.isRevisionNews(revision, next), progressReason(next.Conditions), w.Now())
 	known.onRecord(after)
 	return known.remember(revision, after), nil
 }

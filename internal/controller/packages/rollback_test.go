@@ -176,7 +176,7 @@ func TestWorker_RollbackUnserved(t *testing.T) {
 			for range 3 {
 				_, _ = l.pass() // which fails, as the rollback cannot be made
 			}
-			want(t, "no revision is made", "states", []string{"1: Archived Archived", "2: Archived Archived", "3: Active RolledOut", "4: Active " + progressReason(l.revision(4).Status)}, l.states())
+			want(t, "no revision is made", "states", []string{"1: Archived Archived", "2: Archived Archived", "3: Active RolledOut", "4: Active " + progressReason(l.revision(4).Status.Conditions)}, l.states())
 			if c := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(c, "no kind Role") {
 				t.Errorf("the package does not say what is not served: %s", c)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/history"
@@ -27,6 +28,8 @@ type spacing struct {
 	// count is how many there were in a row, last when the last one was.
 	count int
 	last  time.Time
+	// reasons are those of Progressing that were written since the last news.
+	reasons []string
 }
 
 // wait is how long the next one has to wait: not at all, a second, five, ten and so on.
@@ -41,26 +44,40 @@ func (s spacing) wait(now time.Time) time.Duration {
 	}
 }
 
-// after is the spacing after one more write. One with news begins anew.
-func (s spacing) after(isNews bool, now time.Time) spacing {
+// after is the spacing after one more write, with a reason of Progressing. One with news
+// begins anew; a reason that was not written before is news once.
+func (s spacing) after(isNews bool, reason string, now time.Time) spacing {
+	if isNews && slices.Contains(s.reasons, reason) {
+		s.reasons = nil
+	}
+	if !slices.Contains(s.reasons, reason) {
+		s.reasons = append(slices.Clip(s.reasons), reason)
+	}
+	s.count++
 	switch {
 	case isNews:
-		return spacing{last: now}
+		s.count = 0
 	case now.Sub(s.last) >= quiet:
-		return spacing{count: 1, last: now}
-	default:
-		return spacing{count: s.count + 1, last: now}
+		s.count = 1
 	}
+	s.last = now
+	return s
 }
 
 // settledReasons are those of Progressing between which a revision that has succeeded goes
-// back and forth by itself.
-var settledReasons = []string{v1alpha1.ReasonRolledOut, v1alpha1.ReasonObjectCollisions, v1alpha1.ReasonRolloutError, v1alpha1.ReasonPermissionDenied}
+// back and forth by itself, and rolloutReasons those of one that has not.
+var (
+	settledReasons = []string{v1alpha1.ReasonRolledOut, v1alpha1.ReasonObjectCollisions, v1alpha1.ReasonRolloutError, v1alpha1.ReasonPermissionDenied}
+	rolloutReasons = []string{
+		v1alpha1.ReasonRollingOut, v1alpha1.ReasonObjectCollisions, v1alpha1.ReasonRolloutError, v1alpha1.ReasonPermissionDenied,
+		v1alpha1.ReasonObjectRefused, v1alpha1.ReasonProgressDeadlineExceeded,
+	}
+)
 
 // isRevisionNews says whether a status tells of something that a user has asked for or
-// waits for, and that comes to an end.
-func isRevisionNews(onRecord *v1alpha1.Revision, next v1alpha1.RevisionStatus) bool {
-	was, is := progressReason(onRecord.Status), progressReason(next)
+// waits for, and that comes to an end: it is not said again with each change of mind.
+func (s spacing) isRevisionNews(onRecord *v1alpha1.Revision, next v1alpha1.RevisionStatus) bool {
+	was, is := progressReason(onRecord.Status.Conditions), progressReason(next.Conditions)
 	after := &v1alpha1.Revision{Status: next}
 	switch {
 	case onRecord.Status.ObservedGeneration != next.ObservedGeneration, history.Succeeded(onRecord) != history.Succeeded(after):
@@ -69,13 +86,15 @@ func isRevisionNews(onRecord *v1alpha1.Revision, next v1alpha1.RevisionStatus) b
 		return !slices.Contains(settledReasons, was) || !slices.Contains(settledReasons, is)
 	case isUnderWay(next) && hasProgressed(onRecord.Status, next):
 		return true
+	case slices.Contains(rolloutReasons, was) && slices.Contains(rolloutReasons, is):
+		return was != is && !slices.Contains(s.reasons, is)
 	default:
-		return was != is && is != v1alpha1.ReasonRolloutError && is != v1alpha1.ReasonObjectCollisions
+		return was != is
 	}
 }
 
-func progressReason(s v1alpha1.RevisionStatus) string {
-	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionProgressing); c != nil {
+func progressReason(conditions []metav1.Condition) string {
+	if c := meta.FindStatusCondition(conditions, v1alpha1.ConditionProgressing); c != nil {
 		return c.Reason
 	}
 	return ""
@@ -84,13 +103,10 @@ func progressReason(s v1alpha1.RevisionStatus) string {
 // isPackageNews is the same for the status of a package. While a rollout is under way its
 // own rules hold.
 func isPackageNews(before, next v1alpha1.PackageStatus) bool {
-	reason := func(s v1alpha1.PackageStatus) string {
-		return progressReason(v1alpha1.RevisionStatus{Conditions: s.Conditions})
-	}
 	return before.ObservedGeneration != next.ObservedGeneration ||
 		before.TargetRevision != next.TargetRevision || before.CurrentRevision != next.CurrentRevision ||
 		!equality.Semantic.DeepEqual(before.Rollback, next.Rollback) || !equality.Semantic.DeepEqual(before.AutomaticRollback, next.AutomaticRollback) ||
-		!slices.Contains(settledReasons, reason(before)) || !slices.Contains(settledReasons, reason(next))
+		!slices.Contains(settledReasons, progressReason(before.Conditions)) || !slices.Contains(settledReasons, progressReason(next.Conditions))
 }
 
 // spacePackage says how long the status of a package waits.
