@@ -126,8 +126,8 @@ func trimEntry(entry map[string]any, found own, keepFields bool) map[string]any 
 	if found.digest != "" {
 		text["digest"], text["state"] = found.digest, found.state
 	}
-	if found.overtaken {
-		text["overtaken"] = true
+	if found.others != OtherWritesEarlier {
+		text["others"] = string(found.others)
 	}
 	if packed, ok := fields["set"].(string); ok && keepFields && entry["fieldsType"] == digestOnly {
 		text["set"] = packed

@@ -186,7 +186,7 @@ func compare(in decisionInput) decision {
 	case in.Record.Fields != in.Current.Fields, len(in.Excess) > 0:
 		return drifted(in)
 	case in.Current.rewritten(in.Record.State):
-		return repair(in, DriftChanged, OperationApply, "a client may have applied it as "+FieldOwner)
+		return unrewritten(in)
 	default:
 		return decision{Operation: OperationNone, Reason: "it is as it should be"}
 	}

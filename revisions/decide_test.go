@@ -44,7 +44,7 @@ var factValues = [factCount][]string{
 		"other's by label", "other's, garbage label", "other's by UID", "other's, our marks",
 	},
 	{"no", "yes"},
-	{"none", "same", "content differs", "fields differ", "state differs", "state overtaken", "ignorable differ", "exceeded", "slowed", "other UID", "completed", "earlier"},
+	{"none", "same", "content differs", "fields differ", "state differs", "state beside", "state later", "ignorable differ", "exceeded", "slowed", "other UID", "completed", "earlier"},
 	{"empty", "Prevent", "IfNoController", "None"},
 	{"no", "yes"},
 	{"no", "yes"},
@@ -123,7 +123,8 @@ func (r row) input() decisionInput {
 	}
 	q.Current = r.current()
 	if strings.HasPrefix(r[factRecord], "state ") {
-		q.Record.State, q.Current.State, q.Current.Overtaken = "1-a", "2-a", r[factRecord] == "state overtaken"
+		q.Record.State, q.Current.State, q.Current.Applied = "1-a", "2-a", now
+		q.Current.Others = map[string]OtherWrites{"state beside": OtherWritesBeside, "state later": OtherWritesLater}[r[factRecord]]
 	}
 	return q
 }
@@ -340,7 +341,7 @@ func TestDecide_Properties(t *testing.T) {
 		name:   "OnlyRecordedRests",
 		reason: "without a matching record nothing proves that the object is as it should be",
 		broken: func(r row, v decision) bool {
-			return v.Operation == OperationNone && !slices.Contains([]string{"same", "state overtaken", "completed", "earlier"}, r[factRecord]) && r[factForward] == "no"
+			return v.Operation == OperationNone && !slices.Contains([]string{"same", "state beside", "state later", "completed", "earlier"}, r[factRecord]) && r[factForward] == "no"
 		},
 	}, {
 		name:   "OthersAreReadAgain",

@@ -4,6 +4,8 @@
 package revisions
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,10 +23,11 @@ type Current struct {
 	Label string
 	// Fields is the digest of our managedFields entry, empty when there is none.
 	Fields string
-	// State is what [StateOf] says of it, and Overtaken that another manager has written to
-	// it no earlier than we.
-	State     string
-	Overtaken bool
+	// State is what [StateOf] says of it, Applied the second of our last apply, and Others
+	// when another manager has written to it last.
+	State   string
+	Applied time.Time
+	Others  OtherWrites
 	// Deleting says that a deletionTimestamp is set.
 	Deleting bool
 }
@@ -44,7 +47,8 @@ func currentOf(obj *unstructured.Unstructured, owner Owner) *Current {
 		Label:           value,
 		Fields:          entry.digest,
 		State:           entry.state,
-		Overtaken:       entry.overtaken,
+		Applied:         entry.applied(),
+		Others:          entry.others,
 		Deleting:        obj.GetDeletionTimestamp() != nil,
 	}
 }

@@ -15,7 +15,8 @@ import (
 // The time of a managedFields entry has whole seconds. A second apply under our name and in
 // the second of ours, of the same fields with other values, leaves the entry as it is. What
 // such an apply does change is recorded beside the digest of the entry, and an object in
-// which it has changed without an explanation is applied once more.
+// which it has changed is applied once more, unless a later write of another manager explains
+// the change.
 
 // StateOf is what an apply changes of an object even where it leaves our managedFields
 // entry as it is: the generation, and our labels and annotations, which do not count for it,
@@ -31,12 +32,35 @@ const stateSettled = "settled"
 // of it, whatever the clocks say.
 const settledAfter = time.Minute
 
+// ownSecond is how long after the second of our last apply an object is looked at again of
+// which the state may have changed in it.
+const ownSecond = 2 * time.Second
+
+// OtherWrites says when another manager has written last, compared with our last apply.
+type OtherWrites string
+
+const (
+	// OtherWritesEarlier is before the second of our apply.
+	OtherWritesEarlier OtherWrites = ""
+	// OtherWritesBeside is in that second. An apply under our name may have come with it.
+	OtherWritesBeside OtherWrites = "Beside"
+	// OtherWritesLater is after it, which explains another state.
+	OtherWritesLater OtherWrites = "Later"
+)
+
 // own is what our managedFields entry, and the others, tell.
 type own struct {
 	digest, state, time string
-	// overtaken says that another manager has written no earlier than we, which explains
-	// another state.
-	overtaken bool
+	others              OtherWrites
+}
+
+// applied is the second of our last apply, zero when it is not known.
+func (o own) applied() time.Time {
+	at, err := time.Parse(time.RFC3339, o.time)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }
 
 // ownEntry reads an object, trimmed or not.
@@ -55,12 +79,13 @@ func ownEntry(obj *unstructured.Unstructured) own {
 		case digestOnly:
 			found.digest, _ = fields["digest"].(string)
 			found.state, _ = fields["state"].(string)
-			found.overtaken, _ = fields["overtaken"].(bool)
+			others, _ := fields["others"].(string)
+			found.others = OtherWrites(others)
 			return found
 		case fieldsV1:
 			found.digest = digestEntry(entry["apiVersion"], entry["time"], fields)
 			found.state = stateOf(obj, fields)
-			found.overtaken = isOvertaken(entries, at, obj.GetGeneration() > 0)
+			found.others = otherWrites(entries, at, obj.GetGeneration() > 0)
 			return found
 		}
 	}
@@ -90,17 +115,22 @@ func stateOf(obj *unstructured.Unstructured, fields map[string]any) string {
 	return strconv.FormatInt(generation, 10) + "-" + shortDigest(string(data))
 }
 
-// isOvertaken says whether another manager has an entry that is no older than ours. A status
-// counts for nothing where there is a generation, which it leaves alone.
-func isOvertaken(entries []any, at string, hasGeneration bool) bool {
+// otherWrites compares the entries of other managers with the time of ours. A status counts
+// for nothing where there is a generation, which it leaves alone.
+func otherWrites(entries []any, at string, hasGeneration bool) OtherWrites {
+	found := OtherWritesEarlier
 	for _, item := range entries {
 		entry, _ := item.(map[string]any)
 		written, _ := entry["time"].(string)
-		if !isOurEntry(entry) && written >= at && (entry["subresource"] != "status" || !hasGeneration) {
-			return true
+		switch {
+		case isOurEntry(entry), entry["subresource"] == "status" && hasGeneration, written < at:
+		case written == at:
+			found = OtherWritesBeside
+		default:
+			return OtherWritesLater
 		}
 	}
-	return false
+	return found
 }
 
 // rewritten says whether an object may have been applied under our name since our last apply
@@ -111,17 +141,28 @@ func (c *Current) rewritten(state string) bool {
 	}
 	_, before, _ := strings.Cut(state, "-")
 	_, now, _ := strings.Cut(c.State, "-")
-	return before != now || !c.Overtaken
+	return before != now || c.Others != OtherWritesLater
+}
+
+// unrewritten decides about an object that may have been rewritten. Where another manager has
+// written in the second of our apply, which may be all that has happened, it is applied when
+// nothing more can happen in that second: once, however often that manager writes in it.
+func unrewritten(in decisionInput) decision {
+	over := in.Current.Applied.Add(ownSecond)
+	if in.Current.Others == OtherWritesBeside && !in.Now.Before(in.Current.Applied) && in.Now.Before(over) {
+		return decision{Operation: OperationNone, Retry: over, Reason: "it is as it should be"}
+	}
+	return repair(in, DriftChanged, OperationApply, "a client may have applied it as "+FieldOwner)
 }
 
 // stateAfter is what goes on record of an object's state after a decision was carried out.
 func (t *task) stateAfter(decided decision, action Action, state *unstructured.Unstructured) string {
 	in, entry := &t.input, ownEntry(state)
-	at, err := time.Parse(time.RFC3339, entry.time)
+	at := entry.applied()
 	switch {
 	case decided.Operation == OperationNone && in.isRecorded() && in.Record.State != "":
 		return in.Record.State
-	case action == ActionUnchanged && err == nil && in.Now.Sub(at) > settledAfter:
+	case action == ActionUnchanged && !at.IsZero() && in.Now.Sub(at) > settledAfter:
 		return stateSettled
 	default:
 		return entry.state
