@@ -76,7 +76,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err := setup(ctx, mgr, meter, lost, o); err != nil {
 		return err
 	}
-	err = mgr.Start(ctx)
+	err = runUntilStopped(ctx, mgr)
 	if replaced := context.Cause(ctx); errors.Is(replaced, fence.ErrReplaced) {
 		err = replaced
 	}
@@ -84,6 +84,30 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		return fmt.Errorf("running the manager: %w", err)
 	}
 	return nil
+}
+
+// runUntilStopped runs a manager. One that is stopped before its caches have synced has begun
+// nothing that would have to end, and is not waited for: controller-runtime 0.25 waits for the
+// caches all the same, without a pause and without an end.
+func runUntilStopped(ctx context.Context, mgr manager.Manager) error {
+	synced, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		if mgr.GetCache().WaitForCacheSync(ctx) {
+			close(synced)
+		}
+	}()
+	go func() { ended <- mgr.Start(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case <-synced:
+		return <-ended
+	default:
+		return nil
+	}
 }
 
 // awaitManager is a manager as soon as the API server serves its kinds, and the context to

@@ -25,15 +25,26 @@ const askEvery = time.Second
 
 // outage notices that the API server does not answer, and when it does again. What failed
 // meanwhile would be tried again after up to a minute otherwise: no watch says that an API
-// server is back.
+// server is back. Reads wait for it instead of failing, as informers that fail sleep for
+// longer and longer, and cannot be woken.
 type outage struct {
 	// stop ends the wait for the API server.
 	stop <-chan struct{}
 
-	lock    sync.Mutex
-	isAsked bool
+	lock sync.Mutex
+	// present is the absence that lasts, nil without one.
+	present *absence
 	// wake is called after each outage.
 	wake []func()
+}
+
+// absence is a time in which requests were not answered.
+type absence struct {
+	// over is closed when the API server answers, or the manager stops.
+	over chan struct{}
+	// isOutage says that the API server did not answer at first; it is known when the
+	// absence is over.
+	isOutage bool
 }
 
 // wakes has something called after each outage.
@@ -68,14 +79,27 @@ func (o *outage) events() <-chan event.GenericEvent {
 	return events
 }
 
-// Wrap is a transport that notices requests without an answer.
+// Wrap is a transport that notices requests without an answer, and sends reads again when
+// the API server is back.
 func (o *outage) Wrap(transport http.RoundTripper) http.RoundTripper {
 	return answers(func(request *http.Request) (*http.Response, error) {
-		response, err := transport.RoundTrip(request)
-		if err != nil && request.Context().Err() == nil {
-			o.begin(transport, request.URL)
+		for {
+			response, err := transport.RoundTrip(request)
+			if err == nil || request.Context().Err() != nil {
+				return response, err
+			}
+			absence := o.begin(transport, request.URL)
+			if request.Method != http.MethodGet {
+				return response, err
+			}
+			select {
+			case <-absence.over:
+			case <-request.Context().Done():
+			}
+			if o.isStopped() || request.Context().Err() != nil || !absence.isOutage {
+				return response, err
+			}
 		}
-		return response, err
 	})
 }
 
@@ -86,26 +110,29 @@ func (a answers) RoundTrip(request *http.Request) (*http.Response, error) { retu
 
 // begin waits, once at a time, until the API server answers. It may answer at once: one
 // request alone had failed then, and there was no outage.
-func (o *outage) begin(transport http.RoundTripper, failed *url.URL) {
+func (o *outage) begin(transport http.RoundTripper, failed *url.URL) *absence {
 	o.lock.Lock()
 	defer o.lock.Unlock()
-	if o.isAsked || o.isStopped() {
-		return
+	if o.present != nil {
+		return o.present
 	}
-	o.isAsked = true
+	found := &absence{over: make(chan struct{})}
+	o.present = found
 	health := url.URL{Scheme: failed.Scheme, Host: failed.Host, Path: "/readyz"}
 	go func() {
-		was := o.await(transport, health.String())
+		found.isOutage = o.await(transport, health.String())
 		o.lock.Lock()
-		o.isAsked = false
+		o.present = nil
 		wake := slices.Clone(o.wake)
 		o.lock.Unlock()
+		close(found.over)
 		for _, wake := range wake {
-			if was && !o.isStopped() {
+			if found.isOutage && !o.isStopped() {
 				wake()
 			}
 		}
 	}()
+	return found
 }
 
 func (o *outage) isStopped() bool {

@@ -24,7 +24,7 @@ func hangUp(t *testing.T, w http.ResponseWriter) {
 }
 
 // TestOutage has a server go and come back: it is noticed once, and one request that fails
-// while the server answers is no outage.
+// while the server answers is no outage. Writes fail meanwhile, and reads wait.
 func TestOutage(t *testing.T) {
 	listen := func(address string) (net.Listener, *http.Server) {
 		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
@@ -48,8 +48,8 @@ func TestOutage(t *testing.T) {
 	watched.wakes(func() { over <- struct{}{} })
 	events := watched.events()
 	transport := watched.Wrap(&http.Transport{DisableKeepAlives: true})
-	get := func(path string) error {
-		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+address+path, http.NoBody)
+	send := func(ctx context.Context, method, path string) error {
+		request, err := http.NewRequestWithContext(ctx, method, "http://"+address+path, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,12 +59,12 @@ func TestOutage(t *testing.T) {
 		}
 		return err
 	}
-	if err := get("/broken"); err == nil {
+	if err := send(t.Context(), http.MethodGet, "/broken"); err == nil {
 		t.Fatal("the request has not failed")
 	}
 	for asking := true; asking; time.Sleep(time.Millisecond) {
 		watched.lock.Lock()
-		asking = watched.isAsked
+		asking = watched.present != nil
 		watched.lock.Unlock()
 	}
 	if len(over) != 0 {
@@ -74,13 +74,22 @@ func TestOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if err := get("/"); err == nil {
+		if err := send(t.Context(), http.MethodPatch, "/"); err == nil {
 			t.Fatal("the server still answers")
 		}
 	}
+	short, end := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer end()
+	if err := send(short, http.MethodGet, "/"); err == nil {
+		t.Fatal("the server still answers")
+	}
+	read := make(chan error, 1)
+	go func() { read <- send(t.Context(), http.MethodGet, "/") }()
 	select {
 	case <-over:
 		t.Fatal("the outage is over, and the server does not answer")
+	case err := <-read:
+		t.Fatalf("a read has ended with %v while the server does not answer", err)
 	case <-time.After(2 * askEvery):
 	}
 	_, server = listen(address)
@@ -89,6 +98,9 @@ func TestOutage(t *testing.T) {
 	case <-over:
 	case <-time.After(time.Minute):
 		t.Fatal("the end of the outage was not noticed")
+	}
+	if err := <-read; err != nil {
+		t.Errorf("a read that waited for the server: %v", err)
 	}
 	if len(over) != 0 {
 		t.Error("one outage is over twice")

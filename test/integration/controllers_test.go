@@ -89,11 +89,7 @@ rules: []
 		return role.Rules
 	}
 	planetest.Eventually(t, "the rules to be aggregated", func() (bool, error) { return len(whole()) == 1, nil })
-	planetest.Eventually(t, "the second of the last apply to be over, and what is looked at after it", func() (bool, error) {
-		role := &rbacv1.ClusterRole{}
-		err := admin.Get(t.Context(), types.NamespacedName{Name: ns + "-whole"}, role)
-		return time.Since(lastWrite(role)) > 5*time.Second, err
-	})
+	pastLastWrite(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: ns + "-whole"}})
 	since := time.Now()
 	patchAs(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: ns + "-part"}}, "kubectl-edit", fields{"metadata": fields{"annotations": fields{"note": "x"}}})
 	for range 30 {

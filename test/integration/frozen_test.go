@@ -30,8 +30,8 @@ import (
 )
 
 // asManager is the variable that has this binary run a manager in place of tests, with the
-// kubeconfig that it names.
-const asManager = "STRATA_TEST_MANAGER"
+// kubeconfig that it names, and asSingle the one that has it do so without an election.
+const asManager, asSingle = "STRATA_TEST_MANAGER", "STRATA_TEST_SINGLE"
 
 // runManager runs a manager until its standard input ends, so that none outlives the tests.
 func runManager(kubeconfig string) error {
@@ -45,7 +45,9 @@ func runManager(kubeconfig string) error {
 		fmt.Fprintln(os.Stderr, "the tests have ended:", err)
 		end()
 	}()
-	return controller.Run(ctx, config, managerOptions())
+	options := managerOptions()
+	options.LeaderElect = os.Getenv(asSingle) == ""
+	return controller.Run(ctx, config, options)
 }
 
 // process is a manager in a process of its own, as a user of its own.
@@ -58,15 +60,21 @@ type process struct {
 
 func startProcess(t *testing.T, name string) *process {
 	t.Helper()
-	dir := t.TempDir()
-	kubeconfig := filepath.Join(dir, "kubeconfig")
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	must(t, plane.WriteKubeconfig(kubeconfig, name, "system:masters"))
+	return startWith(t, name, kubeconfig)
+}
+
+// startWith starts a manager with a kubeconfig, and with variables in its environment.
+func startWith(t *testing.T, name, kubeconfig string, variables ...string) *process {
+	t.Helper()
+	dir := t.TempDir()
 	log, err := os.Create(filepath.Join(dir, "log"))
 	must(t, err)
 	binary, err := os.Executable()
 	must(t, err)
 	p := &process{Cmd: exec.CommandContext(context.Background(), binary), name: name, ended: make(chan struct{})}
-	p.Env = append(os.Environ(), asManager+"="+kubeconfig)
+	p.Env = append(append(os.Environ(), asManager+"="+kubeconfig), variables...)
 	p.Stdout, p.Stderr = log, log
 	stdin, err := p.StdinPipe()
 	must(t, err)

@@ -64,6 +64,7 @@ func TestYield(t *testing.T) {
 	ns := planetest.Namespace(t, plane)
 	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", deploymentManifest(t, ns, "app", goodImage)))
 	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	pastLastWrite(t, deployment(t, ns, "app"))
 	since := time.Now()
 	// As a HorizontalPodAutoscaler does.
 	scaleAs(t, ns, "kube-controller-manager", 3)
@@ -247,6 +248,7 @@ func TestUnmanagedFields(t *testing.T) {
 	app.UnmanagedFields = []string{".spec.replicas", ".spec.template.spec.containers[name=main].resources"}
 	pkg := newPackage(t, v1alpha1.PackageSpec{}, phase("one", app))
 	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
+	pastLastWrite(t, deployment(t, ns, "app"))
 	since := time.Now()
 	patchAs(t, deployment(t, ns, "app"), "operator", fields{"spec": fields{"replicas": 2}})
 	time.Sleep(2 * time.Second)
