@@ -13,9 +13,9 @@ import (
 
 const (
 	// fastPasses is how many packages are looked at side by side, and slowPasses how many
-	// of those besides that have been slow to fail.
+	// besides of which the pass goes on for long, or did so the last time and failed.
 	fastPasses, slowPasses = 4, 16
-	// workers are enough for both, and for passes that turn out to be slow.
+	// workers are enough for both, and for what waits for room.
 	workers = 64
 	// patience is how long a pass may take of the room that all share. Most take less.
 	patience = 500 * time.Millisecond
@@ -61,10 +61,31 @@ func (l *lanes) Reconcile(ctx context.Context, request reconcile.Request) (recon
 	case <-ctx.Done():
 		return reconcile.Result{}, ctx.Err()
 	}
-	leave := sync.OnceFunc(func() { <-l.fast })
-	defer leave()
-	defer time.AfterFunc(patience, leave).Stop()
+	done := make(chan struct{})
+	defer close(done)
+	go l.makeRoom(done)
 	return l.pass(ctx, request)
+}
+
+// makeRoom leaves the fast lane when a pass is done, or moves it to the slow lane when it goes
+// on for long.
+func (l *lanes) makeRoom(done <-chan struct{}) {
+	patient := time.NewTimer(patience)
+	defer patient.Stop()
+	select {
+	case <-done:
+		<-l.fast
+		return
+	case <-patient.C:
+	}
+	select {
+	case <-done:
+		<-l.fast
+	case l.slow <- struct{}{}:
+		<-l.fast
+		<-done
+		<-l.slow
+	}
 }
 
 // pass makes a pass, and notes whether it was slow to fail.

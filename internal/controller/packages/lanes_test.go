@@ -5,6 +5,7 @@ package packages
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -82,5 +83,38 @@ func TestLanes_Patience(t *testing.T) {
 			t.Errorf("behind %d passes of 10s another one takes %s", fastPasses, took)
 		}
 		running.Wait()
+	})
+}
+
+// TestLanes_Crowd: where the API server is slow, so that every pass takes long, no more of
+// them run than there is room for.
+func TestLanes_Crowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lock sync.Mutex
+		running, most := 0, 0
+		count := func(by int) {
+			lock.Lock()
+			defer lock.Unlock()
+			running += by
+			most = max(most, running)
+		}
+		l := newLanes(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			count(1)
+			defer count(-1)
+			time.Sleep(5 * time.Second)
+			return reconcile.Result{}, nil
+		}))
+		var all sync.WaitGroup
+		for i := range 200 {
+			all.Go(func() { _, _ = l.Reconcile(t.Context(), requestFor("package-"+strconv.Itoa(i))) })
+		}
+		all.Wait()
+		if most != fastPasses+slowPasses {
+			t.Errorf("%d passes run side by side, want %d", most, fastPasses+slowPasses)
+		}
+		synctest.Wait()
+		if len(l.fast)+len(l.slow) != 0 {
+			t.Errorf("%d and %d places are taken, and nothing runs", len(l.fast), len(l.slow))
+		}
 	})
 }
