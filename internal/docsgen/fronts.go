@@ -7,18 +7,18 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gateway"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/front/istiocsr"
 	"github.com/strata-run/strata/internal/front/kyma"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // frontSource is what a front says on its resources.
 type frontSource struct {
 	// title is the kind of the resources, and guide the page about them.
 	title, guide string
-	rows         func() []status.FrontRow
+	rows         func() []front.Row
 }
 
 // frontSources are the fronts, each with its rows.

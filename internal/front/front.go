@@ -16,7 +16,6 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // Front is what one front does with its resources of type P. F are the facts of the
@@ -121,7 +120,7 @@ type Departure struct {
 type State[F any] struct {
 	// Packages are those that are wanted, in the order of rendering. Empty when
 	// nothing could be rendered.
-	Packages []status.FrontPackage
+	Packages []Package
 	// Facts are what was observed.
 	Facts F
 	// Err is what kept packages from being observed, rendered or published.

@@ -22,7 +22,6 @@ import (
 	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // own makes each class a group of its own, which wants a package of its name, without
@@ -167,10 +166,10 @@ func TestReconciler_Held(t *testing.T) {
 	held := rendering("plane", "1")
 	held.Held = "an old control plane is being removed"
 	f.rendered = []render.Package{held}
-	var states []status.FrontPackage
+	var states []Package
 	f.loop.Front.Status = func(_ *gatewayv1.GatewayClass, state State[string]) { states = state.Packages }
 	want(t, "a package that is held is not made", "writes", []string{"patch a"}, f.mustPass())
-	want(t, "the status is told why", "packages", []status.FrontPackage{{Name: "plane", Version: "1.0-1", Need: history.NeedRevision, Held: held.Held}}, states)
+	want(t, "the status is told why", "packages", []Package{{Name: "plane", Version: "1.0-1", Need: history.NeedRevision, Held: held.Held}}, states)
 
 	f.rendered = []render.Package{rendering("plane", "1")}
 	f.mustPass()

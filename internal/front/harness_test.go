@@ -26,7 +26,6 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/internal/store"
 )
@@ -112,7 +111,7 @@ const conditionInstalled = "ControllerInstalled"
 
 // installed is that condition: what has become of the package plane.
 func installed(state State[string]) metav1.Condition {
-	var plane status.FrontPackage
+	var plane Package
 	var waitsFor string
 	deleted := false
 	for _, p := range state.Packages {
@@ -135,7 +134,7 @@ func installed(state State[string]) metav1.Condition {
 	serves := plane.Package != nil && plane.Target != nil && meta.IsStatusConditionTrue(plane.Package.Status.Conditions, v1alpha1.ConditionAvailable)
 	switch {
 	case serves:
-		message, warning := "istiod "+cmp.Or(plane.Package.Status.Version, plane.Version)+" installed", status.KeptOut(plane)
+		message, warning := "istiod "+cmp.Or(plane.Package.Status.Version, plane.Version)+" installed", KeptOut(plane)
 		if plane.Waiting != "" {
 			warning = plane.Version + " waits for package " + plane.Waiting
 		}

@@ -22,7 +22,6 @@ import (
 	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/store"
 )
 
@@ -49,8 +48,8 @@ func (p *Publisher) now() metav1.Time { return metav1.NewTime(p.Now()).Rfc3339Co
 // Publish makes what is missing of the packages, and says where each stands. It
 // returns at once: a package that has to wait for another gets its revision in a
 // later pass.
-func (p *Publisher) Publish(ctx context.Context, owner Owner, wanted []render.Package) ([]status.FrontPackage, error) {
-	var states []status.FrontPackage
+func (p *Publisher) Publish(ctx context.Context, owner Owner, wanted []render.Package) ([]Package, error) {
+	var states []Package
 	var errs []error
 	done := map[string]bool{}
 	for _, want := range wanted {
@@ -71,8 +70,8 @@ func isOver(pkg *v1alpha1.Package, target int64) bool {
 		pkg.Status.TargetRevision == target && progressing != nil && progressing.Reason == v1alpha1.ReasonObjectCollisions
 }
 
-func (p *Publisher) publish(ctx context.Context, owner Owner, want render.Package, done map[string]bool) (status.FrontPackage, error) {
-	state := status.FrontPackage{Name: want.Name, Version: want.Origin.AppVersion}
+func (p *Publisher) publish(ctx context.Context, owner Owner, want render.Package, done map[string]bool) (Package, error) {
+	state := Package{Name: want.Name, Version: want.Origin.AppVersion}
 	if want.Held != "" {
 		return p.held(ctx, owner, want)
 	}
@@ -119,8 +118,8 @@ func (p *Publisher) publish(ctx context.Context, owner Owner, want render.Packag
 
 // held is where a package stands that gets nothing new for now. One that is not there
 // is not made.
-func (p *Publisher) held(ctx context.Context, owner Owner, want render.Package) (status.FrontPackage, error) {
-	state := status.FrontPackage{Name: want.Name, Version: want.Origin.AppVersion, Need: history.NeedRevision, Held: want.Held}
+func (p *Publisher) held(ctx context.Context, owner Owner, want render.Package) (Package, error) {
+	state := Package{Name: want.Name, Version: want.Origin.AppVersion, Need: history.NeedRevision, Held: want.Held}
 	pkg, err := p.read(ctx, owner, want.Name)
 	if err != nil {
 		return state, client.IgnoreNotFound(err)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package status turns what a pass has found into the status of a Revision or a
-// Package, and that into the conditions of a front's custom resource. It is pure:
-// the same results at the same time give the same status, so a caller writes only
-// what differs.
+// Package. What a front says on its custom resource is in the front's folder, and made
+// with [Condition] and [Set]. It is pure: the same results at the same time give the same
+// status, so a caller writes only what differs.
 package status

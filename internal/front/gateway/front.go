@@ -24,7 +24,6 @@ import (
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gateway/ingress"
 	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // Setup adds the front to a manager. The finalizer is put on DNSRecords; empty puts none.
@@ -123,11 +122,11 @@ func missingRecords(g *gatewayv1.Gateway, state front.State[Facts]) string {
 }
 
 // unfinished says why a package has not been rolled out, empty if it has.
-func unfinished(p status.FrontPackage) string {
+func unfinished(p front.Package) string {
 	if p.Package == nil {
 		return ""
 	}
-	if why := status.KeptOut(p); why != "" {
+	if why := front.KeptOut(p); why != "" {
 		return why
 	}
 	progressing := meta.FindStatusCondition(p.Package.Status.Conditions, v1alpha1.ConditionProgressing)

@@ -27,7 +27,6 @@ import (
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gateway/ingress"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // notes are the events that were told.
@@ -261,13 +260,13 @@ func TestMissingRecords(t *testing.T) {
 	}{
 		"Error":    {reason: "what went wrong comes first", state: front.State[Facts]{Facts: facts, Err: errors.New("wrong")}, want: "wrong"},
 		"Decision": {reason: "then why none is wanted", state: front.State[Facts]{Facts: Facts{Class: ClassOurs}}, want: "the cluster has no kind DNSRecord.ingress.operator.openshift.io"},
-		"Stuck": {reason: "then why the package is not rolled out", want: "package p: because", state: front.State[Facts]{Facts: facts, Packages: []status.FrontPackage{
+		"Stuck": {reason: "then why the package is not rolled out", want: "package p: because", state: front.State[Facts]{Facts: facts, Packages: []front.Package{
 			{Name: "p", Package: pkg(v1alpha1.ReasonObjectCollisions)},
 		}}},
-		"RolledBack": {reason: "or kept out", want: "a rollback keeps out the newest content of package p: ask for something else first", state: front.State[Facts]{Facts: facts, Packages: []status.FrontPackage{
+		"RolledBack": {reason: "or kept out", want: "a rollback keeps out the newest content of package p: ask for something else first", state: front.State[Facts]{Facts: facts, Packages: []front.Package{
 			{Name: "p", Package: pkg(v1alpha1.ReasonRolledOut), Need: history.NeedRejected},
 		}}},
-		"RolledOut": {reason: "else it is not known", state: front.State[Facts]{Facts: facts, Packages: []status.FrontPackage{
+		"RolledOut": {reason: "else it is not known", state: front.State[Facts]{Facts: facts, Packages: []front.Package{
 			{Name: "p", Package: pkg(v1alpha1.ReasonRolledOut)}, {Name: "q"},
 		}}},
 	}

@@ -7,22 +7,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gateway/ingress"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // Rows are all conditions, reasons and situations of Gateways, in the order in
 // which they are looked at. Status, reason and message are what an example gets.
-func Rows() []status.FrontRow {
+func Rows() []front.Row {
 	return append(loadBalancerRows(), dnsRows()...)
 }
 
-func rowOf(condition string, verdict ingress.Verdict, when, remedy string) status.FrontRow {
-	return status.FrontRow{Condition: condition, Status: string(verdict.Status), Reason: verdict.Reason, When: when, Message: verdict.Message, Remedy: remedy}
+func rowOf(condition string, verdict ingress.Verdict, when, remedy string) front.Row {
+	return front.Row{Condition: condition, Status: string(verdict.Status), Reason: verdict.Reason, When: when, Message: verdict.Message, Remedy: remedy}
 }
 
-func loadBalancerRows() []status.FrontRow {
-	row := func(when, remedy string, service *corev1.Service, events ...corev1.Event) status.FrontRow {
+func loadBalancerRows() []front.Row {
+	row := func(when, remedy string, service *corev1.Service, events ...corev1.Event) front.Row {
 		return rowOf(ingress.ConditionLoadBalancerReady, ingress.LoadBalancer(service, events), when, remedy)
 	}
 	service := func(kind corev1.ServiceType, addresses ...corev1.LoadBalancerIngress) *corev1.Service {
@@ -38,7 +38,7 @@ func loadBalancerRows() []status.FrontRow {
 		}
 	}
 	const balancer = corev1.ServiceTypeLoadBalancer
-	return []status.FrontRow{
+	return []front.Row{
 		row("no Service in `openshift-ingress` has the label `gateway.networking.k8s.io/gateway-name` with the Gateway's name", "istiod makes the Service: see `ControllerInstalled` of the GatewayClass, and `Accepted` and `Programmed` of the Gateway", nil),
 		row("the Service has an IP address or a hostname. Where several Services have the label, the message says which is taken", "", service(balancer, corev1.LoadBalancerIngress{IP: "192.0.2.1"})),
 		row("it has none, and the service controller of the cloud says why; its newest event is quoted", "correct what the cloud complains about, such as a quota, a subnet or a security group",
@@ -49,11 +49,11 @@ func loadBalancerRows() []status.FrontRow {
 	}
 }
 
-func dnsRows() []status.FrontRow {
+func dnsRows() []front.Row {
 	const hostname = "app.example.com"
 	const yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
 	config := &ingress.DNSConfig{BaseDomain: "example.com", Zones: []ingress.Zone{{ID: "Z123"}, {Name: "cluster-int"}}}
-	row := func(when, remedy string, in ingress.DNSInput) status.FrontRow {
+	row := func(when, remedy string, in ingress.DNSInput) front.Row {
 		in.Hostname = hostname
 		return rowOf(ingress.ConditionDNSReady, ingress.DNS(in), when, remedy)
 	}
@@ -61,7 +61,7 @@ func dnsRows() []status.FrontRow {
 		return ingress.DNSInput{Config: config, Platform: "AWS", Record: &ingress.Record{Name: "edge-5b7-wildcard", Zones: in}}
 	}
 	const publisher = "see the DNS controller's log; where none runs, the record is not published"
-	return []status.FrontRow{
+	return []front.Row{
 		row("the DNS config has no zones", "`kubectl get dns.config.openshift.io cluster -o yaml`", ingress.DNSInput{Config: &ingress.DNSConfig{}, Platform: "AWS"}),
 		row("the cluster does not run in a cloud whose DNS OpenShift manages", "create the DNS record where the domain is hosted", ingress.DNSInput{Config: &ingress.DNSConfig{}, Platform: "BareMetal"}),
 		row("there is no DNS config, or its kind is not served", "on plain Kubernetes, create the DNS record where the domain is hosted", ingress.DNSInput{}),

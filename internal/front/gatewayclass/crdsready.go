@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/status"
 )
 
@@ -38,7 +39,7 @@ type CRDOwnership struct {
 // if that is the manager of this front, they are served; False while they are not all
 // served, or when no manager is known; Unknown while there are none. The crds is the name of their package. Other conditions stay, and so does
 // this one while it is not known who manages them.
-func SetCRDsReady(conditions *[]metav1.Condition, generation int64, crds string, packages []status.FrontPackage, ownership CRDOwnership, cause error, now metav1.Time) {
+func SetCRDsReady(conditions *[]metav1.Condition, generation int64, crds string, packages []front.Package, ownership CRDOwnership, cause error, now metav1.Time) {
 	if ownership.Reason == "" && meta.FindStatusCondition(*conditions, ConditionCRDsReady) != nil {
 		return
 	}
@@ -50,15 +51,15 @@ func SetCRDsReady(conditions *[]metav1.Condition, generation int64, crds string,
 const notYetInstalled = "CRDs not yet installed"
 
 // crdsReady is the condition; was says that it is True so far.
-func crdsReady(name string, packages []status.FrontPackage, ownership CRDOwnership, cause error, was bool) metav1.Condition {
+func crdsReady(name string, packages []front.Package, ownership CRDOwnership, cause error, was bool) metav1.Condition {
 	switch ownership.Reason {
 	case ReasonManagedByOLM:
 		return status.Condition("", metav1.ConditionTrue, ReasonManagedByOLM, ownership.Message)
 	case ReasonUnknownManagement, ReasonMixedOwnership:
 		return status.Condition("", metav1.ConditionFalse, ownership.Reason, ownership.Message)
 	}
-	crds := status.FrontPackage{}
-	if i := slices.IndexFunc(packages, func(p status.FrontPackage) bool { return p.Name == name }); i >= 0 {
+	crds := front.Package{}
+	if i := slices.IndexFunc(packages, func(p front.Package) bool { return p.Name == name }); i >= 0 {
 		crds = packages[i]
 	}
 	ready, warning := ownCRDs(crds, ownership, cause, was)
@@ -98,7 +99,7 @@ func isRollingOut(pkg *v1alpha1.Package) bool {
 // ownCRDs says whether those that were installed last serve, and what keeps the ones that
 // are wanted from being installed. An upgrade that brings another CRD takes none away: what
 // was ready stays so until the package says that it is not.
-func ownCRDs(crds status.FrontPackage, ownership CRDOwnership, cause error, was bool) (ready bool, warning string) {
+func ownCRDs(crds front.Package, ownership CRDOwnership, cause error, was bool) (ready bool, warning string) {
 	complete := len(ownership.Missing) == 0
 	if crds.Package == nil {
 		// Nothing could be rendered, or they are too new to be rendered, or have yet to be

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
-	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
 )
 
@@ -29,13 +29,13 @@ func TestSetCRDsReady(t *testing.T) {
 	ours := gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonManagedByCIO, Message: byCIO}
 	partly := gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonManagedByCIO, Message: byCIO, Missing: []string{"a"}}
 	none := gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonNoneExist, Message: "CRDs not yet installed", Missing: []string{"a", "b"}}
-	of := func(progressing, available string) []status.FrontPackage {
-		return []status.FrontPackage{frontPackage(plane, 0, rollingOut, ""), frontPackage(crds, 1, progressing, available)}
+	of := func(progressing, available string) []front.Package {
+		return []front.Package{frontPackage(plane, 0, rollingOut, ""), frontPackage(crds, 1, progressing, available)}
 	}
 	tests := map[string]struct {
 		reason    string
 		ownership gatewayclass.CRDOwnership
-		packages  []status.FrontPackage
+		packages  []front.Package
 		cause     error
 		want      string
 	}{
@@ -47,8 +47,8 @@ func TestSetCRDsReady(t *testing.T) {
 		"ManagedByCIO":   {reason: "scenario 2, and the end of 1 and of a takeover", ownership: ours, packages: of(rolledOut, serves), want: "True/ManagedByCIO: " + byCIO},
 		"Upgrading":      {reason: "an upgrade is told, and takes nothing away", ownership: ours, packages: of(rollingOut, serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: revision 2: phase 1/1)"},
 		"UpgradeRefused": {reason: "an upgrade that is not safe is told", ownership: ours, packages: of("False/PreflightFailed: CRD a loses version v1", serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: CRD a loses version v1)"},
-		"TooNew":         {reason: "CRDs of a newer operator stay", ownership: ours, packages: []status.FrontPackage{{Name: crds, Held: "they are newer"}}, want: "True/ManagedByCIO: " + byCIO + " (with warning: they are newer)"},
-		"TooNewWithPackage": {reason: "also if there is a package", ownership: ours, packages: []status.FrontPackage{func() status.FrontPackage {
+		"TooNew":         {reason: "CRDs of a newer operator stay", ownership: ours, packages: []front.Package{{Name: crds, Held: "they are newer"}}, want: "True/ManagedByCIO: " + byCIO + " (with warning: they are newer)"},
+		"TooNewWithPackage": {reason: "also if there is a package", ownership: ours, packages: []front.Package{func() front.Package {
 			p := frontPackage(crds, 1, rolledOut, serves)
 			p.Held = "they are newer"
 			return p
@@ -93,7 +93,7 @@ func TestSetCRDsReady(t *testing.T) {
 func TestSetCRDsReady_StaysTrue(t *testing.T) {
 	ours := gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonManagedByCIO, Message: "ours"}
 	partly := gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonManagedByCIO, Message: "ours", Missing: []string{"a"}}
-	first := func(progressing, available string) status.FrontPackage {
+	first := func(progressing, available string) front.Package {
 		p := frontPackage(crds, 1, progressing, available)
 		p.Package.Status.CurrentRevision = 0
 		return p
@@ -102,7 +102,7 @@ func TestSetCRDsReady_StaysTrue(t *testing.T) {
 	tests := map[string]struct {
 		reason    string
 		ownership gatewayclass.CRDOwnership
-		crds      status.FrontPackage
+		crds      front.Package
 		want      metav1.ConditionStatus
 	}{
 		"AdoptedNoStatus": {reason: "the package was just made for them", ownership: ours, crds: first("", ""), want: metav1.ConditionTrue},
@@ -114,7 +114,7 @@ func TestSetCRDsReady_StaysTrue(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			conditions := []metav1.Condition{{Type: gatewayclass.ConditionCRDsReady, Status: metav1.ConditionTrue, Reason: gatewayclass.ReasonManagedByCIO, LastTransitionTime: at(1)}}
-			gatewayclass.SetCRDsReady(&conditions, generation, crds, []status.FrontPackage{tc.crds}, tc.ownership, nil, at(9))
+			gatewayclass.SetCRDsReady(&conditions, generation, crds, []front.Package{tc.crds}, tc.ownership, nil, at(9))
 			if got := conditions[0]; got.Status != tc.want {
 				t.Errorf("%s: got %s/%s, want %s", tc.reason, got.Status, got.Reason, tc.want)
 			}
@@ -160,16 +160,16 @@ func TestSetControllerInstalled_Warnings(t *testing.T) {
 	serving := frontPackage(plane, 2, "False/RolledOut: x", "True/ProbesSucceeded: x")
 	held := serving
 	held.Held = "waiting for the Sail operator"
-	canary := status.FrontPackage{Name: "canary", Held: "canary: no"}
+	canary := front.Package{Name: "canary", Held: "canary: no"}
 	tests := map[string]struct {
 		reason   string
-		packages []status.FrontPackage
+		packages []front.Package
 		warnings []string
 		want     string
 	}{
-		"Warnings":    {reason: "all of them", packages: []status.FrontPackage{serving, canary}, warnings: []string{"CRDsReady is MixedOwnership"}, want: "True/Installed: istiod 1.30.0 installed (with warning: canary: no; CRDsReady is MixedOwnership)"},
-		"HeldServing": {reason: "what runs is installed", packages: []status.FrontPackage{held}, want: "True/Installed: istiod 1.30.0 installed (with warning: waiting for the Sail operator)"},
-		"Held":        {reason: "nothing is there yet", packages: []status.FrontPackage{{Name: plane, Held: "waiting for the Sail operator"}}, warnings: []string{"x"}, want: "Unknown/Pending: waiting for the Sail operator"},
+		"Warnings":    {reason: "all of them", packages: []front.Package{serving, canary}, warnings: []string{"CRDsReady is MixedOwnership"}, want: "True/Installed: istiod 1.30.0 installed (with warning: canary: no; CRDsReady is MixedOwnership)"},
+		"HeldServing": {reason: "what runs is installed", packages: []front.Package{held}, want: "True/Installed: istiod 1.30.0 installed (with warning: waiting for the Sail operator)"},
+		"Held":        {reason: "nothing is there yet", packages: []front.Package{{Name: plane, Held: "waiting for the Sail operator"}}, warnings: []string{"x"}, want: "Unknown/Pending: waiting for the Sail operator"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,6 @@ import (
 	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // observed are what the front of GatewayClasses looks at besides them.
@@ -135,13 +134,13 @@ func setStatus(class *gatewayv1.GatewayClass, state front.State[observed]) {
 	packages := state.Packages
 	if isUnobserved(state) || isOfAnother(class, state) {
 		// Its package says whether istiod serves, whatever else could not be read.
-		packages = []status.FrontPackage{{Name: PackageControlPlane, Package: state.Facts.Plane, Target: &v1alpha1.Revision{}}}
+		packages = []front.Package{{Name: PackageControlPlane, Package: state.Facts.Plane, Target: &v1alpha1.Revision{}}}
 	}
 	if held := state.Facts.HandedOver; held != "" {
 		if len(state.Departing) == 0 {
 			return // another operator may set the conditions by now
 		}
-		packages = []status.FrontPackage{{Name: PackageCRDs, Held: held}, {Name: PackageControlPlane, Held: held}}
+		packages = []front.Package{{Name: PackageCRDs, Held: held}, {Name: PackageControlPlane, Held: held}}
 	}
 	conditions, generation := &class.Status.Conditions, class.Generation
 	installed, cause := packages, state.Err
@@ -162,7 +161,7 @@ func warningsOf(state front.State[observed]) []string {
 	for _, s := range facts.Orphaned {
 		warnings = append(warnings, fmt.Sprintf("subscription %s was made by the operator before this one, which is not needed any more: remove it if nothing else uses it", s))
 	}
-	canary := slices.ContainsFunc(state.Packages, func(p status.FrontPackage) bool { return p.Name == PackageCanary })
+	canary := slices.ContainsFunc(state.Packages, func(p front.Package) bool { return p.Name == PackageCanary })
 	if lost := facts.Input.CanaryGateways; len(lost) > 0 && len(state.Packages) > 0 && !canary {
 		const most = 4
 		names := strings.Join(lost[:min(len(lost), most)], ", ")

@@ -21,7 +21,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // A cluster that cannot be read says nothing about an istiod that serves.
@@ -61,7 +60,7 @@ func TestSetStatus_NotObserved(t *testing.T) {
 
 // A class that cannot be served says so, and those beside it say nothing of it.
 func TestSetStatus_LongName(t *testing.T) {
-	rolledOut := status.FrontPackage{Name: PackageControlPlane, Target: &v1alpha1.Revision{}, Package: &v1alpha1.Package{
+	rolledOut := front.Package{Name: PackageControlPlane, Target: &v1alpha1.Revision{}, Package: &v1alpha1.Package{
 		Status: v1alpha1.PackageStatus{CurrentRevision: 1, Version: "1.31.0", Conditions: []metav1.Condition{
 			{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue},
 			{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRolledOut},
@@ -69,7 +68,7 @@ func TestSetStatus_LongName(t *testing.T) {
 	}}
 	for name, want := range map[string]string{"good": "True/Installed: istiod 1.31.0 installed", strings.Repeat("a", 64): "False/InstallFailed: GatewayClass aaa"} {
 		class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		setStatus(class, front.State[observed]{Packages: []status.FrontPackage{rolledOut}})
+		setStatus(class, front.State[observed]{Packages: []front.Package{rolledOut}})
 		c := meta.FindStatusCondition(class.Status.Conditions, ConditionControllerInstalled)
 		if got := string(c.Status) + "/" + c.Reason + ": " + c.Message; !strings.HasPrefix(got, want) {
 			t.Errorf("GatewayClass %s: got %s, want %s", name, got, want)
@@ -144,18 +143,18 @@ func TestObserver_NoRoom(t *testing.T) {
 }
 
 func TestWarningsOf_LostGateways(t *testing.T) {
-	plane, canary := status.FrontPackage{Name: PackageControlPlane}, status.FrontPackage{Name: PackageCanary}
+	plane, canary := front.Package{Name: PackageControlPlane}, front.Package{Name: PackageCanary}
 	cases := map[string]struct {
 		reason   string
 		gateways []string
-		packages []status.FrontPackage
+		packages []front.Package
 		want     string
 	}{
-		"Lost":     {reason: "the canary went with a class before", gateways: []string{"a/b"}, packages: []status.FrontPackage{plane}, want: "set the label istio.io/rev of a/b to openshift-gateway"},
-		"Many":     {reason: "a message has an end", gateways: []string{"a/1", "a/2", "a/3", "a/4", "a/5"}, packages: []status.FrontPackage{plane}, want: "a/4 and 1 more to"},
-		"Served":   {reason: "it is there, or says itself why not", gateways: []string{"a/b"}, packages: []status.FrontPackage{plane, canary}},
+		"Lost":     {reason: "the canary went with a class before", gateways: []string{"a/b"}, packages: []front.Package{plane}, want: "set the label istio.io/rev of a/b to openshift-gateway"},
+		"Many":     {reason: "a message has an end", gateways: []string{"a/1", "a/2", "a/3", "a/4", "a/5"}, packages: []front.Package{plane}, want: "a/4 and 1 more to"},
+		"Served":   {reason: "it is there, or says itself why not", gateways: []string{"a/b"}, packages: []front.Package{plane, canary}},
 		"NotKnown": {reason: "nothing was rendered", gateways: []string{"a/b"}},
-		"None":     {reason: "nobody is labelled for it", packages: []status.FrontPackage{plane}},
+		"None":     {reason: "nobody is labelled for it", packages: []front.Package{plane}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
 )
@@ -31,7 +32,7 @@ const (
 // is the name of the control plane's package. Warnings are told while it is
 // available, and so is what holds back a package. Other conditions stay; where they
 // leave no room, nothing is added.
-func SetControllerInstalled(conditions *[]metav1.Condition, generation int64, plane string, packages []status.FrontPackage, cause error, now metav1.Time, warnings ...string) {
+func SetControllerInstalled(conditions *[]metav1.Condition, generation int64, plane string, packages []front.Package, cause error, now metav1.Time, warnings ...string) {
 	c := controllerInstalled(plane, packages, cause, warnings)
 	c.Type = ConditionControllerInstalled
 	setOnClass(conditions, generation, now, c)
@@ -61,9 +62,9 @@ func setOnClass(conditions *[]metav1.Condition, generation int64, now metav1.Tim
 	status.Set(generation, now, conditions, c)
 }
 
-func controllerInstalled(name string, packages []status.FrontPackage, cause error, warnings []string) metav1.Condition {
-	plane := status.FrontPackage{}
-	if i := slices.IndexFunc(packages, func(p status.FrontPackage) bool { return p.Name == name }); i >= 0 {
+func controllerInstalled(name string, packages []front.Package, cause error, warnings []string) metav1.Condition {
+	plane := front.Package{}
+	if i := slices.IndexFunc(packages, func(p front.Package) bool { return p.Name == name }); i >= 0 {
 		plane = packages[i]
 	}
 	var available, progressing *metav1.Condition
@@ -102,12 +103,12 @@ func controllerInstalled(name string, packages []status.FrontPackage, cause erro
 
 // isMadeAgain says whether a package of before is still being taken away, in whose place
 // another one comes: what keeps that from coming is no failure.
-func isMadeAgain(packages []status.FrontPackage) bool {
-	return slices.ContainsFunc(packages, func(p status.FrontPackage) bool { return p.Package != nil && !p.Package.DeletionTimestamp.IsZero() })
+func isMadeAgain(packages []front.Package) bool {
+	return slices.ContainsFunc(packages, func(p front.Package) bool { return p.Package != nil && !p.Package.DeletionTimestamp.IsZero() })
 }
 
 // pendingMessage says which package is waited for, and why it is not done.
-func pendingMessage(plane status.FrontPackage, packages []status.FrontPackage) string {
+func pendingMessage(plane front.Package, packages []front.Package) string {
 	for _, p := range packages {
 		if p.Name != plane.Waiting || p.Package == nil {
 			continue
@@ -125,7 +126,7 @@ func pendingMessage(plane status.FrontPackage, packages []status.FrontPackage) s
 func istiod(version string) string { return strings.TrimSuffix("istiod "+version, " ") }
 
 // heldBack are the reasons why other packages than the one named get nothing new.
-func heldBack(name string, packages []status.FrontPackage) []string {
+func heldBack(name string, packages []front.Package) []string {
 	var reasons []string
 	for _, p := range packages {
 		if p.Name != name && p.Held != "" {
@@ -136,7 +137,7 @@ func heldBack(name string, packages []status.FrontPackage) []string {
 }
 
 // installedMessage names what runs, and anything else that is wanted and does not.
-func installedMessage(plane status.FrontPackage, progressing *metav1.Condition, cause error, warnings []string) string {
+func installedMessage(plane front.Package, progressing *metav1.Condition, cause error, warnings []string) string {
 	message := istiod(cmp.Or(plane.Package.Status.Version, plane.Version)) + " installed"
 	if warning := planeWarning(plane, progressing, cause); warning != "" {
 		warnings = append([]string{warning}, warnings...)
@@ -147,14 +148,14 @@ func installedMessage(plane status.FrontPackage, progressing *metav1.Condition, 
 	return message + " (with warning: " + strings.Join(warnings, "; ") + ")"
 }
 
-func planeWarning(plane status.FrontPackage, progressing *metav1.Condition, cause error) string {
+func planeWarning(plane front.Package, progressing *metav1.Condition, cause error) string {
 	switch {
 	case cause != nil:
 		return cause.Error()
 	case plane.Held != "":
 		return plane.Held
-	case status.KeptOut(plane) != "":
-		return status.KeptOut(plane)
+	case front.KeptOut(plane) != "":
+		return front.KeptOut(plane)
 	case plane.Need == history.NeedRevision && plane.Waiting != "":
 		return fmt.Sprintf("%s waits for package %s", plane.Version, plane.Waiting)
 	case progressing.Reason != v1alpha1.ReasonRolledOut:

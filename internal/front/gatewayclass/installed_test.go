@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
 )
 
@@ -28,8 +28,8 @@ const (
 func at(second int64) metav1.Time { return metav1.Unix(second, 0) }
 
 // frontPackage is a package with a target, see [statustest.PackageAt].
-func frontPackage(name string, current int64, progressing, available string) status.FrontPackage {
-	return status.FrontPackage{Name: name, Version: "1.31.0", Package: statustest.PackageAt(name, current, progressing, available), Target: &v1alpha1.Revision{}, Need: history.NeedNone}
+func frontPackage(name string, current int64, progressing, available string) front.Package {
+	return front.Package{Name: name, Version: "1.31.0", Package: statustest.PackageAt(name, current, progressing, available), Target: &v1alpha1.Revision{}, Need: history.NeedNone}
 }
 
 func TestSetControllerInstalled(t *testing.T) {
@@ -40,14 +40,14 @@ func TestSetControllerInstalled(t *testing.T) {
 		notYet     = "False/RollingOut: the first revision has not been rolled out yet"
 	)
 	crdsDone := frontPackage(crds, 1, rolledOut, serves)
-	with := func(p status.FrontPackage, change func(p *status.FrontPackage)) []status.FrontPackage {
+	with := func(p front.Package, change func(p *front.Package)) []front.Package {
 		change(&p)
-		return []status.FrontPackage{crdsDone, p}
+		return []front.Package{crdsDone, p}
 	}
-	only := func(p status.FrontPackage) []status.FrontPackage { return []status.FrontPackage{crdsDone, p} }
+	only := func(p front.Package) []front.Package { return []front.Package{crdsDone, p} }
 	tests := map[string]struct {
 		reason   string
-		packages []status.FrontPackage
+		packages []front.Package
 		cause    error
 		want     string
 	}{
@@ -60,11 +60,11 @@ func TestSetControllerInstalled(t *testing.T) {
 			want: "True/Installed: istiod 1.30.0 installed",
 		},
 		"InstalledWhateverTheOrder": {
-			reason: "the control plane is known by its name", packages: []status.FrontPackage{frontPackage(plane, 2, rolledOut, serves), frontPackage(crds, 1, rolledOut, "False/ProbeFailed: x")},
+			reason: "the control plane is known by its name", packages: []front.Package{frontPackage(plane, 2, rolledOut, serves), frontPackage(crds, 1, rolledOut, "False/ProbeFailed: x")},
 			want: "True/Installed: istiod 1.30.0 installed",
 		},
 		"CRDsAloneAreNoControlPlane": {
-			reason: "that the CRDs are there says nothing about istiod", packages: []status.FrontPackage{crdsDone},
+			reason: "that the CRDs are there says nothing about istiod", packages: []front.Package{crdsDone},
 			want: "Unknown/Pending: istiod is being installed",
 		},
 		"Soaking": {
@@ -80,15 +80,15 @@ func TestSetControllerInstalled(t *testing.T) {
 			want: "True/Installed: istiod 1.30.0 installed (with warning: nothing moved)",
 		},
 		"UpgradeWaits": {
-			reason: "an upgrade that waits for the CRDs is a warning", packages: with(frontPackage(plane, 1, rolledOut, serves), func(p *status.FrontPackage) { p.Need, p.Waiting = history.NeedRevision, crds }),
+			reason: "an upgrade that waits for the CRDs is a warning", packages: with(frontPackage(plane, 1, rolledOut, serves), func(p *front.Package) { p.Need, p.Waiting = history.NeedRevision, crds }),
 			want: "True/Installed: istiod 1.30.0 installed (with warning: 1.31.0 waits for package istio-crds)",
 		},
 		"RolledBack": {
-			reason: "content that a rollback keeps out is a warning", packages: with(frontPackage(plane, 3, rolledOut, serves), func(p *status.FrontPackage) { p.Need = history.NeedRejected }),
+			reason: "content that a rollback keeps out is a warning", packages: with(frontPackage(plane, 3, rolledOut, serves), func(p *front.Package) { p.Need = history.NeedRejected }),
 			want: "True/Installed: istiod 1.30.0 installed (with warning: a rollback keeps out the newest content of package " + plane + ": ask for something else first)",
 		},
 		"Pinned": {
-			reason: "content that a pin keeps out is a warning", packages: with(frontPackage(plane, 3, rolledOut, serves), func(p *status.FrontPackage) { p.Need = history.NeedPinned }),
+			reason: "content that a pin keeps out is a warning", packages: with(frontPackage(plane, 3, rolledOut, serves), func(p *front.Package) { p.Need = history.NeedPinned }),
 			want: "True/Installed: istiod 1.30.0 installed (with warning: a rollback keeps out the newest content, as spec.rollback of package " + plane + " pins it: kubectl patch package.strata.run " + plane + ` --type=merge -p '{"spec":{"rollback":null}}'` + ")",
 		},
 		"ErrorWhileItServes": {
@@ -104,26 +104,26 @@ func TestSetControllerInstalled(t *testing.T) {
 			want: "False/InstallFailed: creating revision 3: forbidden",
 		},
 		"MadeAgain": {
-			reason: "a class that comes while the last one goes has not failed", packages: with(frontPackage(plane, 2, rolledOut, serves), func(p *status.FrontPackage) {
+			reason: "a class that comes while the last one goes has not failed", packages: with(frontPackage(plane, 2, rolledOut, serves), func(p *front.Package) {
 				p.Target, p.Package.DeletionTimestamp = nil, new(at(1))
 			}), cause: errors.New("package istiod-openshift-gateway is being deleted, and is made again when it is gone"),
 			want: "Unknown/Pending: package istiod-openshift-gateway is being deleted, and is made again when it is gone",
 		},
 		"ForeignPackage": {
 			reason: "a package of that name that is somebody else's is not the control plane, even if it serves",
-			packages: with(frontPackage(plane, 2, rolledOut, serves), func(p *status.FrontPackage) {
+			packages: with(frontPackage(plane, 2, rolledOut, serves), func(p *front.Package) {
 				p.Target = nil
 			}), cause: errors.New("package istiod-openshift-gateway exists and is not of front gatewayclass"),
 			want: "False/InstallFailed: package istiod-openshift-gateway exists and is not of front gatewayclass",
 		},
 		"WaitsForTheCRDs": {
 			reason:   "what is waited for is named, and why it is not done",
-			packages: []status.FrontPackage{frontPackage(crds, 0, "True/RollingOut: phase 1/1", notYet), {Name: plane, Version: "1.31.0", Package: &v1alpha1.Package{}, Need: history.NeedRevision, Waiting: crds}},
+			packages: []front.Package{frontPackage(crds, 0, "True/RollingOut: phase 1/1", notYet), {Name: plane, Version: "1.31.0", Package: &v1alpha1.Package{}, Need: history.NeedRevision, Waiting: crds}},
 			want:     "Unknown/Pending: istiod waits for package istio-crds: phase 1/1",
 		},
 		"WaitsForCRDsWithoutAStatus": {
 			reason:   "what is waited for is named",
-			packages: []status.FrontPackage{frontPackage(crds, 0, "", ""), {Name: plane, Version: "1.31.0", Package: &v1alpha1.Package{}, Need: history.NeedRevision, Waiting: crds}},
+			packages: []front.Package{frontPackage(crds, 0, "", ""), {Name: plane, Version: "1.31.0", Package: &v1alpha1.Package{}, Need: history.NeedRevision, Waiting: crds}},
 			want:     "Unknown/Pending: istiod waits for package istio-crds",
 		},
 		"JustCreated": {
@@ -131,7 +131,7 @@ func TestSetControllerInstalled(t *testing.T) {
 			want: "Unknown/Pending: istiod 1.31.0 is being installed",
 		},
 		"NoPackageYet": {
-			reason: "a package that is not there yet is being installed", packages: only(status.FrontPackage{Name: plane, Version: "1.31.0"}),
+			reason: "a package that is not there yet is being installed", packages: only(front.Package{Name: plane, Version: "1.31.0"}),
 			want: "Unknown/Pending: istiod 1.31.0 is being installed",
 		},
 		"Installing": {
@@ -152,7 +152,7 @@ func TestSetControllerInstalled(t *testing.T) {
 		},
 		"RightsDiffer": {
 			reason: "an istiod without its rights does not do what it is to do, though its pods run",
-			packages: with(frontPackage(plane, 2, rolledOut, serves), func(p *status.FrontPackage) {
+			packages: with(frontPackage(plane, 2, rolledOut, serves), func(p *front.Package) {
 				p.Package.Status.Conditions = append(p.Package.Status.Conditions, metav1.Condition{
 					Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRightsDiffer, Message: "ClusterRole istiod: gitops keeps changing .rules of it",
 				})
@@ -161,7 +161,7 @@ func TestSetControllerInstalled(t *testing.T) {
 		},
 		"Interference": {
 			reason: "another field of another object is a warning",
-			packages: with(frontPackage(plane, 2, rolledOut, serves), func(p *status.FrontPackage) {
+			packages: with(frontPackage(plane, 2, rolledOut, serves), func(p *front.Package) {
 				p.Package.Status.Conditions = append(p.Package.Status.Conditions, metav1.Condition{
 					Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInterference, Message: "Service istiod: gitops keeps changing .spec of it",
 				})
@@ -201,7 +201,7 @@ func TestSetControllerInstalled(t *testing.T) {
 // The time of the transition moves with the status, and with nothing else.
 func TestSetControllerInstalled_TransitionTime(t *testing.T) {
 	var conditions []metav1.Condition
-	set := func(now int64, cause error, packages ...status.FrontPackage) metav1.Condition {
+	set := func(now int64, cause error, packages ...front.Package) metav1.Condition {
 		gatewayclass.SetControllerInstalled(&conditions, generation, plane, packages, cause, at(now))
 		return conditions[0]
 	}
@@ -225,7 +225,7 @@ func TestSetControllerInstalled_Interference(t *testing.T) {
 		p := frontPackage(plane, 2, "False/RolledOut: x", "True/ProbesSucceeded: x")
 		p.Package.Status.Conditions = append(p.Package.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Reason: reason, Message: text})
 		var conditions []metav1.Condition
-		gatewayclass.SetControllerInstalled(&conditions, generation, plane, []status.FrontPackage{p}, nil, at(1))
+		gatewayclass.SetControllerInstalled(&conditions, generation, plane, []front.Package{p}, nil, at(1))
 		if got := statustest.Text(conditions, gatewayclass.ConditionControllerInstalled); !strings.HasPrefix(got, want+": ") || !strings.Contains(got, text) {
 			t.Errorf("%s gives %s, want %s with %q", reason, got, want, text)
 		}

@@ -3,18 +3,18 @@
 
 package gatewayclass
 
-import "github.com/strata-run/strata/internal/status"
+import "github.com/strata-run/strata/internal/front"
 
 // Rows are all conditions, reasons and scenarios of GatewayClasses.
-func Rows() []status.FrontRow {
+func Rows() []front.Row {
 	return append(controllerInstalledRows(), crdsReadyRows()...)
 }
 
-func controllerInstalledRows() []status.FrontRow {
-	row := func(value, reason, when, message, remedy string) status.FrontRow {
-		return status.FrontRow{Condition: ConditionControllerInstalled, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
+func controllerInstalledRows() []front.Row {
+	row := func(value, reason, when, message, remedy string) front.Row {
+		return front.Row{Condition: ConditionControllerInstalled, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
 	}
-	return []status.FrontRow{
+	return []front.Row{
 		row("True", ReasonInstalled, "istiod is rolled out, and all its probes hold", "istiod 1.31.0 installed", ""),
 		row("True", ReasonInstalled, "istiod serves, and something else that is asked for is not so: an upgrade goes on or hangs, a rollback keeps out the newest content, the CRDs have no known manager, a canary is refused",
 			"istiod 1.29.1 installed (with warning: ...)", "the warning says it"),
@@ -32,12 +32,12 @@ func controllerInstalledRows() []status.FrontRow {
 	}
 }
 
-func crdsReadyRows() []status.FrontRow {
-	row := func(value, reason, when, message, remedy string) status.FrontRow {
-		return status.FrontRow{Condition: ConditionCRDsReady, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
+func crdsReadyRows() []front.Row {
+	row := func(value, reason, when, message, remedy string) front.Row {
+		return front.Row{Condition: ConditionCRDsReady, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
 	}
 	const byCIO = "Istio CRDs are being managed by cluster-ingress-operator"
-	return []status.FrontRow{
+	return []front.Row{
 		row("Unknown", ReasonNoneExist, "scenario 1: the CRDs do not exist; they are installed, labelled `ingress.operator.openshift.io/owned`", notYetInstalled, ""),
 		row("True", ReasonManagedByCIO, "scenario 2: the CRDs carry the label, whatever its value; they are replaced by the version that goes with istiod, never by an older one. Missing ones are created", byCIO, ""),
 		row("True", ReasonManagedByCIO, "scenario 2, while an upgrade brings another CRD, or is paused or cannot go on: those of before serve", byCIO+" (with warning: these do not exist: ...; ...)", "the warning says it"),

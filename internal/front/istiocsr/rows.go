@@ -5,20 +5,20 @@ package istiocsr
 
 import (
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
-	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/front"
 )
 
 // Rows are all conditions and reasons of IstioCSRs.
-func Rows() []status.FrontRow {
-	ready := func(value, reason, when, message, remedy string) status.FrontRow {
-		return status.FrontRow{Condition: operatorv1alpha1.ConditionReady, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
+func Rows() []front.Row {
+	ready := func(value, reason, when, message, remedy string) front.Row {
+		return front.Row{Condition: operatorv1alpha1.ConditionReady, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
 	}
 	degraded := ready(
 		"True", operatorv1alpha1.ReasonFailed, "any of the above that has to be mended by hand", "that of Ready", "as above",
 	)
 	fine := ready("False", operatorv1alpha1.ReasonReady, "the agent works, or what is missing goes by itself", "nothing has to be mended by hand", "")
 	degraded.Condition, fine.Condition = operatorv1alpha1.ConditionDegraded, operatorv1alpha1.ConditionDegraded
-	return []status.FrontRow{
+	return []front.Row{
 		ready("True", operatorv1alpha1.ReasonReady, "the newest spec is rolled out; Deployment, certificate and issuer are ready", "istio-csr v0.14.2 answers at cert-manager-istio-csr.istio-csr.svc:443", ""),
 		ready("True", operatorv1alpha1.ReasonReady, "so it is, and something has no effect or will do harm: a CA that is about to expire or has expired, a CA that cannot be dropped, labels that are the agent's own, a ServiceMonitor without its kind, a rollback, a mesh that would lose its agent, another agent that was left running for the mesh, an agent that is kept as it was found or that Helm still counts as its own",
 			"istio-csr v0.14.2 answers at ... (with warning: ...)", "the warning says it"),

@@ -14,6 +14,7 @@ import (
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/status"
 )
 
@@ -24,7 +25,7 @@ type State struct {
 	// Facts are those about the IstioCSR that the agent runs for, which they name.
 	Facts Facts
 	// Packages are those that are wanted, none when they could not be observed.
-	Packages []status.FrontPackage
+	Packages []front.Package
 	// Departing are those that are not wanted any more.
 	Departing []v1alpha1.Package
 	// Unremoved is why something is still there of an IstioCSR that is being deleted and
@@ -92,16 +93,16 @@ func csrDeparture(ic *operatorv1alpha1.IstioCSR, s State) (string, bool) {
 }
 
 // agentOf is the package of an IstioCSR, nil when nothing is known of it.
-func agentOf(ic *operatorv1alpha1.IstioCSR, packages []status.FrontPackage) *status.FrontPackage {
+func agentOf(ic *operatorv1alpha1.IstioCSR, packages []front.Package) *front.Package {
 	name := PackageName(ic.Namespace)
-	if i := slices.IndexFunc(packages, func(p status.FrontPackage) bool { return p.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(packages, func(p front.Package) bool { return p.Name == name }); i >= 0 {
 		return &packages[i]
 	}
 	return nil
 }
 
 // csrRunning are the conditions of the IstioCSR that an agent runs for.
-func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *status.FrontPackage, s State) []metav1.Condition {
+func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *front.Package, s State) []metav1.Condition {
 	in := Input{IstioCSR: ic, Image: s.Image, Facts: s.Facts}
 	var problems []Problem
 	if agent != nil {
@@ -128,7 +129,7 @@ func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *status.FrontPackage, s Sta
 	}
 	message := strings.TrimSpace("istio-csr "+status.VersionOf(agent.Target)) + " answers at " + Endpoint(ic)
 	warnings := Warnings(in)
-	if why := status.KeptOut(*agent); why != "" {
+	if why := front.KeptOut(*agent); why != "" {
 		warnings = append([]string{why}, warnings...)
 	}
 	if text := status.InterferenceOn(agent.Package); text != "" {
@@ -171,7 +172,7 @@ func csrProgressing(message string) []metav1.Condition {
 }
 
 // csrServing tells when an agent works although the newest state is not what it should be.
-func csrServing(agent *status.FrontPackage) string {
+func csrServing(agent *front.Package) string {
 	if agent == nil || agent.Package == nil || !meta.IsStatusConditionTrue(agent.Package.Status.Conditions, v1alpha1.ConditionAvailable) {
 		return ""
 	}
@@ -180,7 +181,7 @@ func csrServing(agent *status.FrontPackage) string {
 
 // csrTakeover tells what becomes of the pods of an agent that somebody else has installed.
 // It ends a message, as an event has it from there.
-func csrTakeover(agent *status.FrontPackage, in Input) string {
+func csrTakeover(agent *front.Package, in Input) string {
 	if agent == nil || agent.Target == nil || agent.Held != "" {
 		return ""
 	}
@@ -206,7 +207,7 @@ var byHand = []string{
 // each time.
 var refusal = regexp.MustCompile(`admission webhook "[^"]*" denied the request|\bis invalid: `)
 
-func rolloutOf(agent *status.FrontPackage) csrRollout {
+func rolloutOf(agent *front.Package) csrRollout {
 	if agent == nil || agent.Package == nil || agent.Target == nil {
 		return csrRollout{message: "the agent is about to be installed"}
 	}
@@ -226,7 +227,7 @@ func rolloutOf(agent *status.FrontPackage) csrRollout {
 }
 
 // setAgentFields says what the agent is made of, as far as there is one.
-func setAgentFields(ic *operatorv1alpha1.IstioCSR, agent *status.FrontPackage, facts Facts) {
+func setAgentFields(ic *operatorv1alpha1.IstioCSR, agent *front.Package, facts Facts) {
 	if agent == nil {
 		return // it could not be observed
 	}

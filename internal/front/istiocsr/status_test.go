@@ -13,9 +13,9 @@ import (
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/istiocsr"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
 )
 
@@ -24,8 +24,8 @@ const generation = 3
 func at(second int64) metav1.Time { return metav1.Unix(second, 0) }
 
 // frontPackage is a package with a target, see [statustest.PackageAt].
-func frontPackage(name string, current int64, progressing, available string) status.FrontPackage {
-	return status.FrontPackage{Name: name, Version: "1.31.0", Package: statustest.PackageAt(name, current, progressing, available), Target: &v1alpha1.Revision{}, Need: history.NeedNone}
+func frontPackage(name string, current int64, progressing, available string) front.Package {
+	return front.Package{Name: name, Version: "1.31.0", Package: statustest.PackageAt(name, current, progressing, available), Target: &v1alpha1.Revision{}, Need: history.NeedNone}
 }
 
 func istioCSR() *operatorv1alpha1.IstioCSR {
@@ -40,7 +40,7 @@ func istioCSR() *operatorv1alpha1.IstioCSR {
 }
 
 // csrPackage is the agent's package, at revision 2.
-func csrPackage(progressing, available, ready string) status.FrontPackage {
+func csrPackage(progressing, available, ready string) front.Package {
 	p := frontPackage("istio-csr-csr", 1, progressing, available)
 	p.Package.Status.TargetRevision = 2
 	p.Target = &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 2, Origin: &v1alpha1.Origin{AppVersion: "v0.14.2", Images: []string{"example.com/csr:v0.14.2"}}}}
@@ -57,7 +57,7 @@ func csrState() istiocsr.State {
 	return istiocsr.State{
 		Image:    istiocsr.Image{Reference: istiocsr.DefaultImage},
 		Facts:    istiocsr.Facts{Running: "csr", CertManager: true, Namespace: true, Issuer: istiocsr.Issuer{Exists: true, Type: "ca", Ready: true}},
-		Packages: []status.FrontPackage{csrPackage("False/RolledOut: revision 2 is rolled out", "True/ProbesSucceeded: the operand serves", "True/Ready: revision 2 serves")},
+		Packages: []front.Package{csrPackage("False/RolledOut: revision 2 is rolled out", "True/ProbesSucceeded: the operand serves", "True/Ready: revision 2 serves")},
 		Now:      at(100),
 	}
 }
@@ -86,7 +86,7 @@ func TestSetStatus(t *testing.T) {
 		},
 		"GoesFirst": {
 			reason: "what two agents would have is not asked for while one lets go of it", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages = []status.FrontPackage{{Name: "istio-csr-csr"}}
+				s.Packages = []front.Package{{Name: "istio-csr-csr"}}
 				s.Facts.GoingFirst = []string{"istio-csr-before"}
 			},
 			ready: "False/Progressing: package istio-csr-before, of an agent before this one, has not let go yet of what agents have in namespace mesh", degraded: notDegraded,
@@ -100,13 +100,13 @@ func TestSetStatus(t *testing.T) {
 		},
 		"RollsOut": {
 			reason: "what is asked for is not there yet, and what was there still works", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages = []status.FrontPackage{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
+				s.Packages = []front.Package{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
 			},
 			ready: "False/Progressing: revision 2: phase 2/3" + meanwhile, degraded: notDegraded,
 		},
 		"TakesOver": {
 			reason: "what becomes of somebody else's pods is told at the end, from where an event has it", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages = []status.FrontPackage{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
+				s.Packages = []front.Package{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
 				s.Facts.Deployment = &istiocsr.Deployment{Foreign: true, Spec: map[string]any{
 					"template": map[string]any{}, "selector": map[string]any{"matchLabels": map[string]any{"app": "cert-manager-istio-csr"}},
 				}}
@@ -117,7 +117,7 @@ func TestSetStatus(t *testing.T) {
 		},
 		"TakenOver": {
 			reason: "it is ours", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages = []status.FrontPackage{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
+				s.Packages = []front.Package{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
 				s.Facts.Deployment = &istiocsr.Deployment{Spec: map[string]any{"template": map[string]any{}}}
 			},
 			ready: "False/Progressing: revision 2: phase 2/3" + meanwhile, degraded: notDegraded,
@@ -130,7 +130,7 @@ func TestSetStatus(t *testing.T) {
 		},
 		"DeploymentFails": {
 			reason: "it takes Ready back, and names the object", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages = []status.FrontPackage{csrPackage("False/RolledOut: x", "False/ProbeFailed: Deployment x", "False/NotReady: Deployment csr/cert-manager-istio-csr: no pod is available")}
+				s.Packages = []front.Package{csrPackage("False/RolledOut: x", "False/ProbeFailed: Deployment x", "False/NotReady: Deployment csr/cert-manager-istio-csr: no pod is available")}
 			},
 			ready: "False/Progressing: Deployment csr/cert-manager-istio-csr: no pod is available", degraded: notDegraded,
 		},
@@ -142,27 +142,27 @@ func TestSetStatus(t *testing.T) {
 		},
 		"NotMadeYet": {
 			reason: "nothing is there", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages = []status.FrontPackage{{Name: "istio-csr-csr"}}
+				s.Packages = []front.Package{{Name: "istio-csr-csr"}}
 			},
 			ready: "False/Progressing: the agent is about to be installed", degraded: notDegraded,
 		},
 		"Collision": {
 			reason: "somebody has to decide whose it is", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages = []status.FrontPackage{csrPackage("False/ObjectCollisions: x", "True/Serving: x", "False/NotReady: Service a/b is somebody else's")}
+				s.Packages = []front.Package{csrPackage("False/ObjectCollisions: x", "True/Serving: x", "False/NotReady: Service a/b is somebody else's")}
 			},
 			ready: "False/Failed: Service a/b is somebody else's" + meanwhile, degraded: "True/Failed: Service a/b is somebody else's" + meanwhile,
 		},
 		"RefusedByAWebhook": {
 			reason: "it would be refused again", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
 				m := `admission webhook "webhook.cert-manager.io" denied the request: no`
-				s.Packages = []status.FrontPackage{csrPackage("False/RolloutError: "+m, "False/RollingOut: x", "False/NotReady: "+m)}
+				s.Packages = []front.Package{csrPackage("False/RolloutError: "+m, "False/RollingOut: x", "False/NotReady: "+m)}
 			},
 			ready: `False/Failed: admission webhook "webhook.cert-manager.io" denied the request: no`, degraded: `True/Failed: admission webhook "webhook.cert-manager.io" denied the request: no`,
 		},
 		"WebhookIsDown": {
 			reason: "it comes back", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
 				m := `failed calling webhook "webhook.cert-manager.io": connection refused`
-				s.Packages = []status.FrontPackage{csrPackage("False/RolloutError: "+m, "False/RollingOut: x", "False/NotReady: "+m)}
+				s.Packages = []front.Package{csrPackage("False/RolloutError: "+m, "False/RollingOut: x", "False/NotReady: "+m)}
 			},
 			ready: `False/Progressing: failed calling webhook "webhook.cert-manager.io": connection refused`, degraded: notDegraded,
 		},
@@ -175,7 +175,7 @@ func TestSetStatus(t *testing.T) {
 		"IssuerRefused": {
 			reason: "the user has to name another", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
 				s.Facts.Issuer.Type = "acme"
-				s.Packages = []status.FrontPackage{{Name: "istio-csr-csr", Held: "x"}}
+				s.Packages = []front.Package{{Name: "istio-csr-csr", Held: "x"}}
 			},
 			ready:    "False/Failed: Issuer mesh/ca is of type ACME, which signs for DNS names only and not for the identities of a mesh: refer to an issuer of another type",
 			degraded: "True/Failed: Issuer mesh/ca is of type ACME, which signs for DNS names only and not for the identities of a mesh: refer to an issuer of another type",
@@ -277,7 +277,7 @@ func TestSetStatus_Fields(t *testing.T) {
 	before := istioCSR()
 	before.Status = operatorv1alpha1.IstioCSRStatus{IstioCSRImage: "old", ClusterRole: "cert-manager-istio-csr-x7", ClusterRoleBinding: "cert-manager-istio-csr-y8"}
 	held := csrState()
-	held.Packages = []status.FrontPackage{{Name: "istio-csr-csr", Held: "x"}}
+	held.Packages = []front.Package{{Name: "istio-csr-csr", Held: "x"}}
 	istiocsr.SetStatus(before, held)
 	if before.Status.IstioCSRImage != "" || before.Status.ClusterRole != "cert-manager-istio-csr-x7" || before.Status.ClusterRoleBinding != "cert-manager-istio-csr-y8" {
 		t.Errorf("before it is taken over, the names of the roles are kept and nothing else: %+v", before.Status)
@@ -319,7 +319,7 @@ func TestSetStatus_Interference(t *testing.T) {
 		{"False", v1alpha1.ReasonRightsDiffer, "False/Failed"},
 	} {
 		agent, state := istioCSR(), csrState()
-		state.Packages = []status.FrontPackage{csrPackage("False/RolledOut: rolled out", "True/ProbesSucceeded: serves", tc.ready+"/"+tc.reason+": "+text)}
+		state.Packages = []front.Package{csrPackage("False/RolledOut: rolled out", "True/ProbesSucceeded: serves", tc.ready+"/"+tc.reason+": "+text)}
 		istiocsr.SetStatus(agent, state)
 		if got := statustest.Text(agent.Status.Conditions, operatorv1alpha1.ConditionReady); !strings.HasPrefix(got, tc.want+": ") || !strings.Contains(got, text) {
 			t.Errorf("%s gives %s, want %s with %q", tc.reason, got, tc.want, text)

@@ -21,7 +21,6 @@ import (
 	"github.com/strata-run/strata/internal/front/kyma/restarts"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // observed are what the kyma front looks at besides its resources.
@@ -140,7 +139,7 @@ func annotations(settings servicemesh.Settings, istio *v1alpha2.Istio, state gro
 		return nil
 	}
 	wanted := keptOf(state.Facts)
-	i := slices.IndexFunc(state.Packages, func(p status.FrontPackage) bool { return p.Name == servicemesh.PackageIstio })
+	i := slices.IndexFunc(state.Packages, func(p front.Package) bool { return p.Name == servicemesh.PackageIstio })
 	if i < 0 || state.Packages[i].Package == nil {
 		return wanted
 	}
@@ -182,7 +181,7 @@ func keptOf(facts observed) map[string]string {
 }
 
 // rolledOut says whether what a front wants is what runs.
-func rolledOut(p *status.FrontPackage) bool {
+func rolledOut(p *front.Package) bool {
 	return p.Held == "" && p.Target != nil && p.Need == history.NeedNone && p.Package.Status.CurrentRevision == p.Target.Spec.Revision &&
 		meta.IsStatusConditionTrue(p.Package.Status.Conditions, v1alpha1.ConditionReady)
 }

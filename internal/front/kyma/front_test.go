@@ -19,7 +19,6 @@ import (
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/status"
 )
 
 func settingsOf(t *testing.T) servicemesh.Settings {
@@ -32,11 +31,11 @@ func settingsOf(t *testing.T) servicemesh.Settings {
 }
 
 // meshOf is the package of a mesh of which a revision runs, and another one is the target.
-func meshOf(current, target int64, version string) status.FrontPackage {
+func meshOf(current, target int64, version string) front.Package {
 	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: servicemesh.PackageIstio}}
 	pkg.Status.CurrentRevision, pkg.Status.Version = current, version
 	pkg.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
-	return status.FrontPackage{Name: servicemesh.PackageIstio, Package: pkg, Need: history.NeedNone, Target: &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: target}}}
+	return front.Package{Name: servicemesh.PackageIstio, Package: pkg, Need: history.NeedNone, Target: &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: target}}}
 }
 
 func TestAnnotations(t *testing.T) {
@@ -53,7 +52,7 @@ func TestAnnotations(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		oldest  string
-		mesh    status.FrontPackage
+		mesh    front.Package
 		err     error
 		applied string
 		nothing bool
@@ -71,7 +70,7 @@ func TestAnnotations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			istio := &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha2.Namespace, Name: "default", Annotations: map[string]string{v1alpha2.AnnotationLastApplied: before}}}
 			istio.Spec.Config.NumTrustedProxies = &two
-			state := groupState{Facts: observed{Oldest: tc.oldest, Cluster: servicemesh.Cluster{Size: servicemesh.Production}}, Packages: []status.FrontPackage{tc.mesh}, Err: tc.err}
+			state := groupState{Facts: observed{Oldest: tc.oldest, Cluster: servicemesh.Cluster{Size: servicemesh.Production}}, Packages: []front.Package{tc.mesh}, Err: tc.err}
 			want := map[string]string{annotationClusterSize: "Production", annotationSwitches: "{}"}
 			if tc.applied != "" {
 				want[v1alpha2.AnnotationLastApplied] = tc.applied

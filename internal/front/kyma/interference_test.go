@@ -9,9 +9,9 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
-	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
 )
 
@@ -22,7 +22,7 @@ func TestSetStatus_Interference(t *testing.T) {
 		mesh := kymaAt(servicemesh.PackageIstio, v1alpha1.ReasonRolledOut, value, text)
 		mesh.Package.Status.Conditions[1].Reason = why
 		istio := kymaIstio(nil)
-		kyma.SetStatus(istio, kyma.State{Oldest: "default", Packages: []status.FrontPackage{kymaDone(servicemesh.PackageCRDs), mesh}, Now: kymaNow})
+		kyma.SetStatus(istio, kyma.State{Oldest: "default", Packages: []front.Package{kymaDone(servicemesh.PackageCRDs), mesh}, Now: kymaNow})
 		got := statustest.Text(*istio.Status.Conditions, v1alpha2.ConditionReady)
 		if !strings.HasPrefix(got, "False/ReconcileFailed: ") || !strings.Contains(got, text) || istio.Status.State != v1alpha2.StateWarning {
 			t.Errorf("%s gives %s and the state %s, want a warning with %q", why, got, istio.Status.State, text)

@@ -10,7 +10,6 @@ import (
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma/restarts"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // stays is what keeps a resource whose mesh is gone: workloads are being restarted to be rid of
@@ -23,7 +22,7 @@ func stays(istio *v1alpha2.Istio, facts observed) error {
 }
 
 // awaited says whether pods were not compared yet with the mesh that runs for a resource.
-func awaited(istio *v1alpha2.Istio, packages []status.FrontPackage, seen restarts.Seen) bool {
+func awaited(istio *v1alpha2.Istio, packages []front.Package, seen restarts.Seen) bool {
 	for i := range packages {
 		if p := &packages[i]; p.Name == servicemesh.PackageIstio && p.Package != nil {
 			return seen != restarts.Seen{Istio: istio.UID, Generation: istio.Generation, Revision: p.Package.Status.CurrentRevision}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma/restarts"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // The last resource goes after the sidecars of its mesh, others do not wait for them.
@@ -42,7 +42,7 @@ func TestStays(t *testing.T) {
 func TestAwaited(t *testing.T) {
 	istio := &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{UID: "a", Generation: 3}}
 	pkg := &v1alpha1.Package{Status: v1alpha1.PackageStatus{CurrentRevision: 7}}
-	packages := []status.FrontPackage{{Name: servicemesh.PackageIstio, Package: pkg}}
+	packages := []front.Package{{Name: servicemesh.PackageIstio, Package: pkg}}
 	tests := map[string]struct {
 		seen restarts.Seen
 		want bool

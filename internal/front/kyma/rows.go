@@ -3,21 +3,21 @@
 
 package kyma
 
-import "github.com/strata-run/strata/internal/status"
+import "github.com/strata-run/strata/internal/front"
 
 import "github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 
 // Rows are all conditions and reasons of Istio resources, with the state that comes with
 // each of them before its situation.
-func Rows() []status.FrontRow {
+func Rows() []front.Row {
 	return append(kymaReadyRows(), kymaFurtherRows()...)
 }
 
-func kymaReadyRows() []status.FrontRow {
-	row := func(value, reason, when, message, remedy string) status.FrontRow {
-		return status.FrontRow{Condition: v1alpha2.ConditionReady, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
+func kymaReadyRows() []front.Row {
+	row := func(value, reason, when, message, remedy string) front.Row {
+		return front.Row{Condition: v1alpha2.ConditionReady, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
 	}
-	return []status.FrontRow{
+	return []front.Row{
 		row("True", v1alpha2.ReasonReconcileSucceeded, "Ready: the mesh is rolled out, and all its probes hold; Warning: workloads are left that have to be restarted by hand, or that do not come up; or a ConfigMap cannot be read, and what it has said before counts",
 			"Istio 1.31.0-distroless runs, with the defaults for a cluster of size Production", ""),
 		row("Unknown", v1alpha2.ReasonReconcileUnknown, "Processing: a rollout is under way, or something does not work for the moment; or it is over, and which pods have an outdated proxy is not known yet", "package kyma-istio: Deployment istio-system/istiod: ...", "wait; `strata explain kyma-istio` shows the pods"),
@@ -49,14 +49,14 @@ func kymaReadyRows() []status.FrontRow {
 	}
 }
 
-func kymaFurtherRows() []status.FrontRow {
-	restarts := func(value, reason, when, message, remedy string) status.FrontRow {
-		return status.FrontRow{Condition: v1alpha2.ConditionProxySidecarRestartSucceeded, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
+func kymaFurtherRows() []front.Row {
+	restarts := func(value, reason, when, message, remedy string) front.Row {
+		return front.Row{Condition: v1alpha2.ConditionProxySidecarRestartSucceeded, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
 	}
-	filters := func(value, reason, when, message, remedy string) status.FrontRow {
-		return status.FrontRow{Condition: v1alpha2.ConditionIngressTargetingUserResourceFound, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
+	filters := func(value, reason, when, message, remedy string) front.Row {
+		return front.Row{Condition: v1alpha2.ConditionIngressTargetingUserResourceFound, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
 	}
-	return []status.FrontRow{
+	return []front.Row{
 		restarts("True", v1alpha2.ReasonProxySidecarRestartSucceeded, "every sidecar is of the newest configuration", "no workload runs an outdated proxy", ""),
 		restarts("False", v1alpha2.ReasonProxySidecarRestartPartiallySucceeded, "workloads are being restarted", "12 workloads are still to be restarted, as proxies are outdated", ""),
 		restarts("False", v1alpha2.ReasonProxySidecarRestartFailed, "a restarted workload does not come up; no other one of its namespace is restarted, and none at all if it belongs to the mesh or workloads of too many namespaces fail", "restarts have stopped in the namespaces of workloads that do not come up: ...", "repair the workload that the message names, or exclude it"),

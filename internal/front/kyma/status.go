@@ -15,6 +15,7 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 	"github.com/strata-run/strata/internal/status"
 )
@@ -31,7 +32,7 @@ type State struct {
 	Warning string
 	// Packages are those that are wanted, Departing those that are not any more, and Blocked
 	// is what keeps these from going.
-	Packages  []status.FrontPackage
+	Packages  []front.Package
 	Departing []v1alpha1.Package
 	Blocked   error
 	// Err is what kept something from being observed, rendered or published. Unrendered says
@@ -195,7 +196,7 @@ var kymaStuck = []string{
 }
 
 // kymaPackage says where a package stands, and whether it is where it should be.
-func kymaPackage(p *status.FrontPackage) (v verdict, done bool) {
+func kymaPackage(p *front.Package) (v verdict, done bool) {
 	processing := func(format string, args ...any) (verdict, bool) {
 		return verdict{v1alpha2.StateProcessing, metav1.ConditionUnknown, v1alpha2.ReasonReconcileUnknown, fmt.Sprintf(format, args...)}, false
 	}
@@ -215,8 +216,8 @@ func kymaPackage(p *status.FrontPackage) (v verdict, done bool) {
 		return processing("package %s waits for package %s", p.Name, p.Waiting)
 	case current.TargetRevision != p.Target.Spec.Revision || doing == nil || ready == nil:
 		return processing("revision %d of package %s is about to be rolled out", p.Target.Spec.Revision, p.Name)
-	case ready.Status == metav1.ConditionTrue && status.KeptOut(*p) != "":
-		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, status.KeptOut(*p)}, false
+	case ready.Status == metav1.ConditionTrue && front.KeptOut(*p) != "":
+		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, front.KeptOut(*p)}, false
 	case status.InterferenceOn(p.Package) != "":
 		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, fmt.Sprintf("package %s: %s", p.Name, ready.Message)}, false
 	case ready.Status == metav1.ConditionTrue:
@@ -238,7 +239,7 @@ func kymaPackage(p *status.FrontPackage) (v verdict, done bool) {
 }
 
 // installsResources says whether a rollout has all of Istio in place, and is at what follows.
-func installsResources(p *status.FrontPackage) bool {
+func installsResources(p *front.Package) bool {
 	return p.Name == servicemesh.PackageIstio && p.Package.Status.CurrentRevision != p.Target.Spec.Revision && servicemesh.Installed(p.Target) != ""
 }
 

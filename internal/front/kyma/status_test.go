@@ -16,10 +16,10 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
 )
 
@@ -34,25 +34,25 @@ func kymaIstio(change func(*v1alpha2.Istio)) *v1alpha2.Istio {
 }
 
 // kymaAt is a package whose revision 2 is rolled out as far as the conditions say.
-func kymaAt(name, progressing, ready, message string) status.FrontPackage {
+func kymaAt(name, progressing, ready, message string) front.Package {
 	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	pkg.Status.TargetRevision = 2
 	pkg.Status.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionProgressing, Reason: progressing, Message: message},
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionStatus(ready), Message: message},
 	}
-	return status.FrontPackage{Name: name, Package: pkg, Target: &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 2}}}
+	return front.Package{Name: name, Package: pkg, Target: &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 2}}}
 }
 
 // kymaLate is a rollout that is at the last phase.
-func kymaLate(progressing string) status.FrontPackage {
+func kymaLate(progressing string) front.Package {
 	p := kymaAt(servicemesh.PackageIstio, progressing, "False", "PeerAuthentication default")
 	p.Target.Spec.Origin = &v1alpha1.Origin{AppVersion: "1.31.0-distroless"}
 	p.Target.Status.Phases = []v1alpha1.PhaseStatus{{Name: servicemesh.PhaseGateways, State: v1alpha1.PhaseComplete}, {Name: servicemesh.PhaseResources, State: v1alpha1.PhaseProgressing}}
 	return p
 }
 
-func kymaDone(name string) status.FrontPackage {
+func kymaDone(name string) front.Package {
 	return kymaAt(name, v1alpha1.ReasonRolledOut, "True", "rolled out")
 }
 
@@ -79,13 +79,13 @@ func TestSetKyma(t *testing.T) {
 	freed := func(istio *v1alpha2.Istio) {
 		istio.DeletionTimestamp, istio.Finalizers = &kymaNow, []string{"example.com/other"}
 	}
-	done := []status.FrontPackage{kymaDone(crds), kymaDone(mesh)}
-	with := func(p status.FrontPackage) []status.FrontPackage { return []status.FrontPackage{kymaDone(crds), p} }
+	done := []front.Package{kymaDone(crds), kymaDone(mesh)}
+	with := func(p front.Package) []front.Package { return []front.Package{kymaDone(crds), p} }
 	rejected := kymaDone(mesh)
 	rejected.Need = history.NeedRejected
 	behind := kymaDone(mesh)
 	behind.Target = &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 3}}
-	waiting := status.FrontPackage{Name: mesh, Waiting: crds, Package: kymaDone(mesh).Package, Target: kymaDone(mesh).Target}
+	waiting := front.Package{Name: mesh, Waiting: crds, Package: kymaDone(mesh).Package, Target: kymaDone(mesh).Target}
 	down := kymaLate(v1alpha1.ReasonRolledOut)
 	down.Package.Status.CurrentRevision = 2
 	blocked := servicemesh.Blocking([]servicemesh.CustomResource{{Kind: "VirtualService", Namespace: "shop", Name: "web"}})
@@ -98,7 +98,7 @@ func TestSetKyma(t *testing.T) {
 		says   []string
 	}{
 		"Ready": {reason: "everything runs", state: kyma.State{Oldest: "default", Packages: done}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded", says: []string{"1.31.0", "Production"}},
-		"About": {reason: "nothing is there yet", state: kyma.State{Oldest: "default", Packages: []status.FrontPackage{{Name: crds}, {Name: mesh}}}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{crds}},
+		"About": {reason: "nothing is there yet", state: kyma.State{Oldest: "default", Packages: []front.Package{{Name: crds}, {Name: mesh}}}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{crds}},
 		"RollingOut": {
 			reason: "until the probes hold; the object is named",
 			state:  kyma.State{Oldest: "default", Packages: with(kymaAt(mesh, v1alpha1.ReasonRollingOut, "False", "Deployment istiod: 0 of 3 replicas, pod istiod-1 has ImagePullBackOff"))},
@@ -107,7 +107,7 @@ func TestSetKyma(t *testing.T) {
 		"Waiting":  {reason: "the CRDs come first", state: kyma.State{Oldest: "default", Packages: with(waiting)}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{crds}},
 		"Behind":   {reason: "the package's status is of the revision before", state: kyma.State{Oldest: "default", Packages: with(behind)}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{"revision 3"}},
 		"Deadline": {reason: "it does not get on", state: kyma.State{Oldest: "default", Packages: with(kymaAt(mesh, v1alpha1.ReasonProgressDeadlineExceeded, "False", "Deployment istiod"))}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{"Deployment istiod"}},
-		"CRDsFail": {reason: "the first that is not there counts", state: kyma.State{Oldest: "default", Packages: []status.FrontPackage{kymaAt(crds, v1alpha1.ReasonObjectCollisions, "False", "somebody's"), kymaDone(mesh)}}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{crds, "somebody's"}},
+		"CRDsFail": {reason: "the first that is not there counts", state: kyma.State{Oldest: "default", Packages: []front.Package{kymaAt(crds, v1alpha1.ReasonObjectCollisions, "False", "somebody's"), kymaDone(mesh)}}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{crds, "somebody's"}},
 		"Late":     {reason: "Istio is there, its resources are not", state: kyma.State{Oldest: "default", Packages: with(kymaLate(v1alpha1.ReasonRollingOut))}, want: v1alpha2.StateProcessing, ready: "False/IstioInstallSucceeded", says: []string{"PeerAuthentication default"}},
 		"LateFail": {reason: "nor do they come", state: kyma.State{Oldest: "default", Packages: with(kymaLate(v1alpha1.ReasonRolloutError))}, want: v1alpha2.StateError, ready: "False/CustomResourcesReconcileFailed", says: []string{"PeerAuthentication default"}},
 		"Down":     {reason: "a rollout that was over says nothing of now", state: kyma.State{Oldest: "default", Packages: with(down)}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown"},
@@ -115,9 +115,9 @@ func TestSetKyma(t *testing.T) {
 		"Rejected": {reason: "what is asked for is not what runs", state: kyma.State{Oldest: "default", Packages: with(rejected)}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"a rollback keeps out the newest content"}},
 		"Held": {
 			reason: "the version gate", want: v1alpha2.StateWarning, ready: "False/IstioVersionUpdateNotAllowed", says: []string{"Istio version update is not allowed", "both versions"},
-			state: kyma.State{Oldest: "default", Packages: []status.FrontPackage{{Name: crds, Held: "both versions"}, {Name: mesh, Held: "both versions"}}},
+			state: kyma.State{Oldest: "default", Packages: []front.Package{{Name: crds, Held: "both versions"}, {Name: mesh, Held: "both versions"}}},
 		},
-		"NewerCRDs": {reason: "CRDs that are newer serve", state: kyma.State{Oldest: "default", Packages: []status.FrontPackage{{Name: crds, Held: "never back"}, kymaDone(mesh)}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
+		"NewerCRDs": {reason: "CRDs that are newer serve", state: kyma.State{Oldest: "default", Packages: []front.Package{{Name: crds, Held: "never back"}, kymaDone(mesh)}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
 		"Invalid": {
 			reason: "the field is named, and harm is told from none", want: v1alpha2.StateWarning, ready: "False/ValidationFailed", says: []string{"spec.a"},
 			state: kyma.State{Oldest: "default", Err: &servicemesh.ValidationError{Field: "spec.a", Problem: "is wrong", Warn: true}, Unrendered: true},
@@ -200,7 +200,7 @@ func TestSetKyma(t *testing.T) {
 				}
 			}
 			told(t, *istio.Status.Conditions)
-			if !slices.ContainsFunc(kyma.Rows(), func(r status.FrontRow) bool {
+			if !slices.ContainsFunc(kyma.Rows(), func(r front.Row) bool {
 				return r.Status+"/"+r.Reason == tc.ready && slices.Contains(statesOf(r), string(tc.want))
 			}) {
 				t.Errorf("the reference does not know %s with state %s", tc.ready, tc.want)
@@ -224,7 +224,7 @@ func TestSetKyma(t *testing.T) {
 var states = regexp.MustCompile(`(?:^|; )([A-Z][a-z]+(?: or [A-Z][a-z]+)*): `)
 
 // statesOf are the states that come with a row.
-func statesOf(row status.FrontRow) []string {
+func statesOf(row front.Row) []string {
 	var all []string
 	for _, found := range states.FindAllStringSubmatch(row.When, -1) {
 		all = append(all, strings.Split(found[1], " or ")...)
@@ -248,7 +248,7 @@ func stableKyma(t *testing.T, before, after *v1alpha2.Istio) {
 
 // Each row of the conditions besides Ready.
 func TestSetKyma_Further(t *testing.T) {
-	done := []status.FrontPackage{kymaDone(servicemesh.PackageCRDs), kymaDone(servicemesh.PackageIstio)}
+	done := []front.Package{kymaDone(servicemesh.PackageCRDs), kymaDone(servicemesh.PackageIstio)}
 	cases := map[string]struct {
 		state kyma.State
 		kind  string
@@ -311,7 +311,7 @@ func TestKymaRows(t *testing.T) {
 func told(t *testing.T, conditions []metav1.Condition) {
 	t.Helper()
 	for _, c := range conditions {
-		if !slices.ContainsFunc(kyma.Rows(), func(r status.FrontRow) bool {
+		if !slices.ContainsFunc(kyma.Rows(), func(r front.Row) bool {
 			return r.Condition == c.Type && r.Status == string(c.Status) && r.Reason == c.Reason
 		}) {
 			t.Errorf("the reference does not know %s %s/%s", c.Type, c.Status, c.Reason)

@@ -1,15 +1,15 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package status
+package front
 
 import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/history"
 )
 
-// FrontPackage is where one of a front's packages stands.
-type FrontPackage struct {
+// Package is where one of a front's packages stands.
+type Package struct {
 	// Name is the package's.
 	Name string
 	// Version is what the front has rendered.
@@ -26,8 +26,8 @@ type FrontPackage struct {
 	Held string
 }
 
-// FrontRow is a line of the reference of what a front says on its resources.
-type FrontRow struct {
+// Row is a line of the reference of what a front says on its resources.
+type Row struct {
 	// Condition is its type, Status what it is, and Reason why.
 	Condition, Status, Reason string
 	// When says in which situation, for people who know the front and not its code.

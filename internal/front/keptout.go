@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package status
+package front
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 // KeptOut says why a rollback keeps out what a front's resource asks for, and the way out;
 // empty when none does.
-func KeptOut(p FrontPackage) string {
+func KeptOut(p Package) string {
 	switch {
 	case p.Need == history.NeedPinned:
 		return fmt.Sprintf("a rollback keeps out the newest content, as spec.rollback of package %[1]s pins it: kubectl patch package.strata.run %[1]s --type=merge -p '{\"spec\":{\"rollback\":null}}'", p.Name)
