@@ -90,7 +90,7 @@ func eventuallyCondition(t *testing.T, class, kind, want string, parts ...string
 // deleteIstioCRDs deletes all Istio CRDs that there are at the moment.
 func deleteIstioCRDs(t *testing.T) {
 	t.Helper()
-	for _, name := range v1alpha1.IstioCRDs() {
+	for _, name := range istio.CRDNames() {
 		must(t, client.IgnoreNotFound(admin.Delete(context.Background(), &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}})))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
+	"github.com/strata-run/strata/internal/istio"
 	"github.com/strata-run/strata/test/setup"
 )
 
@@ -75,7 +76,7 @@ func TestMesh(t *testing.T) {
 // Istio resources.
 func withoutIstioCRDs(t *testing.T) {
 	t.Helper()
-	for _, name := range v1alpha1.IstioCRDs() {
+	for _, name := range istio.CRDNames() {
 		crd := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 		must(t, client.IgnoreNotFound(admin.Delete(t.Context(), crd)))

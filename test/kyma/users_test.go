@@ -13,7 +13,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/strata-run/strata/api/v1alpha1"
+	istiorelease "github.com/strata-run/strata/internal/istio"
 )
 
 // TestUsers: whoever may view or edit a namespace may do so with Istio's custom resources and
@@ -23,7 +23,7 @@ func TestUsers(t *testing.T) {
 		manifest(t, fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: kyma-%[1]s, namespace: default}, "+
 			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: a-%[1]s}]}", role))
 	}
-	resources := append([]string{"istios.operator.kyma-project.io"}, v1alpha1.IstioCRDs()...)
+	resources := append([]string{"istios.operator.kyma-project.io"}, istiorelease.CRDNames()...)
 	for _, resource := range resources {
 		name, group, _ := strings.Cut(resource, ".")
 		for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"} {

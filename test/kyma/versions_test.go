@@ -15,6 +15,7 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
+	istiorelease "github.com/strata-run/strata/internal/istio"
 )
 
 // TestGate: a mesh that somebody has let go up by two minor versions, and that does not come up,
@@ -98,7 +99,7 @@ func awaitMesh(t *testing.T, what string, told func(pkg *v1alpha1.Package, doing
 // withoutCRDs takes away those that tests before have left, which are newer.
 func withoutCRDs(t *testing.T) {
 	t.Helper()
-	for _, name := range v1alpha1.IstioCRDs() {
+	for _, name := range istiorelease.CRDNames() {
 		remove(t, untyped("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name))
 	}
 }

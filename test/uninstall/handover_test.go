@@ -24,6 +24,7 @@ import (
 	"github.com/strata-run/strata/internal/cli"
 	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
+	"github.com/strata-run/strata/internal/istio"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/test/setup"
 )
@@ -139,7 +140,7 @@ func (c *cluster) controlPlane() []client.Object {
 	return []client.Object{
 		at(&appsv1.Deployment{}, gatewayclass.Namespace, gatewayclass.PackageControlPlane),
 		at(&corev1.ServiceAccount{}, gatewayclass.Namespace, gatewayclass.PackageControlPlane),
-		at(&apiextensionsv1.CustomResourceDefinition{}, "", v1alpha1.IstioCRDs()[0]),
+		at(&apiextensionsv1.CustomResourceDefinition{}, "", istio.CRDNames()[0]),
 	}
 }
 

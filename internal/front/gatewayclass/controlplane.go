@@ -157,29 +157,7 @@ func prepare(o *unstructured.Unstructured, namespaced bool, helmRelease string) 
 	}
 	setAnnotation(o, annotationReleaseName, helmRelease)
 	setAnnotation(o, annotationReleaseNamespace, Namespace)
-	return releaseWebhooks(o)
-}
-
-// releaseWebhooks takes out what istiod fills in at run time. Applied with every
-// revision, these would be a fight that blocks or opens admission each time. The
-// failurePolicy of a mutating webhook stays: istiod does not touch it.
-func releaseWebhooks(o *unstructured.Unstructured) error {
-	validating := o.GetKind() == "ValidatingWebhookConfiguration"
-	if !validating && o.GetKind() != "MutatingWebhookConfiguration" {
-		return nil
-	}
-	webhooks, _ := o.Object["webhooks"].([]any)
-	for i, item := range webhooks {
-		webhook, ok := item.(map[string]any)
-		if !ok {
-			return fmt.Errorf("%s %s: webhooks[%d] is not an object", o.GetKind(), o.GetName(), i)
-		}
-		unstructured.RemoveNestedField(webhook, "clientConfig", "caBundle")
-		if validating {
-			delete(webhook, "failurePolicy")
-		}
-	}
-	return nil
+	return istio.YieldWebhooks(o)
 }
 
 // images are the references of what runs: of istiod as its Deployment has them,

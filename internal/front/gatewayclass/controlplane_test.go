@@ -220,27 +220,3 @@ func TestToPhases_Places(t *testing.T) {
 		}
 	}
 }
-
-func TestReleaseWebhooks(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		kind   string
-		want   map[string]any
-	}{
-		"Mutating":   {reason: "istiod writes the CA bundle of a mutating webhook", kind: "MutatingWebhookConfiguration", want: map[string]any{"name": "w", "failurePolicy": "Fail", "clientConfig": map[string]any{"url": "u"}}},
-		"Validating": {reason: "and of a validating one also the failurePolicy", kind: "ValidatingWebhookConfiguration", want: map[string]any{"name": "w", "clientConfig": map[string]any{"url": "u"}}},
-		"Other":      {reason: "a field of that name elsewhere is something else", kind: "Deployment", want: map[string]any{"name": "w", "failurePolicy": "Fail", "clientConfig": map[string]any{"url": "u", "caBundle": "Yg=="}}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			o := object("admissionregistration.k8s.io/v1", tc.kind, "")
-			o.Object["webhooks"] = []any{map[string]any{"name": "w", "failurePolicy": "Fail", "clientConfig": map[string]any{"url": "u", "caBundle": "Yg=="}}}
-			if err := releaseWebhooks(o); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff([]any{tc.want}, o.Object["webhooks"]); diff != "" {
-				t.Errorf("%s\n%s", tc.reason, diff)
-			}
-		})
-	}
-}

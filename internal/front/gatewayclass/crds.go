@@ -61,7 +61,7 @@ func releaseOfCRDs(in Input, d *decision) *istio.Release {
 // OwnersOf decides who manages the CRDs that the classes need, see [Owners]. When what
 // they ask for is not known, those of all versions count.
 func OwnersOf(in Input, existing []CRD, living map[Subscription]bool) Ownership {
-	names := v1alpha1.IstioCRDs()
+	names := istio.CRDNames()
 	classes := counting(in.Classes)
 	if len(classes) == 0 {
 		return Owners(names, existing, living)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 // platformKinds are those of OpenShift's own configuration, in the order in which
@@ -109,11 +110,11 @@ func (o *observer) observeCRDs(ctx context.Context, group front.Group[*gatewayv1
 	}
 	var existing []CRD
 	found := map[string]*metav1.PartialObjectMetadata{}
-	istio := v1alpha1.IstioCRDs()
+	names := istio.CRDNames()
 	for i := range list.Items {
 		item := &list.Items[i]
 		switch {
-		case slices.Contains(istio, item.Name):
+		case slices.Contains(names, item.Name):
 			found[item.Name] = item
 			existing = append(existing, CRD{Name: item.Name, Labels: item.Labels, Annotations: item.Annotations})
 		case item.Name == InferencePoolCRD, item.Name == ExperimentalInferencePoolCRD:
@@ -157,10 +158,10 @@ func (o *observer) confirmCRDs(ctx context.Context, cached map[string]*metav1.Pa
 	if err := o.Live.List(ctx, live); err != nil {
 		return fmt.Errorf("listing CustomResourceDefinitions: %w", err)
 	}
-	istio := v1alpha1.IstioCRDs()
+	names := istio.CRDNames()
 	for i := range live.Items {
 		name := live.Items[i].Name
-		if !slices.Contains(istio, name) {
+		if !slices.Contains(names, name) {
 			continue
 		}
 		if known := cached[name]; known == nil || !maps.Equal(known.Labels, live.Items[i].Labels) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 // CRDs become ours only when the API server says, too, that nobody else has them.
@@ -26,7 +27,7 @@ func TestObserver_CRDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	crd := func(labels map[string]string) []client.Object {
-		return []client.Object{&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.IstioCRDs()[0], Labels: labels}}}
+		return []client.Object{&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: istio.CRDNames()[0], Labels: labels}}}
 	}
 	own := map[string]string{LabelOwned: ""}
 	made := []v1alpha1.Package{{ObjectMeta: metav1.ObjectMeta{Name: PackageCRDs}}}

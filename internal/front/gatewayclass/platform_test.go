@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 // fromYAML is an object, nil for nothing.
@@ -154,7 +154,7 @@ func TestIstioCRDs(t *testing.T) {
 		all = append(all, ManagedCRDs(version)...)
 	}
 	slices.Sort(all)
-	if diff := cmp.Diff(slices.Compact(all), v1alpha1.IstioCRDs()); diff != "" {
+	if diff := cmp.Diff(slices.Compact(all), istio.CRDNames()); diff != "" {
 		t.Errorf("the public list of CRDs (-want +got):\n%s", diff)
 	}
 }

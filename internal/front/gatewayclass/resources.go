@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/istio"
 )
 
@@ -27,8 +26,8 @@ func CheckResources(resources []string) error {
 		return nil
 	}
 	for _, name := range resources {
-		if !slices.Contains(v1alpha1.IstioCRDs(), name) {
-			return fmt.Errorf("%.100q is no CustomResourceDefinition of Istio: there are %s, or %s alone for all", name, strings.Join(v1alpha1.IstioCRDs(), ", "), AllResources)
+		if !slices.Contains(istio.CRDNames(), name) {
+			return fmt.Errorf("%.100q is no CustomResourceDefinition of Istio: there are %s, or %s alone for all", name, strings.Join(istio.CRDNames(), ", "), AllResources)
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 // schema.GroupVersionKind shortens signatures.
@@ -45,7 +45,7 @@ func isServed(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error
 // Istio, or of the inference extension.
 var matters = predicate.And(
 	predicate.NewPredicateFuncs(func(crd client.Object) bool {
-		return slices.Contains(v1alpha1.IstioCRDs(), crd.GetName()) ||
+		return slices.Contains(istio.CRDNames(), crd.GetName()) ||
 			crd.GetName() == InferencePoolCRD || crd.GetName() == ExperimentalInferencePoolCRD
 	}),
 	predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}),

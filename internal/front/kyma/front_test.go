@@ -19,6 +19,7 @@ import (
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 func settingsOf(t *testing.T) servicemesh.Settings {
@@ -177,7 +178,7 @@ func TestIsForeign(t *testing.T) {
 		}
 		// Nothing else tells of it but the watch.
 		free := front.Definition()
-		free.Name = v1alpha1.IstioCRDs()[0]
+		free.Name = istio.CRDNames()[0]
 		crd.Name = free.Name
 		if got := handsChange.Update(event.UpdateEvent{ObjectOld: crd, ObjectNew: free}); got != tc.want {
 			t.Errorf("%s: %s: set free, the watch tells of it: %v", name, tc.reason, got)

@@ -31,6 +31,7 @@ import (
 	"github.com/strata-run/strata/internal/front/kyma/crwatch"
 	"github.com/strata-run/strata/internal/front/kyma/restarts"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 const (
@@ -165,7 +166,7 @@ func handedDown(istio *v1alpha2.Istio, leaving []*v1alpha2.Istio, known map[stri
 
 // observeCRDs finds out whose the CRDs in place are, and of which version.
 func (k *observer) observeCRDs(ctx context.Context, facts *observed) error {
-	for _, name := range v1alpha1.IstioCRDs() {
+	for _, name := range istio.CRDNames() {
 		crd := front.Definition()
 		found, err := front.Found(k.cache.Get(ctx, types.NamespacedName{Name: name}, crd))
 		if err != nil {
@@ -189,7 +190,7 @@ func isForeign(crd metav1.Object) bool {
 
 // handsChange lets through CRDs of Istio that come, go, change hands, or tell another version.
 var handsChange = predicate.And(
-	predicate.NewPredicateFuncs(func(crd client.Object) bool { return slices.Contains(v1alpha1.IstioCRDs(), crd.GetName()) }),
+	predicate.NewPredicateFuncs(func(crd client.Object) bool { return slices.Contains(istio.CRDNames(), crd.GetName()) }),
 	predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return isForeign(e.ObjectOld) != isForeign(e.ObjectNew) ||
 			e.ObjectOld.GetAnnotations()[servicemesh.AnnotationCRDVersion] != e.ObjectNew.GetAnnotations()[servicemesh.AnnotationCRDVersion]

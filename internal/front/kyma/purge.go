@@ -19,6 +19,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 // purge deletes what a mesh leaves in place that is gone, if its resource asks for that: the CRDs,
@@ -41,8 +42,8 @@ func (k *observer) purge(ctx context.Context, group front.Group[*v1alpha2.Istio]
 		}
 		k.blockers.Stop()
 	}
-	errs := make([]error, 0, len(v1alpha1.IstioCRDs())+1)
-	for _, name := range v1alpha1.IstioCRDs() {
+	errs := make([]error, 0, len(istio.CRDNames())+1)
+	for _, name := range istio.CRDNames() {
 		errs = append(errs, k.purgeOne(ctx, front.Definition().GroupVersionKind(), name, servicemesh.PackageCRDs))
 	}
 	namespace := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}

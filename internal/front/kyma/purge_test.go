@@ -18,6 +18,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 // A purge deletes what the mesh has left, when its resource asks for that, and nothing that another
@@ -29,7 +30,7 @@ func TestObserver_Purge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	names, controls := v1alpha1.IstioCRDs(), true
+	names, controls := istio.CRDNames(), true
 	crd := func(name, pkg string, owners ...metav1.OwnerReference) client.Object {
 		return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: "u", Labels: map[string]string{v1alpha1.LabelPackage: pkg}, OwnerReferences: owners,

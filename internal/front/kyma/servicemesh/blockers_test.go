@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 func TestBlocking(t *testing.T) {
@@ -67,7 +67,7 @@ func TestBlockingKinds(t *testing.T) {
 		definitions = append(definitions, kind.Definition())
 	}
 	slices.Sort(definitions)
-	if diff := cmp.Diff(v1alpha1.IstioCRDs(), definitions); diff != "" {
+	if diff := cmp.Diff(istio.CRDNames(), definitions); diff != "" {
 		t.Error(diff)
 	}
 }

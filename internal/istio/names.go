@@ -1,12 +1,11 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package v1alpha1
+package istio
 
-// IstioCRDs are the names of the CustomResourceDefinitions that the GatewayClass
-// front may manage, sorted: those of every Istio version that it can install. Who
-// acts on the condition CRDsReady of a GatewayClass need watch no others.
-func IstioCRDs() []string {
+// CRDNames are the names of the CustomResourceDefinitions of all Istio versions in the binary,
+// sorted. Those of one version are [Release.CRDNames].
+func CRDNames() []string {
 	return []string{
 		"authorizationpolicies.security.istio.io",
 		"destinationrules.networking.istio.io",
