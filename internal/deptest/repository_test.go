@@ -5,8 +5,11 @@ package deptest
 
 import (
 	"bytes"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -38,6 +41,7 @@ func TestRepository(t *testing.T) {
 		"Writers":   func() []string { return Writers(packages) },
 		"Clocks":    func() []string { return Clocks(packages) },
 		"Words":     func() []string { return Words(packages) },
+		"Listed":    func() []string { return missing(slices.Concat(acting, slices.Sorted(maps.Keys(writerFiles)))) },
 		"Prose": func() []string {
 			problems, err := Prose(os.DirFS(root))
 			if err != nil {
@@ -53,4 +57,15 @@ func TestRepository(t *testing.T) {
 			}
 		})
 	}
+}
+
+// missing are the listed files that are not there any more.
+func missing(files []string) []string {
+	var problems []string
+	for _, file := range files {
+		if _, err := os.Stat(filepath.Join(root, file)); err != nil {
+			problems = append(problems, fmt.Sprintf("%s: internal/deptest lists the file, and there is none: %v", file, err))
+		}
+	}
+	return problems
 }

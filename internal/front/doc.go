@@ -14,7 +14,6 @@
 // [Kinds] knows which of the kinds that fronts look at are served, so that a front can
 // work beside kinds that come later or never.
 //
-// A new front is a renderer in internal/render, a pure status mapping in internal/status,
-// a folder beside this one that observes and calls [Setup], and one entry in
-// internal/controller/controllers.go.
+// A new front is a folder below this one: it renders and maps statuses purely, observes, and calls
+// [Setup]. internal/controller lists it.
 package front
