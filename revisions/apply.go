@@ -26,37 +26,37 @@ const neverCurrent = "1"
 
 // create applies an object, provided that it does not exist; a conflict says that
 // it does.
-func (e *Engine) create(ctx context.Context, request *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (e *Engine) create(ctx context.Context, owner Owner, request *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	request.SetResourceVersion(neverCurrent)
-	return e.send(ctx, request)
+	return e.send(ctx, owner, request)
 }
 
 // apply applies an object over the very state that was decided on. The UID keeps it
 // from bringing back an object that was deleted meanwhile, the resourceVersion from
 // overwriting what another actor has written since: a manager that was frozen among its
 // writes may go on long after its successor has finished.
-func (e *Engine) apply(ctx context.Context, operation Operation, request, current *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (e *Engine) apply(ctx context.Context, owner Owner, operation Operation, request, current *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	request.SetUID(current.GetUID())
 	request.SetResourceVersion(current.GetResourceVersion())
 	if operation == OperationAdopt {
-		if err := e.retireController(ctx, request, current); err != nil {
+		if err := e.retireController(ctx, owner, request, current); err != nil {
 			return nil, err
 		}
 	}
-	return e.send(ctx, request)
+	return e.send(ctx, owner, request)
 }
 
 // retireController turns off the controller flag of a foreign owner, as an object
 // may have one controller only, and puts ours in its place with the same request. The
 // foreign owner reference itself stays. It is proven first that the API server takes the
 // rest: an object must not change hands without it.
-func (e *Engine) retireController(ctx context.Context, request, current *unstructured.Unstructured) error {
+func (e *Engine) retireController(ctx context.Context, owner Owner, request, current *unstructured.Unstructured) error {
 	if controllerOf(current) == nil {
 		return nil
 	}
 	dryRun := request.DeepCopy()
 	dryRun.SetOwnerReferences(nil)
-	if _, err := e.patch(ctx, dryRun, client.DryRunAll); err != nil {
+	if _, err := e.patch(ctx, owner, dryRun, client.DryRunAll); err != nil {
 		return err
 	}
 	var references []metav1.OwnerReference
@@ -77,7 +77,7 @@ func (e *Engine) retireController(ctx context.Context, request, current *unstruc
 		return fmt.Errorf("encoding owner references: %w", err)
 	}
 	state := current.DeepCopy()
-	if err := e.config.Writer.Patch(ctx, state, client.RawPatch(types.MergePatchType, data), client.FieldOwner(FieldOwner)); err != nil {
+	if err := e.config.Writer.Patch(ctx, state, client.RawPatch(types.MergePatchType, data), client.FieldOwner(owner.manager())); err != nil {
 		return fmt.Errorf("taking over from the controller: %w", withoutValues(current, err))
 	}
 	request.SetResourceVersion(state.GetResourceVersion())
@@ -91,7 +91,7 @@ func (e *Engine) applyOver(ctx context.Context, t *task, operation Operation, cu
 	if operation == OperationApply && len(t.claims(current, nil)) > 0 {
 		return e.claimAndApply(ctx, t, current, nil)
 	}
-	applied, err := e.apply(ctx, operation, t.request(), current)
+	applied, err := e.apply(ctx, t.input.Owner, operation, t.request(), current)
 	lists := duplicated(err)
 	switch {
 	case err == nil && len(t.claims(applied, nil)) > 0:
@@ -109,7 +109,7 @@ func (e *Engine) claimAndApply(ctx context.Context, t *task, current *unstructur
 	if err != nil {
 		return nil, err
 	}
-	return e.apply(ctx, OperationApply, t.request(), state)
+	return e.apply(ctx, t.input.Owner, OperationApply, t.request(), state)
 }
 
 // claim moves fields of other managers to our managedFields entry, on condition that the
@@ -128,7 +128,7 @@ func (e *Engine) claim(ctx context.Context, t *task, current *unstructured.Unstr
 	if len(claims) == 0 {
 		return live, nil
 	}
-	entries, err := claimed(live, claims)
+	entries, err := claimed(live, t.input.Owner.manager(), claims)
 	if err != nil {
 		return nil, err
 	}
@@ -138,30 +138,30 @@ func (e *Engine) claim(ctx context.Context, t *task, current *unstructured.Unstr
 	if err != nil {
 		return nil, fmt.Errorf("encoding managedFields: %w", err)
 	}
-	if err := e.config.Writer.Patch(ctx, live, client.RawPatch(types.MergePatchType, data), client.FieldOwner(FieldOwner)); err != nil {
+	if err := e.config.Writer.Patch(ctx, live, client.RawPatch(types.MergePatchType, data), client.FieldOwner(t.input.Owner.manager())); err != nil {
 		return nil, fmt.Errorf("claiming fields of other managers: %w", withoutValues(live, err))
 	}
 	return live, nil
 }
 
 // send applies an object and makes the answer known to the cache.
-func (e *Engine) send(ctx context.Context, request *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	answer, err := e.patch(ctx, request)
+func (e *Engine) send(ctx context.Context, owner Owner, request *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	answer, err := e.patch(ctx, owner, request)
 	if err != nil {
 		return nil, err
 	}
-	Trim(answer)
+	Trim(answer, owner.manager())
 	e.config.Cache.Observe(answer)
 	return answer, nil
 }
 
-func (e *Engine) patch(ctx context.Context, request *unstructured.Unstructured, options ...client.PatchOption) (*unstructured.Unstructured, error) {
+func (e *Engine) patch(ctx context.Context, owner Owner, request *unstructured.Unstructured, options ...client.PatchOption) (*unstructured.Unstructured, error) {
 	data, err := json.Marshal(request.Object)
 	if err != nil {
 		return nil, fmt.Errorf("encoding: %w", err)
 	}
 	answer := blank(request.GroupVersionKind(), IDOf(request))
-	options = append(options, client.FieldOwner(FieldOwner), client.ForceOwnership)
+	options = append(options, client.FieldOwner(owner.manager()), client.ForceOwnership)
 	err = e.config.Writer.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, data), options...)
 	if isAnotherObject(err) {
 		err = apierrors.NewConflict(schema.GroupResource{Group: request.GroupVersionKind().Group, Resource: request.GetKind()},

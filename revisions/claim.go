@@ -33,23 +33,23 @@ type claim struct {
 // those at or below exclusive paths that it does not set, and, of a manager that has only
 // made the object, those that we have as well and that it does not set any more. Unmanaged
 // fields are never claimed.
-func claimsOf(manifest, current *unstructured.Unstructured, exclusive, unmanaged []FieldPath) []claim {
+func claimsOf(manifest, current *unstructured.Unstructured, manager string, exclusive, unmanaged []FieldPath) []claim {
 	entries := managedEntries(current)
 	ours := &fieldpath.Set{}
 	for _, entry := range entries {
-		if entry.isOurs() {
+		if entry.isOf(manager) {
 			ours = entry.fields()
 		}
 	}
 	var claims []claim
 	for _, entry := range entries {
-		if entry.isOurs() || entry.subresource == "status" {
+		if entry.isOf(manager) || entry.subresource == "status" {
 			continue
 		}
 		found := claim{entry: entry, fields: &fieldpath.Set{}}
 		for path := range entry.fields().All() {
 			top := exceeds(manifest.Object, ours, path, exclusive)
-			if top == nil && entry.isMaker() {
+			if top == nil && entry.isMaker(manager) {
 				top = dropped(manifest.Object, ours, path)
 			}
 			if top != nil && !covers(unmanaged, path) {
@@ -153,22 +153,22 @@ func covers(paths []FieldPath, path fieldpath.Path) bool {
 
 // makers are the managers that write an object once or by hand. What one of them and we
 // have together is ours.
-var makers = []string{unknownManagers, "helm", FieldOwner}
+var makers = []string{unknownManagers, "helm"}
 
 // unknownManagers is the name under which the API server notes all fields of an object that
 // has no managedFields when it is applied.
 const unknownManagers = "before-first-apply"
 
 // isMaker says whether the entry is one of an update that has only made the object.
-func (e managedEntry) isMaker() bool {
+func (e managedEntry) isMaker(manager string) bool {
 	return e.operation == string(metav1.ManagedFieldsOperationUpdate) && e.subresource == "" &&
-		(slices.Contains(makers, e.manager) || strings.HasPrefix(e.manager, "kubectl"))
+		(e.manager == manager || slices.Contains(makers, e.manager) || strings.HasPrefix(e.manager, "kubectl"))
 }
 
 // claims are those of a task over the state given.
 func (t *task) claims(current *unstructured.Unstructured, lists []FieldPath) []claim {
 	manifest := t.object.prepared.desired(t.input.Owner, t.input.Retain, nil)
-	return claimsOf(manifest, current, slices.Concat(t.object.Exclusive, lists), t.object.Unmanaged)
+	return claimsOf(manifest, current, t.input.Owner.manager(), slices.Concat(t.object.Exclusive, lists), t.object.Unmanaged)
 }
 
 // excess are the managers that have added fields at or below exclusive paths.
@@ -185,11 +185,11 @@ func (t *task) excess(current *unstructured.Unstructured) []ConflictingManager {
 }
 
 // claimed are an object's managedFields with what is claimed in our entry.
-func claimed(live *unstructured.Unstructured, claims []claim) ([]metav1.ManagedFieldsEntry, error) {
+func claimed(live *unstructured.Unstructured, manager string, claims []claim) ([]metav1.ManagedFieldsEntry, error) {
 	var entries []metav1.ManagedFieldsEntry
 	ours, all := &fieldpath.Set{}, &fieldpath.Set{}
 	own := metav1.ManagedFieldsEntry{
-		Manager: FieldOwner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: live.GetAPIVersion(), FieldsType: fieldsV1,
+		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: live.GetAPIVersion(), FieldsType: fieldsV1,
 	}
 	for _, c := range claims {
 		all = all.Union(c.fields)
@@ -199,7 +199,7 @@ func claimed(live *unstructured.Unstructured, claims []claim) ([]metav1.ManagedF
 		if err != nil {
 			return nil, err
 		}
-		if entry.Manager == FieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
 			own, ours = entry, set
 			continue
 		}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// FieldOwner is the field manager of every apply.
-const FieldOwner = "strata"
+// DefaultFieldOwner is the field manager of an [Owner] that names none.
+const DefaultFieldOwner = "strata"
 
 const (
 	// fieldsV1 is the only type of managedFields entry that an API server keeps.
@@ -26,7 +26,7 @@ const (
 	digestOnly = "Digest"
 )
 
-// FieldsDigest is a short digest of the managedFields entry of our applies and the
+// FieldsDigest is a short digest of the managedFields entry of a manager's applies and the
 // number of its fields, such as 9f86d081884c7d65-12. It is empty when there is no
 // entry.
 //
@@ -36,10 +36,12 @@ const (
 // that the object is still as that apply has left it. Values that the server
 // normalises, such as a quantity of 1000m, change nothing in it. The time has whole
 // seconds; see [StateOf] for an apply in the same one.
-func FieldsDigest(obj *unstructured.Unstructured) string { return ownEntry(obj).digest }
+func FieldsDigest(obj *unstructured.Unstructured, manager string) string {
+	return ownEntry(obj, manager).digest
+}
 
-func isOurEntry(entry map[string]any) bool {
-	if entry["manager"] != FieldOwner || entry["operation"] != string(metav1.ManagedFieldsOperationApply) {
+func isOurEntry(entry map[string]any, manager string) bool {
+	if entry["manager"] != manager || entry["operation"] != string(metav1.ManagedFieldsOperationApply) {
 		return false
 	}
 	subresource, set := entry["subresource"]
@@ -80,30 +82,30 @@ func fieldsLost(before, now string) (int, bool) {
 	return a - b, errA == nil && errB == nil
 }
 
-// Trim replaces an object's managedFields by the digest of our entry, and drops
+// Trim replaces an object's managedFields by the digest of the manager's entry, and drops
 // what neither a decision nor a probe reads. Where others have fields, apart from
 // the status, it keeps all entries as text, to show who has changed what. It is
 // meant as the transform of an informer, changes the object given, and may be
 // called on it again.
-func Trim(obj *unstructured.Unstructured) {
-	trimManaged(obj)
+func Trim(obj *unstructured.Unstructured, manager string) {
+	trimManaged(obj, manager)
 	unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 	trimSchemas(obj)
 }
 
-func trimManaged(obj *unstructured.Unstructured) {
+func trimManaged(obj *unstructured.Unstructured, manager string) {
 	metadata, ok := obj.Object["metadata"].(map[string]any)
 	if !ok {
 		return
 	}
-	found := ownEntry(obj)
+	found := ownEntry(obj, manager)
 	list, _ := metadata["managedFields"].([]any)
 	var ours map[string]any
 	var kept []any
 	for _, item := range list {
 		entry, _ := item.(map[string]any)
 		switch {
-		case isOurEntry(entry):
+		case isOurEntry(entry, manager):
 			ours = entry
 		case entry["fieldsType"] != nil && entry["subresource"] != "status":
 			kept = append(kept, trimEntry(entry, own{}, true))

@@ -80,13 +80,13 @@ func TestFieldsDigest(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			a, b := FieldsDigest(tc.a), FieldsDigest(tc.b)
+			a, b := FieldsDigest(tc.a, DefaultFieldOwner), FieldsDigest(tc.b, DefaultFieldOwner)
 			if (a == b) != tc.same {
 				t.Errorf("FieldsDigest() = %q and %q, want same: %t: %s", a, b, tc.same, tc.reason)
 			}
 		})
 	}
-	if FieldsDigest(managed(ours)) == "" || FieldsDigest(managed()) != "" {
+	if FieldsDigest(managed(ours), DefaultFieldOwner) == "" || FieldsDigest(managed(), DefaultFieldOwner) != "" {
 		t.Error("the digest is empty exactly when there is no entry")
 	}
 }
@@ -95,10 +95,10 @@ func TestFieldsDigest(t *testing.T) {
 func TestTrim(t *testing.T) {
 	live := managed(entry("kubectl", "Update", nil), entry("strata", "Apply", nil))
 	live.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}", "a": "b"})
-	want := FieldsDigest(live)
+	want := FieldsDigest(live, DefaultFieldOwner)
 	trimmed := live.DeepCopy()
-	Trim(trimmed)
-	if got := FieldsDigest(trimmed); got != want {
+	Trim(trimmed, DefaultFieldOwner)
+	if got := FieldsDigest(trimmed, DefaultFieldOwner); got != want {
 		t.Errorf("the digest is %q after Trim, and was %q", got, want)
 	}
 	if diff := cmp.Diff(map[string]string{"a": "b"}, trimmed.GetAnnotations()); diff != "" {
@@ -108,12 +108,12 @@ func TestTrim(t *testing.T) {
 		t.Errorf("%v is left of managedFields, want what tells who has changed what", entries)
 	}
 	alone := managed(entry("kubectl", "Update", content{"subresource": "status"}), entry("strata", "Apply", nil))
-	Trim(alone)
+	Trim(alone, DefaultFieldOwner)
 	if entries := managedEntries(alone); len(entries) != 0 {
 		t.Errorf("%v is left of managedFields, want nothing but our digest: the status has no one manager", entries)
 	}
 	again := trimmed.DeepCopy()
-	Trim(again)
+	Trim(again, DefaultFieldOwner)
 	if diff := cmp.Diff(trimmed.Object, again.Object); diff != "" {
 		t.Errorf("Trim changes an object that was trimmed (-once +twice):\n%s", diff)
 	}
@@ -131,8 +131,8 @@ func TestTrim_Metadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	trimmed := &unstructured.Unstructured{Object: object}
-	Trim(trimmed)
-	if got, want := FieldsDigest(trimmed), FieldsDigest(live); got != want {
+	Trim(trimmed, DefaultFieldOwner)
+	if got, want := FieldsDigest(trimmed, DefaultFieldOwner), FieldsDigest(live, DefaultFieldOwner); got != want {
 		t.Errorf("the digest is %q by way of metadata, and %q of the whole object", got, want)
 	}
 }
@@ -141,8 +141,8 @@ func TestTrim_Metadata(t *testing.T) {
 // could be mistaken for. All that must lead to is an apply that restores the entry.
 func TestFieldsDigest_Spoofed(t *testing.T) {
 	honest := managed(entry("strata", "Apply", nil))
-	Trim(honest)
-	digest := FieldsDigest(honest)
+	Trim(honest, DefaultFieldOwner)
+	digest := FieldsDigest(honest, DefaultFieldOwner)
 	spoofed := manifest("v1", "ConfigMap", "app", "settings", content{
 		"annotations": content{"memory.strata.run/fields": digest, "strata.run/fields": digest},
 		"labels":      content{"memory.strata.run/fields": digest},
@@ -150,15 +150,15 @@ func TestFieldsDigest_Spoofed(t *testing.T) {
 	spoofed.Object["digest"] = digest
 	for _, trimmed := range []bool{false, true} {
 		if trimmed {
-			Trim(spoofed)
+			Trim(spoofed, DefaultFieldOwner)
 		}
-		if got := FieldsDigest(spoofed); got != "" {
+		if got := FieldsDigest(spoofed, DefaultFieldOwner); got != "" {
 			t.Errorf("trimmed: %t: FieldsDigest() = %q without an entry of ours", trimmed, got)
 		}
 	}
 	decided := decide(decisionInput{
 		Owner: testOwner, Content: "content", Record: &Record{UID: "uid", Content: "content", Fields: digest},
-		Current: &Current{UID: "uid", Fields: FieldsDigest(spoofed)},
+		Current: &Current{UID: "uid", Fields: FieldsDigest(spoofed, DefaultFieldOwner)},
 	})
 	if decided.Operation != OperationApply {
 		t.Errorf("decide() = %s for an object without managedFields, want %s", decided.Operation, OperationApply)
@@ -170,7 +170,7 @@ func TestTrim_Schemas(t *testing.T) {
 	definition := with(manifest("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "things.example.org", nil), "spec", content{
 		"group": "example.org", "versions": []any{content{"name": "v1", "schema": content{"openAPIV3Schema": content{}}}, "x"},
 	})
-	Trim(definition)
+	Trim(definition, DefaultFieldOwner)
 	want := content{"group": "example.org", "versions": []any{content{"name": "v1"}, "x"}}
 	if diff := cmp.Diff(want, definition.Object["spec"]); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)

@@ -30,18 +30,18 @@ type ConflictingManager struct {
 
 // conflictingManagers are the managers that have taken fields of the manifest from us, the one
 // that wrote last first. The object may be trimmed.
-func conflictingManagers(manifest, current *unstructured.Unstructured) []ConflictingManager {
+func conflictingManagers(manifest, current *unstructured.Unstructured, owner string) []ConflictingManager {
 	entries := managedEntries(current)
 	ours := &fieldpath.Set{}
 	for _, entry := range entries {
-		if entry.isOurs() {
+		if entry.isOf(owner) {
 			ours = entry.fields()
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b managedEntry) int { return cmp.Compare(b.time, a.time) })
 	var managers []ConflictingManager
 	for _, entry := range entries {
-		if entry.isOurs() || entry.subresource == "status" {
+		if entry.isOf(owner) || entry.subresource == "status" {
 			continue
 		}
 		manager := ConflictingManager{Manager: entry.manager, Operation: entry.operation, Subresource: entry.subresource}
@@ -66,8 +66,8 @@ type managedEntry struct {
 	raw     string
 }
 
-func (e managedEntry) isOurs() bool {
-	return e.manager == FieldOwner && e.operation == string(metav1.ManagedFieldsOperationApply) && e.subresource == ""
+func (e managedEntry) isOf(manager string) bool {
+	return e.manager == manager && e.operation == string(metav1.ManagedFieldsOperationApply) && e.subresource == ""
 }
 
 // fields is the set of the entry, empty when it cannot be read.

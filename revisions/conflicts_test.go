@@ -86,11 +86,11 @@ func TestConflictingManagers(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			live := parse(t, tc.live)
-			if diff := cmp.Diff(tc.want, conflictingManagers(parse(t, webhookManifest), live)); diff != "" {
+			if diff := cmp.Diff(tc.want, conflictingManagers(parse(t, webhookManifest), live, DefaultFieldOwner)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			Trim(live)
-			if diff := cmp.Diff(tc.want, conflictingManagers(parse(t, webhookManifest), live)); diff != "" {
+			Trim(live, DefaultFieldOwner)
+			if diff := cmp.Diff(tc.want, conflictingManagers(parse(t, webhookManifest), live, DefaultFieldOwner)); diff != "" {
 				t.Errorf("trimmed: %s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

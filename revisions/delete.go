@@ -200,7 +200,7 @@ func (e *Engine) release(ctx context.Context, result *RemovedObject, owner Owner
 		result.Err = fmt.Errorf("encoding: %w", err)
 		return
 	}
-	err = e.config.Writer.Patch(ctx, current, client.RawPatch(types.MergePatchType, data), client.FieldOwner(FieldOwner))
+	err = e.config.Writer.Patch(ctx, current, client.RawPatch(types.MergePatchType, data), client.FieldOwner(owner.manager()))
 	switch {
 	case err == nil:
 		result.State = RemovalReleased

@@ -53,7 +53,7 @@ func (t *task) isOwnedByOther(current *unstructured.Unstructured, field string) 
 		return true
 	}
 	for _, entry := range managedEntries(current) {
-		if entry.isOurs() || entry.subresource == "status" {
+		if entry.isOf(t.input.Owner.manager()) || entry.subresource == "status" {
 			continue
 		}
 		holder := ConflictingManager{Manager: entry.manager, Operation: entry.operation, Subresource: entry.subresource}

@@ -40,7 +40,7 @@ func (w *modelWorld) judge(t *rapid.T, before, after snapshot) {
 	}
 	for _, state := range []snapshot{before, after} {
 		for _, object := range state {
-			left := object.GetLabels()[w.owner.Label] == w.owner.Name && revisions.FieldsDigest(object) != ""
+			left := object.GetLabels()[w.owner.Label] == w.owner.Name && revisions.FieldsDigest(object, revisions.DefaultFieldOwner) != ""
 			w.ever[object.GetUID()] = w.ever[object.GetUID()] || left || controller(object) == w.owner.UID
 		}
 	}
@@ -79,7 +79,7 @@ func (w *modelWorld) judgeWrites(t *rapid.T, active []*modelRevision, before, af
 func (w *modelWorld) mayWrite(active []*modelRevision, id revisions.ObjectID, was *unstructured.Unstructured) bool {
 	return wantedAs(active, id, func(o revisions.Object) bool {
 		label, by := was.GetLabels()[w.owner.Label], controller(was)
-		left := label == w.owner.Name && revisions.FieldsDigest(was) != ""
+		left := label == w.owner.Name && revisions.FieldsDigest(was, revisions.DefaultFieldOwner) != ""
 		switch {
 		case by == w.owner.UID:
 			return true

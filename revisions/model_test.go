@@ -405,7 +405,7 @@ func (w *modelWorld) comeToRest(t *rapid.T) {
 	for id, object := range w.snapshot() {
 		w.patch(t, id, map[string]any{"metadata": map[string]any{"finalizers": nil}})
 		wanted, contained := target[id]
-		retained := contained && wanted.Retain && controller(object) == "" && object.GetLabels()[w.owner.Label] == w.owner.Name && revisions.FieldsDigest(object) != ""
+		retained := contained && wanted.Retain && controller(object) == "" && object.GetLabels()[w.owner.Label] == w.owner.Name && revisions.FieldsDigest(object, revisions.DefaultFieldOwner) != ""
 		if controller(object) != w.owner.UID && !retained {
 			w.say(t, "clear", id, client.IgnoreNotFound(w.cluster.Client("user").Delete(t.Context(), blankObject(id))))
 		}

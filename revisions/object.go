@@ -109,7 +109,7 @@ func (t *task) decide(current *unstructured.Unstructured) decision {
 	in.Content = p.content(in.Owner, in.Retain, t.ignoredInContent())
 	in.Conflicting, in.Ignorable = nil, 0
 	if in.Current != nil && (in.Record == nil || in.Record.Fields != in.Current.Fields || in.Record.Content != in.Content) {
-		in.Conflicting = conflictingManagers(p.desired(in.Owner, in.Retain, t.ignored), current)
+		in.Conflicting = conflictingManagers(p.desired(in.Owner, in.Retain, t.ignored), current, in.Owner.manager())
 		in.Ignorable = len(ignorableFields(p.kind.GroupKind(), in.Conflicting))
 	}
 	in.Excess = t.excess(current)
@@ -177,7 +177,7 @@ func (e *Engine) createNew(ctx context.Context, t *task, decided decision) (plac
 	if err := t.pass.confirm(ctx, t.doubt); err != nil {
 		return placed{}, err
 	}
-	created, err := e.create(ctx, t.object.prepared.desired(t.input.Owner, t.input.Retain, nil))
+	created, err := e.create(ctx, t.input.Owner, t.object.prepared.desired(t.input.Owner, t.input.Retain, nil))
 	if err != nil {
 		return placed{}, err
 	}
@@ -266,7 +266,7 @@ func (e *Engine) dryRunReplace(ctx context.Context, t *task, decided *decision, 
 	}
 	request := t.request()
 	request.SetUID(current.GetUID())
-	_, err := e.patch(ctx, request, client.DryRunAll)
+	_, err := e.patch(ctx, t.input.Owner, request, client.DryRunAll)
 	if immutable := t.replaces(err); immutable != nil {
 		decided.Operation = OperationReplace
 		decided.Reason = immutable.Path + " cannot be changed, so it is deleted and created anew"
@@ -326,7 +326,7 @@ func (t *task) notReplaced(err error) error {
 func (t *task) recordInPlace(result ObjectResult, action Action, decided decision, state *unstructured.Unstructured) placed {
 	in := &t.input
 	result.Action, result.Reason = action, decided.Reason
-	record := &Record{UID: state.GetUID(), Action: action, Fields: FieldsDigest(state), Completed: HasCompleted(state)}
+	record := &Record{UID: state.GetUID(), Action: action, Fields: FieldsDigest(state, in.Owner.manager()), Completed: HasCompleted(state)}
 	if action != ActionCreated {
 		record.IgnoredFields = t.ignoredFields()
 		record.ManifestValues = t.object.prepared.valuesOf(record.IgnoredFields)

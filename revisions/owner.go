@@ -39,7 +39,7 @@ func currentOf(obj *unstructured.Unstructured, owner Owner) *Current {
 	}
 	label, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "labels", owner.Label)
 	value, _ := label.(string)
-	entry := ownEntry(obj)
+	entry := ownEntry(obj, owner.manager())
 	return &Current{
 		UID:             obj.GetUID(),
 		ResourceVersion: obj.GetResourceVersion(),

@@ -40,7 +40,13 @@ type Owner struct {
 	UID types.UID
 	// Label is put on every object, with the owner's name as its value. Required.
 	Label string
+	// FieldOwner is the field manager of every write, see [DefaultFieldOwner]. Another one
+	// does not know the objects that were applied with the one before.
+	FieldOwner string
 }
+
+// manager is the field manager of every write.
+func (o Owner) manager() string { return cmp.Or(o.FieldOwner, DefaultFieldOwner) }
 
 // validate says which required field is missing.
 func (o Owner) validate() error {

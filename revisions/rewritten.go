@@ -22,7 +22,9 @@ import (
 // entry as it is: the generation, and our labels and annotations, which do not count for it,
 // by a digest. Of a kind without generation it is the resourceVersion. It is empty when
 // there is no entry of ours.
-func StateOf(obj *unstructured.Unstructured) string { return ownEntry(obj).state }
+func StateOf(obj *unstructured.Unstructured, manager string) string {
+	return ownEntry(obj, manager).state
+}
 
 // stateSettled is on record in place of a state when nothing can have happened in the second
 // of our last apply that was not found.
@@ -64,12 +66,12 @@ func (o own) applied() time.Time {
 }
 
 // ownEntry reads an object, trimmed or not.
-func ownEntry(obj *unstructured.Unstructured) own {
+func ownEntry(obj *unstructured.Unstructured, manager string) own {
 	managed, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "managedFields")
 	entries, _ := managed.([]any)
 	for _, item := range entries {
 		entry, _ := item.(map[string]any)
-		if !isOurEntry(entry) {
+		if !isOurEntry(entry, manager) {
 			continue
 		}
 		fields, _ := entry["fieldsV1"].(map[string]any)
@@ -85,7 +87,7 @@ func ownEntry(obj *unstructured.Unstructured) own {
 		case fieldsV1:
 			found.digest = digestEntry(entry["apiVersion"], entry["time"], fields)
 			found.state = stateOf(obj, fields)
-			found.others = otherWrites(entries, at, obj.GetGeneration() > 0)
+			found.others = otherWrites(entries, manager, at, obj.GetGeneration() > 0)
 			return found
 		}
 	}
@@ -117,13 +119,13 @@ func stateOf(obj *unstructured.Unstructured, fields map[string]any) string {
 
 // otherWrites compares the entries of other managers with the time of ours. A status counts
 // for nothing where there is a generation, which it leaves alone.
-func otherWrites(entries []any, at string, hasGeneration bool) OtherWrites {
+func otherWrites(entries []any, manager, at string, hasGeneration bool) OtherWrites {
 	found := OtherWritesEarlier
 	for _, item := range entries {
 		entry, _ := item.(map[string]any)
 		written, _ := entry["time"].(string)
 		switch {
-		case isOurEntry(entry), entry["subresource"] == "status" && hasGeneration, written < at:
+		case isOurEntry(entry, manager), entry["subresource"] == "status" && hasGeneration, written < at:
 		case written == at:
 			found = OtherWritesBeside
 		default:
@@ -152,12 +154,12 @@ func unrewritten(in decisionInput) decision {
 	if in.Current.Others == OtherWritesBeside && !in.Now.Before(in.Current.Applied) && in.Now.Before(over) {
 		return decision{Operation: OperationNone, Retry: over, Reason: "it is as it should be"}
 	}
-	return repair(in, DriftChanged, OperationApply, "a client may have applied it as "+FieldOwner)
+	return repair(in, DriftChanged, OperationApply, "a client may have applied it as "+in.Owner.manager())
 }
 
 // stateAfter is what goes on record of an object's state after a decision was carried out.
 func (t *task) stateAfter(decided decision, action Action, state *unstructured.Unstructured) string {
-	in, entry := &t.input, ownEntry(state)
+	in, entry := &t.input, ownEntry(state, t.input.Owner.manager())
 	at := entry.applied()
 	switch {
 	case decided.Operation == OperationNone && in.isRecorded() && in.Record.State != "":

@@ -81,7 +81,7 @@ func (s *settled) apply(t *testing.T, kind string, change func(*unstructured.Uns
 		unstructured.RemoveNestedField(object.Object, "metadata", field)
 	}
 	change(object)
-	s.patch(t, object, types.ApplyPatchType, object.Object, client.FieldOwner(revisions.FieldOwner), client.ForceOwnership)
+	s.patch(t, object, types.ApplyPatchType, object.Object, client.FieldOwner(revisions.DefaultFieldOwner), client.ForceOwnership)
 }
 
 func (s *settled) patch(t *testing.T, object *unstructured.Unstructured, how types.PatchType, content map[string]any, options ...client.PatchOption) {

@@ -159,7 +159,7 @@ func (d DryRun) apply(ctx context.Context, request *unstructured.Unstructured) (
 	answer.SetNamespace(request.GetNamespace())
 	answer.SetName(request.GetName())
 	err = d.Writer.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, data), client.DryRunAll,
-		client.FieldOwner(revisions.FieldOwner), client.ForceOwnership, client.FieldValidation(metav1.FieldValidationStrict))
+		client.FieldOwner(revisions.DefaultFieldOwner), client.ForceOwnership, client.FieldValidation(metav1.FieldValidationStrict))
 	return answer, err
 }
 

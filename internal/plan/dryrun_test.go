@@ -33,7 +33,7 @@ func (answering) Create(context.Context, client.Object, ...client.CreateOption) 
 func (a answering) Patch(_ context.Context, object client.Object, _ client.Patch, options ...client.PatchOption) error {
 	applied := &client.PatchOptions{}
 	applied.ApplyOptions(options)
-	if len(applied.DryRun) != 1 || applied.FieldValidation != metav1.FieldValidationStrict || applied.FieldManager != revisions.FieldOwner {
+	if len(applied.DryRun) != 1 || applied.FieldValidation != metav1.FieldValidationStrict || applied.FieldManager != revisions.DefaultFieldOwner {
 		a.t.Errorf("%s is applied with %+v", object.GetName(), applied)
 	}
 	return a.answers[object.GetNamespace()]

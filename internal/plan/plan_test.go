@@ -228,7 +228,7 @@ func TestPlanner_TrialOfEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := person.Patch(t.Context(), stale, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner(revisions.FieldOwner), client.ForceOwnership); err != nil {
+	if err := person.Patch(t.Context(), stale, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner(revisions.DefaultFieldOwner), client.ForceOwnership); err != nil {
 		t.Fatal(err)
 	}
 	loaded.Records = result.Target.Records

@@ -96,7 +96,7 @@ func (s *Snapshot) Get(kind schema.GroupVersionKind, key types.NamespacedName) (
 		return nil, found.err
 	}
 	trimmed := found.live.DeepCopy()
-	revisions.Trim(trimmed)
+	revisions.Trim(trimmed, revisions.DefaultFieldOwner)
 	return trimmed, nil
 }
 

@@ -91,5 +91,5 @@ func (c *Checker) tryOut(ctx context.Context, request *unstructured.Unstructured
 	answer.SetGroupVersionKind(request.GroupVersionKind())
 	answer.SetNamespace(request.GetNamespace())
 	answer.SetName(request.GetName())
-	return c.Writer.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, data), client.DryRunAll, client.FieldOwner(revisions.FieldOwner), client.ForceOwnership)
+	return c.Writer.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, data), client.DryRunAll, client.FieldOwner(revisions.DefaultFieldOwner), client.ForceOwnership)
 }

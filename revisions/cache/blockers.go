@@ -55,7 +55,7 @@ func (i *Informers) latest(gvk schema.GroupVersionKind, key types.NamespacedName
 		}
 		for _, object := range objects {
 			if partial, ok := object.(*metav1.PartialObjectMetadata); ok && version(partial) > at {
-				return trimmedMetadata(gvk, partial)
+				return trimmedMetadata(gvk, partial, i.config.FieldOwner)
 			}
 		}
 	}

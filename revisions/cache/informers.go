@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
-// Config is what informers work with. Every field is required but the last.
+// Config is what informers work with.
 type Config struct {
 	// Dynamic and Metadata send the lists and watches.
 	Dynamic  dynamic.Interface
@@ -35,6 +36,9 @@ type Config struct {
 	Mapper meta.RESTMapper
 	// Label is the label that managed objects carry; its value is handed to Notify.
 	Label string
+	// FieldOwner is that of the owners of managed objects. Optional, see
+	// revisions.DefaultFieldOwner.
+	FieldOwner string
 	// Notify is called with the label's value when an object has changed. It must
 	// not block.
 	Notify func(value string)
@@ -86,6 +90,7 @@ var _ revisions.Cache = (*Informers)(nil)
 
 // New is a set of informers without any. They end with the context.
 func New(ctx context.Context, config Config) *Informers {
+	config.FieldOwner = cmp.Or(config.FieldOwner, revisions.DefaultFieldOwner)
 	return &Informers{
 		config: config, stop: ctx, kinds: map[revisions.Kind]*kind{}, blockers: map[string]map[blockerKey]objectWatch{},
 		written: map[writtenKey]*unstructured.Unstructured{}, completed: map[writtenKey]types.UID{},
@@ -257,10 +262,10 @@ func (i *Informers) trim(gvk schema.GroupVersionKind) cache.TransformFunc {
 		switch o := object.(type) {
 		case *unstructured.Unstructured:
 			whole = o
-			revisions.Trim(whole)
+			revisions.Trim(whole, i.config.FieldOwner)
 		case *metav1.PartialObjectMetadata:
 			var err error
-			if whole, err = trimmedMetadata(gvk, o); err != nil {
+			if whole, err = trimmedMetadata(gvk, o, i.config.FieldOwner); err != nil {
 				return nil, err
 			}
 		default:
@@ -271,7 +276,7 @@ func (i *Informers) trim(gvk schema.GroupVersionKind) cache.TransformFunc {
 }
 
 // trimmedMetadata is the metadata of an object as the engine takes it.
-func trimmedMetadata(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
+func trimmedMetadata(gvk schema.GroupVersionKind, object *metav1.PartialObjectMetadata, manager string) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return nil, fmt.Errorf("converting metadata: %w", err)
@@ -280,7 +285,7 @@ func trimmedMetadata(gvk schema.GroupVersionKind, object *metav1.PartialObjectMe
 	whole.SetGroupVersionKind(gvk)
 	// No probe looks at it, and no decision needs its age.
 	unstructured.RemoveNestedField(whole.Object, "metadata", "creationTimestamp")
-	revisions.Trim(whole)
+	revisions.Trim(whole, manager)
 	return whole, nil
 }
 

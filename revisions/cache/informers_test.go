@@ -191,9 +191,9 @@ func TestInformers_MetadataOnly(t *testing.T) {
 	if got := f.value("a"); got != "first u1" {
 		t.Errorf("who needs the whole object gets it, got %q", got)
 	}
-	digest := revisions.FieldsDigest(configMap("a", "first", "u1", "web"))
+	digest := revisions.FieldsDigest(configMap("a", "first", "u1", "web"), revisions.DefaultFieldOwner)
 	for name, object := range map[string]*unstructured.Unstructured{"metadata": partial, "whole": whole} {
-		if got := revisions.FieldsDigest(object); digest == "" || got != digest {
+		if got := revisions.FieldsDigest(object, revisions.DefaultFieldOwner); digest == "" || got != digest {
 			t.Errorf("%s: the digest of our managedFields entry is %q, want %q", name, got, digest)
 		}
 		if len(object.GetManagedFields()) > 0 && object.GetManagedFields()[0].FieldsType == "FieldsV1" {

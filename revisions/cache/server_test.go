@@ -364,7 +364,7 @@ func configMap(name, value, uid, pkg string) *unstructured.Unstructured {
 func own(object *unstructured.Unstructured, version string) *unstructured.Unstructured {
 	object = object.DeepCopy()
 	object.SetResourceVersion(version)
-	revisions.Trim(object)
+	revisions.Trim(object, revisions.DefaultFieldOwner)
 	return object
 }
 

@@ -22,6 +22,9 @@ import (
 // objects that carry a label, of the kinds that someone watches, and what our own
 // writes have returned. [Cache.SetStale] makes it stale.
 type Cache struct {
+	// FieldOwner is that of the owner of the objects, revisions.DefaultFieldOwner at first.
+	FieldOwner string
+
 	cluster *Cluster
 	label   string
 
@@ -45,7 +48,7 @@ var _ revisions.Cache = (*Cache)(nil)
 // NewCache is a cache of the objects of a cluster that carry a label.
 func NewCache(cluster *Cluster, label string) *Cache {
 	return &Cache{
-		cluster: cluster, label: label, users: map[string][]revisions.Kind{}, states: map[revisions.ObjectID]*state{},
+		FieldOwner: revisions.DefaultFieldOwner, cluster: cluster, label: label, users: map[string][]revisions.Kind{}, states: map[revisions.ObjectID]*state{},
 		pristine: map[*unstructured.Unstructured]*unstructured.Unstructured{},
 	}
 }
@@ -163,7 +166,7 @@ func (c *Cache) take(e event) {
 	next := &state{version: version}
 	if _, labelled := e.object.GetLabels()[c.label]; labelled && !e.deleted {
 		next.object = e.object.DeepCopy()
-		revisions.Trim(next.object)
+		revisions.Trim(next.object, c.FieldOwner)
 		next.metadata = &unstructured.Unstructured{Object: maps.Clone(next.object.Object)}
 		maps.DeleteFunc(next.metadata.Object, func(field string, _ any) bool {
 			return field != "apiVersion" && field != "kind" && field != "metadata"

@@ -194,7 +194,7 @@ func compareStates(before, after *unstructured.Unstructured) string {
 
 func entryTime(object *unstructured.Unstructured) string {
 	for _, m := range object.GetManagedFields() {
-		if m.Manager == revisions.FieldOwner && m.Operation == applied && m.Time != nil {
+		if m.Manager == revisions.DefaultFieldOwner && m.Operation == applied && m.Time != nil {
 			return m.Time.String()
 		}
 	}

@@ -56,7 +56,7 @@ func applied(t *testing.T, revision revisions.Revision) revisions.Revision {
 	for _, object := range revision.Phases[0].Objects {
 		live := object.Manifest.DeepCopy()
 		planetest.Eventually(t, "the API server to take "+revisions.IDOf(live).String(), func() (bool, error) {
-			err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(live), client.FieldOwner(revisions.FieldOwner), client.ForceOwnership)
+			err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(live), client.FieldOwner(revisions.DefaultFieldOwner), client.ForceOwnership)
 			return err == nil, err
 		})
 		if live.GetNamespace() == "" {
@@ -267,7 +267,7 @@ func TestPreflightImmutable(t *testing.T) {
 					t.Errorf("a value of a Secret is told: %s", finding.Message)
 				}
 			}
-			err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(in.Target.Phases[0].Objects[0].Manifest.DeepCopy()), client.FieldOwner(revisions.FieldOwner), client.ForceOwnership, client.DryRunAll)
+			err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(in.Target.Phases[0].Objects[0].Manifest.DeepCopy()), client.FieldOwner(revisions.DefaultFieldOwner), client.ForceOwnership, client.DryRunAll)
 			if c.refused != apierrors.IsInvalid(err) {
 				t.Errorf("the API server says otherwise: %v", err)
 			}

@@ -96,6 +96,6 @@ func applyOver(t *testing.T, ns string, pkg *v1alpha1.Package, beside bool) bool
 	other.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package", Name: pkg.Name, UID: pkg.UID, Controller: new(true), BlockOwnerDeletion: new(false),
 	}})
-	must(t, admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(other), client.FieldOwner(revisions.FieldOwner), client.ForceOwnership))
-	return revisions.FieldsDigest(other) == revisions.FieldsDigest(created) && lastWrite(other).Equal(lastWrite(created))
+	must(t, admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(other), client.FieldOwner(revisions.DefaultFieldOwner), client.ForceOwnership))
+	return revisions.FieldsDigest(other, revisions.DefaultFieldOwner) == revisions.FieldsDigest(created, revisions.DefaultFieldOwner) && lastWrite(other).Equal(lastWrite(created))
 }

@@ -32,7 +32,7 @@ func (w *Worker) sweep(ctx context.Context, p *pass, known *memory) error {
 		return err
 	}
 	strays := slices.DeleteFunc(labelled, func(object *unstructured.Unstructured) bool {
-		return !metav1.IsControlledBy(object, p.pkg) || revisions.FieldsDigest(object) == ""
+		return !metav1.IsControlledBy(object, p.pkg) || revisions.FieldsDigest(object, revisions.DefaultFieldOwner) == ""
 	})
 	before := known.swept
 	known.swept = map[types.UID]bool{}

@@ -44,7 +44,7 @@ func TestWorker_Sweeps(t *testing.T) {
 	if _, requests := l.since(); len(requests) > 0 {
 		t.Errorf("to find nothing has cost %q", requests)
 	}
-	l.resurrect(configMap("gone", "1"), revisions.FieldOwner)
+	l.resurrect(configMap("gone", "1"), revisions.DefaultFieldOwner)
 	l.resurrect(configMap("copy", "1"), "kubectl")
 	l.mustSettle(10 * time.Second)
 	want(t, "what is ours and not wanted goes, what a user has copied stays", "objects", []string{"ConfigMap/a=2", "ConfigMap/copy=1"}, l.objects())
@@ -58,7 +58,7 @@ func TestWorker_SweepsOnProof(t *testing.T) {
 	l.mustSettle(10 * time.Second)
 	l.stale = []v1alpha1.Revision{*l.revision(1)}
 	l.deliver(phase(configMap("a", "1"), configMap("new", "1")))
-	l.resurrect(configMap("new", "1"), revisions.FieldOwner)
+	l.resurrect(configMap("new", "1"), revisions.DefaultFieldOwner)
 	if _, err := l.pass(); err != nil {
 		t.Fatalf("revisions that have changed are no error: %v", err)
 	}
