@@ -174,6 +174,14 @@ lint: bin/golangci-lint ## Check the format, vet, and run the linters of .golang
 	$(GO) vet ./...
 	bin/golangci-lint run ./...
 	for module in $(LIBRARY); do $(GO) -C $$module vet ./... && (cd $$module && $(CURDIR)/bin/golangci-lint run ./...) || exit; done
+	@$(MAKE) --no-print-directory lines
+
+.PHONY: lines
+lines: ## Print how many lines of Go each front has, without tests, beside those of hack/front-lines.txt
+	@while read -r front before; do \
+		now=$$(find internal/front/$$front -name '*.go' ! -name '*_test.go' ! -path '*/trusttest/*' -exec cat {} + | wc -l); \
+		printf '%-14s %6d lines, %6d before\n' $$front $$now $$before; \
+	done < hack/front-lines.txt
 
 .PHONY: verify
 verify: generate ## Fail when something generated is stale, go.mod is untidy or a link is dead

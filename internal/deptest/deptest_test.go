@@ -234,6 +234,23 @@ func TestRules(t *testing.T) {
 	}
 }
 
+func TestFronts(t *testing.T) {
+	packages, err := ReadTree(fstest.MapFS{
+		"internal/front/kyma/front.go":       {Data: []byte("package kyma\nimport _ \"" + Module + "/internal/front/kyma/mesh\"\nimport _ \"" + Module + "/internal/front\"")},
+		"internal/front/gateway/front.go":    {Data: []byte("package gateway\nimport _ \"" + Module + "/internal/front/kyma\"")},
+		"internal/controller/controllers.go": {Data: []byte("package controller\nimport _ \"" + Module + "/internal/front/kyma\"")},
+		"internal/status/package.go":         {Data: []byte("package status\nimport _ \"" + Module + "/internal/front/kyma/mesh\"")},
+		"test/kyma/kyma_test.go":             {Data: []byte("package kyma\nimport _ \"" + Module + "/internal/front/kyma\"")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(Fronts(packages), "\n")
+	if strings.Count(got, "\n") != 1 || !strings.Contains(got, "internal/front/gateway/front.go: uses the front kyma") || !strings.Contains(got, "internal/status/package.go: uses the front kyma") {
+		t.Errorf("a front is used by its list and by tests of whole flows alone, got:\n%s", got)
+	}
+}
+
 func TestReadTree_Unparsable(t *testing.T) {
 	_, err := ReadTree(fstest.MapFS{"a/a.go": &fstest.MapFile{Data: []byte("packag a")}})
 	if err == nil || !strings.Contains(err.Error(), "a/a.go") {

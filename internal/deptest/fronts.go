@@ -4,8 +4,10 @@
 package deptest
 
 import (
+	"fmt"
 	"path"
 	"slices"
+	"strings"
 )
 
 // fronts holds a folder for each front. What stands in it beside them is the loop of all.
@@ -31,6 +33,42 @@ var acting = []string{
 	"internal/front/kyma/restarts/mesh.go", "internal/front/kyma/restarts/moves.go", "internal/front/kyma/restarts/replacement.go",
 	"internal/front/kyma/restarts/setup.go", "internal/front/kyma/restarts/survey.go", "internal/front/kyma/restarts/unfinished.go",
 	"internal/front/kyma/restarts/workload.go",
+}
+
+// users are the files outside of fronts that know a front: the lists of what runs and of what the
+// reference describes, the settings of fronts, and a command about one. They are to become one list.
+var users = []string{
+	"internal/cli/restarts.go",
+	"internal/controller/agent.go", "internal/controller/controllers.go", "internal/controller/definitions.go",
+	"internal/controller/handover.go", "internal/controller/images.go", "internal/controller/options.go",
+	"internal/docsgen/fronts.go",
+}
+
+// Fronts finds files that use a front from outside of its folder, and fronts that use another one.
+// Tests of whole flows may, and so may what sets their clusters up.
+func Fronts(packages []Package) []string {
+	var problems []string
+	for _, p := range packages {
+		for _, file := range p.Files {
+			if slices.Contains(users, file.Path) || below(file.Path, []string{"test"}) || file.IsTest && p.Folder == "internal/controller" {
+				continue
+			}
+			own, _ := frontOf(p.Folder)
+			for _, imported := range file.Imports {
+				if front, ok := frontOf(strings.TrimPrefix(imported, Module+"/")); ok && front != own {
+					problems = append(problems, fmt.Sprintf("%s: uses the front %s; nothing does but what internal/deptest/fronts.go lists, so that a front can be taken away", file.Path, front))
+				}
+			}
+		}
+	}
+	return problems
+}
+
+// frontOf is the name of the front whose folder holds a package.
+func frontOf(folder string) (string, bool) {
+	within, ok := strings.CutPrefix(folder, fronts+"/")
+	name, _, _ := strings.Cut(within, "/")
+	return name, ok
 }
 
 // decides is true for a file of a front that does no I/O.
