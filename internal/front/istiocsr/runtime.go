@@ -114,6 +114,8 @@ func checkIstiodCertificate(in Input) []Problem {
 	switch {
 	case !isDynamic(in.IstioCSR):
 		return nil
+	case !in.Facts.Issuer.Exists:
+		return nil // which is a problem of its own, and goes by itself
 	case in.Facts.Issuer.Type != issuerCA && in.IstioCSR.Spec.IstioCSRConfig.CertManager.IstioCACertificate == nil:
 		// The CA would be read from the Secret of the Certificate that an agent makes which
 		// does not start without the CA.

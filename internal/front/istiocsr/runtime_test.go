@@ -66,6 +66,7 @@ func TestCheck_Runtime(t *testing.T) {
 		}, want: "certificateDNSNames[0]", holds: true},
 		"LongMesh": {config: dynamic, certificate: made, change: func(ic *operatorv1alpha1.IstioCSR) { ic.Spec.IstioCSRConfig.Istio.Namespace = strings.Repeat("m", 60) }, want: "more than 64 characters: use Static", holds: true},
 		"NoStart":  {config: dynamic, change: withoutRoots, facts: func(f *Facts) { f.Issuer.Type = "vault" }, want: "Issuer istio-system/istio-ca is not of type CA", holds: true},
+		"NoIssuer": {config: dynamic, change: withoutRoots, facts: func(f *Facts) { f.Issuer = Issuer{} }, want: "Issuer istio-system/istio-ca does not exist: create it"},
 		"TypeCA":   {config: dynamic, change: withoutRoots, certificate: made},
 		"ACMEByFile": {config: operatorv1alpha1.AgentConfig{RuntimeIssuerConfigMap: "issuer"}, facts: func(f *Facts) {
 			f.RuntimeIssuer, f.Issuer.Type = RuntimeIssuer{Name: "le", Kind: "ClusterIssuer"}, "acme"
