@@ -60,6 +60,7 @@ func TestGateway(t *testing.T) {
 		{"ClassChanges", classChanges},
 		{"ServiceGone", serviceGone},
 		{"GatewayGone", gatewayGone},
+		{"FormerGone", formerGone},
 		{"Finalizer", heldRecord},
 		{"KindTakenAway", kindTakenAway},
 		{"Quiet", gatewayQuiet},
@@ -379,6 +380,30 @@ func gatewayGone(t *testing.T) {
 		err := admin.Get(t.Context(), types.NamespacedName{Name: "gateway-goes"}, &v1alpha1.Package{})
 		return apierrors.IsNotFound(err), err
 	})
+}
+
+// formerGone: a record of the operator before, which the Gateway still wants and we have not taken
+// over yet, goes with the Gateway: its Service is owned by that, and owns the record.
+func formerGone(t *testing.T) {
+	const a = "former.cluster.example.com"
+	e := newEdge(t, "former", gateway.Namespace, edgeClass, "a "+a)
+	e.istiod()
+	s := e.service("former-lb", func(s *corev1.Service) {
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: gatewayv1.GroupVersion.String(), Kind: "Gateway", Name: "former", UID: e.get().UID}}
+	})
+	record := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"dnsName": a + ".", "targets": []any{"old.example.net"}, "recordType": "CNAME", "recordTTL": int64(30), "dnsManagementPolicy": "Managed",
+	}}}
+	record.SetGroupVersionKind(gateway.RecordKind)
+	record.SetNamespace(gateway.Namespace)
+	record.SetName(gateway.RecordName("former", a))
+	record.SetLabels(map[string]string{gateway.LabelGateway: "former"})
+	record.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: s.Name, UID: s.UID}})
+	must(t, admin.Create(t.Context(), record))
+	e.publish(a, "Z1=True")
+	e.eventually("", "False/LoadBalancerPending", "a", published)
+	must(t, admin.Delete(t.Context(), e.get()))
+	e.eventuallyRecords()
 }
 
 // heldRecord: a DNS controller's finalizer is nobody's drift, and is waited for.

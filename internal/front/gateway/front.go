@@ -43,8 +43,11 @@ func newFront(observer *observer) front.Front[*gatewayv1.Gateway, Facts] {
 		Observe: observer.Observe,
 		Render:  renderRecords,
 		Status: func(g *gatewayv1.Gateway, state front.State[Facts]) {
+			known := observer.steady.recall(g)
 			setStatus(g, state)
-			observer.steady.apply(g, state.Now.Time)
+			if known {
+				observer.steady.apply(g, state.Now.Time)
+			}
 		},
 		Again:      func(Facts) time.Duration { return observer.steady.after(time.Now()) },
 		Conditions: conditionsOf,

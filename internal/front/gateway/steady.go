@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gateway/ingress"
 )
 
@@ -22,8 +24,8 @@ const messageSpacing = time.Minute
 
 // steady knows the conditions that Gateways and their listeners should have, by name. What
 // stands in a status does not tell since when: the controller of the Gateways carries conditions
-// of listeners over by position, with their times. It is empty after a start, and takes the
-// status for right then.
+// of listeners over by position, with their times. It is empty after a start, and takes from
+// the status what is surely a listener's own, see recall.
 type steady struct {
 	lock     sync.Mutex
 	gateways map[types.NamespacedName]*steadyGateway
@@ -42,6 +44,46 @@ type steadyCondition struct {
 	written, due time.Time
 }
 
+// recall takes in what the status of a Gateway says that is not known yet, before it is computed.
+// The conditions of a listener whose generation is not the newest may be those of another one,
+// if the list was turned round while no manager ran: the time is the listener's own while it is
+// still a field of ours, and else there was a change that nobody has seen. It says false when
+// managedFields would tell and are not there, as in the cache: then nothing is to be taken in.
+func (s *steady) recall(gateway *gatewayv1.Gateway) bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	key := types.NamespacedName{Namespace: gateway.Namespace, Name: gateway.Name}
+	if known := s.gateways[key]; known != nil && known.uid == gateway.UID {
+		return true
+	}
+	recalled := &steadyGateway{uid: gateway.UID, places: map[gatewayv1.SectionName]*steadyCondition{}}
+	for i := range gateway.Status.Listeners {
+		listener := &gateway.Status.Listeners[i]
+		c := meta.FindStatusCondition(listener.Conditions, ingress.ConditionDNSReady)
+		if c == nil || c.ObservedGeneration == gateway.Generation {
+			continue // it is right where it stands
+		}
+		if len(gateway.ManagedFields) == 0 {
+			return false
+		}
+		if !front.Owns(front.Manager, gateway.ManagedFields, "f:status", "f:listeners", fmt.Sprintf(`k:{"name":%q}`, listener.Name),
+			"f:conditions", fmt.Sprintf(`k:{"type":%q}`, ingress.ConditionDNSReady), "f:lastTransitionTime") {
+			recalled.places[listener.Name] = &steadyCondition{} // of no status, so that any is a change
+		}
+	}
+	if len(recalled.places) > 0 {
+		s.remember(key, recalled)
+	}
+	return true
+}
+
+func (s *steady) remember(key types.NamespacedName, gateway *steadyGateway) {
+	if s.gateways == nil {
+		s.gateways = map[types.NamespacedName]*steadyGateway{}
+	}
+	s.gateways[key] = gateway
+}
+
 // apply brings the conditions of a Gateway, which were just computed, to the times of before,
 // and to the message of before while that is too new to be replaced.
 func (s *steady) apply(gateway *gatewayv1.Gateway, now time.Time) {
@@ -52,10 +94,7 @@ func (s *steady) apply(gateway *gatewayv1.Gateway, now time.Time) {
 	if known == nil || known.uid != gateway.UID {
 		known = &steadyGateway{uid: gateway.UID, places: map[gatewayv1.SectionName]*steadyCondition{}}
 	}
-	if s.gateways == nil {
-		s.gateways = map[types.NamespacedName]*steadyGateway{}
-	}
-	s.gateways[key] = known
+	s.remember(key, known)
 	known.apply("", gateway.Status.Conditions, ingress.ConditionLoadBalancerReady, now)
 	for i := range gateway.Status.Listeners {
 		listener := &gateway.Status.Listeners[i]

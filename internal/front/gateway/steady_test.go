@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gateway/ingress"
 )
 
@@ -63,6 +65,46 @@ func TestSteady_ByName(t *testing.T) {
 	s.apply(again, at(8))
 	if got := again.Status.Listeners[0].Conditions[0].LastTransitionTime; !got.Time.Equal(at(8)) {
 		t.Errorf("the new Gateway's listener is ready since %s", got)
+	}
+}
+
+// After a start only what is surely a listener's own is taken from the status: a list that was
+// turned round while no manager ran has the times of other listeners.
+func TestSteady_Recall(t *testing.T) {
+	const ours = `{"f:status": {"f:listeners": {"k:{\"name\":\"kept\"}": {"f:conditions": {"k:{\"type\":\"DNSReady\"}": {"f:lastTransitionTime": {}, "f:type": {}}}},
+		"k:{\"name\":\"moved\"}": {"f:conditions": {"k:{\"type\":\"DNSReady\"}": {"f:type": {}}}}}}}`
+	fields := metav1.ManagedFieldsEntry{Manager: front.Manager, FieldsV1: &metav1.FieldsV1{}}
+	if err := fields.FieldsV1.UnmarshalJSON([]byte(ours)); err != nil {
+		t.Fatal(err)
+	}
+	stored := func(generation int64) *gatewayv1.Gateway {
+		kept, moved := dnsReady("True", at(1), ""), dnsReady("True", at(2), "")
+		kept[0].ObservedGeneration, moved[0].ObservedGeneration = 1, 1
+		g := listeners(gatewayv1.ListenerStatus{Name: "kept", Conditions: kept}, gatewayv1.ListenerStatus{Name: "moved", Conditions: moved})
+		g.Generation = generation
+		return g
+	}
+	times := func(s *steady, g *gatewayv1.Gateway, now time.Time) []time.Time {
+		for i := range g.Status.Listeners {
+			g.Status.Listeners[i].Conditions[0].ObservedGeneration = g.Generation // as it is computed
+		}
+		s.apply(g, now)
+		return []time.Time{g.Status.Listeners[0].Conditions[0].LastTransitionTime.Time, g.Status.Listeners[1].Conditions[0].LastTransitionTime.Time}
+	}
+	s, same := &steady{}, stored(1)
+	if got := []bool{s.recall(same)}; !got[0] || !slices.EqualFunc(times(s, same, at(5)), []time.Time{at(1), at(2)}, time.Time.Equal) {
+		t.Errorf("of the newest generation every time holds: %v %v", got, same.Status.Listeners)
+	}
+	s = &steady{}
+	if s.recall(stored(2)) {
+		t.Error("without managedFields nothing is known of an older generation")
+	}
+	for range 2 { // what is known is not read again
+		live := stored(2)
+		live.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "pilot"}, fields}
+		if !s.recall(live) || !slices.EqualFunc(times(s, live, at(5)), []time.Time{at(1), at(5)}, time.Time.Equal) {
+			t.Errorf("kept and moved have the times %v", live.Status.Listeners)
+		}
 	}
 }
 

@@ -4,9 +4,7 @@
 package gatewayclass
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -94,29 +92,6 @@ func IsMarked(class *gatewayv1.GatewayClass) bool {
 
 // isManaged says whether a field has an entry of the manager, or none at all.
 func isManaged(entries []metav1.ManagedFieldsEntry, path ...string) bool {
-	return fieldsOf(front.Manager, entries, path...) ||
-		!slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return fieldsOf(e.Manager, entries, path...) })
-}
-
-// fieldsOf says whether a field manager has an entry of a field.
-func fieldsOf(manager string, entries []metav1.ManagedFieldsEntry, path ...string) bool {
-	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == manager && e.FieldsV1 != nil && has(e.FieldsV1.GetRawBytes(), path)
-	})
-}
-
-// has says whether a set of fields has one, or fields below it.
-func has(fields []byte, path []string) bool {
-	for _, step := range path {
-		var inner map[string]json.RawMessage
-		if err := json.NewDecoder(bytes.NewReader(fields)).Decode(&inner); err != nil {
-			return false
-		}
-		next, ok := inner[step]
-		if !ok {
-			return false
-		}
-		fields = next
-	}
-	return true
+	return front.Owns(front.Manager, entries, path...) ||
+		!slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return front.Owns(e.Manager, entries, path...) })
 }

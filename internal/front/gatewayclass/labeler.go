@@ -166,7 +166,7 @@ func (l *labeler) unlabel(ctx context.Context, name types.NamespacedName) error 
 		return client.IgnoreNotFound(err)
 	}
 	value := gateway.Labels[LabelRevision]
-	if !hasOurRevision(gateway) || !fieldsOf(string(front.FieldOwner), gateway.ManagedFields, "f:metadata", "f:labels", "f:"+LabelRevision) {
+	if !hasOurRevision(gateway) || !front.Owns(string(front.FieldOwner), gateway.ManagedFields, "f:metadata", "f:labels", "f:"+LabelRevision) {
 		return nil
 	}
 	patch, err := mergePatch(gateway, map[string]any{"labels": map[string]any{LabelRevision: nil}})
