@@ -15,6 +15,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/revisions"
 )
 
 // Adoption is the document of `strata adopt`.
@@ -161,7 +162,7 @@ func (a *app) carryOutAdoption(ctx context.Context, c *cluster, o adoptOptions, 
 // adoptable are the objects of the target that are named; without names those that
 // collide.
 func adoptable(target *v1alpha1.Revision, held sliceCache, named []string) ([]item, error) {
-	collides := map[identity]bool{}
+	collides := map[revisions.ObjectID]bool{}
 	for _, object := range target.Status.Objects {
 		collides[identityOf(object.ObjectReference)] = object.Reason == "Collision"
 	}

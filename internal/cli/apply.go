@@ -23,6 +23,7 @@ import (
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 type applyOptions struct {
@@ -338,5 +339,5 @@ func (c *cluster) whoAmI(ctx context.Context) string {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(review.Object, answer); err != nil {
 		return ""
 	}
-	return truncate(answer.Status.UserInfo.Username, 253)
+	return probes.Cut(answer.Status.UserInfo.Username, 253, "")
 }

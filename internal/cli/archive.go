@@ -16,6 +16,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/revisions"
 )
 
 func (a *app) archiveCommand() *cobra.Command {
@@ -111,21 +112,21 @@ func (a *app) archive(ctx context.Context, o writeFlags, name string, n int64) e
 
 // changesOfArchiving are what becomes of the objects that a revision has in place:
 // those of the current one go back, others go unless another revision has them.
-func (c *cluster) changesOfArchiving(ctx context.Context, slices sliceCache, r, current *v1alpha1.Revision, revisions []v1alpha1.Revision) ([]Change, error) {
+func (c *cluster) changesOfArchiving(ctx context.Context, slices sliceCache, r, current *v1alpha1.Revision, siblings []v1alpha1.Revision) ([]Change, error) {
 	needed := []*v1alpha1.Revision{r}
-	for i := range revisions {
-		if other := &revisions[i]; other != r && lifecycleOf(other) != v1alpha1.LifecycleArchived {
+	for i := range siblings {
+		if other := &siblings[i]; other != r && lifecycleOf(other) != v1alpha1.LifecycleArchived {
 			needed = append(needed, other)
 		}
 	}
 	if err := c.readSlices(ctx, slices, needed...); err != nil {
 		return nil, exitf(CodeFalse, "looking at what would be deleted: %w", err)
 	}
-	placed := map[identity]bool{}
+	placed := map[revisions.ObjectID]bool{}
 	for _, entry := range r.Status.Inventory {
 		placed[identityOf(entry.ObjectReference)] = true
 	}
-	kept := map[identity]bool{}
+	kept := map[revisions.ObjectID]bool{}
 	for _, other := range needed[1:] {
 		for _, items := range itemsOf(other, slices) {
 			for _, it := range items {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/probes"
 )
 
@@ -57,7 +58,7 @@ type moment struct {
 	// revision is the one that is looked at, nil while there is none.
 	revision *v1alpha1.Revision
 	// live are the objects that are watched.
-	live map[identity]*liveObject
+	live map[revisions.ObjectID]*liveObject
 }
 
 // liveObject is an object as the cluster has it.

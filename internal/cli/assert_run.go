@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/revisions"
 )
 
 // assertRun evaluates checks whenever something changes, until each is decided.
@@ -37,7 +38,7 @@ type assertRun struct {
 	tracked  []*tracked
 	snapshot snapshot
 	slices   sliceCache
-	live     map[identity]*liveObject
+	live     map[revisions.ObjectID]*liveObject
 	changes  chan change
 	// lost is set while the connection is interrupted.
 	lost bool
@@ -48,7 +49,7 @@ type assertRun struct {
 func (r *assertRun) run(ctx context.Context, longest time.Duration) (AssertReport, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.started, r.slices, r.live, r.changes = r.app.now(), sliceCache{}, map[identity]*liveObject{}, make(chan change)
+	r.started, r.slices, r.live, r.changes = r.app.now(), sliceCache{}, map[revisions.ObjectID]*liveObject{}, make(chan change)
 	for _, f := range []feed{packageFeed(r.name), revisionFeed(r.name)} {
 		go r.cluster.run(ctx, f, r.changes)
 	}

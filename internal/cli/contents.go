@@ -15,17 +15,11 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/revisions"
 )
 
-// identity names an object whatever the version of its API.
-type identity struct {
-	schema.GroupKind
-
-	namespace, name string
-}
-
-func identityOf(ref v1alpha1.ObjectReference) identity {
-	return identity{GroupKind: schema.GroupKind{Group: ref.Group, Kind: ref.Kind}, namespace: ref.Namespace, name: ref.Name}
+func identityOf(ref v1alpha1.ObjectReference) revisions.ObjectID {
+	return revisions.ObjectID{GroupKind: schema.GroupKind{Group: ref.Group, Kind: ref.Kind}, Namespace: ref.Namespace, Name: ref.Name}
 }
 
 // objectName is an object for people: its kind, and its namespace and name.
@@ -206,7 +200,7 @@ func (i *item) take(all []held, index int32) {
 // nameSecrets names the objects that stand in Secrets which could not be read: the
 // status of their revision names those that it has in place, and those that hold it.
 func nameSecrets(r *v1alpha1.Revision, phases [][]item) {
-	taken := map[identity]bool{}
+	taken := map[revisions.ObjectID]bool{}
 	var unnamed [][]*item
 	for _, items := range phases {
 		var own []*item
@@ -239,7 +233,7 @@ func nameSecrets(r *v1alpha1.Revision, phases [][]item) {
 
 // nextSecret is the first Secret that nobody has taken yet, and takes it; empty when
 // there is none.
-func nextSecret(all []v1alpha1.ObjectReference, taken map[identity]bool) v1alpha1.ObjectReference {
+func nextSecret(all []v1alpha1.ObjectReference, taken map[revisions.ObjectID]bool) v1alpha1.ObjectReference {
 	for _, ref := range all {
 		if id := identityOf(ref); id.GroupKind == secretKind && !taken[id] {
 			taken[id] = true

@@ -14,6 +14,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/revisions"
 )
 
 // Deletion is the document of `strata delete`: what goes with a package, what stays,
@@ -68,14 +69,14 @@ type DataAtRisk struct {
 }
 
 // buildDeletion sorts what a package has in place into what goes and what stays.
-func buildDeletion(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, held sliceCache, cascade string) Deletion {
+func buildDeletion(pkg *v1alpha1.Package, all []v1alpha1.Revision, held sliceCache, cascade string) Deletion {
 	d := Deletion{
 		TypeMeta: documentType("Deletion"), Package: pkg.Name, Cascade: cascade, Front: pkg.Labels[v1alpha1.LabelFront],
 		Delete: []DoomedObject{}, Retain: []DoomedObject{}, AtRisk: []DataAtRisk{},
 	}
 	orphan := cascade == cascadeOrphan || pkg.Spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan
-	seen := map[identity]bool{}
-	for _, r := range lineOf(pkg, revisions).Standing() {
+	seen := map[revisions.ObjectID]bool{}
+	for _, r := range lineOf(pkg, all).Standing() {
 		if lifecycleOf(r) == v1alpha1.LifecycleArchived {
 			continue // what only it contains is being deleted already
 		}
@@ -115,8 +116,8 @@ type placeOf struct {
 }
 
 // placesIn are the places of the objects of a revision.
-func placesIn(r *v1alpha1.Revision, held sliceCache) map[identity]placeOf {
-	known := map[identity]placeOf{}
+func placesIn(r *v1alpha1.Revision, held sliceCache) map[revisions.ObjectID]placeOf {
+	known := map[revisions.ObjectID]placeOf{}
 	for i, items := range itemsOf(r, held) {
 		for _, it := range items {
 			known[identityOf(it.ref)] = placeOf{phase: i, item: it}

@@ -17,6 +17,7 @@ import (
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/diff"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/probes"
 )
 
@@ -237,7 +238,7 @@ func unreadSecrets(from, to *v1alpha1.Revision) string {
 	if slices.Equal(secretsOf(from), secretsOf(to)) {
 		return "you may not read the Secrets of the two revisions; their digests are the same"
 	}
-	stored := map[identity]string{}
+	stored := map[revisions.ObjectID]string{}
 	each := func(revision *v1alpha1.Revision, do func(item)) {
 		for _, items := range itemsOf(revision, sliceCache{}) {
 			for _, it := range items {

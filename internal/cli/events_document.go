@@ -16,6 +16,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/revisions"
 )
 
 // Events is the document of `strata events`: what has been told of a package, its
@@ -62,7 +63,7 @@ type PackageEvent struct {
 type eventScope struct {
 	pkg       string
 	revisions map[string]bool
-	objects   map[identity]bool
+	objects   map[revisions.ObjectID]bool
 	// namespaces are where the events of the objects stand.
 	namespaces []string
 }
@@ -72,10 +73,10 @@ const clusterEvents = "default"
 
 // scopeOf is the scope of a package: all of its revisions, and the objects that they
 // have in place or wait for.
-func scopeOf(pkg string, revisions []v1alpha1.Revision) eventScope {
-	s := eventScope{pkg: pkg, revisions: map[string]bool{}, objects: map[identity]bool{}, namespaces: []string{clusterEvents}}
-	for i := range revisions {
-		r := &revisions[i]
+func scopeOf(pkg string, all []v1alpha1.Revision) eventScope {
+	s := eventScope{pkg: pkg, revisions: map[string]bool{}, objects: map[revisions.ObjectID]bool{}, namespaces: []string{clusterEvents}}
+	for i := range all {
+		r := &all[i]
 		s.revisions[r.Name] = true
 		for _, entry := range r.Status.Inventory {
 			s.add(entry.ObjectReference)
@@ -112,7 +113,7 @@ func (s *eventScope) takes(ref corev1.ObjectReference) (of string, ok bool) {
 	if group == v1alpha1.GroupVersion.Group {
 		return "", ref.Kind == "Package" && ref.Name == s.pkg || ref.Kind == "Revision" && s.revisions[ref.Name]
 	}
-	id := identity{GroupKind: schema.GroupKind{Group: group, Kind: ref.Kind}, namespace: ref.Namespace, name: ref.Name}
+	id := revisions.ObjectID{GroupKind: schema.GroupKind{Group: group, Kind: ref.Kind}, Namespace: ref.Namespace, Name: ref.Name}
 	if s.objects[id] {
 		return "", true
 	}
@@ -122,10 +123,10 @@ func (s *eventScope) takes(ref corev1.ObjectReference) (of string, ok bool) {
 	// The longest name is the owner's, where one workload's begins with another's.
 	longest := ""
 	for id := range s.objects {
-		suffix, fits := strings.CutPrefix(ref.Name, id.name)
+		suffix, fits := strings.CutPrefix(ref.Name, id.Name)
 		pattern := podSuffixes[id.Kind]
-		if fits && pattern != nil && id.namespace == ref.Namespace && pattern.MatchString(suffix) && len(id.name) > len(longest) {
-			longest, of = id.name, id.Kind+"/"+id.name
+		if fits && pattern != nil && id.Namespace == ref.Namespace && pattern.MatchString(suffix) && len(id.Name) > len(longest) {
+			longest, of = id.Name, id.Kind+"/"+id.Name
 		}
 	}
 	return of, of != ""

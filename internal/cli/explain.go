@@ -5,13 +5,13 @@ package cli
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/strata-run/strata/internal/pods"
+	"github.com/strata-run/strata/revisions"
 )
 
 // mostEvents is how many events an explanation shows.
@@ -64,23 +64,23 @@ func (a *app) explain(ctx context.Context, o outputFlag, name string) error {
 
 // explanation reads all that the explanation of a package needs.
 func (a *app) explanation(ctx context.Context, c *cluster, name string) (Explanation, error) {
-	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	pkg, all, err := c.packageAndRevisions(ctx, name)
 	if err != nil {
 		return Explanation{}, err
 	}
-	v := view{pkg: pkg, revisions: revisions, slices: sliceCache{}}
+	v := view{pkg: pkg, revisions: all, slices: sliceCache{}}
 	a.readDetails(ctx, c, &v, v.shownRevisions(false))
 	e := buildExplanation(v, a.now())
-	scope := scopeOf(name, revisions)
+	scope := scopeOf(name, all)
 	if b := e.Blocking; b != nil && b.Kind != "" {
-		scope = eventScope{objects: map[identity]bool{}, namespaces: []string{clusterEvents}}
+		scope = eventScope{objects: map[revisions.ObjectID]bool{}, namespaces: []string{clusterEvents}}
 		scope.add(b.ObjectReference)
 		if b.Namespace != "" {
 			scope.namespaces = []string{b.Namespace}
 		}
 	} else {
 		scope.namespaces = []string{clusterEvents}
-		maps.DeleteFunc(scope.objects, func(identity, bool) bool { return true })
+		clear(scope.objects)
 	}
 	e.Events, e.Unread = c.readEvents(ctx, scope)
 	e.Events = slices.DeleteFunc(e.Events, func(event PackageEvent) bool { return isOfHealthyPod(event, e.Blocking) })

@@ -15,6 +15,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/diff"
+	"github.com/strata-run/strata/revisions"
 )
 
 // Rollback is the document of `strata rollback`: what was asked for, what it
@@ -73,7 +74,7 @@ func (c *cluster) addFields(ctx context.Context, from, to *v1alpha1.Revision, ch
 	if presentErr != nil || wantedErr != nil {
 		return
 	}
-	fields := map[identity][]DiffField{}
+	fields := map[revisions.ObjectID][]DiffField{}
 	for _, d := range diff.Contents(objectsOf(present, "", false), objectsOf(wanted, "", false), diff.Options{KeepNames: true}).Differences {
 		if d.Kind != diff.Changed {
 			continue

@@ -24,6 +24,7 @@ import (
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/render/plain"
 	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // largestFile is how large a file of manifests may be, in bytes.
@@ -183,16 +184,8 @@ func (s *source) readFiles(stdin io.Reader) error {
 	for i, name := range s.options.files {
 		names[i] = filepath.Base(name)
 	}
-	s.origin.Reference = "File/" + truncate(strings.Join(names, ","), 400)
+	s.origin.Reference = "File/" + probes.Cut(strings.Join(names, ","), 400, "")
 	return nil
-}
-
-// truncate is the first bytes of a text.
-func truncate(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "")
 }
 
 // manifestFiles are the files that paths name: themselves, or what is below a folder,

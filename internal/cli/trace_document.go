@@ -16,6 +16,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/revisions"
 )
 
 // Trace is the document of `strata trace`: which revisions and which package an
@@ -110,7 +111,7 @@ func managersOf(entries []metav1.ManagedFieldsEntry) []FieldManager {
 }
 
 // traceRevisions are the revisions that contain an object, the newest first.
-func traceRevisions(v view, id identity) []TraceRevision {
+func traceRevisions(v view, id revisions.ObjectID) []TraceRevision {
 	found := []TraceRevision{}
 	summary := summarisePackage(v.pkg, v.revisions)
 	taken := false
@@ -130,7 +131,7 @@ func traceRevisions(v view, id identity) []TraceRevision {
 }
 
 // traceRevision is what a revision says of an object, and whether it contains it.
-func (v view) traceRevision(r *v1alpha1.Revision, id identity) (next TraceRevision, contains bool) {
+func (v view) traceRevision(r *v1alpha1.Revision, id revisions.ObjectID) (next TraceRevision, contains bool) {
 	for phase, items := range itemsOf(r, v.slices) {
 		if slices.ContainsFunc(items, func(it item) bool { return identityOf(it.ref) == id }) {
 			contains, next.PhaseName = true, r.Spec.Phases[phase].Name

@@ -11,6 +11,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/pods"
+	"github.com/strata-run/strata/revisions"
 )
 
 type treeOptions struct {
@@ -121,7 +122,7 @@ const mostWorkloads = 4
 // readPods reads the failing pods of the workloads of a revision that are not
 // ready.
 func (c *cluster) readPods(ctx context.Context, v *view, r *v1alpha1.Revision) error {
-	uids := map[identity]string{}
+	uids := map[revisions.ObjectID]string{}
 	for _, entry := range r.Status.Inventory {
 		uids[identityOf(entry.ObjectReference)] = entry.UID
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/pods"
+	"github.com/strata-run/strata/revisions"
 )
 
 // Tree is the document of `strata tree`: a package, its revisions, their phases
@@ -219,15 +220,15 @@ func (p *PhaseProgress) count(action string) {
 // states finds the state of each object of one revision.
 type states struct {
 	role     string
-	placed   map[identity]v1alpha1.InventoryEntry
-	notReady map[identity]v1alpha1.ObjectStatus
-	flaps    map[identity]v1alpha1.Flap
+	placed   map[revisions.ObjectID]v1alpha1.InventoryEntry
+	notReady map[revisions.ObjectID]v1alpha1.ObjectStatus
+	flaps    map[revisions.ObjectID]v1alpha1.Flap
 	probes   []v1alpha1.Probe
 	// cut is true when there may be more that are not ready than the status lists.
 	cut bool
 	// target holds what the target contains, and whether it has it in place. It
 	// is nil for the target itself.
-	target map[identity]bool
+	target map[revisions.ObjectID]bool
 	pods   map[string][]pods.Trouble
 }
 
@@ -236,9 +237,9 @@ const mostNotReady = 16
 
 func (v view) statesOf(r *v1alpha1.Revision, p PackageSummary) states {
 	s := states{
-		placed:   map[identity]v1alpha1.InventoryEntry{},
-		notReady: map[identity]v1alpha1.ObjectStatus{},
-		flaps:    map[identity]v1alpha1.Flap{},
+		placed:   map[revisions.ObjectID]v1alpha1.InventoryEntry{},
+		notReady: map[revisions.ObjectID]v1alpha1.ObjectStatus{},
+		flaps:    map[revisions.ObjectID]v1alpha1.Flap{},
 		probes:   r.Spec.Probes,
 		cut:      len(r.Status.Objects) >= mostNotReady,
 		pods:     v.pods,
@@ -263,8 +264,8 @@ func (v view) statesOf(r *v1alpha1.Revision, p PackageSummary) states {
 }
 
 // targetContents are the objects of the target, and whether they are in place.
-func (v view) targetContents(p PackageSummary) map[identity]bool {
-	contents := map[identity]bool{}
+func (v view) targetContents(p PackageSummary) map[revisions.ObjectID]bool {
+	contents := map[revisions.ObjectID]bool{}
 	for i := range v.revisions {
 		r := &v.revisions[i]
 		if r.Spec.Revision != p.TargetRevision {
@@ -313,7 +314,7 @@ func (s states) object(it item, phase PhaseProgress) TreeObject {
 }
 
 // state is that of an object about which nothing bad is known.
-func (s states) state(id identity, placed bool, phase PhaseProgress) string {
+func (s states) state(id revisions.ObjectID, placed bool, phase PhaseProgress) string {
 	reached, contained := s.target[id]
 	switch {
 	case s.role == objectArchived:

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/probes"
 )
 
@@ -83,13 +83,13 @@ type Result struct {
 // Contents compares two contents. Neither is changed.
 func Contents(before, after []Object, o Options) Result {
 	c := comparison{options: o}
-	present := map[identity]*Object{}
+	present := map[revisions.ObjectID]*Object{}
 	for i := range before {
-		present[identityOf(before[i].Manifest)] = &before[i]
+		present[revisions.IDOf(before[i].Manifest)] = &before[i]
 	}
 	var added []*Object
 	for i := range after {
-		id := identityOf(after[i].Manifest)
+		id := revisions.IDOf(after[i].Manifest)
 		was, both := present[id]
 		if !both {
 			added = append(added, &after[i])
@@ -101,7 +101,7 @@ func Contents(before, after []Object, o Options) Result {
 	}
 	var removed []*Object
 	for i := range before {
-		if present[identityOf(before[i].Manifest)] == &before[i] {
+		if present[revisions.IDOf(before[i].Manifest)] == &before[i] {
 			removed = append(removed, &before[i])
 		}
 	}
@@ -115,17 +115,6 @@ func Contents(before, after []Object, o Options) Result {
 		c.redact(&c.result.Differences[i])
 	}
 	return c.result
-}
-
-// identity names an object whatever the version of its API.
-type identity struct {
-	schema.GroupKind
-
-	namespace, name string
-}
-
-func identityOf(m *unstructured.Unstructured) identity {
-	return identity{GroupKind: m.GroupVersionKind().GroupKind(), namespace: m.GetNamespace(), name: m.GetName()}
 }
 
 type comparison struct {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // NoteLimit is how long a note may be, in bytes. The API server takes no more.
@@ -262,15 +263,6 @@ func capital(text string) string {
 
 // Bounded cuts an event's note to its limit, between characters, and says so.
 func Bounded(e Event) Event {
-	const more = " (cut)"
-	e.Note = strings.ToValidUTF8(e.Note, "?")
-	if len(e.Note) <= NoteLimit {
-		return e
-	}
-	end := NoteLimit - len(more)
-	for !utf8.RuneStart(e.Note[end]) {
-		end--
-	}
-	e.Note = e.Note[:end] + more
+	e.Note = probes.Cut(strings.ToValidUTF8(e.Note, "?"), NoteLimit, " (cut)")
 	return e
 }

@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/diff"
+	"github.com/strata-run/strata/internal/render/plain"
 )
 
 // Helm's marks on objects.
@@ -92,7 +92,7 @@ func (i *Importer) current(ctx context.Context, manifest *unstructured.Unstructu
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil, false, nil
 	case err != nil:
-		return nil, false, fmt.Errorf("reading %s: %w", identityOf(manifest), err)
+		return nil, false, fmt.Errorf("reading %s: %w", plain.NameOf(manifest), err)
 	}
 	return current, true, nil
 }
@@ -121,7 +121,7 @@ func (i *Importer) compare(ctx context.Context, object *Object, release Release)
 		object.Action, object.Note = ActionRefuse, "cannot be applied as the release has it: "+withoutValues(object.Manifest, err)
 		return nil
 	case err != nil:
-		return fmt.Errorf("comparing %s with the release: %w", identityOf(object.Manifest), err)
+		return fmt.Errorf("comparing %s with the release: %w", plain.NameOf(object.Manifest), err)
 	}
 	object.judge(current, applied)
 	return nil
@@ -195,7 +195,9 @@ var ignored = []string{"creationTimestamp", "generation", "managedFields", "reso
 // differences are the paths at which two states of an object differ, sorted.
 func differences(before, after *unstructured.Unstructured) []string {
 	var paths []string
-	walk("", withoutNoise(before), withoutNoise(after), &paths)
+	for _, change := range diff.Values(withoutNoise(before), withoutNoise(after)) {
+		paths = append(paths, change.Path)
+	}
 	slices.Sort(paths)
 	return paths
 }
@@ -212,38 +214,4 @@ func withoutNoise(object *unstructured.Unstructured) map[string]any {
 		content["metadata"] = metadata
 	}
 	return content
-}
-
-// walk adds the paths at which two values differ. Lists of different length differ
-// as a whole.
-func walk(path string, before, after any, paths *[]string) {
-	left, isMap := before.(map[string]any)
-	right, areMaps := after.(map[string]any)
-	if isMap && areMaps {
-		keys := maps.Clone(left)
-		maps.Copy(keys, right)
-		for key := range keys {
-			walk(path+step(key), left[key], right[key], paths)
-		}
-		return
-	}
-	first, isList := before.([]any)
-	second, areLists := after.([]any)
-	if isList && areLists && len(first) == len(second) {
-		for n := range first {
-			walk(path+"["+strconv.Itoa(n)+"]", first[n], second[n], paths)
-		}
-		return
-	}
-	if !equality.Semantic.DeepEqual(before, after) {
-		*paths = append(*paths, path)
-	}
-}
-
-// step is a key in a path, in quotes where it has dots.
-func step(key string) string {
-	if strings.ContainsAny(key, "./'[") {
-		return "['" + key + "']"
-	}
-	return "." + key
 }

@@ -39,9 +39,9 @@ func TestDifferences(t *testing.T) {
 			after:  head + "metadata: {name: a, uid: y, generation: 2, resourceVersion: '2', managedFields: []}\n"},
 		"Value":    {reason: "a value", before: head + "data: {a: x, b: y}\n", after: head + "data: {a: x, b: z}\n", want: []string{".data.b"}},
 		"Added":    {reason: "a field that was removed comes back", before: head, after: head + "spec: {replicas: 1}\n", want: []string{".spec"}},
-		"Dots":     {reason: "a key with dots stands in quotes", before: head + "data: {a.b: x}\n", after: head + "data: {a.b: y}\n", want: []string{".data['a.b']"}},
+		"Dots":     {reason: "a key with dots stands in quotes", before: head + "data: {a.b: x}\n", after: head + "data: {a.b: y}\n", want: []string{`.data["a.b"]`}},
 		"Item":     {reason: "an item of a list of the same length", before: head + "list: [{a: 1}, {a: 2}]\n", after: head + "list: [{a: 1}, {a: 3}]\n", want: []string{".list[1].a"}},
-		"Length":   {reason: "lists of other lengths differ as a whole", before: head + "list: [1]\n", after: head + "list: [1, 2]\n", want: []string{".list"}},
+		"Length":   {reason: "of lists of other lengths the item that is new", before: head + "list: [1]\n", after: head + "list: [1, 2]\n", want: []string{".list[1]"}},
 		"Several":  {reason: "paths are sorted", before: head + "b: 1\na: 1\n", after: head + "b: 2\na: 2\n", want: []string{".a", ".b"}},
 		"Metadata": {reason: "labels count", before: head + "metadata: {labels: {a: x}}\n", after: head + "metadata: {labels: {a: y}}\n", want: []string{".metadata.labels.a"}},
 	}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/render/plain"
 )
 
 // version is one version of release shop/web as a Secret.
@@ -90,7 +91,7 @@ func lines(objects []Object) string {
 	all := make([]string, 0, len(objects))
 	for i := range objects {
 		o := &objects[i]
-		all = append(all, strings.TrimSpace(fmt.Sprintf("%s: %s %s %s", o.Phase, o.Action, identityOf(o.Manifest), o.Note)))
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s: %s %s %s", o.Phase, o.Action, plain.NameOf(o.Manifest), o.Note)))
 	}
 	return strings.Join(all, "\n")
 }

@@ -7,11 +7,11 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/chart"
 	"github.com/strata-run/strata/internal/render/plain"
+	"github.com/strata-run/strata/revisions"
 )
 
 // objectsOf are the objects of a release in their phases: those of its manifest, and
@@ -36,13 +36,13 @@ func objectsOf(r Release, crds bool) ([]Object, error) {
 		return nil, err
 	}
 	var objects []Object
-	seen := map[identity]bool{}
+	seen := map[revisions.ObjectID]bool{}
 	for _, phase := range phases {
 		for _, object := range phase.Objects {
-			if id := identityOf(object.Manifest); seen[id] {
-				return nil, fmt.Errorf("%s stands twice in the manifest and crds/ of %s", id, r)
+			if id := revisions.IDOf(object.Manifest); seen[id] {
+				return nil, fmt.Errorf("%s stands twice in the manifest and crds/ of %s", plain.NameOf(object.Manifest), r)
 			}
-			seen[identityOf(object.Manifest)] = true
+			seen[revisions.IDOf(object.Manifest)] = true
 			objects = append(objects, Object{Manifest: object.Manifest, Phase: phase.Name})
 		}
 	}
@@ -56,23 +56,4 @@ func manifestsOf(objects []Object) []*unstructured.Unstructured {
 		manifests = append(manifests, objects[i].Manifest)
 	}
 	return manifests
-}
-
-// identity names an object whatever the version of its API.
-type identity struct {
-	schema.GroupKind
-
-	namespace, name string
-}
-
-func identityOf(object *unstructured.Unstructured) identity {
-	return identity{GroupKind: object.GroupVersionKind().GroupKind(), namespace: object.GetNamespace(), name: object.GetName()}
-}
-
-// String is the object for people: its kind, and its namespace and name.
-func (i identity) String() string {
-	if i.namespace == "" {
-		return i.Kind + " " + i.name
-	}
-	return i.Kind + " " + i.namespace + "/" + i.name
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/render/plain"
 	"github.com/strata-run/strata/internal/store"
+	"github.com/strata-run/strata/revisions"
 )
 
 var (
@@ -130,9 +131,9 @@ func (p *Plan) leaveOut(crds bool) {
 // findStrays lists what a later version has brought that did not become the
 // deployed one: it is nobody's.
 func (i *Importer) findStrays(ctx context.Context, plan *Plan, brought map[schema.GroupKind]bool) error {
-	known := map[identity]bool{}
+	known := map[revisions.ObjectID]bool{}
 	for _, object := range plan.Objects {
-		known[identityOf(object.Manifest)] = true
+		known[revisions.IDOf(object.Manifest)] = true
 	}
 	for _, later := range plan.Later {
 		objects, err := objectsOf(later, false)
@@ -144,7 +145,7 @@ func (i *Importer) findStrays(ctx context.Context, plan *Plan, brought map[schem
 		for n := range objects {
 			object := &objects[n]
 			i.place(object, plan.Release.Namespace, brought)
-			id := identityOf(object.Manifest)
+			id := revisions.IDOf(object.Manifest)
 			if known[id] || object.Action == ActionRefuse {
 				continue
 			}
@@ -154,7 +155,7 @@ func (i *Importer) findStrays(ctx context.Context, plan *Plan, brought map[schem
 				return err
 			}
 			if found {
-				plan.Left = append(plan.Left, Left{Kind: id.Kind, Namespace: id.namespace, Name: id.name, Reason: fmt.Sprintf("only version %d has it, which is %s", later.Version, later.Status)})
+				plan.Left = append(plan.Left, Left{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name, Reason: fmt.Sprintf("only version %d has it, which is %s", later.Version, later.Status)})
 			}
 		}
 	}
@@ -174,7 +175,7 @@ func (p *Plan) Refusals(allowed Permissions) []string {
 	var reasons []string
 	for i := range p.Objects {
 		if reason := p.Objects[i].refusal(allowed); reason != "" {
-			reasons = append(reasons, identityOf(p.Objects[i].Manifest).String()+" "+reason)
+			reasons = append(reasons, plain.NameOf(p.Objects[i].Manifest)+" "+reason)
 		}
 	}
 	if len(p.Objects) == 0 {

@@ -18,6 +18,8 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/chart"
+	"github.com/strata-run/strata/internal/render/plain"
+	"github.com/strata-run/strata/revisions"
 )
 
 // withData are kinds that are never pruned: what they hold goes with them.
@@ -44,17 +46,17 @@ func (i Installed) prune(ctx context.Context, wanted []*unstructured.Unstructure
 			continue // there can be no object of a kind that is not served
 		}
 		if err != nil {
-			return fmt.Errorf("looking up the kind of %s: %w", identityOf(object), err)
+			return fmt.Errorf("looking up the kind of %s: %w", plain.NameOf(object), err)
 		}
 		if namespaced && object.GetNamespace() == "" {
 			object.SetNamespace(i.Namespace)
 		}
-		id := identityOf(object)
-		if slices.Contains(withData, id.Kind) || slices.ContainsFunc(wanted, func(w *unstructured.Unstructured) bool { return identityOf(w) == id }) {
+		id := revisions.IDOf(object)
+		if slices.Contains(withData, id.Kind) || slices.ContainsFunc(wanted, func(w *unstructured.Unstructured) bool { return revisions.IDOf(w) == id }) {
 			continue
 		}
 		if err := i.pruneOne(ctx, object); err != nil {
-			return fmt.Errorf("pruning %s of a Helm release: %w", id, err)
+			return fmt.Errorf("pruning %s of a Helm release: %w", plain.NameOf(object), err)
 		}
 	}
 	return nil
@@ -81,6 +83,6 @@ func (i Installed) pruneOne(ctx context.Context, object *unstructured.Unstructur
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	log.FromContext(ctx).Info("Deleted an object of a Helm release that its package does not have", "release", i.Namespace+"/"+i.Name, "object", identityOf(object).String())
+	log.FromContext(ctx).Info("Deleted an object of a Helm release that its package does not have", "release", i.Namespace+"/"+i.Name, "object", plain.NameOf(object))
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/internal/render/plain"
 )
 
 // Installed is a release whose objects were adopted without an import, since a package
@@ -42,7 +44,7 @@ func (i Installed) Exists(ctx context.Context) (bool, error) {
 func (i Installed) Retire(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if err := i.release(ctx, object); err != nil {
-			return fmt.Errorf("taking over %s from Helm: %w", identityOf(object), err)
+			return fmt.Errorf("taking over %s from Helm: %w", plain.NameOf(object), err)
 		}
 	}
 	if err := i.prune(ctx, objects); err != nil {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/render/plain"
 )
 
 // helmManager is the field manager of the helm command.
@@ -44,7 +45,7 @@ func (i *Importer) takeOver(ctx context.Context, object *Object, allowed Permiss
 		}
 	}
 	if err != nil && !isRefusal(err) {
-		return fmt.Errorf("taking over %s from Helm: %w", identityOf(object.Manifest), err)
+		return fmt.Errorf("taking over %s from Helm: %w", plain.NameOf(object.Manifest), err)
 	}
 	return err
 }
@@ -62,7 +63,7 @@ func (i *Importer) tryTakeOver(ctx context.Context, object *Object, allowed Perm
 	now := *object
 	now.judge(current, applied)
 	if reason := now.refusal(allowed); reason != "" {
-		return &RefusedError{Reasons: []string{identityOf(object.Manifest).String() + " " + reason}}
+		return &RefusedError{Reasons: []string{plain.NameOf(object.Manifest) + " " + reason}}
 	}
 	patch, err := takeOverPatch(object.Manifest, current, applied, marks)
 	if err != nil || patch == nil {

@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // difference is one value that is another one than it is wanted to be.
@@ -30,7 +31,7 @@ func (d *difference) text(secret bool) string {
 }
 
 func valueText(value any) string {
-	const most = 200
+	const most, mark = 200, "…"
 	if value == nil {
 		return "unset"
 	}
@@ -38,10 +39,7 @@ func valueText(value any) string {
 	if err != nil {
 		return "a value that cannot be written"
 	}
-	if len(data) > most {
-		return strings.ToValidUTF8(string(data[:most]), "") + "…"
-	}
-	return string(data)
+	return probes.Cut(string(data), most+len(mark), mark)
 }
 
 // comparer finds the first difference of a wanted value from the live one, nil
@@ -85,7 +83,7 @@ func text(path string, is, was any) *difference {
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		plain, _ := wanted[key].(string)
 		if live[key] != base64.StdEncoding.EncodeToString([]byte(plain)) {
-			return &difference{path: path + "." + key}
+			return &difference{path: path + probes.FieldStep(key)}
 		}
 	}
 	return nil
@@ -134,7 +132,7 @@ func walkMap(path string, wanted, live map[string]any, whole bool) *difference {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if d := walk(path+"."+name, wanted[name], live[name], whole); d != nil {
+		if d := walk(path+probes.FieldStep(name), wanted[name], live[name], whole); d != nil {
 			return d
 		}
 	}

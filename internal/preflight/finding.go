@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // Check is what a finding is about. The set is closed.
@@ -118,10 +119,4 @@ func (f *findings) orNil() error {
 }
 
 // bounded cuts a text to what a message may have.
-func bounded(text string) string {
-	const mark = "…"
-	if len(text) <= MaxMessage {
-		return text
-	}
-	return strings.ToValidUTF8(text[:MaxMessage-len(mark)], "") + mark
-}
+func bounded(text string) string { return probes.Cut(text, MaxMessage, "…") }

@@ -7,13 +7,13 @@ import (
 	"cmp"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 const (
@@ -44,16 +44,7 @@ func Bounded(text string) string { return bound(text, conditionMessageLimit) }
 
 // bound cuts a text to a number of bytes, between characters, and says so.
 func bound(text string, limit int) string {
-	const more = " (cut)"
-	text = strings.ToValidUTF8(text, "?")
-	if len(text) <= limit {
-		return text
-	}
-	end := limit - len(more)
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + more
+	return probes.Cut(strings.ToValidUTF8(text, "?"), limit, " (cut)")
 }
 
 // sentence names an object and says why it is not ready, and what to do.

@@ -258,6 +258,28 @@ func TestNot_Missing(t *testing.T) {
 	}
 }
 
+func TestCut(t *testing.T) {
+	cases := map[string]struct {
+		reason, text string
+		limit        int
+		mark, want   string
+	}{
+		"Short":     {reason: "what fits is whole", text: "abc", limit: 3, mark: "...", want: "abc"},
+		"Marked":    {reason: "the mark counts", text: "abcdefgh", limit: 6, mark: "...", want: "abc..."},
+		"Unmarked":  {reason: "there may be none", text: "abcdef", limit: 4, want: "abcd"},
+		"Character": {reason: "no character is cut in two", text: "aäöü", limit: 4, want: "aä"},
+		"NoRoom":    {reason: "a limit below the mark leaves the mark", text: "abcdef", limit: 2, mark: "...", want: "..."},
+		"Negative":  {reason: "a room that is none leaves nothing", text: "abcdef", limit: -1, want: ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := Cut(tc.text, tc.limit, tc.mark); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
 func TestNewResult(t *testing.T) {
 	cases := map[string]struct{ message, want string }{
 		"Plain":       {"a is 1", "a is 1"},

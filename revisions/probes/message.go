@@ -37,16 +37,19 @@ func oneLine(text string, limit int) string {
 	return cut(strings.Map(plainRune, text), limit)
 }
 
-// cut shortens text to limit bytes, at the boundary of a character.
-func cut(text string, limit int) string {
+func cut(text string, limit int) string { return Cut(text, limit, cutMark) }
+
+// Cut shortens a text to a number of bytes, at the boundary of a character, and ends it with
+// a mark that says so. A text that is short enough is returned as it is.
+func Cut(text string, limit int, mark string) string {
 	if len(text) <= limit {
 		return text
 	}
-	end := limit - len(cutMark)
+	end := max(limit-len(mark), 0)
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
-	return text[:end] + cutMark
+	return text[:end] + mark
 }
 
 func isPlain(text string) bool {

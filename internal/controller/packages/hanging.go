@@ -150,8 +150,6 @@ func withPods(result probes.Result, text string) probes.Result {
 		return result
 	}
 	message := result.Message
-	if room := probes.MaxMessage - len(text) - len("; "); len(message) > room {
-		message = strings.ToValidUTF8(message[:room], "")
-	}
+	message = probes.Cut(message, probes.MaxMessage-len(text)-len("; "), "")
 	return probes.NewResult(result.Status, strings.TrimPrefix(message+"; "+text, "; "))
 }

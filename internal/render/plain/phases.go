@@ -90,7 +90,7 @@ func Phases(objects []*unstructured.Unstructured, protection v1alpha1.CollisionP
 	for _, object := range objects {
 		own, err := settingsOf(object.GetAnnotations())
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", nameOf(object), err)
+			return nil, fmt.Errorf("%s: %w", NameOf(object), err)
 		}
 		for i := range settings {
 			if settings[i].selects(object) {

@@ -230,7 +230,7 @@ func Probes(objects []*unstructured.Unstructured) ([]v1alpha1.Probe, error) {
 		}
 		probe, err := probeOf(object, text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", nameOf(object), err)
+			return nil, fmt.Errorf("%s: %w", NameOf(object), err)
 		}
 		all = append(all, probe)
 	}
@@ -282,7 +282,7 @@ func CheckAnnotations(objects []*unstructured.Unstructured) []AnnotationProblem 
 				_, err = settingsOf(map[string]string{name: own[name]})
 			}
 			if err != nil {
-				problems = append(problems, AnnotationProblem{Object: i, Annotation: name, Err: fmt.Errorf("%s: %w", nameOf(object), err)})
+				problems = append(problems, AnnotationProblem{Object: i, Annotation: name, Err: fmt.Errorf("%s: %w", NameOf(object), err)})
 			}
 		}
 	}
@@ -292,7 +292,7 @@ func CheckAnnotations(objects []*unstructured.Unstructured) []AnnotationProblem 
 // maxProbeName is how long the name of a probe may be.
 const maxProbeName = 63
 
-// nameOf names an object in an error.
-func nameOf(object *unstructured.Unstructured) string {
+// NameOf names an object for people: its kind, and its namespace and name.
+func NameOf(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
 }

@@ -156,9 +156,6 @@ func firstIssue(issues *cel.Issues) *CompileError {
 
 // shown makes an expression short enough for a message.
 func shown(expression string) string {
-	expression = strings.Join(strings.Fields(expression), " ")
-	if len(expression) > maxShown {
-		expression = strings.ToValidUTF8(expression[:maxShown], "") + "..."
-	}
-	return expression
+	const mark = "..."
+	return probes.Cut(strings.Join(strings.Fields(expression), " "), maxShown+len(mark), mark)
 }
