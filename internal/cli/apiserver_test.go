@@ -63,6 +63,8 @@ type apiServer struct {
 	// fail answers a request with an error, if it returns one. One request at a time asks it.
 	fail    func(r *http.Request) *metav1.Status
 	failing sync.Mutex
+	// watchError ends each watch at once, if set. Failing protects it.
+	watchError *metav1.Status
 	// beforePatch and afterPatch run around a patch, once each, to play others.
 	beforePatch, afterPatch func()
 }
@@ -272,6 +274,15 @@ func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, collection str
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
 	out := http.NewResponseController(w)
+	s.failing.Lock()
+	status := s.watchError
+	s.failing.Unlock()
+	if status != nil {
+		if err := json.NewEncoder(w).Encode(map[string]any{"type": "ERROR", "object": status}); err != nil {
+			s.t.Errorf("ending a watch: %v", err)
+		}
+		return
+	}
 	for {
 		s.mu.Lock()
 		var due []event

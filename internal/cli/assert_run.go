@@ -22,6 +22,8 @@ import (
 
 // assertRun evaluates checks whenever something changes, until each is decided.
 type assertRun struct {
+	*follower
+
 	app     *app
 	cluster *cluster
 	name    string
@@ -34,14 +36,10 @@ type assertRun struct {
 	// tell is called with each status of the rollout.
 	tell func(s Status)
 
-	started  time.Time
-	tracked  []*tracked
-	snapshot snapshot
-	slices   sliceCache
-	live     map[revisions.ObjectID]*liveObject
-	changes  chan change
-	// lost is set while the connection is interrupted.
-	lost bool
+	started time.Time
+	tracked []*tracked
+	slices  sliceCache
+	live    map[revisions.ObjectID]*liveObject
 }
 
 // run evaluates until every check is decided, and returns the report. The error is
@@ -49,10 +47,8 @@ type assertRun struct {
 func (r *assertRun) run(ctx context.Context, longest time.Duration) (AssertReport, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.started, r.slices, r.live, r.changes = r.app.now(), sliceCache{}, map[revisions.ObjectID]*liveObject{}, make(chan change)
-	for _, f := range []feed{packageFeed(r.name), revisionFeed(r.name)} {
-		go r.cluster.run(ctx, f, r.changes)
-	}
+	r.started, r.slices, r.live = r.app.now(), sliceCache{}, map[revisions.ObjectID]*liveObject{}
+	r.follower = r.cluster.followPackage(ctx, r.app.note, r.name)
 	// Nothing may have been read when the time is over.
 	over := time.NewTimer(longest + readTimeout)
 	defer over.Stop()
@@ -65,7 +61,7 @@ func (r *assertRun) run(ctx context.Context, longest time.Duration) (AssertRepor
 		case <-over.C:
 			return AssertReport{}, exitf(CodeUnreachable, "package %s could not be read within %s", r.name, longest+readTimeout)
 		case ch := <-r.changes:
-			if err := r.take(ch); err != nil {
+			if _, err := r.take(ch); err != nil {
 				return AssertReport{}, err
 			}
 		case <-timer.C:
@@ -79,22 +75,6 @@ func (r *assertRun) run(ctx context.Context, longest time.Duration) (AssertRepor
 			over.Stop()
 		}
 	}
-}
-
-func (r *assertRun) take(ch change) error {
-	switch {
-	case ch.err != nil:
-		return ch.err
-	case ch.lost != nil:
-		if !r.lost {
-			r.app.note("%s", lostText(r.cluster.host, ch.lost))
-		}
-		r.lost = true
-		return nil
-	}
-	r.lost = false
-	ch.apply(&r.snapshot)
-	return nil
 }
 
 // step evaluates every check, and says whether all are decided.

@@ -289,8 +289,7 @@ func (a *app) awaitGone(ctx context.Context, c *cluster, pkg *v1alpha1.Package, 
 	if timeout > 0 {
 		over = time.After(timeout)
 	}
-	changes := c.follow(ctx, pkg.Name)
-	var s snapshot
+	f := c.followPackage(ctx, a.note, pkg.Name)
 	told := ""
 	for {
 		select {
@@ -298,19 +297,18 @@ func (a *app) awaitGone(ctx context.Context, c *cluster, pkg *v1alpha1.Package, 
 			return fmt.Errorf("waiting for the teardown: %w", ctx.Err())
 		case <-over:
 			return exitf(CodeTimeout, "package %s is not gone after %s: %s", pkg.Name, timeout, told)
-		case ch := <-changes:
-			switch {
-			case ch.err != nil:
-				return ch.err
-			case ch.lost != nil:
-				a.note("%s", lostText(c.host, ch.lost))
+		case ch := <-f.changes:
+			news, err := f.take(ch)
+			if err != nil {
+				return err
+			}
+			s := f.snapshot
+			if !news {
 				continue
 			}
-			ch.apply(&s)
 			if s.packageRead && (s.pkg == nil || s.pkg.UID != pkg.UID) {
 				return nil
 			}
-			var err error
 			if told, err = a.tellTeardown(s, told); err != nil {
 				return err
 			}

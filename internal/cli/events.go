@@ -131,10 +131,8 @@ func (a *app) watchEvents(ctx context.Context, c *cluster, o eventsOptions, name
 	if o.timeout > 0 {
 		over = time.After(o.timeout)
 	}
-	w := &eventWatcher{app: a, options: o, name: name, known: map[string]corev1.Event{}, shown: map[string]int32{}, out: a.stdout(o.output.value), changes: make(chan change)}
-	for _, f := range []feed{packageFeed(name), revisionFeed(name)} {
-		go c.run(ctx, f, w.changes)
-	}
+	w := &eventWatcher{options: o, name: name, known: map[string]corev1.Event{}, shown: map[string]int32{}, out: a.stdout(o.output.value)}
+	w.follower = c.followPackage(ctx, a.note, name)
 	for {
 		select {
 		case <-ctx.Done():
@@ -142,7 +140,7 @@ func (a *app) watchEvents(ctx context.Context, c *cluster, o eventsOptions, name
 		case <-over:
 			return nil
 		case ch := <-w.changes:
-			if err := w.take(ctx, c, ch); err != nil {
+			if err := w.next(ctx, ch); err != nil {
 				return err
 			}
 		}
@@ -151,13 +149,11 @@ func (a *app) watchEvents(ctx context.Context, c *cluster, o eventsOptions, name
 
 // eventWatcher shows events as they come.
 type eventWatcher struct {
-	app     *app
+	*follower
+
 	options eventsOptions
 	name    string
 	out     *output.Printer
-	changes chan change
-
-	snapshot snapshot
 	// known are the events that were read, by UID; shown how often each was told
 	// when it was shown last.
 	known map[string]corev1.Event
@@ -166,15 +162,10 @@ type eventWatcher struct {
 	namespaces []string
 }
 
-func (w *eventWatcher) take(ctx context.Context, c *cluster, ch change) error {
-	if ch.err != nil {
-		return ch.err
+func (w *eventWatcher) next(ctx context.Context, ch change) error {
+	if news, err := w.take(ch); !news || err != nil {
+		return err
 	}
-	if ch.apply == nil {
-		w.app.note("%s", lostText(c.host, ch.lost))
-		return nil
-	}
-	ch.apply(&w.snapshot)
 	if !w.snapshot.complete() {
 		return nil
 	}
@@ -185,7 +176,7 @@ func (w *eventWatcher) take(ctx context.Context, c *cluster, ch change) error {
 	for _, namespace := range scope.namespaces {
 		if !slices.Contains(w.namespaces, namespace) {
 			w.namespaces = append(w.namespaces, namespace)
-			go c.runEvents(ctx, w.eventFeed(namespace), w.changes)
+			go w.runEvents(ctx, w.eventFeed(namespace))
 		}
 	}
 	all := make([]corev1.Event, 0, len(w.known))
@@ -227,18 +218,18 @@ func (w *eventWatcher) eventFeed(namespace string) feed {
 }
 
 // runEvents is run, but does without a namespace whose events may not be read.
-func (c *cluster) runEvents(ctx context.Context, f feed, out chan<- change) {
+func (w *eventWatcher) runEvents(ctx context.Context, f feed) {
 	own := make(chan change)
 	go func() {
-		c.run(ctx, f, own)
+		w.cluster.run(ctx, f, own)
 		close(own)
 	}()
 	for ch := range own {
-		if ch.err != nil {
-			ch = change{lost: ch.err}
+		if err := ch.err; err != nil {
+			ch = change{apply: func(*snapshot) { w.note("Note: some events are not shown: %s", err) }}
 		}
 		select {
-		case out <- ch:
+		case w.changes <- ch:
 		case <-ctx.Done():
 			return
 		}

@@ -55,15 +55,50 @@ type feed struct {
 	isOperand bool
 }
 
-// follow watches a package and its revisions until the context ends. Every
-// change is sent; nothing is missed when a watch is interrupted, as it begins
-// anew with a list.
-func (c *cluster) follow(ctx context.Context, name string) <-chan change {
-	out := make(chan change)
-	for _, f := range []feed{packageFeed(name), revisionFeed(name)} {
-		go c.run(ctx, f, out)
+// follower keeps the newest state of what a command waits for: a package with its
+// revisions, and what is watched beside them.
+type follower struct {
+	cluster *cluster
+	// note writes a line to stderr.
+	note func(format string, args ...any)
+	// changes come from every feed.
+	changes  chan change
+	snapshot snapshot
+	// lost is set while the connection is interrupted.
+	lost bool
+}
+
+// follow watches what feeds name until the context ends. Every change is sent; nothing is
+// missed when a watch is interrupted, as it begins anew with a list.
+func (c *cluster) follow(ctx context.Context, note func(format string, args ...any), feeds ...feed) *follower {
+	f := &follower{cluster: c, note: note, changes: make(chan change)}
+	for _, feed := range feeds {
+		go c.run(ctx, feed, f.changes)
 	}
-	return out
+	return f
+}
+
+// followPackage follows a package and its revisions.
+func (c *cluster) followPackage(ctx context.Context, note func(format string, args ...any), name string) *follower {
+	return c.follow(ctx, note, packageFeed(name), revisionFeed(name))
+}
+
+// take brings the snapshot up to date, and says whether there is news. An interruption is
+// noted once.
+func (f *follower) take(ch change) (bool, error) {
+	switch {
+	case ch.err != nil:
+		return false, ch.err
+	case ch.lost != nil:
+		if !f.lost {
+			f.note("Note: the connection to %s is interrupted (%s); trying again.", f.cluster.host, ch.lost)
+		}
+		f.lost = true
+		return false, nil
+	}
+	f.lost = false
+	ch.apply(&f.snapshot)
+	return true, nil
 }
 
 func packageFeed(name string) feed {
@@ -129,6 +164,9 @@ const (
 	longestPause  = 5 * time.Second
 )
 
+// run lists and watches until the context ends. client-go's RetryWatcher ends when its version
+// has become too old, and its informers say neither that they cannot begin nor that they are
+// interrupted, which is what people want to know while they wait.
 func (c *cluster) run(ctx context.Context, f feed, out chan<- change) {
 	send := func(ch change) bool {
 		select {
@@ -140,10 +178,14 @@ func (c *cluster) run(ctx context.Context, f feed, out chan<- change) {
 	}
 	pause, begun := shortestPause, false
 	for ctx.Err() == nil {
+		started := time.Now()
 		err := c.listAndWatch(ctx, f, func(ch change) bool {
-			begun, pause = true, shortestPause
+			begun = true
 			return send(ch)
 		})
+		if time.Since(started) > longestPause {
+			pause = shortestPause
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -157,12 +199,12 @@ func (c *cluster) run(ctx context.Context, f feed, out chan<- change) {
 			if !send(change{lost: err}) {
 				return
 			}
-			pause = min(2*pause, longestPause)
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
+		pause = min(2*pause, longestPause)
 	}
 }
 
@@ -201,8 +243,11 @@ func (c *cluster) listAndWatch(ctx context.Context, f feed, send func(change) bo
 			case !open:
 				return nil
 			case event.Type == watch.Error:
-				// Mostly the version has become too old: the list begins anew.
-				return nil
+				err := apierrors.FromObject(event.Object)
+				if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+					return nil // The version has become too old: the list begins anew.
+				}
+				return fmt.Errorf("watching %s: %w", listed(list), err)
 			case event.Type == watch.Bookmark:
 				continue
 			}
@@ -211,9 +256,4 @@ func (c *cluster) listAndWatch(ctx context.Context, f feed, send func(change) bo
 			}
 		}
 	}
-}
-
-// lostText says that a watch is interrupted.
-func lostText(host string, err error) string {
-	return fmt.Sprintf("Note: the connection to %s is interrupted (%s); trying again.", host, err)
 }

@@ -21,8 +21,9 @@ import (
 
 // listWatcher follows packages as a list: first all of them, then each that changes.
 type listWatcher struct {
+	*follower
+
 	app     *app
-	cluster *cluster
 	options getOptions
 	out     *output.Printer
 	// names are the packages that are followed, empty for all.
@@ -31,8 +32,6 @@ type listWatcher struct {
 	known map[string]v1alpha1.Package
 	// shown is what was written of a package last.
 	shown map[string]string
-	// snapshot is not used: the feed keeps what it reads in known.
-	snapshot snapshot
 	// begun is set once the packages have been listed, headed once one was written.
 	begun, headed bool
 }
@@ -41,18 +40,17 @@ type listWatcher struct {
 func (a *app) watchList(ctx context.Context, c *cluster, o getOptions, selector labels.Selector, args []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := &listWatcher{app: a, cluster: c, options: o, out: a.stdout(o.output.value), shown: map[string]string{}}
+	w := &listWatcher{app: a, options: o, out: a.stdout(o.output.value), shown: map[string]string{}}
 	for _, arg := range args {
 		w.names = append(w.names, packageName(arg))
 	}
-	changes := make(chan change)
-	go c.run(ctx, w.feed(selector), changes)
+	w.follower = c.follow(ctx, a.note, w.feed(selector))
 	for {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("following packages: %w", ctx.Err())
-		case ch := <-changes:
-			if err := w.take(ctx, ch); err != nil {
+		case ch := <-w.changes:
+			if err := w.next(ctx, ch); err != nil {
 				return err
 			}
 		}
@@ -85,15 +83,10 @@ func (w *listWatcher) feed(selector labels.Selector) feed {
 	}
 }
 
-func (w *listWatcher) take(ctx context.Context, ch change) error {
-	if ch.err != nil {
-		return ch.err
+func (w *listWatcher) next(ctx context.Context, ch change) error {
+	if news, err := w.take(ch); !news || err != nil {
+		return err
 	}
-	if ch.apply == nil {
-		w.app.note("%s", lostText(w.cluster.host, ch.lost))
-		return nil
-	}
-	ch.apply(&w.snapshot)
 	if !w.begun {
 		w.begun = true
 		for _, name := range w.names {

@@ -19,6 +19,9 @@ const (
 // retrying sends a request again that the API server has turned away: with 429, as
 // it has too much to do, or with 500, 502, 503 or 504. A write is sent again only
 // after 429, which says that nothing was done.
+//
+// client-go retries by itself only what comes with Retry-After, which load balancers do not
+// send, and up to ten times: how often cannot be set for a client.
 type retrying struct {
 	next http.RoundTripper
 	// times is how many times more a request is sent.

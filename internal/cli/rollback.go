@@ -250,7 +250,7 @@ func (a *app) carryOut(ctx context.Context, c *cluster, pkg *v1alpha1.Package, o
 	if o.dryRun == dryRunServer {
 		return nil
 	}
-	handled, err := c.awaitRollback(ctx, doc.Package, at)
+	handled, err := a.awaitRollback(ctx, c, doc.Package, at)
 	switch {
 	case err != nil:
 		return err
@@ -328,31 +328,23 @@ func rollbackPatch(pkg *v1alpha1.Package, at metav1.Time, doc Rollback, by strin
 }
 
 // awaitRollback waits until the controller has answered the request of a time.
-func (c *cluster) awaitRollback(ctx context.Context, name string, at metav1.Time) (*v1alpha1.RollbackStatus, error) {
+func (a *app) awaitRollback(ctx context.Context, c *cluster, name string, at metav1.Time) (*v1alpha1.RollbackStatus, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	over := time.After(handledWithin)
-	changes := c.follow(ctx, name)
-	var s snapshot
+	f := c.followPackage(ctx, a.note, name)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("waiting for the controller: %w", ctx.Err())
 		case <-over:
 			return nil, exitf(CodeTimeout, "the rollback is requested, and the controller has not answered within %s: `strata status %s` tells when it has", handledWithin, name)
-		case ch := <-changes:
-			if ch.err != nil {
-				return nil, ch.err
+		case ch := <-f.changes:
+			if _, err := f.take(ch); err != nil {
+				return nil, err
 			}
-			if ch.apply == nil {
-				continue
-			}
-			ch.apply(&s)
-			if s.pkg == nil {
-				continue
-			}
-			if handled := s.pkg.Status.Rollback; handled != nil && handled.RequestedAt.Equal(&at) {
-				return handled, nil
+			if pkg := f.snapshot.pkg; pkg != nil && pkg.Status.Rollback != nil && pkg.Status.Rollback.RequestedAt.Equal(&at) {
+				return pkg.Status.Rollback, nil
 			}
 		}
 	}

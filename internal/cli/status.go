@@ -139,7 +139,7 @@ func (a *app) watch(ctx context.Context, c *cluster, o watchOptions) error {
 func (a *app) watchToEnd(ctx context.Context, c *cluster, o watchOptions) (*Status, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := &watcher{app: a, cluster: c, options: o, slices: sliceCache{}, moved: a.now(), out: a.stdout(o.output.value)}
+	w := &watcher{app: a, options: o, slices: sliceCache{}, moved: a.now(), out: a.stdout(o.output.value)}
 	if output.IsTerminal(a.Out) && !o.output.isDocument() && !o.asNotes {
 		w.screen = output.NewScreen(a.Out)
 	}
@@ -149,7 +149,7 @@ func (a *app) watchToEnd(ctx context.Context, c *cluster, o watchOptions) (*Stat
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	changes := c.follow(ctx, o.name)
+	w.follower = c.followPackage(ctx, w.noteAside, o.name)
 	for {
 		var done bool
 		var err error
@@ -158,8 +158,8 @@ func (a *app) watchToEnd(ctx context.Context, c *cluster, o watchOptions) (*Stat
 			return w.last, fmt.Errorf("following %s: %w", o.name, ctx.Err())
 		case <-over:
 			return w.last, exitf(CodeTimeout, "not rolled out after %s: %s", o.timeout, w.where())
-		case ch := <-changes:
-			done, err = w.take(ctx, ch)
+		case ch := <-w.changes:
+			done, err = w.next(ctx, ch)
 		case <-tick.C:
 			done, err = w.tick(ctx)
 		}
@@ -171,42 +171,32 @@ func (a *app) watchToEnd(ctx context.Context, c *cluster, o watchOptions) (*Stat
 
 // watcher follows one rollout.
 type watcher struct {
+	*follower
+
 	app     *app
-	cluster *cluster
 	options watchOptions
 	out     *output.Printer
 	// screen is set on a terminal.
 	screen *output.Screen
 
-	snapshot snapshot
-	slices   sliceCache
+	slices sliceCache
 	// last is the status that was shown last, nil before the first.
 	last *Status
 	// moved is when the rollout was seen to move last; progress is what it had
 	// reached then.
 	moved    time.Time
 	progress string
-	// lost is set while the connection is interrupted; absent (no package), early
-	// (no such revision) and podsDenied once they have been noted.
-	lost, absent, early, podsDenied bool
+	// absent (no package), early (no such revision) and podsDenied are set once they have
+	// been noted.
+	absent, early, podsDenied bool
 }
 
-// take brings the snapshot up to date and shows what is new. It says whether
-// that was the last.
-func (w *watcher) take(ctx context.Context, ch change) (bool, error) {
-	switch {
-	case ch.err != nil:
-		return false, ch.err
-	case ch.lost != nil:
-		if !w.lost {
-			w.note("%s", lostText(w.cluster.host, ch.lost))
-		}
-		w.lost = true
-		return false, nil
-	}
-	w.lost = false
+// next takes a change and shows what is new. It says whether that was the last.
+func (w *watcher) next(ctx context.Context, ch change) (bool, error) {
 	existed := w.snapshot.pkg != nil
-	ch.apply(&w.snapshot)
+	if news, err := w.take(ch); !news || err != nil {
+		return false, err
+	}
 	switch {
 	case !w.snapshot.complete():
 		return false, nil
@@ -214,7 +204,7 @@ func (w *watcher) take(ctx context.Context, ch change) (bool, error) {
 		return false, exitf(CodeNotFound, "package %s was deleted", w.options.name)
 	case w.snapshot.pkg == nil:
 		if !w.absent {
-			w.note("Package %s does not exist yet; waiting for it.", w.options.name)
+			w.noteAside("Package %s does not exist yet; waiting for it.", w.options.name)
 		}
 		w.absent = true
 		return false, nil
@@ -245,7 +235,7 @@ func (w *watcher) show(ctx context.Context) (bool, error) {
 	}
 	if s.Package.TargetRevision < w.options.revision {
 		if !w.early {
-			w.note("Revision %d does not exist yet; waiting for it.", w.options.revision)
+			w.noteAside("Revision %d does not exist yet; waiting for it.", w.options.revision)
 		}
 		w.early = true
 		return false, nil
@@ -265,8 +255,8 @@ func (w *watcher) show(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// note writes to stderr, which may be the same terminal as the screen.
-func (w *watcher) note(format string, args ...any) {
+// noteAside writes to stderr, which may be the same terminal as the screen.
+func (w *watcher) noteAside(format string, args ...any) {
 	if w.screen != nil {
 		w.screen.Release()
 	}
@@ -278,12 +268,12 @@ func (w *watcher) status(ctx context.Context) Status {
 	v := view{pkg: w.snapshot.pkg, revisions: w.snapshot.revisions, slices: w.slices, pods: map[string][]pods.Trouble{}}
 	line := lineOf(v.pkg, v.revisions)
 	if err := w.cluster.readSlices(ctx, w.slices, v.shownRevisions(false)...); err != nil && ctx.Err() == nil {
-		w.note("Note: some objects cannot be named: %s", err)
+		w.noteAside("Note: some objects cannot be named: %s", err)
 	}
 	if line.Target != nil && !w.podsDenied {
 		if err := w.cluster.readPods(ctx, &v, line.Target); err != nil && ctx.Err() == nil {
 			w.podsDenied = true
-			w.note("Note: why pods do not run is not shown: %s", err)
+			w.noteAside("Note: why pods do not run is not shown: %s", err)
 		}
 	}
 	return buildStatus(v)
@@ -297,7 +287,7 @@ func (w *watcher) checkTarget(s Status) error {
 	case w.options.revision != 0 && target > w.options.revision:
 		return exitf(CodeSuperseded, "revision %d was superseded: revision %d is the target now", w.options.revision, target)
 	case w.last != nil && w.last.Package.TargetRevision != 0 && w.last.Package.TargetRevision != target && target != 0:
-		w.note("Revision %d is the target now; following it instead of revision %d.", target, w.last.Package.TargetRevision)
+		w.noteAside("Revision %d is the target now; following it instead of revision %d.", target, w.last.Package.TargetRevision)
 	}
 	return nil
 }
@@ -318,7 +308,7 @@ func (w *watcher) write(s Status) error {
 	}
 	for _, line := range transitions(w.last, s) {
 		if w.options.asNotes {
-			w.note("%s  %s", stamp(now), line)
+			w.noteAside("%s  %s", stamp(now), line)
 			continue
 		}
 		w.out.Line(output.Span{Text: stamp(now) + "  " + line})

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // watching is a `status -w` that is under way.
@@ -35,8 +38,13 @@ const patience = time.Minute
 // sees waits until a text stands in the output or the notes.
 func (w *watching) sees(text string) {
 	w.t.Helper()
+	w.seesTimes(text, 1)
+}
+
+func (w *watching) seesTimes(text string, times int) {
+	w.t.Helper()
 	over := time.After(patience)
-	for !strings.Contains(w.out.String()+w.err.String(), text) {
+	for strings.Count(w.out.String()+w.err.String(), text) < times {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-over:
@@ -86,6 +94,37 @@ func TestStatusWatch_FollowsToTheEnd(t *testing.T) {
 func TestStatusWatch_WaitsForThePackage(t *testing.T) {
 	w := newTerminal(t, nil).watch("--timeout", "5m")
 	w.sees("does not exist yet")
+	w.becomes("done")
+	w.ends(CodeOK)
+}
+
+// TestStatusWatch_WatchFails: a watch that ends with an error is begun anew with growing
+// pauses, and the interruption is noted; that its version is too old is none.
+func TestStatusWatch_WatchFails(t *testing.T) {
+	tm := newTerminal(t, fixtureNamed(t, "rolling_out"))
+	unavailable := apierrors.NewServiceUnavailable("etcd is away").ErrStatus
+	expired := apierrors.NewResourceExpired("too old").ErrStatus
+	set := func(status *metav1.Status) {
+		tm.server.failing.Lock()
+		defer tm.server.failing.Unlock()
+		if tm.server.watchError = status; status != nil {
+			status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		}
+	}
+	set(&unavailable)
+	w := tm.watch("--timeout", "5m")
+	w.sees("is interrupted (watching Package objects: etcd is away")
+	begun := time.Now()
+	w.sees("phase 2/3 control-plane in progress")
+	w.seesTimes("interrupted", 8)
+	// Each of the two watches pauses for 0.1, 0.2 and 0.4 seconds before its fourth note.
+	if took := time.Since(begun); took < 500*time.Millisecond {
+		t.Errorf("8 interruptions in %s: the pauses do not grow", took)
+	}
+	set(&expired)
+	w.becomes("bad_image")
+	w.sees("waits for Deployment openshift-ingress/istiod-openshift-gateway")
+	set(nil)
 	w.becomes("done")
 	w.ends(CodeOK)
 }
