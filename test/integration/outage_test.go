@@ -146,7 +146,7 @@ func TestOutage(t *testing.T) {
 	eventuallyRevision(t, ns, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
 	took := time.Since(since)
 	t.Logf("the rollout was over %s after the API server was back", took)
-	if took > 10*time.Second {
+	if took > 6*time.Second {
 		t.Errorf("the rollout was over %s after the API server was back, want seconds", took)
 	}
 }
