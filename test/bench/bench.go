@@ -54,7 +54,7 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	if err := b.startManager(ctx); err != nil {
 		return err
 	}
-	for _, part := range []func(context.Context) error{b.measureSteps, b.measurePeer, b.measureScale} {
+	for _, part := range []func(context.Context) error{b.measureSteps, b.measurePeer, b.measureLarge, b.measureScale} {
 		if err := part(ctx); err != nil {
 			return err
 		}

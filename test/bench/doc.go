@@ -8,8 +8,9 @@
 // with, against a local Kubernetes, and counts what the API server's audit log says
 // that it has requested. The fixture is a package of 35 objects in three phases of
 // six kinds (fixture.go); steps.go installs, drifts, upgrades, rolls back, restarts
-// and deletes it; scale.go does it with a thousand packages. Where a peer can run
-// here, it does the same on the same API server (peer.go).
+// and deletes it; large.go has the manager meet a revision near its bounds; scale.go
+// does it with a thousand packages. Where a peer can run here, it does the same on the
+// same API server (peer.go).
 //
 //	make bench                     everything, about a quarter of an hour
 //	make bench BENCH_PACKAGES=50   the large part with 50 packages: its memory is not judged

@@ -171,7 +171,16 @@ func (b *bench) newRevision(ctx context.Context, pkg *v1alpha1.Package, number i
 	if err != nil {
 		return nil, err
 	}
-	revision := &v1alpha1.Revision{
+	revision := revisionOf(pkg, number, phases)
+	if err := b.admin.Create(ctx, revision); err != nil {
+		return nil, fmt.Errorf("creating revision %s: %w", revision.Name, err)
+	}
+	return revision, nil
+}
+
+// revisionOf is a revision of a package as a front makes it.
+func revisionOf(pkg *v1alpha1.Package, number int64, phases []v1alpha1.Phase) *v1alpha1.Revision {
+	return &v1alpha1.Revision{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: v1alpha1.RevisionName(pkg.Name, number), Labels: map[string]string{v1alpha1.LabelPackage: pkg.Name},
 			Finalizers:      []string{v1alpha1.FinalizerTeardown},
@@ -179,10 +188,6 @@ func (b *bench) newRevision(ctx context.Context, pkg *v1alpha1.Package, number i
 		},
 		Spec: v1alpha1.RevisionSpec{Package: pkg.Name, Revision: number, Previous: number - 1, Phases: phases},
 	}
-	if err := b.admin.Create(ctx, revision); err != nil {
-		return nil, fmt.Errorf("creating revision %s: %w", revision.Name, err)
-	}
-	return revision, nil
 }
 
 // get reads an object as the bench's own user.

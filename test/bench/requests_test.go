@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/localplane"
 )
 
@@ -105,6 +106,21 @@ func TestFixture(t *testing.T) {
 	}
 	if built, err := phasesOf(before); err != nil || len(built) != 3 || len(built[0].Objects) != 13 {
 		t.Errorf("phasesOf = %d phases, %v", len(built), err)
+	}
+}
+
+// The large revision fits, and what goes beyond the bounds can be stored.
+func TestLargeFixture(t *testing.T) {
+	packed, err := content.Pack(largePhases(), nil)
+	size := int64(0)
+	for i := range packed.Slices {
+		size += packed.Slices[i].Bytes
+	}
+	if err != nil || size < content.MaxBytes*9/10 {
+		t.Errorf("the large revision has %d bytes in slices, want nearly %d: %v", size, content.MaxBytes, err)
+	}
+	if slice, err := bombSlice(0); err != nil || slice.Bytes < bombBytes || len(slice.Data) > 1<<20 {
+		t.Errorf("the slice beyond the bounds has %d bytes of %d, want a small one: %v", len(slice.Data), slice.Bytes, err)
 	}
 }
 
