@@ -35,7 +35,7 @@ func TestStories(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               prepareStory,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"code": wantCode, "kubectl": runKubectl, "schema": checkSchema, "columns": checkColumns, "as": runAs,
+			"code": wantCode, "kubectl": runKubectl, "schema": checkSchema, "columns": checkColumns, "as": runAs, "set": setVariable,
 		},
 	})
 }
@@ -98,6 +98,14 @@ func runAs(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(plane.WriteKubeconfig(config, args[0]))
 	}
 	ts.Setenv("KUBECONFIG", config)
+}
+
+// setVariable sets a variable to what the last command has written.
+func setVariable(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: set VARIABLE")
+	}
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
 // checkSchema checks stdout against the published schema of a document: JSON, or a JSON

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -107,8 +108,14 @@ func TestPolicies(t *testing.T) {
 	slice := &v1alpha1.ObjectSlice{ObjectMeta: metav1.ObjectMeta{Name: "sha256-" + strings.Repeat("a", 64)}}
 	slice.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package", Name: "shop", UID: pkg.UID}}
 	slice.Data, slice.Objects, slice.Bytes = []byte("x"), 1, 2
-	c.must(alice.Create(t.Context(), slice))
-	c.refused("the deletion of a slice in use", alice.Delete(t.Context(), slice), "in use by package shop")
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "strata-system", Name: slice.Name, OwnerReferences: slice.OwnerReferences}, Type: v1alpha1.SecretTypeManifests}
+	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "strata-system", Name: "other", OwnerReferences: slice.OwnerReferences}}
+	for _, kept := range []client.Object{slice, secret} {
+		c.must(alice.Create(t.Context(), kept))
+		c.refused("the deletion of content in use", alice.Delete(t.Context(), kept), "in use by package shop")
+	}
+	c.must(alice.Create(t.Context(), other))
+	c.must(alice.Delete(t.Context(), other))
 
 	c.must(alice.Delete(t.Context(), pkg))
 	planetest.Eventually(t, "the manager tears down and the slice goes with the package", func() (bool, error) {
