@@ -39,7 +39,7 @@ LDFLAGS := -s -w \
 SOURCES := $(wildcard api cmd config internal revisions test)
 
 # The modules of our library, and a program that uses it. Each has requirements of its own.
-LIBRARY := revisions revisions/probes/celprobe
+LIBRARY := revisions revisions/probes/celprobe test/consumer
 
 # The fronts, each of which has a role of its own.
 FRONTS := gatewayclass gateway istiocsr kyma

@@ -78,3 +78,27 @@ func TestImporter(t *testing.T) {
 		}
 	}
 }
+
+// TestConsumer builds the program that the guide to the library shows, which is a module of
+// its own.
+func TestConsumer(t *testing.T) {
+	folder := filepath.Join(root, "test", "consumer")
+	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "library.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, from := range map[string]string{"main.go": "func run(", "definition.yaml": "", "order.yaml": ""} {
+		content, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, shown, found := strings.Cut(string(content), from)
+		if !found || !strings.Contains(string(text), from+shown) {
+			t.Errorf("the guide shows another %s", name)
+		}
+	}
+	build := exec.CommandContext(t.Context(), "go", "-C", folder, "build", "-o", filepath.Join(t.TempDir(), "consumer"), ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Errorf("%v: %v\n%s", build, err, out)
+	}
+}

@@ -6,6 +6,7 @@ package cli
 import (
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -26,6 +27,25 @@ func TestGuide_Tasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	guide.Guide{Path: tasks, Kubectl: binaries.Path("kubectl"), Kubeconfig: config, Update: *update}.Run(t)
+}
+
+// TestGuide_Library builds the program that the guide to the library shows, which is a module
+// of its own, and runs it as the guide does.
+func TestGuide_Library(t *testing.T) {
+	page, folder := filepath.Join("..", "..", "docs", "guides", "library.md"), filepath.Join("..", "consumer")
+	program := filepath.Join(t.TempDir(), "consumer")
+	build := exec.CommandContext(t.Context(), "go", "-C", folder, "build", "-o", program, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", build, err, out)
+	}
+	config := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := plane.WriteKubeconfig(config, "alice", "system:masters"); err != nil {
+		t.Fatal(err)
+	}
+	guide.Guide{
+		Path: page, Kubectl: binaries.Path("kubectl"), Kubeconfig: config, Update: *update,
+		Programs: map[string]string{"./consumer": program},
+	}.Run(t)
 }
 
 // TestReadme_LeadsToGuides: every guide can be found from the first page, and the guide

@@ -19,18 +19,20 @@ import (
 	"github.com/strata-run/strata/internal/cli"
 )
 
-// Guide is a page whose commands are run in their order. Every field but Update is
-// required.
+// Guide is a page whose commands are run in their order. Every field is required, unless
+// it says something else.
 type Guide struct {
 	// Path is the page's, absolute or from the folder of the test.
 	Path string
 	// Kubectl is the program that the command kubectl stands for. The command strata is
 	// run in this process.
 	Kubectl string
+	// Programs are others that the page runs, by their names. Optional.
+	Programs map[string]string
 	// Kubeconfig is the file with the cluster and the user of all commands.
 	Kubeconfig string
 	// Update writes the output into the page where it says something else, instead of
-	// comparing it.
+	// comparing it. Optional.
 	Update bool
 }
 
@@ -200,18 +202,21 @@ func (r *reader) run(args []string) (string, int) {
 	r.t.Helper()
 	r.commands++
 	var out, stderr bytes.Buffer
-	switch args[0] {
-	case "strata":
+	program := r.Programs[args[0]]
+	switch {
+	case program != "":
+	case args[0] == "kubectl":
+		program = r.Kubectl
+	case args[0] == "strata":
 		code := cli.Run(r.t.Context(), cli.Config{
 			Args: append([]string{"strata", "--kubeconfig", r.Kubeconfig}, args[1:]...), In: strings.NewReader(""), Out: &out, Err: &stderr,
 			Getenv: func(string) string { return "" },
 		})
 		return out.String() + stderr.String(), int(code)
-	case "kubectl":
 	default:
 		r.t.Fatalf("a guide that is run has the commands strata and kubectl, and not %q", args[0])
 	}
-	cmd := exec.CommandContext(r.t.Context(), r.Kubectl, args[1:]...)
+	cmd := exec.CommandContext(r.t.Context(), program, args[1:]...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.Kubeconfig)
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	err := cmd.Run()
