@@ -76,7 +76,6 @@ func withRefusal(pkg *v1alpha1.Package, c metav1.Condition) metav1.Condition {
 	}
 	return Condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRollbackRefused,
 		c.Message+"; the rollback that was asked for was refused: "+handled.Message)
-
 }
 
 // lineAvailable says whether the operand serves, from whichever revision.
@@ -122,7 +121,6 @@ func ready(next v1alpha1.PackageStatus, line history.Line, now metav1.Time) meta
 		if back != nil && back.Revision != 0 && back.Revision == line.Target.Spec.Revision {
 			return Condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRolledBack,
 				fmt.Sprintf("the content of revision %d runs; that of revision %d was rejected", back.ToRevision, back.FromRevision))
-
 		}
 	}
 	return Condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "revision "+Describe(line.Target)+" is rolled out and serves")

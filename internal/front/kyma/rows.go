@@ -3,9 +3,10 @@
 
 package kyma
 
-import "github.com/strata-run/strata/internal/front"
-
-import "github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+import (
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/front"
+)
 
 // Rows are all conditions and reasons of Istio resources, with the state that comes with
 // each of them before its situation.

@@ -362,7 +362,6 @@ func kymaFilters(s State) metav1.Condition {
 	case len(s.Filters) > 0:
 		return status.Condition(kind, metav1.ConditionTrue, v1alpha2.ReasonIngressTargetingUserResourceFound,
 			fmt.Sprintf("EnvoyFilters of users configure the ingress gateway, which the next version of Istio may not understand: %s", strings.Join(s.Filters, ", ")))
-
 	}
 	return status.Condition(kind, metav1.ConditionFalse, v1alpha2.ReasonIngressTargetingUserResourceNotFound, "no EnvoyFilter of a user configures the ingress gateway")
 }

@@ -185,7 +185,8 @@ func (s *surveyor) take(ctx context.Context, from *corev1.Pod) error {
 		return nil
 	}
 	if pod.OfReplicaSet() {
-		if Replaced(causes, &pod, s.mesh.ledger, set.CreationTimestamp.Time); len(causes) == 0 {
+		Replaced(causes, &pod, s.mesh.ledger, set.CreationTimestamp.Time)
+		if len(causes) == 0 {
 			return nil
 		}
 	}
