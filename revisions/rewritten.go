@@ -34,9 +34,9 @@ const stateSettled = "settled"
 // of it, whatever the clocks say.
 const settledAfter = time.Minute
 
-// ownSecond is how long after the second of our last apply an object is looked at again of
+// lookAgainAfter is how long after the second of our last apply an object is looked at again of
 // which the state may have changed in it.
-const ownSecond = 2 * time.Second
+const lookAgainAfter = 2 * time.Second
 
 // OtherWrites says when another manager has written last, compared with our last apply.
 type OtherWrites string
@@ -150,7 +150,7 @@ func (c *Current) rewritten(state string) bool {
 // written in the second of our apply, which may be all that has happened, it is applied when
 // nothing more can happen in that second: once, however often that manager writes in it.
 func unrewritten(in decisionInput) decision {
-	over := in.Current.Applied.Add(ownSecond)
+	over := in.Current.Applied.Add(lookAgainAfter)
 	if in.Current.Others == OtherWritesBeside && !in.Now.Before(in.Current.Applied) && in.Now.Before(over) {
 		return decision{Operation: OperationNone, Retry: over, Reason: "it is as it should be"}
 	}

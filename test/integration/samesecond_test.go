@@ -22,6 +22,7 @@ import (
 // the manager's own apply, is repaired, although managedFields do not tell of it; also where
 // a change by a third client in that second would explain what has changed.
 func TestSameSecond(t *testing.T) {
+	t.Parallel()
 	for name, beside := range map[string]bool{"Alone": false, "Beside": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
