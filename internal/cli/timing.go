@@ -46,10 +46,10 @@ func (t *ObjectTimes) take(probes []v1alpha1.Probe, manifest *unstructured.Unstr
 		if takes, err := load.Selects(probe.Selector, manifest); err != nil || !takes {
 			continue
 		}
-		if within := ptr.Deref(probe.Within, metav1.Duration{}).Duration.Seconds(); within > 0 && (t.WithinSeconds == 0 || within < t.WithinSeconds) {
+		if within := ptr.Deref(probe.Within, metav1.Duration{}).Seconds(); within > 0 && (t.WithinSeconds == 0 || within < t.WithinSeconds) {
 			t.WithinSeconds = within
 		}
-		t.HoldsForSeconds = max(t.HoldsForSeconds, ptr.Deref(probe.HoldsFor, metav1.Duration{}).Duration.Seconds())
+		t.HoldsForSeconds = max(t.HoldsForSeconds, ptr.Deref(probe.HoldsFor, metav1.Duration{}).Seconds())
 	}
 }
 
