@@ -20,6 +20,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gateway"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 )
@@ -61,6 +62,7 @@ func TestGateway(t *testing.T) {
 		{"ServiceGone", serviceGone},
 		{"GatewayGone", gatewayGone},
 		{"FormerGone", formerGone},
+		{"CarriedOver", carriedOver},
 		{"Finalizer", heldRecord},
 		{"KindTakenAway", kindTakenAway},
 		{"Quiet", gatewayQuiet},
@@ -404,6 +406,37 @@ func formerGone(t *testing.T) {
 	e.eventually("", "False/LoadBalancerPending", "a", published)
 	must(t, admin.Delete(t.Context(), e.get()))
 	e.eventuallyRecords()
+}
+
+// carriedOver: a time that istiod has carried over to a listener of another name is no field of
+// ours any more by managedFields, one that stands where we have written it is. A manager that
+// starts then tells them apart by that. The Gateway is in a namespace that no manager looks at.
+func carriedOver(t *testing.T) {
+	g := newGateway(t, planetest.Namespace(t, plane), "carried", "of-no-controller", nil)
+	before := g.DeepCopy()
+	for i, name := range []gatewayv1.SectionName{"a", "b", "c"} {
+		g.Status.Listeners = append(g.Status.Listeners, gatewayv1.ListenerStatus{Name: name, SupportedKinds: []gatewayv1.RouteGroupKind{}, Conditions: []metav1.Condition{{
+			Type: "DNSReady", Status: metav1.ConditionTrue, Reason: "NoFailedZones", LastTransitionTime: metav1.NewTime(time.Unix(int64(1000*(i+1)), 0)),
+		}}})
+	}
+	must(t, admin.Status().Patch(t.Context(), g, client.MergeFrom(before), client.FieldOwner(front.Manager)))
+	owned := func() string {
+		var names []string
+		for _, name := range []string{"a", "b", "c"} {
+			if front.Owns(front.Manager, g.ManagedFields, "f:status", "f:listeners", fmt.Sprintf(`k:{"name":%q}`, name), "f:conditions", `k:{"type":"DNSReady"}`, "f:lastTransitionTime") {
+				names = append(names, name)
+			}
+		}
+		return strings.Join(names, " ")
+	}
+	if got := owned(); got != "a b c" {
+		t.Errorf("the times of %q are ours, want those of all", got)
+	}
+	g.Status.Listeners[0].Name, g.Status.Listeners[1].Name = "b", "a"
+	must(t, admin.Status().Update(t.Context(), g))
+	if got := owned(); got != "c" {
+		t.Errorf("the times of %q are ours after istiod has carried them over, want that of c", got)
+	}
 }
 
 // heldRecord: a DNS controller's finalizer is nobody's drift, and is waited for.
