@@ -17,7 +17,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
-	frontofclasses "github.com/strata-run/strata/internal/front/gatewayclass"
 )
 
 // HandOver is what the front of GatewayClasses has of a cluster.
@@ -42,7 +41,7 @@ func FindHandOver(ctx context.Context, config *rest.Config) (*HandOver, error) {
 
 func (h *HandOver) read(ctx context.Context) error {
 	packages, classes := &v1alpha1.PackageList{}, &gatewayv1.GatewayClassList{}
-	if err := h.live.List(ctx, packages, client.MatchingLabels{v1alpha1.LabelFront: frontofclasses.FrontName}); err != nil && !meta.IsNoMatchError(err) {
+	if err := h.live.List(ctx, packages, client.MatchingLabels{v1alpha1.LabelFront: gatewayclass.FrontName}); err != nil && !meta.IsNoMatchError(err) {
 		return fmt.Errorf("listing packages: %w", err)
 	}
 	if err := h.live.List(ctx, classes); err != nil && !meta.IsNoMatchError(err) {
@@ -87,13 +86,13 @@ func (h *HandOver) Pass(ctx context.Context, config *rest.Config, namespace stri
 			return nil, fmt.Errorf("deleting package %s: %w", pkg.Name, err)
 		}
 	}
-	err := release(ctx, config, namespace, func(pkg *v1alpha1.Package) bool { return pkg.Labels[v1alpha1.LabelFront] == frontofclasses.FrontName })
+	err := release(ctx, config, namespace, func(pkg *v1alpha1.Package) bool { return pkg.Labels[v1alpha1.LabelFront] == gatewayclass.FrontName })
 	if err := errors.Join(err, h.read(ctx)); err != nil {
 		return nil, err
 	}
 	if len(h.Packages) == 0 {
 		for i := range h.Classes {
-			if err := frontofclasses.Free(ctx, h.live, &h.Classes[i]); err != nil && !apierrors.IsConflict(err) {
+			if err := gatewayclass.Free(ctx, h.live, &h.Classes[i]); err != nil && !apierrors.IsConflict(err) {
 				return nil, err
 			}
 		}
@@ -111,7 +110,7 @@ func (h *HandOver) Left(ctx context.Context) ([]string, error) {
 		left = append(left, "package "+h.Packages[i].Name)
 	}
 	for i := range h.Classes {
-		if frontofclasses.IsMarked(&h.Classes[i]) {
+		if gatewayclass.IsMarked(&h.Classes[i]) {
 			left = append(left, "GatewayClass "+h.Classes[i].Name)
 		}
 	}
