@@ -42,7 +42,7 @@ func TestInstaller(t *testing.T) {
 	if program == "" {
 		t.Skipf("%s does not name Istio's installer: make test-istiod builds it", installerVariable)
 	}
-	inputs := filepath.Join("..", "..", "internal", "render", "kyma", "testdata")
+	inputs := filepath.Join("..", "..", "internal", "front", "kyma", "servicemesh", "testdata")
 	for _, size := range []string{"production", "evaluation"} {
 		t.Run("Reads/"+size, func(t *testing.T) {
 			rendered := install(t, program, "-f", filepath.Join(inputs, "input-"+size+".yaml"))
