@@ -62,11 +62,11 @@ func (i *Informers) latest(gvk schema.GroupVersionKind, key types.NamespacedName
 	return seen, nil
 }
 
-// Block watches objects of others that are in the way of a user's, each alone and by
-// its metadata, and notifies with the value given when one of them goes, or gets
-// another owner.
-// Objects that the user no longer names are given up. A change that came between the
-// state that the user has seen and the start of the watch is told, too.
+// Block watches the objects of other owners that are in the way of a user's objects,
+// each alone and by its metadata. It notifies with the given value when one of them
+// is deleted or gets another owner. Objects that the user no longer names are no
+// longer watched. A change between the state that the user has read and the start of
+// the watch is notified as well.
 func (i *Informers) Block(user, value string, blockers []revisions.Blocker) error {
 	i.lock.Lock()
 	defer i.lock.Unlock()
@@ -93,8 +93,8 @@ func (i *Informers) Block(user, value string, blockers []revisions.Blocker) erro
 }
 
 // mattersTo says whether a change of an object may change what is decided about it:
-// whose it is, and whether it is going away. A busy object of somebody else must not
-// keep a package busy.
+// its owner, or whether it is being deleted. A busy object that another manager owns
+// must not keep a package busy.
 func (i *Informers) mattersTo(before, after any) bool {
 	was, okBefore := before.(*metav1.PartialObjectMetadata)
 	is, okAfter := after.(*metav1.PartialObjectMetadata)

@@ -5,7 +5,7 @@
 //
 // There is one informer for a kind in the whole process, however many packages
 // use it. It selects by label, keeps of each object what a decision and a probe
-// need, packed into its JSON until somebody asks for it, is started by the first
+// need, packed into its JSON until a caller reads it, is started by the first
 // user and stopped with the last. [Informers] also remembers what our own writes
 // have returned, until the informer has it, so that a read is never older than our
 // own writes.

@@ -98,8 +98,9 @@ func New(ctx context.Context, config Config) *Informers {
 }
 
 // Ensure watches the kinds for the user, and returns when their states are known.
-// Kinds that the user no longer names are given up, and stopped with the last. A
-// kind that cannot be watched is an error, and keeps none of the others from it.
+// Kinds that the user no longer names are no longer watched for it; an informer
+// stops with its last user. A kind that cannot be watched is an error, and does not
+// keep the other kinds from being watched.
 func (i *Informers) Ensure(ctx context.Context, user string, kinds []revisions.Kind) error {
 	wanted := map[revisions.Kind]bool{}
 	var started []*kind
@@ -383,7 +384,7 @@ func (i *Informers) Observe(object *unstructured.Unstructured) {
 }
 
 // catchUp drops what our own write has returned once the store has that state or a
-// newer one: it would be kept for as long as nobody asks for the object.
+// newer one. Otherwise it would be kept until the next read of the object.
 func (i *Informers) catchUp(at writtenKey) {
 	own, wrote := i.written[at]
 	if !wrote {

@@ -17,8 +17,8 @@ import (
 )
 
 // packed is an object as an informer's store holds it: its JSON, and what the
-// informer and its handlers ask for. A tree of maps takes five times as much, and
-// of most objects nobody asks for months.
+// informer and its handlers ask for. A tree of maps takes five times as much
+// memory, and most objects are not read for months.
 type packed struct {
 	namespace, name, uid, version string
 	// label is the value of the label that informers select by.
@@ -27,8 +27,8 @@ type packed struct {
 	data  string
 
 	lock sync.Mutex
-	// opened is the object, for as long as somebody uses it, and until the garbage
-	// collector comes by.
+	// opened is the decoded object. It lives as long as a caller uses it, and after
+	// that until the next garbage collection.
 	opened weak.Pointer[unstructured.Unstructured]
 }
 

@@ -17,7 +17,7 @@ const maxAnnotation = 256 << 10
 
 // horizontalPodAutoscalerReady asks that the autoscaler can read and change the
 // scale of its target (AbleToScale). That it has no metrics (ScalingActive False) is
-// told, but does not hold a rollout: the workload runs with the replicas that it
+// reported, but does not stop a rollout: the workload runs with the replicas that it
 // has, a new workload has no metrics at first, and a cluster without a metrics
 // server never has any. An autoscaler that is switched off (ScalingDisabled) does: its
 // target has no replicas, and it will not bring any back.

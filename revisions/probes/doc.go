@@ -12,7 +12,7 @@
 // # The three answers
 //
 // True opens the gate of a rollout. False and Unknown both keep it closed, and differ
-// in what they tell:
+// in what they mean:
 //
 //   - False: the object was looked at and is not as it should be. Its controller
 //     works on it or has failed; the message says which field decided.
@@ -71,8 +71,8 @@
 //	Namespace            Active
 //	PersistentVolumeClaim     Bound, or Pending for want of a consumer (True with a message)
 //	Service              of type LoadBalancer: has an address; else nothing
-//	HorizontalPodAutoscaler   AbleToScale; ScalingActive False is only told, unless the reason is
-//	                     ScalingDisabled
+//	HorizontalPodAutoscaler   AbleToScale; ScalingActive False is only reported, unless the reason
+//	                     is ScalingDisabled
 //	MutatingWebhookConfiguration, ValidatingWebhookConfiguration
 //	                     each webhook has a certificate in its caBundle; one with a URL may leave it out
 //	PodDisruptionBudget  observed
@@ -81,16 +81,16 @@
 //
 // "Observed" means that .status.observedGeneration is there and is the object's
 // generation. An object that is being deleted is False for all of them. For every
-// other kind there is no default: nobody can say in general what ready means.
+// other kind there is no default: what ready means is not defined for kinds in general.
 //
 // An autoscaled Deployment is not ready while a replica that the autoscaler has just
 // asked for is not available yet, although it serves. Who does not want that asks for
 // the Condition Available instead.
 //
-// A claim that waits for its first consumer cannot be told apart from one whose
-// storage class is missing, since the class is another object. The default takes the
-// first for granted: the pod that uses the claim then says what is wrong, whereas a
-// rollout that waits for the claim before it creates the pod would wait for ever.
+// A claim that waits for its first consumer looks the same as one whose storage class
+// is missing, since the class is another object. The default assumes the first: the pod
+// that uses the claim then says what is wrong, whereas a rollout that waits for the
+// claim before it creates the pod would wait for ever.
 //
 // # Secrets
 //

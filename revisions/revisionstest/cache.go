@@ -19,8 +19,8 @@ import (
 )
 
 // Cache is a revisions.Cache of a [Cluster]. As informers do, it holds trimmed
-// objects that carry a label, of the kinds that someone watches, and what our own
-// writes have returned. [Cache.SetStale] makes it stale.
+// objects that carry a label, of the kinds that a user of the cache watches, and
+// what our own writes have returned. [Cache.SetStale] makes it stale.
 type Cache struct {
 	// FieldOwner is that of the owner of the objects, revisions.DefaultFieldOwner at first.
 	FieldOwner string

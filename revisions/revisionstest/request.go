@@ -208,8 +208,8 @@ func statusError(code int32, r Request, message string) error {
 	return failure(code, reasons[code], message)
 }
 
-// immutableField is the answer to whoever changes a field that cannot be changed,
-// an object's UID among them.
+// immutableField is the answer to a request that changes an immutable field, such
+// as an object's UID.
 func immutableField(r Request, field string, value any) error {
 	message := fmt.Sprintf("Invalid value: %q: field is immutable", fmt.Sprint(value))
 	return failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf("%s %q is invalid: %s: %s", r.Object.GroupKind, r.Object.Name, field, message),
