@@ -227,7 +227,7 @@ func ownKinds() []decoding.Kind {
 	}
 }
 
-// trim keeps out of the cache what nobody reads and may be large.
+// trim keeps out of the cache what no controller reads and may be large.
 func trim(object any) (any, error) {
 	if g, ok := object.(*gatewayv1.Gateway); ok {
 		gateway.Slim(g)
@@ -243,9 +243,9 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// dropHistory keeps the content of torn-down revisions out of the cache: nobody
-// reads it but a rollback, which reads it live. What it refers to is kept, as that
-// must not be collected. It is measured before.
+// dropHistory keeps the content of torn-down revisions out of the cache: only a
+// rollback reads it, and reads it live. The references to slices and Secrets are kept,
+// as these must not be deleted. The size is measured before.
 func dropHistory(meter *metrics.Metrics) toolscache.TransformFunc {
 	return func(object any) (any, error) {
 		if revision, ok := object.(*v1alpha1.Revision); ok {

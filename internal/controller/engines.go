@@ -70,7 +70,7 @@ func (i *identities) For(account *v1alpha1.ServiceAccountReference) (packages.Id
 	return identity, nil
 }
 
-// identity is whoever the clients act as.
+// identity makes the engine and the preflight that work with the given clients.
 func (i *identities) identity(writer client.Client, live client.Reader) (packages.Identity, error) {
 	mapper := i.manager.GetRESTMapper()
 	engine, err := revisions.New(revisions.Config{Writer: writer, Live: live, Cache: i.watches, Mapper: mapper, Listener: i.listener, Completed: i.watches.Completed})

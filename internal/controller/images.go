@@ -129,7 +129,7 @@ func (s ImageSettings) Validate() error {
 		return err
 	}
 	for minor, images := range s.Versions {
-		if !slices.Contains(gatewayclass.Versions(), minor) { // a patch version would be looked up by nobody
+		if !slices.Contains(gatewayclass.Versions(), minor) { // no class looks up a patch version
 			return fmt.Errorf("images of Istio %s: there is no such version: take one of %s", minor, strings.Join(gatewayclass.Versions(), ", "))
 		}
 		if err := images.Validate(); err != nil {

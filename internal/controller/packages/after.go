@@ -13,8 +13,8 @@ import (
 )
 
 // after says when to look again without an event: when a pause, a soak or the
-// deadline ends, when the next repair of an object that somebody fights over is due,
-// and now and then for what no event tells of.
+// deadline ends, when the next repair of an object that another manager keeps
+// changing is due, and at intervals for what causes no event.
 func (p *pass) after(known *memory) time.Duration {
 	var after time.Duration
 	if p.pause != nil && p.pause.Until != nil {
@@ -63,7 +63,7 @@ func (p *pass) untilJudged() time.Duration {
 }
 
 // isHeldSilently says whether an object waits for something that no watch shows: a
-// kind to be served, a deletion to end, an object of somebody else that cannot be
+// kind to be served, a deletion to end, an object of another owner that cannot be
 // watched.
 func (p *pass) isHeldSilently() bool {
 	if len(p.line.Archiving) > 0 && !p.isPaused || p.unwatched != nil {

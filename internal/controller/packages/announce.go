@@ -52,9 +52,9 @@ func statesOf(line history.Line) states {
 	return known
 }
 
-// announce tells what a pass has written: an event for each transition, and the
-// metrics that count them. What could not be written has not changed, and is told
-// with the next try.
+// announce records what a pass has written: an event for each transition, and the
+// metrics that count them. What could not be written has not changed, and is
+// recorded with the next try.
 func (w *Worker) announce(p *pass, before states) {
 	others := slices.Collect(maps.Values(before))
 	for _, after := range p.line.All() {

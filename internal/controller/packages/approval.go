@@ -16,8 +16,8 @@ import (
 
 // withhold is the line as it may be rolled out. A revision that has started paused
 // for want of approval, and has it now, is activated. While the newest revision is
-// withheld, an older one that may be rolled out and is not done goes on: half of a
-// rollout is what nobody has approved.
+// withheld, an older one that may be rolled out and is not done goes on: no user
+// has approved half of a rollout.
 func (w *Worker) withhold(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (history.Line, error) {
 	if line.Target == nil {
 		return line, nil

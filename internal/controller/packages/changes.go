@@ -13,7 +13,7 @@ import (
 )
 
 // Changes hands the names of packages whose objects have changed to the loop. It
-// never blocks whoever tells of a change, however busy the loop is: the queue keeps a
+// never blocks the caller that reports a change, however busy the loop is: the queue keeps a
 // name once. The zero value is ready for use.
 type Changes struct {
 	lock  sync.Mutex

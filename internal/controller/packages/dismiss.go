@@ -16,8 +16,8 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
-// dismiss archives the revisions that somebody has deleted, so that their own
-// objects are torn down before they are gone.
+// dismiss archives the revisions that a user has deleted, so that their own objects
+// are torn down before they are gone.
 func (w *Worker) dismiss(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (history.Line, error) {
 	dismissed := line.Dismissed()
 	if len(dismissed) == 0 {

@@ -91,8 +91,8 @@ func (w *Worker) releaseFormer(name string, but types.UID) {
 }
 
 // claim puts the package's owner reference, label and finalizer on a revision that
-// somebody has made by hand, so that it goes with the package. It returns the
-// revision as it is then, nil when it goes.
+// a user has made by hand, so that it is deleted with the package. It returns the
+// revision as it is then, nil when it is being deleted.
 func (w *Worker) claim(ctx context.Context, pkg *v1alpha1.Package, revision *v1alpha1.Revision, known *memory) (*v1alpha1.Revision, error) {
 	isOurs := metav1.IsControlledBy(revision, pkg)
 	switch {
@@ -126,8 +126,8 @@ func isOfEarlier(pkg *v1alpha1.Package, revision metav1.Object) bool {
 
 func isLeaving(object client.Object) bool { return !object.GetDeletionTimestamp().IsZero() }
 
-// ensureFinalizer holds a package that somebody has made by hand, and says whether
-// it had to.
+// ensureFinalizer puts the finalizer on a package that has none, such as one that a
+// user has made by hand, and says whether it had to.
 func (w *Worker) ensureFinalizer(ctx context.Context, pkg *v1alpha1.Package) (added bool, err error) {
 	if controllerutil.ContainsFinalizer(pkg, v1alpha1.FinalizerTeardown) {
 		return false, nil

@@ -114,8 +114,9 @@ func (m *memory) hasJustBegunToLeave(revision *v1alpha1.Revision, now time.Time)
 	return now.Sub(since) < settle
 }
 
-// silentConflicts is how many conflicts in a row are the usual races. More of them
-// are told like other errors: somebody answers every write with one.
+// silentConflicts is how many conflicts in a row are the usual races. More of them are
+// reported like other errors: then something, such as an admission webhook, answers
+// every write with one.
 const silentConflicts = 5
 
 // isNewConflict says whether an error is a conflict of the kind that the next pass

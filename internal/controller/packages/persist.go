@@ -39,7 +39,7 @@ const (
 func (w *Worker) persist(ctx context.Context, p *pass, known *memory) (loop.Outcome, error) {
 	onRecord := p.line.Target
 	if onRecord == nil {
-		// Whoever has just made the package is about to make a revision.
+		// The client that has just made the package is about to make a revision.
 		wait := max(2*settle-w.Now().Sub(p.pkg.CreationTimestamp.Time), 0)
 		return loop.Outcome{Hold: wait > 0, After: wait}, nil
 	}
@@ -108,9 +108,10 @@ func (w *Worker) persistServing(ctx context.Context, p *pass, isHeld bool, known
 	return after, errors.Join(errs...)
 }
 
-// hold says how long the status of the target may wait. What ends a rollout, or stops
-// it, is never held back. That a rollout has begun is told by the package; the revision,
-// which has nothing to say yet, tells it with the first details.
+// hold says how long the write of the target's status may wait. What ends a rollout, or
+// stops it, is written at once. That a rollout has begun is in the status of the
+// package; the revision, which has nothing more to report yet, gets it with the first
+// details.
 func (w *Worker) hold(onRecord *v1alpha1.Revision, next v1alpha1.RevisionStatus, known *memory) time.Duration {
 	if !isUnderWay(next) {
 		return w.space(onRecord, next, known)

@@ -59,17 +59,17 @@ type Worker struct {
 	Contents *store.Contents
 	// Identities are whom packages act as.
 	Identities Identities
-	// Watches are given up when a package is gone.
+	// Watches are released when a package is gone.
 	Watches Watches
 	// Removal tells whether Strata itself is being removed. Without it, it never is.
 	Removal Removal
 	// Now is the clock.
 	Now func() time.Time
-	// Recorder and Meter are told what has happened. Without them nobody is.
+	// Recorder and Meter record what has happened. Without them nothing is recorded.
 	Recorder Recorder
 	Meter    Meter
 	// Pods reads the pods of workloads that hang, from the API server. Without it
-	// nobody tells why they do not run.
+	// the status does not say why they do not run.
 	Pods client.Reader
 
 	memory memories
@@ -132,9 +132,9 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 	return outcome, errors.Join(err, pass.retryable())
 }
 
-// answer does what somebody has asked for about the line: it lets go of revisions
-// that were deleted, makes the revision of a rollback, and says whether it did, and
-// sets aside what is withheld.
+// answer does what a user has requested of the line: it releases revisions that
+// were deleted, makes the revision of a rollback, and says whether it did, and sets
+// aside what is withheld.
 func (w *Worker) answer(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (answered history.Line, made bool, err error) {
 	if record := line.MissingRecord(pkg, w.digestOf(ctx, known)); record != nil {
 		pkg.Status.AutomaticRollback = record

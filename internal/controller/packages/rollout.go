@@ -144,8 +144,8 @@ func (w *Worker) loadFor(ctx context.Context, p *pass, revision *v1alpha1.Revisi
 	return loaded, given
 }
 
-// judgeUnloaded says that nobody knows whether the operand serves, when that
-// depends on content that could not be loaded.
+// judgeUnloaded says that it is unknown whether the workloads are available, when
+// that depends on content that could not be loaded.
 func (p *pass) judgeUnloaded() {
 	if p.result.Target.Complete() || p.target.Succeeded {
 		return

@@ -34,9 +34,9 @@ const (
 type identities map[content.Reference]string
 
 // followContent looks, in the cache of metadata, at what the revisions refer to that
-// are not torn down. What was loaded is forgotten when some of it is gone or another
-// thing by the same name, so that the pass finds out and tells; what somebody has
-// restored becomes the package's again.
+// are not torn down. Loaded content is dropped when an object of it was deleted or
+// replaced by another of the same name, so that the pass finds out and reports it.
+// What a user has restored becomes the package's again.
 func (w *Worker) followContent(ctx context.Context, pkg *v1alpha1.Package, all []v1alpha1.Revision, known *memory) error {
 	var errs []error
 	for i := range all {
@@ -116,7 +116,7 @@ func (w *Worker) collect(ctx context.Context, pkg *v1alpha1.Package, known *memo
 	return errors.Join(errs...)
 }
 
-// unused are the slices and Secrets that nobody of the package seems to need.
+// unused are the slices and Secrets that no revision of the package seems to need.
 func (w *Worker) unused(ctx context.Context, pkg *v1alpha1.Package, known *memory) ([]content.Reference, error) {
 	var all []content.Reference
 	for _, kind := range store.Kinds() {

@@ -104,7 +104,7 @@ func (r *Reader) Close() {
 
 // Get reads an object, whole when it is unstructured and else its metadata alone. Its
 // kind has to be set. An object that does not exist is a NotFound error of the API.
-// That a kind is not served is another error, as nobody tells when that changes.
+// That a kind is not served is another error, as no event reports when that changes.
 func (r *Reader) Get(ctx context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	_, whole := object.(*unstructured.Unstructured)
 	p, err := r.ensure(pinned{kind: object.GetObjectKind().GroupVersionKind(), key: key, whole: whole})
@@ -190,7 +190,7 @@ func (r *Reader) informer(resource schema.GroupVersionResource, object pinned) c
 	return metadatainformer.NewFilteredMetadataInformer(r.config.Metadata, resource, object.key.Namespace, 0, cache.Indexers{}, alone).Informer()
 }
 
-// trim takes out what nobody reads and is large.
+// trim takes out what no caller reads and is large.
 func trim(object any) (any, error) {
 	if o, err := meta.Accessor(object); err == nil {
 		o.SetManagedFields(nil)
