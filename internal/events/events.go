@@ -20,7 +20,8 @@ import (
 // NoteLimit is how long a note may be, in bytes. The API server takes no more.
 const NoteLimit = 1024
 
-// Event is one event. Events that are equal but for their note are told as one series.
+// Event is one event. Events that are equal but for their note are recorded as one
+// series.
 type Event struct {
 	// Regarding is the Package or the Revision, of the latter perhaps a phase.
 	Regarding corev1.ObjectReference

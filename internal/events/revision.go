@@ -133,8 +133,8 @@ func ofProbes(before, after *v1alpha1.Revision) []Event {
 	return nil
 }
 
-// Failing are the objects that do not pass their probes any more, of phases that were
-// complete before. An object that was told before is not told again.
+// Failing are the objects that no longer pass their probes, of phases that were
+// complete before. An object that was already failing before gets no second event.
 func Failing(before, after *v1alpha1.Revision) []v1alpha1.ObjectStatus {
 	complete, told := map[string]bool{}, map[v1alpha1.ObjectReference]bool{}
 	for _, phase := range before.Status.Phases {
@@ -152,7 +152,7 @@ func Failing(before, after *v1alpha1.Revision) []v1alpha1.ObjectStatus {
 	return list
 }
 
-// Collisions are the objects that somebody else has, and of which nothing was told
+// Collisions are the objects that another owner has, and that were not reported
 // before.
 func Collisions(before, after *v1alpha1.Revision) []v1alpha1.ObjectStatus {
 	told := map[v1alpha1.ObjectReference]bool{}
@@ -168,7 +168,7 @@ func Collisions(before, after *v1alpha1.Revision) []v1alpha1.ObjectStatus {
 	return list
 }
 
-// The reasons of an object that are told apart here; status has them all.
+// The reasons of an object that events distinguish; package status has all of them.
 const (
 	objectCollision    = "Collision"
 	objectProbeFailed  = "ProbeFailed"

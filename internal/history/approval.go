@@ -21,7 +21,7 @@ func CanWithhold(pkg *v1alpha1.Package) bool {
 // Approval is needed to begin: a rollout that has put an object in place goes on
 // when the approval is taken back or a gate closes; to stop it is what a pause is
 // for. What has succeeded once is kept. A rollback to content that has succeeded
-// needs no new approval, as whoever asks for it may approve.
+// needs no new approval, as the user who requests it may also approve.
 func (l Line) Withheld(pkg *v1alpha1.Package, revision *v1alpha1.Revision, digest string) string {
 	if Succeeded(revision) || len(revision.Status.Inventory) > 0 {
 		return ""

@@ -26,9 +26,9 @@ type Failure struct {
 // deadline: the revision to create, and the status that records it; or why it is
 // left where it is.
 //
-// Nothing swings to and fro: a rollback is never rolled back from, and content that
-// was rolled back from once is held when it comes again, until other content has
-// been in between. What bounds a rollback that somebody asks for bounds this one, too.
+// Rollbacks do not alternate: a rollback is never rolled back from, and content that
+// was rolled back from once is not rolled out again until other content has been in
+// between. The limits of a rollback that a user requests are the limits of this one, too.
 func (l Line) AnswerFailure(pkg *v1alpha1.Package, failure Failure) (*v1alpha1.Revision, *v1alpha1.RollbackStatus, string) {
 	if pkg.Spec.OnFailure != v1alpha1.FailureRollback || l.Target == nil || Succeeded(l.Target) {
 		return nil, nil, ""

@@ -18,8 +18,8 @@ type Line struct {
 	Target *v1alpha1.Revision
 	// Serving are the older ones that are not archived, newest first.
 	Serving []*v1alpha1.Revision
-	// Waiting are newer than the target and withheld, newest first. They are told
-	// apart by [Line.Before] alone.
+	// Waiting are newer than the target and withheld, newest first. Only
+	// [Line.Before] distinguishes them.
 	Waiting []*v1alpha1.Revision
 	// Archiving are archived, and not yet torn down; newest first.
 	Archiving []*v1alpha1.Revision

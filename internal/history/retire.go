@@ -31,10 +31,10 @@ func (l Line) LeftBehind(hasPlaced func(*v1alpha1.Revision) bool) []*v1alpha1.Re
 	})
 }
 
-// Dismissed are the active revisions that somebody has deleted and that can be let
-// go of, newest first: they are archived, and are gone when their own objects are.
-// The current one is not among them. It is what runs, and stays until another
-// revision has succeeded.
+// Dismissed are the active revisions that a user has deleted and that can be
+// released, newest first: they are archived, and are gone once their own objects
+// are deleted. The current revision is not among them. It is what runs, and stays
+// until another revision has succeeded.
 func (l Line) Dismissed() []*v1alpha1.Revision {
 	var dismissed []*v1alpha1.Revision
 	for _, revision := range l.active() {

@@ -19,7 +19,7 @@ const (
 	unknown = "unknown"
 )
 
-// bounded keeps the number of values of a label down: the first ones are told apart.
+// bounded limits the number of values of a label: only the first ones are kept apart.
 type bounded struct {
 	lock  sync.Mutex
 	known map[string]bool

@@ -5,11 +5,11 @@
 //
 // catalog.go lists all of them with their labels and meaning; docs/reference/metrics.md
 // is made of it. Gauges about packages and revisions are read from the manager's cache
-// when somebody scrapes (state.go), so that they are never stale and end with their
-// objects. Counters and histograms count what has happened: what the engine tells of
+// at each scrape (state.go), so that they are never stale and end with their
+// objects. Counters and histograms count what has happened: what the engine reports of
 // objects (listener.go), and what has changed from one status of a revision to the
 // next (transitions.go). Their series of a package are dropped when it is gone.
 //
-// No label holds the name of a managed object, and labels that others choose, such as
+// No label holds the name of a managed object, and labels that clients choose, such as
 // field managers, have a bounded number of values (bounded.go).
 package metrics

@@ -63,8 +63,9 @@ func (m *Metrics) collectors() []prometheus.Collector {
 	}
 }
 
-// ReadFrom says what lists the packages and revisions that are told of. It must be a
-// cache, as it is asked at every scrape, and be set before the first of them.
+// ReadFrom sets what lists the packages and revisions that the gauges are about. It
+// must be a cache, as it is read at every scrape, and be set before the first of
+// them.
 func (m *Metrics) ReadFrom(reader client.Reader) { m.reader = reader }
 
 // Describe implements prometheus.Collector.

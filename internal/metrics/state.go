@@ -77,7 +77,7 @@ func deleting(revision *v1alpha1.Revision) int {
 	return count
 }
 
-// series are sent to whoever scrapes.
+// series are sent to the scraper.
 type series struct{ metrics chan<- prometheus.Metric }
 
 func (s series) gauge(d Description, value float64, labels ...string) {

@@ -107,9 +107,9 @@ func partsText(err error) string {
 	return strings.Join(parts, "\n")
 }
 
-// denial is how the API server says that somebody lacks a right: an authorizer that
-// allows no such request, and the checks of who grants rights. Quotas and policies
-// forbid with other words.
+// denial is how the API server says that a user or ServiceAccount lacks a permission: an
+// authorizer denies the request, or the privilege escalation check refuses a grant.
+// Quotas and policies forbid with other words.
 var denial = regexp.MustCompile(`cannot [a-z]+ (resource|path) |is attempting to grant RBAC permissions not currently held`)
 
 // isDenied says whether any part of an error is an answer about missing rights.

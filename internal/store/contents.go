@@ -73,8 +73,8 @@ func (c *Contents) Secret(ctx context.Context, name string) ([]content.Sealed, e
 	return content.UnpackSecret(secret)
 }
 
-// secret reads a Secret of the manager's namespace. Nobody's scheme needs to know
-// the type for it.
+// secret reads a Secret of the manager's namespace, as unstructured: the scheme of
+// the client needs no typed Secret.
 func (c *Contents) secret(ctx context.Context, name string) (*corev1.Secret, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(secretKind)
@@ -110,8 +110,8 @@ func Kinds() []*metav1.PartialObjectMetadata {
 	return []*metav1.PartialObjectMetadata{slice, secret}
 }
 
-// SecretKind is an empty object of kind Secret, and the selector of those Secrets
-// that hold manifests: nobody needs to watch others.
+// SecretKind is an empty object of kind Secret, and the selector of the Secrets
+// that hold manifests: no other Secret has to be watched.
 func SecretKind() (*metav1.PartialObjectMetadata, fields.Selector) {
 	return Kinds()[1], fields.OneTermEqualSelector("type", v1alpha1.SecretTypeManifests)
 }

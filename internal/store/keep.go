@@ -145,7 +145,7 @@ func (c *Contents) check(ctx context.Context, reference content.Reference) error
 }
 
 // Adopt puts the package's owner reference on what its revisions refer to and
-// somebody else has made or restored. The metadata may be those of a cache.
+// another client has made or restored. The metadata may come from a cache.
 func (c *Contents) Adopt(ctx context.Context, pkg *v1alpha1.Package, current *metav1.PartialObjectMetadata) error {
 	err := c.patch(ctx, current, func(changed *metav1.PartialObjectMetadata) {
 		changed.OwnerReferences = append(changed.OwnerReferences, ownerReference(pkg))
