@@ -25,8 +25,9 @@ import (
 type Front[P client.Object, F any] struct {
 	// Name is the front's, a DNS label. It stands on its packages.
 	Name string
-	// Finalizer holds a resource until the packages that nobody wants any more are
-	// gone. Optional: without it, packages go after their resource.
+	// Finalizer keeps a resource until the packages that no resource asks for any
+	// more are gone. Optional: without it, packages are deleted after their
+	// resource.
 	Finalizer string
 	// Namespace is the only one whose resources are looked at. Optional: without it, all are.
 	Namespace string
@@ -125,8 +126,8 @@ type State[F any] struct {
 	Facts F
 	// Err is what kept packages from being observed, rendered or published.
 	Err error
-	// Departing are the packages that nobody wants any more, and Blocked is what keeps
-	// them from going.
+	// Departing are the packages that no resource asks for any more, and Blocked is
+	// why they are not deleted.
 	Departing []v1alpha1.Package
 	Blocked   error
 	// Now is the time of the pass, in seconds.

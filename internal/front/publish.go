@@ -61,9 +61,10 @@ func (p *Publisher) Publish(ctx context.Context, owner Owner, wanted []render.Pa
 	return states, errors.Join(errs...)
 }
 
-// isOver says whether a rollout has come to an end that others need not wait for:
-// it has succeeded, or what it was to create exists and is somebody else's. Both
-// are read from the Package, whose event brings us here.
+// isOver says whether a rollout has come to an end, so that packages after it need
+// not wait any longer: it has succeeded, or what it was to create exists and
+// belongs to another owner. Both are read from the Package, whose event starts this
+// pass.
 func isOver(pkg *v1alpha1.Package, target int64) bool {
 	progressing := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionProgressing)
 	return pkg.Status.CurrentRevision == target ||

@@ -165,7 +165,8 @@ func unwanted(existing []v1alpha1.Package, wanted []render.Package) []v1alpha1.P
 	return departing
 }
 
-// depart lets packages go that nobody wants any more, unless something blocks that.
+// depart deletes the packages that no resource asks for any more, unless something blocks
+// that.
 func (r *Reconciler[P, F]) depart(ctx context.Context, in Input[P, F], state *State[F]) error {
 	departure := Departure{}
 	if r.Front.Leave != nil {

@@ -77,7 +77,7 @@ func (r *Reconciler[P, F]) hold(ctx context.Context, resources []P) error {
 }
 
 // release takes the finalizer off the resources that are leaving, whose group then has
-// none of them: nothing is told of what is gone.
+// none of them: no status is written for a resource that is gone.
 func (r *Reconciler[P, F]) release(ctx context.Context, in *Input[P, F]) error {
 	var staying, going []P
 	var kept []error

@@ -56,8 +56,8 @@ type Signal chan event.GenericEvent
 // NewSignal is a signal that has not been raised.
 func NewSignal() Signal { return make(Signal, 1) }
 
-// Raise does not wait: one that nobody has taken up yet stands for all until then. The object
-// is of the front's type, and may be empty.
+// Raise does not wait: a signal that the front has not read yet stands for all until then.
+// The object is of the front's type, and may be empty.
 func (s Signal) Raise(object client.Object) {
 	select {
 	case s <- event.GenericEvent{Object: object}:

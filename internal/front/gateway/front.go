@@ -87,7 +87,7 @@ func setStatus(g *gatewayv1.Gateway, state front.State[Facts]) {
 		return
 	}
 	switch facts.Class {
-	case ClassMissing: // nobody knows whose it will be
+	case ClassMissing: // which controller it will name is not known
 	case ClassForeign:
 		ingress.RemoveFromGateway(g)
 	case ClassOurs:
@@ -158,9 +158,9 @@ func ofLabel(_ context.Context, object client.Object) []string {
 	return []string{groupOf(name)}
 }
 
-// Caches bound what is kept of kinds that users have many objects of: Services
-// that belong to Gateways, and warnings about Services, in one namespace. Whoever else
-// wants to know of Services has to read them live.
+// Caches limit what is cached of kinds that users have many objects of: Services that
+// belong to Gateways, and warnings about Services, in one namespace. Any other Service
+// has to be read live.
 func Caches() map[client.Object]cache.ByObject {
 	within := func(config cache.Config) cache.ByObject {
 		return cache.ByObject{Namespaces: map[string]cache.Config{Namespace: config}}

@@ -44,11 +44,12 @@ type steadyCondition struct {
 	written, due time.Time
 }
 
-// recall takes in what the status of a Gateway says that is not known yet, before it is computed.
-// The conditions of a listener whose generation is not the newest may be those of another one,
-// if the list was turned round while no manager ran: the time is the listener's own while it is
-// still a field of ours, and else there was a change that nobody has seen. It says false when
-// managedFields would tell and are not there, as in the cache: then nothing is to be taken in.
+// recall reads from the status of a Gateway what is not known yet, before the new status is
+// computed. The conditions of a listener whose generation is not the newest may be those of
+// another listener, if the list was reordered while no manager ran. The time is the listener's
+// own while managedFields has it as a field of ours; otherwise there was a change that no manager
+// has observed. recall returns false when it would need managedFields and they are missing, as in
+// the cache: then nothing is to be read from the status.
 func (s *steady) recall(gateway *gatewayv1.Gateway) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()

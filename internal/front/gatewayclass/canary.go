@@ -16,8 +16,8 @@ import (
 
 // renderCanary gives the package of a second control plane, if a class asks for one and
 // nothing speaks against it. Gateways are moved to it by their label [LabelRevision], one
-// by one, and back. One that is not asked for any more stays as it is while it serves
-// Gateways: they would have nobody else.
+// by one, and back. One that no class asks for any more stays as it is while it serves
+// Gateways: no other control plane would serve them.
 func renderCanary(in Input, d *decision) ([]render.Package, error) {
 	canary, refused := decideCanary(in, d)
 	exists := slices.Contains(in.Existing, PackageCanary)

@@ -102,7 +102,7 @@ func (d *decision) decideVersion(classes []*gatewayv1.GatewayClass, fallback str
 	return nil
 }
 
-// HandOver is why nothing is managed any more, empty when nobody has asked for that.
+// HandOver is why nothing is managed any more, empty when no class asks for that.
 func HandOver(classes []gatewayv1.GatewayClass) string {
 	class, _ := override(counting(classes), AnnotationHandOver)
 	if class == nil {

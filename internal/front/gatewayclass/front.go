@@ -82,9 +82,9 @@ func renderClasses(in front.Input[*gatewayv1.GatewayClass, observed]) ([]render.
 	return Render(in.Facts.Input)
 }
 
-// leave lets the CRDs stay for whoever manages them now, without a trace of
-// us; they are retained anyway. When no class is left the control planes go first, as they
-// use the CRDs. All of it stays for another operator that takes over.
+// leave keeps the CRDs, which are retained anyway, without our labels for the operator
+// that manages them now. When no class is left the control planes are deleted first, as
+// they use the CRDs. All of it stays for another operator that takes over.
 func leave(in front.Input[*gatewayv1.GatewayClass, observed]) front.Departure {
 	departure := front.Departure{Order: []string{PackageCanary, PackageControlPlane, PackageCRDs}}
 	switch {
@@ -151,7 +151,7 @@ func setStatus(class *gatewayv1.GatewayClass, state front.State[observed]) {
 	SetCRDsReady(conditions, generation, PackageCRDs, packages, crds, state.Err, state.Now)
 }
 
-// warningsOf are what needs somebody's attention while istiod serves.
+// warningsOf are what a user has to look at while istiod serves.
 func warningsOf(state front.State[observed]) []string {
 	var warnings []string
 	facts := state.Facts

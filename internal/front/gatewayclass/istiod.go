@@ -21,8 +21,8 @@ import (
 )
 
 // startOfIstiod is what is known of the last start of istiod. Its Deployment is read
-// when the status of its package has changed, and not else, so that nobody has to watch
-// every Deployment of the cluster.
+// only when the status of its package has changed, so that the manager does not have to
+// watch every Deployment of the cluster.
 type startOfIstiod struct {
 	// version is the resourceVersion of the package that it was read for.
 	version string

@@ -38,9 +38,9 @@ type Migration struct {
 	waitsFor []*unstructured.Unstructured
 }
 
-// MigrationOf finds out from the Istio and the IstioRevision named [IstioRevision],
-// which are nil where there are none. One of that name that is somebody else's is left
-// alone.
+// MigrationOf reads the state from the Istio and the IstioRevision named
+// [IstioRevision], which are nil where there are none. An object of that name that
+// belongs to another user is not touched.
 func MigrationOf(istio, revision *unstructured.Unstructured) Migration {
 	m := Migration{}
 	if isOurs(istio) {

@@ -100,8 +100,8 @@ func (o *observer) recordRoom(classes []*gatewayv1.GatewayClass) {
 	}
 }
 
-// observeCRDs finds out who manages the Istio CRDs, and takes over those that nobody
-// manages any more.
+// observeCRDs finds out which operator manages the Istio CRDs, and takes over those
+// that no operator manages any more.
 func (o *observer) observeCRDs(ctx context.Context, group front.Group[*gatewayv1.GatewayClass], facts *observed) error {
 	in := &facts.Input
 	list := front.MetadataList(front.Definition().GroupVersionKind())
@@ -150,9 +150,9 @@ func (o *observer) observeCRDs(ctx context.Context, group front.Group[*gatewayv1
 	return o.takeOver(ctx, facts.Ownership, existing, found)
 }
 
-// confirmCRDs asks the API server which Istio CRDs there are, before they become ours:
-// somebody may have installed them, or changed their labels, just before the class came,
-// and the cache not know yet.
+// confirmCRDs asks the API server which Istio CRDs there are, before they become ours: a
+// user may have installed them, or changed their labels, just before the class was
+// created, and the cache may not have that yet.
 func (o *observer) confirmCRDs(ctx context.Context, cached map[string]*metav1.PartialObjectMetadata) error {
 	live := front.MetadataList(front.Definition().GroupVersionKind())
 	if err := o.Live.List(ctx, live); err != nil {

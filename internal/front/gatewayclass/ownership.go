@@ -40,8 +40,8 @@ const (
 	// ScenarioManagedByOLM: those that exist belong to subscriptions that exist, or
 	// have an install plan. They are not touched, and missing ones not created.
 	ScenarioManagedByOLM Scenario = "ManagedByOLM"
-	// ScenarioUnknownManagement: those that exist were installed by somebody else.
-	// They are not touched.
+	// ScenarioUnknownManagement: those that exist were installed by an unknown tool
+	// or user. They are not touched.
 	ScenarioUnknownManagement Scenario = "UnknownManagement"
 	// ScenarioMixedOwnership: not all of them have the same manager. None is touched.
 	ScenarioMixedOwnership Scenario = "MixedOwnership"
@@ -222,9 +222,10 @@ func (o *Ownership) takeOver(c CRD, living map[Subscription]bool) {
 	o.Version = Newer(o.Version, c.Annotations[AnnotationAppVersion])
 }
 
-// TakeOver is what changes in the labels of a CRD that becomes ours: our label is
-// added and those of OLM go, in one step, so that at no time nobody's label stands
-// on it. A nil value removes the key. It is nil when nothing is to be changed.
+// TakeOver is the change of the labels of a CRD that becomes ours: our label is
+// added and those of OLM are removed, in one step, so that the CRD has a manager's
+// label at all times. A nil value removes the key. It is nil when nothing has to
+// change.
 func (c CRD) TakeOver() map[string]any {
 	change := map[string]any{}
 	for key := range c.Labels {

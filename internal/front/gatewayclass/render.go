@@ -52,8 +52,8 @@ type Input struct {
 	// Running. Empty for none.
 	AllowedVersion string
 
-	// ForeignCRDs says that the Istio CRDs in the cluster are someone else's to
-	// manage. Then they are not rendered, and the control plane does not wait for
+	// ForeignCRDs says that another operator or user manages the Istio CRDs in the
+	// cluster. Then they are not rendered, and the control plane does not wait for
 	// them.
 	ForeignCRDs bool
 
@@ -82,7 +82,7 @@ type Input struct {
 //
 // Without a class that counts there are no packages, nor with one that asks to hand
 // over ([HandOver]). [PackageCRDs] is missing
-// when the CRDs are someone else's, and held back when the ones in place are newer
+// when the CRDs have another manager, and held back when the ones in place are newer
 // than any in this binary: what is in place then stays as it is.
 //
 // A version that is too far from the one that runs is held back, see [Input.Running].

@@ -53,8 +53,9 @@ func (k *observer) observeCluster(ctx context.Context, istio *v1alpha2.Istio, fa
 	return err
 }
 
-// provisioning is what tells how many IP stacks the cluster has. Without experiments that
-// changes nothing, and nobody is to be warned of a value that cannot be read.
+// provisioning is the text that says how many IP stacks the cluster has. Without
+// experimental features it changes nothing, and a value that cannot be read causes no
+// warning.
 func (k *observer) provisioning(ctx context.Context) (string, error) {
 	if !k.experimental {
 		return "", nil

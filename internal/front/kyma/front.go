@@ -159,7 +159,7 @@ func annotations(settings servicemesh.Settings, istio *v1alpha2.Istio, state gro
 	if rolledOut(p) {
 		applied = servicemesh.LastApplied{IstioSpec: istio.Spec, IstioTag: settings.Images.Tag}
 	} else {
-		// The version that runs is told at once: nothing that fails afterwards may make the
+		// The version that runs is recorded at once: nothing that fails afterwards may make the
 		// version gate take it for an older one.
 		applied.IstioTag = running
 	}

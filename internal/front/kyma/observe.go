@@ -79,7 +79,7 @@ type observer struct {
 
 	// nodes says that nodes are watched.
 	nodes bool
-	// flipped is the size that was told last of a cluster that had another one.
+	// flipped is the size that was logged last for a cluster that had another one.
 	flipped servicemesh.Size
 	// known is what is kept on the resource, for one that has lost it.
 	known map[string]string
@@ -145,9 +145,9 @@ func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Isti
 	return facts, nil
 }
 
-// handedDown is the resource with what is kept on the one whose place it takes, or was known of
-// the one before, if it has nothing of it itself: the mesh stays as it is. Whoever replaces a
-// resource as a whole takes its annotations off.
+// handedDown is the resource with the annotations of the one that it replaces, or of what was
+// known of that one, where it has none itself: the mesh stays as it is. A client that replaces
+// a whole resource removes its annotations.
 func handedDown(istio *v1alpha2.Istio, leaving []*v1alpha2.Istio, known map[string]string) *v1alpha2.Istio {
 	with := istio.DeepCopy()
 	for _, key := range []string{annotationClusterSize, annotationInfrastructure, annotationFilter, annotationSwitches} {

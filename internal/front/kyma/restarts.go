@@ -12,8 +12,9 @@ import (
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 )
 
-// stays is what keeps a resource whose mesh is gone: workloads are being restarted to be rid of
-// its sidecars. Who deletes a mesh often deletes its manager next, and then nobody would.
+// stays is why a resource whose mesh is gone is kept: workloads are being restarted to remove
+// its sidecars. A user who deletes a mesh often deletes the manager next, and then no workload
+// would be restarted.
 func stays(istio *v1alpha2.Istio, facts observed) error {
 	if istio.Namespace != v1alpha2.Namespace || facts.Oldest != "" || facts.Restarts.Departed {
 		return nil

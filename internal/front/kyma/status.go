@@ -248,7 +248,7 @@ func kymaRunning(istio *v1alpha2.Istio, s State) verdict {
 	ready := verdict{v1alpha2.StateReady, metav1.ConditionTrue, v1alpha2.ReasonReconcileSucceeded,
 		fmt.Sprintf("Istio %s runs, with the defaults for a cluster of size %s", s.Version, s.Size)}
 	if s.Warning != "" {
-		// The mesh works, and somebody believes that it works otherwise.
+		// The mesh runs, but not as a user may expect.
 		ready.state, ready.message = v1alpha2.StateWarning, ready.message+"; "+s.Warning
 	}
 	switch r := s.Restarts; {

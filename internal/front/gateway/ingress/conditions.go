@@ -43,8 +43,8 @@ const (
 	// says why, if that is known.
 	ReasonRecordNotFound = "RecordNotFound"
 
-	// ReasonUnmanagedDNS (Unknown): the DNSRecord has the policy Unmanaged, so that nobody
-	// publishes it, or tells whether it is.
+	// ReasonUnmanagedDNS (Unknown): the DNSRecord has the policy Unmanaged, so that no
+	// controller publishes it or reports whether it is published.
 	ReasonUnmanagedDNS = "UnmanagedDNS"
 
 	// ReasonNoZones (False): the DNSRecord has no zones in its status.

@@ -47,7 +47,7 @@ type Record struct {
 	// Leaving says that it is being deleted, and waits for its finalizers: it is taken out
 	// of its zones.
 	Leaving bool
-	// Unmanaged says that its policy is to be published by nobody.
+	// Unmanaged says that its policy is Unmanaged: no controller publishes it.
 	Unmanaged bool
 	// Zones are where it is or should be published, from its status.
 	Zones []ZoneStatus
@@ -57,8 +57,8 @@ type Record struct {
 type ZoneStatus struct {
 	// Zone is where.
 	Zone Zone
-	// Published says whether it worked: Unknown if nobody has said so. Reason and
-	// Message are the provider's.
+	// Published says whether it worked: Unknown if its controller has not reported
+	// that yet. Reason and Message are the provider's.
 	Published       metav1.ConditionStatus
 	Reason, Message string
 }

@@ -39,11 +39,12 @@ type GatewayInput struct {
 }
 
 // Gateway sets LoadBalancerReady on a Gateway and DNSReady on those of its listeners
-// that have a hostname, and takes DNSReady off the others. It changes nothing else.
+// that have a hostname, and removes DNSReady from its other listeners. It changes
+// nothing else.
 //
-// Listeners are found by name: whoever owns the list may carry conditions over by
-// position. Where a list has no room for one more condition nothing is added; see
-// [Full].
+// Listeners are found by name: the controller that owns the list may carry
+// conditions over by position. Where a list has no room for one more condition
+// nothing is added; see [Full].
 func Gateway(gateway *gatewayv1.Gateway, in GatewayInput) {
 	verdict := LoadBalancer(in.Service, in.Events)
 	if len(in.Others) > 0 && in.Service != nil {

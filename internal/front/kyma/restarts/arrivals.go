@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// mostArrivals bounds the namespaces whose joining is remembered. Of any more, the time of the
-// label counts, which moves with other fields of whoever has set it.
+// mostArrivals bounds the namespaces whose joining is remembered. For any more, the time of
+// the label counts, which changes with every other field that the same field manager sets.
 const mostArrivals = 200
 
 // Arrivals are namespaces that have joined the mesh, each with since when: the time that its

@@ -30,7 +30,7 @@ type row struct {
 	ours bool
 	// failing is why it has failed, and because what its pods show of that.
 	failing, because string
-	// told is what a person was told of it last. Asked says that it still needs one, as far as is
+	// told is what its last event said. Asked says that a user still has to act, as far as is
 	// known: it is being looked at again.
 	told  string
 	asked bool
@@ -217,8 +217,8 @@ func (b *Board) Trouble(w Workload, now time.Time) time.Duration {
 	return now.Sub(r.trouble)
 }
 
-// Postpone says what becomes of a workload that is not whole. It waits until it is; who has
-// to see to it is told when that takes longer than allowed.
+// Postpone says what becomes of a workload that is not whole. It waits until it is; when
+// that takes longer than allowed, the decision asks a user to act.
 func (b *Board) Postpone(w Workload, d Decision, now time.Time, allowed time.Duration) Decision {
 	r := b.rows[w]
 	if d.Action != Postpone || r == nil {

@@ -32,13 +32,13 @@ const (
 	manualInterval = 2 * time.Minute
 	// conflictDelay is how long a workload waits that has changed since it was read.
 	conflictDelay = 200 * time.Millisecond
-	// countInterval is how often a change of nothing but counts is told.
+	// countInterval is how often a change of nothing but counts is published.
 	countInterval = 10 * time.Second
 )
 
 // Meter takes in what is done.
 type Meter interface {
-	// Restarted takes in a restart for a cause. Several causes are told one by one.
+	// Restarted counts a restart for a cause. Several causes are counted one by one.
 	Restarted(cause string)
 	// Restarts takes in how many workloads are to be restarted, do not come up, and need a
 	// person.
@@ -177,7 +177,7 @@ func (c *Controller) look(ctx context.Context) (time.Duration, error) {
 		}
 		for role := range c.gateways {
 			if !c.board.Has(role) {
-				delete(c.gateways, role) // somebody has seen to it
+				delete(c.gateways, role) // a user has removed the cause
 			}
 		}
 		c.looked(key, news)
@@ -254,9 +254,9 @@ func (c *Controller) fill() time.Duration {
 	return max(time.Second, c.interval()-c.Now().Sub(c.surveyedAt))
 }
 
-// publish puts what restarts have come to where others read it. Changes of counts alone are
-// told from time to time: each costs a write of a status. It says how long it takes until that
-// may be told which was not.
+// publish makes the state of the restarts available to the front. Changes of counts alone are
+// published at intervals, as each costs a write of a status. It returns how long until a
+// change that was not published now may be published.
 func (c *Controller) publish(ctx context.Context) time.Duration {
 	next := c.board.State()
 	next.Known, next.Seen = c.surveyed != "" && !c.hold, c.seen

@@ -52,7 +52,7 @@ type Live struct {
 }
 
 // Unfinished says whether its pods are still being replaced because of our last restart:
-// nobody has changed the pod template since, and they have not come up yet.
+// the pod template has not changed since, and they have not come up yet.
 func (l *Live) Unfinished() bool {
 	return !l.Record.At.IsZero() && l.Record.Template == l.Template && !l.Rollout.Done && !l.Rollout.Completed
 }
@@ -100,7 +100,7 @@ func Decide(e Entry, live Live, ours bool, now time.Time, deadline time.Duration
 	case live.Excluded || e.Excluded:
 		return Decision{Skip, "it is excluded by the annotation " + AnnotationExclude}
 	case !r.Done && (ours || live.Unfinished()) && r.Blocked != "":
-		return Decision{AskPerson, r.Blocked} // somebody has stopped the rollout, and knows why
+		return Decision{AskPerson, r.Blocked} // a user has paused the rollout, and knows why
 	case !r.Done && (ours || live.Unfinished()):
 		// What a restart of ours has begun, also of a process before this one.
 		return underway(live, now, deadline)

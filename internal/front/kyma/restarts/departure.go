@@ -27,8 +27,8 @@ import (
 const annotationGone = "strata.run/mesh-gone"
 
 const (
-	// patience is how often in a row looking may fail before it is told, and before nobody waits
-	// for the sidecars of a mesh that is gone any more.
+	// patience is how many reads in a row may fail before that is reported, and before the front
+	// stops waiting for the sidecars of a mesh that is gone.
 	patience = 5
 	// longestDeparture is how long workloads are restarted for a mesh that is gone. A window opens
 	// once a day, or once a week: it has its time.
@@ -59,7 +59,7 @@ type departure struct {
 // goneNote is the value of annotationGone.
 type goneNote struct {
 	// Since is when the mesh was found gone: pods made later have their sidecars from
-	// somebody else.
+	// another mesh.
 	Since time.Time `json:"since"`
 	// Window is the one for restarts that its resource had.
 	Window string `json:"window,omitempty"`
@@ -131,8 +131,8 @@ func (c *Controller) lookAway(ctx context.Context, m *mesh) (time.Duration, erro
 	return left, nil
 }
 
-// openDeparture finds out since when the mesh is gone, and notes it when nobody has before.
-// Without a note there was no mesh, as far as is known.
+// openDeparture finds out since when the mesh is gone, and writes the note when there is
+// none. Without a note there was no mesh, as far as is known.
 func (c *Controller) openDeparture(ctx context.Context) error {
 	if err := c.readDeparture(ctx); err != nil || c.gone != nil || !c.was {
 		return err
@@ -228,7 +228,7 @@ func (c *Controller) noteTrouble(err error) {
 }
 
 // departed says that there is no mesh, and that nothing is done about its sidecars that is worth
-// waiting for: its resource may go. What cannot be restarted, or not now, holds up nobody.
+// waiting for: its resource may go. What cannot be restarted, or not now, keeps no resource.
 func (c *Controller) departed() bool {
 	switch {
 	case !c.away || c.leaving:

@@ -66,8 +66,8 @@ func (m *mesh) key() string {
 	return fmt.Sprint(m.istio.UID, m.ledger, m.target.Updated, m.target.GatewayUpdated)
 }
 
-// settles is how long it takes until a pod that is made now is told from those from before
-// the newest change: pods tell when they were made to the second. Zero when it is.
+// settles is how long it takes until a pod that is made now can be distinguished from
+// those made before the newest change, as creation times have seconds. Zero when it can.
 func (m *mesh) settles(now time.Time) time.Duration {
 	newest := time.Time{}
 	for _, at := range append(m.ledger.Times(), m.target.Updated, m.target.GatewayUpdated) {

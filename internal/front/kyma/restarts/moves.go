@@ -19,7 +19,7 @@ const (
 
 	// annotationJoined on an Istio resource names the namespaces that have joined the mesh and
 	// whose workloads were restarted for that, each with since when. The namespace itself does
-	// not tell: the time of its label moves when whoever has set it changes anything else.
+	// say: the time of its label changes with every other field that its field manager sets.
 	annotationJoined = "strata.run/joined-namespaces"
 )
 

@@ -15,8 +15,8 @@ import (
 type Namespace struct {
 	// Inject is what its labels say about sidecars of the mesh.
 	Inject Injection
-	// Since is when it has joined, zero when that is not known. The metadata tells it as the time
-	// at which whoever set the label has changed anything last, see [Arrivals].
+	// Since is when it has joined, zero when that is not known. The metadata has it as the time
+	// at which the field manager of the label has last changed anything, see [Arrivals].
 	Since time.Time
 	// Left is since when pods of it are known that have a sidecar and would get none any more,
 	// or now when none were known before: labels that are gone do not tell when they went. Zero
@@ -37,7 +37,7 @@ const (
 	InjectAll
 	// InjectNone: no pod gets a sidecar of any mesh.
 	InjectNone
-	// InjectOther: another revision of Istio decides, or nobody knows who.
+	// InjectOther: another revision of Istio decides, or it is not known which.
 	InjectOther
 )
 

@@ -88,7 +88,7 @@ type Pod struct {
 	Role            Role
 	// Created is when it was made, to the second.
 	Created time.Time
-	// Owner is who replaces it. Nil for nobody.
+	// Owner is the controller that replaces it, nil if it has none.
 	Owner *metav1.OwnerReference
 	// Serving says that it is Ready, and not on its way out.
 	Serving bool

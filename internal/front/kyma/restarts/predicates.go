@@ -53,7 +53,7 @@ type valued interface {
 	Value(t *Target) string
 }
 
-// dated is a predicate whose epoch is told by something else.
+// dated is a predicate whose epoch does not come from the ledger.
 type dated interface {
 	At(v View) Epoch
 }
@@ -61,7 +61,7 @@ type dated interface {
 // specific is a predicate about a setting of the Istio resource alone.
 type specific interface{ specific() }
 
-// Predicates are all there are, in the order in which causes are told.
+// Predicates are all there are, in the order in which causes are reported.
 func Predicates() []Predicate {
 	return []Predicate{
 		proxyImage{}, proxyResources{}, cni{}, prometheusMerge{}, join{}, leave{},

@@ -37,14 +37,14 @@ func (l *Live) Replace(o *unstructured.Unstructured, pods []Pod) {
 	}
 	updated := len(old) == 0 && int64(len(pods)) >= want
 	l.Rollout = Rollout{
-		// Whether new pods have served once it does not tell: what breaks later is nobody's restart.
+		// It does not say whether new pods have served once: what breaks later is no restart's doing.
 		Updated: updated, Completed: len(old) == 0, Done: updated && serving >= want, Empty: want == 0,
 		Progress: fmt.Sprintf("%d of %d pods are new, %d of %d serve", fresh, want, serving, max(want, int64(len(pods)))),
 	}
 	if len(old) == 0 {
 		return
 	}
-	// Those first that serve nobody.
+	// Those that do not serve first.
 	slices.SortFunc(old, func(a, b Pod) int {
 		switch {
 		case a.Serving == b.Serving:

@@ -237,8 +237,8 @@ func (l Ledger) Next(t *Target, now time.Time) Ledger {
 	return next
 }
 
-// Baseline is the ledger of a mesh that somebody else has rolled out: only what its spec
-// tells is known.
+// Baseline is the ledger of a mesh that another manager has rolled out: only what its spec
+// says is known.
 func Baseline(spec v1alpha2.IstioSpec) Ledger {
 	all := Ledger{}.Next(&Target{Spec: spec}, time.Time{})
 	for _, p := range Predicates() {

@@ -29,7 +29,7 @@ const (
 	failedPoll = 30 * time.Second
 	// postponedPoll is how often one is looked at that is not whole.
 	postponedPoll = 5 * time.Minute
-	// noteLimit bounds what is told of an error.
+	// noteLimit bounds the text of an error in an event.
 	noteLimit = 300
 )
 
@@ -258,6 +258,6 @@ func (c *Controller) tell(ctx context.Context, object *unstructured.Unstructured
 		log.FromContext(ctx).V(1).Info("A workload needs a person", "reason", d.Reason)
 		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, ReasonRestartByHand, "Restart", restartByHand, d.Reason)
 	default:
-		// Nobody has to know.
+		// No user has to act.
 	}
 }

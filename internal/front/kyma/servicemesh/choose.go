@@ -42,7 +42,7 @@ type ValidationError struct {
 	// Warn says that the mesh can be left as it is without harm: the state is Warning
 	// rather than Error.
 	Warn bool
-	// Off says that the value can be used, and the manager is told not to.
+	// Off says that the value can be used, but the manager's flags forbid it.
 	Off bool
 }
 
@@ -82,8 +82,8 @@ func Validate(istio *v1alpha2.Istio, experimental bool) error {
 // keeps.
 const largestSpec = 120 << 10
 
-// validateSize checks that the copy of what was rolled out can be kept: without it nobody
-// knows which workloads to restart.
+// validateSize checks that the copy of what was rolled out can be kept: without it the
+// manager does not know which workloads to restart.
 func validateSize(istio *v1alpha2.Istio) error {
 	data, err := json.Marshal(istio.Spec)
 	if err != nil {

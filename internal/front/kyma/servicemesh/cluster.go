@@ -28,7 +28,7 @@ const (
 // Provider is whose infrastructure a cluster runs on.
 type Provider string
 
-// The providers that are told apart. Any other is ProviderOther.
+// The providers that have defaults of their own. Any other is ProviderOther.
 const (
 	ProviderOther     Provider = "Other"
 	ProviderAWS       Provider = "AWS"

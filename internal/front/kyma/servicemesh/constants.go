@@ -61,9 +61,9 @@ const (
 	PhasePolicies = "network-policies"
 	// PhaseControlPlane holds istiod. A new node agent is created in it, too.
 	PhaseControlPlane = "control-plane"
-	// PhaseWebhooks holds what the API server asks istiod. What new pods are given, and what
-	// proxies are told, stays as it is until then: an istiod that does not come up changes
-	// nothing for them.
+	// PhaseWebhooks contains what makes the API server call istiod. The injection and
+	// configuration of proxies stay as they are until then: an istiod that does not come up
+	// changes nothing for them.
 	PhaseWebhooks = "webhooks"
 	// PhaseNodeAgent is when a node agent that runs is replaced.
 	PhaseNodeAgent = "node-agent"

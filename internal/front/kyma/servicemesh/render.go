@@ -135,7 +135,7 @@ func renderCRDs(in Input, release *istio.Release) (render.Package, error) {
 	if err != nil {
 		return render.Package{}, err
 	}
-	// CRDs that somebody has applied before are taken over as they stand.
+	// CRDs that a user has applied before are adopted as they are.
 	phase := render.Phase{Name: PhaseCRDs, CollisionProtection: v1alpha1.CollisionIfNoController}
 	for _, crd := range crds {
 		if err := mark(crd); err != nil {
