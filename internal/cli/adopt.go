@@ -37,7 +37,7 @@ type AdoptedObject struct {
 	v1alpha1.ObjectReference `json:",inline"`
 
 	// From is the controller that it is taken from, or the package that has retained
-	// it; empty when it was nobody's.
+	// it; empty when it had no owner.
 	From string `json:"from,omitempty"`
 	// Retained objects stay when the package goes; others are deleted with it.
 	Retained bool `json:"retained,omitempty"`

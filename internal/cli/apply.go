@@ -286,8 +286,9 @@ func (c *cluster) tryOut(ctx context.Context, p *proposal) error {
 	return nil
 }
 
-// explainWrite is explain for a write: what exists already was made by someone else
-// meanwhile, and what the API server refuses can never be done.
+// explainWrite is explain for a write: an object that exists already was created by
+// another client meanwhile, and what the API server rejects as invalid never
+// succeeds.
 func (c *cluster) explainWrite(doing string, err error) error {
 	var exit *ExitError
 	switch {
@@ -327,8 +328,8 @@ func (a *app) finishApply(ctx context.Context, c *cluster, p *output.Printer, o 
 	return a.watch(ctx, c, following)
 }
 
-// whoAmI is the name of whoever asks, as the API server knows it; empty when it does
-// not tell.
+// whoAmI is the name of the user of the command, as the API server knows it; empty
+// when the API server does not say.
 func (c *cluster) whoAmI(ctx context.Context) string {
 	review := &unstructured.Unstructured{}
 	review.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"))

@@ -231,7 +231,7 @@ func nameSecrets(r *v1alpha1.Revision, phases [][]item) {
 	}
 }
 
-// nextSecret is the first Secret that nobody has taken yet, and takes it; empty when
+// nextSecret is the first Secret that is not taken yet, and takes it; empty when
 // there is none.
 func nextSecret(all []v1alpha1.ObjectReference, taken map[revisions.ObjectID]bool) v1alpha1.ObjectReference {
 	for _, ref := range all {

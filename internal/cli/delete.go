@@ -316,8 +316,8 @@ func (a *app) awaitGone(ctx context.Context, c *cluster, pkg *v1alpha1.Package, 
 	}
 }
 
-// tellTeardown tells where a teardown stands, unless that was told. The error is that
-// it does not go on.
+// tellTeardown shows the state of a teardown, unless it was shown before. The error
+// is that the teardown does not go on.
 func (a *app) tellTeardown(s snapshot, told string) (string, error) {
 	if s.pkg == nil || s.pkg.DeletionTimestamp.IsZero() {
 		return told, nil
@@ -333,5 +333,5 @@ func (a *app) tellTeardown(s snapshot, told string) (string, error) {
 	return message, nil
 }
 
-// terminalTeardowns are the states of a teardown that somebody has to end.
+// terminalTeardowns are the states of a teardown that a user has to end.
 var terminalTeardowns = map[string]bool{v1alpha1.ReasonTeardownStuck: true, v1alpha1.ReasonPermissionDenied: true}

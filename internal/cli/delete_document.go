@@ -63,7 +63,7 @@ type DataAtRisk struct {
 	What string `json:"what"`
 	// Count is how many; -1 when they could not be counted.
 	Count int64 `json:"count"`
-	// Protected is true for what is not lost: the teardown waits until somebody has
+	// Protected is true for what is not lost: the teardown waits until a user has
 	// deleted it.
 	Protected bool `json:"protected,omitempty"`
 }

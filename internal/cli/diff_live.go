@@ -26,15 +26,15 @@ const (
 	differenceDrifted = "Drifted"
 	// differenceMissing: it does not exist.
 	differenceMissing = "Missing"
-	// differenceCollides: it exists and is someone else's.
+	// differenceCollides: it exists and has another owner.
 	differenceCollides = "Collides"
 	// differenceUnknown: it could not be read or tried out.
 	differenceUnknown = "Unknown"
-	// differenceForeign: others have set fields that the revision does not contain.
+	// differenceForeign: other managers have set fields that the revision does not contain.
 	differenceForeign = "Foreign"
 )
 
-// mostForeign is how many foreign fields are told of a manager.
+// mostForeign is how many foreign fields of a manager are shown.
 const mostForeign = 16
 
 // liveDiff compares a revision with the cluster.
@@ -189,7 +189,7 @@ func compareLive(object *DiffObject, tried *plan.Tried, o diffOptions, revision 
 	return nil
 }
 
-// withoutChanged leaves out what is told as a change of a field of ours.
+// withoutChanged leaves out what is shown as a change of a field of ours.
 func withoutChanged(foreign []ForeignFields, changed []DiffField) []ForeignFields {
 	var rest []ForeignFields
 	for _, f := range foreign {
@@ -224,9 +224,9 @@ func withoutServerFields(object *unstructured.Unstructured) *unstructured.Unstru
 // isOurs says whether a field manager is the engine.
 func isOurs(m diff.Manager) bool { return m.Name == v1alpha1.FieldOwner && m.Operation == "Apply" }
 
-// whoHas is the field manager that has a field, the one of others that wrote last; the
-// engine itself when nobody else has it, as another revision has set it then; empty when
-// nobody has it.
+// whoHas is the field manager that has a field: of several other managers the one that
+// wrote last; the engine itself when no other manager has it, as another revision has
+// set it then; empty when no manager has it.
 func whoHas(managers []diff.Manager, path string) string {
 	name := ""
 	var last *diff.Manager

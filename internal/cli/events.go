@@ -108,7 +108,7 @@ func (o eventsOptions) only(list []PackageEvent) []PackageEvent {
 	return slices.DeleteFunc(list, func(e PackageEvent) bool { return !slices.Contains(o.types, e.Type) })
 }
 
-// readEvents reads the events of a scope. What may not be read is told.
+// readEvents reads the events of a scope. The texts say which could not be read.
 func (c *cluster) readEvents(ctx context.Context, scope eventScope) ([]PackageEvent, []string) {
 	var all []corev1.Event
 	var unread []string
@@ -154,7 +154,7 @@ type eventWatcher struct {
 	options eventsOptions
 	name    string
 	out     *output.Printer
-	// known are the events that were read, by UID; shown how often each was told
+	// known are the events that were read, by UID; shown is the count that each had
 	// when it was shown last.
 	known map[string]corev1.Event
 	shown map[string]int32

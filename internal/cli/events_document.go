@@ -34,7 +34,7 @@ type Events struct {
 
 // PackageEvent is one event.
 type PackageEvent struct {
-	// Time is when it was told last.
+	// Time is when it was recorded last.
 	Time metav1.Time `json:"time"`
 	// Type is Normal or Warning.
 	Type string `json:"type"`
@@ -51,9 +51,9 @@ type PackageEvent struct {
 	Of string `json:"of,omitempty"`
 	// Message says it in words.
 	Message string `json:"message"`
-	// Count is how many times it was told.
+	// Count is how many times it was recorded.
 	Count int32 `json:"count"`
-	// Source is who told it.
+	// Source is the component that recorded it.
 	Source string `json:"source,omitempty"`
 
 	uid string
@@ -157,7 +157,7 @@ func (s *eventScope) eventsIn(list []corev1.Event) []PackageEvent {
 	return found
 }
 
-// eventTime is when an event was told last.
+// eventTime is when an event was recorded last.
 func eventTime(e *corev1.Event) metav1.Time {
 	latest := e.CreationTimestamp.Time
 	for _, t := range []time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time} {

@@ -74,7 +74,7 @@ type ImportedObject struct {
 	Fields []string `json:"fields,omitempty"`
 	// Pods is true when the update starts or stops pods.
 	Pods bool `json:"pods,omitempty"`
-	// Holder is who else has the object, empty when nobody has.
+	// Holder is what else owns the object, empty when nothing does.
 	Holder string `json:"holder,omitempty"`
 	// Note is what is special about it.
 	Note string `json:"note,omitempty"`

@@ -118,7 +118,7 @@ func (d localDir) hold() (*os.File, error) {
 		if err := lockFile(f); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
-		// Whoever held it before may have removed the file that is locked now.
+		// The process that held it before may have removed the file that is locked now.
 		opened, err := f.Stat()
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("locking the folder: %w", err), f.Close())
@@ -164,7 +164,7 @@ func (d localDir) read() (Local, error) {
 	return l, nil
 }
 
-// write replaces the state, at once for whoever reads it.
+// write replaces the state in one step, so that no reader finds half of it.
 func (d localDir) write(l Local) error {
 	l.TypeMeta = documentType("Local")
 	text, err := json.MarshalIndent(l, "", "  ")

@@ -189,7 +189,7 @@ func newPackage(name string) *v1alpha1.Package {
 }
 
 // identity is a client that acts as the package's ServiceAccount, or the manager's,
-// and the account's name; nil when whoever asks may not do so.
+// and the account's name; nil when the user of the command may not do so.
 func (a *app) identity(ctx context.Context, c *cluster, pkg *v1alpha1.Package, managerNamespace string) (client.Client, string, error) {
 	account := v1alpha1.ServiceAccountReference{Namespace: managerNamespace, Name: managerName}
 	if pkg.Spec.ServiceAccount != nil {

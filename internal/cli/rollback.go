@@ -265,8 +265,8 @@ func (a *app) carryOut(ctx context.Context, c *cluster, pkg *v1alpha1.Package, o
 // written meanwhile, which every step of a rollout does.
 const mostAttempts = 10
 
-// requestRollback sets spec.rollback, with the version of the Package that was
-// looked at, so that nobody else's request is written over.
+// requestRollback sets spec.rollback, with the resourceVersion of the Package that
+// was read, so that it does not overwrite the request of another client.
 func (a *app) requestRollback(ctx context.Context, c *cluster, pkg *v1alpha1.Package, o rollbackOptions, doc *Rollback) (metav1.Time, error) {
 	for attempt := 1; ; attempt++ {
 		at := requestTime(a.now(), pkg)
@@ -294,8 +294,8 @@ func (a *app) requestRollback(ctx context.Context, c *cluster, pkg *v1alpha1.Pac
 	}
 }
 
-// requestTime is now, and later than the last request, as requests are told apart
-// by their time in seconds.
+// requestTime is now, but later than the last request, as the time in seconds
+// distinguishes requests.
 func requestTime(now time.Time, pkg *v1alpha1.Package) metav1.Time {
 	at := metav1.NewTime(now.UTC().Truncate(time.Second))
 	if last := pkg.Spec.Rollback; last != nil && !at.After(last.RequestedAt.Time) {

@@ -326,8 +326,9 @@ func readSettings(file string) ([]plain.Settings, error) {
 	return settings, nil
 }
 
-// phases sorts the content into phases, and finds its probes. A cluster, when there is one, is asked where
-// objects of kinds live that nobody else knows; those that stay unknown are returned.
+// phases sorts the content into phases, and finds its probes. A cluster, when there is one, is
+// asked for the scope of kinds that neither the content nor Kubernetes defines; those that stay
+// unknown are returned.
 func (s *source) phases(c *cluster) ([]render.Phase, []schema.GroupVersionKind, error) {
 	var ask func(schema.GroupVersionKind) plain.Scope
 	if c != nil {
@@ -412,8 +413,8 @@ func (c *cluster) scope(kind schema.GroupVersionKind) plain.Scope {
 	}
 }
 
-// noteUnknown says which objects were left without a namespace since nobody knows
-// whether they need one.
+// noteUnknown says which objects were left without a namespace because it is
+// unknown whether they need one.
 func (a *app) noteUnknown(unknown []schema.GroupVersionKind, offline bool) {
 	for _, kind := range unknown {
 		text := "the cluster does not serve it"

@@ -25,7 +25,7 @@ const (
 	VerdictRolledOut Verdict = "RolledOut"
 	// VerdictInProgress: it is not, and can become so by itself.
 	VerdictInProgress Verdict = "InProgress"
-	// VerdictFailed: someone has to do something.
+	// VerdictFailed: a user has to act.
 	VerdictFailed Verdict = "Failed"
 )
 

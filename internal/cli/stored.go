@@ -98,7 +98,7 @@ func newReader(contents *store.Contents, withSecrets bool) *reader {
 	}
 }
 
-// read reads the content of a revision. What cannot be read is told at its place.
+// read reads the content of a revision. What cannot be read is reported at its place.
 func (r *reader) read(ctx context.Context, revision *v1alpha1.Revision) (storedContent, error) {
 	var all storedContent
 	var digests [][]string
@@ -192,7 +192,7 @@ func (r *reader) object(ctx context.Context, object v1alpha1.Object) (StoredObje
 // errMayNotRead says that the user of the command has no right to get a Secret.
 var errMayNotRead = errors.New("you may not read it")
 
-// errSecretsNotRead says that nobody has asked for Secrets.
+// errSecretsNotRead says that the command was not asked to read Secrets.
 var errSecretsNotRead = errors.New("manifests of kind Secret are not read")
 
 func (r *reader) secret(ctx context.Context, name string) ([]content.Sealed, error) {

@@ -46,7 +46,7 @@ type PackageSummary struct {
 	Available string `json:"available"`
 	// AvailableMessage is the message of the condition Available.
 	AvailableMessage string `json:"availableMessage,omitempty"`
-	// Paused is who paused the package and why; unset when nobody did.
+	// Paused is who paused the package and why; unset when it is not paused.
 	Paused *v1alpha1.Pause `json:"paused,omitempty"`
 }
 

@@ -51,7 +51,7 @@ func (a *app) supervise(ctx context.Context, dir localDir, o upOptions, binaries
 		return err
 	}
 	defer func() { _ = lock.Close() }()
-	// The log is of this run; whoever lost the race for the folder must not cut it.
+	// The log is of this run; a process that lost the race for the folder must not truncate it.
 	if err := os.Truncate(dir.logFile(), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("beginning the log: %w", err)
 	}
@@ -76,7 +76,7 @@ func (a *app) supervise(ctx context.Context, dir localDir, o upOptions, binaries
 	return nil
 }
 
-// enter records a step, for whoever waits and for the log.
+// enter records a step, for the commands that wait and for the log.
 func (s *session) enter(phase LocalPhase, message string) error {
 	s.state.Phase, s.state.Message = phase, message
 	if message != "" && phase != LocalFailed {
@@ -193,7 +193,7 @@ func stopManager(cancel context.CancelFunc, managed <-chan error) error {
 	}
 }
 
-// freeAddress is a loopback address that nobody listens on.
+// freeAddress is a loopback address that no process listens on.
 func freeAddress(ctx context.Context) (string, error) {
 	var listener net.ListenConfig
 	l, err := listener.Listen(ctx, "tcp", "127.0.0.1:0")

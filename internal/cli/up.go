@@ -36,7 +36,7 @@ type upOptions struct {
 
 func (a *app) upCommand() *cobra.Command {
 	o := upOptions{manager: controller.DefaultOptions()}
-	// Nobody else manages this cluster, and a local port may be someone else's.
+	// No other manager runs in this cluster, and another process may use a local port.
 	o.manager.LeaderElect = false
 	o.manager.MetricsAddress, o.manager.HealthAddress = "0", "0"
 	cmd := &cobra.Command{
@@ -167,10 +167,10 @@ func startSupervisor(dir localDir, o upOptions, flags *pflag.FlagSet) (*supervis
 // errNobody is that no supervisor runs in the folder.
 var errNobody = errors.New("no local cluster runs")
 
-// awaitReady waits until the cluster in a folder is ready, and tells each step.
-// The child, if this command has started the supervisor, is ended with the
-// context. Without one, it waits for whoever holds the folder; the error is
-// errNobody once nobody does.
+// awaitReady waits until the cluster in a folder is ready, and shows each step. The
+// child, if this command has started the supervisor, is ended with the context.
+// Without one, it waits for the process that holds the folder; the error is
+// errNobody when no process holds it any more.
 func (a *app) awaitReady(ctx context.Context, dir localDir, child *supervisor) (Local, error) {
 	told := ""
 	ended := make(<-chan struct{})
