@@ -175,7 +175,7 @@ func walkKeyed(path string, before, after keyed, changes *[]Change) {
 	}
 }
 
-// order is what is told of a list whose entries are the same in another order.
+// order is what is shown of a list whose entries are the same in another order.
 func order(keys []string) []any {
 	list := make([]any, len(keys))
 	for i, key := range keys {

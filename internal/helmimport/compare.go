@@ -32,7 +32,7 @@ const (
 	managedByHelm              = "Helm"
 )
 
-// mostFields is how many changed fields are told of one object.
+// mostFields is how many changed fields of one object are shown.
 const mostFields = 8
 
 // kindsOf are the kinds that CustomResourceDefinitions among the objects bring, and
@@ -159,7 +159,7 @@ func (i *Importer) trial(ctx context.Context, manifest *unstructured.Unstructure
 	return applied, err
 }
 
-// holderOf is who has an object that is not this release, empty for nobody.
+// holderOf is what else than this release owns an object, empty for nothing.
 func holderOf(current *unstructured.Unstructured, release Release) string {
 	if controller := metav1.GetControllerOf(current); controller != nil {
 		return fmt.Sprintf("controlled by %s %s", controller.Kind, controller.Name)

@@ -53,7 +53,7 @@ type Settings struct {
 
 // Standing is the revision that an earlier import of the release has made, nil when
 // there is none. Version 0 stands for any. It fails with a *RefusedError when the
-// package is somebody else's, or holds another version.
+// package does not come from this release, or contains another version.
 func (i *Importer) Standing(ctx context.Context, pkg, namespace, name string, version int) (*v1alpha1.Revision, error) {
 	found, line, err := i.line(ctx, pkg)
 	if err != nil || found == nil {

@@ -27,7 +27,7 @@ var (
 
 // Importer imports releases of Helm. Its fields are required.
 type Importer struct {
-	// Client reads from the API server and writes, for whoever imports.
+	// Client reads from the API server and writes, as the user who imports.
 	Client client.Client
 	// Contents stores the content. Only [Importer.Import] needs it.
 	Contents *store.Contents
@@ -61,7 +61,7 @@ type Object struct {
 	Fields []string
 	// Pods says that the update starts or stops pods.
 	Pods bool
-	// Holder is who else has the object, empty when nobody has.
+	// Holder is what else owns the object, empty when nothing does.
 	Holder string
 	// Note is what is special about it; for ActionRefuse why.
 	Note string
@@ -128,8 +128,8 @@ func (p *Plan) leaveOut(crds bool) {
 	}
 }
 
-// findStrays lists what a later version has brought that did not become the
-// deployed one: it is nobody's.
+// findStrays lists the objects that only a later version has, which did not become
+// the deployed one: the import leaves them alone.
 func (i *Importer) findStrays(ctx context.Context, plan *Plan, brought map[schema.GroupKind]bool) error {
 	known := map[revisions.ObjectID]bool{}
 	for _, object := range plan.Objects {

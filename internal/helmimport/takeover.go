@@ -34,9 +34,9 @@ const tries = 5
 // marks also takes Helm's marks off.
 //
 // Helm owns more than the manifest: with what it has created, all that the API
-// server has filled in. To own that too would mean to remove it with the first
-// apply, and to have defaults of today in its place. So nobody owns it afterwards,
-// and it stays.
+// server has filled in. If we owned that too, the first apply would remove it, and
+// today's defaults would take its place. So no manager owns it afterwards, and it
+// stays.
 func (i *Importer) takeOver(ctx context.Context, object *Object, allowed Permissions, marks bool) error {
 	var err error
 	for range tries {

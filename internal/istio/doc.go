@@ -7,7 +7,7 @@
 // A [Release] is one version of the Go module istio.io/istio, which embeds the Helm charts
 // and CRDs of that version; several minors are linked under aliases. [Resolve] finds one by
 // its version, [Release.Chart] and [Release.CRDs] give what it consists of. Everything is
-// parsed when it is asked for and not before: a version that nobody runs costs no memory.
+// parsed when a front asks for it and not before: a version that is not installed costs no memory.
 //
 // What a front sets in the charts, and what it makes of their objects, is the front's.
 package istio

@@ -90,7 +90,7 @@ func (m manifests) Get(_ context.Context, key client.ObjectKey, into client.Obje
 // List lists nothing.
 func (m manifests) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// nobody may neither ask for rights nor try anything out.
+// The identity of a lint, which has no cluster: it may neither ask for permissions nor dry-run.
 type nobody struct{}
 
 // Create is forbidden.

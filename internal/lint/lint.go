@@ -152,7 +152,7 @@ func (c *checking) checkScopes(objects []*unstructured.Unstructured, scopes func
 	}
 }
 
-// checkNamespaces notes the namespaces that are somebody else's, each once.
+// checkNamespaces notes the namespaces that the content does not contain, each once.
 func (c *checking) checkNamespaces(placed []*unstructured.Unstructured, scopes func(schema.GroupVersionKind) plain.Scope) {
 	known := map[string]bool{"": true, "default": true, "kube-system": true}
 	for _, object := range placed {

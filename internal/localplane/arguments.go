@@ -68,7 +68,7 @@ func (p *Plane) apiServerArgs() []string {
 		"--service-account-signing-key-file=" + p.pki("service-accounts.key"),
 		"--audit-policy-file=" + filepath.Join(p.dataDir, "audit-policy.yaml"),
 		"--audit-log-path=" + p.AuditLog(),
-		// No rotation: whoever counts requests wants all of them.
+		// No rotation: a test that counts requests needs all of them.
 		"--audit-log-maxsize=0",
 		"--shutdown-delay-duration=0s",
 		"--profiling=false",

@@ -101,7 +101,7 @@ func startComponent(l *launcher, dataDir string, program Program) (*component, e
 	return c, nil
 }
 
-// failure describes an exit that nobody asked for, with the end of the log.
+// failure describes an exit that the caller has not requested, with the end of the log.
 func (c *component) failure() error {
 	state := "it ended by itself"
 	if c.exitErr != nil {

@@ -38,7 +38,7 @@ type Planner struct {
 	Identity *Identity
 }
 
-// Identity reads and asks as somebody.
+// Identity reads, and checks permissions, as one user or ServiceAccount.
 type Identity struct {
 	// Live reads, and Asker asks.
 	Live  client.Reader
@@ -232,8 +232,8 @@ func (p *Plan) summary() string {
 	return strings.Join(append(parts, fmt.Sprintf("%d unchanged", p.Unchanged)), ", ")
 }
 
-// findings asks the preflight. Without an identity rights are none of its business:
-// those of whoever asks are not those that count.
+// findings asks the preflight. Without an identity it leaves out permissions: those
+// of the user of the command are not those that the rollout uses.
 func (p Planner) findings(ctx context.Context, pkg *v1alpha1.Package, next *v1alpha1.Revision, target revisions.Revision, serving []revisions.Revision) ([]preflight.Finding, error) {
 	as := Identity{Live: p.Live, Asker: p.Writer}
 	if p.Identity != nil {

@@ -121,7 +121,7 @@ func (w *trialWriter) DeleteAllOf(ctx context.Context, obj client.Object, opts .
 	return w.Writer.DeleteAllOf(ctx, obj, append(opts, client.DryRunAll)...)
 }
 
-// MayImpersonate says whether whoever asks may act as the identity of a client.
+// MayImpersonate says whether the caller may impersonate the identity of a client.
 func MayImpersonate(ctx context.Context, as preflight.Asker) (bool, error) {
 	review := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"namespace": metav1.NamespaceDefault}}}
 	review.SetAPIVersion("authorization.k8s.io/v1")

@@ -78,7 +78,7 @@ func (w Workload) owns(pod *corev1.Pod) bool {
 }
 
 // selector is that in the workload's manifest; the pods of a Job are labelled with its
-// name. It only saves reading other pods: what a pod belongs to is told by its owner.
+// name. It only saves reading other pods: the owner of a pod says what it belongs to.
 func (w Workload) selector() labels.Selector {
 	if w.Kind.Kind == "Job" {
 		return labels.SelectorFromSet(labels.Set{"batch.kubernetes.io/job-name": w.Name})

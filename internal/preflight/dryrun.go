@@ -22,7 +22,7 @@ import (
 )
 
 // builtinGroups are the API groups whose rules this package knows, see
-// immutable.go. All others are custom resources, or someone's own API server.
+// immutable.go. All other groups are custom resources, or those of an aggregated API server.
 var builtinGroups = []string{
 	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
 	"authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io",

@@ -28,7 +28,7 @@ const (
 	CheckAdmission Check = "Admission"
 )
 
-// Bounds of what is told.
+// Limits of what is reported.
 const (
 	// MaxMessage is the length of a finding's message, in bytes.
 	MaxMessage = 1 << 10

@@ -17,7 +17,7 @@ import (
 // remedyImmutable is what helps against a field that cannot be changed.
 const remedyImmutable = "set onImmutableChange: Replace on the object, which deletes it and creates it anew, or give it another name"
 
-// fixed is a field that the API server lets nobody change.
+// fixed is a field that the API server does not let any client change.
 type fixed struct {
 	path []string
 	// compare finds the first difference of the wanted value from the live one.

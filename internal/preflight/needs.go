@@ -80,8 +80,8 @@ func (c *collector) add(id revisions.ObjectID, object revisions.Object, verbs ..
 	}
 }
 
-// resourceOf looks up a kind. One that is not served and not brought along is
-// nobody's right; the engine tells of it.
+// resourceOf looks up a kind. One that is neither served nor defined by the content
+// needs no permission; the engine reports it.
 func (c *collector) resourceOf(gvk schema.GroupVersionKind) plural {
 	if r, known := c.resources[gvk]; known {
 		return r

@@ -179,8 +179,8 @@ func grantRemedy(in Input) string {
 }
 
 // tryGrants tries out the roles and bindings that are new or changed. The API
-// server lets nobody grant what they do not have, and says so in a dry run. What
-// depends on an earlier phase is left to the writes.
+// server does not let a client grant permissions that it does not have, and says so
+// in a dry run. What depends on an earlier phase is left to the writes.
 func (c *Checker) tryGrants(ctx context.Context, in Input, changes []change, found *findings) error {
 	tried := 0
 	for _, change := range changes {

@@ -15,10 +15,10 @@ import (
 // share.
 const shrinkFrom = 4
 
-// checkShrink finds content without objects, and content with less than half of
-// the objects of the one before. Usually this is a mistake of whoever rendered it,
-// and would take down what runs. The number counts, not the names: a version may
-// well rename everything.
+// checkShrink finds content without objects, and content with less than half of the
+// objects of the one before. Usually this is a mistake of the tool or user that
+// rendered it, and would delete what runs. The number counts, not the names: a
+// version may well rename everything.
 func checkShrink(in Input, found *findings) {
 	current, ok := currentOf(in.Serving)
 	if !ok || in.ContentDigest != "" && in.Package.Annotations[v1alpha1.AnnotationAllowPrune] == in.ContentDigest {

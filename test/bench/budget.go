@@ -41,7 +41,7 @@ type row struct {
 	Peers []peer `json:"peers,omitempty"`
 }
 
-// peer is somebody else's figure: one that is quoted, or one of this run.
+// peer is the figure of another tool: one that is quoted, or one of this run.
 type peer struct {
 	Name string `json:"name"`
 	// Quoted is the figure, and Source where it is from.
@@ -124,8 +124,8 @@ type conditions struct {
 	linux bool
 }
 
-// judge compares what was measured with the rows. A figure without a row is one
-// that nobody judges, which a row has to say.
+// judge compares what was measured with the rows. A figure without a limit still
+// needs a row that says so.
 func judge(rows []row, measured figures, c conditions) []verdict {
 	verdicts := make([]verdict, 0, len(rows))
 	for _, r := range rows {

@@ -23,8 +23,8 @@ const (
 )
 
 // auditPolicy records the requests of the manager and of Helm alone, and not those
-// about leases, so that a log that does not grow means that nobody asks anything.
-// The bodies of status writes tell what was written.
+// about leases, so that a log that does not grow means that neither sends requests.
+// The bodies of status writes say what was written.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

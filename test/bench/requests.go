@@ -15,8 +15,8 @@ import (
 	"github.com/strata-run/strata/internal/localplane"
 )
 
-// counts are somebody's requests, each in one place. Requests that were refused
-// count like others.
+// counts are the requests of one user or controller, each in one place. Requests
+// that were refused count like others.
 type counts struct {
 	// Writes, Deletes, Reads and Watches are of managed objects. Lists are reads.
 	Writes, Deletes, Reads, Watches int
@@ -142,8 +142,8 @@ func (b *bench) requestsSince(since time.Time, user string) ([]localplane.AuditE
 }
 
 const (
-	// calm is how long nobody must have asked anything before a step has ended:
-	// longer than the manager holds back a status.
+	// calm is how long there must be no request before a step has ended: longer
+	// than the manager holds back a status.
 	calm = 8 * time.Second
 	// idle is how much of that time the manager may compute: it may be busy with what
 	// needs no requests.

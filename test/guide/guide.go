@@ -231,7 +231,7 @@ var changing = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
-	// What moves, and which events there are, depends on when somebody looks.
+	// What moves, and which events there are, depends on when the command runs.
 	{regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {2}.*\n`), ""},
 	{regexp.MustCompile(`(?s)last events\n.*?\n {2}next `), "EVENTS"},
 	// A pod that is asked for before its new namespace has a service account is asked for again.

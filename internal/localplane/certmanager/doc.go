@@ -14,8 +14,8 @@
 // from cert-manager's module, so nothing of it is copied. From then on an Issuer
 // becomes ready, a Certificate is issued into its Secret and renewed, and a
 // Certificate that makes no sense is refused, as in any cluster. What differs from a
-// release: issuers that need somebody else's server (ACME, Vault, Venafi) never
-// become ready, a failed request is repeated after a second instead of an hour, and
+// release: issuers that need an external server (ACME, Vault, Venafi) never become
+// ready, a failed request is repeated after a second instead of an hour, and
 // the webhook is registered by URL, because nothing reaches a Service.
 //
 // It is for tests, which run in a checkout, where tools/certmanager is.

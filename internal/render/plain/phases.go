@@ -127,7 +127,7 @@ func Phases(objects []*unstructured.Unstructured, protection v1alpha1.CollisionP
 }
 
 // encodeStringData turns a Secret's stringData into data, as an API server does:
-// otherwise the apply would own fields that nobody can find.
+// otherwise the apply would own fields that are not in the object.
 func encodeStringData(object *unstructured.Unstructured) error {
 	plain, found, err := unstructured.NestedStringMap(object.Object, "stringData")
 	if err != nil {

@@ -95,7 +95,7 @@ func Scopes(objects []*unstructured.Unstructured, ask func(schema.GroupVersionKi
 
 // Place gives objects whose kind is namespaced, and that have none, the namespace. It
 // returns copies of those that it changes, and the kinds of objects without a
-// namespace of which nobody knows whether they need one.
+// namespace of which it is unknown whether they need one.
 func Place(objects []*unstructured.Unstructured, namespace string, scopes func(schema.GroupVersionKind) Scope) (placed []*unstructured.Unstructured, unknown []schema.GroupVersionKind) {
 	asked := map[schema.GroupVersionKind]bool{}
 	for _, object := range objects {

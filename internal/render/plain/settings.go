@@ -31,11 +31,11 @@ type Settings struct {
 
 	// Phase is foundation, config, workloads or rest.
 	Phase string `json:"phase,omitempty"`
-	// CollisionProtection is what to do if the object exists and is somebody else's.
+	// CollisionProtection is what to do if the object exists and has another owner.
 	CollisionProtection v1alpha1.CollisionProtection `json:"collisionProtection,omitempty"`
 	// Deletion says whether the object goes with its package.
 	Deletion v1alpha1.ObjectDeletion `json:"deletion,omitempty"`
-	// OnImmutableChange is what to do if a field would change that nobody may change.
+	// OnImmutableChange is what to do if an immutable field would change.
 	OnImmutableChange v1alpha1.ImmutableChange `json:"onImmutableChange,omitempty"`
 	// UnmanagedFields are paths of the manifest that are never applied.
 	UnmanagedFields []string `json:"unmanagedFields,omitempty"`

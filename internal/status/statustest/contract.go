@@ -89,7 +89,7 @@ var contract = map[string]reasons{
 
 		v1alpha2.ReasonReconcileRequeued: no,
 
-		// Of the API, and not written: what they stand for is told by those above.
+		// Of the API, and not written: the reasons above stand for them.
 		v1alpha2.ReasonIstioInstallSucceeded:             no,
 		v1alpha2.ReasonCustomResourcesReconcileSucceeded: no,
 		v1alpha2.ReasonCustomResourcesReconcileFailed:    no,
