@@ -196,12 +196,12 @@ func TestRules(t *testing.T) {
 			want: []string{"phase.go:7:78: writes to the cluster", "revisions/phase.go: holds the package comment"},
 		},
 		"Words": {
-			reason: "a text says who acts; comments and tests are not looked at",
+			reason: "a text and a comment say who acts; tests are not looked at",
 			files: map[string]string{
-				"internal/watch/doc.go":       "// Package watch watches for somebody.\npackage watch\nvar a = []string{\"the object is somebody's\", `one\ntwo is told`}",
-				"internal/watch/some_test.go": "package watch\nvar b = \"somebody\"",
+				"internal/watch/doc.go":       "// Package watch shows what is\n// told.\npackage watch\nvar a = []string{\"the object is somebody's\", `one\ntwo is told`}",
+				"internal/watch/some_test.go": "package watch\n// b is for somebody.\nvar b = \"somebody\"",
 			},
-			want: []string{"doc.go:3:18, line 1 of the text: \"somebody\"", "line 2 of the text: \"is told\""},
+			want: []string{"doc.go:4:18, line 1 of the text: \"somebody\"", "line 2 of the text: \"is told\"", "doc.go:1:1, line 1 of the text: \"is told\""},
 		},
 		"Left": {
 			reason: "other modules, test data and programs that are only run are not of the module",

@@ -16,37 +16,58 @@ import (
 // cert-manager.
 var vague = regexp.MustCompile(`(?i)\b(somebody|someone|nobody|whoever|(is|are|was) told|(is|are) given up|contest(s|ed)?|truce|yields?|foretells?|foretold)\b`)
 
+// unread are packages whose comments are not looked at: this one lists the words.
+var unread = []string{"internal/deptest", "internal/front/istiocsr/..."}
+
 // wordless are packages of which users see no text.
 var wordless = []string{"revisions/revisionstest", "internal/deptest", "test/..."}
 
-// Words finds vague words in the texts of programs: messages, help, events, rows of the
-// reference.
+// Words finds vague words in the texts of programs (messages, help, events, rows of the
+// reference) and in the comments of all code but tests.
 func Words(packages []Package) []string {
 	var problems []string
 	for _, p := range packages {
-		if allows(wordless, p.Folder) {
-			continue
-		}
-		for _, file := range p.Files {
+		for i := range p.Files {
+			file := &p.Files[i]
 			if file.IsTest {
 				continue
 			}
-			ast.Inspect(file.syntax, func(node ast.Node) bool {
-				text, ok := node.(*ast.BasicLit)
-				if ok && text.Kind == token.STRING {
-					problems = append(problems, vagueIn(file.tokens.Position(text.Pos()).String(), text.Value)...)
-				}
-				return true
-			})
+			if !allows(wordless, p.Folder) {
+				problems = append(problems, vagueTexts(file)...)
+			}
+			if !allows(unread, p.Folder) {
+				problems = append(problems, vagueComments(file)...)
+			}
 		}
 	}
 	return problems
 }
 
-// Prose finds vague words in the README, the guides, the reference and the other pages of the root.
+func vagueTexts(file *File) (problems []string) {
+	ast.Inspect(file.syntax, func(node ast.Node) bool {
+		text, ok := node.(*ast.BasicLit)
+		if ok && text.Kind == token.STRING {
+			problems = append(problems, vagueIn(file.tokens.Position(text.Pos()).String(), text.Value)...)
+		}
+		return true
+	})
+	return problems
+}
+
+func vagueComments(file *File) (problems []string) {
+	for _, comment := range file.syntax.Comments {
+		// A comment is one text, as a line may end between two words.
+		text := strings.Join(strings.Fields(comment.Text()), " ")
+		problems = append(problems, vagueIn(file.tokens.Position(comment.Pos()).String(), text)...)
+	}
+	return problems
+}
+
+// Prose finds vague words in the README, the guides, the reference, the decisions and the other
+// pages of the root.
 func Prose(root fs.FS) ([]string, error) {
 	var problems []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/guides/*.md", "docs/reference/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/guides/*.md", "docs/reference/*.md", "docs/decisions/*.md"} {
 		names, err := fs.Glob(root, pattern)
 		if err != nil {
 			return nil, fmt.Errorf("listing %s: %w", pattern, err)
