@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Program consumer rolls out a revision of two phases for an owner, the Namespace shop.
+// Program consumer rolls out a revision of two phases for an owner, the Namespace bookshop.
 package main
 
 import (
@@ -49,7 +49,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	owner := &corev1.Namespace{}
-	if err := api.Get(ctx, client.ObjectKey{Name: "shop"}, owner); err != nil {
+	if err := api.Get(ctx, client.ObjectKey{Name: "bookshop"}, owner); err != nil {
 		return err
 	}
 	changed := make(chan string, 100)
