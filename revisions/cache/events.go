@@ -14,7 +14,7 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
-// handler tells the user of an object that it has changed. An update notifies
+// handler notifies the user of an object when it has changed. An update notifies
 // both the old and the new value of the label.
 func (i *Informers) handler(k revisions.Kind) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{

@@ -24,8 +24,8 @@ func Default(kind schema.GroupKind) (Probe, bool) {
 	return defaultProbe{kind: kind, ready: ready}, true
 }
 
-// HasDefault tells whether there is a default probe for a kind. Who caches objects
-// has to keep spec and status of these kinds.
+// HasDefault says whether there is a default probe for a kind. A cache of objects has
+// to keep spec and status of these kinds.
 func HasDefault(kind schema.GroupKind) bool {
 	_, ok := defaults[kind]
 	return ok

@@ -22,6 +22,6 @@
 //
 // The expression is true: True. It is false: False, with the message that its author
 // gave. It cannot be evaluated (a field is missing, a value has the wrong type) or
-// costs more than [CostLimit]: Unknown, with the reason. On a Secret the reason is not
-// told, because it may quote a value.
+// costs more than [CostLimit]: Unknown, with the reason. On a Secret the reason is left
+// out, because it may quote a value.
 package celprobe

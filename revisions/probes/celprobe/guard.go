@@ -241,7 +241,7 @@ func quantity(args ...ref.Val) ref.Val {
 	return apiservercel.Quantity{Quantity: &q}
 }
 
-// isQuantity tells whether quantity can read its operand.
+// isQuantity says whether quantity can read its operand.
 func isQuantity(args ...ref.Val) ref.Val {
 	text, ok := args[0].(types.String)
 	if !ok {
