@@ -63,7 +63,7 @@ type Release struct {
 	Name string
 
 	// Namespace is what templates see as .Release.Namespace. Required. It is not
-	// put into objects whose template leaves it out: the chart does not tell
+	// put into objects whose template leaves it out: the chart does not say
 	// which kinds have a namespace.
 	Namespace string
 

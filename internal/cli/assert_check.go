@@ -239,7 +239,7 @@ func (m moment) checkSelected(selector v1alpha1.ProbeSelector) finding {
 	return worst
 }
 
-// checkObject asks that an object of the revision is ready, as the status tells.
+// checkObject asks that an object of the revision is ready, as the status says.
 func (m moment) checkObject(ref v1alpha1.ObjectReference, phase string) finding {
 	if f, lacks := m.lacksRevision(); lacks {
 		return f

@@ -46,7 +46,7 @@ type item struct {
 	retained bool
 }
 
-// isNamed is false for an object of which nothing tells what it is.
+// isNamed is false for an object whose kind and name are not known.
 func (i item) isNamed() bool { return i.ref.Kind != "" }
 
 // held is a manifest out of a slice or a Secret.

@@ -93,8 +93,8 @@ func (a *app) explanation(ctx context.Context, c *cluster, name string) (Explana
 	return e, nil
 }
 
-// isOfHealthyPod says that an event tells of a pod that does not hold anything: of a
-// workload that hangs, others than the pods that do not run are of no interest.
+// isOfHealthyPod says that an event is about a pod that runs: of a workload that
+// hangs, only the pods that do not run are shown.
 func isOfHealthyPod(event PackageEvent, blocking *TreeObject) bool {
 	if blocking == nil || len(blocking.Pods) == 0 || event.Kind != "Pod" || event.Type == corev1.EventTypeWarning {
 		return false

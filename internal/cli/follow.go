@@ -33,7 +33,7 @@ type snapshot struct {
 // complete is true once the snapshot holds all that the cluster has.
 func (s *snapshot) complete() bool { return s.packageRead && s.revisionsRead }
 
-// change is what a watch has to tell.
+// change is what a watch reports.
 type change struct {
 	// apply brings the snapshot up to date.
 	apply func(*snapshot)

@@ -124,8 +124,8 @@ func (w *listWatcher) changed() []v1alpha1.Package {
 	return changed
 }
 
-// textOf tells what is written of a package at one time from what is at another. That it
-// gets older is no change.
+// textOf is what is compared to find out whether a package has changed. Its age is left
+// out.
 func (w *listWatcher) textOf(pkg *v1alpha1.Package) string {
 	switch {
 	case w.options.output.isDocument():

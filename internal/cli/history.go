@@ -148,7 +148,7 @@ func buildHistory(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) History 
 // madeByManager is the name for the manager where no user is behind a revision.
 const madeByManager = "manager"
 
-// whoMade is who made a revision, empty when nothing tells.
+// whoMade is the user or manager that made a revision, empty when that is not known.
 func whoMade(r *v1alpha1.Revision) string {
 	origin := r.Spec.Origin
 	switch {
@@ -255,7 +255,7 @@ func tookText(r RevisionSummary) string {
 	return duration.HumanDuration(time.Duration(*r.DurationSeconds) * time.Second)
 }
 
-// shortDigest is enough of a digest to tell contents apart.
+// shortDigest is enough of a digest to distinguish contents.
 func shortDigest(digest string) string {
 	hex := strings.TrimPrefix(digest, "sha256:")
 	if len(hex) > 12 {

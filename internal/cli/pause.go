@@ -168,8 +168,8 @@ func pauseText(pause *v1alpha1.Pause) string {
 	return text
 }
 
-// whoAmI is whom the API server takes the user for; where it does not tell, the
-// user's name in the kubeconfig.
+// whoAmI is the user's name as the API server knows it; if the API server does not
+// say, the user's name in the kubeconfig.
 func (a *app) whoAmI(ctx context.Context, c *cluster) string {
 	review := &unstructured.Unstructured{}
 	review.SetGroupVersionKind(schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview"})
@@ -259,7 +259,7 @@ func (a *app) resume(ctx context.Context, o resumeOptions, name string) error {
 	return a.printReceipt(o.writeFlags, r)
 }
 
-// notePausedRevision tells of a revision that is paused by itself.
+// notePausedRevision notes that a revision is paused itself, not by its package.
 func (a *app) notePausedRevision(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) {
 	target := lineOf(pkg, revisions).Target
 	if target != nil && lifecycleOf(target) == v1alpha1.LifecyclePaused {

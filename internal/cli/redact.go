@@ -43,7 +43,7 @@ func redact(manifest *unstructured.Unstructured) *unstructured.Unstructured {
 	return clean
 }
 
-// redacted stands for a value, and tells its size.
+// redacted stands for a value, and contains its size.
 func redacted(value any) string {
 	return fmt.Sprintf("<redacted, %d bytes>", len(fmt.Sprint(value)))
 }

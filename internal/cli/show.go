@@ -217,7 +217,7 @@ func printContent(p *output.Printer, o outputFlag, doc Content) error {
 	return p.Err()
 }
 
-// writeContent writes a stream of YAML documents. Comments tell of the phases.
+// writeContent writes a stream of YAML documents. Comments name the phases.
 func writeContent(p *output.Printer, doc Content) {
 	first := true
 	for _, phase := range doc.Phases {

@@ -199,7 +199,7 @@ func buildStats(packages []v1alpha1.Package, revisions []v1alpha1.Revision, now 
 }
 
 // rolloutOf is how long the rollout of a revision took, or takes; nothing for one
-// that was given up.
+// that was superseded before it succeeded.
 func rolloutOf(r *v1alpha1.Revision, p PackageSummary, now time.Time) []SlowRollout {
 	rollout := SlowRollout{Package: r.Spec.Package, Revision: r.Spec.Revision}
 	switch {

@@ -125,7 +125,7 @@ type watchOptions struct {
 	// revision is the one that is to be rolled out; when a newer one replaces it,
 	// that is the end. 0 takes whichever is the target.
 	revision int64
-	// asNotes tells on stderr what moves, for commands whose stdout is one document.
+	// asNotes writes progress to stderr, for commands whose stdout is one document.
 	asNotes bool
 }
 

@@ -111,8 +111,8 @@ const (
 	notObservedMessage = "the controller has not looked at it yet"
 )
 
-// summarisePackage says what a Package is and does. Without its revisions, its
-// status alone tells.
+// summarisePackage says what a Package is and does. Without its revisions, it
+// reads its status alone.
 func summarisePackage(p *v1alpha1.Package, revisions []v1alpha1.Revision) PackageSummary {
 	s := PackageSummary{
 		Name:            p.Name,

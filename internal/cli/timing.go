@@ -63,7 +63,7 @@ func (t *ObjectTimes) steadyAt() *metav1.Time {
 	return &at
 }
 
-// lines tell of the times in words.
+// lines are the times in words.
 func (t *ObjectTimes) lines(ready bool, now time.Time) []output.Span {
 	var lines []output.Span
 	if steady := t.steadyAt(); steady != nil && !ready {

@@ -5,8 +5,8 @@
 //
 // It is pure. A [Packer] splits what is too large into content-addressed
 // ObjectSlices, and puts manifests of kind Secret into core Secrets that are named
-// in the same way. It computes the digest that tells equal content from different
-// content; [Unpack] and [UnpackSecret] read what is stored and prove that it holds
+// in the same way. It computes the digest that equal contents share and different
+// contents do not; [Unpack] and [UnpackSecret] read what is stored and prove that it holds
 // what its name says. The digest is over the manifests' canonical JSON, so it does
 // not depend on where they stand.
 package content

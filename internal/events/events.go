@@ -178,7 +178,7 @@ func onPackage(pkg *v1alpha1.Package, e Event) Event {
 
 func onRevision(revision *v1alpha1.Revision, e Event) Event { return onPhase(revision, "", e) }
 
-// onPhase tells of a part of a revision, as events of pods tell of a container.
+// onPhase is an event about a part of a revision, as events of pods are about a container.
 func onPhase(revision *v1alpha1.Revision, phase string, e Event) Event {
 	e.Regarding = corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Revision", Name: revision.Name, UID: revision.UID}
 	if phase != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
-// Retained tells of the objects that stay on purpose when a revision is archived or,
-// without one, when the package goes. There is no event when no object does.
+// Retained are the events about objects that stay on purpose when a revision is archived or,
+// without one, when the package is deleted. There is no event when no object stays.
 func Retained(pkg *v1alpha1.Package, revision *v1alpha1.Revision, removed []revisions.RemovedObject) []Event {
 	var kept []string
 	for _, object := range removed {
@@ -31,7 +31,7 @@ func Retained(pkg *v1alpha1.Package, revision *v1alpha1.Revision, removed []revi
 	return []Event{retained(regarding, kept)}
 }
 
-// Pruned tells of the archived revisions that were deleted, in one event.
+// Pruned is the one event about the archived revisions that were deleted.
 func Pruned(pkg *v1alpha1.Package, numbers []int64) []Event {
 	if len(numbers) == 0 {
 		return nil

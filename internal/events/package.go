@@ -12,7 +12,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
-// ForPackage tells of what has changed from one status of a package to the next.
+// ForPackage are the events about what has changed from one status of a package to the next.
 func ForPackage(before, after *v1alpha1.Package) []Event {
 	var list []Event
 	if after.Status.HighestRevision > before.Status.HighestRevision {
@@ -38,11 +38,11 @@ func ForPackage(before, after *v1alpha1.Package) []Event {
 	return list
 }
 
-// ofTarget says that a package's condition is that of its target, whose own event
-// tells it.
+// ofTarget says that a package's condition is that of its target, which has an
+// event of its own.
 func ofTarget(message string) bool { return strings.HasPrefix(message, "revision ") }
 
-// ofRollbacks tells of requests that were answered.
+// ofRollbacks are the events about requests that were answered.
 func ofRollbacks(before, after *v1alpha1.Package) []Event {
 	var list []Event
 	if is := after.Status.Rollback; is != nil && !equality.Semantic.DeepEqual(is, before.Status.Rollback) {

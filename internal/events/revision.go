@@ -25,9 +25,10 @@ var halts = map[string]string{
 	v1alpha1.ReasonObjectRefused:            ReasonRolloutError,
 }
 
-// ForRevision tells of what has changed from one status of a revision to the next. The
-// others of its line are as they were before: what one of them has told of an object is
-// not told again by the revision that takes the object over.
+// ForRevision are the events about what has changed from one status of a revision to
+// the next. The other revisions of its line are as they were before: an event that one
+// of them has recorded about an object is not recorded again by the revision that takes
+// the object over.
 func ForRevision(before, after *v1alpha1.Revision, others ...*v1alpha1.Revision) []Event {
 	if before.Status.ArchivedAt == nil && after.Status.ArchivedAt != nil {
 		return []Event{archived(after)}
@@ -87,8 +88,8 @@ func isStopped(revision *v1alpha1.Revision) bool {
 	}
 }
 
-// ofPhases tells of phases that are complete and of those that have begun, as long as
-// the revision is rolled out for the first time.
+// ofPhases are the events about phases that are complete and about those that have
+// begun, as long as the revision is rolled out for the first time.
 func ofPhases(before, after *v1alpha1.Revision) []Event {
 	if history.Succeeded(before) || isStopped(after) {
 		return nil
@@ -117,7 +118,8 @@ func ofPhases(before, after *v1alpha1.Revision) []Event {
 	return list
 }
 
-// ofProbes tells of probes that held and do not, and of what serves again.
+// ofProbes are the events about probes that passed before and fail now, and about
+// workloads that are available again.
 func ofProbes(before, after *v1alpha1.Revision) []Event {
 	was := conditionOf(before.Status.Conditions, v1alpha1.ConditionAvailable)
 	is := conditionOf(after.Status.Conditions, v1alpha1.ConditionAvailable)
@@ -203,7 +205,7 @@ func lastSeen(all []*v1alpha1.Revision) map[place]v1alpha1.Interference {
 	return latest
 }
 
-// ofRivals tells of repairs, and of objects that do not stay as they were left.
+// ofRivals are the events about repairs, and about objects that other managers keep changing.
 func ofRivals(before []*v1alpha1.Revision, after *v1alpha1.Revision) []Event {
 	known := lastSeen(before)
 	var repaired, fought []v1alpha1.Interference

@@ -142,7 +142,7 @@ func (r *Reconciler[P, F]) patch(ctx context.Context, before, after P) error {
 	return err
 }
 
-// tell brings the state to the resources: annotations, status and events.
+// tell writes the state into the resources: annotations, status and events.
 func (r *Reconciler[P, F]) tell(ctx context.Context, group string, resources []P, state State[F]) error {
 	state.Now = r.Publisher.now()
 	var errs []error

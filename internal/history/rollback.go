@@ -27,7 +27,7 @@ func IsHandled(pkg *v1alpha1.Package) bool {
 // Digest is the digest of a revision's content, empty when it is not known.
 type Digest func(revision *v1alpha1.Revision) string
 
-// SpecDigest is the digest that a revision tells itself.
+// SpecDigest is the digest in a revision's own spec.
 func SpecDigest(revision *v1alpha1.Revision) string { return revision.Spec.ContentDigest }
 
 // Rollback answers the package's rollback request: the revision to create, and
@@ -165,7 +165,7 @@ func (l Line) newestSource(digest Digest) (source *v1alpha1.Revision, passed []i
 		if revision.Spec.Revision >= l.Target.Spec.Revision || !Succeeded(revision) {
 			continue
 		}
-		switch content := digest(revision); { // content made by hand may not tell it, and counts as other
+		switch content := digest(revision); { // content made by hand may have none, and counts as other
 		case content != "" && content == digest(l.Target):
 		case rejected[content]:
 			passed = append(passed, revision.Spec.Revision)
@@ -188,7 +188,7 @@ func (l Line) rejected(digest Digest) map[string]bool {
 	return all
 }
 
-// rollbackOrigin keeps what the content is and tells why it is here again.
+// rollbackOrigin keeps what the content is, and adds why it is rolled out again.
 func rollbackOrigin(source *v1alpha1.Revision, why string) v1alpha1.Origin {
 	origin := v1alpha1.Origin{}
 	if source.Spec.Origin != nil {

@@ -265,8 +265,8 @@ func digestOf(revision *v1alpha1.Revision, manifests [][]manifest) (string, erro
 	return content.Digest(revision.Spec.Phases, digests, revision.Spec.Probes)
 }
 
-// Digest is the digest of a revision's content. One that does not tell it is read for
-// it, with the errors of [Revision].
+// Digest is the digest of a revision's content. One that has none in its spec is
+// read for it, with the errors of [Revision].
 func Digest(ctx context.Context, stored Stored, revision *v1alpha1.Revision) (string, error) {
 	if revision.Spec.ContentDigest != "" {
 		return revision.Spec.ContentDigest, nil

@@ -53,7 +53,7 @@ func readyz(client kubernetes.Interface) func(context.Context) (bool, error) {
 	}
 }
 
-// nodeReady tells whether the node takes pods: it is Ready and untainted, and a
+// nodeReady says whether the node takes pods: it is Ready and untainted, and a
 // KWOK that lives has its lease.
 func nodeReady(client kubernetes.Interface) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
@@ -76,7 +76,7 @@ func nodeReady(client kubernetes.Interface) func(context.Context) (bool, error) 
 	}
 }
 
-// defaultsExist tells whether pods can be created: they need the service account
+// defaultsExist says whether pods can be created: they need the service account
 // that a controller makes.
 func defaultsExist(client kubernetes.Interface) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {

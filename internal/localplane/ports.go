@@ -51,7 +51,7 @@ func (p Ports) validate() error {
 	return nil
 }
 
-// allFixed tells whether trying again would use the same ports.
+// allFixed says whether trying again would use the same ports.
 func (p Ports) allFixed() bool {
 	return p.APIServer != 0 && p.Etcd != 0 && p.EtcdPeer != 0
 }

@@ -272,7 +272,7 @@ func (p *Plane) run(ctx context.Context) error {
 	return nil
 }
 
-// etcdListens tells whether etcd takes connections; kube-apiserver would retry
+// etcdListens says whether etcd takes connections; kube-apiserver would retry
 // too, but only once a second.
 func (p *Plane) etcdListens(context.Context) (bool, error) {
 	conn, err := net.Dial("tcp", address(p.ports.Etcd))

@@ -23,7 +23,7 @@ var operations = map[revisions.Action]string{
 	revisions.ActionCreated: "create", revisions.ActionUpdated: "update", revisions.ActionAdopted: "adopt",
 }
 
-// Listener counts what an engine tells.
+// Listener counts what an engine reports.
 func (m *Metrics) Listener() revisions.Listener {
 	return revisions.Listener{Object: m.object, Removed: m.removed}
 }

@@ -32,8 +32,8 @@ func (s *state) Describe(descs chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. While the cache is not filled there is
-// nothing to tell.
+// Collect implements prometheus.Collector. While the cache is not filled there
+// are no metrics.
 func (s *state) Collect(metrics chan<- prometheus.Metric) {
 	out := series{metrics}
 	build := version.Get()

@@ -16,7 +16,7 @@
 //	[CheckImmutable]         immutable.go    the object opts in with onImmutableChange: Replace, or has another name
 //	[CheckAdmission]         dryrun.go       what refuses it changes its mind, or the object opts in
 //
-// All of them pass, too, when the content is another one. Nothing tells of a right
+// All of them pass, too, when the content is another one. No event reports a right
 // that is granted or a webhook that changes, so the caller tries again by itself.
 //
 // What is not known is never safe: a read that fails is an error, worth another
@@ -32,5 +32,5 @@
 // only those are read or tried out whose content changes in a field that may not
 // change, or whose kind the API server alone can judge. A first rollout of
 // built-in kinds by the manager itself costs nothing but the first question. The
-// numbers of questions and dry runs are bounded; what is beyond, the writes tell.
+// numbers of questions and dry runs are bounded; what is beyond, the writes show.
 package preflight

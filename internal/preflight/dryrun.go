@@ -30,7 +30,7 @@ var builtinGroups = []string{
 	"scheduling.k8s.io", "storage.k8s.io",
 }
 
-// maxTrials is how many changes are tried out. What is beyond, the writes tell.
+// maxTrials is how many changes are tried out. What is beyond, the writes show.
 const maxTrials = 128
 
 // remedyRefused is what helps against a refusal of the API server.
@@ -99,7 +99,7 @@ func judge(in Input, change change, err error, readmitted bool, found *findings)
 		found.add(CheckPermission, change.id, fmt.Sprintf("%s may not apply %s: %v", in.identity(), change.id, err), grantRemedy(in))
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsBadRequest(err), apierrors.IsInternalError(err), meta.IsNoMatchError(err):
 		// It is gone, or a webhook is down or cannot do without effect: what then
-		// becomes of the write, the write tells.
+		// becomes of the write, the write shows.
 	default:
 		return fmt.Errorf("trying out %s: %w", change.id, err)
 	}

@@ -27,7 +27,7 @@ type fixed struct {
 }
 
 // fixedFields are the fields that cannot be changed, by kind, as the validation of
-// Kubernetes 1.36 has them. What it does not know, the write tells.
+// Kubernetes 1.36 has them. What it does not know, the write shows.
 var fixedFields = map[schema.GroupKind][]fixed{
 	{Group: "apps", Kind: "Deployment"}:  {field("spec.selector", exact)},
 	{Group: "apps", Kind: "ReplicaSet"}:  {field("spec.selector", exact)},

@@ -22,7 +22,7 @@ const (
 	rbacGroup = "rbac.authorization.k8s.io"
 	// maxNamespaces is how many namespaces are asked about, maxQuestions how many
 	// single questions are put where the rules are not all there is, and maxGrants
-	// how many roles and bindings are tried out. Beyond that, the writes tell.
+	// how many roles and bindings are tried out. Beyond that, the writes show.
 	maxNamespaces, maxQuestions, maxGrants = 64, 128, 64
 )
 
@@ -35,7 +35,7 @@ func (c *Checker) checkPermissions(ctx context.Context, in Input, changes []chan
 	}
 	everywhere, err := c.rulesIn(ctx, clusterWide)
 	if apierrors.IsForbidden(err) {
-		// A cluster may keep its users from asking. Then the writes tell.
+		// A cluster may keep its users from asking. Then the writes show.
 		return nil
 	}
 	if err != nil {

@@ -78,7 +78,7 @@ func words(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \n\t,;:[]()", r) })
 }
 
-// errorMessage is an error's text, with the remedy if it does not tell that itself.
+// errorMessage is an error's text, with the remedy if the text has none.
 func errorMessage(err error) string {
 	var held *preflight.Error
 	if errors.As(err, &held) || !isDenied(err) {

@@ -67,8 +67,8 @@ func fromTarget(target *v1alpha1.Revision) metav1.Condition {
 	return Condition(v1alpha1.ConditionProgressing, c.Status, c.Reason, message)
 }
 
-// withRefusal tells of a rollback request that was refused. It does not cover up
-// a rollout that goes on or is in trouble.
+// withRefusal adds to the condition that a rollback request was refused. It does not
+// replace the condition of a rollout that goes on or has failed.
 func withRefusal(pkg *v1alpha1.Package, c metav1.Condition) metav1.Condition {
 	handled := pkg.Status.Rollback
 	if c.Reason != v1alpha1.ReasonRolledOut || pkg.Spec.Rollback == nil || !history.IsHandled(pkg) || handled.Revision != 0 {

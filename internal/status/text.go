@@ -108,7 +108,7 @@ func heldText(held string) string {
 	return "; " + held
 }
 
-// leavingText tells of a revision that was deleted and is what runs.
+// leavingText is about a revision that was deleted and is what runs.
 func leavingText(revision *v1alpha1.Revision) string {
 	if revision.DeletionTimestamp.IsZero() {
 		return ""

@@ -96,9 +96,9 @@ func StatusDiffers(before, after client.Object) (bool, error) {
 	return !empty, err
 }
 
-// CaughtUp lets all news of the loop's objects through, and learns from it that the cache
-// has our own writes, so that they need not be kept: after the last of them no pass comes
-// by to tell.
+// CaughtUp lets every change of the loop's objects through, and learns from it that the
+// cache has our own writes, so that they need not be kept: after the last write no pass
+// runs that would find out.
 func (l *Loop[T, P]) CaughtUp() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {

@@ -33,7 +33,7 @@ type Meter interface {
 	Forget(pkg string)
 }
 
-// doings are what a pass has done that no status tells.
+// doings are what a pass has done that is in no status.
 type doings struct {
 	// pruned are the numbers of the revisions that were deleted.
 	pruned []int64
@@ -76,7 +76,7 @@ func (w *Worker) announce(p *pass, before states) {
 	}
 }
 
-// wrote tells what the loop has written into the status of a package.
+// wrote records events for what the loop has written into the status of a package.
 func (w *Worker) wrote(before, after *v1alpha1.Package) {
 	known := w.memory.of(after)
 	known.toldPackage = w.Now()
@@ -84,14 +84,14 @@ func (w *Worker) wrote(before, after *v1alpha1.Package) {
 	w.tell(events.ForPackage(before, after))
 }
 
-// leaving tells where the teardown of a package stands.
+// leaving sets the metrics of the teardown of a package.
 func (w *Worker) leaving(pkg *v1alpha1.Package, result revisions.TeardownResult) {
 	if w.Meter != nil {
 		w.Meter.Hold(pkg.Name, metrics.Held{Pending: len(result.Waiting())})
 	}
 }
 
-// left tells that a package is gone.
+// left records that a package is gone.
 func (w *Worker) left(pkg *v1alpha1.Package, result revisions.TeardownResult) {
 	w.tell(events.Retained(pkg, nil, result.Objects))
 	if w.Meter != nil {

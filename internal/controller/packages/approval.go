@@ -70,8 +70,8 @@ func (w *Worker) activate(ctx context.Context, revision *v1alpha1.Revision, know
 	return known.remember(revision, after), nil
 }
 
-// digest is that of a revision's content. It is worked out once where the revision
-// does not tell it, and is empty for content that cannot be had.
+// digest is that of a revision's content. It is computed once where
+// spec.contentDigest is empty, and is empty for content that cannot be read.
 func (w *Worker) digest(ctx context.Context, revision *v1alpha1.Revision, known *memory) (string, error) {
 	digest, ok := known.digests[revision.UID]
 	if !ok {
@@ -85,7 +85,7 @@ func (w *Worker) digest(ctx context.Context, revision *v1alpha1.Revision, known 
 }
 
 // digestOf is [Worker.digest] for decisions about the line. The cache does not keep the
-// content of what is archived: it is read where the revision does not tell its digest.
+// content of what is archived: it is read where spec.contentDigest is empty.
 func (w *Worker) digestOf(ctx context.Context, known *memory) history.Digest {
 	return func(revision *v1alpha1.Revision) string {
 		if revision.Spec.ContentDigest != "" {

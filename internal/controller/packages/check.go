@@ -31,7 +31,7 @@ var checkAnnotations = []string{v1alpha1.AnnotationAllowPrune, v1alpha1.Annotati
 
 // checked is the last answer of a checker.
 type checked struct {
-	// question tells apart what was asked.
+	// question identifies what was asked.
 	question question
 	// err is the answer, times how often it was the same, and again when it is asked
 	// for anew. An answer without an error is final.

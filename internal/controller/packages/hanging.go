@@ -43,7 +43,7 @@ type look struct {
 }
 
 // explain adds to the results of workloads that hang why their pods do not run. A
-// workload's own status does not tell.
+// workload's own status does not say so.
 func (w *Worker) explain(ctx context.Context, p *pass, known *memory) {
 	if w.Pods == nil || p.line.Target == nil {
 		return

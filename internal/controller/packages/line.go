@@ -55,8 +55,8 @@ func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory)
 	return history.Sort(pkg, all), nil
 }
 
-// Strays tells the revisions of a package that does not exist so. Those that were
-// a package's go with it.
+// Strays writes into the revisions of a package that does not exist that it is
+// missing. Those that a package controlled are deleted with it.
 func (w *Worker) Strays(ctx context.Context, name string) error {
 	w.releaseFormer(name, "")
 	w.memory.await(name, false)

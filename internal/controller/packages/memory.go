@@ -35,11 +35,11 @@ type memory struct {
 	own loop.OwnWrites[*v1alpha1.Revision]
 	// loaded are the contents of active revisions, which never change.
 	loaded map[types.UID]held
-	// content tells what these refer to, and what stood there.
+	// content is what these refer to, and the identity of what was there.
 	content map[types.UID]identities
 	// uncollected is how long until something can be collected, 0 for nothing.
 	uncollected time.Duration
-	// digests are those of contents whose revisions do not tell them.
+	// digests are those of contents whose revisions have an empty spec.contentDigest.
 	digests map[types.UID]string
 	// confirmed says that this process has found the package's revisions live as the cache
 	// has them.
@@ -51,16 +51,16 @@ type memory struct {
 	checked checked
 	// records are newer than what the status holds; where it holds them there are none.
 	records map[types.UID]map[revisions.ObjectID]revisions.Record
-	// firstSeen and wrote space the writes of a status that only tells of progress.
+	// firstSeen and wrote space the writes of a status that only reports progress.
 	firstSeen map[types.UID]time.Time
 	wrote     map[types.UID]time.Time
-	// spacings space the statuses of revisions that tell of no progress, and spacing those
+	// spacings space the statuses of revisions that report no progress, and spacing those
 	// of the package.
 	spacings map[types.UID]spacing
 	spacing  spacing
 	// toldPackage is when the status of the package was written last.
 	toldPackage time.Time
-	// unwritten are statuses of revisions that wait for more to tell.
+	// unwritten are statuses of revisions whose write is delayed for more changes.
 	unwritten map[types.UID]v1alpha1.RevisionStatus
 	// leaving is since when archived revisions are being torn down.
 	leaving map[types.UID]time.Time
@@ -73,7 +73,7 @@ type memory struct {
 	refused map[revisions.ObjectID]string
 	// stuck is why an automatic rollback could not be made, empty when none was tried.
 	stuck string
-	// held counts the passes in a row that were held up by what no event will tell.
+	// held counts the passes in a row that waited for what causes no event.
 	held int
 	// conflicts counts the passes in a row that ended in nothing but conflicts.
 	conflicts int
@@ -104,7 +104,7 @@ func (h held) get() *revisions.Revision {
 }
 
 // hasJustBegunToLeave says whether the teardown of an archived revision may still be
-// over before anybody has to be told that it goes on.
+// over before the status has to say that it goes on.
 func (m *memory) hasJustBegunToLeave(revision *v1alpha1.Revision, now time.Time) bool {
 	since, known := m.leaving[revision.UID]
 	if !known {

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// settle is how long a status that tells of a phase's progress may wait for more
+	// settle is how long a status that reports a phase's progress may wait for more
 	// of it, so that a quick rollout costs few writes.
 	settle = time.Second
 	// detailSettle is the same for a status in which only details have changed, and for
@@ -34,7 +34,7 @@ const (
 )
 
 // persist writes the statuses of the active revisions, or holds them back for a
-// moment when they tell of nothing but progress. On return the line has the new
+// moment when they report nothing but progress. On return the line has the new
 // statuses, also those that are held back.
 func (w *Worker) persist(ctx context.Context, p *pass, known *memory) (loop.Outcome, error) {
 	onRecord := p.line.Target
@@ -144,7 +144,7 @@ func (w *Worker) space(onRecord *v1alpha1.Revision, next v1alpha1.RevisionStatus
 	return known.spacings[onRecord.UID].wait(w.Now())
 }
 
-// holdPackage is the same for the status of the package, which tells of the rollout
+// holdPackage is the same for the status of the package, which reports the rollout
 // while the target's own status waits.
 func (w *Worker) holdPackage(p *pass, known *memory) time.Duration {
 	before, target := p.pkg.Status, p.line.Target
@@ -172,7 +172,7 @@ func (w *Worker) told(revision *v1alpha1.Revision, known *memory) time.Time {
 	return known.firstSeen[revision.UID]
 }
 
-// isUnderWay says that a status tells of a rollout that goes on.
+// isUnderWay says that a status is about a rollout that goes on.
 func isUnderWay(s v1alpha1.RevisionStatus) bool {
 	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionProgressing)
 	return c != nil && c.Reason == v1alpha1.ReasonRollingOut
@@ -215,7 +215,7 @@ func (w *Worker) writeStatus(ctx context.Context, revision *v1alpha1.Revision, n
 	return known.remember(revision, after), nil
 }
 
-// onRecord forgets what the status of a revision tells as well.
+// onRecord forgets what the status of a revision contains as well.
 func (m *memory) onRecord(revision *v1alpha1.Revision) {
 	delete(m.unwritten, revision.UID)
 	if load.Holds(revision.Status, m.records[revision.UID]) {

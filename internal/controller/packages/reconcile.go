@@ -24,8 +24,8 @@ import (
 
 // Watches are the informers of a package's objects.
 type Watches interface {
-	// Block watches objects of others that are in the way of a user's, and tells of the
-	// package given when one of them changes.
+	// Block watches objects of other owners that are in the way of a user's, and notifies
+	// with the given package when one of them changes.
 	Block(user, pkg string, blockers []revisions.Blocker) error
 	// Labelled are the objects of all watched kinds that carry a package's label, but for
 	// those named.
@@ -61,7 +61,7 @@ type Worker struct {
 	Identities Identities
 	// Watches are released when a package is gone.
 	Watches Watches
-	// Removal tells whether Strata itself is being removed. Without it, it never is.
+	// Removal says whether Strata itself is being uninstalled. Without it, it never is.
 	Removal Removal
 	// Now is the clock.
 	Now func() time.Time
@@ -153,8 +153,8 @@ func (w *Worker) answer(ctx context.Context, pkg *v1alpha1.Package, line history
 	return line, false, err
 }
 
-// failed tells of an error before the rollout could be looked at. A conflict is
-// none: the next pass sees what has changed.
+// failed writes an error into the status that came before the rollout was observed. A
+// conflict is no such error: the next pass reads what has changed.
 func (w *Worker) failed(pkg *v1alpha1.Package, err error) (loop.Outcome, error) {
 	switch {
 	case loop.IsConflict(err):

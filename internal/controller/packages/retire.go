@@ -116,7 +116,7 @@ func (w *Worker) takeDown(ctx context.Context, p *pass, revision *v1alpha1.Revis
 	}
 	p.did.removed[revision.UID] = result.Objects
 	if err == nil && !result.Complete && known.hasJustBegunToLeave(revision, w.Now()) {
-		return revision, nil // most teardowns are over in a moment, and tell of their end alone
+		return revision, nil // most teardowns are over in a moment, and report their end alone
 	}
 	written, writeErr := w.writeStatus(ctx, revision, status.ForArchiving(revision, result, err, p.now), known)
 	return written, errors.Join(err, writeErr)

@@ -52,7 +52,7 @@ type pass struct {
 	// unloaded says, by its number, what kept an active revision from being loaded.
 	// That of a serving one holds up no other.
 	unloaded map[int64]error
-	// did is what the pass has done that no status tells.
+	// did is what the pass has done that is in no status.
 	did doings
 }
 

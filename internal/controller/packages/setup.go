@@ -22,7 +22,7 @@ import (
 	"github.com/strata-run/strata/internal/store"
 )
 
-// Setup adds the loop to a manager. Changes tell which packages' objects have
+// Setup adds the loop to a manager. Changes name the packages whose objects have
 // changed.
 func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes *Changes) error {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
@@ -54,9 +54,9 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes *Ch
 	return nil
 }
 
-// caughtUp lets through what changes a revision's spec. From every news of one the
+// caughtUp lets through what changes a revision's spec. From every event of one the
 // memory learns that the cache has our own writes, so that it need not keep them: after
-// a rollout no pass comes by to tell.
+// a rollout no pass runs that would find out.
 func (w *Worker) caughtUp() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		if revision, ok := e.ObjectNew.(*v1alpha1.Revision); ok {

@@ -29,7 +29,7 @@ const (
 	indexOwner = "metadata.ownerReferences.uid"
 )
 
-// identities tell what a revision refers to from what stands under its name later.
+// identities distinguish what a revision refers to from a later object of that name.
 // One that does not exist has an empty one.
 type identities map[content.Reference]string
 
@@ -72,7 +72,7 @@ func (w *Worker) follow(ctx context.Context, pkg *v1alpha1.Package, revision *v1
 	return errors.Join(errs...)
 }
 
-// identify tells what stands under a name, and makes it the package's.
+// identify returns the identity of the object that a reference names, and adopts it for the package.
 func (w *Worker) identify(ctx context.Context, pkg *v1alpha1.Package, reference content.Reference) (string, error) {
 	current, key := w.Contents.Metadata(reference)
 	if err := w.Client.Get(ctx, key, current); err != nil {

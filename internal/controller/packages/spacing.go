@@ -22,7 +22,7 @@ const (
 	quiet = 2 * longestSpacing
 )
 
-// spacing is about the writes of one status that tell of no progress: an object that does
+// spacing is about the writes of one status that report no progress: an object that does
 // not stay as it was left, or a probe that changes its mind, must not cost a write each time.
 type spacing struct {
 	// count is how many there were in a row, last when the last one was.
@@ -74,8 +74,9 @@ var (
 	}
 )
 
-// isRevisionNews says whether a status tells of something that a user has asked for or
-// waits for, and that comes to an end: it is not said again with each change of mind.
+// isRevisionNews says whether a status reports what a user has requested or waits for,
+// and that comes to an end: it is not reported again with each change of a probe's
+// result.
 func (s spacing) isRevisionNews(onRecord *v1alpha1.Revision, next v1alpha1.RevisionStatus) bool {
 	was, is := progressReason(onRecord.Status.Conditions), progressReason(next.Conditions)
 	after := &v1alpha1.Revision{Status: next}

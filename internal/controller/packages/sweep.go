@@ -18,7 +18,7 @@ import (
 
 // sweep takes away what the package controls, a manager has applied, and no
 // active revision contains: what a manager that had been replaced, or one with lists of
-// the past, has created again after its revision was torn down. The watches tell of it, so
+// the past, has created again after its revision was torn down. The watches show it, so
 // that looking costs no request; before anything is deleted the revisions are proven live,
 // and each object is read. What another client has made with our label and owner
 // reference, such as a copy, goes with the package.

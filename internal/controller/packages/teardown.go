@@ -80,7 +80,7 @@ func orphans(pkg *v1alpha1.Package) bool {
 }
 
 // placed is a revision as it may stand on the cluster. Of content that is lost, or
-// cannot be used any more, the inventory tells; it is empty when the content could
+// cannot be used any more, it has the inventory; it is empty when the content could
 // never be rolled out.
 func (w *Worker) placed(ctx context.Context, revision *v1alpha1.Revision, known *memory) (revisions.Revision, error) {
 	loaded, err := w.load(ctx, revision, known)

@@ -198,7 +198,7 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// handler tells of changes, but not of what a new watch begins with.
+// handler reports changes, but not the initial list of a watch.
 func (r *Reader) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(_ any, initial bool) {

@@ -31,9 +31,9 @@ func Setup(w front.Wiring, finalizer string) error {
 	return front.Setup(w, &gatewayv1.Gateway{}, newFront(newObserver(w, finalizer)))
 }
 
-// newFront makes the DNSRecords of Gateways, and tells the Gateways whether they
-// and the load balancers work. Others write into the same status, which is why it is
-// made from a live read.
+// newFront makes the DNSRecords of Gateways, and writes into the Gateways' status
+// whether they and the load balancers work. Other controllers write into the same
+// status, which is why it is made from a live read.
 func newFront(observer *observer) front.Front[*gatewayv1.Gateway, Facts] {
 	return front.Front[*gatewayv1.Gateway, Facts]{
 		Name:    "gateway",

@@ -67,7 +67,7 @@ func records(gateway *gatewayv1.Gateway, hostnames []string, to address, facts F
 	}, nil
 }
 
-// reasonFor tells the history what the records are.
+// reasonFor is the text in the history about the records.
 func reasonFor(hostnames []string, to address) string {
 	count := "1 hostname points"
 	if len(hostnames) != 1 {

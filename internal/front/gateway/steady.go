@@ -22,10 +22,10 @@ import (
 // provider's words differ: these may have the name of another request each time.
 const messageSpacing = time.Minute
 
-// steady knows the conditions that Gateways and their listeners should have, by name. What
-// stands in a status does not tell since when: the controller of the Gateways carries conditions
-// of listeners over by position, with their times. It is empty after a start, and takes from
-// the status what is surely a listener's own, see recall.
+// steady knows the conditions that Gateways and their listeners should have, by name. A status
+// does not reliably say since when: the controller of the Gateways carries conditions of
+// listeners over by position, with their times. It is empty after a start, and takes from the
+// status what is surely a listener's own, see recall.
 type steady struct {
 	lock     sync.Mutex
 	gateways map[types.NamespacedName]*steadyGateway

@@ -11,7 +11,7 @@ type abilities struct {
 	// PILOT_INCLUDE_RESOURCES.
 	ignoresResources bool
 
-	// gatewaysMinimumTLS says whether gateways can be told the least version of TLS.
+	// gatewaysMinimumTLS says whether the minimum version of TLS can be set for gateways.
 	// Istio 1.28 takes the number of its own enumeration for Envoy's, and so 1.2 for
 	// 1.0.
 	gatewaysMinimumTLS bool

@@ -34,7 +34,7 @@ type observed struct {
 	Orphaned []Subscription
 	// Plane is the control plane's package, nil while there is none.
 	Plane *v1alpha1.Package
-	// Sync tells starts of istiod apart, empty while it is not available.
+	// Sync identifies a start of istiod, empty while it is not available.
 	Sync string
 }
 

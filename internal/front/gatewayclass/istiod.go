@@ -68,7 +68,7 @@ func isRolledOut(pkg *v1alpha1.Package) bool {
 		meta.IsStatusConditionTrue(pkg.Status.Conditions, v1alpha1.ConditionAvailable)
 }
 
-// readStart tells starts of istiod apart: by the generation of its Deployment, and since
+// readStart identifies a start of istiod: by the generation of its Deployment, and since
 // when that is available.
 func (o *observer) readStart(ctx context.Context) (string, error) {
 	object := front.Untyped(deploymentKind)

@@ -100,7 +100,7 @@ const (
 	// managerAbandoned: OLM has installed it, and the subscription is gone.
 	managerAbandoned
 	// managerShared: it carries our label, and its subscription exists as well. The
-	// other CRDs tell whose it is: OLM writes its CRDs once, one after the other, and
+	// other CRDs show whose it is: OLM writes its CRDs once, one after the other, and
 	// one of them may have got our label back meanwhile.
 	managerShared
 	// managerOLM: its subscription exists, and our label is not on it.

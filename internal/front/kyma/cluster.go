@@ -84,7 +84,7 @@ func (k *observer) filterUpdatedAt(ctx context.Context, istio *v1alpha2.Istio, c
 	return at, nil
 }
 
-// observeNodes finds out what the nodes tell of the cluster.
+// observeNodes reads from the nodes what they show of the cluster.
 func (k *observer) observeNodes(ctx context.Context, istio *v1alpha2.Istio, c *servicemesh.Cluster) error {
 	if err := k.watchNodes(ctx); err != nil {
 		return err

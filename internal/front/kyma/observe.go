@@ -74,7 +74,7 @@ type observer struct {
 	experimental bool
 	// restarts is what restarts of workloads have come to.
 	restarts func() restarts.State
-	// signal tells of changes of what is watched.
+	// signal reports changes of what is watched.
 	signal front.Signal
 
 	// nodes says that nodes are watched.

@@ -112,7 +112,7 @@ func SetStatus(istio *v1alpha2.Istio, s State) {
 	}
 }
 
-// kymaVerdict decides in the order in which one thing keeps the next from being told.
+// kymaVerdict decides in order: the first state that applies is the one that is reported.
 func kymaVerdict(istio *v1alpha2.Istio, s State) verdict {
 	no := metav1.ConditionFalse
 	switch {
@@ -134,7 +134,7 @@ func kymaVerdict(istio *v1alpha2.Istio, s State) verdict {
 	return kymaRunning(istio, s)
 }
 
-// kymaError tells what cannot be done.
+// kymaError says what cannot be done.
 func kymaError(s State) verdict {
 	v := verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, s.Err.Error()}
 	if s.Unrendered {
@@ -154,7 +154,7 @@ func kymaError(s State) verdict {
 	return v
 }
 
-// kymaDeparture tells how a resource goes that is being deleted.
+// kymaDeparture says how far the deletion of a resource is.
 func kymaDeparture(istio *v1alpha2.Istio, s State) verdict {
 	switch {
 	case s.Oldest != "":
@@ -243,7 +243,7 @@ func installsResources(p *front.Package) bool {
 	return p.Name == servicemesh.PackageIstio && p.Package.Status.CurrentRevision != p.Target.Spec.Revision && servicemesh.Installed(p.Target) != ""
 }
 
-// kymaRunning tells of a mesh that runs, and of what a person should see to.
+// kymaRunning reports a mesh that runs, and what a user should look at.
 func kymaRunning(istio *v1alpha2.Istio, s State) verdict {
 	ready := verdict{v1alpha2.StateReady, metav1.ConditionTrue, v1alpha2.ReasonReconcileSucceeded,
 		fmt.Sprintf("Istio %s runs, with the defaults for a cluster of size %s", s.Version, s.Size)}
@@ -280,7 +280,7 @@ func kymaRunning(istio *v1alpha2.Istio, s State) verdict {
 	return ready
 }
 
-// kymaWaits tells of a gateway that waits for its restart: what the resource asks for does not hold
+// kymaWaits reports a gateway that waits for its restart: what the resource asks for does not hold
 // until then.
 func kymaWaits(r Restarts) verdict {
 	name, causes := "ingress", r.GatewayWaits

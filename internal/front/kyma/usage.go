@@ -9,7 +9,7 @@ import (
 	"github.com/strata-run/strata/internal/metrics"
 )
 
-// Meter takes in what metrics tell.
+// Meter takes in the values of metrics.
 type Meter interface {
 	restarts.Meter
 

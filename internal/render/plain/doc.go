@@ -6,5 +6,5 @@
 //
 // [Phases] sorts objects into four phases by their kinds, and takes in what annotations
 // and [Settings] say of them ([Probes] finds their probes). [Place] gives those that
-// lack a namespace one, and [Images] tells what their pods run.
+// lack a namespace one, and [Images] lists what their pods run.
 package plain

@@ -24,7 +24,7 @@ const (
 	ReasonLoadBalancerProvisioned = "LoadBalancerProvisioned"
 
 	// ReasonSyncLoadBalancerFailed (False): the Service has no address, and the cloud's
-	// service controller tells why in an event. The message quotes it.
+	// service controller says why in an event. The message quotes it.
 	ReasonSyncLoadBalancerFailed = "SyncLoadBalancerFailed"
 
 	// ReasonLoadBalancerPending (False): the Service has no address. The message quotes

@@ -254,7 +254,7 @@ func (w *Watcher) slimmed(o *metav1.PartialObjectMetadata) *metav1.PartialObject
 	return slim
 }
 
-// handler tells of changes, but not of what a new watch begins with.
+// handler reports changes, but not the initial list of a watch.
 func (w *Watcher) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(_ any, initial bool) {

@@ -130,7 +130,7 @@ func (c *Controller) Reconcile(ctx context.Context, w Workload) (reconcile.Resul
 		after, err = c.tend(ctx, w)
 	}
 	if wait := c.publish(ctx); wait > 0 && w != (Workload{}) {
-		c.queue.Add(Workload{}) // to tell it then
+		c.queue.Add(Workload{}) // to publish it then
 	} else if wait > 0 && (after == 0 || wait < after) {
 		after = wait
 	}
@@ -284,7 +284,7 @@ func (c *Controller) publish(ctx context.Context) time.Duration {
 	return 0
 }
 
-// same says whether two states tell the same.
+// same says whether two states are equal for the front.
 func same(a, b State) bool {
 	text := func(err error) string {
 		if err == nil {

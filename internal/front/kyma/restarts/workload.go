@@ -33,7 +33,7 @@ const (
 	noteLimit = 300
 )
 
-// tend does what is to be done about a workload.
+// tend reconciles a workload.
 func (c *Controller) tend(ctx context.Context, w Workload) (time.Duration, error) {
 	entry, ours, found := c.board.Entry(w)
 	if !found {
@@ -122,7 +122,7 @@ func (c *Controller) trouble(ctx context.Context, object *unstructured.Unstructu
 	return failedPoll, nil
 }
 
-// refusal tells of an error, in so many words.
+// refusal is the text of an error, of limited length.
 func refusal(what string, err error) string {
 	if err == nil {
 		return what
@@ -131,7 +131,7 @@ func refusal(what string, err error) string {
 	return what + ": " + text[:min(len(text), noteLimit)]
 }
 
-// settle notes what was decided, tells of it, and lets others take their turn.
+// settle notes what was decided, records an event, and lets other workloads take their turn.
 func (c *Controller) settle(ctx context.Context, object *unstructured.Unstructured, w Workload, entry Entry, d Decision) {
 	news := c.board.Settle(w, d)
 	var failure error
@@ -232,7 +232,7 @@ func (c *Controller) restart(ctx context.Context, object *unstructured.Unstructu
 	return d, nil
 }
 
-// tellHand tells of a workload that only a person can restart.
+// tellHand records an event about a workload that only a user can restart.
 func (c *Controller) tellHand(hand Hand) {
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: hand.Workload.Namespace, Name: hand.Workload.Name, UID: hand.UID}}
 	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(hand.APIVersion, hand.Workload.Kind))
@@ -241,7 +241,7 @@ func (c *Controller) tellHand(hand Hand) {
 
 const restartByHand = "Its proxies are outdated, and it cannot be restarted: %s"
 
-// tell tells of a decision where people look.
+// tell records a decision in the log and as an event of the workload.
 func (c *Controller) tell(ctx context.Context, object *unstructured.Unstructured, d Decision) {
 	switch d.Action {
 	case Restart:

@@ -89,7 +89,7 @@ type BlockedError struct {
 	Listed []string
 }
 
-// Error counts and names them, and tells the remedies.
+// Error counts and names them, and says what to do.
 func (e *BlockedError) Error() string {
 	more := ""
 	if n := e.Count - len(e.Names); n > 0 {
