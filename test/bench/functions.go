@@ -19,7 +19,7 @@ const reconcileBenchmark = "BenchmarkReconcile_AtRest/Prepared"
 // quickest was disturbed the least.
 func (b *bench) measureFunctions(ctx context.Context) error {
 	b.say("a pass over a line at rest")
-	command := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkReconcile_AtRest$/^Prepared$", "-benchmem", "-count", "5", "./revisions")
+	command := exec.CommandContext(ctx, "go", "-C", "revisions", "test", "-run", "^$", "-bench", "^BenchmarkReconcile_AtRest$/^Prepared$", "-benchmem", "-count", "5", ".")
 	command.Dir = b.root
 	output, err := command.CombinedOutput()
 	if err != nil {
