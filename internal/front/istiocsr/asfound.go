@@ -53,7 +53,7 @@ func (o objects) foundOrigin(origin *v1alpha1.Origin) {
 	}
 }
 
-// TakeoverText says what becomes of the pods of a Deployment that somebody else has made,
+// TakeoverText says what becomes of the pods of a Deployment that another tool has created,
 // while it is being taken over. Empty when there is none.
 func TakeoverText(in Input) string {
 	if in.IstioCSR.Spec.Undecodable != "" {
@@ -62,7 +62,7 @@ func TakeoverText(in Input) string {
 	return newObjects(in).takeoverText()
 }
 
-// maxDifferences is how many differences are told.
+// maxDifferences is how many differences are reported.
 const maxDifferences = 8
 
 func (o objects) takeoverText() string {
@@ -97,8 +97,8 @@ func TakeoverIn(message string) string {
 	return message[at:]
 }
 
-// takeoverWarnings are what an admin ought to know of an agent that somebody else has
-// made.
+// takeoverWarnings are what an admin ought to know of an agent that another tool has
+// installed.
 func takeoverWarnings(in Input) []string {
 	var warnings []string
 	if o := newObjects(in); o.found.kept != nil {
@@ -137,9 +137,9 @@ const (
 	otherVolumeName = "issuer-ca-copy"
 )
 
-// volumeName is the name of the volume with the CA certificates: another one where
-// somebody else's volume of that name is in the Deployment, as the fields of both would
-// come together in one volume that is of two types.
+// volumeName is the name of the volume with the CA certificates. It is another name
+// when the Deployment has a volume of that name from another manager, as the fields of
+// both would merge into one volume of two types.
 func (o objects) volumeName() string {
 	d := o.Facts.Deployment
 	if d == nil {

@@ -13,8 +13,8 @@ import (
 
 // Problem is something that keeps an agent from working.
 type Problem struct {
-	// Waiting says that it goes by itself, when somebody makes or mends what is waited
-	// for. Otherwise the IstioCSR, or what it refers to, has to be changed.
+	// Waiting says that the problem ends when the object that is waited for is created or
+	// repaired. Otherwise the IstioCSR, or what it refers to, has to be changed.
 	Waiting bool
 	// Holds says that nothing is rolled out while it lasts.
 	Holds bool
@@ -72,8 +72,8 @@ func checkFacts(in Input) []Problem {
 	return problems
 }
 
-// checkClusterRoles looks for roles of which it cannot be said which is the agent's: those
-// beside it would keep their rights, and nobody would know of them.
+// checkClusterRoles looks for several roles that may be the agent's: all but one would keep
+// their permissions, and no status would report that.
 func checkClusterRoles(in Input) []Problem {
 	ic := in.IstioCSR
 	var problems []Problem

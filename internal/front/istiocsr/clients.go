@@ -85,9 +85,9 @@ func isAgent(address, namespace string) bool {
 // configured. That of another revision than the default has the revision's name behind it.
 const injectorConfig = "istio-sidecar-injector"
 
-// InjectorConfigs are the names of the ConfigMaps in the namespace of istiod that say what
-// proxies are given, one for each revision of a mesh: whoever has installed istiod, it has
-// them.
+// InjectorConfigs are the names of the ConfigMaps in the namespace of istiod with the
+// configuration of proxies, one for each revision of a mesh. Every installation of istiod
+// has them.
 func InjectorConfigs(ic *operatorv1alpha1.IstioCSR) []string {
 	names := []string{injectorConfig}
 	for _, revision := range ic.Spec.IstioCSRConfig.Istio.Revisions {

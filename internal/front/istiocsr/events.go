@@ -84,7 +84,7 @@ func ofConditions(before, after *operatorv1alpha1.IstioCSR) []events.Event {
 	case ready.Status == metav1.ConditionTrue:
 		return []events.Event{events.Bounded(events.Event{Type: corev1.EventTypeNormal, Reason: ReasonAgentReady, Action: "RollOut", Note: ready.Message})}
 	case wasReady != nil && wasReady.ObservedGeneration == ready.ObservedGeneration:
-		// Otherwise a newer spec has to be rolled out first, which nobody need be warned of.
+		// Otherwise a newer spec has to be rolled out first, which needs no warning.
 		return warn(ReasonAgentNotReady, "Observe", ready)
 	}
 	return nil

@@ -27,9 +27,9 @@ const (
 	annotationReleaseNamespace = "meta.helm.sh/release-namespace"
 )
 
-// observeDeployment looks for the agent's Deployment: as somebody else has made it, while
-// it is not ours, and then as it is in the newest revision. What others do to it then is
-// drift, and changes nothing of what is asked for.
+// observeDeployment looks for the agent's Deployment: as another tool has created it,
+// while it is not ours, and then as it is in the newest revision. What other clients
+// change in it then is drift, and does not change what is asked for.
 func (o *observer) observeDeployment(ctx context.Context, ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
 	own := ownPackage(ic, group)
 	key := types.NamespacedName{Namespace: ic.Namespace, Name: AgentName}
@@ -96,8 +96,8 @@ func (o *observer) observeRevision(ctx context.Context, pkg *v1alpha1.Package, f
 	return nil
 }
 
-// isForeign says whether a Deployment is somebody else's, and about to be taken over: it
-// has no controller, or only a package of ours that is gone.
+// isForeign says whether a Deployment comes from another tool and is about to be taken
+// over: it has no controller, or only a package of ours that is gone.
 func isForeign(current *unstructured.Unstructured, own *v1alpha1.Package, name string) bool {
 	if current.GetDeletionTimestamp() != nil {
 		return false
@@ -105,7 +105,7 @@ func isForeign(current *unstructured.Unstructured, own *v1alpha1.Package, name s
 	controller, label := metav1.GetControllerOf(current), current.GetLabels()[v1alpha1.LabelPackage]
 	switch {
 	case controller == nil && label == name:
-		return own == nil // one whose owner reference somebody has taken off is ours all the same
+		return own == nil // one whose owner reference a user has removed is ours all the same
 	case controller == nil:
 		return label == "" // or else another package keeps it
 	case controller.Kind != "Package" || controller.Name != name:

@@ -40,8 +40,8 @@ func goingFirst(ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alph
 	return names
 }
 
-// releaseLeft takes the label of an agent's package that is gone off what that was told to
-// keep in the mesh, for an agent beside it: with the label it would count as the other
+// releaseLeft removes the label of an agent's package that is gone from what that package
+// orphaned in the mesh for another agent: with the label it would count as the other
 // package's for ever.
 func (o *observer) releaseLeft(ctx context.Context, ic *operatorv1alpha1.IstioCSR, binding *unstructured.Unstructured) error {
 	owner := binding.GetLabels()[v1alpha1.LabelPackage]
@@ -68,7 +68,7 @@ func (o *observer) releaseLeft(ctx context.Context, ic *operatorv1alpha1.IstioCS
 	return nil
 }
 
-// releaseOne takes the label of a package off an object that nobody controls.
+// releaseOne removes the label of a package from an object without a controller.
 func (o *observer) releaseOne(ctx context.Context, key types.NamespacedName, owner string, current *metav1.PartialObjectMetadata) error {
 	kind := current.Kind
 	err := o.live.Get(ctx, key, current)

@@ -27,8 +27,8 @@ var bindingKind = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Ve
 // leaseKind is that of what one of the agents of a mesh holds.
 var leaseKind = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 
-// observeNeighbours looks for agents that have rights in the mesh and that nobody is about
-// to remove: the next agent takes over the binding, and not their rights.
+// observeNeighbours looks for agents that have permissions in the mesh and that no IstioCSR is
+// about to remove: the next agent takes over the binding, and not their permissions.
 func (o *observer) observeNeighbours(ctx context.Context, ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
 	key := types.NamespacedName{Namespace: ic.Spec.IstioCSRConfig.Istio.Namespace, Name: AgentName}
 	binding := front.Untyped(bindingKind)

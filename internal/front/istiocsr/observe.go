@@ -148,8 +148,8 @@ func (o *observer) letGo(ctx context.Context, group front.Group[*operatorv1alpha
 	return unremoved
 }
 
-// agentIn says whether an agent is in a namespace, whoever it belongs to: one that an
-// IstioCSR of before has left running reads its CA certificates on.
+// agentIn says whether an agent is in a namespace, of any IstioCSR or of none: an agent that
+// a deleted IstioCSR has left running goes on reading its CA certificates.
 func (o *observer) agentIn(ctx context.Context, namespace string) (bool, error) {
 	deployment := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}}
 	found, err := front.Found(o.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: AgentName}, deployment))
@@ -185,8 +185,8 @@ func (o *observer) observeRunning(ctx context.Context, ic *operatorv1alpha1.Isti
 	return o.keep(ctx, ic, caSecret, facts)
 }
 
-// hold keeps the copy of the CA certificates as it is while it cannot be said what is
-// wanted, so that what somebody changes in it is repaired then, too.
+// hold keeps the copy of the CA certificates as it is while it is not known what is wanted,
+// so that a change by another client is repaired then, too.
 func (o *observer) hold(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) error {
 	state, err := o.keeper.Hold(ctx, ic.Namespace)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 )
 
-// checkPods finds what the API server would refuse in a pod, so that it is told with
-// the field of the IstioCSR, and before anything is rolled out.
+// checkPods finds what the API server would refuse in a pod, so that the status
+// names the field of the IstioCSR before anything is rolled out.
 func checkPods(r *refusals, path string, c operatorv1alpha1.IstioCSRConfig) {
 	checkLabels(r, path+".nodeSelector", c.NodeSelector)
 	for i, toleration := range c.Tolerations {

@@ -20,9 +20,9 @@ import (
 // configMapKind is that of the configuration of a mesh's proxies.
 var configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
-// pointing is what is known of the meshes that point at the agents in some namespaces,
-// by namespace: their names, and of which it could not be found out. What is not known is
-// told, and keeps nothing from going on.
+// pointing is what is known of the meshes that point at the agents in some namespaces, by
+// namespace: their names, and of which it could not be found out. What is not known is
+// reported, and does not stop the rollout.
 type pointing struct {
 	clients, unread map[string][]string
 }
@@ -66,8 +66,8 @@ func (o *observer) observeKind(ctx context.Context, kind ClientKind, all []*oper
 	}
 }
 
-// observeInjectors looks at what the proxies of an IstioCSR's mesh are given: whoever has
-// installed istiod, it is there.
+// observeInjectors reads the configuration of the proxies of an IstioCSR's mesh. Every
+// installation of istiod has it.
 func (o *observer) observeInjectors(ctx context.Context, ic *operatorv1alpha1.IstioCSR, found pointing) {
 	unread := func(what string, why any) {
 		found.unread[ic.Namespace] = append(found.unread[ic.Namespace], fmt.Sprintf("%s: %v", what, why))

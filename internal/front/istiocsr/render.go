@@ -100,8 +100,8 @@ func exclusiveFields(kind string) []string {
 	}
 }
 
-// onImmutableChange has bindings made anew for another role: its name is that of the status,
-// which others write, too, and nobody can change it in a binding.
+// onImmutableChange has bindings created anew for another role: its name is that of the status,
+// which other clients write, too, and the API server does not allow to change it in a binding.
 func onImmutableChange(manifest *unstructured.Unstructured) v1alpha1.ImmutableChange {
 	if strings.HasSuffix(manifest.GetKind(), "RoleBinding") {
 		return v1alpha1.ImmutableReplace

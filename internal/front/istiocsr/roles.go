@@ -46,7 +46,7 @@ func (o *observer) observeClusterRoles(ctx context.Context, ic *operatorv1alpha1
 }
 
 // labelled are the names, sorted, of what an agent has outside of its namespace. When
-// somebody has to choose between several, their deletion is watched.
+// a user has to choose between several, their deletion is watched.
 func (o *observer) labelled(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]string, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))

@@ -179,7 +179,7 @@ func csrServing(agent *front.Package) string {
 	return "; the agent that runs answers meanwhile"
 }
 
-// csrTakeover tells what becomes of the pods of an agent that somebody else has installed.
+// csrTakeover says what becomes of the pods of an agent that another tool has installed.
 // It ends a message, as an event has it from there.
 func csrTakeover(agent *front.Package, in Input) string {
 	if agent == nil || agent.Target == nil || agent.Held != "" {
@@ -197,7 +197,7 @@ type csrRollout struct {
 	message      string
 }
 
-// byHand are the reasons of a rollout that goes on only when somebody does something.
+// byHand are the reasons of a rollout that goes on only when a user acts.
 var byHand = []string{
 	v1alpha1.ReasonObjectCollisions, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonPreflightFailed, v1alpha1.ReasonPermissionDenied,
 	v1alpha1.ReasonObjectRefused,
@@ -234,7 +234,7 @@ func setAgentFields(ic *operatorv1alpha1.IstioCSR, agent *front.Package, facts F
 	role, binding := ClusterRoleName(ic, facts), ClusterRoleBindingName(ic, facts)
 	conditions := ic.Status.Conditions
 	if agent.Target == nil {
-		// The names of roles that somebody else has made are kept: they are taken over.
+		// The names of roles that another tool has created are kept: they are taken over.
 		ic.Status = operatorv1alpha1.IstioCSRStatus{
 			ClusterRole: ic.Status.ClusterRole, ClusterRoleBinding: ic.Status.ClusterRoleBinding, CACertificates: facts.CA.Certificates,
 		}

@@ -16,20 +16,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Deployment is an agent's, as far as a rendering depends on it: one that somebody else
-// has made, or else that of the newest revision.
+// Deployment is an agent's, as far as a rendering depends on it: one that another tool
+// has created, or else that of the newest revision.
 type Deployment struct {
 	// Spec is its spec.
 	Spec map[string]any
-	// Foreign says that somebody else has made it, and that it is to be taken over.
+	// Foreign says that another tool has created it, and that it is to be taken over.
 	Foreign bool
-	// AsFound says that the newest revision has it as somebody else had made it.
+	// AsFound says that the newest revision has it as the other tool had created it.
 	AsFound bool
 }
 
-// labelPods stands on a Deployment whose pods are as somebody else had made them. It is
-// in the revisions, so that what was found stays in use however often it is rendered. It
-// is a label, as an annotation would count as a new generation of the Deployment.
+// labelPods is on a Deployment whose pods are as another tool had created them. It is in
+// the revisions, so that what was found stays in use however often it is rendered. It is
+// a label, as an annotation would count as a new generation of the Deployment.
 const (
 	labelPods   = "operator.openshift.io/istio-csr-pods"
 	podsAsFound = "as-found"
@@ -39,10 +39,10 @@ const (
 // stands in no revision itself, where it has to be found again.
 const maxAsFound = 12 << 10
 
-// IsAsFound says whether a Deployment of a revision is as somebody else had made it.
+// IsAsFound says whether a Deployment of a revision is as another tool had created it.
 func IsAsFound(labels map[string]string) bool { return labels[labelPods] == podsAsFound }
 
-// takeover is what becomes of a Deployment that somebody else has made.
+// takeover is what becomes of a Deployment that another tool has created.
 type takeover struct {
 	// kept is what of it stays in use, nil when the agent is rendered as any other.
 	kept *workload
@@ -58,8 +58,8 @@ type workload struct {
 }
 
 // takeover compares what was found with what is asked for by what it means: the pods of a
-// Deployment that works as it should are not replaced because somebody else would have
-// written it otherwise. What would not change it by being applied is rendered as ours.
+// Deployment that works as it should are not replaced only because the chart writes it
+// differently. What would not change it by being applied is rendered as ours.
 func (o objects) takeover() takeover {
 	d := o.Facts.Deployment
 	if d == nil || !d.Foreign && !d.AsFound {
@@ -190,8 +190,8 @@ func (o objects) differencesOfFlags(given []string, mounts []corev1.VolumeMount,
 	return all
 }
 
-// hasImage says whether an image is the one that is asked for. One that nobody has asked
-// for by name may come from another registry.
+// hasImage says whether an image is the one that is asked for. One that the IstioCSR
+// does not name may come from another registry.
 func (o objects) hasImage(found string) bool {
 	wanted := imageOf(o.IstioCSR, o.Image)
 	if agent := o.IstioCSR.Spec.AgentConfig; found == wanted.Reference || agent != nil && agent.Image != nil {
@@ -217,8 +217,8 @@ func caVolume(mounts []corev1.VolumeMount, volumes []corev1.Volume) string {
 	return ""
 }
 
-// repeated are the entries of a container that stand in it twice, which the API server
-// stores and which nobody can apply.
+// repeated are the entries of a container that are in it twice, which the API server
+// stores but does not accept in an apply.
 func repeated(c *corev1.Container) []string {
 	seen := map[string]bool{}
 	var all []string

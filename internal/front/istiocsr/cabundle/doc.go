@@ -18,7 +18,7 @@
 //  1. the ConfigMap that the user chose;
 //  2. the Secret that an issuer of type CA signs with;
 //  3. the Secret with the istiod certificate, in which cert-manager puts the CA that
-//     the issuer told.
+//     the issuer returned.
 //
 // [Keeper.Keep] is cheap to call: while the versions of all these objects, which it
 // reads from a cache of metadata, are those that it has decided with, it sends no
@@ -26,11 +26,11 @@
 // are in no cache of ours. Nothing is written to any object but the copy and its spare,
 // and to these only when they differ, so nothing at rest.
 //
-// What is in the copy is believed only as far as our own writes reach. After a
-// restart that is what our entry in its managedFields still holds. Where that is lost,
-// as somebody has changed or deleted the copy while no manager ran, the last good CAs
-// are those of the spare, a second ConfigMap that nobody reads: the sources need not be
-// there for a repair, and [Keeper.Hold] makes it while nobody can say what they are. Of
-// a copy that others have written, where there is no spare either, only CAs that have
-// signed the istiod certificate are carried on.
+// The manager trusts the copy only as far as its own writes reach. After a restart that
+// is what its entry in managedFields still contains. Where that entry is lost, because a
+// user has changed or deleted the copy while no manager ran, the last good CAs are those
+// of the spare, a second ConfigMap that no agent reads: a repair does not need the
+// sources, and [Keeper.Hold] makes it while the sources are not known. Of a copy that
+// another client has written, where there is no spare either, only CAs that have signed
+// the istiod certificate are kept.
 package cabundle

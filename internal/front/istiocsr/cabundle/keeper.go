@@ -23,8 +23,8 @@ import (
 const (
 	// Name is that of the ConfigMap, in the namespace of the IstioCSR.
 	Name = "cert-manager-istio-csr-issuer-ca-copy"
-	// SpareName is that of the ConfigMap beside it with the same content, which nobody
-	// reads but a Keeper that finds the copy changed or gone when it starts.
+	// SpareName is that of the ConfigMap beside it with the same content. Only a
+	// Keeper that finds the copy changed or deleted when it starts reads it.
 	SpareName = Name + "-spare"
 	// Key is where the CAs stand in it, in PEM.
 	Key = "ca.crt"
@@ -146,10 +146,10 @@ func (k *Keeper) Keep(ctx context.Context, request Request) (trust.State, error)
 	return state, nil
 }
 
-// Hold keeps the copy as it was asked for last, for as long as nobody can say what is
-// wanted, as while the issuer is missing: what somebody changes in it is repaired. A
-// keeper that was never asked goes by what it finds: the copy if it is as we left it,
-// else the spare.
+// Hold keeps the copy as it was requested last, for as long as it is not known what
+// is wanted, as while the issuer is missing: a change by another client is repaired.
+// A keeper without any request so far goes by what it finds: the copy if it is as we
+// left it, else the spare.
 func (k *Keeper) Hold(ctx context.Context, namespace string) (trust.State, error) {
 	request := Request{Namespace: namespace, held: true}
 	k.mu.Lock()
@@ -167,7 +167,7 @@ func (k *Keeper) Forget(namespace string) {
 	delete(k.kept, namespace)
 }
 
-// Remove deletes the copy of an IstioCSR, and the spare, unless it is somebody else's.
+// Remove deletes the copy of an IstioCSR, and the spare, unless it has another owner.
 func (k *Keeper) Remove(ctx context.Context, namespace string) error {
 	k.Forget(namespace)
 	for _, name := range []string{Name, SpareName} {

@@ -230,8 +230,8 @@ func (p place) carriedOn(certificate *corev1.Secret, now time.Time) trust.Bundle
 	return trust.Signers([]byte(p.copy.Data[Key]), certificate.Data[corev1.TLSCertKey], now)
 }
 
-// ours is the copy or the spare, whose CAs nobody but us has written last. Nil when that
-// is neither.
+// ours is the copy or the spare, if its CAs were written last by us. Nil when neither
+// is.
 func (p place) ours() *corev1.ConfigMap {
 	for _, kept := range []*corev1.ConfigMap{p.copy, p.spare} {
 		if kept != nil && owned(kept).data {

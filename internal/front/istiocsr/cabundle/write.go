@@ -29,8 +29,8 @@ const fieldOwner = "strata-front"
 // to be without it.
 func (k *Keeper) writeAll(ctx context.Context, request Request, f found, bundle trust.Bundle) (map[object]string, error) {
 	written := map[object]string{}
-	// An empty bundle is never written: an agent without CAs serves nobody, one with old
-	// CAs most.
+	// An empty bundle is never written: an agent without CAs serves no workload, one with
+	// old CAs serves most.
 	if len(bundle) == 0 {
 		return written, nil
 	}
@@ -65,7 +65,7 @@ func (k *Keeper) writePlace(ctx context.Context, p place, labels map[string]stri
 }
 
 // write makes a ConfigMap what is desired, if it is not, and returns its version then.
-// Somebody else's write in the meantime is a conflict.
+// A write by another client in the meantime is a conflict.
 func (k *Keeper) write(ctx context.Context, current *corev1.ConfigMap, desired *unstructured.Unstructured) (version string, err error) {
 	switch {
 	case current == nil:
@@ -131,7 +131,8 @@ func holdsAll(current map[string]string, ours []string, wanted map[string]string
 	return true
 }
 
-// ownership is what of a ConfigMap was applied by us last, and by nobody changed since.
+// ownership is what of a ConfigMap was applied by us last, and not changed by another
+// manager since.
 type ownership struct {
 	// data says so of the CAs.
 	data bool
@@ -140,7 +141,7 @@ type ownership struct {
 }
 
 // owned reads it from our entry in managedFields, which loses a field exactly when
-// somebody else changes or removes it.
+// another manager changes or removes it.
 func owned(current *corev1.ConfigMap) ownership {
 	var ours ownership
 	for _, entry := range current.ManagedFields {

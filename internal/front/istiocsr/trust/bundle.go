@@ -128,8 +128,8 @@ func Read(text []byte, record string) Bundle {
 }
 
 // Signers are the CAs of a text that have signed a chain, and nothing else of it. So
-// a bundle that somebody else has written can be continued: whoever holds the key of
-// such a CA signs for the mesh already.
+// a bundle that another client has written can be continued: the holder of the key
+// of such a CA signs for the mesh already.
 func Signers(text, certificates []byte, now time.Time) Bundle {
 	issued, err := parseChain(certificates)
 	if err != nil {

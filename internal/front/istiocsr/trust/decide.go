@@ -192,7 +192,7 @@ func served(in Input, issued chain, moved bool) Bundle {
 }
 
 // fitting is as much of a bundle as there is room for beside a source. So many CAs
-// are never on their way out unless somebody plays with them.
+// are never about to be removed in normal use.
 func fitting(b Bundle, room int) Bundle {
 	b = b[:min(len(b), max(room, 0))]
 	for len(b) > 0 && len(b.PEM()) > MaxBytes/2 {

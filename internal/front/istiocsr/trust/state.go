@@ -43,7 +43,8 @@ type Root struct {
 	Until time.Time
 }
 
-// Ending are the CAs of the source that are about to expire, and that nobody has replaced.
+// Ending are the CAs that are about to expire and that the source still contains.
+// successor for.
 func (s State) Ending(now time.Time) []Root {
 	var ending []Root
 	for _, root := range s.Roots {
