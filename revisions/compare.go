@@ -83,8 +83,8 @@ func fieldsLost(before, now string) (int, bool) {
 }
 
 // Trim replaces an object's managedFields by the digest of the manager's entry, and drops
-// what neither a decision nor a probe reads. Where others have fields, apart from
-// the status, it keeps all entries as text, to show who has changed what. It is
+// what neither a decision nor a probe reads. Where other managers have fields, apart
+// from the status, it keeps all entries as text, to show which has changed what. It is
 // meant as the transform of an informer, changes the object given, and may be
 // called on it again.
 func Trim(obj *unstructured.Unstructured, manager string) {

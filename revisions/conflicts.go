@@ -171,7 +171,7 @@ func isItem(item any, element fieldpath.PathElement) bool {
 
 // textOf spells a path as [ParseFieldPath] reads it. An item of a list that several
 // fields tell apart has all of them. Only a place in a list cannot be read again, as
-// what others add would change which item it names.
+// what other managers add would change which item it names.
 func textOf(path fieldpath.Path) string {
 	var b strings.Builder
 	for _, element := range path {

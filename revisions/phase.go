@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// reconcilePhase applies the objects of a phase, several at once. Those that
-// others of the same phase may live in go first. One object's failure delays no
-// other. The errors name the revision unless it is the target.
+// reconcilePhase applies the objects of a phase, several at once. Namespaces and
+// CustomResourceDefinitions go first, as other objects of the phase may need them. One
+// object's failure delays no other. The errors name the revision unless it is the target.
 func (e *Engine) reconcilePhase(ctx context.Context, ps *pass, revision string, paused bool, phase Phase) ([]ObjectResult, error) {
 	results := make([]ObjectResult, len(phase.Objects))
 	var first, rest []int

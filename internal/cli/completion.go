@@ -22,7 +22,7 @@ import (
 const completionTimeout = 2 * time.Second
 
 // completionCommand writes the script that makes a shell complete. It stands in
-// for cobra's own command, which would not tell how kubectl completes a plugin.
+// for cobra's own command, whose help does not say how kubectl completes a plugin.
 func (a *app) completionCommand() *cobra.Command {
 	shells := map[string]func(*cobra.Command, io.Writer) error{
 		"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },

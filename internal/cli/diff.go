@@ -233,7 +233,7 @@ func (d *Diff) addUnread(from, to *v1alpha1.Revision) {
 }
 
 // unreadSecrets says whether the manifests of kind Secret of two revisions differ, as far
-// as the names tell of what they are stored in, which are digests of it.
+// as the names of the Secrets that store them show: the names contain a digest.
 func unreadSecrets(from, to *v1alpha1.Revision) string {
 	if slices.Equal(secretsOf(from), secretsOf(to)) {
 		return "you may not read the Secrets of the two revisions; their digests are the same"

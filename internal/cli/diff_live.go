@@ -149,7 +149,7 @@ func lookOf(tried *plan.Tried) (difference, message string) {
 	return "", ""
 }
 
-// compareLive fills in what an apply would change, and what others have set.
+// compareLive fills in what an apply would change, and what other managers have set.
 func compareLive(object *DiffObject, tried *plan.Tried, o diffOptions, revision int64) error {
 	names := [2]string{fmt.Sprintf("revision %d", revision), "live"}
 	var before, after []diff.Object
@@ -244,7 +244,7 @@ func whoHas(managers []diff.Manager, path string) string {
 	return name
 }
 
-// foreignFields are the fields that others have, and we have not.
+// foreignFields are the fields that other managers have, and we have not.
 func foreignFields(managers []diff.Manager) []ForeignFields {
 	ours := map[string]bool{}
 	for _, m := range managers {

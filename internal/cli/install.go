@@ -204,7 +204,7 @@ func manifestsIn(files fs.FS, pattern string) ([]*unstructured.Unstructured, err
 			if err != nil {
 				return nil, fmt.Errorf("reading %s: %w", name, err)
 			}
-			// A kustomization tells how to deploy, it is nothing to deploy.
+			// A kustomization says how to deploy, it is no object to deploy.
 			if len(u.Object) > 0 && u.GetName() != "" {
 				objects = append(objects, u)
 			}

@@ -145,7 +145,7 @@ func (c *cluster) restarts(ctx context.Context) (Restarts, error) {
 	if err != nil {
 		return Restarts{}, c.explain(doing, err)
 	}
-	// The resource that describes the mesh has the condition; others have none.
+	// The resource that describes the mesh has the condition; no other resource has it.
 	istio := &list.Items[0]
 	condition := map[string]any{}
 	for i := range list.Items {

@@ -154,9 +154,9 @@ func newLive(config *rest.Config) (client.Client, error) {
 	return live, nil
 }
 
-// release lets go of what the packages manage that are meant and are being deleted: the objects
-// stay, without owner reference and label, and the packages and their revisions go. It needs no
-// running manager, and does the same as one that finds its definitions deleted.
+// release orphans what the given packages manage, if these are being deleted: the objects stay,
+// without owner reference and label, and the packages and their revisions are deleted. It needs
+// no running manager, and does the same as one that finds its definitions deleted.
 func release(ctx context.Context, config *rest.Config, namespace string, meant func(*v1alpha1.Package) bool) error {
 	live, err := newLive(config)
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 	renewDeadline = 10 * time.Second
 )
 
-// election is how one of several managers comes to act, and how the others do not.
+// election is how one of several managers becomes the one that acts.
 type election struct {
 	lock  resourcelock.Interface
 	fence *fence.Fence

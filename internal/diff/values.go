@@ -97,7 +97,7 @@ func valueOf(fields map[string]any, key string) any {
 	return absent{}
 }
 
-// listKeys are fields that may tell the entries of a list apart, the surest first.
+// listKeys are fields that may identify the entries of a list, the surest first.
 var listKeys = [][]string{
 	{"kind", "namespace", "name"}, {"kind", "name"}, {"name"}, {"containerPort", "protocol"}, {"port", "protocol"}, {"containerPort"}, {"port"},
 	{"mountPath"}, {"key"}, {"type"}, {"ip"}, {"uid"}, {"topologyKey", "whenUnsatisfiable"}, {"host"}, {"path"},
@@ -119,7 +119,7 @@ func walkLists(path string, was, is []any, changes *[]Change) {
 	walkUnkeyed(path, was, is, changes)
 }
 
-// keyed is a list whose entries can be told apart.
+// keyed is a list whose entries have a key.
 type keyed struct {
 	order   []string
 	entries map[string]any

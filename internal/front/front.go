@@ -69,7 +69,7 @@ type Front[P client.Object, F any] struct {
 	Again func(facts F) time.Duration
 
 	// LiveStatus makes a status that has to change be computed again from a live read,
-	// where others write into the same lists and a patch would replace their entries.
+	// where other controllers write into the same lists and a patch would replace their entries.
 	LiveStatus bool
 	// Changed says which updates of a resource matter. Optional: without it, those of
 	// its spec and annotations, and its deletion.

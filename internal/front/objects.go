@@ -16,7 +16,7 @@ import (
 // takes it from the user agent.
 const Manager = "strata-manager"
 
-// FieldOwner is the field manager of what fronts themselves write on objects of others.
+// FieldOwner is the field manager of what fronts write on objects that they do not own.
 const FieldOwner = client.FieldOwner("strata-front")
 
 // Definition is an empty CustomResourceDefinition of which only the metadata are read.

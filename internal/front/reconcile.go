@@ -112,7 +112,7 @@ func isRefused(err error) bool {
 	return apierrors.IsInvalid(err)
 }
 
-// work observes, renders and publishes, and lets go of what is not wanted any more.
+// work observes, renders and publishes, and deletes the packages that are not wanted any more.
 // When nothing can be rendered nothing is changed, and there are no states: what runs
 // is not what is asked for.
 func (r *Reconciler[P, F]) work(ctx context.Context, in *Input[P, F]) (state State[F], err error) {

@@ -151,7 +151,7 @@ func (r *Reconciler[P, F]) allGroups(ctx context.Context, _ client.Object) []str
 }
 
 // asked lets through news of the front's resources that may ask for something. Our own
-// status writes bring no news, and neither do those of others.
+// status writes bring no news, and neither do those of other controllers.
 func (r *Reconciler[P, F]) asked() predicate.Predicate {
 	changed := r.Front.Changed
 	if changed == nil {
@@ -171,8 +171,8 @@ func (r *Reconciler[P, F]) asked() predicate.Predicate {
 const undoneDelay = 5 * time.Second
 
 // undone lets through that another manager has taken the finalizer off a resource, or has
-// written its status. Where a status is not ours alone, what others write there costs a pass
-// without a request.
+// written its status. Where a status is not ours alone, a write by another controller costs a
+// pass without a request.
 func (r *Reconciler[P, F]) undone() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },

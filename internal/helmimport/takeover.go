@@ -30,7 +30,7 @@ const writer = "strata-cli"
 const tries = 5
 
 // takeOver makes the fields of one object that Helm owns ours, as far as they stand
-// in the manifest, and lets go of the others. It changes metadata alone, and with
+// in the manifest, and releases the other fields. It changes metadata alone, and with
 // marks also takes Helm's marks off.
 //
 // Helm owns more than the manifest: with what it has created, all that the API

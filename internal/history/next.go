@@ -84,7 +84,7 @@ func (l Line) rejects(pkg *v1alpha1.Package, digest string) bool {
 			return true
 		}
 	}
-	// The revision may be known before the package's status that tells of it is.
+	// The revision may be in the cache before the package's status that names it.
 	rejected := l.Find(l.Target.Spec.Previous)
 	return IsRollback(l.Target) && rejected != nil && rejected.Spec.ContentDigest == digest
 }

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// mostValues is how many values a label has that others choose.
+	// mostValues is how many values a label has if clients choose them.
 	mostValues = 50
 	// valueLimit is how long such a value may be, in bytes.
 	valueLimit = 128

@@ -53,7 +53,7 @@ type Attempt struct {
 	Untried string
 }
 
-// definitionKind and namespaceKind are the kinds that others need.
+// definitionKind and namespaceKind are the kinds that other objects need.
 var (
 	definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 	namespaceKind  = schema.GroupKind{Kind: "Namespace"}

@@ -93,7 +93,7 @@ func definitionRemedy(rule crdsafety.Rule) string {
 	}
 }
 
-// merged tells what several versions have in common once.
+// merged reports what several versions have in common once.
 func merged(list []crdsafety.Finding) []crdsafety.Finding {
 	var once []crdsafety.Finding
 	for _, finding := range list {

@@ -52,7 +52,7 @@ type Phase struct {
 
 // Object is one manifest and how to treat it.
 type Object struct {
-	// Manifest is the desired state: no status, no fields that others rightly own.
+	// Manifest is the desired state: no status, no fields that belong to another manager.
 	Manifest *unstructured.Unstructured
 
 	// CollisionProtection wins over the phase's.

@@ -86,7 +86,7 @@ func scalingToZero(replicas int64) string {
 	return fmt.Sprintf("%d replicas still exist, expected 0", replicas)
 }
 
-// replicaFailure tells why pods cannot even be created, for example for want of
+// replicaFailure says why pods cannot even be created, for example for want of
 // quota.
 func replicaFailure(content map[string]any) string {
 	if c := conditionOf(content, "ReplicaFailure"); c.status == string(True) {

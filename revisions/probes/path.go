@@ -193,7 +193,7 @@ func isAll(text string, is func(byte) bool) bool {
 	return text != ""
 }
 
-// isNameByte tells which characters a field name may have without being quoted.
+// isNameByte says which characters a field name may have without being quoted.
 func isNameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }

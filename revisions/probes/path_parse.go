@@ -72,7 +72,7 @@ func parseSteps(p *pathParser) ([]step, string, error) {
 // pathParser reads text from pos on. Once err is set, nothing is read any more.
 type pathParser struct {
 	text string
-	// pattern lets [*] stand for every entry, and no index: what others add to a list
+	// pattern lets [*] stand for every entry, and no index: what other managers add to a list
 	// would change which entry is meant.
 	pattern bool
 	pos     int

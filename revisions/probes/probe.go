@@ -59,7 +59,7 @@ func NewResult(status Status, message string) Result {
 	return Result{Status: status, Message: oneLine(message, MaxMessage)}
 }
 
-// HoldsSecrets tells whether the values of obj must not appear in a message. It is
+// HoldsSecrets says whether the values of obj must not appear in a message. It is
 // so for a Secret (of any API group, and for a list of them) and for an object
 // that does not say what kind it is.
 func HoldsSecrets(obj *unstructured.Unstructured) bool {

@@ -54,7 +54,7 @@ func labelsOf(obj *unstructured.Unstructured) objectLabels {
 	return mapAt(contentOf(obj), "metadata", "labels")
 }
 
-// Has tells whether the label is there.
+// Has says whether the label is there.
 func (o objectLabels) Has(label string) bool {
 	_, ok := o[label].(string)
 	return ok

@@ -37,7 +37,7 @@ type row struct {
 	Full  bool `json:"full,omitempty"`
 	// Linux rows are not measured elsewhere.
 	Linux bool `json:"linux,omitempty"`
-	// Peers are what others need for the same.
+	// Peers are what other tools need for the same.
 	Peers []peer `json:"peers,omitempty"`
 }
 

@@ -40,7 +40,7 @@ func (w *Worker) dismiss(ctx context.Context, pkg *v1alpha1.Package, line histor
 	return history.Sort(pkg, all), nil
 }
 
-// letGoOfDismissed lets go of those that are torn down.
+// letGoOfDismissed takes the finalizer off those that are torn down.
 func (w *Worker) letGoOfDismissed(ctx context.Context, p *pass, known *memory) error {
 	var errs []error
 	for _, revision := range p.line.Archived {

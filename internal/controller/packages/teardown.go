@@ -48,8 +48,8 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 	return loop.Outcome{Gone: true}, nil
 }
 
-// removeAll takes the objects of all standing revisions away, or lets go of them, and says
-// whether none is left to wait for.
+// removeAll deletes the objects of all revisions that are not torn down, or orphans them, and
+// says whether none is left to wait for.
 func (w *Worker) removeAll(ctx context.Context, pkg *v1alpha1.Package, line history.Line, orphan bool, known *memory) (all revisions.TeardownResult, complete bool, err error) {
 	identity, err := w.Identities.For(pkg.Spec.ServiceAccount)
 	if err != nil {

@@ -53,8 +53,8 @@ func MissingOnClass(conditions []metav1.Condition) string {
 	return strings.Join(missing, " and ")
 }
 
-// setOnClass sets one condition, unless the list is full of those of others: the API
-// server would refuse the whole status.
+// setOnClass sets one condition, unless other controllers' conditions fill the list: the
+// API server would refuse the whole status.
 func setOnClass(conditions *[]metav1.Condition, generation int64, now metav1.Time, c metav1.Condition) {
 	if len(*conditions) >= MaxClassConditions && meta.FindStatusCondition(*conditions, c.Type) == nil {
 		return

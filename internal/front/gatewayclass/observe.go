@@ -268,9 +268,9 @@ func (o *observer) observeCluster(ctx context.Context, in *Input) error {
 	return nil
 }
 
-// confirmCanary asks the API server which Gateways the canary serves, before it is let go
-// for want of them: a Gateway may have been moved just before its class, and the cache not
-// know yet.
+// confirmCanary asks the API server which Gateways the canary serves, before it is deleted
+// for want of them: a Gateway may have been moved just before its class, and the cache may
+// not have that yet.
 func (o *observer) confirmCanary(ctx context.Context, in *Input) error {
 	list := front.MetadataList(gatewayKind)
 	if err := o.Live.List(ctx, list, client.MatchingLabels{LabelRevision: CanaryRevision}); err != nil {

@@ -32,7 +32,7 @@ type observed struct {
 	// may be in use, and of which no copy is kept.
 	Before []string
 
-	// Again is when something changes that no event tells of, such as the CA certificates
+	// Again is when something changes without an event, such as the CA certificates
 	// by time alone; 0 when nothing does.
 	Again time.Duration
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/strata-run/strata/internal/front"
 )
 
-// goingFirst are the packages, sorted, that have to let go of what agents of one mesh share
+// goingFirst are the packages, sorted, that have to release what agents of one mesh share
 // before that of an IstioCSR can have it.
 func goingFirst(ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR]) []string {
 	var names []string

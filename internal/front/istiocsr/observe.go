@@ -63,7 +63,7 @@ type observer struct {
 	// handed is the resourceVersion of the Deployment of which Helm's fields were handed
 	// over last.
 	handed string
-	// signal tells of changes of what is watched.
+	// signal reports changes of what is watched.
 	signal front.Signal
 }
 

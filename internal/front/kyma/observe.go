@@ -39,8 +39,8 @@ const (
 	// mesh was rendered last, which the next measure depends on.
 	annotationClusterSize = "strata.run/cluster-size"
 
-	// annotationInfrastructure on an Istio resource is what nodes have told of the cluster's
-	// infrastructure last.
+	// annotationInfrastructure on an Istio resource is what nodes have shown last of the cluster's
+	// infrastructure.
 	annotationInfrastructure = "strata.run/cluster-infrastructure"
 
 	// annotationFilter on an Istio resource is a digest of the EnvoyFilter for the proxy

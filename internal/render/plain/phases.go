@@ -20,7 +20,7 @@ import (
 // Names of the phases, in their order. A phase waits for the probes of the one before,
 // so Services stand with the pods that they need.
 const (
-	// PhaseFoundation has what others stand in or are made of: namespaces, definitions,
+	// PhaseFoundation has what the objects of the later phases need: namespaces, definitions,
 	// classes.
 	PhaseFoundation = "foundation"
 	// PhaseConfig has what pods need to start: accounts, rights, configuration, volumes.

@@ -28,8 +28,8 @@ const (
 	ReasonSyncLoadBalancerFailed = "SyncLoadBalancerFailed"
 
 	// ReasonLoadBalancerPending (False): the Service has no address. The message quotes
-	// what others than the service controller warn about, and says so if the Service is
-	// of a type that gets no address.
+	// the warnings of controllers other than the service controller, and says so if the
+	// Service is of a type that gets no address.
 	ReasonLoadBalancerPending = "LoadBalancerPending"
 )
 

@@ -7,7 +7,7 @@
 // [LoadBalancer] and [DNS] judge one of them each. They know no custom resource: a
 // [Verdict] becomes a condition of whatever shows it, such as a Gateway, one of its
 // listeners, or an IngressController. [Gateway] puts them on a Gateway, next to the
-// conditions of others.
+// conditions of other controllers.
 //
 // The kinds of OpenShift are read from unstructured objects (read.go), as nothing of
 // them but a few fields is needed. Everything here is pure.

@@ -33,7 +33,7 @@ func (v Verdict) Condition(kind string, generation int64, now metav1.Time) metav
 // any error of a cloud that says something, and 64 listeners with it fit a Gateway.
 const maxQuote = 1024
 
-// quote is a text of others on one line, shortened.
+// quote is a text that another controller has written, on one line and shortened.
 func quote(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
 	if len(text) <= maxQuote {

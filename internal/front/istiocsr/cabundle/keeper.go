@@ -160,7 +160,7 @@ func (k *Keeper) Hold(ctx context.Context, namespace string) (trust.State, error
 	return k.Keep(ctx, request)
 }
 
-// Forget lets go of an IstioCSR. Its copy stays.
+// Forget drops the state of an IstioCSR. Its copy stays.
 func (k *Keeper) Forget(namespace string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -176,7 +176,7 @@ func issuerSource(request Request, secret *corev1.Secret) trust.Source {
 }
 
 // certificateSource is the Secret with the istiod certificate, where cert-manager puts
-// the CA that the issuer told.
+// the CA that the issuer returned.
 func certificateSource(request Request, secret *corev1.Secret) trust.Source {
 	source := trust.Source{Name: certificateName(request)}
 	switch {

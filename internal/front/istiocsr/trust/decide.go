@@ -19,7 +19,7 @@ type Source struct {
 	// Missing says why nothing was found, for example "the ConfigMap does not exist".
 	// Empty: something was.
 	Missing string
-	// Waiting says that others are about to provide what is missing, so that the user
+	// Waiting says that a controller is about to provide what is missing, so that the user
 	// has nothing to do.
 	Waiting bool
 	// Chosen says that the user named the CAs. Then no CA is served, during a rotation

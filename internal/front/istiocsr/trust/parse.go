@@ -220,7 +220,7 @@ func Name(certificate *x509.Certificate) string {
 	return quote(name)
 }
 
-// quote shows text of others, at most 64 bytes of it.
+// quote shows text that a user has written, at most 64 bytes of it.
 func quote(text string) string {
 	const most = 64
 	if len(text) > most {

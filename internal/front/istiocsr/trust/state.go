@@ -57,7 +57,7 @@ func (s State) Ending(now time.Time) []Root {
 
 // Problem is why the bundle is not what the source asks for.
 type Problem struct {
-	// Waiting says that others are about to mend it. Else only the user can.
+	// Waiting says that a controller is about to solve it. Else only the user can.
 	Waiting bool
 	// Message names the object, what is wrong with it, the remedy, and what is served
 	// in the meantime.

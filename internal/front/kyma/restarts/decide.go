@@ -45,7 +45,7 @@ type Live struct {
 	// for others.
 	Next       *Pod
 	Progressed time.Time
-	// Template tells its pod template from others. Injected says that the sidecar is a part
+	// Template identifies its pod template. Injected says that the sidecar is a part
 	// of it, put there by hand: pods made anew have it, whatever the mesh does.
 	Template string
 	Injected bool

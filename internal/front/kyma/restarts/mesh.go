@@ -78,7 +78,7 @@ func (m *mesh) settles(now time.Time) time.Duration {
 	return newest.Truncate(time.Second).Add(time.Second).Sub(now)
 }
 
-// known is what was read of the cluster, and holds until something tells that it has changed.
+// known is what was read of the cluster, and is valid until an event says that it has changed.
 type known struct {
 	// target is the one of a revision of a package.
 	target   Target

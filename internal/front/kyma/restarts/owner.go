@@ -59,7 +59,7 @@ func (p *Pod) OfReplicaSet() bool {
 // Hand is a workload that only a person can restart.
 type Hand struct {
 	Workload Workload
-	// APIVersion and UID tell it from others of its kind and name.
+	// APIVersion and UID distinguish it from other objects of its kind and name.
 	APIVersion string
 	UID        types.UID
 	// Reason is why.

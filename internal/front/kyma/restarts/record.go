@@ -25,7 +25,7 @@ type Record struct {
 	At time.Time
 	// Epochs are the causes, each with the epoch of the newest restart for it.
 	Epochs map[Cause]string
-	// Template tells the pod template that was restarted from others, see [TemplateOf]. Empty
+	// Template identifies the pod template that was restarted, see [TemplateOf]. Empty
 	// when that is not known.
 	Template string
 }

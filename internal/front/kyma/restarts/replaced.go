@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Replace says where a workload stands whose pods are deleted, one after the other, because of
-// the restart that its record tells of. These are the pods that it has, without those that
-// are on their way out.
+// Replace says how far a workload is whose pods are deleted, one after the other, because of
+// the restart in its record. These are the pods that it has, without those that are being
+// deleted.
 func (l *Live) Replace(o *unstructured.Unstructured, pods []Pod) {
 	want, found, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
 	if !found {

@@ -83,7 +83,7 @@ func RolloutOf(o *unstructured.Unstructured) Rollout {
 	return r
 }
 
-// TemplateOf tells the pod template of a workload from others. Restarts of ours do not change it.
+// TemplateOf identifies the pod template of a workload. Restarts of ours do not change it.
 func TemplateOf(o *unstructured.Unstructured) string {
 	found, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "template")
 	template, _ := found.(map[string]any)

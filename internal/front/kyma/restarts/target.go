@@ -172,7 +172,7 @@ func (e Epoch) outdates(created time.Time) bool {
 	return !e.Since.IsZero() && !created.After(e.Since)
 }
 
-// epochOf is the epoch of something that tells its time itself.
+// epochOf is the epoch of something that has a time of its own.
 func epochOf(at time.Time) Epoch {
 	if at.IsZero() {
 		return Epoch{}

@@ -15,9 +15,10 @@ import (
 const workloadPage = 100
 
 // unfinished are the workloads that a process before this one has restarted, and that have not
-// come up yet. They count as rolling out, and stop all others when they do not come up, although
-// none of their pods may be outdated any more. It asks once in a process. Those that keep their
-// pods do not tell whether these have come up once: they are found by the pods that are left.
+// come up yet. They count as rolling out, and stop all other restarts when they do not come up,
+// although none of their pods may be outdated any more. It asks once in a process. Those that
+// keep their pods do not show whether these have come up once: they are found by the pods that
+// are left.
 func (c *Controller) unfinished(ctx context.Context) ([]Workload, error) {
 	if c.resumed {
 		return nil, nil

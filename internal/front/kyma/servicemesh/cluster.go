@@ -149,7 +149,7 @@ var (
 	k3sKubelet = regexp.MustCompile(`^v\d+\.\d+\.\d+\+k3s\d+`)
 )
 
-// ProviderOf is the provider of the first node that tells it.
+// ProviderOf is the provider of the first node that shows it.
 func ProviderOf(nodes []Node) Provider {
 	for i := range nodes {
 		switch n := nodes[i]; {
@@ -176,9 +176,9 @@ func HasGardenOS(nodes []Node) bool {
 	return false
 }
 
-// Infrastructure is what nodes tell of the infrastructure, and previous when they tell nothing, or
-// there are none: a node that registers tells it after a moment, and a load balancer that is
-// exchanged meanwhile has another address.
+// Infrastructure is what nodes show of the infrastructure, or previous when they show nothing or
+// there are none: a node has it only a moment after it registers, and a load balancer that is
+// replaced meanwhile has another address.
 func Infrastructure(nodes []Node, previous string) (provider Provider, gardenOS bool) {
 	before, system, _ := strings.Cut(previous, " ")
 	provider, gardenOS = ProviderOf(nodes), HasGardenOS(nodes)
@@ -203,7 +203,7 @@ func (c Cluster) Infrastructure() string {
 	return string(c.Provider)
 }
 
-// ProxyProtocol says whether the load balancer of the ingress gateway tells the address of
+// ProxyProtocol says whether the load balancer of the ingress gateway passes the address of
 // the client by the proxy protocol, which the gateway has to expect then.
 func (c Cluster) ProxyProtocol() bool {
 	switch c.Provider {

@@ -36,7 +36,7 @@ const (
 	// load balancer on AWS.
 	DeprecatedELB = "elb-deprecated"
 
-	// ProvisioningInfo in the namespace of the Istio resource tells how the cluster was
+	// ProvisioningInfo in the namespace of the Istio resource says how the cluster was
 	// made, as YAML, under the key [ProvisioningKey].
 	ProvisioningInfo = "kyma-provisioning-info"
 	// ProvisioningKey is the key in [ProvisioningInfo].

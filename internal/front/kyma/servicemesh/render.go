@@ -33,15 +33,15 @@ type Input struct {
 	Cluster Cluster `json:"cluster"`
 	// Installed is the tag or version of Istio that runs, empty for none.
 	Installed string `json:"installed"`
-	// CRDVersion is the version of the CRDs in place, as they tell it, empty for none: they
+	// CRDVersion is the version of the CRDs in place, by their annotation, empty for none: they
 	// are never replaced by older ones.
 	CRDVersion string `json:"crdVersion"`
 	// ForeignCRDs says that another package has the CRDs. Then they are not rendered.
 	ForeignCRDs bool `json:"foreignCRDs"`
 }
 
-// Digest tells inputs apart that give different results, for the settings of one manager. Empty
-// when that cannot be told.
+// Digest is equal for inputs that give equal results, for the settings of one manager. Empty
+// when it cannot be computed.
 func (in Input) Digest() string {
 	istio := &v1alpha2.Istio{Spec: in.Istio.Spec}
 	istio.Namespace, istio.Name, istio.Generation = in.Istio.Namespace, in.Istio.Name, in.Istio.Generation
