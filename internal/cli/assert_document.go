@@ -88,7 +88,7 @@ type AssertReport struct {
 	ContentDigest string `json:"contentDigest,omitempty"`
 	// Version is the application version of its content.
 	Version string `json:"version,omitempty"`
-	// Kubernetes is the version of the cluster, empty when it did not tell.
+	// Kubernetes is the version of the cluster, empty when it is not known.
 	Kubernetes string `json:"kubernetes,omitempty"`
 	// StartedAt is when it was begun.
 	StartedAt metav1.Time `json:"startedAt"`
@@ -115,8 +115,8 @@ type AssertResult struct {
 	Result string `json:"result"`
 	// Message says what was expected and what was found.
 	Message string `json:"message,omitempty"`
-	// Seconds is how long it took to become true, and to hold; or until it was given
-	// up.
+	// Seconds is how long it took to become true, and to hold; or until the check
+	// ended.
 	Seconds float64 `json:"seconds"`
 	// HeldSeconds is how long it has held at the end.
 	HeldSeconds float64 `json:"heldSeconds,omitempty"`

@@ -26,8 +26,8 @@ type Diff struct {
 	ToRevision   int64 `json:"toRevision,omitempty"`
 	// Live is true when a revision is compared with the cluster.
 	Live bool `json:"live,omitempty"`
-	// Different is true when there are differences that count. Fields that others have
-	// set and that the revision does not care about do not.
+	// Different is true when there are differences that count. Fields that other managers
+	// have set and that the revision does not contain do not.
 	Different bool `json:"different"`
 	// Summary counts the differences: "1 changed, 1 added, 30 the same".
 	Summary string `json:"summary"`
@@ -47,8 +47,8 @@ type DiffObject struct {
 	v1alpha1.ObjectReference `json:",inline"`
 
 	// Kind of the difference: Added, Removed, Changed, Moved (to another phase only) or
-	// Renamed; with --live: Drifted, Missing, Collides, Unknown or Foreign (others have
-	// set fields, and no more).
+	// Renamed; with --live: Drifted, Missing, Collides, Unknown or Foreign (other
+	// managers have set fields, and no more).
 	Difference string `json:"difference"`
 	// Phase is the phase that it stands in, fromPhase the one that it stood in if that is
 	// another one.
@@ -62,8 +62,8 @@ type DiffObject struct {
 	Fields []DiffField `json:"fields,omitempty"`
 	// Message says why nothing can be said, or what it collides with.
 	Message string `json:"message,omitempty"`
-	// NotOurs are, with --live, the fields that others have set and that the revision
-	// does not contain.
+	// NotOurs are, with --live, the fields that other managers have set and that the
+	// revision does not contain.
 	NotOurs []ForeignFields `json:"notOurs,omitempty"`
 	// Unified is the difference as lines of YAML.
 	Unified string `json:"unified,omitempty"`

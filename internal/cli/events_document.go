@@ -19,7 +19,7 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
-// Events is the document of `strata events`: what has been told of a package, its
+// Events is the document of `strata events`: the events of a package, its
 // revisions, their objects and the pods of these.
 type Events struct {
 	metav1.TypeMeta `json:",inline"`

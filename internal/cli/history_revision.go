@@ -38,7 +38,7 @@ type RevisionDetails struct {
 type Approval struct {
 	// Gate is the gate that lets it through, empty for spec.approvedDigest.
 	Gate string `json:"gate,omitempty"`
-	// By is who approved it, empty when nothing tells.
+	// By is the user who approved it, empty when that is not known.
 	By string `json:"by,omitempty"`
 }
 

@@ -35,7 +35,7 @@ type Rollback struct {
 	Reason string `json:"reason,omitempty"`
 	// Pin is true when the front makes no further revision until it is unpinned.
 	Pin bool `json:"pin,omitempty"`
-	// RequestedAt tells the request from others; unset for a client-side dry run.
+	// RequestedAt identifies the request; unset for a client-side dry run.
 	RequestedAt *metav1.Time `json:"requestedAt,omitempty"`
 	// DryRun is none, client or server.
 	DryRun string `json:"dryRun"`

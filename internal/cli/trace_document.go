@@ -58,7 +58,7 @@ type TraceRevision struct {
 	Action string `json:"action,omitempty"`
 	// Problem is why it is not ready.
 	Problem string `json:"problem,omitempty"`
-	// Rival is who keeps changing it.
+	// Rival is the manager that keeps changing it.
 	Rival string `json:"rival,omitempty"`
 }
 

@@ -61,7 +61,7 @@ type PhaseProgress struct {
 	Updated   int `json:"updated"`
 	Unchanged int `json:"unchanged"`
 	Adopted   int `json:"adopted"`
-	// FromPackage is true while the Revision's status tells nothing of its phases yet: the
+	// FromPackage is true while the Revision's status does not have its phases yet: the
 	// state is that of the Package's status, which is written first, and no count is known.
 	FromPackage bool `json:"fromPackage,omitempty"`
 }
@@ -187,7 +187,7 @@ func (v view) treeRevision(r *v1alpha1.Revision, p PackageSummary) TreeRevision 
 }
 
 // takeFromPackage takes the state of a phase from how many phases the Package's status
-// counts as complete, while the Revision's status tells nothing of them.
+// counts as complete, while the Revision's status does not have them.
 func (v view) takeFromPackage(r *v1alpha1.Revision, place int, phase *PhaseProgress) {
 	counted, all, _ := strings.Cut(v.pkg.Status.Phase, "/")
 	complete, err := strconv.Atoi(counted)

@@ -143,7 +143,7 @@ const (
 	ReasonRemovedLabel = "RemovedLabel"
 
 	// ReasonNoRoomForCondition (Warning, on a Gateway or GatewayClass): it, or one of its
-	// listeners, has as many conditions of others as it takes, so that ours cannot be shown.
+	// listeners, has as many conditions of other controllers as it takes, so that ours cannot be shown.
 	ReasonNoRoomForCondition = "NoRoomForCondition"
 
 	// ReasonNoRecordFinalizer (Warning, on a Gateway): the DNS config has zones, and it is not
