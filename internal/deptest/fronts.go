@@ -21,7 +21,7 @@ var acting = []string{
 	"internal/front/gatewayclass/labeler.go", "internal/front/gatewayclass/observe.go", "internal/front/gatewayclass/olm.go",
 	"internal/front/gatewayclass/watches.go",
 	"internal/front/istiocsr/apiports.go", "internal/front/istiocsr/found.go", "internal/front/istiocsr/front.go",
-	"internal/front/istiocsr/handover.go", "internal/front/istiocsr/leftovers.go", "internal/front/istiocsr/neighbours.go",
+	"internal/front/istiocsr/handover.go", "internal/front/istiocsr/holder.go", "internal/front/istiocsr/leftovers.go", "internal/front/istiocsr/neighbours.go",
 	"internal/front/istiocsr/observe.go", "internal/front/istiocsr/pointing.go", "internal/front/istiocsr/roles.go", "internal/front/istiocsr/signing.go",
 	"internal/front/istiocsr/cabundle/keeper.go", "internal/front/istiocsr/cabundle/read.go", "internal/front/istiocsr/cabundle/write.go",
 	"internal/front/istiocsr/cabundle/prompt.go", "internal/front/istiocsr/cabundle/versions.go",

@@ -33,6 +33,7 @@ var writerFiles = map[string]string{
 	"internal/front/gatewayclass/labeler.go":      "a label of Gateways",
 	"internal/front/gatewayclass/observe.go":      "OLM's labels on definitions, and the Istio of an operator before this one",
 	"internal/front/istiocsr/handover.go":         "who owns the fields of an agent that Helm has installed",
+	"internal/front/istiocsr/holder.go":           "the Certificate that an agent has left in the way of that of istiod",
 	"internal/front/istiocsr/leftovers.go":        "the label of a package that is gone, on what it has left",
 	"internal/front/istiocsr/cabundle/prompt.go":  "an annotation of the agent's pods",
 	"internal/front/istiocsr/cabundle/write.go":   "the ConfigMap with the CAs, and its spare",

@@ -12,11 +12,14 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -25,13 +28,17 @@ import (
 )
 
 // provisioner plays the part of an agent that makes the Certificate of istiod: with the
-// rights of its ServiceAccount and by the arguments of its pods, for as long as one of them
-// asks for it. It writes the whole spec, as agents do.
+// rights of its ServiceAccount and by the arguments of its pods, for as long as the one
+// that leads asks for it. It writes the whole spec, as agents do.
 type provisioner struct {
 	install
 
 	account client.Client
 	failed  error
+
+	// leader is the pod that leads, and renewed is when the Lease was renewed last.
+	leader  string
+	renewed time.Time
 }
 
 // provision plays it until the test ends, and says then what the agent was refused.
@@ -39,6 +46,7 @@ func (a install) provision() {
 	a.t.Helper()
 	config := rest.CopyConfig(plane.Config())
 	config.Impersonate.UserName = "system:serviceaccount:" + a.ic.Namespace + ":" + agentName
+	config.UserAgent = agentName + "/v0.14.2" // which names what it writes
 	account, err := client.New(config, client.Options{})
 	must(a.t, err)
 	p := &provisioner{install: a, account: account}
@@ -47,7 +55,7 @@ func (a install) provision() {
 	go func() {
 		defer close(stopped)
 		for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-			if err := p.round(ctx); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			if err := p.round(ctx); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
 				p.failed = err
 			}
 		}
@@ -100,22 +108,40 @@ func (p *provisioner) round(ctx context.Context) error {
 	return p.account.Update(ctx, certificate)
 }
 
-// arguments are those of a pod that makes the Certificate, and else of any.
+// arguments are those of the pod that leads: the one that has led for as long as it runs.
 func (p *provisioner) arguments(ctx context.Context) (map[string]string, error) {
 	list := &corev1.PodList{}
 	if err := admin.List(ctx, list, client.InNamespace(p.ic.Namespace), client.MatchingLabels{"app": agentName}); err != nil {
 		return nil, err
 	}
+	pods := slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodRunning })
+	if len(pods) == 0 {
+		return nil, nil
+	}
+	leader := max(0, slices.IndexFunc(pods, func(pod corev1.Pod) bool { return pod.Name == p.leader }))
+	if err := p.lead(ctx, pods[leader].Name); err != nil {
+		return nil, err
+	}
 	arguments := map[string]string{}
-	for i := range list.Items {
-		if args := list.Items[i].Spec.Containers[0].Args; list.Items[i].Status.Phase == corev1.PodRunning && (len(arguments) == 0 || slices.Contains(args, "--istiod-cert-enabled=true")) {
-			for _, arg := range args {
-				name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-				arguments[name] = value
-			}
-		}
+	for _, arg := range pods[leader].Spec.Containers[0].Args {
+		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		arguments[name] = value
 	}
 	return arguments, nil
+}
+
+// lead has a pod hold the Lease of the mesh, and renews it.
+func (p *provisioner) lead(ctx context.Context, pod string) error {
+	if pod == p.leader && time.Since(p.renewed) < time.Second {
+		return nil
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "istio-csr"}}
+	_, err := controllerutil.CreateOrUpdate(ctx, admin, lease, func() error {
+		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = new(pod+"_0123"), new(int32(15)), new(metav1.NowMicro())
+		return nil
+	})
+	p.leader, p.renewed = pod, time.Now()
+	return err
 }
 
 // roots writes the CAs of issuers into a ConfigMap beside the IstioCSR.

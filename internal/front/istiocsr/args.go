@@ -48,7 +48,7 @@ func (o objects) args() []any {
 	set("leader-election-namespace", o.mesh)
 	set("disable-kubernetes-client-rate-limiter", strconv.FormatBool(askedOf(o.IstioCSR).DisableKubernetesClientRateLimiter))
 	set(flagIstiodEnabled, strconv.FormatBool(isDynamic(o.IstioCSR)))
-	set("istiod-cert-namespace", o.mesh)
+	set(flagIstiodNamespace, o.mesh)
 	set("istiod-cert-duration", exact(d.certificate))
 	set("istiod-cert-renew-before", exact(d.renewBefore))
 	set("istiod-cert-key-algorithm", algorithm)

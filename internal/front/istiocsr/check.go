@@ -65,7 +65,7 @@ func checkFacts(in Input) []Problem {
 	case len(in.Facts.GoingFirst) > 0:
 		return []Problem{{Waiting: true, Holds: true, Message: fmt.Sprintf("package %s, of an agent before this one, has not let go yet of what agents have in namespace %s", strings.Join(in.Facts.GoingFirst, ", "), config.Istio.Namespace)}}
 	}
-	problems := slices.Concat(checkClusterRoles(in), checkIssuer(in), checkIstiodCertificate(in))
+	problems := slices.Concat(checkClusterRoles(in), checkIssuer(in), checkIstiodCertificate(in), checkHolder(in))
 	if in.Facts.CA.Problem != "" {
 		problems = append(problems, Problem{Waiting: in.Facts.CA.Waiting, Message: in.Facts.CA.Problem})
 	}
@@ -110,6 +110,20 @@ func checkIssuer(in Input) []Problem {
 		return []Problem{{Waiting: true, Message: message}}
 	}
 	return nil
+}
+
+// checkHolder says what keeps the Certificate of istiod from being issued.
+func checkHolder(in Input) []Problem {
+	holder := in.Facts.Holder
+	if holder == nil {
+		return nil
+	}
+	mesh := in.IstioCSR.Spec.IstioCSRConfig.Istio.Namespace
+	message := fmt.Sprintf("Secret %s/%s is issued for Certificate %s, and cert-manager does not issue it for Certificate %s meanwhile", mesh, CertificateTarget, holder.Name, CertificateName)
+	if holder.ByAgent {
+		return []Problem{{Waiting: true, Message: fmt.Sprintf("%s: it is deleted when %s does not make it any longer", message, holder.Maker)}}
+	}
+	return []Problem{{Waiting: true, Message: fmt.Sprintf("%s: run `kubectl delete certificates.cert-manager.io %s -n %s --cascade=orphan`, which leaves the Secret, or have it issued into another one", message, holder.Name, mesh)}}
 }
 
 // issuerText names the issuer for people.

@@ -4,8 +4,8 @@
 // Package istiocsr is the front of IstioCSRs: it runs one istio-csr agent in the cluster.
 //
 // [Setup] is the entry, and front.go puts the front together. observe.go looks at what an agent
-// depends on, with apiports.go, found.go, handover.go, leftovers.go, neighbours.go, pointing.go
-// and roles.go for single questions. All other files are pure.
+// depends on, with apiports.go, found.go, handover.go, holder.go, leftovers.go, neighbours.go,
+// pointing.go, roles.go and signing.go for single questions. All other files are pure.
 //
 // [Running] says which of several IstioCSRs the agent runs for. [Render] gives the
 // package of that one, in three phases: who the agent is and what it may reach, the

@@ -20,6 +20,8 @@ type Facts struct {
 	RuntimeIssuer RuntimeIssuer
 	// IstiodCertificate is the Certificate of istiod. It is looked for when the agent makes it.
 	IstiodCertificate Issuer
+	// Holder is another Certificate that the Secret of istiod is issued for, nil for none.
+	Holder *Holder
 	// AgentFirst says that the newest revision has the agent before the certificate of istiod,
 	// see [agentFirstIn].
 	AgentFirst bool
@@ -72,6 +74,16 @@ type Issuer struct {
 	// Ready says that its condition Ready is True, and Message is what it says.
 	Ready   bool
 	Message string
+}
+
+// Holder is a Certificate beside that of istiod that the Secret of istiod is issued for.
+// cert-manager issues nothing into the Secret for another Certificate while it exists.
+type Holder struct {
+	Name string
+	// ByAgent says that an agent has made it: what a user has made is never deleted.
+	ByAgent bool
+	// Maker says which agent would make it again, empty when none would.
+	Maker string
 }
 
 // CA is what is known of the copy of the CA certificates.

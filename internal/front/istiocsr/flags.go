@@ -15,8 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // flagKind says how the value of a flag is read, so that two spellings of one value are
@@ -83,7 +82,7 @@ var agentFlags = map[string]agentFlag{
 	flagReconciles:                           {kind: numberFlag, initial: "1", since: "0.16"},
 	flagIstiodEnabled:                        {kind: switchFlag, initial: "false"},
 	flagIstiodName:                           {initial: "istiod-dynamic"},
-	"istiod-cert-namespace":                  {initial: "istio-system"},
+	flagIstiodNamespace:                      {initial: "istio-system"},
 	"istiod-cert-duration":                   {kind: durationFlag, initial: "1h"},
 	"istiod-cert-renew-before":               {kind: durationFlag, initial: "30m"},
 	"istiod-cert-key-algorithm":              {initial: "RSA"},
@@ -102,6 +101,7 @@ const (
 	flagIssuerKind    = "issuer-kind"
 	flagIssuerGroup   = "issuer-group"
 
+	flagIstiodNamespace  = "istiod-cert-namespace"
 	flagRuntimeNamespace = "runtime-issuance-config-map-namespace"
 
 	flagReconciles      = "max-concurrent-reconciles"
@@ -114,36 +114,41 @@ const (
 	flagsOfIstiod = "istiod-cert-"
 )
 
-// SharesIssuer says whether an agent has its certificates signed by the issuer of an
-// IstioCSR, by its arguments. One whose arguments cannot be read does not.
-func SharesIssuer(ic *operatorv1alpha1.IstioCSR, deployment *unstructured.Unstructured) bool {
-	found := &struct {
-		Spec workload `json:"spec"`
-	}{}
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(deployment.Object, found) != nil {
-		return false
+// commandLine are the flags that an agent is given, nil when its arguments cannot be read.
+type commandLine map[string][]string
+
+// givenTo reads the arguments of the agent in pods, whose spec is at a path of an object.
+func givenTo(object map[string]any, path ...string) commandLine {
+	spec, _, _ := unstructured.NestedMap(object, path...) // what is none has no agent
+	pod := &corev1.PodSpec{}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(spec, pod) != nil {
+		return nil
 	}
-	containers := found.Spec.Template.Spec.Containers
-	at := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == AgentName })
+	at := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == AgentName })
 	if at < 0 {
-		return false
+		return nil
 	}
-	given, err := splitFlags(argumentsOf(&containers[at]))
+	flags, err := splitFlags(argumentsOf(&pod.Containers[at]))
 	if err != nil {
-		return false
+		return nil
 	}
-	for flag, wanted := range map[string]string{
-		flagIssuerName: ic.Spec.IstioCSRConfig.CertManager.IssuerRef.Name, flagIssuerKind: IssuerKind(ic), flagIssuerGroup: GroupCertManager,
-	} {
-		value := agentFlags[flag].initial
-		if values := given[flag]; len(values) > 0 {
-			value = values[len(values)-1]
-		}
-		if value != wanted {
-			return false
-		}
+	return flags
+}
+
+// value is that of a flag, given or not.
+func (c commandLine) value(flag string) string {
+	if values := c[flag]; len(values) > 0 {
+		return values[len(values)-1]
 	}
-	return true
+	return agentFlags[flag].initial
+}
+
+// certificate is the Certificate of istiod that the agent makes, empty when it makes none.
+func (c commandLine) certificate() types.NamespacedName {
+	if makes, err := strconv.ParseBool(c.value(flagIstiodEnabled)); err != nil || !makes {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: c.value(flagIstiodNamespace), Name: c.value(flagIstiodName)}
 }
 
 // argumentsOf are all that follows the program of an agent's container.

@@ -151,10 +151,12 @@ func TestObserver_LetGo(t *testing.T) {
 // watchable are the kinds of which single objects are watched whole.
 var watchable = map[schema.GroupVersionKind]string{
 	{Group: GroupCertManager, Version: "v1", Kind: KindIssuer}: "issuers",
-	deploymentKind: "deployments",
-	configMapKind:  "configmaps",
-	bindingKind:    "rolebindings",
-	endpointsKind:  "endpointslices",
+	certificateKind: "certificates",
+	deploymentKind:  "deployments",
+	secretKind:      "secrets",
+	configMapKind:   "configmaps",
+	bindingKind:     "rolebindings",
+	endpointsKind:   "endpointslices",
 
 	bindingKind.GroupVersion().WithKind("ClusterRole"):        "clusterroles",
 	bindingKind.GroupVersion().WithKind("ClusterRoleBinding"): "clusterrolebindings",
@@ -188,7 +190,7 @@ func newCluster(t *testing.T, keeper caKeeper, definitions []string, objects ...
 			resource.Resource = "namespaces"
 		}
 		err = metadataClient.Tracker().Create(resource, &metav1.PartialObjectMetadata{
-			TypeMeta: metav1.TypeMeta{APIVersion: o.GetAPIVersion(), Kind: o.GetKind()}, ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()},
+			TypeMeta: metav1.TypeMeta{APIVersion: o.GetAPIVersion(), Kind: o.GetKind()}, ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), Annotations: o.GetAnnotations(), OwnerReferences: o.GetOwnerReferences()},
 		}, o.GetNamespace())
 		if err == nil && o.GetKind() != "Namespace" {
 			err = dynamicClient.Tracker().Create(resource, o, o.GetNamespace())

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +22,8 @@ import (
 
 // bindingKind is that of what gives an agent its rights in a mesh.
 var bindingKind = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}
+
+var podKind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 
 // leaseKind is that of what one of the agents of a mesh holds.
 var leaseKind = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
@@ -53,7 +54,11 @@ func (o *observer) observeNeighbours(ctx context.Context, ic *operatorv1alpha1.I
 			continue
 		}
 		facts.LeftRunning = append(facts.LeftRunning, namespace)
-		if !SharesIssuer(ic, deployment) {
+		shares, err := o.sharesIssuer(ctx, ic, facts.RuntimeIssuer, givenTo(deployment.Object, "spec", "template", "spec"))
+		if err != nil {
+			return err
+		}
+		if !shares {
 			facts.LeftApart = append(facts.LeftApart, namespace)
 		}
 	}
@@ -86,23 +91,49 @@ func (o *observer) observePublisher(ctx context.Context, ic *operatorv1alpha1.Is
 	if len(facts.LeftRunning) == 0 {
 		return
 	}
-	lease := front.Untyped(leaseKind)
-	err := o.live.Get(ctx, types.NamespacedName{Namespace: ic.Spec.IstioCSRConfig.Istio.Namespace, Name: LeaseName}, lease)
+	held, err := o.leader(ctx, ic, facts)
 	if err != nil {
 		// Without a Lease no agent publishes, and the warning can do without its holder.
 		logr.FromContextOrDiscard(ctx).V(1).Info("Cannot say which agent publishes", "error", err.Error())
 		return
 	}
-	holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity") // what is no text is no holder
-	pod, _, _ := strings.Cut(holder, "_")
-	for _, namespace := range append([]string{ic.Namespace}, facts.LeftRunning...) {
-		found := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
-		if pod != "" && o.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: pod}, found) == nil {
-			facts.Publisher = namespace
-			return
-		}
+	if held.pod != nil {
+		facts.Publisher = held.pod.GetNamespace()
+		return
 	}
 	facts.waitFor(publisherAgain)
+}
+
+// leadership is the Lease of a mesh, and the pod that holds it if that is of an agent that is
+// known.
+type leadership struct {
+	lease *unstructured.Unstructured
+	pod   *unstructured.Unstructured
+}
+
+// leader finds out which agent leads those of a mesh.
+func (o *observer) leader(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) (leadership, error) {
+	held := leadership{lease: front.Untyped(leaseKind)}
+	key := types.NamespacedName{Namespace: ic.Spec.IstioCSRConfig.Istio.Namespace, Name: LeaseName}
+	if err := o.live.Get(ctx, key, held.lease); err != nil {
+		return held, fmt.Errorf("reading Lease %s: %w", key, err)
+	}
+	holder, _, _ := unstructured.NestedString(held.lease.Object, "spec", "holderIdentity") // what is no text is no holder
+	name, _, _ := strings.Cut(holder, "_")
+	for _, namespace := range agentsOf(ic, facts) {
+		pod := front.Untyped(podKind)
+		if name != "" && o.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, pod) == nil {
+			held.pod = pod
+			return held, nil
+		}
+	}
+	return held, nil
+}
+
+// agentsOf are the namespaces of the agents of a mesh: that of an IstioCSR, and of those that
+// were left running.
+func agentsOf(ic *operatorv1alpha1.IstioCSR, facts *observed) []string {
+	return append([]string{ic.Namespace}, facts.LeftRunning...)
 }
 
 // goes says whether the agent in a namespace is being removed with its IstioCSR. One that

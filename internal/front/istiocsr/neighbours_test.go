@@ -80,22 +80,31 @@ func TestObserver_LeftAgents(t *testing.T) {
 	binding.SetName(AgentName)
 	var subjects []any
 	objects := []*unstructured.Unstructured{binding}
-	for namespace, issuer := range map[string]string{"alike": "ca", "apart": "other"} {
+	for namespace, given := range map[string][]any{
+		"alike": {"--issuer-name=ca"}, "apart": {"--issuer-name=other"},
+		// A ConfigMap beats the arguments, if there is one.
+		"follows": {"--issuer-name=ca", "--runtime-issuance-config-map-name=issuer", "--runtime-issuance-config-map-namespace=follows"},
+		"gone":    {"--issuer-name=ca", "--runtime-issuance-config-map-name=none", "--runtime-issuance-config-map-namespace=gone"},
+	} {
 		subjects = append(subjects, map[string]any{"kind": "ServiceAccount", "namespace": namespace, "name": AgentName})
 		deployment := front.Untyped(deploymentKind)
 		deployment.SetNamespace(namespace)
 		deployment.SetName(AgentName)
-		containers := []any{map[string]any{"name": AgentName, "args": []any{"--issuer-name=" + issuer}}}
+		containers := []any{map[string]any{"name": AgentName, "args": given}}
 		if err := unstructured.SetNestedSlice(deployment.Object, containers, "spec", "template", "spec", "containers"); err != nil {
 			t.Fatal(err)
 		}
 		objects = append(objects, deployment)
 	}
 	binding.Object["subjects"] = subjects
+	objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "follows", "name": "issuer"},
+		"data": map[string]any{"issuer-name": "other", "issuer-kind": "Issuer", "issuer-group": "cert-manager.io"},
+	}})
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "mesh", Name: LeaseName}}
 	lease.Spec.HolderIdentity = new("agent-1_uuid")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "apart", Name: "agent-1"}}
-	gone := csrIn("gone", true)
+	gone := csrIn("before", true)
 	gone.Spec.IstioCSRConfig.Istio.Namespace = "mesh"
 	elsewhere := csrIn("elsewhere", true)
 	elsewhere.Spec.IstioCSRConfig.Istio.Namespace = "other"
@@ -119,11 +128,35 @@ func TestObserver_LeftAgents(t *testing.T) {
 			if err := o.observeNeighbours(t.Context(), ic, csrGroup{Leaving: []*operatorv1alpha1.IstioCSR{gone, elsewhere}}, &facts); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(facts.LeftApart, []string{"apart"}) || !slices.Equal(facts.Before, []string{"apart", "gone"}) {
+			if !slices.Equal(facts.LeftApart, []string{"apart", "follows"}) || !slices.Equal(facts.Before, []string{"apart", "before", "follows"}) {
 				t.Errorf("apart are %q, before this one were %q", facts.LeftApart, facts.Before)
 			}
 			if facts.Publisher != tc.publisher || facts.Again != tc.again {
 				t.Errorf("%s: %q publishes, and is asked about again after %s", tc.reason, facts.Publisher, facts.Again)
+			}
+		})
+	}
+}
+
+// An agent that follows a ConfigMap shares the issuer of another one that follows the like.
+func TestObserver_SharesIssuer(t *testing.T) {
+	ic := csrIn("a", false)
+	ic.Spec.IstioCSRConfig.CertManager.IssuerRef.Name = "ca"
+	other := RuntimeIssuer{Name: "other", Kind: "Issuer", Group: "cert-manager.io"}
+	for name, tc := range map[string]struct {
+		own  RuntimeIssuer
+		left commandLine
+		want bool
+	}{
+		"Reference":  {RuntimeIssuer{Problem: "gone"}, commandLine{"issuer-name": {"ca"}}, true},
+		"ByFile":     {other, commandLine{"issuer-name": {"other"}}, true},
+		"OwnFollows": {other, commandLine{"issuer-name": {"ca"}}, false},
+		"Kind":       {RuntimeIssuer{}, commandLine{"issuer-name": {"ca"}, "issuer-kind": {"ClusterIssuer"}}, false},
+		"Unreadable": {RuntimeIssuer{}, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := (&observer{}).sharesIssuer(t.Context(), ic, tc.own, tc.left); err != nil || got != tc.want {
+				t.Errorf("%v, %v", got, err)
 			}
 		})
 	}

@@ -109,6 +109,9 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alp
 	}
 	err := o.observeDeployment(ctx, ic, group, &facts)
 	if err == nil {
+		err = o.observeRuntimeIssuer(ctx, ic, &facts)
+	}
+	if err == nil {
 		err = o.observeNeighbours(ctx, ic, group, &facts)
 	}
 	if err == nil {
@@ -119,6 +122,9 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alp
 	}
 	if err == nil {
 		err = o.observeRunning(ctx, ic, &facts)
+	}
+	if err == nil && facts.CertManager {
+		err = o.observeHolder(ctx, ic, &facts)
 	}
 	if err != nil {
 		return observed{Facts: Facts{Running: ic.Namespace}, Pointing: facts.Pointing, Unremoved: facts.Unremoved}, err

@@ -40,7 +40,7 @@ func Render(in Input) render.Package {
 	switch {
 	case isDynamic(in.IstioCSR):
 		p.Phases = slices.Delete(p.Phases, 1, 2)
-	case in.Facts.AgentFirst:
+	case in.Facts.AgentFirst || o.makesCertificate():
 		p.Phases[1], p.Phases[2] = p.Phases[2], p.Phases[1]
 	}
 	if len(in.Facts.LeftRunning) > 0 {

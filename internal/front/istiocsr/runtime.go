@@ -65,14 +65,27 @@ func agentFirstIn(manifests []*unstructured.Unstructured) bool {
 	return certificate < 0 || certificate > agent
 }
 
+// makesCertificate says whether an agent that is about to be taken over makes the Certificate
+// of istiod.
+func (o objects) makesCertificate() bool {
+	d := o.Facts.Deployment
+	return d != nil && d.Foreign && givenTo(d.Spec, "template", "spec").certificate().Namespace == o.mesh
+}
+
+// signer is the issuer that signs for an agent now.
+func signer(ic *operatorv1alpha1.IstioCSR, runtime RuntimeIssuer) RuntimeIssuer {
+	if runtime.Name == "" {
+		return RuntimeIssuer{Name: ic.Spec.IstioCSRConfig.CertManager.IssuerRef.Name, Kind: IssuerKind(ic), Group: GroupCertManager}
+	}
+	return runtime
+}
+
 // signing are kind and name of the issuer that signs for an agent now. Of one that is not of
 // cert-manager nothing can be said: ok is false.
 func signing(ic *operatorv1alpha1.IstioCSR, runtime RuntimeIssuer) (kind, name string, ok bool) {
-	if runtime.Name == "" {
-		return IssuerKind(ic), ic.Spec.IstioCSRConfig.CertManager.IssuerRef.Name, true
-	}
-	isKnown := runtime.Group == GroupCertManager && (runtime.Kind == KindIssuer || runtime.Kind == KindClusterIssuer)
-	return runtime.Kind, runtime.Name, isKnown
+	issuer := signer(ic, runtime)
+	isKnown := issuer.Group == GroupCertManager && (issuer.Kind == KindIssuer || issuer.Kind == KindClusterIssuer)
+	return issuer.Kind, issuer.Name, isKnown
 }
 
 func checkRuntimeName(r *refusals, path string, ic *operatorv1alpha1.IstioCSR) {

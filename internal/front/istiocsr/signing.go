@@ -19,13 +19,6 @@ import (
 // signs with if it is of type CA, and the Certificate of istiod if the agent makes it.
 func (o *observer) observeIssuer(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) (caSecret string, err error) {
 	mesh := ic.Spec.IstioCSRConfig.Istio.Namespace
-	if name := runtimeIssuerConfigMap(ic); name != "" {
-		config, found, err := o.read(ctx, configMapKind, types.NamespacedName{Namespace: ic.Namespace, Name: name})
-		if err != nil {
-			return "", err
-		}
-		facts.RuntimeIssuer = runtimeIssuerOf(config, found)
-	}
 	if isDynamic(ic) {
 		certificate, found, err := o.read(ctx, certificateKind, types.NamespacedName{Namespace: mesh, Name: CertificateName})
 		if err != nil {
@@ -50,6 +43,41 @@ func (o *observer) observeIssuer(ctx context.Context, ic *operatorv1alpha1.Istio
 	}
 	facts.Issuer = IssuerOf(issuer)
 	return CASecretOf(issuer), nil
+}
+
+// observeRuntimeIssuer finds the issuer that a ConfigMap has the agent follow.
+func (o *observer) observeRuntimeIssuer(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) (err error) {
+	if name := runtimeIssuerConfigMap(ic); name != "" {
+		facts.RuntimeIssuer, err = o.runtimeIssuer(ctx, types.NamespacedName{Namespace: ic.Namespace, Name: name})
+	}
+	return err
+}
+
+func (o *observer) runtimeIssuer(ctx context.Context, key types.NamespacedName) (RuntimeIssuer, error) {
+	config, found, err := o.read(ctx, configMapKind, key)
+	if err != nil {
+		return RuntimeIssuer{}, err
+	}
+	return runtimeIssuerOf(config, found), nil
+}
+
+// sharesIssuer says whether the issuer of an IstioCSR signs for an agent that was left running,
+// too. The issuer of one whose arguments cannot be read is another one.
+func (o *observer) sharesIssuer(ctx context.Context, ic *operatorv1alpha1.IstioCSR, own RuntimeIssuer, left commandLine) (bool, error) {
+	if left == nil {
+		return false, nil
+	}
+	issuer := RuntimeIssuer{Name: left.value(flagIssuerName), Kind: left.value(flagIssuerKind), Group: left.value(flagIssuerGroup)}
+	if key := (types.NamespacedName{Namespace: left.value(flagRuntimeNamespace), Name: left.value(flagRuntimeName)}); key.Name != "" && key.Namespace != "" {
+		named, err := o.runtimeIssuer(ctx, key)
+		if err != nil {
+			return false, err
+		}
+		if named.Name != "" {
+			issuer = named
+		}
+	}
+	return issuer == signer(ic, own), nil
 }
 
 // read is an object that is watched from then on.
