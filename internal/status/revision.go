@@ -314,13 +314,11 @@ func newlyPlaced(before, after []v1alpha1.InventoryEntry) bool {
 	})
 }
 
-// readyAgain counts the objects that are ready again, of those that did not stay so: their
-// probes flap, or their repairs are slowed. One that was repaired a few times may well be
-// ready for the first time.
+// readyAgain counts the objects that are ready again, of those that did not stay so.
 func readyAgain(before, after v1alpha1.RevisionStatus) int32 {
 	unsteady := map[v1alpha1.ObjectReference]bool{}
 	for _, entry := range slices.Concat(before.Inventory, after.Inventory) {
-		if entry.Repairs >= revisions.ImmediateRepairs {
+		if entry.Repairs > 0 {
 			unsteady[entry.ObjectReference] = true
 		}
 	}
