@@ -4,6 +4,9 @@
 package v1alpha1
 
 import (
+	"reflect"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -25,6 +28,7 @@ type Probe struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:XValidation:rule="[has(self.condition), has(self.fieldValue), has(self.fieldsEqual), has(self.observedGeneration), has(self.default), has(self.cel), has(self.not), has(self.anyOf)].filter(x, x).size() == 1",message="exactly one of condition, fieldValue, fieldsEqual, observedGeneration, default, cel, not and anyOf must be set"
 	Assertions []Assertion `json:"assertions"`
 
 	// Within is how long an object may be without the probe, counted from when it was
@@ -83,89 +87,61 @@ type ProbeSelector struct {
 // Assertion is one thing that must hold. It is True, False or Unknown; an object
 // that does not say, as a field or condition is missing, is Unknown, which holds the
 // gate like False and stays Unknown under not.
-//
-// +kubebuilder:validation:XValidation:rule="[has(self.condition), has(self.fieldValue), has(self.fieldsEqual), has(self.observedGeneration), has(self.default), has(self.cel), has(self.not), has(self.anyOf)].filter(x, x).size() == 1",message="exactly one of condition, fieldValue, fieldsEqual, observedGeneration, default, cel, not and anyOf must be set"
 type Assertion struct {
-	// Condition requires a condition of the object's status.
-	// +optional
-	Condition *ConditionAssertion `json:"condition,omitempty"`
-
-	// FieldValue requires a field to have a value.
-	// +optional
-	FieldValue *FieldValueAssertion `json:"fieldValue,omitempty"`
-
-	// FieldsEqual requires two fields to be set and equal.
-	// +optional
-	FieldsEqual *FieldsEqualAssertion `json:"fieldsEqual,omitempty"`
-
-	// ObservedGeneration requires .status.observedGeneration to be set and to be the
-	// object's generation: its controller has looked at the present spec.
-	// +optional
-	ObservedGeneration *ObservedGenerationAssertion `json:"observedGeneration,omitempty"`
-
-	// Default requires what the object is judged by when no probe selects it: that
-	// it is ready as its kind understands it. The kind must be one that has a
-	// default.
-	// +optional
-	Default *DefaultAssertion `json:"default,omitempty"`
-
-	// CEL requires an expression to be true.
-	// +optional
-	CEL *CELAssertion `json:"cel,omitempty"`
-
-	// Not requires something to be False. What is missing is Unknown and does not
-	// pass; an expression of CEL can ask whether it is.
-	// +optional
-	Not *Check `json:"not,omitempty"`
+	Alternative `json:",inline"`
 
 	// AnyOf requires one or more of its alternatives to hold.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:XValidation:rule="[has(self.condition), has(self.fieldValue), has(self.fieldsEqual), has(self.observedGeneration), has(self.default), has(self.cel), has(self.not)].filter(x, x).size() == 1",message="exactly one of condition, fieldValue, fieldsEqual, observedGeneration, default, cel and not must be set"
 	AnyOf []Alternative `json:"anyOf,omitempty"`
 }
 
+// AssertionOf asserts a check.
+func AssertionOf(check Check) Assertion {
+	return Assertion{Alternative: Alternative{Check: check}}
+}
+
+// AssertionKinds lists the fields of an assertion of which exactly one is set.
+func AssertionKinds() string {
+	names := assertionFields(func(reflect.StructField) bool { return true })
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// Kinds are the fields of the assertion that are set, as manifests spell them.
+func (a Assertion) Kinds() []string {
+	value := reflect.ValueOf(a)
+	return assertionFields(func(field reflect.StructField) bool { return !value.FieldByIndex(field.Index).IsNil() })
+}
+
+func assertionFields(chosen func(reflect.StructField) bool) []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Assertion]()) {
+		if !field.Anonymous && chosen(field) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Alternative is one of several things of which one must hold.
-//
-// +kubebuilder:validation:XValidation:rule="[has(self.condition), has(self.fieldValue), has(self.fieldsEqual), has(self.observedGeneration), has(self.default), has(self.cel), has(self.not)].filter(x, x).size() == 1",message="exactly one of condition, fieldValue, fieldsEqual, observedGeneration, default, cel and not must be set"
 type Alternative struct {
-	// Condition requires a condition of the object's status.
-	// +optional
-	Condition *ConditionAssertion `json:"condition,omitempty"`
-
-	// FieldValue requires a field to have a value.
-	// +optional
-	FieldValue *FieldValueAssertion `json:"fieldValue,omitempty"`
-
-	// FieldsEqual requires two fields to be set and equal.
-	// +optional
-	FieldsEqual *FieldsEqualAssertion `json:"fieldsEqual,omitempty"`
-
-	// ObservedGeneration requires .status.observedGeneration to be set and to be the
-	// object's generation: its controller has looked at the present spec.
-	// +optional
-	ObservedGeneration *ObservedGenerationAssertion `json:"observedGeneration,omitempty"`
-
-	// Default requires what the object is judged by when no probe selects it: that
-	// it is ready as its kind understands it. The kind must be one that has a
-	// default.
-	// +optional
-	Default *DefaultAssertion `json:"default,omitempty"`
-
-	// CEL requires an expression to be true.
-	// +optional
-	CEL *CELAssertion `json:"cel,omitempty"`
+	Check `json:",inline"`
 
 	// Not requires something to be False. What is missing is Unknown and does not
-	// pass.
+	// pass; an expression of CEL can ask whether it is.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="[has(self.condition), has(self.fieldValue), has(self.fieldsEqual), has(self.observedGeneration), has(self.default), has(self.cel)].filter(x, x).size() == 1",message="exactly one of condition, fieldValue, fieldsEqual, observedGeneration, default and cel must be set"
 	Not *Check `json:"not,omitempty"`
 }
 
+// That exactly one of a check's fields is set is a rule of the fields that hold it: those
+// types that inline it have more fields, and the generator merges the rules of inlined types.
+
 // Check is one thing that an object says or does not.
-//
-// +kubebuilder:validation:XValidation:rule="[has(self.condition), has(self.fieldValue), has(self.fieldsEqual), has(self.observedGeneration), has(self.default), has(self.cel)].filter(x, x).size() == 1",message="exactly one of condition, fieldValue, fieldsEqual, observedGeneration, default and cel must be set"
 type Check struct {
 	// Condition requires a condition of the object's status.
 	// +optional

@@ -162,12 +162,8 @@ func readAssertions(text []byte) (Assertions, error) {
 
 // asserted are the names of the assertions that are set.
 func (a *Assert) asserted() []string {
-	var names []string
-	for name, set := range map[string]bool{
-		"rolledOut": a.RolledOut, "available": a.Available, "phase": a.Phase != "", "probe": a.Probe != "",
-		"condition": a.Condition != nil, "fieldValue": a.FieldValue != nil, "fieldsEqual": a.FieldsEqual != nil,
-		"observedGeneration": a.ObservedGeneration != nil, "default": a.Default != nil, "cel": a.CEL != nil, "not": a.Not != nil, "anyOf": a.AnyOf != nil,
-	} {
+	names := a.Kinds()
+	for name, set := range map[string]bool{"rolledOut": a.RolledOut, "available": a.Available, "phase": a.Phase != "", "probe": a.Probe != ""} {
 		if set {
 			names = append(names, name)
 		}
@@ -181,7 +177,7 @@ func (a *Assert) validate() error {
 	builtIn := a.RolledOut || a.Available || a.Phase != "" || a.Probe != ""
 	switch {
 	case len(names) != 1:
-		return fmt.Errorf("exactly one of rolledOut, available, phase, probe, condition, fieldValue, fieldsEqual, observedGeneration, default, cel, not and anyOf must be set; it has %s", strings.Join(append(names, "nothing more"), ", "))
+		return fmt.Errorf("exactly one of rolledOut, available, phase, probe, %s must be set; it has %s", v1alpha1.AssertionKinds(), strings.Join(append(names, "nothing more"), ", "))
 	case builtIn && a.Object != nil:
 		return fmt.Errorf("%s is not about an object", names[0])
 	case a.Object != nil && (a.Object.Kind == "" || a.Object.Name == ""):

@@ -334,7 +334,7 @@ func fixtureBadImage(f *fixture) {
 func fixtureFlapping(f *fixture) {
 	r := f.upgrade(16)
 	r.Spec.Probes = []v1alpha1.Probe{{
-		Name: "steady", Selector: v1alpha1.ProbeSelector{Group: "apps", Kind: "Deployment"}, Assertions: []v1alpha1.Assertion{{Default: &v1alpha1.DefaultAssertion{}}},
+		Name: "steady", Selector: v1alpha1.ProbeSelector{Group: "apps", Kind: "Deployment"}, Assertions: []v1alpha1.Assertion{v1alpha1.AssertionOf(v1alpha1.Check{Default: &v1alpha1.DefaultAssertion{}})},
 		Within: &metav1.Duration{Duration: 3 * time.Minute}, HoldsFor: &metav1.Duration{Duration: 30 * time.Second},
 	}}
 	notReady(r, "control-plane", istiod, "ProbeUnknown", "the probe holds since 2026-11-21T11:59:48Z and has to for 30s without interruption", "")

@@ -169,7 +169,7 @@ func targetCheck(target string) (check, error) {
 
 // conditionCheck asks for a condition of the Package.
 func conditionCheck(name string, status metav1.ConditionStatus) check {
-	c, err := checkOf(Assert{Assertion: v1alpha1.Assertion{Condition: &v1alpha1.ConditionAssertion{Type: name, Status: status}}})
+	c, err := checkOf(Assert{Assertion: v1alpha1.AssertionOf(v1alpha1.Check{Condition: &v1alpha1.ConditionAssertion{Type: name, Status: status}})})
 	c.name = fmt.Sprintf("condition %s=%s", name, status)
 	if err != nil {
 		c.eval = func(moment) finding { return found(impossible, "%s", err) }

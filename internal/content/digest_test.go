@@ -28,7 +28,7 @@ func newBase() base {
 		},
 		probes: []v1alpha1.Probe{{
 			Name: "ready", Selector: v1alpha1.ProbeSelector{Kind: "ConfigMap"},
-			Assertions: []v1alpha1.Assertion{{Condition: &v1alpha1.ConditionAssertion{Type: "Ready", Status: metav1.ConditionTrue}}},
+			Assertions: []v1alpha1.Assertion{v1alpha1.AssertionOf(v1alpha1.Check{Condition: &v1alpha1.ConditionAssertion{Type: "Ready", Status: metav1.ConditionTrue}})},
 		}},
 	}
 }

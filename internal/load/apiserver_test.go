@@ -84,7 +84,7 @@ func TestRevision_AfterTheAPIServer(t *testing.T) {
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": map[string]any{"large": strings.Repeat("x", 10), "null": nil, "n": 1.5, "i": int64(7)},
 		}}
 	}
-	condition := v1alpha1.Assertion{Condition: &v1alpha1.ConditionAssertion{Type: "Ready"}}
+	condition := v1alpha1.AssertionOf(v1alpha1.Check{Condition: &v1alpha1.ConditionAssertion{Type: "Ready"}})
 	tests := map[string]struct {
 		reason   string
 		manifest *unstructured.Unstructured

@@ -104,7 +104,7 @@ func TestRevision_CollisionProtection(t *testing.T) {
 }
 
 func assertCondition(kind string, status metav1.ConditionStatus) []v1alpha1.Assertion {
-	return []v1alpha1.Assertion{{Condition: &v1alpha1.ConditionAssertion{Type: kind, Status: status}}}
+	return []v1alpha1.Assertion{v1alpha1.AssertionOf(v1alpha1.Check{Condition: &v1alpha1.ConditionAssertion{Type: kind, Status: status}})}
 }
 
 func TestRevision_Probes(t *testing.T) {
@@ -116,7 +116,7 @@ func TestRevision_Probes(t *testing.T) {
 		return []v1alpha1.Probe{{Name: "own", Selector: selector, Assertions: assertions}}
 	}
 	cel := func(expression string) []v1alpha1.Assertion {
-		return []v1alpha1.Assertion{{CEL: &v1alpha1.CELAssertion{Expression: expression}}}
+		return []v1alpha1.Assertion{v1alpha1.AssertionOf(v1alpha1.Check{CEL: &v1alpha1.CELAssertion{Expression: expression}})}
 	}
 	// The live object says Custom=True and has not been rolled out by its controller.
 	live := deployment()
@@ -143,8 +143,8 @@ func TestRevision_Probes(t *testing.T) {
 		"ConditionMissing":     {reason: "a condition that is missing is Unknown", probes: own(deploymentSelector, assertCondition("Other", "True")...), want: probes.Unknown},
 		"OldGeneration":        {reason: "a status about an older generation proves nothing", probes: own(deploymentSelector, assertCondition("Custom", "True")...), live: stale, want: probes.Unknown},
 		"AllAssertions":        {reason: "every assertion must hold", probes: own(deploymentSelector, append(assertCondition("Custom", "True"), assertCondition("Broken", "True")...)...), want: probes.False},
-		"FieldsEqual":          {reason: "two fields are compared", probes: own(deploymentSelector, v1alpha1.Assertion{FieldsEqual: &v1alpha1.FieldsEqualAssertion{A: ".status.x", B: ".status.y"}}), want: probes.True},
-		"FieldsDiffer":         {reason: "two fields are compared", probes: own(deploymentSelector, v1alpha1.Assertion{FieldsEqual: &v1alpha1.FieldsEqualAssertion{A: ".status.x", B: ".metadata.name"}}), want: probes.False},
+		"FieldsEqual":          {reason: "two fields are compared", probes: own(deploymentSelector, v1alpha1.AssertionOf(v1alpha1.Check{FieldsEqual: &v1alpha1.FieldsEqualAssertion{A: ".status.x", B: ".status.y"}})), want: probes.True},
+		"FieldsDiffer":         {reason: "two fields are compared", probes: own(deploymentSelector, v1alpha1.AssertionOf(v1alpha1.Check{FieldsEqual: &v1alpha1.FieldsEqualAssertion{A: ".status.x", B: ".metadata.name"}})), want: probes.False},
 		"CEL":                  {reason: "an expression sees the object as self", probes: own(deploymentSelector, cel("self.status.replicas == 1")...), want: probes.True},
 		"CELFalse":             {reason: "an expression sees the object as self", probes: own(deploymentSelector, cel("self.status.replicas == 2")...), want: probes.False},
 		"SelectedByLabel":      {reason: "labels alone select", probes: own(v1alpha1.ProbeSelector{Labels: labels("istiod")}, assertCondition("Custom", "True")...), want: probes.True},
@@ -183,7 +183,7 @@ func TestRevision_ProbeOfPlainKinds(t *testing.T) {
 	}
 	probed, err := loadOne(t, configMap("a", "x"), v1alpha1.Object{}, v1alpha1.Phase{}, []v1alpha1.Probe{{
 		Name: "own", Selector: v1alpha1.ProbeSelector{Kind: "ConfigMap"},
-		Assertions: []v1alpha1.Assertion{{CEL: &v1alpha1.CELAssertion{Expression: "self.data.value == 'x'"}}},
+		Assertions: []v1alpha1.Assertion{v1alpha1.AssertionOf(v1alpha1.Check{CEL: &v1alpha1.CELAssertion{Expression: "self.data.value == 'x'"}})},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestRevision_ServingAsProbed(t *testing.T) {
 	}}
 	probed, err := loadOne(t, service, v1alpha1.Object{}, v1alpha1.Phase{}, []v1alpha1.Probe{{
 		Name: "own", Selector: v1alpha1.ProbeSelector{Kind: "Service"},
-		Assertions: []v1alpha1.Assertion{{FieldValue: &v1alpha1.FieldValueAssertion{Path: ".spec.ports[0].port", Value: v1alpha1.ScalarOf(int64(80))}}},
+		Assertions: []v1alpha1.Assertion{v1alpha1.AssertionOf(v1alpha1.Check{FieldValue: &v1alpha1.FieldValueAssertion{Path: ".spec.ports[0].port", Value: v1alpha1.ScalarOf(int64(80))}})},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -227,17 +227,17 @@ func TestRevision_ProbesThatDoNotCompile(t *testing.T) {
 	}{
 		"CEL": {
 			reason: "the expression that is wrong is named",
-			probe:  v1alpha1.Probe{Name: "bad", Assertions: append(assertCondition("Ready", ""), v1alpha1.Assertion{CEL: &v1alpha1.CELAssertion{Expression: "self.status ="}})},
+			probe:  v1alpha1.Probe{Name: "bad", Assertions: append(assertCondition("Ready", ""), v1alpha1.AssertionOf(v1alpha1.Check{CEL: &v1alpha1.CELAssertion{Expression: "self.status ="}}))},
 			want:   "spec.probes[1].assertions[1].cel.expression (probe bad): compiling CEL expression: line 1, column 13: ",
 		},
 		"FirstPath": {
 			reason: "the path that is wrong is named",
-			probe:  v1alpha1.Probe{Name: "bad", Assertions: []v1alpha1.Assertion{{FieldsEqual: &v1alpha1.FieldsEqualAssertion{A: ".a[", B: ".b"}}}},
+			probe:  v1alpha1.Probe{Name: "bad", Assertions: []v1alpha1.Assertion{v1alpha1.AssertionOf(v1alpha1.Check{FieldsEqual: &v1alpha1.FieldsEqualAssertion{A: ".a[", B: ".b"}})}},
 			want:   "spec.probes[1].assertions[0].fieldsEqual.a (probe bad): ",
 		},
 		"SecondPath": {
 			reason: "the path that is wrong is named",
-			probe:  v1alpha1.Probe{Name: "bad", Assertions: []v1alpha1.Assertion{{FieldsEqual: &v1alpha1.FieldsEqualAssertion{A: ".a", B: ".b["}}}},
+			probe:  v1alpha1.Probe{Name: "bad", Assertions: []v1alpha1.Assertion{v1alpha1.AssertionOf(v1alpha1.Check{FieldsEqual: &v1alpha1.FieldsEqualAssertion{A: ".a", B: ".b["}})}},
 			want:   "spec.probes[1].assertions[0].fieldsEqual.b (probe bad): ",
 		},
 		"Nothing": {

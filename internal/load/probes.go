@@ -102,10 +102,7 @@ func (c compiled) together() (all probes.All, within, holdsFor time.Duration) {
 // assertion that it is about, beginning with a dot.
 func compileAssertion(a v1alpha1.Assertion, selector v1alpha1.ProbeSelector) (probe probes.Probe, field string, err error) {
 	if a.AnyOf == nil {
-		return compileAlternative(v1alpha1.Alternative{
-			Condition: a.Condition, FieldValue: a.FieldValue, FieldsEqual: a.FieldsEqual, ObservedGeneration: a.ObservedGeneration,
-			Default: a.Default, CEL: a.CEL, Not: a.Not,
-		}, selector)
+		return compileAlternative(a.Alternative, selector)
 	}
 	var anyOf probes.Any
 	for k, alternative := range a.AnyOf {
@@ -120,10 +117,7 @@ func compileAssertion(a v1alpha1.Assertion, selector v1alpha1.ProbeSelector) (pr
 
 func compileAlternative(a v1alpha1.Alternative, selector v1alpha1.ProbeSelector) (probes.Probe, string, error) {
 	if a.Not == nil {
-		return compileCheck(v1alpha1.Check{
-			Condition: a.Condition, FieldValue: a.FieldValue, FieldsEqual: a.FieldsEqual, ObservedGeneration: a.ObservedGeneration,
-			Default: a.Default, CEL: a.CEL,
-		}, selector)
+		return compileCheck(a.Check, selector)
 	}
 	inner, field, err := compileCheck(*a.Not, selector)
 	if err != nil {
@@ -133,7 +127,7 @@ func compileAlternative(a v1alpha1.Alternative, selector v1alpha1.ProbeSelector)
 }
 
 // errNothing is about an assertion that the API server would not have taken.
-var errNothing = errors.New("set one of condition, fieldValue, fieldsEqual, observedGeneration, default, cel, not and anyOf")
+var errNothing = errors.New("set one of " + v1alpha1.AssertionKinds())
 
 func compileCheck(c v1alpha1.Check, selector v1alpha1.ProbeSelector) (probes.Probe, string, error) {
 	switch {

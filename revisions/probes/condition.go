@@ -126,3 +126,7 @@ func conditionOf(content map[string]any, conditionType string) condition {
 func conditionTrue(content map[string]any, conditionType string) Result {
 	return Condition{Type: conditionType}.check(listAt(content, "status", "conditions"), countAt(content, "metadata", "generation"))
 }
+
+func (c Condition) claim() string {
+	return fmt.Sprintf("condition %q is %q", c.Type, c.wanted())
+}

@@ -89,3 +89,5 @@ func (d defaultProbe) Probe(obj *unstructured.Unstructured) Result {
 	}
 	return d.ready(content)
 }
+
+func (d defaultProbe) claim() string { return "the " + d.kind.Kind + " is ready" }

@@ -153,3 +153,5 @@ func (f FieldValue) quantity() (resource.Quantity, bool) {
 	}
 	return resource.Quantity{}, false
 }
+
+func (f FieldValue) claim() string { return fmt.Sprintf("%s is %s", f.Path, f.expected()) }

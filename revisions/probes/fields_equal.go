@@ -52,3 +52,5 @@ func (f FieldsEqual) Probe(obj *unstructured.Unstructured) Result {
 	}
 	return NewResult(False, fmt.Sprintf("%s is %s, expected it to equal %s, which is %s", f.A, describe(a), f.B, describe(b)))
 }
+
+func (f FieldsEqual) claim() string { return fmt.Sprintf("%s equals %s", f.A, f.B) }

@@ -4,8 +4,6 @@
 package probes
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -54,13 +52,3 @@ func claimOf(p Probe, obj *unstructured.Unstructured) string {
 	}
 	return "the negated probe"
 }
-
-func (c Condition) claim() string {
-	return fmt.Sprintf("condition %q is %q", c.Type, c.wanted())
-}
-
-func (f FieldsEqual) claim() string { return fmt.Sprintf("%s equals %s", f.A, f.B) }
-
-func (f FieldValue) claim() string { return fmt.Sprintf("%s is %s", f.Path, f.expected()) }
-
-func (d defaultProbe) claim() string { return "the " + d.kind.Kind + " is ready" }

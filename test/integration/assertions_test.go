@@ -65,7 +65,7 @@ func probed(t *testing.T, spec v1alpha1.PackageSpec, probe v1alpha1.Probe, phase
 func valueProbe(value string) v1alpha1.Probe {
 	return v1alpha1.Probe{
 		Name: "value", Selector: v1alpha1.ProbeSelector{Kind: "ConfigMap"},
-		Assertions: []v1alpha1.Assertion{{FieldValue: &v1alpha1.FieldValueAssertion{Path: `.metadata.annotations["example.com/state"]`, Value: v1alpha1.ScalarOf(value)}}},
+		Assertions: []v1alpha1.Assertion{v1alpha1.AssertionOf(v1alpha1.Check{FieldValue: &v1alpha1.FieldValueAssertion{Path: `.metadata.annotations["example.com/state"]`, Value: v1alpha1.ScalarOf(value)}})},
 	}
 }
 
@@ -202,7 +202,7 @@ func TestProbes_InvalidExpression(t *testing.T) {
 	t.Parallel()
 	ns := planetest.Namespace(t, plane)
 	probe := valueProbe("good")
-	probe.Assertions = append(probe.Assertions, v1alpha1.Assertion{CEL: &v1alpha1.CELAssertion{Expression: "self.data.value == '1' &&\n  status.ready == true"}})
+	probe.Assertions = append(probe.Assertions, v1alpha1.AssertionOf(v1alpha1.Check{CEL: &v1alpha1.CELAssertion{Expression: "self.data.value == '1' &&\n  status.ready == true"}}))
 	pkg := probed(t, v1alpha1.PackageSpec{}, probe, phase("one", configMapManifest(t, ns, "a", "1")))
 	revision := eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionProgressing, v1alpha1.ReasonInvalidSpec)
 	if text := message(revision.Status.Conditions, v1alpha1.ConditionProgressing); !containsAll(text, "spec.probes[0].assertions[1].cel.expression", "line 2, column 3", "status") {

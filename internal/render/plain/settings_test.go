@@ -103,11 +103,11 @@ func TestProbes(t *testing.T) {
 	}{
 		"Named": {
 			reason: "It is for its object alone.", text: "name: serves\nassertions:\n- condition: {type: Available}\n",
-			want: v1alpha1.Probe{Name: "serves", Assertions: []v1alpha1.Assertion{{Condition: &v1alpha1.ConditionAssertion{Type: "Available"}}}},
+			want: v1alpha1.Probe{Name: "serves", Assertions: []v1alpha1.Assertion{v1alpha1.AssertionOf(v1alpha1.Check{Condition: &v1alpha1.ConditionAssertion{Type: "Available"}})}},
 		},
 		"Unnamed": {
 			reason: "Its name follows from the object.", text: "assertions: [{default: {}}]",
-			want: v1alpha1.Probe{Name: "deployment-d", Assertions: []v1alpha1.Assertion{{Default: &v1alpha1.DefaultAssertion{}}}},
+			want: v1alpha1.Probe{Name: "deployment-d", Assertions: []v1alpha1.Assertion{v1alpha1.AssertionOf(v1alpha1.Check{Default: &v1alpha1.DefaultAssertion{}})}},
 		},
 		"Selector": {reason: "What it is for is no question.", text: "selector: {kind: Pod}\nassertions: [{default: {}}]", err: "selector must not be set"},
 		"Nothing":  {reason: "It would always hold.", text: "name: x", err: "assertions"},

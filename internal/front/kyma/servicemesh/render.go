@@ -356,8 +356,8 @@ func probes() []v1alpha1.Probe {
 	return []v1alpha1.Probe{{
 		Name:     "service-exists",
 		Selector: v1alpha1.ProbeSelector{Kind: "Service"},
-		Assertions: []v1alpha1.Assertion{{
+		Assertions: []v1alpha1.Assertion{v1alpha1.AssertionOf(v1alpha1.Check{
 			FieldValue: &v1alpha1.FieldValueAssertion{Path: ".spec.ports[0].port", Value: v1alpha1.ScalarOf(int64(1)), Operator: v1alpha1.ValueAtLeast},
-		}},
+		})},
 	}}
 }
