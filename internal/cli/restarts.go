@@ -12,15 +12,16 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/internal/cli/output"
-	"github.com/strata-run/strata/internal/front/kyma/restarts"
+	"github.com/strata-run/strata/internal/pods"
 )
 
 // Restarts is the document of `strata restarts`: what was restarted for a mesh.
@@ -65,7 +66,7 @@ const (
 )
 
 // restartKinds are those of workloads that are restarted by their pod template.
-var restartKinds = []string{restarts.KindDeployment, restarts.KindStatefulSet, restarts.KindDaemonSet}
+var restartKinds = []string{"Deployment", "StatefulSet", "DaemonSet"}
 
 // restartPage is how many workloads are asked for at once.
 const restartPage = 500
@@ -125,22 +126,16 @@ func (a *app) restarts(ctx context.Context, o outputFlag, namespace string) erro
 	return p.Err()
 }
 
-// What is read of Istio resources.
-const (
-	istioNamespace    = "kyma-system"
-	conditionRestarts = "ProxySidecarRestartSucceeded"
-)
-
-var istioKind = schema.GroupVersionKind{Group: "operator.kyma-project.io", Version: "v1alpha2", Kind: "Istio"}
+var istioKind = v1alpha2.GroupVersion.WithKind("Istio")
 
 // restarts is the document without its workloads.
 func (c *cluster) restarts(ctx context.Context) (Restarts, error) {
 	const doing = "listing Istio resources"
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(istioKind.GroupVersion().WithKind("IstioList"))
-	err := c.client.List(ctx, list, client.InNamespace(istioNamespace))
+	list.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("IstioList"))
+	err := c.client.List(ctx, list, client.InNamespace(v1alpha2.Namespace))
 	if meta.IsNoMatchError(err) || isMissingKind(err) || err == nil && len(list.Items) == 0 {
-		return Restarts{}, exitf(CodeNotFound, "there is no Istio resource of Kyma in namespace %s", istioNamespace)
+		return Restarts{}, exitf(CodeNotFound, "there is no Istio resource of Kyma in namespace %s", v1alpha2.Namespace)
 	}
 	if err != nil {
 		return Restarts{}, c.explain(doing, err)
@@ -151,7 +146,7 @@ func (c *cluster) restarts(ctx context.Context) (Restarts, error) {
 	for i := range list.Items {
 		conditions, _, _ := unstructured.NestedSlice(list.Items[i].Object, "status", "conditions")
 		for _, item := range conditions {
-			if found, _ := item.(map[string]any); found["type"] == conditionRestarts {
+			if found, _ := item.(map[string]any); found["type"] == v1alpha2.ConditionProxySidecarRestartSucceeded {
 				istio, condition = &list.Items[i], found
 			}
 		}
@@ -161,7 +156,7 @@ func (c *cluster) restarts(ctx context.Context) (Restarts, error) {
 	return Restarts{
 		TypeMeta: documentType("Restarts"), Istio: istio.GetNamespace() + "/" + istio.GetName(), State: state,
 		Status: text(condition["status"]), Reason: text(condition["reason"]), Message: text(condition["message"]),
-		Window: istio.GetAnnotations()[restarts.AnnotationWindow], Workloads: []RestartedWorkload{},
+		Window: istio.GetAnnotations()[v1alpha2.AnnotationRestartWindow], Workloads: []RestartedWorkload{},
 	}, nil
 }
 
@@ -169,10 +164,10 @@ func (c *cluster) restarts(ctx context.Context) (Restarts, error) {
 func (c *cluster) restartedWorkloads(ctx context.Context, namespace string) ([]RestartedWorkload, error) {
 	found := []RestartedWorkload{}
 	for _, kind := range restartKinds {
-		gvk := restarts.Workload{Kind: kind}.GroupVersionKind()
+		gvk := appsv1.SchemeGroupVersion.WithKind(kind + "List")
 		for next := ""; ; {
 			list := &unstructured.UnstructuredList{}
-			list.SetGroupVersionKind(gvk.GroupVersion().WithKind(kind + "List"))
+			list.SetGroupVersionKind(gvk)
 			err := c.client.List(ctx, list, client.InNamespace(namespace), client.Limit(restartPage), client.Continue(next))
 			if apierrors.IsResourceExpired(err) {
 				return nil, fmt.Errorf("listing objects of kind %s took too long: try again, or name a namespace", kind)
@@ -181,7 +176,7 @@ func (c *cluster) restartedWorkloads(ctx context.Context, namespace string) ([]R
 				return nil, c.explain("listing objects of kind "+kind, err)
 			}
 			for i := range list.Items {
-				if o := &list.Items[i]; o.GetAnnotations()[restarts.AnnotationRecord] != "" {
+				if o := &list.Items[i]; o.GetAnnotations()[v1alpha2.AnnotationRestartedFor] != "" {
 					o.SetKind(kind)
 					found = append(found, restartedWorkload(o))
 				}
@@ -202,16 +197,16 @@ func (c *cluster) restartedWorkloads(ctx context.Context, namespace string) ([]R
 
 // restartedWorkload is where a workload stands that was restarted.
 func restartedWorkload(o *unstructured.Unstructured) RestartedWorkload {
-	record, rollout := restarts.ParseRecord(o.GetAnnotations()[restarts.AnnotationRecord]), restarts.RolloutOf(o)
+	record, rollout := v1alpha2.ParseRestartRecord(o.GetAnnotations()[v1alpha2.AnnotationRestartedFor]), pods.RolloutOf(o)
 	w := RestartedWorkload{
 		Namespace: o.GetNamespace(), Kind: o.GetKind(), Name: o.GetName(), RestartedAt: metav1.NewTime(record.At),
 		Causes: []string{}, State: restartComplete,
 	}
-	for _, cause := range slices.Sorted(maps.Keys(record.Epochs)) {
+	for _, cause := range slices.Sorted(maps.Keys(record.Causes)) {
 		w.Causes = append(w.Causes, string(cause))
 	}
 	switch {
-	case o.GetAnnotations()[restarts.AnnotationExclude] == "true":
+	case o.GetAnnotations()[v1alpha2.AnnotationExcludeFromRestart] == "true":
 		w.State = restartExcluded
 	case rollout.Failed != "":
 		w.State, w.Progress = restartFailed, rollout.Because(rollout.Failed)

@@ -36,9 +36,8 @@ var acting = []string{
 }
 
 // users are the files outside of fronts that know a front: the lists of what runs and of what the
-// reference describes, the settings of fronts, and a command about one. They are to become one list.
+// reference describes, and the settings of fronts. They are to become one list.
 var users = []string{
-	"internal/cli/restarts.go",
 	"internal/controller/agent.go", "internal/controller/controllers.go", "internal/controller/definitions.go",
 	"internal/controller/handover.go", "internal/controller/images.go", "internal/controller/options.go",
 	"internal/docsgen/fronts.go",

@@ -7,7 +7,8 @@
 // image that cannot be pulled, a container that ends again and again, a pod that
 // finds no node. [List] asks for the pods of one workload with a single request, and
 // [Failing] picks those that do not run, with the reason that the kubelet or the
-// scheduler gives. [Text] makes of these what fits into a message.
+// scheduler gives. [Text] makes of these what fits into a message. [RolloutOf] says how far a
+// workload has replaced its pods.
 //
 // Apart from List everything here is pure.
 package pods

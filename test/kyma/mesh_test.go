@@ -281,7 +281,7 @@ func gateway(t *testing.T) {
 	}
 	annotate := func(value any) {
 		t.Helper()
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{restarts.AnnotationWindow: value}}})
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha2.AnnotationRestartWindow: value}}})
 		must(t, err)
 		must(t, admin.Patch(t.Context(), named("second"), client.RawPatch(types.MergePatchType, patch)))
 	}

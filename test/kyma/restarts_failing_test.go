@@ -122,7 +122,7 @@ func live(t *testing.T, d *appsv1.Deployment) *appsv1.Deployment {
 // recorded is what a Deployment was restarted for.
 func recorded(t *testing.T, d *appsv1.Deployment) string {
 	t.Helper()
-	return live(t, d).Annotations[restarts.AnnotationRecord]
+	return live(t, d).Annotations[v1alpha2.AnnotationRestartedFor]
 }
 
 // whole waits until all pods of a Deployment serve.

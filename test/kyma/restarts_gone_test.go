@@ -45,7 +45,7 @@ func TestRestarts_Leaving(t *testing.T) {
 		return err == nil, err
 	})
 	excluded := deployment(leavingNamespace, "excluded", 1)
-	excluded.Annotations = map[string]string{restarts.AnnotationExclude: "true"}
+	excluded.Annotations = map[string]string{v1alpha2.AnnotationExcludeFromRestart: "true"}
 	canary := deployment(leavingNamespace, "canary", 1)
 	canary.Spec.Template.Annotations = map[string]string{restarts.AnnotationInjected: `{"revision":"canary"}`}
 	bare := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: leavingNamespace, Name: "bare"}, Spec: deployment("", "", 1).Spec.Template.Spec}

@@ -214,7 +214,7 @@ func awaitRestarts(t *testing.T, cause restarts.Cause) {
 		done := 0
 		for i := range list.Items {
 			d := &list.Items[i]
-			_, found := restarts.ParseRecord(d.Annotations[restarts.AnnotationRecord]).Epochs[cause]
+			_, found := v1alpha2.ParseRestartRecord(d.Annotations[v1alpha2.AnnotationRestartedFor]).Causes[cause]
 			if strings.HasPrefix(d.Namespace, "fleet-") && found && d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas == replicas && d.Status.AvailableReplicas == replicas && d.Status.Replicas == replicas {
 				done++
 			}
@@ -291,7 +291,7 @@ func byHand(t *testing.T, injector *injector, image string) {
 	t.Cleanup(func() { injector.give(image) })
 	namespace, since := fleetNamespace(0), time.Now()
 	excluded := deployment(namespace, "excluded", 1)
-	excluded.Annotations = map[string]string{restarts.AnnotationExclude: "true"}
+	excluded.Annotations = map[string]string{v1alpha2.AnnotationExcludeFromRestart: "true"}
 	bare := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "bare"}, Spec: deployment("", "", 1).Spec.Template.Spec}
 	for _, o := range []client.Object{excluded, deployment(namespace, "stubborn", 1), bare} {
 		must(t, admin.Create(t.Context(), o))

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/strata-run/strata/internal/pods"
 )
 
 // fleet plays workloads that roll out when they are restarted.
@@ -34,7 +36,7 @@ func newFleet(seed uint64, size int) *fleet {
 	}
 	for i := range size {
 		w := Workload{KindDeployment, fmt.Sprintf("n%d", i%7), fmt.Sprintf("w%03d", i)}
-		f.live[w] = &Live{Found: true, Excluded: f.random.IntN(12) == 0, Rollout: Rollout{Done: f.random.IntN(9) > 0}}
+		f.live[w] = &Live{Found: true, Excluded: f.random.IntN(12) == 0, Rollout: pods.Rollout{Done: f.random.IntN(9) > 0}}
 		f.stale[w] = f.random.IntN(15) == 0
 	}
 	return f
@@ -73,7 +75,7 @@ func (f *fleet) look(t *testing.T, b *Board, w Workload) {
 		}
 		live.Record = live.Record.With(entry.Causes, live.Template, f.now)
 		f.restarts[w]++
-		f.left[w], live.Rollout = 1+f.random.IntN(4), Rollout{Progress: "rolling"}
+		f.left[w], live.Rollout = 1+f.random.IntN(4), pods.Rollout{Progress: "rolling"}
 	}
 	b.Settle(w, d)
 }
@@ -89,7 +91,7 @@ func (f *fleet) step() {
 		default:
 			f.left[w]--
 			if f.left[w] == 0 {
-				live.Rollout, f.seen[w] = Rollout{Done: true}, live.Record.Epochs[CauseProxyImage]
+				live.Rollout, f.seen[w] = pods.Rollout{Done: true}, live.Record.Causes[CauseProxyImage]
 			}
 		}
 	}
@@ -203,7 +205,7 @@ func TestBoard_StopsOnFailure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(1, 40)
-			f.live[gateway] = &Live{Found: true, Rollout: Rollout{Done: true}}
+			f.live[gateway] = &Live{Found: true, Rollout: pods.Rollout{Done: true}}
 			for w, live := range f.live {
 				live.Excluded, live.Rollout.Done, f.stale[w] = false, true, false
 			}

@@ -21,11 +21,11 @@ import (
 func TestController_SeveralCauses(t *testing.T) {
 	c := newCluster(t)
 	c.workload("shop", "a", oldImage)
-	c.rolledOut(v1alpha2.IstioSpec{}, AnnotationWindow, "04:00-05:00")
+	c.rolledOut(v1alpha2.IstioSpec{}, v1alpha2.AnnotationRestartWindow, "04:00-05:00")
 	c.run(time.Minute)
 	c.rolledOut(withDNS())
 	c.run(time.Minute)
-	c.rolledOut(withDNS(), AnnotationWindow, "")
+	c.rolledOut(withDNS(), v1alpha2.AnnotationRestartWindow, "")
 	c.run(time.Minute)
 	c.wants("two causes", map[string]int{"shop/a": 1})
 	if c.meter.causes["ProxyImage"] != 1 || c.meter.causes["DNSProxying"] != 1 {
@@ -53,7 +53,7 @@ func TestController_WindowCloses(t *testing.T) {
 		c.workload("shop", fmt.Sprint("w", i), oldImage)
 	}
 	c.broken["shop/w0"], c.broken["shop/w1"] = true, true
-	c.rolledOut(v1alpha2.IstioSpec{}, AnnotationWindow, "03:00-03:06")
+	c.rolledOut(v1alpha2.IstioSpec{}, v1alpha2.AnnotationRestartWindow, "03:00-03:06")
 	c.run(time.Minute)
 	c.now = time.Date(2026, 1, 2, 3, 6, 30, 0, time.UTC)
 	for _, name := range []string{"w0", "w1"} {
@@ -82,7 +82,7 @@ func TestController_ExcludedMidway(t *testing.T) {
 	if state := c.run(20 * time.Minute); state.FailedCount != 2 {
 		t.Fatalf("the state is %+v", state)
 	}
-	c.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "left", Annotations: map[string]string{AnnotationExclude: "true"}}})
+	c.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "left", Annotations: map[string]string{v1alpha2.AnnotationExcludeFromRestart: "true"}}})
 	c.c.relabelled.Store(true)
 	state := c.run(5 * time.Minute)
 	c.wants("those that were begun, and the other namespace", map[string]int{"left/w0": 1, "left/w1": 1, "shop/a": 1})

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/internal/controller/loop"
 )
 
@@ -153,7 +154,7 @@ func (c *Controller) look(ctx context.Context) (time.Duration, error) {
 		c.forget()
 		c.away = false
 	}
-	c.window, c.problem = ParseWindow(m.istio.Annotations[AnnotationWindow])
+	c.window, c.problem = ParseWindow(m.istio.Annotations[v1alpha2.AnnotationRestartWindow])
 	if c.hold = !m.rolledOut; c.hold {
 		return 0, nil
 	}

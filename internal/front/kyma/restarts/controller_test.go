@@ -227,7 +227,7 @@ func TestController_Failure(t *testing.T) {
 		o.SetGroupVersionKind(w.GroupVersionKind())
 		o.SetNamespace("shop")
 		o.SetName(name)
-		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+AnnotationExclude+`":"true"}}}`))
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+v1alpha2.AnnotationExcludeFromRestart+`":"true"}}}`))
 		if err := c.api.Patch(t.Context(), o, patch); err != nil {
 			t.Fatal(err)
 		}
@@ -274,17 +274,17 @@ func TestController_NoHelp(t *testing.T) {
 func TestController_Window(t *testing.T) {
 	c := newCluster(t)
 	c.workload("shop", "a", oldImage)
-	c.rolledOut(v1alpha2.IstioSpec{}, AnnotationWindow, "04:00-05:00")
+	c.rolledOut(v1alpha2.IstioSpec{}, v1alpha2.AnnotationRestartWindow, "04:00-05:00")
 	state := c.run(50 * time.Minute)
 	c.wants("before the window", map[string]int{})
 	if state.Pending != 1 || state.Problem != nil {
 		t.Errorf("before the window, the state is %+v", state)
 	}
-	c.rolledOut(v1alpha2.IstioSpec{}, AnnotationWindow, "tonight")
+	c.rolledOut(v1alpha2.IstioSpec{}, v1alpha2.AnnotationRestartWindow, "tonight")
 	if state = c.run(10 * time.Minute); state.Problem == nil || len(c.restarts) > 0 {
 		t.Errorf("with a broken window %v are restarted: %+v", c.restarts, state)
 	}
-	c.rolledOut(v1alpha2.IstioSpec{}, AnnotationWindow, "04:00-05:00")
+	c.rolledOut(v1alpha2.IstioSpec{}, v1alpha2.AnnotationRestartWindow, "04:00-05:00")
 	c.run(2 * time.Minute)
 	c.wants("inside of the window", map[string]int{"shop/a": 1})
 }
@@ -299,7 +299,7 @@ func TestController_Join(t *testing.T) {
 	c.run(time.Minute)
 	c.wants("without a label", map[string]int{})
 	labels := map[string]string{"istio-injection": "enabled"}
-	c.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "left", Labels: labels, Annotations: map[string]string{AnnotationExclude: "true"}}})
+	c.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "left", Labels: labels, Annotations: map[string]string{v1alpha2.AnnotationExcludeFromRestart: "true"}}})
 	c.namespace("shop", labels)
 	c.c.relabelled.Store(true)
 	state := c.run(time.Minute)

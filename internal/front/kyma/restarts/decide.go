@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/pods"
 )
 
 // Entry is a workload with outdated pods.
@@ -37,9 +40,9 @@ type Live struct {
 	// Excluded says that it must not be restarted.
 	Excluded bool
 	// Record is what it was restarted for.
-	Record Record
+	Record v1alpha2.RestartRecord
 	// Rollout is where its pods stand.
-	Rollout Rollout
+	Rollout pods.Rollout
 	// Next is the pod to delete next of a workload that keeps its pods, see
 	// [Workload.KeepsPods], and Progressed when the newest of its new pods was made. Nil and zero
 	// for others.
@@ -98,7 +101,7 @@ func Decide(e Entry, live Live, ours bool, now time.Time, deadline time.Duration
 	case !live.Found:
 		return Decision{Settled, "it is gone"}
 	case live.Excluded || e.Excluded:
-		return Decision{Skip, "it is excluded by the annotation " + AnnotationExclude}
+		return Decision{Skip, "it is excluded by the annotation " + v1alpha2.AnnotationExcludeFromRestart}
 	case !r.Done && (ours || live.Unfinished()) && r.Blocked != "":
 		return Decision{AskPerson, r.Blocked} // a user has paused the rollout, and knows why
 	case !r.Done && (ours || live.Unfinished()):
@@ -120,7 +123,7 @@ func Decide(e Entry, live Live, ours bool, now time.Time, deadline time.Duration
 		return Decision{Settled, "its pods are replaced"}
 	case !e.Newest.Before(live.Record.At):
 		return Decision{AskPerson, fmt.Sprintf("its pods are still outdated after a restart (%s): look what its pod template sets, or exclude it with the annotation %s",
-			causesText(slices.Sorted(maps.Keys(causes))), AnnotationExclude)}
+			causesText(slices.Sorted(maps.Keys(causes))), v1alpha2.AnnotationExcludeFromRestart)}
 	}
 	return Decision{AskPerson, "pods from before its restart are still there: delete them"}
 }
@@ -136,15 +139,6 @@ func underway(live Live, now time.Time, deadline time.Duration) Decision {
 		return Decision{Fail, r.Because("it was restarted at " + live.Record.At.UTC().Format(time.RFC3339))}
 	}
 	return Decision{Watch, r.Progress}
-}
-
-// Because adds to what has failed how far the rollout is, and what keeps pods from being made.
-func (r Rollout) Because(what string) string {
-	text := fmt.Sprintf("%s (%s)", what, r.Progress)
-	if r.Cause != "" {
-		text += ": " + r.Cause
-	}
-	return text
 }
 
 func causesText(causes []Cause) string {

@@ -11,6 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/pods"
 )
 
 var cart = Workload{KindDeployment, "shop", "cart"}
@@ -19,10 +22,10 @@ func TestDecide(t *testing.T) {
 	const deadline = 10 * time.Minute
 	now := made.Add(hour)
 	outdated := map[Cause]string{CauseProxyImage: "a"}
-	recorded := func(ago time.Duration) Record {
-		return Record{At: now.Add(-ago), Epochs: map[Cause]string{CauseProxyImage: "a", CauseCNI: "x"}}
+	recorded := func(ago time.Duration) v1alpha2.RestartRecord {
+		return v1alpha2.RestartRecord{At: now.Add(-ago), Causes: map[Cause]string{CauseProxyImage: "a", CauseCNI: "x"}}
 	}
-	done, rolling := Rollout{Done: true}, Rollout{Progress: "1 of 2"}
+	done, rolling := pods.Rollout{Done: true}, pods.Rollout{Progress: "1 of 2"}
 	tests := map[string]struct {
 		reason string
 		entry  Entry
@@ -37,25 +40,25 @@ func TestDecide(t *testing.T) {
 		"ExcludedFailed": {reason: "excluding a workload that does not come up lets the others go on", entry: Entry{Causes: outdated}, live: Live{Found: true, Excluded: true, Record: recorded(hour)}, ours: true, want: Skip},
 		"OwnRollout":     {reason: "a workload that is not whole is not restarted", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: rolling}, want: Postpone},
 		"Stuck":          {reason: "the outdated sidecar is why it is not whole", entry: Entry{Causes: outdated, Stuck: true}, live: Live{Found: true, Rollout: rolling}, want: Restart},
-		"StuckRestarted": {reason: "and one restart has to do", entry: Entry{Causes: outdated, Stuck: true, Newest: made}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: Rollout{Completed: true}}, want: AskPerson},
-		"OwnFailure":     {reason: "nor is it our failure", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: Rollout{Failed: "x"}}, want: Postpone},
-		"Paused":         {reason: "a restart would replace no pods", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: Rollout{Done: true, Blocked: "paused"}}, want: AskPerson},
+		"StuckRestarted": {reason: "and one restart has to do", entry: Entry{Causes: outdated, Stuck: true, Newest: made}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: pods.Rollout{Completed: true}}, want: AskPerson},
+		"OwnFailure":     {reason: "nor is it our failure", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: pods.Rollout{Failed: "x"}}, want: Postpone},
+		"Paused":         {reason: "a restart would replace no pods", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: pods.Rollout{Done: true, Blocked: "paused"}}, want: AskPerson},
 		"Rolling":        {reason: "our restart is under way", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: rolling}, ours: true, want: Watch},
 		"RollingBefore":  {reason: "that of a process before this one, too", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: rolling}, want: Watch},
 		"RollingNews":    {reason: "another cause waits until the rollout is done", entry: Entry{Causes: map[Cause]string{CauseProxyImage: "b"}}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: rolling}, ours: true, want: Watch},
 		"News":           {reason: "and then restarts it again", entry: Entry{Causes: map[Cause]string{CauseProxyImage: "b"}}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, ours: true, want: Restart},
-		"Failed":         {reason: "the workload tells that it failed", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: Rollout{Failed: "x"}}, ours: true, want: Fail},
+		"Failed":         {reason: "the workload tells that it failed", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: pods.Rollout{Failed: "x"}}, ours: true, want: Fail},
 		"TooLong":        {reason: "it takes too long", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(11 * time.Minute), Rollout: rolling}, ours: true, want: Fail},
 		"Done":           {reason: "our restart is done", entry: Entry{Causes: outdated, Newest: made}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, ours: true, want: Settled},
 		"BeforeNews":     {reason: "a restart of a process before this one that does not come up stays a failure, whatever comes", entry: Entry{Causes: map[Cause]string{CauseProxyImage: "b"}}, live: Live{Found: true, Record: recorded(hour), Rollout: rolling}, want: Fail},
 		"Changed":        {reason: "its owner has changed it since, that is not our failure", entry: Entry{Causes: outdated}, live: Live{Found: true, Template: "b", Record: recorded(hour), Rollout: rolling}, want: Postpone},
-		"Completed":      {reason: "it had come up, and broke later", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(hour), Rollout: Rollout{Completed: true}}, want: Postpone},
-		"Stopped":        {reason: "somebody has paused it meanwhile: that is no failure", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(hour), Rollout: Rollout{Blocked: "paused"}}, ours: true, want: AskPerson},
-		"Empty":          {reason: "it was scaled to nothing meanwhile", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: Rollout{Done: true, Empty: true}}, want: Settled},
+		"Completed":      {reason: "it had come up, and broke later", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(hour), Rollout: pods.Rollout{Completed: true}}, want: Postpone},
+		"Stopped":        {reason: "somebody has paused it meanwhile: that is no failure", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(hour), Rollout: pods.Rollout{Blocked: "paused"}}, ours: true, want: AskPerson},
+		"Empty":          {reason: "it was scaled to nothing meanwhile", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: pods.Rollout{Done: true, Empty: true}}, want: Settled},
 		"ByHand":         {reason: "its template holds the sidecar, which is its owner's business", entry: Entry{Causes: map[Cause]string{CauseLeave: "n"}}, live: Live{Found: true, Injected: true, Rollout: done}, want: Settled},
 		"ByHandGone":     {reason: "when the mesh is gone, the owner has to know", entry: Entry{Gone: true, Causes: map[Cause]string{CauseLeave: "m"}}, live: Live{Found: true, Injected: true, Rollout: done}, want: AskPerson},
 		"ByHandImage":    {reason: "other causes count all the same", entry: Entry{Causes: map[Cause]string{CauseLeave: "n", CauseProxyImage: "a"}}, live: Live{Found: true, Injected: true, Rollout: done}, want: Restart},
-		"Starved":        {reason: "without the mesh nothing serves: a restart is what helps", entry: Entry{Gone: true, Causes: map[Cause]string{CauseLeave: "m"}}, live: Live{Found: true, Rollout: Rollout{Updated: true}}, want: Restart},
+		"Starved":        {reason: "without the mesh nothing serves: a restart is what helps", entry: Entry{Gone: true, Causes: map[Cause]string{CauseLeave: "m"}}, live: Live{Found: true, Rollout: pods.Rollout{Updated: true}}, want: Restart},
 		"StarvedRolling": {reason: "but not while pods are being replaced", entry: Entry{Gone: true, Causes: map[Cause]string{CauseLeave: "m"}}, live: Live{Found: true, Rollout: rolling}, want: Postpone},
 		"NoHelp":         {reason: "the same cause never restarts it twice", entry: Entry{Causes: outdated, Newest: now}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, want: AskPerson},
 		"OldPods":        {reason: "pods from before are still there", entry: Entry{Causes: outdated, Newest: made}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, want: AskPerson},
@@ -106,78 +109,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestRolloutOf(t *testing.T) {
-	type fields = map[string]any
-	workload := func(kind string, spec, status fields) *unstructured.Unstructured {
-		status["observedGeneration"] = int64(2)
-		return &unstructured.Unstructured{Object: fields{"kind": kind, "metadata": fields{"generation": int64(2)}, "spec": spec, "status": status}}
-	}
-	three := fields{"replicas": int64(3)}
-	counts := func(replicas, updated, available int64) fields {
-		return fields{"replicas": replicas, "updatedReplicas": updated, "availableReplicas": available}
-	}
-	exceeded := counts(4, 1, 3)
-	exceeded["conditions"] = []any{fields{"type": "Progressing", "reason": "ProgressDeadlineExceeded"}}
-	unseen := workload(KindDeployment, three, exceeded)
-	unseen.SetGeneration(3)
-	available, revisions := counts(3, 3, 2), func(current, update string) fields {
-		f := counts(3, 3, 2)
-		f["currentRevision"], f["updateRevision"] = current, update
-		return f
-	}
-	available["conditions"] = []any{fields{"type": "Progressing", "reason": "NewReplicaSetAvailable"}}
-	nodes := fields{"desiredNumberScheduled": int64(2), "updatedNumberScheduled": int64(2), "numberAvailable": int64(2)}
-	tests := map[string]struct {
-		reason                string
-		object                *unstructured.Unstructured
-		done, failed, blocked bool
-		// updated, completed and empty are looked at where they differ from done.
-		updated, completed, empty bool
-	}{
-		"Done":         {reason: "all are new and serve", object: workload(KindDeployment, three, counts(3, 3, 3)), done: true},
-		"Complete":     {reason: "they have served, and one does not now", object: workload(KindDeployment, three, available), updated: true, completed: true},
-		"Empty":        {reason: "there are to be none", object: workload(KindDeployment, fields{"replicas": int64(0)}, counts(0, 0, 0)), done: true, empty: true},
-		"SetComplete":  {reason: "a set tells it by its revisions", object: workload(KindStatefulSet, three, revisions("b", "b")), updated: true, completed: true},
-		"SetBegun":     {reason: "and that it is not", object: workload(KindStatefulSet, three, revisions("a", "b")), updated: true},
-		"Scheduled":    {reason: "daemons are replaced one after the other has come up", object: workload(KindDaemonSet, fields{}, fields{"desiredNumberScheduled": int64(3), "updatedNumberScheduled": int64(3), "numberAvailable": int64(2)}), updated: true, completed: true},
-		"OneDaemon":    {reason: "the only one has not come up", object: workload(KindDaemonSet, fields{}, fields{"desiredNumberScheduled": int64(1), "updatedNumberScheduled": int64(1), "numberAvailable": int64(0)}), updated: true},
-		"SetOnDelete":  {reason: "nothing of a set is replaced by itself", object: workload(KindStatefulSet, fields{"replicas": int64(3), "updateStrategy": fields{"type": "OnDelete"}}, counts(3, 0, 3)), blocked: true},
-		"OldLeft":      {reason: "an old one is left", object: workload(KindDeployment, three, counts(4, 3, 4))},
-		"NotServed":    {reason: "one does not serve yet", object: workload(KindDeployment, three, counts(3, 3, 2)), updated: true},
-		"Unseen":       {reason: "what the controller tells is of before the restart", object: unseen},
-		"Exceeded":     {reason: "the Deployment has given up", object: workload(KindDeployment, three, exceeded), failed: true},
-		"Paused":       {reason: "nothing would be replaced", object: workload(KindDeployment, fields{"replicas": int64(3), "paused": true}, counts(3, 3, 3)), done: true, blocked: true},
-		"Stateful":     {reason: "pods are replaced one by one", object: workload(KindStatefulSet, three, counts(3, 2, 3))},
-		"StatefulDone": {reason: "all are new", object: workload(KindStatefulSet, three, counts(3, 3, 3)), done: true},
-		"Partition":    {reason: "some are kept", object: workload(KindStatefulSet, fields{"replicas": int64(3), "updateStrategy": fields{"rollingUpdate": fields{"partition": int64(2)}}}, counts(3, 3, 3)), done: true, blocked: true},
-		"OnDelete":     {reason: "none is replaced", object: workload(KindDaemonSet, fields{"updateStrategy": fields{"type": "OnDelete"}}, nodes), done: true, blocked: true},
-		"Daemons":      {reason: "each node has a new one", object: workload(KindDaemonSet, fields{}, nodes), done: true},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			got := RolloutOf(tc.object)
-			if got.Done != tc.done || (got.Failed != "") != tc.failed || (got.Blocked != "") != tc.blocked {
-				t.Errorf("%s: got %+v", tc.reason, got)
-			}
-			if got.Updated != (tc.done || tc.updated) || !tc.done && got.Completed != tc.completed || got.Empty != tc.empty {
-				t.Errorf("%s: got %+v", tc.reason, got)
-			}
-		})
-	}
-}
-
 // A restart of ours is no other template, and anything else is.
-// Old pods that still serve do not make it look as if new ones did.
-func TestRolloutOf_Progress(t *testing.T) {
-	o := &unstructured.Unstructured{Object: map[string]any{
-		"kind": KindDeployment, "spec": map[string]any{"replicas": int64(1)},
-		"status": map[string]any{"replicas": int64(2), "updatedReplicas": int64(1), "availableReplicas": int64(1)},
-	}}
-	if got, want := RolloutOf(o).Progress, "1 of 1 pods are new, 1 of 2 serve"; got != want {
-		t.Errorf("the progress is %q, want %q", got, want)
-	}
-}
-
 func TestTemplateOf(t *testing.T) {
 	workload := func(template string) *unstructured.Unstructured {
 		o := map[string]any{}
@@ -199,15 +131,15 @@ func TestTemplateOf(t *testing.T) {
 }
 
 func TestRecord(t *testing.T) {
-	r := Record{}.With(map[Cause]string{CauseProxyImage: "a@1", CauseCNI: "b"}, "t1", made).With(map[Cause]string{CauseProxyImage: "c@2"}, "t2", made.Add(hour))
+	r := v1alpha2.RestartRecord{}.With(map[Cause]string{CauseProxyImage: "a@1", CauseCNI: "b"}, "t1", made).With(map[Cause]string{CauseProxyImage: "c@2"}, "t2", made.Add(hour))
 	if got, want := r.String(), "2026-01-02T04:04:05Z CNI=b,ProxyImage=c@2,template=t2"; got != want {
 		t.Errorf("a record is written as %q, want %q", got, want)
 	}
-	if diff := cmp.Diff(r, ParseRecord(r.String())); diff != "" {
+	if diff := cmp.Diff(r, v1alpha2.ParseRestartRecord(r.String())); diff != "" {
 		t.Errorf("a record is not read as it was written:\n%s", diff)
 	}
 	for _, broken := range []string{"", "x", "2026 CNI=b", ",=,="} {
-		if fresh := ParseRecord(broken).Fresh(map[Cause]string{CauseCNI: "b"}); len(fresh) != 1 {
+		if fresh := v1alpha2.ParseRestartRecord(broken).Fresh(map[Cause]string{CauseCNI: "b"}); len(fresh) != 1 {
 			t.Errorf("the broken record %q keeps a workload from being restarted", broken)
 		}
 	}

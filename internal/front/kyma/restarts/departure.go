@@ -74,7 +74,7 @@ func (c *Controller) observeLeaving(ctx context.Context, m *mesh, leaving []*v1a
 		if istio.Namespace != v1alpha2.Namespace || err != nil || applied.IstioTag == "" {
 			continue
 		}
-		m.was, m.window = true, istio.Annotations[AnnotationWindow]
+		m.was, m.window = true, istio.Annotations[v1alpha2.AnnotationRestartWindow]
 	}
 	pkg := &v1alpha1.Package{}
 	err := c.Cache.Get(ctx, types.NamespacedName{Name: servicemesh.PackageIstio}, pkg)

@@ -202,7 +202,7 @@ func TestController_GoneNotOurs(t *testing.T) {
 // The window holds for that, too, and so does exclusion. The resource does not wait for either,
 // and the window is remembered when it is gone.
 func TestController_GoneWindow(t *testing.T) {
-	c := installed(t, 2, AnnotationWindow, "04:00-05:00")
+	c := installed(t, 2, v1alpha2.AnnotationRestartWindow, "04:00-05:00")
 	c.deployment("shop", "w1", exclude)
 	c.leaves()
 	c.run(time.Second)

@@ -230,7 +230,7 @@ func TestController_ManualLookedOver(t *testing.T) {
 func TestController_WindowTold(t *testing.T) {
 	c := newCluster(t) // at 03:04:05
 	c.workload("shop", "a", oldImage)
-	c.rolledOut(v1alpha2.IstioSpec{}, AnnotationWindow, "05:00-06:00")
+	c.rolledOut(v1alpha2.IstioSpec{}, v1alpha2.AnnotationRestartWindow, "05:00-06:00")
 	state := c.run(time.Minute)
 	if want := time.Date(2026, 1, 2, 5, 0, 0, 0, time.UTC); state.Pending != 1 || !state.Opens.Equal(want) {
 		t.Errorf("%d workloads wait until %s, want one until %s", state.Pending, state.Opens, want)

@@ -301,7 +301,7 @@ func (c *cluster) deployment(namespace, name string, change func(*appsv1.Deploym
 type appsDeployment = appsv1.Deployment
 
 func exclude(d *appsv1.Deployment) {
-	d.Annotations = map[string]string{AnnotationExclude: "true"}
+	d.Annotations = map[string]string{v1alpha2.AnnotationExcludeFromRestart: "true"}
 }
 
 func setAvailable(n int32) func(*appsv1.Deployment) {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
 
 // Namespace is what counts of a namespace.
@@ -46,7 +48,7 @@ var withoutInjection = []string{"kube-system", "kube-public", "kube-node-lease",
 
 // NamespaceOf takes from the metadata of a namespace what counts.
 func NamespaceOf(o *metav1.PartialObjectMetadata) Namespace {
-	n := Namespace{Inject: injectionOf(o), Excluded: o.Annotations[AnnotationExclude] == "true"}
+	n := Namespace{Inject: injectionOf(o), Excluded: o.Annotations[v1alpha2.AnnotationExcludeFromRestart] == "true"}
 	for i := range o.ManagedFields {
 		f := &o.ManagedFields[i]
 		if f.Time == nil || f.FieldsV1 == nil || !f.Time.After(n.Since) {
@@ -84,7 +86,7 @@ func InjectionChanged(before, after metav1.Object) bool {
 		return of(before)[key] != of(after)[key]
 	}
 	labels, annotations := metav1.Object.GetLabels, metav1.Object.GetAnnotations
-	return changed(labels, labelInjection) || changed(labels, LabelRevision) || changed(annotations, AnnotationExclude)
+	return changed(labels, labelInjection) || changed(labels, LabelRevision) || changed(annotations, v1alpha2.AnnotationExcludeFromRestart)
 }
 
 // Leaves says whether a change of a namespace's labels takes it out of the mesh.

@@ -17,10 +17,6 @@ import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
 
-// AnnotationExclude on a workload, its pods or their namespace, with the value true, keeps
-// them from being restarted.
-const AnnotationExclude = "strata.run/exclude-from-restart"
-
 // What Istio puts on pods and namespaces, and reads there.
 const (
 	// AnnotationInjected is on pods that have got a sidecar, and says more about it.
@@ -131,7 +127,7 @@ func PodOf(p *corev1.Pod) Pod {
 	pod := Pod{
 		Namespace: p.Namespace, Name: p.Name, UID: p.UID, Role: roleOf(p), Created: p.CreationTimestamp.Time,
 		Serving:  p.DeletionTimestamp.IsZero() && isReady(p),
-		Excluded: p.Annotations[AnnotationExclude] == "true",
+		Excluded: p.Annotations[v1alpha2.AnnotationExcludeFromRestart] == "true",
 		Inject:   p.Labels[labelInject], WantedRevision: p.Labels[LabelRevision], HostNetwork: p.Spec.HostNetwork,
 		CustomImage: p.Annotations[annotationImage] != "",
 		ScrapePath:  p.Annotations[annotationScrapePath], ScrapePort: p.Annotations[annotationScrapePort],

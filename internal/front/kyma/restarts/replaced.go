@@ -10,19 +10,21 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/internal/pods"
 )
 
 // Replace says how far a workload is whose pods are deleted, one after the other, because of
 // the restart in its record. These are the pods that it has, without those that are being
 // deleted.
-func (l *Live) Replace(o *unstructured.Unstructured, pods []Pod) {
+func (l *Live) Replace(o *unstructured.Unstructured, present []Pod) {
 	want, found, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
 	if !found {
 		want = 1
 	}
 	var old []Pod
 	var serving, fresh int64
-	for _, p := range pods {
+	for _, p := range present {
 		if p.Serving {
 			serving++
 		}
@@ -35,11 +37,11 @@ func (l *Live) Replace(o *unstructured.Unstructured, pods []Pod) {
 			old = append(old, p)
 		}
 	}
-	updated := len(old) == 0 && int64(len(pods)) >= want
-	l.Rollout = Rollout{
+	updated := len(old) == 0 && int64(len(present)) >= want
+	l.Rollout = pods.Rollout{
 		// It does not say whether new pods have served once: what breaks later is no restart's doing.
 		Updated: updated, Completed: len(old) == 0, Done: updated && serving >= want, Empty: want == 0,
-		Progress: fmt.Sprintf("%d of %d pods are new, %d of %d serve", fresh, want, serving, max(want, int64(len(pods)))),
+		Progress: fmt.Sprintf("%d of %d pods are new, %d of %d serve", fresh, want, serving, max(want, int64(len(present)))),
 	}
 	if len(old) == 0 {
 		return

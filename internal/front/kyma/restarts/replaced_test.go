@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
 
 // Pods are deleted one after the other, those first that serve nobody.
@@ -41,7 +43,7 @@ func TestLive_Replace(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			live := Live{Record: Record{At: tc.since}}
+			live := Live{Record: v1alpha2.RestartRecord{At: tc.since}}
 			live.Replace(&unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": tc.want}}}, tc.pods)
 			next, moved := "", time.Time{}
 			if live.Next != nil {

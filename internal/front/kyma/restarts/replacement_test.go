@@ -160,7 +160,7 @@ func TestController_KeepsPodsRefused(t *testing.T) {
 func TestController_KeepsPodsWindow(t *testing.T) {
 	c := newCluster(t)
 	c.addSet(KindReplicaSet, "alone", 100)
-	c.rolledOut(v1alpha2.IstioSpec{}, AnnotationWindow, "03:00-03:05") // it is 03:04:05
+	c.rolledOut(v1alpha2.IstioSpec{}, v1alpha2.AnnotationRestartWindow, "03:00-03:05") // it is 03:04:05
 	c.run(5 * time.Minute)
 	s := &c.sets[0]
 	begun := s.made

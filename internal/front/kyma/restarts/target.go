@@ -112,41 +112,6 @@ func TargetOf(operator map[string]any) (Target, error) {
 	return t, nil
 }
 
-// Cause is a kind of reason to restart a workload.
-type Cause string
-
-// The causes.
-const (
-	// CauseProxyImage: the sidecar is of another version, or from another registry.
-	CauseProxyImage Cause = "ProxyImage"
-	// CauseProxyResources: the sidecar asks for other amounts than it should.
-	CauseProxyResources Cause = "ProxyResources"
-	// CauseCNI: the traffic is redirected in the other way than it should.
-	CauseCNI Cause = "CNI"
-	// CausePrometheusMerge: metrics are served in the other way than they should.
-	CausePrometheusMerge Cause = "PrometheusMerge"
-	// CauseJoin: the pod has no sidecar and should have one.
-	CauseJoin Cause = "JoinMesh"
-	// CauseLeave: the pod has a sidecar and should have none.
-	CauseLeave Cause = "LeaveMesh"
-	// CauseDNSProxying: config.enableDNSProxying has changed.
-	CauseDNSProxying Cause = "DNSProxying"
-	// CauseStatsMatcher: config.proxyStatsMatcher has changed.
-	CauseStatsMatcher Cause = "ProxyStatsMatcher"
-	// CauseCompatibility: compatibilityMode has changed, and sidecars depend on it.
-	CauseCompatibility Cause = "CompatibilityMode"
-	// CauseTrustedProxies: config.numTrustedProxies has changed.
-	CauseTrustedProxies Cause = "NumTrustedProxies"
-	// CauseClientCert: config.forwardClientCertDetails has changed.
-	CauseClientCert Cause = "ForwardClientCertDetails"
-	// CauseNetworkPolicies: networkPoliciesEnabled has changed.
-	CauseNetworkPolicies Cause = "NetworkPolicies"
-	// CauseUpdated: a resource of the mesh has changed that all proxies are restarted for.
-	CauseUpdated Cause = "ResourceUpdated"
-	// CauseGatewayUpdated: one has changed that gateways are restarted for.
-	CauseGatewayUpdated Cause = "GatewayResourceUpdated"
-)
-
 // Epoch is a value of something, and since when it is that.
 type Epoch struct {
 	// Value tells values apart.
@@ -219,20 +184,19 @@ func (l Ledger) Times() []time.Time {
 // anybody looked; what has changed is so since now.
 func (l Ledger) Next(t *Target, now time.Time) Ledger {
 	next := Ledger{}
-	for _, p := range Predicates() {
-		v, ok := p.(valued)
-		if !ok {
+	for _, p := range rules {
+		if p.value == nil {
 			continue
 		}
-		value := digest(v.Value(t))
-		known, found := l[p.Cause()]
+		value := digest(p.value(t))
+		known, found := l[p.cause]
 		switch {
 		case !found:
 			known = Epoch{Value: value}
 		case known.Value != value:
-			known = Epoch{Value: value, Since: now.UTC().Truncate(time.Second), From: t.from(p.Cause()).UTC().Truncate(time.Second)}
+			known = Epoch{Value: value, Since: now.UTC().Truncate(time.Second), From: t.from(p.cause).UTC().Truncate(time.Second)}
 		}
-		next[p.Cause()] = known
+		next[p.cause] = known
 	}
 	return next
 }
@@ -241,9 +205,9 @@ func (l Ledger) Next(t *Target, now time.Time) Ledger {
 // says is known.
 func Baseline(spec v1alpha2.IstioSpec) Ledger {
 	all := Ledger{}.Next(&Target{Spec: spec}, time.Time{})
-	for _, p := range Predicates() {
-		if _, ok := p.(specific); !ok {
-			delete(all, p.Cause())
+	for _, p := range rules {
+		if !p.setting {
+			delete(all, p.cause)
 		}
 	}
 	return all

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
 
 // workloadPage is how many workloads are asked for at once. They are dropped before the next page.
@@ -34,7 +36,7 @@ func (c *Controller) unfinished(ctx context.Context) ([]Workload, error) {
 			}
 			for i := range list.Items {
 				o := &list.Items[i]
-				if o.GetAnnotations()[AnnotationRecord] == "" || o.GetDeletionTimestamp() != nil {
+				if o.GetAnnotations()[v1alpha2.AnnotationRestartedFor] == "" || o.GetDeletionTimestamp() != nil {
 					continue
 				}
 				live := liveOf(o)

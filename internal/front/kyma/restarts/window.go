@@ -10,10 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// AnnotationWindow on an Istio resource is the [Window] for restarts.
-const AnnotationWindow = "strata.run/restart-window"
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+)
 
 // Window is when restarts may begin. The zero value is always open.
 type Window struct {
@@ -37,7 +36,7 @@ func ParseWindow(text string) (Window, error) {
 		return Window{}, nil
 	}
 	wrong := func(what string) error {
-		return fmt.Errorf("annotation %s is %.100q: %s, it must be such as \"Sat,Sun 22:00-04:00\", in UTC", AnnotationWindow, text, what)
+		return fmt.Errorf("annotation %s is %.100q: %s, it must be such as \"Sat,Sun 22:00-04:00\", in UTC", v1alpha2.AnnotationRestartWindow, text, what)
 	}
 	parts := windowForm.FindStringSubmatch(text)
 	if parts == nil {

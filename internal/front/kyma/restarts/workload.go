@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/pods"
 )
@@ -192,9 +193,9 @@ func liveOf(object *unstructured.Unstructured) Live {
 	_, injected := template[AnnotationInjected]
 	return Live{
 		Found: true, Injected: injected, Template: TemplateOf(object),
-		Excluded: annotations[AnnotationExclude] == "true" || template[AnnotationExclude] == "true",
-		Record:   ParseRecord(annotations[AnnotationRecord]),
-		Rollout:  RolloutOf(object),
+		Excluded: annotations[v1alpha2.AnnotationExcludeFromRestart] == "true" || template[v1alpha2.AnnotationExcludeFromRestart] == "true",
+		Record:   v1alpha2.ParseRestartRecord(annotations[v1alpha2.AnnotationRestartedFor]),
+		Rollout:  pods.RolloutOf(object),
 	}
 }
 
@@ -205,11 +206,11 @@ func (c *Controller) restart(ctx context.Context, object *unstructured.Unstructu
 	record := live.Record.With(entry.Causes, live.Template, c.Now().UTC().Truncate(time.Second))
 	change := map[string]any{"metadata": map[string]any{
 		"resourceVersion": object.GetResourceVersion(),
-		"annotations":     map[string]string{AnnotationRecord: record.String()},
+		"annotations":     map[string]string{v1alpha2.AnnotationRestartedFor: record.String()},
 	}}
 	if !entry.Workload.KeepsPods() {
 		change["spec"] = map[string]any{"template": map[string]any{"metadata": map[string]any{
-			"annotations": map[string]string{AnnotationRestartedAt: record.At.Format(time.RFC3339)},
+			"annotations": map[string]string{v1alpha2.AnnotationRestartedAt: record.At.Format(time.RFC3339)},
 		}}}
 	}
 	patch, err := json.Marshal(change)

@@ -242,22 +242,19 @@ func TestDepartures(t *testing.T) {
 	}
 }
 
-// Each predicate restarts somebody, and each cause is of one predicate.
+// Each rule restarts workloads, and each cause is of one rule.
 func TestPredicates(t *testing.T) {
 	seen := map[Cause]bool{}
-	for _, p := range Predicates() {
-		_, gateway := p.(GatewayPredicate)
-		_, sidecar := p.(SidecarPredicate)
-		if !gateway && !sidecar {
-			t.Errorf("the predicate of %s restarts nobody", p.Cause())
+	for _, p := range rules {
+		if p.gateway == nil && p.sidecar == nil {
+			t.Errorf("the rule of %s restarts nothing", p.cause)
 		}
-		if seen[p.Cause()] {
-			t.Errorf("several predicates find %s", p.Cause())
+		if seen[p.cause] {
+			t.Errorf("several rules find %s", p.cause)
 		}
-		seen[p.Cause()] = true
-		_, kept := p.(valued)
-		if _, told := p.(dated); kept == told {
-			t.Errorf("since when %s holds must be either kept or told", p.Cause())
+		seen[p.cause] = true
+		if (p.value == nil) == (p.since == nil) {
+			t.Errorf("since when %s holds must be either kept or known", p.cause)
 		}
 	}
 }

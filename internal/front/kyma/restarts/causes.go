@@ -1,0 +1,258 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restarts
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+)
+
+// Cause is a kind of reason to restart a workload.
+type Cause = v1alpha2.RestartCause
+
+// The causes.
+const (
+	// CauseProxyImage: the sidecar is of another version, or from another registry.
+	CauseProxyImage Cause = "ProxyImage"
+	// CauseProxyResources: the sidecar asks for other amounts than it should.
+	CauseProxyResources Cause = "ProxyResources"
+	// CauseCNI: the traffic is redirected in the other way than it should.
+	CauseCNI Cause = "CNI"
+	// CausePrometheusMerge: metrics are served in the other way than they should.
+	CausePrometheusMerge Cause = "PrometheusMerge"
+	// CauseJoin: the pod has no sidecar and should have one.
+	CauseJoin Cause = "JoinMesh"
+	// CauseLeave: the pod has a sidecar and should have none.
+	CauseLeave Cause = "LeaveMesh"
+	// CauseDNSProxying: config.enableDNSProxying has changed.
+	CauseDNSProxying Cause = "DNSProxying"
+	// CauseStatsMatcher: config.proxyStatsMatcher has changed.
+	CauseStatsMatcher Cause = "ProxyStatsMatcher"
+	// CauseCompatibility: compatibilityMode has changed, and sidecars depend on it.
+	CauseCompatibility Cause = "CompatibilityMode"
+	// CauseTrustedProxies: config.numTrustedProxies has changed.
+	CauseTrustedProxies Cause = "NumTrustedProxies"
+	// CauseClientCert: config.forwardClientCertDetails has changed.
+	CauseClientCert Cause = "ForwardClientCertDetails"
+	// CauseNetworkPolicies: networkPoliciesEnabled has changed.
+	CauseNetworkPolicies Cause = "NetworkPolicies"
+	// CauseUpdated: a resource of the mesh has changed that all proxies are restarted for.
+	CauseUpdated Cause = "ResourceUpdated"
+	// CauseGatewayUpdated: one has changed that gateways are restarted for.
+	CauseGatewayUpdated Cause = "GatewayResourceUpdated"
+)
+
+// rule finds one cause. A pod of a role that it has no function for is never outdated in it.
+type rule struct {
+	cause Cause
+	// value is a value of the mesh whose epoch the ledger keeps; setting says that it is a setting of
+	// the Istio resource alone. Since is the epoch of a cause that has a time of its own.
+	value   func(t *Target) string
+	setting bool
+	since   func(v view) Epoch
+	// gateway says whether a pod of a gateway is outdated, sidecar whether one of a workload is, and
+	// component whether one of the control plane or the node agent is.
+	gateway, sidecar, component func(p *Pod, v view) bool
+}
+
+// view is what a rule compares a pod with: what the mesh wants, since when the rule's
+// thing is as it is, and the namespace of the pod.
+type view struct {
+	target    *Target
+	epoch     Epoch
+	namespace Namespace
+}
+
+// outdated pods are from before a change of something that pods do not show.
+func outdated(p *Pod, v view) bool { return v.epoch.outdates(p.Created) }
+
+func outdatedSidecar(p *Pod, v view) bool { return p.inMesh() && outdated(p, v) }
+
+// rules are all there are, in the order in which causes are reported. The trust domain is none:
+// it stands in the pod templates of gateways, so that the rollout of the mesh replaces their pods.
+var rules = []rule{
+	{cause: CauseProxyImage, value: func(t *Target) string { return t.ProxyImage }, sidecar: hasOtherImage},
+	{cause: CauseProxyResources, value: func(t *Target) string { return fmt.Sprint(t.Amounts) }, sidecar: hasOtherAmounts},
+	{cause: CauseCNI, value: func(t *Target) string { return fmt.Sprint(t.CNI) }, sidecar: hasOtherRedirection},
+	{
+		cause: CausePrometheusMerge, sidecar: hasOtherMetrics,
+		value: func(t *Target) string { return fmt.Sprint(t.PrometheusMerge, t.StatusPort) },
+	},
+	{cause: CauseJoin, since: joinedSince, sidecar: joins},
+	{cause: CauseLeave, since: leftSince, sidecar: leaves},
+	{
+		cause: CauseDNSProxying, setting: true, sidecar: outdatedSidecar,
+		value: func(t *Target) string { return optional(t.Spec.Config.EnableDNSProxying) },
+	},
+	{
+		cause: CauseStatsMatcher, setting: true, gateway: outdated, sidecar: outdatedSidecar,
+		value: func(t *Target) string { return expressions(t.Spec.Config.ProxyStatsMatcher) },
+	},
+	// No variable of proxies depends on compatibilityMode in this version of Istio.
+	{cause: CauseCompatibility, setting: true, sidecar: outdatedSidecar, value: func(*Target) string { return "" }},
+	{
+		cause: CauseTrustedProxies, setting: true, gateway: outdated,
+		value: func(t *Target) string { return optional(t.Spec.Config.NumTrustedProxies) },
+	},
+	{
+		cause: CauseClientCert, setting: true, gateway: outdated,
+		value: func(t *Target) string { return optional(t.Spec.Config.ForwardClientCertDetails) },
+	},
+	{ // connections from before do not obey network policies
+		cause: CauseNetworkPolicies, setting: true, gateway: outdated, component: outdated,
+		value: func(t *Target) string { return fmt.Sprint(t.Spec.NetworkPoliciesEnabled) },
+	},
+	{cause: CauseUpdated, since: func(v view) Epoch { return epochOf(v.target.Updated) }, gateway: outdated, sidecar: outdatedSidecar},
+	{
+		cause: CauseGatewayUpdated, since: func(v view) Epoch { return epochOf(v.target.GatewayUpdated) },
+		gateway: func(p *Pod, v view) bool { return p.Role == RoleGateway && outdated(p, v) },
+	},
+}
+
+func hasOtherImage(p *Pod, v view) bool {
+	return p.inMesh() && p.Image != "" && !p.CustomImage && p.Image != v.target.ProxyImage
+}
+
+func hasOtherAmounts(p *Pod, v view) bool {
+	// A pod with an image of its own has been configured by hand, as it is in Kyma.
+	if !p.inMesh() || p.Image == "" || p.CustomImage || p.Unreadable {
+		return false
+	}
+	want := v.target.Amounts
+	if p.Chosen {
+		want = p.Own
+	}
+	return p.Amounts != want
+}
+
+func hasOtherRedirection(p *Pod, v view) bool {
+	if v.target.CNI {
+		return p.inMesh() && p.Init
+	}
+	return p.inMesh() && p.ValidatesCNI
+}
+
+const mergedPath = "/stats/prometheus"
+
+func hasOtherMetrics(p *Pod, v view) bool {
+	path, port := p.ScrapePath == mergedPath, p.ScrapePort == v.target.StatusPort
+	switch {
+	case !p.inMesh() || p.OwnMetrics:
+		return false
+	case v.target.PrometheusMerge:
+		return !path || !port
+	}
+	return path || port
+}
+
+// joins is true for pods without a sidecar that should have one, as of a namespace that was
+// labelled after they were made.
+func joins(p *Pod, v view) bool {
+	wanted, _ := p.wantsSidecar(v.namespace)
+	return !p.Injected && !p.HostNetwork && wanted
+}
+
+// joinedSince is of the mesh if that is newer: a mesh that is installed anew is another one, also for
+// namespaces that were labelled before.
+func joinedSince(v view) Epoch {
+	since := v.namespace.Since
+	if v.target.Since.After(since) {
+		since = v.target.Since
+	}
+	return Epoch{Value: "n", Since: since.Truncate(time.Second)}
+}
+
+// leaves is true for pods that have a sidecar of this mesh and would get none any more.
+func leaves(p *Pod, v view) bool {
+	wanted, known := p.wantsSidecar(v.namespace)
+	return p.surelyInMesh() && known && !wanted && !v.namespace.Left.IsZero()
+}
+
+func leftSince(v view) Epoch { return Epoch{Value: "n", Since: v.namespace.Left.Truncate(time.Second)} }
+
+// wantsSidecar says whether the pod would get a sidecar of this mesh if it was made now, and
+// whether that is known: another Istio may decide, or make this one decide.
+func (p *Pod) wantsSidecar(n Namespace) (wanted, known bool) {
+	switch own := p.WantedRevision == DefaultRevision; {
+	case p.Inject == "false":
+		return false, true
+	case p.WantedRevision != "" && !own, n.Inject == InjectOther:
+		return false, false
+	case n.Inject == InjectOwn:
+		return own || p.Inject == "true", true
+	default:
+		return n.Inject == InjectAll, true
+	}
+}
+
+// inMesh says whether the pod has a sidecar of this mesh, and not of another Istio's.
+func (p *Pod) inMesh() bool {
+	return p.Injected && (p.Revision == "" || p.Revision == DefaultRevision)
+}
+
+// surelyInMesh says whether the pod has a sidecar that only this mesh can have given it. A
+// pod that is nothing but a proxy would be nothing without it.
+func (p *Pod) surelyInMesh() bool {
+	return p.Injected && p.Revision == DefaultRevision && !p.ProxyOnly
+}
+
+// GoneCauses are those of a pod after the mesh is gone, since some time: a sidecar that it has
+// left behind. Empty for any other pod.
+func GoneCauses(p *Pod, since time.Time) map[Cause]string {
+	ofUser := p.Role == RoleModule || p.Role == RoleCustomer
+	if !ofUser || !p.surelyInMesh() || p.Created.After(since) {
+		return nil
+	}
+	return map[Cause]string{CauseLeave: Epoch{Value: "m", Since: since}.String()}
+}
+
+// Causes are what a pod is outdated in, each with its epoch as records have it. Empty for a
+// pod that is up to date, or nothing to the mesh.
+func Causes(p *Pod, t *Target, ledger Ledger, n Namespace) map[Cause]string {
+	found := map[Cause]string{}
+	for _, rule := range rules {
+		v := view{target: t, namespace: n, epoch: ledger[rule.cause]}
+		if rule.since != nil {
+			v.epoch = rule.since(v)
+		}
+		if matches := rule.of(p.Role, t); matches != nil && matches(p, v) {
+			found[rule.cause] = v.epoch.String()
+		}
+	}
+	return found
+}
+
+// of is what compares pods of a role, nil for nothing.
+func (p *rule) of(role Role, t *Target) func(*Pod, view) bool {
+	switch role {
+	case RoleGateway:
+		return p.gateway
+	case RoleEgress:
+		if t.Egress {
+			return p.gateway
+		}
+	case RoleComponent:
+		return p.component
+	case RoleModule, RoleCustomer:
+		return p.sidecar
+	}
+	return nil
+}
+
+// Replaced takes out the causes that the rollout of the mesh itself has seen to: it has made
+// the pods of a gateway or component anew, from a template of its own, after what the cause is
+// about stood in the cluster. Made is when their ReplicaSet was made. Pods alone do not show it:
+// one that was made in the same second may be older.
+func Replaced(causes map[Cause]string, p *Pod, ledger Ledger, made time.Time) {
+	if !p.Role.ofMesh() {
+		return // what injects their proxies may follow later
+	}
+	maps.DeleteFunc(causes, func(cause Cause, _ string) bool {
+		from := ledger[cause].From
+		return !from.IsZero() && !made.Before(from)
+	})
+}
