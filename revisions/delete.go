@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -141,10 +140,10 @@ func provenAbsent(err error) bool {
 
 // delete sends a delete on condition that the object is still in the state given.
 func (e *Engine) delete(ctx context.Context, result *RemovedObject, current *unstructured.Unstructured) {
-	if since := current.GetDeletionTimestamp(); since != nil {
-		result.Message = "it is being deleted since " + since.UTC().Format(time.RFC3339)
+	if current.GetDeletionTimestamp() != nil {
+		result.Message = "it is being deleted"
 		if finalizers := current.GetFinalizers(); len(finalizers) > 0 {
-			result.Message += ", held by finalizer " + strings.Join(finalizers, ", ")
+			result.Message += ", and waits for its finalizer " + strings.Join(finalizers, ", ")
 		}
 		return
 	}

@@ -43,14 +43,14 @@ func (r RevisionResult) requireMinReady(phase Phase, objects []ObjectResult, now
 // waitMinReady makes an object wait until its probe has held for long enough.
 func (o *ObjectResult) waitMinReady(minReady time.Duration, since, now time.Time) {
 	if now.IsZero() {
-		o.Probe = probes.NewResult(probes.Unknown, fmt.Sprintf("the probe holds and has to for %s, and there is no clock", minReady))
+		o.Probe = probes.NewResult(probes.Unknown, fmt.Sprintf("the probe is true, and has to stay so for %s, which no clock measures", minReady))
 		return
 	}
 	due := since.Add(minReady)
 	if !now.Before(due) {
 		return
 	}
-	o.Probe = probes.NewResult(probes.Unknown, fmt.Sprintf("the probe holds since %s and has to for %s without interruption", since.UTC().Format(time.RFC3339), minReady))
+	o.Probe = probes.NewResult(probes.Unknown, fmt.Sprintf("the probe is true, and has to stay so for %s", minReady))
 	if o.Retry.IsZero() || due.Before(o.Retry) {
 		o.Retry = due
 	}

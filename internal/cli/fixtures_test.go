@@ -337,7 +337,7 @@ func fixtureFlapping(f *fixture) {
 		Name: "steady", Selector: v1alpha1.ProbeSelector{Group: "apps", Kind: "Deployment"}, Assertions: []v1alpha1.Assertion{v1alpha1.AssertionOf(v1alpha1.Check{Default: &v1alpha1.DefaultAssertion{}})},
 		Within: &metav1.Duration{Duration: 3 * time.Minute}, HoldsFor: &metav1.Duration{Duration: 30 * time.Second},
 	}}
-	notReady(r, "control-plane", istiod, "ProbeUnknown", "the probe holds since 2026-11-21T11:59:48Z and has to for 30s without interruption", "")
+	notReady(r, "control-plane", istiod, "ProbeUnknown", "the probe is true, and has to stay so for 30s", "")
 	due := metav1.NewTime(fixtureNow.Add(100 * time.Second))
 	r.Status.Objects[0].DueAt = &due
 	service := v1alpha1.ObjectReference{Version: "v1", Kind: "Service", Namespace: "openshift-ingress", Name: fixturePackage}
@@ -347,7 +347,7 @@ func fixtureFlapping(f *fixture) {
 			r.Status.Inventory[i].HeldSince = agoPointer(12 * time.Second)
 		}
 	}
-	f.progressing(r, "True", v1alpha1.ReasonRollingOut, "phase 2/3 control-plane waits for Deployment openshift-ingress/istiod-openshift-gateway: the probe holds since 2026-11-21T11:59:48Z and has to for 30s without interruption")
+	f.progressing(r, "True", v1alpha1.ReasonRollingOut, "phase 2/3 control-plane waits for Deployment openshift-ingress/istiod-openshift-gateway: the probe is true, and has to stay so for 30s")
 }
 
 func (f *fixture) done() {

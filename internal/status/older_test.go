@@ -184,9 +184,9 @@ func TestForArchiving(t *testing.T) {
 		},
 		"Waiting": {
 			reason: "what is waited for is named, in the condition and the list", phases: []phase{{name: "plane", objects: []stand{ready}}},
-			result:       removed(false, gone, waitingFor(1, "it is being deleted since 1970-01-01T00:00:00Z, held by finalizer a/b", nil)),
-			wantProgress: "True/Archiving: waits for Deployment.apps istio-system/plane-1 of phase plane: it is being deleted since 1970-01-01T00:00:00Z, held by finalizer a/b",
-			wantObjects:  []string{"plane-1 Deleting: it is being deleted since 1970-01-01T00:00:00Z, held by finalizer a/b"}, wantCount: 1, wantPhase: "1/1",
+			result:       removed(false, gone, waitingFor(1, "it is being deleted, and waits for its finalizer a/b", nil)),
+			wantProgress: "True/Archiving: waits for Deployment.apps istio-system/plane-1 of phase plane: it is being deleted, and waits for its finalizer a/b",
+			wantObjects:  []string{"plane-1 Deleting: it is being deleted, and waits for its finalizer a/b"}, wantCount: 1, wantPhase: "1/1",
 		},
 		"Failing": {
 			reason: "an object whose absence is not proven is told with the cause", phases: []phase{{name: "plane", objects: []stand{ready}}},

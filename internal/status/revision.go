@@ -255,9 +255,7 @@ func waitingFor(next v1alpha1.RevisionStatus, o Observation) string {
 		}
 		return where
 	}
-	// The end stays the same from pass to pass, unlike the time left.
-	end := o.Now.Add(SoakLeft(next, o.Soak, o.Now.Time))
-	return "every phase is complete and has to hold until " + end.UTC().Format(time.RFC3339)
+	return "every phase is complete, and has to stay so for " + o.Soak.String() + " (soak)"
 }
 
 // SoakLeft is how long the probes still have to hold before the revision has

@@ -132,11 +132,11 @@ func TestForTarget_Conditions(t *testing.T) {
 			wantAvailable: "Unknown/Unknown: the objects could not be looked at", wantSucceeded: true,
 		},
 		"Paused": {
-			reason: "a pause says who, why and until when", phases: halfway,
+			reason: "a pause says who and why", phases: halfway,
 			observe: func(o *status.Observation) {
 				o.Pause = &v1alpha1.Pause{By: "ann", Reason: "incident 7", Until: new(at(3600))}
 			},
-			wantProgress: "False/Paused: paused by ann: incident 7, until 1970-01-01T01:00:00Z", wantAvailable: notYet,
+			wantProgress: "False/Paused: paused by ann: incident 7", wantAvailable: notYet,
 		},
 		"PausedByNobodyKnown": {
 			reason: "a pause need not say who", phases: halfway,
@@ -230,7 +230,7 @@ func TestForTarget_Conditions(t *testing.T) {
 		"Soaking": {
 			reason: "every phase is complete, and success comes when that has held; the operand is available meanwhile", phases: complete,
 			observe:       func(o *status.Observation) { o.Soak = time.Minute },
-			wantProgress:  "True/RollingOut: every phase is complete and has to hold until 1970-01-01T00:17:40Z",
+			wantProgress:  "True/RollingOut: every phase is complete, and has to stay so for 1m0s (soak)",
 			wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
 		},
 		"SoakingBeyondTheDeadline": {
@@ -239,7 +239,7 @@ func TestForTarget_Conditions(t *testing.T) {
 				*s = status.ForTarget(revisionOf(2, complete...), func() status.Observation { o := observe(100, complete...); o.Soak = time.Hour; return o }())
 			},
 			observe:       func(o *status.Observation) { o.Soak = time.Hour },
-			wantProgress:  "True/RollingOut: every phase is complete and has to hold until 1970-01-01T01:01:40Z",
+			wantProgress:  "True/RollingOut: every phase is complete, and has to stay so for 1h0m0s (soak)",
 			wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
 		},
 		"Soaked": {
@@ -260,7 +260,7 @@ func TestForTarget_Conditions(t *testing.T) {
 				*s = status.ForTarget(fallen, func() status.Observation { o := observe(990, halfway...); o.Soak = time.Minute; return o }())
 			},
 			observe:       func(o *status.Observation) { o.Soak = time.Minute },
-			wantProgress:  "True/RollingOut: every phase is complete and has to hold until 1970-01-01T00:17:40Z",
+			wantProgress:  "True/RollingOut: every phase is complete, and has to stay so for 1m0s (soak)",
 			wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
 		},
 		"ErrorOfAnOlderRevision": {

@@ -6,7 +6,6 @@ package status
 import (
 	"cmp"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,11 +80,7 @@ func VersionOf(revision *v1alpha1.Revision) string {
 }
 
 func pauseMessage(pause *v1alpha1.Pause) string {
-	text := "paused by " + cmp.Or(pause.By, "an unnamed user") + ": " + pause.Reason
-	if pause.Until != nil {
-		text += ", until " + pause.Until.UTC().Format(time.RFC3339)
-	}
-	return text
+	return "paused by " + cmp.Or(pause.By, "an unnamed user") + ": " + pause.Reason
 }
 
 // awaitingMessage says what is waited for, and what would be done then.

@@ -84,8 +84,7 @@ func DueLeft(status v1alpha1.RevisionStatus, now time.Time) time.Duration {
 // overdueText says what kept a rollout from being done in time.
 func overdueText(next v1alpha1.RevisionStatus, o Observation, waiting string) string {
 	if object := overdue(next, o.Now.Time); object != nil {
-		return objectText(object.ObjectReference) + " had to be ready by " + object.DueAt.UTC().Format(time.RFC3339) +
-			", as its probe says (within): " + object.Message
+		return objectText(object.ObjectReference) + " was not ready in time (within of its probe): " + object.Message
 	}
 	return "nothing moved for " + o.Deadline.String() + ": " + waiting
 }

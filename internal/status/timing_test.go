@@ -100,7 +100,7 @@ func TestForTarget_Within(t *testing.T) {
 					t.Errorf("%s At %d it has to be ready by %d, want %d", tc.reason, s.now, due, s.due)
 				}
 				progress := statustest.Text(revision.Status.Conditions, v1alpha1.ConditionProgressing)
-				if got := strings.HasPrefix(progress, "False/ProgressDeadlineExceeded: Deployment istio-system/deploy-0 had to be ready by "); got != s.overdue {
+				if got := strings.HasPrefix(progress, "False/ProgressDeadlineExceeded: Deployment istio-system/deploy-0 was not ready in time "); got != s.overdue {
 					t.Errorf("%s At %d: Progressing is %s, overdue must be %v", tc.reason, s.now, progress, s.overdue)
 				}
 				if got := status.IsOverdue(revision.Status, 0, at(s.now).Time); got != s.overdue {

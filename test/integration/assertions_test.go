@@ -127,7 +127,7 @@ func TestProbes_Within(t *testing.T) {
 	probe.Within = &metav1.Duration{Duration: 3 * time.Second}
 	pkg := probed(t, v1alpha1.PackageSpec{}, probe, phase("one", configMapManifest(t, ns, "a", "1")))
 	revision := eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionProgressing, v1alpha1.ReasonProgressDeadlineExceeded)
-	if text := message(revision.Status.Conditions, v1alpha1.ConditionProgressing); !containsAll(text, "ConfigMap "+ns+"/a had to be ready by ", "within", "is missing") {
+	if text := message(revision.Status.Conditions, v1alpha1.ConditionProgressing); !containsAll(text, "ConfigMap "+ns+"/a was not ready in time ", "within", "is missing") {
 		t.Errorf("the message names not the object, the time and the reason: %s", text)
 	}
 	setState(t, ns, "a", "good")
