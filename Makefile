@@ -178,6 +178,10 @@ lint: bin/golangci-lint ## Check the format, vet, and run the linters of .golang
 	for module in $(filter-out test/%,$(LIBRARY)); do (cd $$module && $(CURDIR)/bin/golangci-lint run ./...) || exit; done
 	@$(MAKE) --no-print-directory lines
 
+.PHONY: changelog
+changelog: ## Move what changes/ holds into CHANGELOG.md, before a release
+	hack/changelog.sh
+
 .PHONY: lines
 lines: ## Print how many lines of Go each front has, without tests, beside those of hack/front-lines.txt
 	@while read -r front before; do \
