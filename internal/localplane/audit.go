@@ -15,8 +15,9 @@ import (
 
 // AuditEvent is one line of the audit log, with what counting requests needs.
 type AuditEvent struct {
-	// Time is when the request arrived.
-	Time time.Time
+	// Time is when the request arrived, Answered when the event was made: for a request
+	// that was answered, when that was.
+	Time, Answered time.Time
 	// Stage is ResponseComplete for a request that was answered,
 	// ResponseStarted for a watch that began, Panic for a failure.
 	Stage string
@@ -90,12 +91,14 @@ func parseAudit(line []byte) (AuditEvent, error) {
 			Code int `json:"code"`
 		} `json:"responseStatus"`
 		Received time.Time `json:"requestReceivedTimestamp"`
+		Answered time.Time `json:"stageTimestamp"`
 	}
 	if err := json.Unmarshal(line, &e); err != nil {
 		return AuditEvent{}, err
 	}
 	return AuditEvent{
 		Time:         e.Received,
+		Answered:     e.Answered,
 		Stage:        e.Stage,
 		User:         e.User.Username,
 		Impersonated: e.Impersonated.Username,

@@ -108,7 +108,10 @@ func TestAuditLog(t *testing.T) {
 	if age := time.Since(found[0].Time); age < 0 || age > time.Hour {
 		t.Errorf("the request was made %s ago", age)
 	}
-	found[0].Time = time.Time{}
+	if took := found[0].Answered.Sub(found[0].Time); took < 0 || took > time.Hour {
+		t.Errorf("it was answered within %s", took)
+	}
+	found[0].Time, found[0].Answered = time.Time{}, time.Time{}
 	want := []localplane.AuditEvent{{
 		Stage: "ResponseComplete", User: "local-admin", Impersonated: "joe", UserAgent: "audit-test",
 		Verb: "get", Resource: "configmaps", Namespace: namespace, Name: "audited", Code: 403,

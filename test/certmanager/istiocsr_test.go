@@ -108,11 +108,7 @@ func asked(t *testing.T, span time.Duration) []localplane.AuditEvent {
 	t.Helper()
 	since := time.Now()
 	time.Sleep(span)
-	all, err := localplane.ReadAudit(plane.AuditLog())
-	must(t, err)
-	return slices.DeleteFunc(all, func(e localplane.AuditEvent) bool {
-		return e.User != setup.Manager || e.Time.Before(since) || e.Verb == "watch" || e.Stage != "ResponseComplete"
-	})
+	return setup.Requests(t, plane, setup.Manager, since)
 }
 
 // TestIstioCSR_Update: a change makes one revision, and only what it is about changes.

@@ -15,20 +15,11 @@ import (
 	"github.com/strata-run/strata/test/setup"
 )
 
-// requests are the manager's since a time. Leases and their events, and watches,
-// are left out.
+// requests are the manager's since a time, but for events.
 func requests(t *testing.T, since time.Time) []localplane.AuditEvent {
 	t.Helper()
-	all, err := localplane.ReadAudit(plane.AuditLog())
-	must(t, err)
-	return slices.DeleteFunc(all, func(e localplane.AuditEvent) bool {
-		return e.User != setup.Manager || e.Time.Before(since) || e.Resource == "leases" || e.RequestURI == readyz || e.Resource == "events" || e.Verb == "watch" || e.Stage != "ResponseComplete"
-	})
+	return slices.DeleteFunc(setup.Requests(t, plane, setup.Manager, since), func(e localplane.AuditEvent) bool { return e.Resource == "events" })
 }
-
-// readyz is what the manager asks when a request was not answered in time, such as the one
-// that renews its lease on a busy machine.
-const readyz = "/readyz"
 
 // comeToRest waits until the manager has asked for nothing for some time: what it was to
 // do, or held back, is done by then. Who counts what rest costs begins after it.
@@ -76,23 +67,16 @@ func key(e localplane.AuditEvent) string {
 	return e.Verb + " " + resource
 }
 
-// perObject counts successful writes of objects that are not Strata's own, by
-// object. A question about rights is a create that writes nothing.
-func perObject(events []localplane.AuditEvent) map[string]int {
-	counts := map[string]int{}
-	for _, e := range events {
-		if e.Verb == "get" || e.Verb == "list" || e.Code >= 300 || e.Group == "strata.run" || e.Group == "gateway.networking.k8s.io" || e.Group == "authorization.k8s.io" {
-			continue
-		}
-		counts[strings.Join([]string{e.Resource, e.Namespace, e.Name}, " ")]++
-	}
-	return counts
+// writtenObjects counts the manager's writes of objects since a time.
+func writtenObjects(t *testing.T, since time.Time) map[string]setup.Writes {
+	t.Helper()
+	return setup.ObjectWrites(t, plane, since)
 }
 
-func describe(counts map[string]int) string {
+func describe[V any](counts map[string]V) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(&b, "\n  %3d %s", counts[k], k)
+		fmt.Fprintf(&b, "\n  %3v %s", counts[k], k)
 	}
 	return b.String()
 }

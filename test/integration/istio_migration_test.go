@@ -173,7 +173,7 @@ func checkDowngrade(t *testing.T, helm *helmOf, class string) {
 		t.Errorf("Helm has the releases %v", left)
 	}
 	time.Sleep(2 * time.Second)
-	if counts := perObject(requests(t, since)); len(counts) > 0 {
+	if counts := writtenObjects(t, since); len(counts) > 0 {
 		t.Errorf("we have written what was handed over:%s", describe(counts))
 	}
 	annotateClass(t, class, gatewayclass.AnnotationHandOver, "")

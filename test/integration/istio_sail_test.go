@@ -57,7 +57,7 @@ func TestIstioMigration_Sail(t *testing.T) {
 	newClass(t, "beside-sail", nil)
 	annotateClass(t, class, gatewayclass.AnnotationIstioVersion, "1.31")
 	time.Sleep(3 * time.Second) // nothing happens, which no event tells
-	if counts := perObject(requests(t, since)); len(counts) > 0 {
+	if counts := writtenObjects(t, since); len(counts) > 0 {
 		t.Errorf("we have written beside the other operator:%s", describe(counts))
 	}
 	if !exists(t, untypedOf("sailoperator.io/v1", "Istio"), "", istio.GetName()) || exists(t, &v1alpha1.Package{}, "", gatewayclass.PackageControlPlane) {

@@ -22,6 +22,7 @@ import (
 	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // istiodWriter and managerWriter are the field managers of the two.
@@ -136,11 +137,7 @@ func writers(object client.Object, subresource string) []string {
 // requests are those of a user since a time that are neither watches nor about leases.
 func requests(t *testing.T, user string, since time.Time) []localplane.AuditEvent {
 	t.Helper()
-	all, err := localplane.ReadAudit(plane.AuditLog())
-	must(t, err)
-	return slices.DeleteFunc(all, func(e localplane.AuditEvent) bool {
-		return e.User != user || e.Time.Before(since) || e.Resource == "leases" || e.Verb == "watch" || e.Stage != "ResponseComplete"
-	})
+	return setup.Requests(t, plane, user, since)
 }
 
 // describe counts requests, for a message.

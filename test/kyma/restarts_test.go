@@ -340,15 +340,7 @@ func byHand(t *testing.T, injector *injector, image string) {
 // audit are the manager's requests since a time.
 func audit(t *testing.T, since time.Time) []localplane.AuditEvent {
 	t.Helper()
-	all, err := localplane.ReadAudit(plane.AuditLog())
-	must(t, err)
-	var own []localplane.AuditEvent
-	for _, e := range all {
-		if e.User == setup.Manager && e.Time.After(since) && e.Stage == "ResponseComplete" {
-			own = append(own, e)
-		}
-	}
-	return own
+	return setup.Requests(t, plane, setup.Manager, since)
 }
 
 // watchHeap says how much more of the heap was live at most than now, garbage left aside.
