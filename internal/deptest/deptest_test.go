@@ -82,6 +82,7 @@ func rules(packages []Package) []string {
 	var problems []string
 	problems = append(problems, Imports(rows, packages)...)
 	problems = append(problems, Names(packages)...)
+	problems = append(problems, LongTests(packages)...)
 	problems = append(problems, Comments(packages)...)
 	problems = append(problems, Libraries(packages)...)
 	problems = append(problems, Clocks(packages)...)
@@ -103,115 +104,129 @@ func rowsFor(rows []Row, packages []Package) []Row {
 	return used
 }
 
+// ruleCase is a case of [TestRules].
+type ruleCase struct {
+	reason string
+	files  map[string]string
+	want   []string // a part of each problem, in order
+}
+
+var ruleOurs = func(folder string) string { return `import _ "` + Module + "/" + folder + `"` }
+
+// ruleCases are the cases of [TestRules].
+var ruleCases = map[string]ruleCase{
+	"Allowed": {
+		reason: "an import that the table lists is no problem",
+		files: map[string]string{
+			"revisions/doc.go":          "// Package revisions rolls out.\npackage revisions\n" + ruleOurs("revisions/probes"),
+			"revisions/engine_test.go":  "package revisions\n" + ruleOurs("revisions/revisionstest"),
+			"revisions/probes/probe.go": "// Package probes asks.\npackage probes\nimport _ \"k8s.io/apimachinery/pkg/types\"",
+		},
+	},
+	"NotInTable": {
+		reason: "an import that the table does not list is named with its file",
+		files:  map[string]string{"revisions/probes/probe.go": "// Package probes asks.\npackage probes\n" + ruleOurs("revisions")},
+		want:   []string{"revisions/probes/probe.go: imports revisions"},
+	},
+	"TestOnly": {
+		reason: "what only tests may import is not for others",
+		files:  map[string]string{"revisions/engine.go": "// Package revisions rolls out.\npackage revisions\n" + ruleOurs("revisions/revisionstest")},
+		want:   []string{"imports revisions/revisionstest"},
+	},
+	"ExactRowWins": {
+		reason: "a row for the package wins over one for its folder",
+		files:  map[string]string{"internal/status/status.go": "// Package status maps.\npackage status\n" + ruleOurs("revisions")},
+		want:   []string{"imports revisions, which the table of ARCHITECTURE.md does not allow for internal/status"},
+	},
+	"UnknownPackage": {
+		reason: "a package that the table does not list is a problem",
+		files:  map[string]string{"extra/extra.go": "// Package extra is new.\npackage extra"},
+		want:   []string{"extra: the package is missing"},
+	},
+	"Name": {
+		reason: "a package is named for its noun, and its folder for the package",
+		files: map[string]string{
+			"internal/util/util.go":   "// Package util does things.\npackage util",
+			"internal/watch/watch.go": "// Package watches watches.\npackage watches",
+		},
+		want: []string{"package util is named for nothing", "package watches stands in folder internal/watch"},
+	},
+	"Comment": {
+		reason: "each package has one comment, in doc.go when there are several files",
+		files: map[string]string{
+			"internal/a/a.go": "package a",
+			"internal/b/b.go": "// Package b is.\npackage b", "internal/b/c.go": "package b",
+			"internal/d/d.go": "// Package d is.\npackage d", "internal/d/doc.go": "// Package d is.\npackage d",
+		},
+		want: []string{"internal/a: no file holds", "internal/b/b.go: holds the package comment", "internal/d: internal/d/d.go and internal/d/doc.go"},
+	},
+	"Libraries": {
+		reason: "public and pure packages keep to what their importers can bear",
+		files: map[string]string{
+			"api/v1alpha1/doc.go":       "// Package v1alpha1 is the API.\npackage v1alpha1\nimport _ \"k8s.io/api/core/v1\"",
+			"revisions/decide.go":       "// Package revisions rolls out.\npackage revisions\nimport _ \"context\"",
+			"internal/status/status.go": "// Package status maps.\npackage status\nimport _ \"net/http\"",
+		},
+		want: []string{"imports k8s.io/api/core/v1: the API", "imports net/http: the package is pure", "imports context: what decides is pure"},
+	},
+	"Clocks": {
+		reason: "what decides is told the time, and may count with it",
+		files: map[string]string{
+			"revisions/doc.go":      "// Package revisions rolls out.\npackage revisions\nimport \"time\"\nfunc f() time.Time { return time.Now() }",
+			"revisions/backoff.go":  "package revisions\nimport \"time\"\nfunc g(t time.Time) time.Time { return t.Add(time.Second) }",
+			"internal/watch/doc.go": "// Package watch watches.\npackage watch\nimport \"time\"\nfunc f() time.Time { return time.Now() }",
+		},
+		want: []string{"revisions/doc.go:4:29: asks the clock"},
+	},
+	"Fronts": {
+		reason: "in a front's folder all files decide but those that are listed; the loop of all fronts acts",
+		files: map[string]string{
+			"internal/front/loop.go":            "// Package front is the loop.\npackage front\nimport \"context\"\nfunc f(context.Context) {}",
+			"internal/front/gateway/doc.go":     "// Package gateway is a front.\npackage gateway",
+			"internal/front/gateway/observe.go": "package gateway\nimport _ \"context\"\nimport \"time\"\nvar now = time.Now()",
+			"internal/front/gateway/render.go":  "package gateway\nimport _ \"context\"\nimport \"time\"\nvar then = time.Now()",
+		},
+		want: []string{"gateway/render.go: imports context", "gateway/render.go:4:12: asks the clock"},
+	},
+	"Writers": {
+		reason: "only two files of the engine, the loops and the command line write",
+		files: map[string]string{
+			"revisions/phase.go": "// Package revisions rolls out.\npackage revisions\n" +
+				"import (\n\t\"context\"\n\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n" +
+				"func f(ctx context.Context, c client.Client, o client.Object) error { return c.Delete(ctx, o) }",
+			"revisions/apply.go": "package revisions\n" +
+				"import (\n\t\"context\"\n\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n" +
+				"func g(ctx context.Context, c client.Client, o client.Object) error { return c.Create(ctx, o) }",
+		},
+		want: []string{"phase.go:7:78: writes to the cluster", "revisions/phase.go: holds the package comment"},
+	},
+	"Words": {
+		reason: "a text and a comment say who acts; tests are not looked at",
+		files: map[string]string{
+			"internal/watch/doc.go":       "// Package watch shows what is\n// told.\npackage watch\nvar a = []string{\"the object is somebody's\", `one\ntwo is told`}",
+			"internal/watch/some_test.go": "package watch\n// b is for somebody.\nvar b = \"somebody\"",
+		},
+		want: []string{"doc.go:4:18, line 1 of the text: \"somebody\"", "line 2 of the text: \"is told\"", "doc.go:1:1, line 1 of the text: \"is told\""},
+	},
+	"LongTests": {
+		reason: "a function in a test may have 100 lines, one elsewhere is not looked at here",
+		files: map[string]string{
+			"internal/watch/doc.go":       "// Package watch watches.\npackage watch\nfunc f() {" + strings.Repeat("\n", 100) + "}",
+			"internal/watch/some_test.go": "package watch\nfunc g() {" + strings.Repeat("\n", 99) + "}\nfunc h() {" + strings.Repeat("\n", 100) + "}",
+		},
+		want: []string{"some_test.go:102:1: h has 101 lines"},
+	},
+	"Left": {
+		reason: "other modules, test data and programs that are only run are not of the module",
+		files: map[string]string{
+			"tools/go.mod": "module tools", "tools/util/util.go": "package util",
+			"revisions/probes/testdata/util.go": "package util", "internal/gen.go": "//go:build ignore\n\npackage main",
+		},
+	},
+}
+
 func TestRules(t *testing.T) {
-	ours := func(folder string) string { return `import _ "` + Module + "/" + folder + `"` }
-	cases := map[string]struct {
-		reason string
-		files  map[string]string
-		want   []string // a part of each problem, in order
-	}{
-		"Allowed": {
-			reason: "an import that the table lists is no problem",
-			files: map[string]string{
-				"revisions/doc.go":          "// Package revisions rolls out.\npackage revisions\n" + ours("revisions/probes"),
-				"revisions/engine_test.go":  "package revisions\n" + ours("revisions/revisionstest"),
-				"revisions/probes/probe.go": "// Package probes asks.\npackage probes\nimport _ \"k8s.io/apimachinery/pkg/types\"",
-			},
-		},
-		"NotInTable": {
-			reason: "an import that the table does not list is named with its file",
-			files:  map[string]string{"revisions/probes/probe.go": "// Package probes asks.\npackage probes\n" + ours("revisions")},
-			want:   []string{"revisions/probes/probe.go: imports revisions"},
-		},
-		"TestOnly": {
-			reason: "what only tests may import is not for others",
-			files:  map[string]string{"revisions/engine.go": "// Package revisions rolls out.\npackage revisions\n" + ours("revisions/revisionstest")},
-			want:   []string{"imports revisions/revisionstest"},
-		},
-		"ExactRowWins": {
-			reason: "a row for the package wins over one for its folder",
-			files:  map[string]string{"internal/status/status.go": "// Package status maps.\npackage status\n" + ours("revisions")},
-			want:   []string{"imports revisions, which the table of ARCHITECTURE.md does not allow for internal/status"},
-		},
-		"UnknownPackage": {
-			reason: "a package that the table does not list is a problem",
-			files:  map[string]string{"extra/extra.go": "// Package extra is new.\npackage extra"},
-			want:   []string{"extra: the package is missing"},
-		},
-		"Name": {
-			reason: "a package is named for its noun, and its folder for the package",
-			files: map[string]string{
-				"internal/util/util.go":   "// Package util does things.\npackage util",
-				"internal/watch/watch.go": "// Package watches watches.\npackage watches",
-			},
-			want: []string{"package util is named for nothing", "package watches stands in folder internal/watch"},
-		},
-		"Comment": {
-			reason: "each package has one comment, in doc.go when there are several files",
-			files: map[string]string{
-				"internal/a/a.go": "package a",
-				"internal/b/b.go": "// Package b is.\npackage b", "internal/b/c.go": "package b",
-				"internal/d/d.go": "// Package d is.\npackage d", "internal/d/doc.go": "// Package d is.\npackage d",
-			},
-			want: []string{"internal/a: no file holds", "internal/b/b.go: holds the package comment", "internal/d: internal/d/d.go and internal/d/doc.go"},
-		},
-		"Libraries": {
-			reason: "public and pure packages keep to what their importers can bear",
-			files: map[string]string{
-				"api/v1alpha1/doc.go":       "// Package v1alpha1 is the API.\npackage v1alpha1\nimport _ \"k8s.io/api/core/v1\"",
-				"revisions/decide.go":       "// Package revisions rolls out.\npackage revisions\nimport _ \"context\"",
-				"internal/status/status.go": "// Package status maps.\npackage status\nimport _ \"net/http\"",
-			},
-			want: []string{"imports k8s.io/api/core/v1: the API", "imports net/http: the package is pure", "imports context: what decides is pure"},
-		},
-		"Clocks": {
-			reason: "what decides is told the time, and may count with it",
-			files: map[string]string{
-				"revisions/doc.go":      "// Package revisions rolls out.\npackage revisions\nimport \"time\"\nfunc f() time.Time { return time.Now() }",
-				"revisions/backoff.go":  "package revisions\nimport \"time\"\nfunc g(t time.Time) time.Time { return t.Add(time.Second) }",
-				"internal/watch/doc.go": "// Package watch watches.\npackage watch\nimport \"time\"\nfunc f() time.Time { return time.Now() }",
-			},
-			want: []string{"revisions/doc.go:4:29: asks the clock"},
-		},
-		"Fronts": {
-			reason: "in a front's folder all files decide but those that are listed; the loop of all fronts acts",
-			files: map[string]string{
-				"internal/front/loop.go":            "// Package front is the loop.\npackage front\nimport \"context\"\nfunc f(context.Context) {}",
-				"internal/front/gateway/doc.go":     "// Package gateway is a front.\npackage gateway",
-				"internal/front/gateway/observe.go": "package gateway\nimport _ \"context\"\nimport \"time\"\nvar now = time.Now()",
-				"internal/front/gateway/render.go":  "package gateway\nimport _ \"context\"\nimport \"time\"\nvar then = time.Now()",
-			},
-			want: []string{"gateway/render.go: imports context", "gateway/render.go:4:12: asks the clock"},
-		},
-		"Writers": {
-			reason: "only two files of the engine, the loops and the command line write",
-			files: map[string]string{
-				"revisions/phase.go": "// Package revisions rolls out.\npackage revisions\n" +
-					"import (\n\t\"context\"\n\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n" +
-					"func f(ctx context.Context, c client.Client, o client.Object) error { return c.Delete(ctx, o) }",
-				"revisions/apply.go": "package revisions\n" +
-					"import (\n\t\"context\"\n\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n" +
-					"func g(ctx context.Context, c client.Client, o client.Object) error { return c.Create(ctx, o) }",
-			},
-			want: []string{"phase.go:7:78: writes to the cluster", "revisions/phase.go: holds the package comment"},
-		},
-		"Words": {
-			reason: "a text and a comment say who acts; tests are not looked at",
-			files: map[string]string{
-				"internal/watch/doc.go":       "// Package watch shows what is\n// told.\npackage watch\nvar a = []string{\"the object is somebody's\", `one\ntwo is told`}",
-				"internal/watch/some_test.go": "package watch\n// b is for somebody.\nvar b = \"somebody\"",
-			},
-			want: []string{"doc.go:4:18, line 1 of the text: \"somebody\"", "line 2 of the text: \"is told\"", "doc.go:1:1, line 1 of the text: \"is told\""},
-		},
-		"Left": {
-			reason: "other modules, test data and programs that are only run are not of the module",
-			files: map[string]string{
-				"tools/go.mod": "module tools", "tools/util/util.go": "package util",
-				"revisions/probes/testdata/util.go": "package util", "internal/gen.go": "//go:build ignore\n\npackage main",
-			},
-		},
-	}
-	for name, tc := range cases {
+	for name, tc := range ruleCases {
 		t.Run(name, func(t *testing.T) {
 			files := fstest.MapFS{}
 			for path, content := range tc.files {

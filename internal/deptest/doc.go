@@ -6,9 +6,9 @@
 // ARCHITECTURE.md holds a table of which package may import which of ours.
 // [ReadTable] reads it, [ReadTree] reads the packages as they are, and the
 // functions in rules.go compare the two: imports, names, package comments,
-// libraries of others, who calls a client's writing methods, and vague words in texts. The test of
-// this package runs them on the repository; every problem names the file and
-// what to do.
+// libraries of others, who calls a client's writing methods, vague words in texts,
+// and the length of tests. The test of this package runs them on the repository;
+// every problem names the file and what to do.
 //
 // The sources are parsed, not compiled, so a rule is also checked for other
 // platforms, and while a package does not build.

@@ -41,6 +41,7 @@ func TestRepository(t *testing.T) {
 		"Writers":   func() []string { return Writers(packages) },
 		"Clocks":    func() []string { return Clocks(packages) },
 		"Words":     func() []string { return Words(packages) },
+		"LongTests": func() []string { return LongTests(packages) },
 		"Fronts":    func() []string { return Fronts(packages) },
 		"Listed":    func() []string { return missing(slices.Concat(acting, users, slices.Sorted(maps.Keys(writerFiles)))) },
 		"Prose": func() []string {

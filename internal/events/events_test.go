@@ -107,150 +107,158 @@ func said(list []Event) []string {
 	return lines
 }
 
+// revisionCase is a case of [TestForRevision].
+type revisionCase struct {
+	reason        string
+	before, after []change
+	want          []string
+}
+
+var revisionRolling = progress(v1alpha1.ReasonRollingOut, "")
+
+var revisionServes = is(v1alpha1.ConditionAvailable, "True", v1alpha1.ReasonProbesSucceeded, "")
+
+var revisionFails = is(v1alpha1.ConditionAvailable, "False", v1alpha1.ReasonProbeFailed, "Deployment ns/app: 0 of 1 replicas are available")
+
+// revisionCases are the cases of [TestForRevision].
+var revisionCases = map[string]revisionCase{
+	"Nothing": {
+		reason: "a status that stays the same has no event",
+		before: []change{revisionRolling, phases("a:Progressing")}, after: []change{revisionRolling, phases("a:Progressing")},
+	},
+	"PhaseStarted": {
+		reason: "a phase that takes longer is told when it begins",
+		after:  []change{revisionRolling, phases("a:Progressing", "b:Pending")},
+		want:   []string{"Normal PhaseStarted Revision/web-2 spec.phases{a} (Package/web): Phase 1/2 a has begun: 1 of 3 objects are ready"},
+	},
+	"PhaseCompleted": {
+		reason: "one write of a status tells of all phases that are complete by then, and of the next one",
+		before: []change{revisionRolling, phases("a:Progressing", "b:Pending", "c:Pending")}, after: []change{revisionRolling, phases("a:Complete", "b:Complete", "c:Progressing")},
+		want: []string{
+			"Normal PhaseCompleted Revision/web-2 spec.phases{b} (Package/web): Phases a, b are complete (1/2)",
+			"Normal PhaseStarted Revision/web-2 spec.phases{c} (Package/web): Phase 3/3 c has begun: 1 of 3 objects are ready",
+		},
+	},
+	"Succeeded": {
+		reason: "success tells of the last phases, too",
+		before: []change{revisionRolling, phases("a:Progressing")}, after: []change{progress(v1alpha1.ReasonRolledOut, ""), good(), revisionServes, phases("a:Complete")},
+		want: []string{"Normal Succeeded Revision/web-2 (Package/web): The revision is rolled out: 1/2 phases, 0/0 objects"},
+	},
+	"AfterSuccess": {
+		reason: "a phase that comes back is no rollout",
+		before: []change{progress(v1alpha1.ReasonRolledOut, ""), good(), phases("a:Progressing")}, after: []change{progress(v1alpha1.ReasonRolledOut, ""), good(), phases("a:Complete")},
+	},
+	"DeadlineExceeded": {
+		reason: "what is in the way is related",
+		before: []change{revisionRolling, unready("a", "ProbeFailed", "app")}, after: []change{progress(v1alpha1.ReasonProgressDeadlineExceeded, "nothing moved for 4s"), unready("a", "ProbeFailed", "app")},
+		want: []string{"Warning DeadlineExceeded Revision/web-2 (Deployment/app): Nothing moved for 4s"},
+	},
+	"Collision": {
+		reason: "a collision is told once, however long it lasts", before: []change{revisionRolling},
+		after: []change{progress(v1alpha1.ReasonObjectCollisions, "it is somebody else's"), unready("a", "Collision", "app")},
+		want:  []string{"Warning Collision Revision/web-2 (Deployment/app): It is somebody else's"},
+	},
+	"PermissionDenied": {
+		reason: "a missing right is told", before: []change{revisionRolling}, after: []change{progress(v1alpha1.ReasonPermissionDenied, "cannot create x")},
+		want: []string{"Warning PermissionDenied Revision/web-2 (Package/web): Cannot create x"},
+	},
+	"PreflightFailed": {
+		reason: "what would be refused is told, and phases that were only looked at are not", before: []change{revisionRolling},
+		after: []change{progress(v1alpha1.ReasonPreflightFailed, "a field is immutable"), phases("a:Progressing")},
+		want:  []string{"Warning PreflightFailed Revision/web-2 (Package/web): A field is immutable"},
+	},
+	"ContentUnavailable": {
+		reason: "lost content is told", after: []change{progress(v1alpha1.ReasonContentUnavailable, "a slice is gone")},
+		want: []string{"Warning ContentUnavailable Revision/web-2 (Package/web): A slice is gone"},
+	},
+	"InvalidSpec": {
+		reason: "content that can never work is told", after: []change{progress(v1alpha1.ReasonInvalidSpec, "twice")},
+		want: []string{"Warning InvalidSpec Revision/web-2 (Package/web): Twice"},
+	},
+	"RolloutError": {
+		reason: "a refusal is told", before: []change{revisionRolling}, after: []change{progress(v1alpha1.ReasonRolloutError, "refused")},
+		want: []string{"Warning RolloutError Revision/web-2 (Package/web): Refused"},
+	},
+	"AwaitingApproval": {
+		reason: "a revision that waits says for what", after: []change{progress(v1alpha1.ReasonAwaitingApproval, "approve it"), phases("a:Progressing")},
+		want: []string{"Normal AwaitingApproval Revision/web-2 (Package/web): Approve it"},
+	},
+	"Approved": {
+		reason: "with its approval its phases begin, which were only looked at",
+		before: []change{progress(v1alpha1.ReasonAwaitingApproval, ""), phases("a:Progressing")}, after: []change{revisionRolling, begun(), phases("a:Progressing")},
+		want: []string{
+			"Normal Approved Revision/web-2 (Package/web): The revision may be rolled out",
+			"Normal PhaseStarted Revision/web-2 spec.phases{a} (Package/web): Phase 1/1 a has begun: 1 of 3 objects are ready",
+		},
+	},
+	"NotApproved": {
+		reason: "a revision that is overtaken was not approved", before: []change{progress(v1alpha1.ReasonAwaitingApproval, "")}, after: []change{progress(v1alpha1.ReasonSuperseded, "")},
+	},
+	"ProbeFailing": {
+		reason: "what was available and is not", before: []change{good(), revisionServes, phases("a:Complete")},
+		after: []change{good(), revisionFails, phases("a:Progressing"), unready("a", "ProbeFailed", "app")},
+		want:  []string{"Warning ProbeFailing Revision/web-2 (Deployment/app): Deployment ns/app: 0 of 1 replicas are available"},
+	},
+	"ProbeFailingInRollout": {
+		reason: "a phase that was complete is not any more", before: []change{revisionRolling, phases("a:Complete", "b:Progressing")},
+		after: []change{revisionRolling, phases("a:Progressing", "b:Progressing"), unready("a", "ProbeFailed", "app")},
+		want:  []string{"Warning ProbeFailing Revision/web-2 (Deployment/app): Deployment app: 0 of 1 replicas are available"},
+	},
+	"NotReadyYet": {
+		reason: "an object that has never been ready does not fail", before: []change{revisionRolling, phases("a:Progressing")},
+		after: []change{revisionRolling, phases("a:Progressing"), unready("a", "ProbeFailed", "app")},
+	},
+	"Recovered": {
+		reason: "what serves again is told", before: []change{good(), revisionFails}, after: []change{good(), revisionServes},
+		want: []string{"Normal Recovered Revision/web-2 (Package/web): What is rolled out serves again"},
+	},
+	"DriftCorrected": {
+		reason: "a flood of repairs is one event",
+		before: []change{good()}, after: []change{good(), rivals("a", 1, now), rivals("b", 1, now), rivals("c", 1, now), rivals("d", 2, now), rivals("e", 1, now)},
+		want: []string{"Normal DriftCorrected Revision/web-2 (ConfigMap/a): ConfigMap ns/a, ConfigMap ns/b, ConfigMap ns/c and 2 more: kubectl-edit has changed .data.key; repaired"},
+	},
+	"DriftKnown": {
+		reason: "a repair is told once", before: []change{good(), rivals("a", 1, now)}, after: []change{good(), rivals("a", 1, now)},
+	},
+	"DriftAgain": {
+		reason: "the next repair is another one", before: []change{good(), rivals("a", 1, now)}, after: []change{good(), rivals("a", 1, soon)},
+		want: []string{"Normal DriftCorrected Revision/web-2 (ConfigMap/a): ConfigMap ns/a: kubectl-edit has changed .data.key; repaired"},
+	},
+	"Interference": {
+		reason: "a fight is told once", before: []change{good(), rivals("a", 2, now)}, after: []change{good(), rivals("a", 3, soon)},
+		want: []string{"Warning Interference Revision/web-2 (ConfigMap/a): ConfigMap ns/a: kubectl-edit has changed .data.key, 3 times in a row; repairs are slowed until it stays"},
+	},
+	"InterferenceGoesOn": {
+		reason: "a fight that goes on is no news", before: []change{good(), rivals("a", 3, now)}, after: []change{good(), rivals("a", 4, soon)},
+	},
+	"TakenOver": {
+		reason: "what is not taken back is told the first time", before: []change{good()}, after: []change{good(), caused(v1alpha1.InterferenceTakenOver, 1, now)},
+		want: []string{"Warning Interference Revision/web-2 (ConfigMap/a): ConfigMap ns/a: Package other has taken it over; it is not taken back"},
+	},
+	"Flaps": {
+		reason: "the third time in a row", before: []change{good(), caused(v1alpha1.InterferenceFlapping, 2, now)}, after: []change{good(), caused(v1alpha1.InterferenceFlapping, 3, soon)},
+		want: []string{"Warning Interference Revision/web-2 (ConfigMap/a): ConfigMap ns/a: it has ceased to be ready 3 times in a row"},
+	},
+	"FlapsOnce": {
+		reason: "nothing was repaired", before: []change{good()}, after: []change{good(), caused(v1alpha1.InterferenceFlapping, 1, now)},
+	},
+	"FlapsAndDrifts": {
+		reason: "each has an entry", before: []change{good(), rivals("a", 1, now), caused(v1alpha1.InterferenceFlapping, 5, now)},
+		after: []change{good(), rivals("a", 1, now), caused(v1alpha1.InterferenceFlapping, 6, soon)},
+	},
+	"Archived": {
+		reason: "nothing else is told of what is history", before: []change{good(), progress(v1alpha1.ReasonArchiving, "")},
+		after: []change{good(), progress(v1alpha1.ReasonArchived, ""), past(), phases("a:Complete")},
+		want:  []string{"Normal Archived Revision/web-2 (Package/web): What only this revision contained is gone, and it is history"},
+	},
+	"ArchivedUnfinished": {
+		reason: "what was never rolled out says so", before: []change{revisionRolling}, after: []change{progress(v1alpha1.ReasonArchived, ""), past()},
+		want: []string{"Normal Archived Revision/web-2 (Package/web): What only this revision contained is gone, and it is history; it had not succeeded"},
+	},
+}
+
 func TestForRevision(t *testing.T) {
-	rolling := progress(v1alpha1.ReasonRollingOut, "")
-	serves := is(v1alpha1.ConditionAvailable, "True", v1alpha1.ReasonProbesSucceeded, "")
-	fails := is(v1alpha1.ConditionAvailable, "False", v1alpha1.ReasonProbeFailed, "Deployment ns/app: 0 of 1 replicas are available")
-	cases := map[string]struct {
-		reason        string
-		before, after []change
-		want          []string
-	}{
-		"Nothing": {
-			reason: "a status that stays the same has no event",
-			before: []change{rolling, phases("a:Progressing")}, after: []change{rolling, phases("a:Progressing")},
-		},
-		"PhaseStarted": {
-			reason: "a phase that takes longer is told when it begins",
-			after:  []change{rolling, phases("a:Progressing", "b:Pending")},
-			want:   []string{"Normal PhaseStarted Revision/web-2 spec.phases{a} (Package/web): Phase 1/2 a has begun: 1 of 3 objects are ready"},
-		},
-		"PhaseCompleted": {
-			reason: "one write of a status tells of all phases that are complete by then, and of the next one",
-			before: []change{rolling, phases("a:Progressing", "b:Pending", "c:Pending")}, after: []change{rolling, phases("a:Complete", "b:Complete", "c:Progressing")},
-			want: []string{
-				"Normal PhaseCompleted Revision/web-2 spec.phases{b} (Package/web): Phases a, b are complete (1/2)",
-				"Normal PhaseStarted Revision/web-2 spec.phases{c} (Package/web): Phase 3/3 c has begun: 1 of 3 objects are ready",
-			},
-		},
-		"Succeeded": {
-			reason: "success tells of the last phases, too",
-			before: []change{rolling, phases("a:Progressing")}, after: []change{progress(v1alpha1.ReasonRolledOut, ""), good(), serves, phases("a:Complete")},
-			want: []string{"Normal Succeeded Revision/web-2 (Package/web): The revision is rolled out: 1/2 phases, 0/0 objects"},
-		},
-		"AfterSuccess": {
-			reason: "a phase that comes back is no rollout",
-			before: []change{progress(v1alpha1.ReasonRolledOut, ""), good(), phases("a:Progressing")}, after: []change{progress(v1alpha1.ReasonRolledOut, ""), good(), phases("a:Complete")},
-		},
-		"DeadlineExceeded": {
-			reason: "what is in the way is related",
-			before: []change{rolling, unready("a", "ProbeFailed", "app")}, after: []change{progress(v1alpha1.ReasonProgressDeadlineExceeded, "nothing moved for 4s"), unready("a", "ProbeFailed", "app")},
-			want: []string{"Warning DeadlineExceeded Revision/web-2 (Deployment/app): Nothing moved for 4s"},
-		},
-		"Collision": {
-			reason: "a collision is told once, however long it lasts", before: []change{rolling},
-			after: []change{progress(v1alpha1.ReasonObjectCollisions, "it is somebody else's"), unready("a", "Collision", "app")},
-			want:  []string{"Warning Collision Revision/web-2 (Deployment/app): It is somebody else's"},
-		},
-		"PermissionDenied": {
-			reason: "a missing right is told", before: []change{rolling}, after: []change{progress(v1alpha1.ReasonPermissionDenied, "cannot create x")},
-			want: []string{"Warning PermissionDenied Revision/web-2 (Package/web): Cannot create x"},
-		},
-		"PreflightFailed": {
-			reason: "what would be refused is told, and phases that were only looked at are not", before: []change{rolling},
-			after: []change{progress(v1alpha1.ReasonPreflightFailed, "a field is immutable"), phases("a:Progressing")},
-			want:  []string{"Warning PreflightFailed Revision/web-2 (Package/web): A field is immutable"},
-		},
-		"ContentUnavailable": {
-			reason: "lost content is told", after: []change{progress(v1alpha1.ReasonContentUnavailable, "a slice is gone")},
-			want: []string{"Warning ContentUnavailable Revision/web-2 (Package/web): A slice is gone"},
-		},
-		"InvalidSpec": {
-			reason: "content that can never work is told", after: []change{progress(v1alpha1.ReasonInvalidSpec, "twice")},
-			want: []string{"Warning InvalidSpec Revision/web-2 (Package/web): Twice"},
-		},
-		"RolloutError": {
-			reason: "a refusal is told", before: []change{rolling}, after: []change{progress(v1alpha1.ReasonRolloutError, "refused")},
-			want: []string{"Warning RolloutError Revision/web-2 (Package/web): Refused"},
-		},
-		"AwaitingApproval": {
-			reason: "a revision that waits says for what", after: []change{progress(v1alpha1.ReasonAwaitingApproval, "approve it"), phases("a:Progressing")},
-			want: []string{"Normal AwaitingApproval Revision/web-2 (Package/web): Approve it"},
-		},
-		"Approved": {
-			reason: "with its approval its phases begin, which were only looked at",
-			before: []change{progress(v1alpha1.ReasonAwaitingApproval, ""), phases("a:Progressing")}, after: []change{rolling, begun(), phases("a:Progressing")},
-			want: []string{
-				"Normal Approved Revision/web-2 (Package/web): The revision may be rolled out",
-				"Normal PhaseStarted Revision/web-2 spec.phases{a} (Package/web): Phase 1/1 a has begun: 1 of 3 objects are ready",
-			},
-		},
-		"NotApproved": {
-			reason: "a revision that is overtaken was not approved", before: []change{progress(v1alpha1.ReasonAwaitingApproval, "")}, after: []change{progress(v1alpha1.ReasonSuperseded, "")},
-		},
-		"ProbeFailing": {
-			reason: "what was available and is not", before: []change{good(), serves, phases("a:Complete")},
-			after: []change{good(), fails, phases("a:Progressing"), unready("a", "ProbeFailed", "app")},
-			want:  []string{"Warning ProbeFailing Revision/web-2 (Deployment/app): Deployment ns/app: 0 of 1 replicas are available"},
-		},
-		"ProbeFailingInRollout": {
-			reason: "a phase that was complete is not any more", before: []change{rolling, phases("a:Complete", "b:Progressing")},
-			after: []change{rolling, phases("a:Progressing", "b:Progressing"), unready("a", "ProbeFailed", "app")},
-			want:  []string{"Warning ProbeFailing Revision/web-2 (Deployment/app): Deployment app: 0 of 1 replicas are available"},
-		},
-		"NotReadyYet": {
-			reason: "an object that has never been ready does not fail", before: []change{rolling, phases("a:Progressing")},
-			after: []change{rolling, phases("a:Progressing"), unready("a", "ProbeFailed", "app")},
-		},
-		"Recovered": {
-			reason: "what serves again is told", before: []change{good(), fails}, after: []change{good(), serves},
-			want: []string{"Normal Recovered Revision/web-2 (Package/web): What is rolled out serves again"},
-		},
-		"DriftCorrected": {
-			reason: "a flood of repairs is one event",
-			before: []change{good()}, after: []change{good(), rivals("a", 1, now), rivals("b", 1, now), rivals("c", 1, now), rivals("d", 2, now), rivals("e", 1, now)},
-			want: []string{"Normal DriftCorrected Revision/web-2 (ConfigMap/a): ConfigMap ns/a, ConfigMap ns/b, ConfigMap ns/c and 2 more: kubectl-edit has changed .data.key; repaired"},
-		},
-		"DriftKnown": {
-			reason: "a repair is told once", before: []change{good(), rivals("a", 1, now)}, after: []change{good(), rivals("a", 1, now)},
-		},
-		"DriftAgain": {
-			reason: "the next repair is another one", before: []change{good(), rivals("a", 1, now)}, after: []change{good(), rivals("a", 1, soon)},
-			want: []string{"Normal DriftCorrected Revision/web-2 (ConfigMap/a): ConfigMap ns/a: kubectl-edit has changed .data.key; repaired"},
-		},
-		"Interference": {
-			reason: "a fight is told once", before: []change{good(), rivals("a", 2, now)}, after: []change{good(), rivals("a", 3, soon)},
-			want: []string{"Warning Interference Revision/web-2 (ConfigMap/a): ConfigMap ns/a: kubectl-edit has changed .data.key, 3 times in a row; repairs are slowed until it stays"},
-		},
-		"InterferenceGoesOn": {
-			reason: "a fight that goes on is no news", before: []change{good(), rivals("a", 3, now)}, after: []change{good(), rivals("a", 4, soon)},
-		},
-		"TakenOver": {
-			reason: "what is not taken back is told the first time", before: []change{good()}, after: []change{good(), caused(v1alpha1.InterferenceTakenOver, 1, now)},
-			want: []string{"Warning Interference Revision/web-2 (ConfigMap/a): ConfigMap ns/a: Package other has taken it over; it is not taken back"},
-		},
-		"Flaps": {
-			reason: "the third time in a row", before: []change{good(), caused(v1alpha1.InterferenceFlapping, 2, now)}, after: []change{good(), caused(v1alpha1.InterferenceFlapping, 3, soon)},
-			want: []string{"Warning Interference Revision/web-2 (ConfigMap/a): ConfigMap ns/a: it has ceased to be ready 3 times in a row"},
-		},
-		"FlapsOnce": {
-			reason: "nothing was repaired", before: []change{good()}, after: []change{good(), caused(v1alpha1.InterferenceFlapping, 1, now)},
-		},
-		"FlapsAndDrifts": {
-			reason: "each has an entry", before: []change{good(), rivals("a", 1, now), caused(v1alpha1.InterferenceFlapping, 5, now)},
-			after: []change{good(), rivals("a", 1, now), caused(v1alpha1.InterferenceFlapping, 6, soon)},
-		},
-		"Archived": {
-			reason: "nothing else is told of what is history", before: []change{good(), progress(v1alpha1.ReasonArchiving, "")},
-			after: []change{good(), progress(v1alpha1.ReasonArchived, ""), past(), phases("a:Complete")},
-			want:  []string{"Normal Archived Revision/web-2 (Package/web): What only this revision contained is gone, and it is history"},
-		},
-		"ArchivedUnfinished": {
-			reason: "what was never rolled out says so", before: []change{rolling}, after: []change{progress(v1alpha1.ReasonArchived, ""), past()},
-			want: []string{"Normal Archived Revision/web-2 (Package/web): What only this revision contained is gone, and it is history; it had not succeeded"},
-		},
-	}
-	for name, tc := range cases {
+	for name, tc := range revisionCases {
 		t.Run(name, func(t *testing.T) {
 			before, after := revisionWith(tc.before...), revisionWith(tc.after...)
 			if diff := cmp.Diff(tc.want, said(ForRevision(before, after))); diff != "" {

@@ -96,95 +96,100 @@ type shape struct {
 	Superseded                             []int64
 }
 
+// sortCase is a case of [TestSort].
+type sortCase struct {
+	reason  string
+	highest int64
+	states  []state
+	want    shape
+}
+
+// sortCases are the cases of [TestSort].
+var sortCases = map[string]sortCase{
+	"NoRevision": {
+		reason: "a package without revisions has nothing to do and starts at 1",
+		want:   shape{},
+	},
+	"HighWaterMarkOfGoneRevisions": {
+		reason:  "numbers of revisions that are gone stay given",
+		highest: 7,
+		states:  []state{{number: 3, lifecycle: active}},
+		want:    shape{Target: 3, Highest: 7, Standing: []int64{3}},
+	},
+	"HandoverIsUnderWay": {
+		reason: "the newest active one is the target, the older ones serve, and the newest success is current; nothing is superseded before the target's success is on record",
+		states: []state{
+			{number: 2, lifecycle: active, succeeded: true},
+			{number: 10, lifecycle: active},
+			{number: 9, lifecycle: active},
+			{number: 1, lifecycle: archived, tornDown: true, succeeded: true},
+		},
+		want: shape{
+			Target: 10, Current: 2, Highest: 10, Serving: []int64{9, 2}, Archived: []int64{1}, Standing: []int64{10, 9, 2},
+		},
+	},
+	"TargetHasSucceeded": {
+		reason: "with the target's success on record every older active revision is superseded, succeeded or not",
+		states: []state{
+			{number: 1, lifecycle: active, succeeded: true},
+			{number: 2, lifecycle: active},
+			{number: 3, lifecycle: active, succeeded: true},
+		},
+		want: shape{
+			Target: 3, Current: 3, Highest: 3, Serving: []int64{2, 1}, Standing: []int64{3, 2, 1}, Superseded: []int64{2, 1},
+		},
+	},
+	"PausedRevisionIsTheTarget": {
+		reason: "a paused revision is still the one that is wanted",
+		states: []state{{number: 1, lifecycle: active, succeeded: true}, {number: 2, lifecycle: paused}},
+		want:   shape{Target: 2, Current: 1, Highest: 2, Serving: []int64{1}, Standing: []int64{2, 1}},
+	},
+	"LifecycleNotYetDefaulted": {
+		reason: "a revision without a lifecycle state is active, as the API's default says",
+		states: []state{{number: 1}},
+		want:   shape{Target: 1, Highest: 1, Standing: []int64{1}},
+	},
+	"ArchivedAndNotTornDown": {
+		reason: "an archived revision's objects still stand until the teardown is on record",
+		states: []state{
+			{number: 3, lifecycle: active, succeeded: true},
+			{number: 2, lifecycle: archived, succeeded: true},
+			{number: 1, lifecycle: archived},
+		},
+		want: shape{Target: 3, Current: 3, Highest: 3, Archiving: []int64{2, 1}, Standing: []int64{3, 2, 1}},
+	},
+	"MarkWithoutArchivedState": {
+		reason: "an active revision is active, whatever its status claims of a teardown",
+		states: []state{{number: 1, lifecycle: active, tornDown: true}},
+		want:   shape{Target: 1, Highest: 1},
+	},
+	"ArchivedLastGood": {
+		reason: "when no active revision has succeeded, the newest success is current although it is archived",
+		states: []state{
+			{number: 1, lifecycle: archived, tornDown: true, succeeded: true},
+			{number: 2, lifecycle: archived, tornDown: true, succeeded: true},
+			{number: 3, lifecycle: archived, tornDown: true},
+			{number: 4, lifecycle: active},
+		},
+		want: shape{Target: 4, Current: 2, Highest: 4, Archived: []int64{3, 2, 1}, Standing: []int64{4}},
+	},
+	"ActiveSuccessBeatsNewerArchivedSuccess": {
+		reason: "what runs is what is active: an archived revision is not current while an active one has succeeded",
+		states: []state{
+			{number: 2, lifecycle: active, succeeded: true},
+			{number: 3, lifecycle: archived, tornDown: true, succeeded: true},
+		},
+		want: shape{Target: 2, Current: 2, Highest: 3, Archived: []int64{3}, Standing: []int64{2}},
+	},
+	"EverythingIsArchived": {
+		reason: "without an active revision there is no target and nothing is superseded",
+		states: []state{{number: 1, lifecycle: archived, tornDown: true, succeeded: true}},
+		want:   shape{Current: 1, Highest: 1, Archived: []int64{1}},
+	},
+}
+
 func TestSort(t *testing.T) {
-	tests := map[string]struct {
-		reason  string
-		highest int64
-		states  []state
-		want    shape
-	}{
-		"NoRevision": {
-			reason: "a package without revisions has nothing to do and starts at 1",
-			want:   shape{},
-		},
-		"HighWaterMarkOfGoneRevisions": {
-			reason:  "numbers of revisions that are gone stay given",
-			highest: 7,
-			states:  []state{{number: 3, lifecycle: active}},
-			want:    shape{Target: 3, Highest: 7, Standing: []int64{3}},
-		},
-		"HandoverIsUnderWay": {
-			reason: "the newest active one is the target, the older ones serve, and the newest success is current; nothing is superseded before the target's success is on record",
-			states: []state{
-				{number: 2, lifecycle: active, succeeded: true},
-				{number: 10, lifecycle: active},
-				{number: 9, lifecycle: active},
-				{number: 1, lifecycle: archived, tornDown: true, succeeded: true},
-			},
-			want: shape{
-				Target: 10, Current: 2, Highest: 10, Serving: []int64{9, 2}, Archived: []int64{1}, Standing: []int64{10, 9, 2},
-			},
-		},
-		"TargetHasSucceeded": {
-			reason: "with the target's success on record every older active revision is superseded, succeeded or not",
-			states: []state{
-				{number: 1, lifecycle: active, succeeded: true},
-				{number: 2, lifecycle: active},
-				{number: 3, lifecycle: active, succeeded: true},
-			},
-			want: shape{
-				Target: 3, Current: 3, Highest: 3, Serving: []int64{2, 1}, Standing: []int64{3, 2, 1}, Superseded: []int64{2, 1},
-			},
-		},
-		"PausedRevisionIsTheTarget": {
-			reason: "a paused revision is still the one that is wanted",
-			states: []state{{number: 1, lifecycle: active, succeeded: true}, {number: 2, lifecycle: paused}},
-			want:   shape{Target: 2, Current: 1, Highest: 2, Serving: []int64{1}, Standing: []int64{2, 1}},
-		},
-		"LifecycleNotYetDefaulted": {
-			reason: "a revision without a lifecycle state is active, as the API's default says",
-			states: []state{{number: 1}},
-			want:   shape{Target: 1, Highest: 1, Standing: []int64{1}},
-		},
-		"ArchivedAndNotTornDown": {
-			reason: "an archived revision's objects still stand until the teardown is on record",
-			states: []state{
-				{number: 3, lifecycle: active, succeeded: true},
-				{number: 2, lifecycle: archived, succeeded: true},
-				{number: 1, lifecycle: archived},
-			},
-			want: shape{Target: 3, Current: 3, Highest: 3, Archiving: []int64{2, 1}, Standing: []int64{3, 2, 1}},
-		},
-		"MarkWithoutArchivedState": {
-			reason: "an active revision is active, whatever its status claims of a teardown",
-			states: []state{{number: 1, lifecycle: active, tornDown: true}},
-			want:   shape{Target: 1, Highest: 1},
-		},
-		"ArchivedLastGood": {
-			reason: "when no active revision has succeeded, the newest success is current although it is archived",
-			states: []state{
-				{number: 1, lifecycle: archived, tornDown: true, succeeded: true},
-				{number: 2, lifecycle: archived, tornDown: true, succeeded: true},
-				{number: 3, lifecycle: archived, tornDown: true},
-				{number: 4, lifecycle: active},
-			},
-			want: shape{Target: 4, Current: 2, Highest: 4, Archived: []int64{3, 2, 1}, Standing: []int64{4}},
-		},
-		"ActiveSuccessBeatsNewerArchivedSuccess": {
-			reason: "what runs is what is active: an archived revision is not current while an active one has succeeded",
-			states: []state{
-				{number: 2, lifecycle: active, succeeded: true},
-				{number: 3, lifecycle: archived, tornDown: true, succeeded: true},
-			},
-			want: shape{Target: 2, Current: 2, Highest: 3, Archived: []int64{3}, Standing: []int64{2}},
-		},
-		"EverythingIsArchived": {
-			reason: "without an active revision there is no target and nothing is superseded",
-			states: []state{{number: 1, lifecycle: archived, tornDown: true, succeeded: true}},
-			want:   shape{Current: 1, Highest: 1, Archived: []int64{1}},
-		},
-	}
-	for name, tc := range tests {
+	for name, tc := range sortCases {
 		t.Run(name, func(t *testing.T) {
 			line := Sort(packageOf(v1alpha1.PackageSpec{}, v1alpha1.PackageStatus{HighestRevision: tc.highest}), revisionsOf(tc.states))
 			got := shape{

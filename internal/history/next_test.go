@@ -15,164 +15,172 @@ import (
 
 func at(second int64) metav1.Time { return metav1.NewTime(time.Unix(second, 0).UTC()) }
 
-func TestLine_NeedFor(t *testing.T) {
-	good := state{number: 1, lifecycle: archived, tornDown: true, succeeded: true, digest: "good"}
-	bad := state{number: 2, lifecycle: archived, tornDown: true, digest: "bad"}
-	back := state{number: 3, lifecycle: active, succeeded: true, digest: "good"}
-	handled := &v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"}
+// needCase is a case of [TestLine_NeedFor].
+type needCase struct {
+	reason  string
+	states  []state
+	request *v1alpha1.Rollback
+	handled *v1alpha1.RollbackStatus
+	// automatic is the record of the last automatic rollback.
+	automatic *v1alpha1.RollbackStatus
+	digest    string
+	want      Need
+}
 
-	tests := map[string]struct {
-		reason  string
-		states  []state
-		request *v1alpha1.Rollback
-		handled *v1alpha1.RollbackStatus
-		// automatic is the record of the last automatic rollback.
-		automatic *v1alpha1.RollbackStatus
-		digest    string
-		want      Need
-	}{
-		"FirstRevision": {
-			reason: "a line without revisions needs one",
-			digest: "good",
-			want:   NeedRevision,
-		},
-		"EqualContent": {
-			reason: "equal content makes no new revision",
-			states: []state{{number: 1, lifecycle: active, digest: "good"}},
-			digest: "good",
-			want:   NeedNone,
-		},
-		"NewContent": {
-			reason: "content that the target does not have needs a revision",
-			states: []state{{number: 1, lifecycle: active, digest: "good"}},
-			digest: "new",
-			want:   NeedRevision,
-		},
-		"ContentOfAServingRevision": {
-			reason: "content that an older active revision has is new again: the target decides, not what still serves",
-			states: []state{{number: 1, lifecycle: active, succeeded: true, digest: "good"}, {number: 2, lifecycle: active, digest: "new"}},
-			digest: "good",
-			want:   NeedRevision,
-		},
-		"ContentOfAnArchivedRevision": {
-			reason: "archived is final: going back to that content takes a new revision",
-			states: []state{good, {number: 2, lifecycle: active, digest: "new"}},
-			digest: "good",
-			want:   NeedRevision,
-		},
-		"TargetWithoutDigest": {
-			reason: "a revision made by hand without a digest is not known to have any content",
-			states: []state{{number: 1, lifecycle: active}},
-			digest: "good",
-			want:   NeedRevision,
-		},
-		"Rejected": {
-			reason:  "content that a rollback has rejected does not come again",
-			states:  []state{good, bad, back},
-			request: &v1alpha1.Rollback{RequestedAt: at(100)},
-			handled: handled,
-			digest:  "bad",
-			want:    NeedRejected,
-		},
-		"RejectedAndRequestTakenAway": {
-			reason:  "the rejection outlives the request",
-			states:  []state{good, bad, back},
-			handled: handled,
-			digest:  "bad",
-			want:    NeedRejected,
-		},
-		"OtherContentAfterRollback": {
-			reason:  "only the rejected content is kept out",
-			states:  []state{good, bad, back},
-			request: &v1alpha1.Rollback{RequestedAt: at(100)},
-			handled: handled,
-			digest:  "fixed",
-			want:    NeedRevision,
-		},
-		"RolledBackContentIsWanted": {
-			reason:  "the content that the rollback brought back is there",
-			states:  []state{good, bad, back},
-			request: &v1alpha1.Rollback{RequestedAt: at(100)},
-			handled: handled,
-			digest:  "good",
-			want:    NeedNone,
-		},
-		"RejectionLapsesWithANewerRevision": {
-			reason:  "after a newer revision than the rollback's the content has changed, so it may be tried again",
-			states:  []state{good, bad, back, {number: 4, lifecycle: active, digest: "fixed"}},
-			request: &v1alpha1.Rollback{RequestedAt: at(100)},
-			handled: handled,
-			digest:  "bad",
-			want:    NeedRevision,
-		},
-		"Pinned": {
-			reason:  "a pinned rollback keeps out every content",
-			states:  []state{good, bad, back},
-			request: &v1alpha1.Rollback{RequestedAt: at(100), Pin: true},
-			handled: handled,
-			digest:  "fixed",
-			want:    NeedPinned,
-		},
-		"PinnedOnTheSameContent": {
-			reason:  "a pin has nothing to keep out when the content is there",
-			states:  []state{good, bad, back},
-			request: &v1alpha1.Rollback{RequestedAt: at(100), Pin: true},
-			handled: handled,
-			digest:  "good",
-			want:    NeedNone,
-		},
-		"PinLifted": {
-			reason:  "without the pin other content comes through",
-			states:  []state{good, bad, back},
-			request: &v1alpha1.Rollback{RequestedAt: at(100)},
-			handled: handled,
-			digest:  "fixed",
-			want:    NeedRevision,
-		},
-		"RequestNotHandledYet": {
-			reason:  "a rollback that was asked for comes first",
-			states:  []state{good, {number: 2, lifecycle: active, digest: "bad"}},
-			request: &v1alpha1.Rollback{RequestedAt: at(100)},
-			digest:  "fixed",
-			want:    NeedPinned,
-		},
-		"NewRequestNotHandledYet": {
-			reason:  "another request than the one on record comes first, too",
-			states:  []state{good, bad, back},
-			request: &v1alpha1.Rollback{RequestedAt: at(200)},
-			handled: handled,
-			digest:  "fixed",
-			want:    NeedPinned,
-		},
-		"RejectedAutomatically": {
-			reason:    "content that missed its deadline does not come again by itself",
-			states:    []state{good, bad, back},
-			automatic: handled,
-			digest:    "bad",
-			want:      NeedRejected,
-		},
-		"RejectedAndNotKnownYet": {
-			reason: "a cache may know the revision that a rollback has made before it knows the package's record of it",
-			states: []state{good, bad, {number: 3, lifecycle: active, previous: 2, digest: "good", origin: &v1alpha1.Origin{Kind: v1alpha1.OriginRollback, Reference: "Revision/istiod-1"}}},
-			digest: "bad",
-			want:   NeedRejected,
-		},
-		"TargetIsBeingDeleted": {
-			reason: "what is being deleted stays only until another revision has taken over",
-			states: []state{{number: 1, lifecycle: active, succeeded: true, digest: "good", deleting: true}},
-			digest: "good",
-			want:   NeedRevision,
-		},
-		"RefusedRequest": {
-			reason:  "a request that was refused rejects nothing",
-			states:  []state{{number: 1, lifecycle: active, digest: ""}},
-			request: &v1alpha1.Rollback{RequestedAt: at(100), ToRevision: 7},
-			handled: &v1alpha1.RollbackStatus{RequestedAt: at(100), ToRevision: 7, FromRevision: 1, Message: "revision 7 does not exist"},
-			digest:  "fixed",
-			want:    NeedRevision,
-		},
-	}
-	for name, tc := range tests {
+var needGood = state{number: 1, lifecycle: archived, tornDown: true, succeeded: true, digest: "good"}
+
+var needBad = state{number: 2, lifecycle: archived, tornDown: true, digest: "bad"}
+
+var needBack = state{number: 3, lifecycle: active, succeeded: true, digest: "good"}
+
+var needHandled = &v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"}
+
+// needCases are the cases of [TestLine_NeedFor].
+var needCases = map[string]needCase{
+	"FirstRevision": {
+		reason: "a line without revisions needs one",
+		digest: "good",
+		want:   NeedRevision,
+	},
+	"EqualContent": {
+		reason: "equal content makes no new revision",
+		states: []state{{number: 1, lifecycle: active, digest: "good"}},
+		digest: "good",
+		want:   NeedNone,
+	},
+	"NewContent": {
+		reason: "content that the target does not have needs a revision",
+		states: []state{{number: 1, lifecycle: active, digest: "good"}},
+		digest: "new",
+		want:   NeedRevision,
+	},
+	"ContentOfAServingRevision": {
+		reason: "content that an older active revision has is new again: the target decides, not what still serves",
+		states: []state{{number: 1, lifecycle: active, succeeded: true, digest: "good"}, {number: 2, lifecycle: active, digest: "new"}},
+		digest: "good",
+		want:   NeedRevision,
+	},
+	"ContentOfAnArchivedRevision": {
+		reason: "archived is final: going back to that content takes a new revision",
+		states: []state{needGood, {number: 2, lifecycle: active, digest: "new"}},
+		digest: "good",
+		want:   NeedRevision,
+	},
+	"TargetWithoutDigest": {
+		reason: "a revision made by hand without a digest is not known to have any content",
+		states: []state{{number: 1, lifecycle: active}},
+		digest: "good",
+		want:   NeedRevision,
+	},
+	"Rejected": {
+		reason:  "content that a rollback has rejected does not come again",
+		states:  []state{needGood, needBad, needBack},
+		request: &v1alpha1.Rollback{RequestedAt: at(100)},
+		handled: needHandled,
+		digest:  "bad",
+		want:    NeedRejected,
+	},
+	"RejectedAndRequestTakenAway": {
+		reason:  "the rejection outlives the request",
+		states:  []state{needGood, needBad, needBack},
+		handled: needHandled,
+		digest:  "bad",
+		want:    NeedRejected,
+	},
+	"OtherContentAfterRollback": {
+		reason:  "only the rejected content is kept out",
+		states:  []state{needGood, needBad, needBack},
+		request: &v1alpha1.Rollback{RequestedAt: at(100)},
+		handled: needHandled,
+		digest:  "fixed",
+		want:    NeedRevision,
+	},
+	"RolledBackContentIsWanted": {
+		reason:  "the content that the rollback brought back is there",
+		states:  []state{needGood, needBad, needBack},
+		request: &v1alpha1.Rollback{RequestedAt: at(100)},
+		handled: needHandled,
+		digest:  "good",
+		want:    NeedNone,
+	},
+	"RejectionLapsesWithANewerRevision": {
+		reason:  "after a newer revision than the rollback's the content has changed, so it may be tried again",
+		states:  []state{needGood, needBad, needBack, {number: 4, lifecycle: active, digest: "fixed"}},
+		request: &v1alpha1.Rollback{RequestedAt: at(100)},
+		handled: needHandled,
+		digest:  "bad",
+		want:    NeedRevision,
+	},
+	"Pinned": {
+		reason:  "a pinned rollback keeps out every content",
+		states:  []state{needGood, needBad, needBack},
+		request: &v1alpha1.Rollback{RequestedAt: at(100), Pin: true},
+		handled: needHandled,
+		digest:  "fixed",
+		want:    NeedPinned,
+	},
+	"PinnedOnTheSameContent": {
+		reason:  "a pin has nothing to keep out when the content is there",
+		states:  []state{needGood, needBad, needBack},
+		request: &v1alpha1.Rollback{RequestedAt: at(100), Pin: true},
+		handled: needHandled,
+		digest:  "good",
+		want:    NeedNone,
+	},
+	"PinLifted": {
+		reason:  "without the pin other content comes through",
+		states:  []state{needGood, needBad, needBack},
+		request: &v1alpha1.Rollback{RequestedAt: at(100)},
+		handled: needHandled,
+		digest:  "fixed",
+		want:    NeedRevision,
+	},
+	"RequestNotHandledYet": {
+		reason:  "a rollback that was asked for comes first",
+		states:  []state{needGood, {number: 2, lifecycle: active, digest: "bad"}},
+		request: &v1alpha1.Rollback{RequestedAt: at(100)},
+		digest:  "fixed",
+		want:    NeedPinned,
+	},
+	"NewRequestNotHandledYet": {
+		reason:  "another request than the one on record comes first, too",
+		states:  []state{needGood, needBad, needBack},
+		request: &v1alpha1.Rollback{RequestedAt: at(200)},
+		handled: needHandled,
+		digest:  "fixed",
+		want:    NeedPinned,
+	},
+	"RejectedAutomatically": {
+		reason:    "content that missed its deadline does not come again by itself",
+		states:    []state{needGood, needBad, needBack},
+		automatic: needHandled,
+		digest:    "bad",
+		want:      NeedRejected,
+	},
+	"RejectedAndNotKnownYet": {
+		reason: "a cache may know the revision that a rollback has made before it knows the package's record of it",
+		states: []state{needGood, needBad, {number: 3, lifecycle: active, previous: 2, digest: "good", origin: &v1alpha1.Origin{Kind: v1alpha1.OriginRollback, Reference: "Revision/istiod-1"}}},
+		digest: "bad",
+		want:   NeedRejected,
+	},
+	"TargetIsBeingDeleted": {
+		reason: "what is being deleted stays only until another revision has taken over",
+		states: []state{{number: 1, lifecycle: active, succeeded: true, digest: "good", deleting: true}},
+		digest: "good",
+		want:   NeedRevision,
+	},
+	"RefusedRequest": {
+		reason:  "a request that was refused rejects nothing",
+		states:  []state{{number: 1, lifecycle: active, digest: ""}},
+		request: &v1alpha1.Rollback{RequestedAt: at(100), ToRevision: 7},
+		handled: &v1alpha1.RollbackStatus{RequestedAt: at(100), ToRevision: 7, FromRevision: 1, Message: "revision 7 does not exist"},
+		digest:  "fixed",
+		want:    NeedRevision,
+	},
+}
+
+func TestLine_NeedFor(t *testing.T) {
+	for name, tc := range needCases {
 		t.Run(name, func(t *testing.T) {
 			pkg := packageOf(v1alpha1.PackageSpec{Rollback: tc.request}, v1alpha1.PackageStatus{Rollback: tc.handled, AutomaticRollback: tc.automatic})
 			if got := Sort(pkg, revisionsOf(tc.states)).NeedFor(pkg, tc.digest); got != tc.want {

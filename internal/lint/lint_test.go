@@ -57,95 +57,107 @@ func revisionOf(t *testing.T, in Input) *revisions.Revision {
 	return &loaded
 }
 
-func TestCheck(t *testing.T) {
-	serves := func(kinds ...string) func(schema.GroupVersionKind) plain.Scope {
-		return func(gvk schema.GroupVersionKind) plain.Scope {
-			if slices.Contains(kinds, gvk.Kind) {
-				return plain.ScopeNamespaced
-			}
-			return plain.ScopeUnknown
+// serves is a cluster that serves just these kinds.
+func serves(kinds ...string) func(schema.GroupVersionKind) plain.Scope {
+	return func(gvk schema.GroupVersionKind) plain.Scope {
+		if slices.Contains(kinds, gvk.Kind) {
+			return plain.ScopeNamespaced
 		}
+		return plain.ScopeUnknown
 	}
+}
+
+// manyConfigs is a namespace with six ConfigMaps.
+func manyConfigs() []string {
 	many := []string{namespace}
 	for i := range 6 {
 		many = append(many, strings.Replace(config, "name: c", fmt.Sprintf("name: c%d", i), 1))
 	}
-	cases := map[string]struct {
-		reason string
-		in     Input
-		change func(t *testing.T, in *Input)
-		want   []string
-	}{
-		"Clean":     {reason: "Nothing is found in good content.", in: inputOf(namespace, config, deployment)},
-		"Parse":     {reason: "A broken document leaves the others in.", in: inputOf(namespace, "kind: [\n", "kind: ConfigMap\n"), want: []string{"PKG0001 a.yaml:5", "PKG0001 a.yaml:7"}},
-		"Duplicate": {reason: "The second place is named.", in: inputOf(namespace, config, config), want: []string{"PKG0101 a.yaml:10"}},
-		"NamelessDuplicate": {
-			reason: "Without a namespace it is that of --namespace.",
-			in:     inputOf(namespace, config, strings.Replace(config, ", namespace: app", "", 1)), want: []string{"PKG0101 a.yaml:10"},
+	return many
+}
+
+// checkCase is a case of [TestCheck].
+type checkCase struct {
+	reason string
+	in     Input
+	change func(t *testing.T, in *Input)
+	want   []string
+}
+
+// checkCases are the cases of [TestCheck].
+var checkCases = map[string]checkCase{
+	"Clean":     {reason: "Nothing is found in good content.", in: inputOf(namespace, config, deployment)},
+	"Parse":     {reason: "A broken document leaves the others in.", in: inputOf(namespace, "kind: [\n", "kind: ConfigMap\n"), want: []string{"PKG0001 a.yaml:5", "PKG0001 a.yaml:7"}},
+	"Duplicate": {reason: "The second place is named.", in: inputOf(namespace, config, config), want: []string{"PKG0101 a.yaml:10"}},
+	"NamelessDuplicate": {
+		reason: "Without a namespace it is that of --namespace.",
+		in:     inputOf(namespace, config, strings.Replace(config, ", namespace: app", "", 1)), want: []string{"PKG0101 a.yaml:10"},
+	},
+	"NoNamespace":  {reason: "It depends on where it is applied.", in: inputOf(namespace, strings.Replace(config, ", namespace: app", "", 1)), want: []string{"PKG0102 a.yaml:5"}},
+	"HasNamespace": {reason: "The engine would refuse it.", in: inputOf(strings.Replace(namespace, "name: app", "name: app, namespace: x", 1)), want: []string{"PKG0103 a.yaml:1"}},
+	"UnknownKind": {
+		reason: "What the cluster does not serve holds the rollout.", in: inputOf(namespace, widget),
+		change: func(_ *testing.T, in *Input) { in.Scope = serves() }, want: []string{"PKG0104 a.yaml:5", "PKG0304 a.yaml:5"},
+	},
+	"ServedKind": {
+		reason: "A custom kind has no default probe.", in: inputOf(namespace, widget),
+		change: func(_ *testing.T, in *Input) { in.Scope = serves("Widget") }, want: []string{"PKG0304 a.yaml:5"},
+	},
+	"BroughtKind": {
+		reason: "The content may bring the kind.", in: inputOf(namespace, definition, widget),
+		change: func(_ *testing.T, in *Input) { in.Scope = serves() }, want: []string{"PKG0304 a.yaml:10"},
+	},
+	"Invalid":    {reason: "What the engine would refuse is found.", in: inputOf(namespace, strings.Replace(config, "name: c", "name: c, finalizers: [a/b]", 1)), want: []string{"PKG0105 a.yaml:5"}},
+	"ObjectName": {reason: "No API server takes the name.", in: inputOf(namespace, strings.Replace(widget, "name: w", "name: My_Widget", 1)), want: []string{"PKG0304 a.yaml:5", "PKG0105 a.yaml:7"}},
+	"RoleName":   {reason: "Names of roles may have colons.", in: inputOf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: 'system:A_b'}\n")},
+	"PackageName": {
+		reason: "A package's name is an object's.", in: inputOf(namespace, config),
+		change: func(_ *testing.T, in *Input) { in.Package = "P_X" }, want: []string{"PKG0105 :0"},
+	},
+	"Annotations": {
+		reason: "Each annotation that cannot be read is found where it stands.",
+		in: inputOf(namespace, annotated("strata.run/fase: config"), annotated("strata.run/deletion: delete"), annotated("strata.run/probe: '{}'"),
+			annotated("strata.run/phase: config")),
+		want: []string{"PKG0102 a.yaml:5", "PKG0105 a.yaml:10", "PKG0102 a.yaml:12", "PKG0105 a.yaml:17", "PKG0102 a.yaml:19", "PKG0301 a.yaml:24", "PKG0102 a.yaml:26"},
+	},
+	"ForeignSpace": {reason: "Each namespace is told once.", in: inputOf(config, deployment), want: []string{"PKG0106 a.yaml:1"}},
+	"Immutable": {
+		reason: "The API server would refuse the change.", in: inputOf(namespace, strings.ReplaceAll(deployment, "app: d", "app: e")),
+		change: func(t *testing.T, in *Input) { in.Against = revisionOf(t, inputOf(namespace, deployment)) }, want: []string{"PKG0201 a.yaml:5"},
+	},
+	"Definition": {
+		reason: "A field that is gone may break resources.", in: inputOf(namespace, strings.Replace(definition, "size: {type: integer}", "", 1)),
+		change: func(t *testing.T, in *Input) { in.Against = revisionOf(t, inputOf(namespace, definition)) }, want: []string{"PKG0202 a.yaml:5"},
+	},
+	"Shrunk": {
+		reason: "Most objects are gone.", in: inputOf(namespace),
+		change: func(t *testing.T, in *Input) { in.Against = revisionOf(t, inputOf(manyConfigs()...)) }, want: []string{"PKG0203 :0"},
+	},
+	"SameAgain": {
+		reason: "Nothing changes.", in: inputOf(namespace, deployment),
+		change: func(t *testing.T, in *Input) { in.Against = revisionOf(t, inputOf(namespace, deployment)) },
+	},
+	"Probe": {
+		reason: "The place of the error is told.", in: inputOf(namespace, config),
+		change: func(t *testing.T, in *Input) {
+			in.Probes = probesOf(t, `[{name: p, selector: {kind: ConfigMap}, assertions: [{cel: {expression: "self.("}}]}]`)
 		},
-		"NoNamespace":  {reason: "It depends on where it is applied.", in: inputOf(namespace, strings.Replace(config, ", namespace: app", "", 1)), want: []string{"PKG0102 a.yaml:5"}},
-		"HasNamespace": {reason: "The engine would refuse it.", in: inputOf(strings.Replace(namespace, "name: app", "name: app, namespace: x", 1)), want: []string{"PKG0103 a.yaml:1"}},
-		"UnknownKind": {
-			reason: "What the cluster does not serve holds the rollout.", in: inputOf(namespace, widget),
-			change: func(_ *testing.T, in *Input) { in.Scope = serves() }, want: []string{"PKG0104 a.yaml:5", "PKG0304 a.yaml:5"},
+		want: []string{"PKG0301 :0"},
+	},
+	"ProbeIdle": {
+		reason: "A probe that judges nothing is a mistake.", in: inputOf(namespace, config),
+		change: func(t *testing.T, in *Input) {
+			in.Probes = probesOf(t, `[{name: p, selector: {kind: Pod}, assertions: [{condition: {type: Ready}}]}]`)
 		},
-		"ServedKind": {
-			reason: "A custom kind has no default probe.", in: inputOf(namespace, widget),
-			change: func(_ *testing.T, in *Input) { in.Scope = serves("Widget") }, want: []string{"PKG0304 a.yaml:5"},
-		},
-		"BroughtKind": {
-			reason: "The content may bring the kind.", in: inputOf(namespace, definition, widget),
-			change: func(_ *testing.T, in *Input) { in.Scope = serves() }, want: []string{"PKG0304 a.yaml:10"},
-		},
-		"Invalid":    {reason: "What the engine would refuse is found.", in: inputOf(namespace, strings.Replace(config, "name: c", "name: c, finalizers: [a/b]", 1)), want: []string{"PKG0105 a.yaml:5"}},
-		"ObjectName": {reason: "No API server takes the name.", in: inputOf(namespace, strings.Replace(widget, "name: w", "name: My_Widget", 1)), want: []string{"PKG0304 a.yaml:5", "PKG0105 a.yaml:7"}},
-		"RoleName":   {reason: "Names of roles may have colons.", in: inputOf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: 'system:A_b'}\n")},
-		"PackageName": {
-			reason: "A package's name is an object's.", in: inputOf(namespace, config),
-			change: func(_ *testing.T, in *Input) { in.Package = "P_X" }, want: []string{"PKG0105 :0"},
-		},
-		"Annotations": {
-			reason: "Each annotation that cannot be read is found where it stands.",
-			in: inputOf(namespace, annotated("strata.run/fase: config"), annotated("strata.run/deletion: delete"), annotated("strata.run/probe: '{}'"),
-				annotated("strata.run/phase: config")),
-			want: []string{"PKG0102 a.yaml:5", "PKG0105 a.yaml:10", "PKG0102 a.yaml:12", "PKG0105 a.yaml:17", "PKG0102 a.yaml:19", "PKG0301 a.yaml:24", "PKG0102 a.yaml:26"},
-		},
-		"ForeignSpace": {reason: "Each namespace is told once.", in: inputOf(config, deployment), want: []string{"PKG0106 a.yaml:1"}},
-		"Immutable": {
-			reason: "The API server would refuse the change.", in: inputOf(namespace, strings.ReplaceAll(deployment, "app: d", "app: e")),
-			change: func(t *testing.T, in *Input) { in.Against = revisionOf(t, inputOf(namespace, deployment)) }, want: []string{"PKG0201 a.yaml:5"},
-		},
-		"Definition": {
-			reason: "A field that is gone may break resources.", in: inputOf(namespace, strings.Replace(definition, "size: {type: integer}", "", 1)),
-			change: func(t *testing.T, in *Input) { in.Against = revisionOf(t, inputOf(namespace, definition)) }, want: []string{"PKG0202 a.yaml:5"},
-		},
-		"Shrunk": {
-			reason: "Most objects are gone.", in: inputOf(namespace),
-			change: func(t *testing.T, in *Input) { in.Against = revisionOf(t, inputOf(many...)) }, want: []string{"PKG0203 :0"},
-		},
-		"SameAgain": {
-			reason: "Nothing changes.", in: inputOf(namespace, deployment),
-			change: func(t *testing.T, in *Input) { in.Against = revisionOf(t, inputOf(namespace, deployment)) },
-		},
-		"Probe": {
-			reason: "The place of the error is told.", in: inputOf(namespace, config),
-			change: func(t *testing.T, in *Input) {
-				in.Probes = probesOf(t, `[{name: p, selector: {kind: ConfigMap}, assertions: [{cel: {expression: "self.("}}]}]`)
-			},
-			want: []string{"PKG0301 :0"},
-		},
-		"ProbeIdle": {
-			reason: "A probe that judges nothing is a mistake.", in: inputOf(namespace, config),
-			change: func(t *testing.T, in *Input) {
-				in.Probes = probesOf(t, `[{name: p, selector: {kind: Pod}, assertions: [{condition: {type: Ready}}]}]`)
-			},
-			want: []string{"PKG0302 :0"},
-		},
-		"TooLarge": {
-			reason: "It could not be stored.", in: inputOf(namespace, strings.Replace(config, "k: v", "k: "+incompressible(3<<20), 1)), want: []string{"PKG0401 :0"},
-		},
-	}
-	for name, tc := range cases {
+		want: []string{"PKG0302 :0"},
+	},
+	"TooLarge": {
+		reason: "It could not be stored.", in: inputOf(namespace, strings.Replace(config, "k: v", "k: "+incompressible(3<<20), 1)), want: []string{"PKG0401 :0"},
+	},
+}
+
+func TestCheck(t *testing.T) {
+	for name, tc := range checkCases {
 		t.Run(name, func(t *testing.T) {
 			if tc.change != nil {
 				tc.change(t, &tc.in)

@@ -196,189 +196,207 @@ func TestRevision_ReadsASliceOnce(t *testing.T) {
 	}
 }
 
+// revisionErrorCase is a case of [TestRevision_Errors].
+type revisionErrorCase struct {
+	reason  string
+	content func(*testing.T) (*v1alpha1.Revision, *fakeSlices)
+	class   string
+	want    string
+}
+
+const (
+	revisionErrorInvalid     = "invalid"
+	revisionErrorUnavailable = "unavailable"
+	revisionErrorAnother     = "another"
+)
+
+const revisionErrorSecret = "cGFzc3dvcmQ="
+
+var revisionErrorInline = func(objects ...v1alpha1.Object) func(*testing.T) (*v1alpha1.Revision, *fakeSlices) {
+	return func(*testing.T) (*v1alpha1.Revision, *fakeSlices) {
+		return &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{Name: "plane", Objects: objects}}}}, &fakeSlices{}
+	}
+}
+
+var revisionErrorWithLarge = func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+	return packed(t, configMap("small", "x"), configMap("large", strings.Repeat("x", content.InlineLimit)))
+}
+
+var revisionErrorWithSecret = func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+	return packed(t, configMap("small", "x"), secretManifest("ca", revisionErrorSecret))
+}
+
+var revisionErrorWithSecretChanged = func(t *testing.T, change func(*corev1.Secret)) (*v1alpha1.Revision, *fakeSlices) {
+	r, f := revisionErrorWithSecret(t)
+	for name, stored := range f.secrets {
+		change(&stored)
+		f.secrets[name] = stored
+	}
+	return r, f
+}
+
+var revisionErrorWithSecretNamed = func(t *testing.T, text string) (*v1alpha1.Revision, *fakeSlices) {
+	slice, immutable := sliceOf(t, text), true
+	stored := corev1.Secret{
+		ObjectMeta: slice.ObjectMeta, Type: v1alpha1.SecretTypeManifests, Immutable: &immutable, Data: map[string][]byte{content.SecretKey: slice.Data},
+	}
+	return &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{
+		Name: "plane", Objects: []v1alpha1.Object{{Secret: &v1alpha1.SecretReference{Name: slice.Name}}},
+	}}}}, &fakeSlices{secrets: map[string]corev1.Secret{slice.Name: stored}}
+}
+
+// revisionErrorCases are the cases of [TestRevision_Errors].
+var revisionErrorCases = map[string]revisionErrorCase{
+	"MissingSlice": {
+		reason: "a slice that is gone may be restored",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			r, _ := revisionErrorWithLarge(t)
+			return r, &fakeSlices{}
+		},
+		class: revisionErrorUnavailable, want: "phase plane, object 1: ObjectSlice sha256-",
+	},
+	"AlteredSlice": {
+		reason: "what a slice holds is proven, not believed",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			r, f := revisionErrorWithLarge(t)
+			for name, slice := range f.slices {
+				slice.Data = sliceOf(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"}}`).Data
+				f.slices[name] = slice
+			}
+			return r, f
+		},
+		class: revisionErrorUnavailable, want: "holds other content than its name says",
+	},
+	"UnreadableSlice": {
+		reason: "an API server that does not answer says nothing about the content",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			r, f := revisionErrorWithLarge(t)
+			f.err = errors.New("timeout")
+			return r, f
+		},
+		class: revisionErrorAnother, want: "timeout",
+	},
+	"AlteredInlineManifest": {
+		reason: "inline content is proven by the revision's digest",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			r, f := revisionErrorWithLarge(t)
+			r.Spec.Phases[0].Objects[0].Object.Raw = []byte(strings.ReplaceAll(string(r.Spec.Phases[0].Objects[0].Object.Raw), `"x"`, `"y"`))
+			return r, f
+		},
+		class: revisionErrorUnavailable, want: "spec.contentDigest says sha256:",
+	},
+	"AlteredPolicy": {
+		reason: "how objects are treated is content, too",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			r, f := revisionErrorWithLarge(t)
+			r.Spec.Phases[0].Objects[0].CollisionProtection = v1alpha1.CollisionNone
+			return r, f
+		},
+		class: revisionErrorUnavailable, want: "spec.contentDigest says sha256:",
+	},
+	"IndexBeyondTheSlice": {
+		reason: "a reference to nothing can never be used",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			r, f := revisionErrorWithLarge(t)
+			r.Spec.Phases[0].Objects[1].Slice.Index = 1
+			return r, f
+		},
+		class: revisionErrorInvalid, want: "holds 1 manifests, and number 1 is asked for",
+	},
+	"NegativeIndex": {
+		reason: "data does not make a manager panic",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			r, f := revisionErrorWithLarge(t)
+			r.Spec.Phases[0].Objects[1].Slice.Index = -1
+			return r, f
+		},
+		class: revisionErrorInvalid, want: "number -1 is asked for",
+	},
+	"NeitherObjectNorSlice": {
+		reason: "an object needs a manifest", content: revisionErrorInline(v1alpha1.Object{}),
+		class: revisionErrorInvalid, want: "phase plane, object 0: neither object nor slice nor secret is set",
+	},
+	"NoJSON": {
+		reason: "a manifest must be readable", content: revisionErrorInline(raw(`{"kind":`)),
+		class: revisionErrorInvalid, want: "phase plane, object 0: reading the manifest",
+	},
+	"NoKind": {
+		reason: "a manifest must say what it is", content: revisionErrorInline(raw(`{"apiVersion":"v1"}`)),
+		class: revisionErrorInvalid, want: "phase plane, object 0: reading the manifest",
+	},
+	"InlineSecret": {
+		reason:  "everybody who reads revisions would read its values",
+		content: revisionErrorInline(raw(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"ca","namespace":"istio-system"},"data":{"key":"` + revisionErrorSecret + `"}}`)),
+		class:   revisionErrorInvalid, want: "phase plane: Secret istio-system/ca stands in the revision",
+	},
+	"SecretInASlice": {
+		reason: "a slice can be read as well",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			slice := sliceOf(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"ca"},"data":{"key":"`+revisionErrorSecret+`"}}`)
+			return &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{
+				Name: "plane", Objects: []v1alpha1.Object{{Slice: &v1alpha1.SliceReference{Name: slice.Name}}},
+			}}}}, &fakeSlices{slices: map[string]v1alpha1.ObjectSlice{slice.Name: slice}}
+		},
+		class: revisionErrorInvalid, want: "phase plane: Secret /ca stands in the revision",
+	},
+	"MissingSecret": {
+		reason: "a Secret that is gone may be restored",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			r, _ := revisionErrorWithSecret(t)
+			return r, &fakeSlices{}
+		},
+		class: revisionErrorUnavailable, want: "phase plane, object 1: Secret strata-system/sha256-",
+	},
+	"SecretOfAnotherType": {
+		reason: "a revision must not make the manager hand out what somebody else keeps in its namespace",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			return revisionErrorWithSecretChanged(t, func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque })
+		},
+		class: revisionErrorUnavailable, want: "is not of type strata.run/manifests",
+	},
+	"SecretThatCanChange": {
+		reason: "stored content does not change",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			return revisionErrorWithSecretChanged(t, func(s *corev1.Secret) { s.Immutable = nil })
+		},
+		class: revisionErrorUnavailable, want: "is not immutable",
+	},
+	"AlteredSecret": {
+		reason: "what a Secret holds is proven, not believed",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			return revisionErrorWithSecretChanged(t, func(s *corev1.Secret) {
+				s.Data[content.SecretKey] = sliceOf(t, `{"manifest":{"apiVersion":"v1","kind":"Secret","data":{"key":"`+revisionErrorSecret+`"}},"salt":""}`).Data
+			})
+		},
+		class: revisionErrorUnavailable, want: "holds other content than its name says",
+	},
+	"UnreadableSecret": {
+		reason: "an error must not quote what could not be read",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			return revisionErrorWithSecretNamed(t, `{"manifest":{"apiVersion":"v1","kind":"Secret","data":`+revisionErrorSecret+`}}`)
+		},
+		class: revisionErrorUnavailable, want: "holds a manifest that cannot be read",
+	},
+	"ConfigMapInASecret": {
+		reason: "only manifests of kind Secret are kept there",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			return revisionErrorWithSecretNamed(t, `{"manifest":{"apiVersion":"v1","kind":"ConfigMap","data":{"key":"`+revisionErrorSecret+`"}},"salt":""}`)
+		},
+		class: revisionErrorUnavailable, want: "holds a manifest of kind ConfigMap",
+	},
+	"IndexBeyondTheSecret": {
+		reason: "a reference to nothing can never be used",
+		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
+			r, f := revisionErrorWithSecret(t)
+			r.Spec.Phases[0].Objects[1].Secret.Index = 7
+			return r, f
+		},
+		class: revisionErrorInvalid, want: "holds 1 manifests, and number 7 is asked for",
+	},
+}
+
 func TestRevision_Errors(t *testing.T) {
-	const (
-		invalid     = "invalid"
-		unavailable = "unavailable"
-		another     = "another"
-	)
-	const secret = "cGFzc3dvcmQ="
-	inline := func(objects ...v1alpha1.Object) func(*testing.T) (*v1alpha1.Revision, *fakeSlices) {
-		return func(*testing.T) (*v1alpha1.Revision, *fakeSlices) {
-			return &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{Name: "plane", Objects: objects}}}}, &fakeSlices{}
-		}
-	}
-	withLarge := func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-		return packed(t, configMap("small", "x"), configMap("large", strings.Repeat("x", content.InlineLimit)))
-	}
-	withSecret := func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-		return packed(t, configMap("small", "x"), secretManifest("ca", secret))
-	}
-	withSecretChanged := func(t *testing.T, change func(*corev1.Secret)) (*v1alpha1.Revision, *fakeSlices) {
-		r, f := withSecret(t)
-		for name, stored := range f.secrets {
-			change(&stored)
-			f.secrets[name] = stored
-		}
-		return r, f
-	}
-	withSecretNamed := func(t *testing.T, text string) (*v1alpha1.Revision, *fakeSlices) {
-		slice, immutable := sliceOf(t, text), true
-		stored := corev1.Secret{
-			ObjectMeta: slice.ObjectMeta, Type: v1alpha1.SecretTypeManifests, Immutable: &immutable, Data: map[string][]byte{content.SecretKey: slice.Data},
-		}
-		return &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{
-			Name: "plane", Objects: []v1alpha1.Object{{Secret: &v1alpha1.SecretReference{Name: slice.Name}}},
-		}}}}, &fakeSlices{secrets: map[string]corev1.Secret{slice.Name: stored}}
-	}
-	tests := map[string]struct {
-		reason  string
-		content func(*testing.T) (*v1alpha1.Revision, *fakeSlices)
-		class   string
-		want    string
-	}{
-		"MissingSlice": {
-			reason:  "a slice that is gone may be restored",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) { r, _ := withLarge(t); return r, &fakeSlices{} },
-			class:   unavailable, want: "phase plane, object 1: ObjectSlice sha256-",
-		},
-		"AlteredSlice": {
-			reason: "what a slice holds is proven, not believed",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-				r, f := withLarge(t)
-				for name, slice := range f.slices {
-					slice.Data = sliceOf(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"}}`).Data
-					f.slices[name] = slice
-				}
-				return r, f
-			},
-			class: unavailable, want: "holds other content than its name says",
-		},
-		"UnreadableSlice": {
-			reason: "an API server that does not answer says nothing about the content",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-				r, f := withLarge(t)
-				f.err = errors.New("timeout")
-				return r, f
-			},
-			class: another, want: "timeout",
-		},
-		"AlteredInlineManifest": {
-			reason: "inline content is proven by the revision's digest",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-				r, f := withLarge(t)
-				r.Spec.Phases[0].Objects[0].Object.Raw = []byte(strings.ReplaceAll(string(r.Spec.Phases[0].Objects[0].Object.Raw), `"x"`, `"y"`))
-				return r, f
-			},
-			class: unavailable, want: "spec.contentDigest says sha256:",
-		},
-		"AlteredPolicy": {
-			reason: "how objects are treated is content, too",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-				r, f := withLarge(t)
-				r.Spec.Phases[0].Objects[0].CollisionProtection = v1alpha1.CollisionNone
-				return r, f
-			},
-			class: unavailable, want: "spec.contentDigest says sha256:",
-		},
-		"IndexBeyondTheSlice": {
-			reason: "a reference to nothing can never be used",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-				r, f := withLarge(t)
-				r.Spec.Phases[0].Objects[1].Slice.Index = 1
-				return r, f
-			},
-			class: invalid, want: "holds 1 manifests, and number 1 is asked for",
-		},
-		"NegativeIndex": {
-			reason: "data does not make a manager panic",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-				r, f := withLarge(t)
-				r.Spec.Phases[0].Objects[1].Slice.Index = -1
-				return r, f
-			},
-			class: invalid, want: "number -1 is asked for",
-		},
-		"NeitherObjectNorSlice": {
-			reason: "an object needs a manifest", content: inline(v1alpha1.Object{}),
-			class: invalid, want: "phase plane, object 0: neither object nor slice nor secret is set",
-		},
-		"NoJSON": {
-			reason: "a manifest must be readable", content: inline(raw(`{"kind":`)),
-			class: invalid, want: "phase plane, object 0: reading the manifest",
-		},
-		"NoKind": {
-			reason: "a manifest must say what it is", content: inline(raw(`{"apiVersion":"v1"}`)),
-			class: invalid, want: "phase plane, object 0: reading the manifest",
-		},
-		"InlineSecret": {
-			reason:  "everybody who reads revisions would read its values",
-			content: inline(raw(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"ca","namespace":"istio-system"},"data":{"key":"` + secret + `"}}`)),
-			class:   invalid, want: "phase plane: Secret istio-system/ca stands in the revision",
-		},
-		"SecretInASlice": {
-			reason: "a slice can be read as well",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-				slice := sliceOf(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"ca"},"data":{"key":"`+secret+`"}}`)
-				return &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{
-					Name: "plane", Objects: []v1alpha1.Object{{Slice: &v1alpha1.SliceReference{Name: slice.Name}}},
-				}}}}, &fakeSlices{slices: map[string]v1alpha1.ObjectSlice{slice.Name: slice}}
-			},
-			class: invalid, want: "phase plane: Secret /ca stands in the revision",
-		},
-		"MissingSecret": {
-			reason:  "a Secret that is gone may be restored",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) { r, _ := withSecret(t); return r, &fakeSlices{} },
-			class:   unavailable, want: "phase plane, object 1: Secret strata-system/sha256-",
-		},
-		"SecretOfAnotherType": {
-			reason: "a revision must not make the manager hand out what somebody else keeps in its namespace",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-				return withSecretChanged(t, func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque })
-			},
-			class: unavailable, want: "is not of type strata.run/manifests",
-		},
-		"SecretThatCanChange": {
-			reason: "stored content does not change",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-				return withSecretChanged(t, func(s *corev1.Secret) { s.Immutable = nil })
-			},
-			class: unavailable, want: "is not immutable",
-		},
-		"AlteredSecret": {
-			reason: "what a Secret holds is proven, not believed",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-				return withSecretChanged(t, func(s *corev1.Secret) {
-					s.Data[content.SecretKey] = sliceOf(t, `{"manifest":{"apiVersion":"v1","kind":"Secret","data":{"key":"`+secret+`"}},"salt":""}`).Data
-				})
-			},
-			class: unavailable, want: "holds other content than its name says",
-		},
-		"UnreadableSecret": {
-			reason: "an error must not quote what could not be read",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-				return withSecretNamed(t, `{"manifest":{"apiVersion":"v1","kind":"Secret","data":`+secret+`}}`)
-			},
-			class: unavailable, want: "holds a manifest that cannot be read",
-		},
-		"ConfigMapInASecret": {
-			reason: "only manifests of kind Secret are kept there",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-				return withSecretNamed(t, `{"manifest":{"apiVersion":"v1","kind":"ConfigMap","data":{"key":"`+secret+`"}},"salt":""}`)
-			},
-			class: unavailable, want: "holds a manifest of kind ConfigMap",
-		},
-		"IndexBeyondTheSecret": {
-			reason: "a reference to nothing can never be used",
-			content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-				r, f := withSecret(t)
-				r.Spec.Phases[0].Objects[1].Secret.Index = 7
-				return r, f
-			},
-			class: invalid, want: "holds 1 manifests, and number 7 is asked for",
-		},
-	}
-	for name, tc := range tests {
+	for name, tc := range revisionErrorCases {
 		t.Run(name, func(t *testing.T) {
 			revision, reader := tc.content(t)
 			loaded, err := Revision(t.Context(), reader, revision)
@@ -387,17 +405,17 @@ func TestRevision_Errors(t *testing.T) {
 			}
 			var i *InvalidError
 			var u *content.UnavailableError
-			class := another
+			class := revisionErrorAnother
 			switch {
 			case errors.As(err, &i):
-				class = invalid
+				class = revisionErrorInvalid
 			case errors.As(err, &u):
-				class = unavailable
+				class = revisionErrorUnavailable
 			}
 			if class != tc.class || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: error of class %s: %v; want class %s and %q", tc.reason, class, err, tc.class, tc.want)
 			}
-			if strings.Contains(err.Error(), secret) {
+			if strings.Contains(err.Error(), revisionErrorSecret) {
 				t.Errorf("%s: the error tells a secret: %v", tc.reason, err)
 			}
 			if loaded.Phases != nil {

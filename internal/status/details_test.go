@@ -21,109 +21,115 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
+// phasesCase is a case of [TestForTarget_PhasesAndCounts].
+type phasesCase struct {
+	reason     string
+	observe    status.Observation
+	want       []v1alpha1.PhaseStatus
+	wantPhase  string
+	wantProbes string
+}
+
+var phasesRevision = revisionOf(2, phase{name: "crds", size: 1}, phase{name: "plane", size: 2})
+
+// phasesCases are the cases of [TestForTarget_PhasesAndCounts].
+var phasesCases = []phasesCase{
+	{
+		reason:  "a phase that waits is progressing, and the ones after are pending",
+		observe: observe(100, phase{name: "crds", objects: []stand{failing}}, phase{name: "plane", size: 2}),
+		want: []v1alpha1.PhaseStatus{
+			{Name: "crds", State: v1alpha1.PhaseProgressing, Objects: 1},
+			{Name: "plane", State: v1alpha1.PhasePending, Objects: 2},
+		},
+		wantPhase: "0/2", wantProbes: "0/3",
+	},
+	{
+		reason:  "a phase is complete with its last object",
+		observe: observe(200, phase{name: "crds", objects: []stand{ready}}, phase{name: "plane", objects: []stand{ready, failing}}),
+		want: []v1alpha1.PhaseStatus{
+			{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(200))},
+			{Name: "plane", State: v1alpha1.PhaseProgressing, Objects: 2, Ready: 1},
+		},
+		wantPhase: "1/2", wantProbes: "2/3",
+	},
+	{
+		reason:  "the time of completion stays while the phase is complete",
+		observe: observe(300, phase{name: "crds", objects: []stand{ready}}, phase{name: "plane", objects: []stand{ready, failing}}),
+		want: []v1alpha1.PhaseStatus{
+			{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(200))},
+			{Name: "plane", State: v1alpha1.PhaseProgressing, Objects: 2, Ready: 1},
+		},
+		wantPhase: "1/2", wantProbes: "2/3",
+	},
+	{
+		reason: "a pass that was stopped before its first object knows nothing new",
+		observe: func() status.Observation {
+			o := observe(350, phase{name: "crds", size: 1}, phase{name: "plane", size: 2})
+			o.Err = errors.New("looking up kinds: timeout")
+			return o
+		}(),
+		want: []v1alpha1.PhaseStatus{
+			{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(200))},
+			{Name: "plane", State: v1alpha1.PhaseProgressing, Objects: 2, Ready: 1},
+		},
+		wantPhase: "1/2", wantProbes: "2/3",
+	},
+	{
+		reason:  "content that cannot be loaded keeps what was known",
+		observe: status.Observation{Err: &content.UnavailableError{Slice: "sha256-1", Reason: "does not exist"}, Now: at(360)},
+		want: []v1alpha1.PhaseStatus{
+			{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(200))},
+			{Name: "plane", State: v1alpha1.PhaseProgressing, Objects: 2, Ready: 1},
+		},
+		wantPhase: "1/2", wantProbes: "2/3",
+	},
+	{
+		reason:  "before success a phase that falls back has no time of completion: the soak counts from the present stretch",
+		observe: observe(400, phase{name: "crds", objects: []stand{failing}}, phase{name: "plane", size: 2}),
+		want: []v1alpha1.PhaseStatus{
+			{Name: "crds", State: v1alpha1.PhaseProgressing, Objects: 1},
+			{Name: "plane", State: v1alpha1.PhasePending, Objects: 2},
+		},
+		wantPhase: "0/2", wantProbes: "0/3",
+	},
+	{
+		reason:  "success",
+		observe: observe(500, phase{name: "crds", objects: []stand{ready}}, phase{name: "plane", objects: []stand{ready, ready}}),
+		want: []v1alpha1.PhaseStatus{
+			{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(500))},
+			{Name: "plane", State: v1alpha1.PhaseComplete, Objects: 2, Ready: 2, CompletedAt: new(at(500))},
+		},
+		wantPhase: "2/2", wantProbes: "3/3",
+	},
+	{
+		reason:  "after success the time of completion is that of the rollout, whatever a probe says now",
+		observe: observe(600, phase{name: "crds", objects: []stand{failing}}, phase{name: "plane", objects: []stand{ready, ready}}),
+		want: []v1alpha1.PhaseStatus{
+			{Name: "crds", State: v1alpha1.PhaseProgressing, Objects: 1, CompletedAt: new(at(500))},
+			{Name: "plane", State: v1alpha1.PhaseComplete, Objects: 2, Ready: 2, CompletedAt: new(at(500))},
+		},
+		wantPhase: "1/2", wantProbes: "2/3",
+	},
+	{
+		reason:  "and stays when the probe holds again",
+		observe: observe(700, phase{name: "crds", objects: []stand{ready}}, phase{name: "plane", objects: []stand{ready, ready}}),
+		want: []v1alpha1.PhaseStatus{
+			{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(500))},
+			{Name: "plane", State: v1alpha1.PhaseComplete, Objects: 2, Ready: 2, CompletedAt: new(at(500))},
+		},
+		wantPhase: "2/2", wantProbes: "3/3",
+	},
+}
+
 func TestForTarget_PhasesAndCounts(t *testing.T) {
-	revision := revisionOf(2, phase{name: "crds", size: 1}, phase{name: "plane", size: 2})
-	steps := []struct {
-		reason     string
-		observe    status.Observation
-		want       []v1alpha1.PhaseStatus
-		wantPhase  string
-		wantProbes string
-	}{
-		{
-			reason:  "a phase that waits is progressing, and the ones after are pending",
-			observe: observe(100, phase{name: "crds", objects: []stand{failing}}, phase{name: "plane", size: 2}),
-			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseProgressing, Objects: 1},
-				{Name: "plane", State: v1alpha1.PhasePending, Objects: 2},
-			},
-			wantPhase: "0/2", wantProbes: "0/3",
-		},
-		{
-			reason:  "a phase is complete with its last object",
-			observe: observe(200, phase{name: "crds", objects: []stand{ready}}, phase{name: "plane", objects: []stand{ready, failing}}),
-			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(200))},
-				{Name: "plane", State: v1alpha1.PhaseProgressing, Objects: 2, Ready: 1},
-			},
-			wantPhase: "1/2", wantProbes: "2/3",
-		},
-		{
-			reason:  "the time of completion stays while the phase is complete",
-			observe: observe(300, phase{name: "crds", objects: []stand{ready}}, phase{name: "plane", objects: []stand{ready, failing}}),
-			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(200))},
-				{Name: "plane", State: v1alpha1.PhaseProgressing, Objects: 2, Ready: 1},
-			},
-			wantPhase: "1/2", wantProbes: "2/3",
-		},
-		{
-			reason: "a pass that was stopped before its first object knows nothing new",
-			observe: func() status.Observation {
-				o := observe(350, phase{name: "crds", size: 1}, phase{name: "plane", size: 2})
-				o.Err = errors.New("looking up kinds: timeout")
-				return o
-			}(),
-			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(200))},
-				{Name: "plane", State: v1alpha1.PhaseProgressing, Objects: 2, Ready: 1},
-			},
-			wantPhase: "1/2", wantProbes: "2/3",
-		},
-		{
-			reason:  "content that cannot be loaded keeps what was known",
-			observe: status.Observation{Err: &content.UnavailableError{Slice: "sha256-1", Reason: "does not exist"}, Now: at(360)},
-			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(200))},
-				{Name: "plane", State: v1alpha1.PhaseProgressing, Objects: 2, Ready: 1},
-			},
-			wantPhase: "1/2", wantProbes: "2/3",
-		},
-		{
-			reason:  "before success a phase that falls back has no time of completion: the soak counts from the present stretch",
-			observe: observe(400, phase{name: "crds", objects: []stand{failing}}, phase{name: "plane", size: 2}),
-			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseProgressing, Objects: 1},
-				{Name: "plane", State: v1alpha1.PhasePending, Objects: 2},
-			},
-			wantPhase: "0/2", wantProbes: "0/3",
-		},
-		{
-			reason:  "success",
-			observe: observe(500, phase{name: "crds", objects: []stand{ready}}, phase{name: "plane", objects: []stand{ready, ready}}),
-			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(500))},
-				{Name: "plane", State: v1alpha1.PhaseComplete, Objects: 2, Ready: 2, CompletedAt: new(at(500))},
-			},
-			wantPhase: "2/2", wantProbes: "3/3",
-		},
-		{
-			reason:  "after success the time of completion is that of the rollout, whatever a probe says now",
-			observe: observe(600, phase{name: "crds", objects: []stand{failing}}, phase{name: "plane", objects: []stand{ready, ready}}),
-			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseProgressing, Objects: 1, CompletedAt: new(at(500))},
-				{Name: "plane", State: v1alpha1.PhaseComplete, Objects: 2, Ready: 2, CompletedAt: new(at(500))},
-			},
-			wantPhase: "1/2", wantProbes: "2/3",
-		},
-		{
-			reason:  "and stays when the probe holds again",
-			observe: observe(700, phase{name: "crds", objects: []stand{ready}}, phase{name: "plane", objects: []stand{ready, ready}}),
-			want: []v1alpha1.PhaseStatus{
-				{Name: "crds", State: v1alpha1.PhaseComplete, Objects: 1, Ready: 1, CompletedAt: new(at(500))},
-				{Name: "plane", State: v1alpha1.PhaseComplete, Objects: 2, Ready: 2, CompletedAt: new(at(500))},
-			},
-			wantPhase: "2/2", wantProbes: "3/3",
-		},
-	}
-	for _, step := range steps {
-		revision.Status = status.ForTarget(revision, step.observe)
-		checkRevision(t, revision)
-		if diff := cmp.Diff(step.want, revision.Status.Phases); diff != "" {
+	for _, step := range phasesCases {
+		phasesRevision.Status = status.ForTarget(phasesRevision, step.observe)
+		checkRevision(t, phasesRevision)
+		if diff := cmp.Diff(step.want, phasesRevision.Status.Phases); diff != "" {
 			t.Errorf("%s: phases (-want +got):\n%s", step.reason, diff)
 		}
-		if revision.Status.Phase != step.wantPhase || revision.Status.Probes != step.wantProbes {
-			t.Errorf("%s: phase %s and probes %s, want %s and %s", step.reason, revision.Status.Phase, revision.Status.Probes, step.wantPhase, step.wantProbes)
+		if phasesRevision.Status.Phase != step.wantPhase || phasesRevision.Status.Probes != step.wantProbes {
+			t.Errorf("%s: phase %s and probes %s, want %s and %s", step.reason, phasesRevision.Status.Phase, phasesRevision.Status.Probes, step.wantPhase, step.wantProbes)
 		}
 	}
 }

@@ -23,281 +23,304 @@ import (
 	"github.com/strata-run/strata/revisions/probes"
 )
 
+// targetConditionCase is a case of [TestForTarget_Conditions].
+type targetConditionCase struct {
+	reason        string
+	phases        []phase
+	before        func(s *v1alpha1.RevisionStatus)
+	observe       func(o *status.Observation)
+	wantProgress  string
+	wantAvailable string
+	wantSucceeded bool
+}
+
+var targetConditionComplete = []phase{{name: "crds", objects: []stand{ready}}, {name: "plane", objects: []stand{ready, ready}}}
+
+var targetConditionHalfway = []phase{{name: "crds", objects: []stand{ready}}, {name: "plane", objects: []stand{failing, ready}}}
+
+var targetConditionBlockedFirst = func(s stand) []phase {
+	return []phase{{name: "crds", objects: []stand{s}}, {name: "plane", size: 2}}
+}
+
+const targetConditionNotYet = "False/RollingOut: the revision has not been rolled out completely"
+
+var targetConditionErrServing = fmt.Errorf("revision 1, phase plane: %w", errors.New("namespaces \"old\" not found"))
+
+var targetConditionSucceeded = func(s *v1alpha1.RevisionStatus) {
+	s.Conditions = []metav1.Condition{{
+		Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRolloutSuccess,
+		Message: "the revision was rolled out", ObservedGeneration: 1, LastTransitionTime: at(1),
+	}}
+	s.SucceededAt = new(at(1))
+}
+
+// targetConditionCases are the cases of [TestForTarget_Conditions].
+var targetConditionCases = map[string]targetConditionCase{
+	"RollingOut": {
+		reason: "the message names the phase and what it waits for", phases: targetConditionHalfway,
+		wantProgress:  "True/RollingOut: phase 2/2 plane waits for Deployment istio-system/plane-0: 0 of 1 replicas are available",
+		wantAvailable: targetConditionNotYet,
+	},
+	"ProbeWithoutAnAnswer": {
+		reason: "Unknown holds the gate, and is said although the probe says nothing", phases: targetConditionBlockedFirst(undecided),
+		wantProgress:  "True/RollingOut: phase 1/2 crds waits for Deployment istio-system/crds-0: its probe says nothing more",
+		wantAvailable: targetConditionNotYet,
+	},
+	"Waiting": {
+		reason: "an object that cannot be applied yet is what the phase waits for", phases: targetConditionBlockedFirst(blocked),
+		wantProgress:  "True/RollingOut: phase 1/2 crds waits for Deployment istio-system/crds-0: it is being deleted",
+		wantAvailable: targetConditionNotYet,
+	},
+	"RolledOut": {
+		reason: "with every phase complete the rollout is done, and has succeeded", phases: targetConditionComplete,
+		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		wantSucceeded: true,
+	},
+	"NoPhases": {
+		reason: "a revision of nothing is rolled out at once", phases: nil,
+		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		wantSucceeded: true,
+	},
+	"NoPhasesAndAnError": {
+		reason: "a revision of nothing has not succeeded when the pass failed", phases: nil,
+		observe:      func(o *status.Observation) { o.Err = errors.New("timeout") },
+		wantProgress: "False/RolloutError: timeout", wantAvailable: targetConditionNotYet,
+	},
+	"Collision": {
+		reason: "an object of someone else stops the rollout; the message names the owner and the remedy", phases: targetConditionBlockedFirst(colliding),
+		wantProgress:  "False/ObjectCollisions: Deployment istio-system/crds-0: it is controlled by Other x: delete it",
+		wantAvailable: targetConditionNotYet,
+	},
+	"CollisionBesideAnError": {
+		reason: "a collision needs a person, an error may mend itself", phases: []phase{{name: "crds", objects: []stand{refused, colliding}}, {name: "plane", size: 2}},
+		observe:       func(o *status.Observation) { o.Err = errors.New("phase crds: no") },
+		wantProgress:  "False/ObjectCollisions: Deployment istio-system/crds-1: it is controlled by Other x: delete it",
+		wantAvailable: targetConditionNotYet,
+	},
+	"RolloutError": {
+		reason: "what the API server refused is told", phases: targetConditionBlockedFirst(refused),
+		observe:       func(o *status.Observation) { o.Err = errors.New("phase crds: applying: admission webhook says no") },
+		wantProgress:  "False/RolloutError: phase crds: applying: admission webhook says no",
+		wantAvailable: targetConditionNotYet,
+	},
+	"ObjectRefused": {
+		reason: "what the API server refuses as not valid takes other content", phases: targetConditionBlockedFirst(refused),
+		observe: func(o *status.Observation) {
+			o.Err = errors.Join(errors.New("timeout"), fmt.Errorf("phase crds: applying: %w", apierrors.NewBadRequest("no such field")))
+		},
+		wantProgress:  "False/ObjectRefused: timeout\nphase crds: applying: no such field",
+		wantAvailable: targetConditionNotYet,
+	},
+	"InvalidSpec": {
+		reason: "content that can never be rolled out, wrapped or not", phases: []phase{{name: "crds", size: 1}, {name: "plane", size: 2}},
+		observe: func(o *status.Observation) {
+			o.Err = fmt.Errorf("pass: %w", &revisions.ValidationError{Violations: []string{"phase crds: no name"}})
+		},
+		wantProgress: "False/InvalidSpec: pass: phase crds: no name", wantAvailable: targetConditionNotYet,
+	},
+	"InvalidBeforeItWasLoaded": {
+		reason: "content that cannot be loaded, ever", phases: targetConditionComplete,
+		observe: func(o *status.Observation) {
+			*o = status.Observation{Err: &load.InvalidError{Err: errors.New("a Secret stands in it")}, Now: o.Now}
+		},
+		wantProgress: "False/InvalidSpec: a Secret stands in it", wantAvailable: targetConditionNotYet,
+	},
+	"ContentUnavailable": {
+		reason: "a slice that may be restored", phases: targetConditionComplete,
+		observe: func(o *status.Observation) {
+			*o = status.Observation{Err: &content.UnavailableError{Slice: "sha256-1", Reason: "does not exist"}, Now: o.Now}
+		},
+		wantProgress: "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision", wantAvailable: targetConditionNotYet,
+	},
+	"ContentUnavailableAfterSuccess": {
+		reason: "what had succeeded may still serve, and nobody can tell", phases: targetConditionComplete, before: targetConditionSucceeded,
+		observe: func(o *status.Observation) {
+			*o = status.Observation{Err: &content.UnavailableError{Slice: "sha256-1", Reason: "does not exist"}, Now: o.Now}
+		},
+		wantProgress:  "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision",
+		wantAvailable: "Unknown/Unknown: the objects could not be looked at", wantSucceeded: true,
+	},
+	"Paused": {
+		reason: "a pause says who and why", phases: targetConditionHalfway,
+		observe: func(o *status.Observation) {
+			o.Pause = &v1alpha1.Pause{By: "ann", Reason: "incident 7", Until: new(at(3600))}
+		},
+		wantProgress: "False/Paused: paused by ann: incident 7", wantAvailable: targetConditionNotYet,
+	},
+	"PausedByNobodyKnown": {
+		reason: "a pause need not say who", phases: targetConditionHalfway,
+		observe:      func(o *status.Observation) { o.Pause = &v1alpha1.Pause{Reason: "incident 7"} },
+		wantProgress: "False/Paused: paused by an unnamed user: incident 7", wantAvailable: targetConditionNotYet,
+	},
+	"PausedAndComplete": {
+		reason: "observation goes on while paused, and success waits: what has to go is still there, and no time counts for the soak", phases: targetConditionComplete,
+		observe:      func(o *status.Observation) { o.Pause = &v1alpha1.Pause{Reason: "incident 7"} },
+		wantProgress: "False/Paused: paused by an unnamed user: incident 7", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+	},
+	"AwaitingApproval": {
+		reason: "what is withheld says what lets it through", phases: targetConditionHalfway,
+		observe:      func(o *status.Observation) { o.Withheld = "its content x is not approved" },
+		wantProgress: "False/AwaitingApproval: its content x is not approved", wantAvailable: targetConditionNotYet,
+	},
+	"AwaitingApprovalAndComplete": {
+		reason: "every object is in place already, and others would go: nothing of it has been rolled out", phases: targetConditionComplete,
+		observe:      func(o *status.Observation) { o.Withheld = "gate check" },
+		wantProgress: "False/AwaitingApproval: gate check", wantAvailable: targetConditionNotYet,
+	},
+	"PauseWinsOverApproval": {
+		reason: "approving would not start it", phases: targetConditionHalfway,
+		observe:      func(o *status.Observation) { o.Withheld, o.Pause = "gate check", &v1alpha1.Pause{Reason: "x"} },
+		wantProgress: "False/Paused: paused by an unnamed user: x", wantAvailable: targetConditionNotYet,
+	},
+	"PermissionDenied": {
+		reason: "missing rights are told apart from other errors, with verb, resource and remedy", phases: targetConditionHalfway,
+		observe: func(o *status.Observation) {
+			o.Err = errors.Join(errors.New("timeout"), fmt.Errorf("phase plane: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a",
+				errors.New(`User "system:serviceaccount:apps:web" cannot patch resource "configmaps" in API group "" in the namespace "apps"`))))
+		},
+		wantProgress:  "False/PermissionDenied: timeout\nphase plane: configmaps \"a\" is forbidden: User \"system:serviceaccount:apps:web\" cannot patch resource \"configmaps\" in API group \"\" in the namespace \"apps\": grant the right to the package's identity, or name another one in spec.serviceAccount; it is tried again at least once a minute",
+		wantAvailable: targetConditionNotYet,
+	},
+	"ForbiddenByAQuota": {
+		reason: "a quota or a policy forbids, too, and no right would help", phases: targetConditionHalfway,
+		observe: func(o *status.Observation) {
+			o.Err = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New("exceeded quota: small"))
+		},
+		wantProgress: `False/RolloutError: pods "a" is forbidden: exceeded quota: small`, wantAvailable: targetConditionNotYet,
+	},
+	"DeadlineAndNoRollback": {
+		reason: "why a failure is not answered is told with it", phases: targetConditionHalfway,
+		before: func(s *v1alpha1.RevisionStatus) {
+			first := observe(100, targetConditionHalfway...)
+			*s = status.ForTarget(revisionOf(2, targetConditionHalfway...), first)
+		},
+		observe:      func(o *status.Observation) { o.Held = "it is left where it is, as I say" },
+		wantProgress: "False/ProgressDeadlineExceeded: nothing moved for 10m0s: phase 2/2 plane waits for Deployment istio-system/plane-0: 0 of 1 replicas are available; it is left where it is, as I say", wantAvailable: targetConditionNotYet,
+	},
+	"InvalidWinsOverPause": {
+		reason: "lifting the pause would not help", phases: targetConditionHalfway,
+		observe: func(o *status.Observation) {
+			o.Pause, o.Err = &v1alpha1.Pause{Reason: "x"}, &revisions.ValidationError{Violations: []string{"no name"}}
+		},
+		wantProgress: "False/InvalidSpec: no name", wantAvailable: targetConditionNotYet,
+	},
+	"PauseWinsOverError": {
+		reason: "what fails while nothing is written is second to the pause", phases: targetConditionHalfway,
+		observe: func(o *status.Observation) {
+			o.Pause, o.Err = &v1alpha1.Pause{Reason: "x"}, errors.New("timeout")
+		},
+		wantProgress: "False/Paused: paused by an unnamed user: x", wantAvailable: targetConditionNotYet,
+	},
+	"DeadlineExceeded": {
+		reason: "without progress for the deadline, the rollout is told to hang, and what it hangs on", phases: targetConditionHalfway,
+		before: func(s *v1alpha1.RevisionStatus) {
+			*s = status.ForTarget(revisionOf(2, targetConditionHalfway...), observe(400, targetConditionHalfway...))
+		},
+		wantProgress:  "False/ProgressDeadlineExceeded: nothing moved for 10m0s: phase 2/2 plane waits for Deployment istio-system/plane-0: 0 of 1 replicas are available",
+		wantAvailable: targetConditionNotYet,
+	},
+	"RecoversFromDeadlineExceeded": {
+		reason: "a rollout that hung can still succeed", phases: targetConditionComplete,
+		before: func(s *v1alpha1.RevisionStatus) {
+			*s = status.ForTarget(revisionOf(2, targetConditionHalfway...), observe(0, targetConditionHalfway...))
+		},
+		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		wantSucceeded: true,
+	},
+	"NoDeadline": {
+		reason: "a deadline of 0 is none", phases: targetConditionHalfway,
+		before: func(s *v1alpha1.RevisionStatus) {
+			*s = status.ForTarget(revisionOf(2, targetConditionHalfway...), observe(0, targetConditionHalfway...))
+		},
+		observe:       func(o *status.Observation) { o.Deadline = 0 },
+		wantProgress:  "True/RollingOut: phase 2/2 plane waits for Deployment istio-system/plane-0: 0 of 1 replicas are available",
+		wantAvailable: targetConditionNotYet,
+	},
+	"Soaking": {
+		reason: "every phase is complete, and success comes when that has held; the operand is available meanwhile", phases: targetConditionComplete,
+		observe:       func(o *status.Observation) { o.Soak = time.Minute },
+		wantProgress:  "True/RollingOut: every phase is complete, and has to stay so for 1m0s (soak)",
+		wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+	},
+	"SoakingBeyondTheDeadline": {
+		reason: "a soak is no hang, however long", phases: targetConditionComplete,
+		before: func(s *v1alpha1.RevisionStatus) {
+			*s = status.ForTarget(revisionOf(2, targetConditionComplete...), func() status.Observation { o := observe(100, targetConditionComplete...); o.Soak = time.Hour; return o }())
+		},
+		observe:       func(o *status.Observation) { o.Soak = time.Hour },
+		wantProgress:  "True/RollingOut: every phase is complete, and has to stay so for 1h0m0s (soak)",
+		wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+	},
+	"Soaked": {
+		reason: "success comes when all has held for the soak", phases: targetConditionComplete,
+		before: func(s *v1alpha1.RevisionStatus) {
+			*s = status.ForTarget(revisionOf(2, targetConditionComplete...), func() status.Observation {
+				o := observe(940, targetConditionComplete...)
+				o.Soak = time.Minute
+				return o
+			}())
+		},
+		observe:      func(o *status.Observation) { o.Soak = time.Minute },
+		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		wantSucceeded: true,
+	},
+	"SoakInterrupted": {
+		reason: "a probe that fell back and came again starts the soak anew", phases: targetConditionComplete,
+		before: func(s *v1alpha1.RevisionStatus) {
+			*s = status.ForTarget(revisionOf(2, targetConditionComplete...), func() status.Observation {
+				o := observe(900, targetConditionComplete...)
+				o.Soak = time.Minute
+				return o
+			}())
+			fallen := revisionOf(2, targetConditionComplete...)
+			fallen.Status = *s
+			*s = status.ForTarget(fallen, func() status.Observation {
+				o := observe(990, targetConditionHalfway...)
+				o.Soak = time.Minute
+				return o
+			}())
+		},
+		observe:       func(o *status.Observation) { o.Soak = time.Minute },
+		wantProgress:  "True/RollingOut: every phase is complete, and has to stay so for 1m0s (soak)",
+		wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+	},
+	"ErrorOfAnOlderRevision": {
+		reason: "what an older revision cannot repair does not keep the newer one from replacing it", phases: targetConditionComplete,
+		observe:      func(o *status.Observation) { o.Err = targetConditionErrServing },
+		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		wantSucceeded: true,
+	},
+	"ErrorBeforeTheFirstObject": {
+		reason: "what was not looked at is not complete", phases: []phase{{name: "crds", size: 1}, {name: "plane", size: 2}},
+		observe:      func(o *status.Observation) { o.Err = errors.New("looking up kinds: timeout") },
+		wantProgress: "False/RolloutError: looking up kinds: timeout", wantAvailable: targetConditionNotYet,
+	},
+	"ProbeFailsAfterSuccess": {
+		reason: "success is latched and the rollout stays done; whether it serves is told by what serves", phases: targetConditionHalfway, before: targetConditionSucceeded,
+		observe: func(o *status.Observation) {
+			o.Serves = probes.Result{Status: probes.False, Message: "Deployment.apps istio-system/plane-0: not available"}
+		},
+		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "False/ProbeFailed: Deployment.apps istio-system/plane-0: not available",
+		wantSucceeded: true,
+	},
+	"RollingUpdateAfterSuccess": {
+		reason: "a Deployment in the middle of a rolling update is not ready and serves", phases: targetConditionHalfway, before: targetConditionSucceeded,
+		observe:      func(o *status.Observation) { o.Serves = probes.Result{Status: probes.True} },
+		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: the operand serves",
+		wantSucceeded: true,
+	},
+	"ErrorAfterSuccess": {
+		reason: "a repair that fails is told", phases: []phase{{name: "crds", objects: []stand{ready}}, {name: "plane", objects: []stand{refused, ready}}}, before: targetConditionSucceeded,
+		observe: func(o *status.Observation) {
+			o.Err, o.Serves = errors.New("phase plane: no"), probes.Result{Status: probes.True}
+		},
+		wantProgress: "False/RolloutError: phase plane: no", wantAvailable: "True/ProbesSucceeded: the operand serves",
+		wantSucceeded: true,
+	},
+}
+
 func TestForTarget_Conditions(t *testing.T) {
-	complete := []phase{{name: "crds", objects: []stand{ready}}, {name: "plane", objects: []stand{ready, ready}}}
-	halfway := []phase{{name: "crds", objects: []stand{ready}}, {name: "plane", objects: []stand{failing, ready}}}
-	blockedFirst := func(s stand) []phase {
-		return []phase{{name: "crds", objects: []stand{s}}, {name: "plane", size: 2}}
-	}
-	const notYet = "False/RollingOut: the revision has not been rolled out completely"
-	errServing := fmt.Errorf("revision 1, phase plane: %w", errors.New("namespaces \"old\" not found"))
-	succeeded := func(s *v1alpha1.RevisionStatus) {
-		s.Conditions = []metav1.Condition{{
-			Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRolloutSuccess,
-			Message: "the revision was rolled out", ObservedGeneration: 1, LastTransitionTime: at(1),
-		}}
-		s.SucceededAt = new(at(1))
-	}
-	tests := map[string]struct {
-		reason        string
-		phases        []phase
-		before        func(s *v1alpha1.RevisionStatus)
-		observe       func(o *status.Observation)
-		wantProgress  string
-		wantAvailable string
-		wantSucceeded bool
-	}{
-		"RollingOut": {
-			reason: "the message names the phase and what it waits for", phases: halfway,
-			wantProgress:  "True/RollingOut: phase 2/2 plane waits for Deployment istio-system/plane-0: 0 of 1 replicas are available",
-			wantAvailable: notYet,
-		},
-		"ProbeWithoutAnAnswer": {
-			reason: "Unknown holds the gate, and is said although the probe says nothing", phases: blockedFirst(undecided),
-			wantProgress:  "True/RollingOut: phase 1/2 crds waits for Deployment istio-system/crds-0: its probe says nothing more",
-			wantAvailable: notYet,
-		},
-		"Waiting": {
-			reason: "an object that cannot be applied yet is what the phase waits for", phases: blockedFirst(blocked),
-			wantProgress:  "True/RollingOut: phase 1/2 crds waits for Deployment istio-system/crds-0: it is being deleted",
-			wantAvailable: notYet,
-		},
-		"RolledOut": {
-			reason: "with every phase complete the rollout is done, and has succeeded", phases: complete,
-			wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
-			wantSucceeded: true,
-		},
-		"NoPhases": {
-			reason: "a revision of nothing is rolled out at once", phases: nil,
-			wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
-			wantSucceeded: true,
-		},
-		"NoPhasesAndAnError": {
-			reason: "a revision of nothing has not succeeded when the pass failed", phases: nil,
-			observe:      func(o *status.Observation) { o.Err = errors.New("timeout") },
-			wantProgress: "False/RolloutError: timeout", wantAvailable: notYet,
-		},
-		"Collision": {
-			reason: "an object of someone else stops the rollout; the message names the owner and the remedy", phases: blockedFirst(colliding),
-			wantProgress:  "False/ObjectCollisions: Deployment istio-system/crds-0: it is controlled by Other x: delete it",
-			wantAvailable: notYet,
-		},
-		"CollisionBesideAnError": {
-			reason: "a collision needs a person, an error may mend itself", phases: []phase{{name: "crds", objects: []stand{refused, colliding}}, {name: "plane", size: 2}},
-			observe:       func(o *status.Observation) { o.Err = errors.New("phase crds: no") },
-			wantProgress:  "False/ObjectCollisions: Deployment istio-system/crds-1: it is controlled by Other x: delete it",
-			wantAvailable: notYet,
-		},
-		"RolloutError": {
-			reason: "what the API server refused is told", phases: blockedFirst(refused),
-			observe:       func(o *status.Observation) { o.Err = errors.New("phase crds: applying: admission webhook says no") },
-			wantProgress:  "False/RolloutError: phase crds: applying: admission webhook says no",
-			wantAvailable: notYet,
-		},
-		"ObjectRefused": {
-			reason: "what the API server refuses as not valid takes other content", phases: blockedFirst(refused),
-			observe: func(o *status.Observation) {
-				o.Err = errors.Join(errors.New("timeout"), fmt.Errorf("phase crds: applying: %w", apierrors.NewBadRequest("no such field")))
-			},
-			wantProgress:  "False/ObjectRefused: timeout\nphase crds: applying: no such field",
-			wantAvailable: notYet,
-		},
-		"InvalidSpec": {
-			reason: "content that can never be rolled out, wrapped or not", phases: []phase{{name: "crds", size: 1}, {name: "plane", size: 2}},
-			observe: func(o *status.Observation) {
-				o.Err = fmt.Errorf("pass: %w", &revisions.ValidationError{Violations: []string{"phase crds: no name"}})
-			},
-			wantProgress: "False/InvalidSpec: pass: phase crds: no name", wantAvailable: notYet,
-		},
-		"InvalidBeforeItWasLoaded": {
-			reason: "content that cannot be loaded, ever", phases: complete,
-			observe: func(o *status.Observation) {
-				*o = status.Observation{Err: &load.InvalidError{Err: errors.New("a Secret stands in it")}, Now: o.Now}
-			},
-			wantProgress: "False/InvalidSpec: a Secret stands in it", wantAvailable: notYet,
-		},
-		"ContentUnavailable": {
-			reason: "a slice that may be restored", phases: complete,
-			observe: func(o *status.Observation) {
-				*o = status.Observation{Err: &content.UnavailableError{Slice: "sha256-1", Reason: "does not exist"}, Now: o.Now}
-			},
-			wantProgress: "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision", wantAvailable: notYet,
-		},
-		"ContentUnavailableAfterSuccess": {
-			reason: "what had succeeded may still serve, and nobody can tell", phases: complete, before: succeeded,
-			observe: func(o *status.Observation) {
-				*o = status.Observation{Err: &content.UnavailableError{Slice: "sha256-1", Reason: "does not exist"}, Now: o.Now}
-			},
-			wantProgress:  "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision",
-			wantAvailable: "Unknown/Unknown: the objects could not be looked at", wantSucceeded: true,
-		},
-		"Paused": {
-			reason: "a pause says who and why", phases: halfway,
-			observe: func(o *status.Observation) {
-				o.Pause = &v1alpha1.Pause{By: "ann", Reason: "incident 7", Until: new(at(3600))}
-			},
-			wantProgress: "False/Paused: paused by ann: incident 7", wantAvailable: notYet,
-		},
-		"PausedByNobodyKnown": {
-			reason: "a pause need not say who", phases: halfway,
-			observe:      func(o *status.Observation) { o.Pause = &v1alpha1.Pause{Reason: "incident 7"} },
-			wantProgress: "False/Paused: paused by an unnamed user: incident 7", wantAvailable: notYet,
-		},
-		"PausedAndComplete": {
-			reason: "observation goes on while paused, and success waits: what has to go is still there, and no time counts for the soak", phases: complete,
-			observe:      func(o *status.Observation) { o.Pause = &v1alpha1.Pause{Reason: "incident 7"} },
-			wantProgress: "False/Paused: paused by an unnamed user: incident 7", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
-		},
-		"AwaitingApproval": {
-			reason: "what is withheld says what lets it through", phases: halfway,
-			observe:      func(o *status.Observation) { o.Withheld = "its content x is not approved" },
-			wantProgress: "False/AwaitingApproval: its content x is not approved", wantAvailable: notYet,
-		},
-		"AwaitingApprovalAndComplete": {
-			reason: "every object is in place already, and others would go: nothing of it has been rolled out", phases: complete,
-			observe:      func(o *status.Observation) { o.Withheld = "gate check" },
-			wantProgress: "False/AwaitingApproval: gate check", wantAvailable: notYet,
-		},
-		"PauseWinsOverApproval": {
-			reason: "approving would not start it", phases: halfway,
-			observe:      func(o *status.Observation) { o.Withheld, o.Pause = "gate check", &v1alpha1.Pause{Reason: "x"} },
-			wantProgress: "False/Paused: paused by an unnamed user: x", wantAvailable: notYet,
-		},
-		"PermissionDenied": {
-			reason: "missing rights are told apart from other errors, with verb, resource and remedy", phases: halfway,
-			observe: func(o *status.Observation) {
-				o.Err = errors.Join(errors.New("timeout"), fmt.Errorf("phase plane: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a",
-					errors.New(`User "system:serviceaccount:apps:web" cannot patch resource "configmaps" in API group "" in the namespace "apps"`))))
-			},
-			wantProgress:  "False/PermissionDenied: timeout\nphase plane: configmaps \"a\" is forbidden: User \"system:serviceaccount:apps:web\" cannot patch resource \"configmaps\" in API group \"\" in the namespace \"apps\": grant the right to the package's identity, or name another one in spec.serviceAccount; it is tried again at least once a minute",
-			wantAvailable: notYet,
-		},
-		"ForbiddenByAQuota": {
-			reason: "a quota or a policy forbids, too, and no right would help", phases: halfway,
-			observe: func(o *status.Observation) {
-				o.Err = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New("exceeded quota: small"))
-			},
-			wantProgress: `False/RolloutError: pods "a" is forbidden: exceeded quota: small`, wantAvailable: notYet,
-		},
-		"DeadlineAndNoRollback": {
-			reason: "why a failure is not answered is told with it", phases: halfway,
-			before: func(s *v1alpha1.RevisionStatus) {
-				first := observe(100, halfway...)
-				*s = status.ForTarget(revisionOf(2, halfway...), first)
-			},
-			observe:      func(o *status.Observation) { o.Held = "it is left where it is, as I say" },
-			wantProgress: "False/ProgressDeadlineExceeded: nothing moved for 10m0s: phase 2/2 plane waits for Deployment istio-system/plane-0: 0 of 1 replicas are available; it is left where it is, as I say", wantAvailable: notYet,
-		},
-		"InvalidWinsOverPause": {
-			reason: "lifting the pause would not help", phases: halfway,
-			observe: func(o *status.Observation) {
-				o.Pause, o.Err = &v1alpha1.Pause{Reason: "x"}, &revisions.ValidationError{Violations: []string{"no name"}}
-			},
-			wantProgress: "False/InvalidSpec: no name", wantAvailable: notYet,
-		},
-		"PauseWinsOverError": {
-			reason: "what fails while nothing is written is second to the pause", phases: halfway,
-			observe: func(o *status.Observation) {
-				o.Pause, o.Err = &v1alpha1.Pause{Reason: "x"}, errors.New("timeout")
-			},
-			wantProgress: "False/Paused: paused by an unnamed user: x", wantAvailable: notYet,
-		},
-		"DeadlineExceeded": {
-			reason: "without progress for the deadline, the rollout is told to hang, and what it hangs on", phases: halfway,
-			before: func(s *v1alpha1.RevisionStatus) {
-				*s = status.ForTarget(revisionOf(2, halfway...), observe(400, halfway...))
-			},
-			wantProgress:  "False/ProgressDeadlineExceeded: nothing moved for 10m0s: phase 2/2 plane waits for Deployment istio-system/plane-0: 0 of 1 replicas are available",
-			wantAvailable: notYet,
-		},
-		"RecoversFromDeadlineExceeded": {
-			reason: "a rollout that hung can still succeed", phases: complete,
-			before: func(s *v1alpha1.RevisionStatus) {
-				*s = status.ForTarget(revisionOf(2, halfway...), observe(0, halfway...))
-			},
-			wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
-			wantSucceeded: true,
-		},
-		"NoDeadline": {
-			reason: "a deadline of 0 is none", phases: halfway,
-			before: func(s *v1alpha1.RevisionStatus) {
-				*s = status.ForTarget(revisionOf(2, halfway...), observe(0, halfway...))
-			},
-			observe:       func(o *status.Observation) { o.Deadline = 0 },
-			wantProgress:  "True/RollingOut: phase 2/2 plane waits for Deployment istio-system/plane-0: 0 of 1 replicas are available",
-			wantAvailable: notYet,
-		},
-		"Soaking": {
-			reason: "every phase is complete, and success comes when that has held; the operand is available meanwhile", phases: complete,
-			observe:       func(o *status.Observation) { o.Soak = time.Minute },
-			wantProgress:  "True/RollingOut: every phase is complete, and has to stay so for 1m0s (soak)",
-			wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
-		},
-		"SoakingBeyondTheDeadline": {
-			reason: "a soak is no hang, however long", phases: complete,
-			before: func(s *v1alpha1.RevisionStatus) {
-				*s = status.ForTarget(revisionOf(2, complete...), func() status.Observation { o := observe(100, complete...); o.Soak = time.Hour; return o }())
-			},
-			observe:       func(o *status.Observation) { o.Soak = time.Hour },
-			wantProgress:  "True/RollingOut: every phase is complete, and has to stay so for 1h0m0s (soak)",
-			wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
-		},
-		"Soaked": {
-			reason: "success comes when all has held for the soak", phases: complete,
-			before: func(s *v1alpha1.RevisionStatus) {
-				*s = status.ForTarget(revisionOf(2, complete...), func() status.Observation { o := observe(940, complete...); o.Soak = time.Minute; return o }())
-			},
-			observe:      func(o *status.Observation) { o.Soak = time.Minute },
-			wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
-			wantSucceeded: true,
-		},
-		"SoakInterrupted": {
-			reason: "a probe that fell back and came again starts the soak anew", phases: complete,
-			before: func(s *v1alpha1.RevisionStatus) {
-				*s = status.ForTarget(revisionOf(2, complete...), func() status.Observation { o := observe(900, complete...); o.Soak = time.Minute; return o }())
-				fallen := revisionOf(2, complete...)
-				fallen.Status = *s
-				*s = status.ForTarget(fallen, func() status.Observation { o := observe(990, halfway...); o.Soak = time.Minute; return o }())
-			},
-			observe:       func(o *status.Observation) { o.Soak = time.Minute },
-			wantProgress:  "True/RollingOut: every phase is complete, and has to stay so for 1m0s (soak)",
-			wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
-		},
-		"ErrorOfAnOlderRevision": {
-			reason: "what an older revision cannot repair does not keep the newer one from replacing it", phases: complete,
-			observe:      func(o *status.Observation) { o.Err = errServing },
-			wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
-			wantSucceeded: true,
-		},
-		"ErrorBeforeTheFirstObject": {
-			reason: "what was not looked at is not complete", phases: []phase{{name: "crds", size: 1}, {name: "plane", size: 2}},
-			observe:      func(o *status.Observation) { o.Err = errors.New("looking up kinds: timeout") },
-			wantProgress: "False/RolloutError: looking up kinds: timeout", wantAvailable: notYet,
-		},
-		"ProbeFailsAfterSuccess": {
-			reason: "success is latched and the rollout stays done; whether it serves is told by what serves", phases: halfway, before: succeeded,
-			observe: func(o *status.Observation) {
-				o.Serves = probes.Result{Status: probes.False, Message: "Deployment.apps istio-system/plane-0: not available"}
-			},
-			wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "False/ProbeFailed: Deployment.apps istio-system/plane-0: not available",
-			wantSucceeded: true,
-		},
-		"RollingUpdateAfterSuccess": {
-			reason: "a Deployment in the middle of a rolling update is not ready and serves", phases: halfway, before: succeeded,
-			observe:      func(o *status.Observation) { o.Serves = probes.Result{Status: probes.True} },
-			wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: the operand serves",
-			wantSucceeded: true,
-		},
-		"ErrorAfterSuccess": {
-			reason: "a repair that fails is told", phases: []phase{{name: "crds", objects: []stand{ready}}, {name: "plane", objects: []stand{refused, ready}}}, before: succeeded,
-			observe: func(o *status.Observation) {
-				o.Err, o.Serves = errors.New("phase plane: no"), probes.Result{Status: probes.True}
-			},
-			wantProgress: "False/RolloutError: phase plane: no", wantAvailable: "True/ProbesSucceeded: the operand serves",
-			wantSucceeded: true,
-		},
-	}
-	for name, tc := range tests {
+	for name, tc := range targetConditionCases {
 		t.Run(name, func(t *testing.T) {
 			revision := revisionOf(2, tc.phases...)
 			if tc.before != nil {

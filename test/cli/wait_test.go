@@ -32,6 +32,24 @@ const promptly = 5 * time.Second
 // waiter is whom the API server takes the commands for.
 const waiter = "waiter"
 
+// promptCase is a case of [TestWait_Promptly].
+type promptCase struct {
+	reason string
+	args   []string
+	// before makes the state that is waited in, act what decides; the event that
+	// does is the last one that decides takes.
+	before, act func(t *testing.T, c *cast)
+	decides     func(pkg string) func(localplane.AuditEvent) bool
+	code        cli.Code
+}
+
+// packageStatus takes the writes of the status of a package.
+func packageStatus(pkg string) func(localplane.AuditEvent) bool {
+	return func(e localplane.AuditEvent) bool {
+		return e.Resource == "packages" && e.Name == pkg && e.Subresource == "status" && e.User == setup.Manager
+	}
+}
+
 // TestWait_Promptly measures how long wait and assert go on after the event that decides:
 // the write that the API server has in its audit log.
 func TestWait_Promptly(t *testing.T) {
@@ -39,31 +57,18 @@ func TestWait_Promptly(t *testing.T) {
 	if err := plane.WriteKubeconfig(config, waiter, "system:masters"); err != nil {
 		t.Fatal(err)
 	}
-	status := func(pkg string) func(localplane.AuditEvent) bool {
-		return func(e localplane.AuditEvent) bool {
-			return e.Resource == "packages" && e.Name == pkg && e.Subresource == "status" && e.User == setup.Manager
-		}
-	}
-	cases := map[string]struct {
-		reason string
-		args   []string
-		// before makes the state that is waited in, act what decides; the event that
-		// does is the last one that decides takes.
-		before, act func(t *testing.T, c *cast)
-		decides     func(pkg string) func(localplane.AuditEvent) bool
-		code        cli.Code
-	}{
+	cases := map[string]promptCase{
 		"RolledOut": {
-			reason: "0: it is so.", args: []string{"wait", "--wait-for-creation"}, act: func(t *testing.T, c *cast) { t.Helper(); c.create(t, 1, c.configMap("a")) }, decides: status, code: cli.CodeOK,
+			reason: "0: it is so.", args: []string{"wait", "--wait-for-creation"}, act: func(t *testing.T, c *cast) { t.Helper(); c.create(t, 1, c.configMap("a")) }, decides: packageStatus, code: cli.CodeOK,
 		},
 		"AssertRolledOut": {
 			reason: "Assertions are watched, too.", args: []string{"assert", "--for", "rolledout", "--within", "1m"},
-			before: func(t *testing.T, c *cast) { t.Helper(); c.create(t, 1) }, act: func(t *testing.T, c *cast) { t.Helper(); c.create(t, 1, c.configMap("a")) }, decides: status, code: cli.CodeOK,
+			before: func(t *testing.T, c *cast) { t.Helper(); c.create(t, 1) }, act: func(t *testing.T, c *cast) { t.Helper(); c.create(t, 1, c.configMap("a")) }, decides: packageStatus, code: cli.CodeOK,
 		},
 		"Terminal": {
 			reason: "3: waiting does not help.", args: []string{"wait", "--wait-for-creation"},
 			before: func(t *testing.T, c *cast) { t.Helper(); c.foreign(t, "theirs") },
-			act:    func(t *testing.T, c *cast) { t.Helper(); c.create(t, 1, c.configMap("theirs")) }, decides: status, code: cli.CodeTerminal,
+			act:    func(t *testing.T, c *cast) { t.Helper(); c.create(t, 1, c.configMap("theirs")) }, decides: packageStatus, code: cli.CodeTerminal,
 		},
 		"Superseded": {
 			reason: "5: a newer revision took its place.", args: []string{"wait", "--revision", "1", "--for", "condition=Nothing"},
@@ -98,48 +103,53 @@ func TestWait_Promptly(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := &cast{pkg: "promptly-" + strings.ToLower(name), namespace: planetest.Namespace(t, plane)}
-			t.Cleanup(func() {
-				// The context of the test is done by now.
-				if err := client.IgnoreNotFound(admin.Delete(context.Background(), &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: c.pkg}})); err != nil {
-					t.Logf("deleting the package: %v", err)
-				}
-			})
-			if tc.before != nil {
-				tc.before(t, c)
-			}
-			var out, stderr bytes.Buffer
-			args := append([]string{"strata", "--kubeconfig", config, tc.args[0], c.pkg}, tc.args[1:]...)
-			type end struct {
-				code cli.Code
-				at   time.Time
-			}
-			ended := make(chan end, 1)
-			go func() {
-				code := cli.Run(t.Context(), cli.Config{Args: args, In: strings.NewReader(""), Out: &out, Err: &stderr, Getenv: func(string) string { return "" }})
-				ended <- end{code, time.Now()}
-			}()
-			// It has to wait already when it is decided.
-			planetest.Eventually(t, "the command to watch", func() (bool, error) {
-				select {
-				case e := <-ended:
-					t.Fatalf("ends with %d before anything has happened:\n%s", e.code, stderr.String())
-				case <-time.After(200 * time.Millisecond):
-				}
-				return c.isWatched(t), nil
-			})
-			tc.act(t, c)
-			e := <-ended
-			if e.code != tc.code {
-				t.Fatalf("%s exit code %d, want %d\nstdout:\n%s\nstderr:\n%s", tc.reason, e.code, tc.code, out.String(), stderr.String())
-			}
-			decided := lastBefore(t, tc.decides(c.pkg), e.at)
-			took := e.at.Sub(decided)
-			t.Logf("returns %s after the event", took)
-			if took > promptly {
-				t.Errorf("returns %s after the event that decides, want at most %s", took, promptly)
-			}
+			tc.check(t, config, &cast{pkg: "promptly-" + strings.ToLower(name), namespace: planetest.Namespace(t, plane)})
 		})
+	}
+}
+
+// check lets a command wait, and measures how long it goes on after the event that decides.
+func (tc promptCase) check(t *testing.T, config string, c *cast) {
+	t.Helper()
+	t.Cleanup(func() {
+		// The context of the test is done by now.
+		if err := client.IgnoreNotFound(admin.Delete(context.Background(), &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: c.pkg}})); err != nil {
+			t.Logf("deleting the package: %v", err)
+		}
+	})
+	if tc.before != nil {
+		tc.before(t, c)
+	}
+	var out, stderr bytes.Buffer
+	args := append([]string{"strata", "--kubeconfig", config, tc.args[0], c.pkg}, tc.args[1:]...)
+	type end struct {
+		code cli.Code
+		at   time.Time
+	}
+	ended := make(chan end, 1)
+	go func() {
+		code := cli.Run(t.Context(), cli.Config{Args: args, In: strings.NewReader(""), Out: &out, Err: &stderr, Getenv: func(string) string { return "" }})
+		ended <- end{code, time.Now()}
+	}()
+	// It has to wait already when it is decided.
+	planetest.Eventually(t, "the command to watch", func() (bool, error) {
+		select {
+		case e := <-ended:
+			t.Fatalf("ends with %d before anything has happened:\n%s", e.code, stderr.String())
+		case <-time.After(200 * time.Millisecond):
+		}
+		return c.isWatched(t), nil
+	})
+	tc.act(t, c)
+	e := <-ended
+	if e.code != tc.code {
+		t.Fatalf("%s exit code %d, want %d\nstdout:\n%s\nstderr:\n%s", tc.reason, e.code, tc.code, out.String(), stderr.String())
+	}
+	decided := lastBefore(t, tc.decides(c.pkg), e.at)
+	took := e.at.Sub(decided)
+	t.Logf("returns %s after the event", took)
+	if took > promptly {
+		t.Errorf("returns %s after the event that decides, want at most %s", took, promptly)
 	}
 }
 

@@ -34,141 +34,147 @@ func summary(d gateway.Decision) []string {
 	return lines
 }
 
+// decideCase is a case of [TestDecide].
+type decideCase struct {
+	reason    string
+	hostnames []string
+	facts     gateway.Facts
+	want      []string
+}
+
+const decideA, decideWildcard = "a.cluster.example.com", "*.cluster.example.com"
+
+// decideCases are the cases of [TestDecide].
+var decideCases = map[string]decideCase{
+	"Hostnames": {
+		reason:    "a record for each hostname, sorted; listeners may share one, or have none",
+		hostnames: []string{decideWildcard, "", decideA, decideWildcard},
+		facts:     facts(),
+		want: []string{
+			"*.cluster.example.com. CNAME [lb.aws.example.net] Managed",
+			"a.cluster.example.com. CNAME [lb.aws.example.net] Managed",
+		},
+	},
+	"TrailingDot": {
+		reason:    "hostnames that differ in the dot at the end are one",
+		hostnames: []string{decideA, decideA + "."},
+		facts:     facts(),
+		want:      []string{"a.cluster.example.com. CNAME [lb.aws.example.net] Managed"},
+	},
+	"NoHostname": {
+		reason:    "without a hostname there is nothing to publish, whatever is not known",
+		hostnames: []string{"", ""},
+		facts:     facts(func(f *gateway.Facts) { f.Class = gateway.ClassMissing }),
+		want:      []string{"none"},
+	},
+	"IPv4": {
+		reason:    "an IP address makes an A record",
+		hostnames: []string{decideA},
+		facts:     facts(func(f *gateway.Facts) { f.Service = balanced(corev1.LoadBalancerIngress{IP: "192.0.2.1"}) }),
+		want:      []string{"a.cluster.example.com. A [192.0.2.1] Managed"},
+	},
+	"FirstAddress": {
+		reason:    "the first address counts that a record can point at",
+		hostnames: []string{decideA},
+		facts: facts(func(f *gateway.Facts) {
+			f.Service = balanced(corev1.LoadBalancerIngress{IP: "2001:db8::1"}, corev1.LoadBalancerIngress{}, corev1.LoadBalancerIngress{IP: "192.0.2.2"}, corev1.LoadBalancerIngress{IP: "192.0.2.1"})
+		}),
+		want: []string{"a.cluster.example.com. A [192.0.2.2] Managed"},
+	},
+	"OnlyIPv6": {
+		reason:    "the kind knows no AAAA, and an A record of an IPv6 address is wrong",
+		hostnames: []string{decideA},
+		facts:     facts(func(f *gateway.Facts) { f.Service = balanced(corev1.LoadBalancerIngress{IP: "2001:db8::1"}) }),
+		want:      []string{"held: a DNSRecord cannot point at 2001:db8::1, the address of service edge-openshift-default: it takes hostnames and IPv4 addresses"},
+	},
+	"HostnameAndIP": {
+		reason:    "which of them is meant cannot be known",
+		hostnames: []string{decideA},
+		facts: facts(func(f *gateway.Facts) {
+			f.Service = balanced(corev1.LoadBalancerIngress{Hostname: "lb", IP: "192.0.2.1"})
+		}),
+		want: []string{"held: the load balancer of service edge-openshift-default has both a hostname and an IP address"},
+	},
+	"Pending": {
+		reason:    "records stay while a load balancer has no address: it may come back with the same",
+		hostnames: []string{decideA},
+		facts:     facts(func(f *gateway.Facts) { f.Service = balanced() }),
+		want:      []string{"held: the load balancer of service edge-openshift-default has no address yet"},
+	},
+	"NoService": {
+		reason:    "records of a Service that is gone would point at whoever gets the address next",
+		hostnames: []string{decideA},
+		facts:     facts(func(f *gateway.Facts) { f.Service = nil }),
+		want:      []string{"none: no Service has the label gateway.networking.k8s.io/gateway-name: edge"},
+	},
+	"ClusterIP": {
+		reason:    "so would those of a Service that has given its address up",
+		hostnames: []string{decideA},
+		facts:     facts(func(f *gateway.Facts) { f.Service.Spec.Type = corev1.ServiceTypeClusterIP }),
+		want:      []string{"none: service edge-openshift-default is of type ClusterIP, which has no address for the world"},
+	},
+	"OutsideOfTheDomainOnAWS": {
+		reason:    "the zones of AWS and GCP take only names below the base domain; the domain itself is not",
+		hostnames: []string{"a.other.org", "cluster.example.com", "acluster.example.com"},
+		facts:     facts(func(f *gateway.Facts) { f.Config.BaseDomain += "." }),
+		want: []string{
+			"a.other.org. CNAME [lb.aws.example.net] Unmanaged",
+			"acluster.example.com. CNAME [lb.aws.example.net] Unmanaged",
+			"cluster.example.com. CNAME [lb.aws.example.net] Unmanaged",
+		},
+	},
+	"OutsideOfTheDomainOnGCP": {
+		reason:    "likewise",
+		hostnames: []string{"a.other.org"},
+		facts:     facts(func(f *gateway.Facts) { f.Platform = "GCP" }),
+		want:      []string{"a.other.org. CNAME [lb.aws.example.net] Unmanaged"},
+	},
+	"OutsideOfTheDomainOnAzure": {
+		reason:    "others take any name",
+		hostnames: []string{"a.other.org"},
+		facts:     facts(func(f *gateway.Facts) { f.Platform = "Azure" }),
+		want:      []string{"a.other.org. CNAME [lb.aws.example.net] Managed"},
+	},
+	"NoBaseDomain": {
+		reason:    "without a base domain no name is below it",
+		hostnames: []string{decideA},
+		facts:     facts(func(f *gateway.Facts) { f.Config.BaseDomain = "" }),
+		want:      []string{"a.cluster.example.com. CNAME [lb.aws.example.net] Unmanaged"},
+	},
+	"ClassGone": {
+		reason:    "a class that is made again must not cost the records",
+		hostnames: []string{decideA},
+		facts:     facts(func(f *gateway.Facts) { f.Class, f.Service = gateway.ClassMissing, nil }),
+		want:      []string{"held: GatewayClass openshift-default does not exist"},
+	},
+	"ClassForeign": {
+		reason:    "a Gateway that another controller has taken over needs nothing of ours",
+		hostnames: []string{decideA},
+		facts:     facts(func(f *gateway.Facts) { f.Class = gateway.ClassForeign }),
+		want:      []string{"none"},
+	},
+	"KindNotServed": {
+		reason:    "plain Kubernetes has no DNSRecords",
+		hostnames: []string{decideA},
+		facts:     facts(func(f *gateway.Facts) { f.RecordsServed = false }),
+		want:      []string{"held: the cluster has no kind DNSRecord.ingress.operator.openshift.io"},
+	},
+	"NoConfig": {
+		reason:    "without the DNS config the policy is not known",
+		hostnames: []string{decideA},
+		facts:     facts(func(f *gateway.Facts) { f.Config = nil }),
+		want:      []string{"held: the cluster has no DNS config (DNS.config.openshift.io cluster)"},
+	},
+	"NoPlatform": {
+		reason:    "nor is it without the platform",
+		hostnames: []string{decideA},
+		facts:     facts(func(f *gateway.Facts) { f.Platform = "" }),
+		want:      []string{"held: Infrastructure.config.openshift.io cluster does not say what platform the cluster runs on"},
+	},
+}
+
 func TestDecide(t *testing.T) {
-	const a, wildcard = "a.cluster.example.com", "*.cluster.example.com"
-	cases := map[string]struct {
-		reason    string
-		hostnames []string
-		facts     gateway.Facts
-		want      []string
-	}{
-		"Hostnames": {
-			reason:    "a record for each hostname, sorted; listeners may share one, or have none",
-			hostnames: []string{wildcard, "", a, wildcard},
-			facts:     facts(),
-			want: []string{
-				"*.cluster.example.com. CNAME [lb.aws.example.net] Managed",
-				"a.cluster.example.com. CNAME [lb.aws.example.net] Managed",
-			},
-		},
-		"TrailingDot": {
-			reason:    "hostnames that differ in the dot at the end are one",
-			hostnames: []string{a, a + "."},
-			facts:     facts(),
-			want:      []string{"a.cluster.example.com. CNAME [lb.aws.example.net] Managed"},
-		},
-		"NoHostname": {
-			reason:    "without a hostname there is nothing to publish, whatever is not known",
-			hostnames: []string{"", ""},
-			facts:     facts(func(f *gateway.Facts) { f.Class = gateway.ClassMissing }),
-			want:      []string{"none"},
-		},
-		"IPv4": {
-			reason:    "an IP address makes an A record",
-			hostnames: []string{a},
-			facts:     facts(func(f *gateway.Facts) { f.Service = balanced(corev1.LoadBalancerIngress{IP: "192.0.2.1"}) }),
-			want:      []string{"a.cluster.example.com. A [192.0.2.1] Managed"},
-		},
-		"FirstAddress": {
-			reason:    "the first address counts that a record can point at",
-			hostnames: []string{a},
-			facts: facts(func(f *gateway.Facts) {
-				f.Service = balanced(corev1.LoadBalancerIngress{IP: "2001:db8::1"}, corev1.LoadBalancerIngress{}, corev1.LoadBalancerIngress{IP: "192.0.2.2"}, corev1.LoadBalancerIngress{IP: "192.0.2.1"})
-			}),
-			want: []string{"a.cluster.example.com. A [192.0.2.2] Managed"},
-		},
-		"OnlyIPv6": {
-			reason:    "the kind knows no AAAA, and an A record of an IPv6 address is wrong",
-			hostnames: []string{a},
-			facts:     facts(func(f *gateway.Facts) { f.Service = balanced(corev1.LoadBalancerIngress{IP: "2001:db8::1"}) }),
-			want:      []string{"held: a DNSRecord cannot point at 2001:db8::1, the address of service edge-openshift-default: it takes hostnames and IPv4 addresses"},
-		},
-		"HostnameAndIP": {
-			reason:    "which of them is meant cannot be known",
-			hostnames: []string{a},
-			facts: facts(func(f *gateway.Facts) {
-				f.Service = balanced(corev1.LoadBalancerIngress{Hostname: "lb", IP: "192.0.2.1"})
-			}),
-			want: []string{"held: the load balancer of service edge-openshift-default has both a hostname and an IP address"},
-		},
-		"Pending": {
-			reason:    "records stay while a load balancer has no address: it may come back with the same",
-			hostnames: []string{a},
-			facts:     facts(func(f *gateway.Facts) { f.Service = balanced() }),
-			want:      []string{"held: the load balancer of service edge-openshift-default has no address yet"},
-		},
-		"NoService": {
-			reason:    "records of a Service that is gone would point at whoever gets the address next",
-			hostnames: []string{a},
-			facts:     facts(func(f *gateway.Facts) { f.Service = nil }),
-			want:      []string{"none: no Service has the label gateway.networking.k8s.io/gateway-name: edge"},
-		},
-		"ClusterIP": {
-			reason:    "so would those of a Service that has given its address up",
-			hostnames: []string{a},
-			facts:     facts(func(f *gateway.Facts) { f.Service.Spec.Type = corev1.ServiceTypeClusterIP }),
-			want:      []string{"none: service edge-openshift-default is of type ClusterIP, which has no address for the world"},
-		},
-		"OutsideOfTheDomainOnAWS": {
-			reason:    "the zones of AWS and GCP take only names below the base domain; the domain itself is not",
-			hostnames: []string{"a.other.org", "cluster.example.com", "acluster.example.com"},
-			facts:     facts(func(f *gateway.Facts) { f.Config.BaseDomain += "." }),
-			want: []string{
-				"a.other.org. CNAME [lb.aws.example.net] Unmanaged",
-				"acluster.example.com. CNAME [lb.aws.example.net] Unmanaged",
-				"cluster.example.com. CNAME [lb.aws.example.net] Unmanaged",
-			},
-		},
-		"OutsideOfTheDomainOnGCP": {
-			reason:    "likewise",
-			hostnames: []string{"a.other.org"},
-			facts:     facts(func(f *gateway.Facts) { f.Platform = "GCP" }),
-			want:      []string{"a.other.org. CNAME [lb.aws.example.net] Unmanaged"},
-		},
-		"OutsideOfTheDomainOnAzure": {
-			reason:    "others take any name",
-			hostnames: []string{"a.other.org"},
-			facts:     facts(func(f *gateway.Facts) { f.Platform = "Azure" }),
-			want:      []string{"a.other.org. CNAME [lb.aws.example.net] Managed"},
-		},
-		"NoBaseDomain": {
-			reason:    "without a base domain no name is below it",
-			hostnames: []string{a},
-			facts:     facts(func(f *gateway.Facts) { f.Config.BaseDomain = "" }),
-			want:      []string{"a.cluster.example.com. CNAME [lb.aws.example.net] Unmanaged"},
-		},
-		"ClassGone": {
-			reason:    "a class that is made again must not cost the records",
-			hostnames: []string{a},
-			facts:     facts(func(f *gateway.Facts) { f.Class, f.Service = gateway.ClassMissing, nil }),
-			want:      []string{"held: GatewayClass openshift-default does not exist"},
-		},
-		"ClassForeign": {
-			reason:    "a Gateway that another controller has taken over needs nothing of ours",
-			hostnames: []string{a},
-			facts:     facts(func(f *gateway.Facts) { f.Class = gateway.ClassForeign }),
-			want:      []string{"none"},
-		},
-		"KindNotServed": {
-			reason:    "plain Kubernetes has no DNSRecords",
-			hostnames: []string{a},
-			facts:     facts(func(f *gateway.Facts) { f.RecordsServed = false }),
-			want:      []string{"held: the cluster has no kind DNSRecord.ingress.operator.openshift.io"},
-		},
-		"NoConfig": {
-			reason:    "without the DNS config the policy is not known",
-			hostnames: []string{a},
-			facts:     facts(func(f *gateway.Facts) { f.Config = nil }),
-			want:      []string{"held: the cluster has no DNS config (DNS.config.openshift.io cluster)"},
-		},
-		"NoPlatform": {
-			reason:    "nor is it without the platform",
-			hostnames: []string{a},
-			facts:     facts(func(f *gateway.Facts) { f.Platform = "" }),
-			want:      []string{"held: Infrastructure.config.openshift.io cluster does not say what platform the cluster runs on"},
-		},
-	}
-	for name, c := range cases {
+	for name, c := range decideCases {
 		t.Run(name, func(t *testing.T) {
 			decision, err := gateway.Decide(edge(c.hostnames...), c.facts)
 			if err != nil {

@@ -129,68 +129,78 @@ func agentPods(kind, namespace, certificate string) map[string]any {
 	return map[string]any{"apiVersion": "apps/v1", "kind": kind, "metadata": map[string]any{"namespace": namespace, "name": AgentName}, "spec": map[string]any{"template": map[string]any{"spec": spec}}}
 }
 
+// holderCase is a case of [TestObserver_Holder].
+type holderCase struct {
+	reason    string
+	issuedFor string
+	owned     bool // the Secret
+	own       *unstructured.Unstructured
+	holder    *unstructured.Unstructured
+	made      map[string]string // by the Deployments in namespaces
+	live      []client.Object
+	deleted   string
+	want      *Holder
+	marked    bool
+}
+
+const holderLeft = "istiod-dynamic"
+
+var holderNow = time.Now()
+
+var holderLease = func(renewed time.Time) *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "mesh", Name: LeaseName}, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: new("agent-1_0"), LeaseDurationSeconds: new(int32(15)), RenewTime: new(metav1.NewMicroTime(renewed)),
+	}}
+}
+
+var holderPod = func(certificate string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: agentPods("Pod", "a", certificate)}
+}
+
+// holderCases are the cases of [TestObserver_Holder].
+var holderCases = map[string]holderCase{
+	"Left":      {reason: "no agent makes it", deleted: "Background"},
+	"OwnedLeft": {reason: "the Secret would go with it", owned: true, deleted: "Orphan"},
+	"Ours":      {reason: "it is as it should be", issuedFor: CertificateName},
+	"NotYet":    {reason: "without another Certificate the Secret would not be renewed", own: &unstructured.Unstructured{}},
+	"Elsewhere": {reason: "it is issued into another Secret", marked: true, holder: func() *unstructured.Unstructured {
+		u := certificateOf(holderLeft, AgentName)
+		u.Object["spec"] = map[string]any{"secretName": "other"}
+		return u
+	}()},
+	"Gone":     {reason: "it is gone", holder: &unstructured.Unstructured{}, marked: true},
+	"Users":    {reason: "a user has made it", holder: certificateOf(holderLeft, "kubectl"), want: &Holder{Name: holderLeft}},
+	"Replaced": {reason: "its agent makes ours", made: map[string]string{"a": CertificateName}, live: []client.Object{holderLease(holderNow), holderPod(CertificateName)}, deleted: "Background"},
+	"Made":     {reason: "its agent is there", made: map[string]string{"a": holderLeft}, want: &Holder{Name: holderLeft, ByAgent: true, Maker: "the agent in namespace a"}},
+	"MadeLeft": {reason: "another agent makes it", made: map[string]string{"a": "", "left": holderLeft}, want: &Holder{Name: holderLeft, ByAgent: true, Maker: "the agent in namespace left"}},
+	"Unread":   {reason: "what another agent makes is not known", made: map[string]string{"left": "?"}, want: &Holder{Name: holderLeft, ByAgent: true, Maker: "the agent in namespace left"}},
+	"Ending":   {reason: "the pod of before has not ended", made: map[string]string{"a": ""}, live: []client.Object{holderLease(holderNow), holderPod(holderLeft)}, want: &Holder{Name: holderLeft, ByAgent: true, Maker: "pod a/agent-1"}},
+	"Unknown":  {reason: "who leads is not known", live: []client.Object{holderLease(holderNow)}, want: &Holder{Name: holderLeft, ByAgent: true, Maker: "the unknown agent that holds Lease mesh/istio-csr"}},
+	"Expired":  {reason: "who has led has ended", live: []client.Object{holderLease(holderNow.Add(-time.Minute))}, deleted: "Background"},
+}
+
 // TestObserver_Holder: a Certificate that an agent has left in the way of that of istiod goes when
 // no agent makes it again, its Secret stays, and nothing else is deleted.
 func TestObserver_Holder(t *testing.T) {
-	const left = "istiod-dynamic"
-	now := time.Now()
-	lease := func(renewed time.Time) *coordinationv1.Lease {
-		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "mesh", Name: LeaseName}, Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: new("agent-1_0"), LeaseDurationSeconds: new(int32(15)), RenewTime: new(metav1.NewMicroTime(renewed)),
-		}}
-	}
-	pod := func(certificate string) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: agentPods("Pod", "a", certificate)}
-	}
-	for name, tc := range map[string]struct {
-		reason    string
-		issuedFor string
-		owned     bool // the Secret
-		own       *unstructured.Unstructured
-		holder    *unstructured.Unstructured
-		made      map[string]string // by the Deployments in namespaces
-		live      []client.Object
-		deleted   string
-		want      *Holder
-		marked    bool
-	}{
-		"Left":      {reason: "no agent makes it", deleted: "Background"},
-		"OwnedLeft": {reason: "the Secret would go with it", owned: true, deleted: "Orphan"},
-		"Ours":      {reason: "it is as it should be", issuedFor: CertificateName},
-		"NotYet":    {reason: "without another Certificate the Secret would not be renewed", own: &unstructured.Unstructured{}},
-		"Elsewhere": {reason: "it is issued into another Secret", marked: true, holder: func() *unstructured.Unstructured {
-			u := certificateOf(left, AgentName)
-			u.Object["spec"] = map[string]any{"secretName": "other"}
-			return u
-		}()},
-		"Gone":     {reason: "it is gone", holder: &unstructured.Unstructured{}, marked: true},
-		"Users":    {reason: "a user has made it", holder: certificateOf(left, "kubectl"), want: &Holder{Name: left}},
-		"Replaced": {reason: "its agent makes ours", made: map[string]string{"a": CertificateName}, live: []client.Object{lease(now), pod(CertificateName)}, deleted: "Background"},
-		"Made":     {reason: "its agent is there", made: map[string]string{"a": left}, want: &Holder{Name: left, ByAgent: true, Maker: "the agent in namespace a"}},
-		"MadeLeft": {reason: "another agent makes it", made: map[string]string{"a": "", "left": left}, want: &Holder{Name: left, ByAgent: true, Maker: "the agent in namespace left"}},
-		"Unread":   {reason: "what another agent makes is not known", made: map[string]string{"left": "?"}, want: &Holder{Name: left, ByAgent: true, Maker: "the agent in namespace left"}},
-		"Ending":   {reason: "the pod of before has not ended", made: map[string]string{"a": ""}, live: []client.Object{lease(now), pod(left)}, want: &Holder{Name: left, ByAgent: true, Maker: "pod a/agent-1"}},
-		"Unknown":  {reason: "who leads is not known", live: []client.Object{lease(now)}, want: &Holder{Name: left, ByAgent: true, Maker: "the unknown agent that holds Lease mesh/istio-csr"}},
-		"Expired":  {reason: "who has led has ended", live: []client.Object{lease(now.Add(-time.Minute))}, deleted: "Background"},
-	} {
+	for name, tc := range holderCases {
 		t.Run(name, func(t *testing.T) {
 			own, holder := tc.own, tc.holder
 			if own == nil {
 				own = certificateOf(CertificateName, v1alpha1.FieldOwner)
 			}
 			if holder == nil {
-				holder = certificateOf(left, AgentName)
+				holder = certificateOf(holderLeft, AgentName)
 			}
 			holder.SetUID("uid")
 			secret := front.Untyped(secretKind)
 			secret.SetNamespace("mesh")
 			secret.SetName(CertificateTarget)
-			secret.SetAnnotations(map[string]string{annotationCertificateName: left})
+			secret.SetAnnotations(map[string]string{annotationCertificateName: holderLeft})
 			if tc.issuedFor != "" {
 				secret.SetAnnotations(map[string]string{annotationCertificateName: tc.issuedFor})
 			}
 			if tc.owned {
-				secret.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "cert-manager.io/v1", Kind: "Certificate", Name: left, UID: "uid"}})
+				secret.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "cert-manager.io/v1", Kind: "Certificate", Name: holderLeft, UID: "uid"}})
 			}
 			objects, live := []*unstructured.Unstructured{secret}, fake.NewClientBuilder().WithReturnManagedFields().WithObjects(tc.live...)
 			for _, certificate := range []*unstructured.Unstructured{own, holder} {
@@ -206,7 +216,7 @@ func TestObserver_Holder(t *testing.T) {
 			o := newCluster(t, &fakeKeeper{}, nil, objects...)
 			writer := interceptor.NewClient(live.Build(), interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
 				set := (&client.DeleteOptions{}).ApplyOptions(options)
-				if object.GetName() != left || *set.Preconditions.UID != "uid" || set.Preconditions.ResourceVersion == nil {
+				if object.GetName() != holderLeft || *set.Preconditions.UID != "uid" || set.Preconditions.ResourceVersion == nil {
 					t.Errorf("%s %s is deleted on %v", object.GetObjectKind(), object.GetName(), set.Preconditions)
 				}
 				deleted = string(*set.PropagationPolicy)
@@ -224,7 +234,7 @@ func TestObserver_Holder(t *testing.T) {
 			}
 			replaced := front.Untyped(certificateKind)
 			err := writer.Get(t.Context(), client.ObjectKey{Namespace: "mesh", Name: CertificateName}, replaced)
-			if got := replaced.GetAnnotations()[annotationReplaces]; (got == left) != tc.marked || client.IgnoreNotFound(err) != nil {
+			if got := replaced.GetAnnotations()[annotationReplaces]; (got == holderLeft) != tc.marked || client.IgnoreNotFound(err) != nil {
 				t.Errorf("the Certificate of istiod is in the place of %q: %v", got, err)
 			}
 			if waits := tc.want != nil && tc.want.ByAgent; waits != (facts.Again > 0) {

@@ -62,156 +62,162 @@ func csrState() istiocsr.State {
 	}
 }
 
+// statusCase is a case of [TestSetStatus].
+type statusCase struct {
+	reason          string
+	change          func(ic *operatorv1alpha1.IstioCSR, s *istiocsr.State)
+	ready, degraded string
+}
+
+const (
+	statusNotDegraded = "False/Ready: nothing has to be mended by hand"
+	statusAnswers     = "istio-csr v0.14.2 answers at cert-manager-istio-csr.csr.svc:443"
+	statusMeanwhile   = "; the agent that runs answers meanwhile"
+)
+
+// statusCases are the cases of [TestSetStatus].
+var statusCases = map[string]statusCase{
+	"Works": {
+		reason: "everything is in place", change: func(*operatorv1alpha1.IstioCSR, *istiocsr.State) {},
+		ready: "True/Ready: " + statusAnswers, degraded: statusNotDegraded,
+	},
+	"NoVersion": {
+		reason: "the image has a digest alone", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			s.Packages[0].Target = s.Packages[0].Target.DeepCopy()
+			s.Packages[0].Target.Spec.Origin.AppVersion = ""
+		},
+		ready: "True/Ready: istio-csr answers at cert-manager-istio-csr.csr.svc:443", degraded: statusNotDegraded,
+	},
+	"GoesFirst": {
+		reason: "what two agents would have is not asked for while one lets go of it", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			s.Packages = []front.Package{{Name: "istio-csr-csr"}}
+			s.Facts.GoingFirst = []string{"istio-csr-before"}
+		},
+		ready: "False/Progressing: package istio-csr-before, of an agent before this one, has not let go yet of what agents have in namespace mesh", degraded: statusNotDegraded,
+	},
+	"Warnings": {
+		reason: "what has no effect is told", change: func(ic *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			ic.Spec.ControllerConfig = &operatorv1alpha1.ControllerConfig{Labels: map[string]string{"app": "mine"}}
+			s.Packages[0].Need = history.NeedRejected
+		},
+		ready: "True/Ready: " + statusAnswers + " (with warning: a rollback keeps out the newest content of package istio-csr-csr: ask for something else first; spec.controllerConfig.labels: the objects have app of their own, so these are ignored)", degraded: statusNotDegraded,
+	},
+	"RollsOut": {
+		reason: "what is asked for is not there yet, and what was there still works", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			s.Packages = []front.Package{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
+		},
+		ready: "False/Progressing: revision 2: phase 2/3" + statusMeanwhile, degraded: statusNotDegraded,
+	},
+	"TakesOver": {
+		reason: "what becomes of somebody else's pods is told at the end, from where an event has it", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			s.Packages = []front.Package{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
+			s.Facts.Deployment = &istiocsr.Deployment{Foreign: true, Spec: map[string]any{
+				"template": map[string]any{}, "selector": map[string]any{"matchLabels": map[string]any{"app": "cert-manager-istio-csr"}},
+			}}
+		},
+		ready: "False/Progressing: revision 2: phase 2/3" + statusMeanwhile + "; a Deployment from before is taken over: csr/cert-manager-istio-csr, and its pods are replaced by one rolling update, " +
+			`as it is not what is asked for: label app is "", and "cert-manager-istio-csr" is asked for; serviceAccountName is "", and "cert-manager-istio-csr" is asked for; no container is named cert-manager-istio-csr`,
+		degraded: statusNotDegraded,
+	},
+	"TakenOver": {
+		reason: "it is ours", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			s.Packages = []front.Package{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
+			s.Facts.Deployment = &istiocsr.Deployment{Spec: map[string]any{"template": map[string]any{}}}
+		},
+		ready: "False/Progressing: revision 2: phase 2/3" + statusMeanwhile, degraded: statusNotDegraded,
+	},
+	"HelmsStill": {
+		reason: "Helm would take it away", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) { s.Facts.Release = "csr/agent" },
+		ready: "True/Ready: " + statusAnswers + " (with warning: Helm counts the agent as part of its release csr/agent, and would change or delete it: have it forget the release with `kubectl delete secret -n csr -l owner=helm,name=agent`, " +
+			"and then `kubectl annotate deployment cert-manager-istio-csr -n csr meta.helm.sh/release-name- meta.helm.sh/release-namespace-`; what the chart has made under other names stays)",
+		degraded: statusNotDegraded,
+	},
+	"DeploymentFails": {
+		reason: "it takes Ready back, and names the object", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			s.Packages = []front.Package{csrPackage("False/RolledOut: x", "False/ProbeFailed: Deployment x", "False/NotReady: Deployment csr/cert-manager-istio-csr: no pod is available")}
+		},
+		ready: "False/Progressing: Deployment csr/cert-manager-istio-csr: no pod is available", degraded: statusNotDegraded,
+	},
+	"NewerRevisionNotLookedAt": {
+		reason: "the package's Ready is about the revision before", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			s.Packages[0].Package.Status.TargetRevision = 1
+		},
+		ready: "False/Progressing: revision 2 (v0.14.2) is about to be rolled out" + statusMeanwhile, degraded: statusNotDegraded,
+	},
+	"NotMadeYet": {
+		reason: "nothing is there", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			s.Packages = []front.Package{{Name: "istio-csr-csr"}}
+		},
+		ready: "False/Progressing: the agent is about to be installed", degraded: statusNotDegraded,
+	},
+	"Collision": {
+		reason: "somebody has to decide whose it is", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			s.Packages = []front.Package{csrPackage("False/ObjectCollisions: x", "True/Serving: x", "False/NotReady: Service a/b is somebody else's")}
+		},
+		ready: "False/Failed: Service a/b is somebody else's" + statusMeanwhile, degraded: "True/Failed: Service a/b is somebody else's" + statusMeanwhile,
+	},
+	"RefusedByAWebhook": {
+		reason: "it would be refused again", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			m := `admission webhook "webhook.cert-manager.io" denied the request: no`
+			s.Packages = []front.Package{csrPackage("False/RolloutError: "+m, "False/RollingOut: x", "False/NotReady: "+m)}
+		},
+		ready: `False/Failed: admission webhook "webhook.cert-manager.io" denied the request: no`, degraded: `True/Failed: admission webhook "webhook.cert-manager.io" denied the request: no`,
+	},
+	"WebhookIsDown": {
+		reason: "it comes back", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			m := `failed calling webhook "webhook.cert-manager.io": connection refused`
+			s.Packages = []front.Package{csrPackage("False/RolloutError: "+m, "False/RollingOut: x", "False/NotReady: "+m)}
+		},
+		ready: `False/Progressing: failed calling webhook "webhook.cert-manager.io": connection refused`, degraded: statusNotDegraded,
+	},
+	"IssuerNotReady": {
+		reason: "an agent without its issuer can sign nothing", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			s.Facts.Issuer.Ready, s.Facts.Issuer.Message = false, "the secret is missing"
+		},
+		ready: "False/Progressing: Issuer mesh/ca is not ready: the secret is missing" + statusMeanwhile, degraded: statusNotDegraded,
+	},
+	"IssuerRefused": {
+		reason: "the user has to name another", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			s.Facts.Issuer.Type = "acme"
+			s.Packages = []front.Package{{Name: "istio-csr-csr", Held: "x"}}
+		},
+		ready:    "False/Failed: Issuer mesh/ca is of type ACME, which signs for DNS names only and not for the identities of a mesh: refer to an issuer of another type",
+		degraded: "True/Failed: Issuer mesh/ca is of type ACME, which signs for DNS names only and not for the identities of a mesh: refer to an issuer of another type",
+	},
+	"BadCA": {
+		reason: "what runs keeps the last good copy, and the user has to mend the new one", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			s.Facts.CA = istiocsr.CA{Problem: "ConfigMap a/b: no certificate"}
+		},
+		ready: "False/Failed: ConfigMap a/b: no certificate" + statusMeanwhile, degraded: "True/Failed: ConfigMap a/b: no certificate" + statusMeanwhile,
+	},
+	"NoReplicas": {
+		reason: "a Deployment without pods is available, and serves nobody", change: func(ic *operatorv1alpha1.IstioCSR, _ *istiocsr.State) {
+			ic.Spec.AgentConfig = &operatorv1alpha1.AgentConfig{Replicas: new(int32(0))}
+		},
+		ready:    "False/Failed: spec.agentConfig.replicas is 0, so that no agent answers at cert-manager-istio-csr.csr.svc:443: set 1 or more",
+		degraded: "True/Failed: spec.agentConfig.replicas is 0, so that no agent answers at cert-manager-istio-csr.csr.svc:443: set 1 or more",
+	},
+	"TroubleWithTheAPI": {
+		reason: "what could not be observed is not told", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			s.Facts, s.Packages, s.Err = istiocsr.Facts{Running: "csr"}, nil, errors.New("reading Issuer mesh/ca: timeout")
+		},
+		ready: "False/Progressing: reading Issuer mesh/ca: timeout; it is tried again", degraded: statusNotDegraded,
+	},
+	"Undecodable": {
+		reason: "only the user can mend it", change: func(ic *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			ic.Spec = operatorv1alpha1.IstioCSRSpec{Undecodable: "time: invalid duration"}
+			s.Packages[0].Held = "spec cannot be read"
+		},
+		ready: "False/Failed: spec cannot be read: time: invalid duration" + statusMeanwhile, degraded: "True/Failed: spec cannot be read: time: invalid duration" + statusMeanwhile,
+	},
+	"AnotherRuns": {
+		reason: "nothing of its own is wrong", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) { s.Facts.Running = "older" },
+		ready: "False/Failed: IstioCSR older/default is older, and a cluster has one agent: this one takes its place when it is deleted",
+	},
+}
+
 func TestSetStatus(t *testing.T) {
-	const (
-		notDegraded = "False/Ready: nothing has to be mended by hand"
-		answers     = "istio-csr v0.14.2 answers at cert-manager-istio-csr.csr.svc:443"
-		meanwhile   = "; the agent that runs answers meanwhile"
-	)
-	tests := map[string]struct {
-		reason          string
-		change          func(ic *operatorv1alpha1.IstioCSR, s *istiocsr.State)
-		ready, degraded string
-	}{
-		"Works": {
-			reason: "everything is in place", change: func(*operatorv1alpha1.IstioCSR, *istiocsr.State) {},
-			ready: "True/Ready: " + answers, degraded: notDegraded,
-		},
-		"NoVersion": {
-			reason: "the image has a digest alone", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages[0].Target = s.Packages[0].Target.DeepCopy()
-				s.Packages[0].Target.Spec.Origin.AppVersion = ""
-			},
-			ready: "True/Ready: istio-csr answers at cert-manager-istio-csr.csr.svc:443", degraded: notDegraded,
-		},
-		"GoesFirst": {
-			reason: "what two agents would have is not asked for while one lets go of it", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages = []front.Package{{Name: "istio-csr-csr"}}
-				s.Facts.GoingFirst = []string{"istio-csr-before"}
-			},
-			ready: "False/Progressing: package istio-csr-before, of an agent before this one, has not let go yet of what agents have in namespace mesh", degraded: notDegraded,
-		},
-		"Warnings": {
-			reason: "what has no effect is told", change: func(ic *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				ic.Spec.ControllerConfig = &operatorv1alpha1.ControllerConfig{Labels: map[string]string{"app": "mine"}}
-				s.Packages[0].Need = history.NeedRejected
-			},
-			ready: "True/Ready: " + answers + " (with warning: a rollback keeps out the newest content of package istio-csr-csr: ask for something else first; spec.controllerConfig.labels: the objects have app of their own, so these are ignored)", degraded: notDegraded,
-		},
-		"RollsOut": {
-			reason: "what is asked for is not there yet, and what was there still works", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages = []front.Package{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
-			},
-			ready: "False/Progressing: revision 2: phase 2/3" + meanwhile, degraded: notDegraded,
-		},
-		"TakesOver": {
-			reason: "what becomes of somebody else's pods is told at the end, from where an event has it", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages = []front.Package{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
-				s.Facts.Deployment = &istiocsr.Deployment{Foreign: true, Spec: map[string]any{
-					"template": map[string]any{}, "selector": map[string]any{"matchLabels": map[string]any{"app": "cert-manager-istio-csr"}},
-				}}
-			},
-			ready: "False/Progressing: revision 2: phase 2/3" + meanwhile + "; a Deployment from before is taken over: csr/cert-manager-istio-csr, and its pods are replaced by one rolling update, " +
-				`as it is not what is asked for: label app is "", and "cert-manager-istio-csr" is asked for; serviceAccountName is "", and "cert-manager-istio-csr" is asked for; no container is named cert-manager-istio-csr`,
-			degraded: notDegraded,
-		},
-		"TakenOver": {
-			reason: "it is ours", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages = []front.Package{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
-				s.Facts.Deployment = &istiocsr.Deployment{Spec: map[string]any{"template": map[string]any{}}}
-			},
-			ready: "False/Progressing: revision 2: phase 2/3" + meanwhile, degraded: notDegraded,
-		},
-		"HelmsStill": {
-			reason: "Helm would take it away", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) { s.Facts.Release = "csr/agent" },
-			ready: "True/Ready: " + answers + " (with warning: Helm counts the agent as part of its release csr/agent, and would change or delete it: have it forget the release with `kubectl delete secret -n csr -l owner=helm,name=agent`, " +
-				"and then `kubectl annotate deployment cert-manager-istio-csr -n csr meta.helm.sh/release-name- meta.helm.sh/release-namespace-`; what the chart has made under other names stays)",
-			degraded: notDegraded,
-		},
-		"DeploymentFails": {
-			reason: "it takes Ready back, and names the object", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages = []front.Package{csrPackage("False/RolledOut: x", "False/ProbeFailed: Deployment x", "False/NotReady: Deployment csr/cert-manager-istio-csr: no pod is available")}
-			},
-			ready: "False/Progressing: Deployment csr/cert-manager-istio-csr: no pod is available", degraded: notDegraded,
-		},
-		"NewerRevisionNotLookedAt": {
-			reason: "the package's Ready is about the revision before", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages[0].Package.Status.TargetRevision = 1
-			},
-			ready: "False/Progressing: revision 2 (v0.14.2) is about to be rolled out" + meanwhile, degraded: notDegraded,
-		},
-		"NotMadeYet": {
-			reason: "nothing is there", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages = []front.Package{{Name: "istio-csr-csr"}}
-			},
-			ready: "False/Progressing: the agent is about to be installed", degraded: notDegraded,
-		},
-		"Collision": {
-			reason: "somebody has to decide whose it is", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Packages = []front.Package{csrPackage("False/ObjectCollisions: x", "True/Serving: x", "False/NotReady: Service a/b is somebody else's")}
-			},
-			ready: "False/Failed: Service a/b is somebody else's" + meanwhile, degraded: "True/Failed: Service a/b is somebody else's" + meanwhile,
-		},
-		"RefusedByAWebhook": {
-			reason: "it would be refused again", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				m := `admission webhook "webhook.cert-manager.io" denied the request: no`
-				s.Packages = []front.Package{csrPackage("False/RolloutError: "+m, "False/RollingOut: x", "False/NotReady: "+m)}
-			},
-			ready: `False/Failed: admission webhook "webhook.cert-manager.io" denied the request: no`, degraded: `True/Failed: admission webhook "webhook.cert-manager.io" denied the request: no`,
-		},
-		"WebhookIsDown": {
-			reason: "it comes back", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				m := `failed calling webhook "webhook.cert-manager.io": connection refused`
-				s.Packages = []front.Package{csrPackage("False/RolloutError: "+m, "False/RollingOut: x", "False/NotReady: "+m)}
-			},
-			ready: `False/Progressing: failed calling webhook "webhook.cert-manager.io": connection refused`, degraded: notDegraded,
-		},
-		"IssuerNotReady": {
-			reason: "an agent without its issuer can sign nothing", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Facts.Issuer.Ready, s.Facts.Issuer.Message = false, "the secret is missing"
-			},
-			ready: "False/Progressing: Issuer mesh/ca is not ready: the secret is missing" + meanwhile, degraded: notDegraded,
-		},
-		"IssuerRefused": {
-			reason: "the user has to name another", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Facts.Issuer.Type = "acme"
-				s.Packages = []front.Package{{Name: "istio-csr-csr", Held: "x"}}
-			},
-			ready:    "False/Failed: Issuer mesh/ca is of type ACME, which signs for DNS names only and not for the identities of a mesh: refer to an issuer of another type",
-			degraded: "True/Failed: Issuer mesh/ca is of type ACME, which signs for DNS names only and not for the identities of a mesh: refer to an issuer of another type",
-		},
-		"BadCA": {
-			reason: "what runs keeps the last good copy, and the user has to mend the new one", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Facts.CA = istiocsr.CA{Problem: "ConfigMap a/b: no certificate"}
-			},
-			ready: "False/Failed: ConfigMap a/b: no certificate" + meanwhile, degraded: "True/Failed: ConfigMap a/b: no certificate" + meanwhile,
-		},
-		"NoReplicas": {
-			reason: "a Deployment without pods is available, and serves nobody", change: func(ic *operatorv1alpha1.IstioCSR, _ *istiocsr.State) {
-				ic.Spec.AgentConfig = &operatorv1alpha1.AgentConfig{Replicas: new(int32(0))}
-			},
-			ready:    "False/Failed: spec.agentConfig.replicas is 0, so that no agent answers at cert-manager-istio-csr.csr.svc:443: set 1 or more",
-			degraded: "True/Failed: spec.agentConfig.replicas is 0, so that no agent answers at cert-manager-istio-csr.csr.svc:443: set 1 or more",
-		},
-		"TroubleWithTheAPI": {
-			reason: "what could not be observed is not told", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				s.Facts, s.Packages, s.Err = istiocsr.Facts{Running: "csr"}, nil, errors.New("reading Issuer mesh/ca: timeout")
-			},
-			ready: "False/Progressing: reading Issuer mesh/ca: timeout; it is tried again", degraded: notDegraded,
-		},
-		"Undecodable": {
-			reason: "only the user can mend it", change: func(ic *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-				ic.Spec = operatorv1alpha1.IstioCSRSpec{Undecodable: "time: invalid duration"}
-				s.Packages[0].Held = "spec cannot be read"
-			},
-			ready: "False/Failed: spec cannot be read: time: invalid duration" + meanwhile, degraded: "True/Failed: spec cannot be read: time: invalid duration" + meanwhile,
-		},
-		"AnotherRuns": {
-			reason: "nothing of its own is wrong", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) { s.Facts.Running = "older" },
-			ready: "False/Failed: IstioCSR older/default is older, and a cluster has one agent: this one takes its place when it is deleted",
-		},
-	}
-	for name, tc := range tests {
+	for name, tc := range statusCases {
 		t.Run(name, func(t *testing.T) {
 			ic, s := istioCSR(), csrState()
 			tc.change(ic, &s)

@@ -92,23 +92,59 @@ func replaceArg(t *testing.T, from, to string, more ...any) []any {
 
 const pinned = "--root-ca-file=/var/run/secrets/istio-csr/ca.pem"
 
+// meaningCase is a case of [TestRender_TakeoverByMeaning].
+type meaningCase struct {
+	reason string
+	found  found
+	ask    func(ic *operatorv1alpha1.IstioCSR)
+	// want is the difference that is told, empty when the pods stay.
+	want string
+}
+
+func (tc meaningCase) check(t *testing.T) {
+	spec, ic := byChart(t), smallest()
+	tc.found.in(t, spec)
+	if tc.ask != nil {
+		tc.ask(ic)
+	}
+	before := runtime.DeepCopyJSON(spec)
+	in := Input{IstioCSR: ic, Image: image, Facts: working()}
+	in.Facts.Deployment = &Deployment{Spec: spec, Foreign: true}
+	p := Render(in)
+	text := TakeoverText(in)
+	if tc.want != "" {
+		if IsAsFound(manifest(t, p, "Deployment/"+AgentName).GetLabels()) || !strings.Contains(text, tc.want) || !strings.Contains(p.Origin.Reason, tc.want) {
+			t.Fatalf("%s: the origin is %q and the text %q, want them to be about %q", tc.reason, p.Origin.Reason, text, tc.want)
+		}
+		return
+	}
+	if !strings.HasSuffix(text, "and its pods stay") {
+		t.Fatalf("%s: %s", tc.reason, text)
+	}
+	got := manifest(t, p, "Deployment/"+AgentName)
+	want := runtime.DeepCopyJSON(before)
+	unstructured.RemoveNestedField(want, "template", "metadata", "creationTimestamp")
+	if diff := cmp.Diff(want, got.Object["spec"]); diff != "" || !IsAsFound(got.GetLabels()) {
+		t.Errorf("%s: labels %v, spec (-found +rendered):\n%s", tc.reason, got.GetLabels(), diff)
+	}
+	if diff := cmp.Diff(before, spec); diff != "" {
+		t.Errorf("what was found has changed:\n%s", diff)
+	}
+	if want := []string{foundBy(t, spec)["image"].(string)}; !slices.Equal(want, p.Origin.Images) {
+		t.Errorf("the origin says that %v run, and not %v", p.Origin.Images, want)
+	}
+}
+
 // TestRender_TakeoverByMeaning: pods that mean what is asked for stay as they were found,
 // and others are told apart by what they mean otherwise.
 func TestRender_TakeoverByMeaning(t *testing.T) {
-	none := func(*operatorv1alpha1.IstioCSR) {}
 	asked := func(change func(c *config)) func(*operatorv1alpha1.IstioCSR) {
 		return func(ic *operatorv1alpha1.IstioCSR) { change(&ic.Spec.IstioCSRConfig) }
 	}
 	agentAsks := func(a operatorv1alpha1.AgentConfig) func(*operatorv1alpha1.IstioCSR) {
 		return func(ic *operatorv1alpha1.IstioCSR) { ic.Spec.AgentConfig = &a }
 	}
-	for name, tc := range map[string]struct {
-		reason string
-		found  found
-		ask    func(ic *operatorv1alpha1.IstioCSR)
-		// want is the difference that is told, empty when the pods stay.
-		want string
-	}{
+	for name, tc := range map[string]meaningCase{
 		"Chart":            {reason: "the chart's defaults are those of the IstioCSR"},
 		"NoArguments":      {reason: "all of them are the agent's defaults, but for those of another namespace", found: found{"agent.args": []any{"-c=istio-system"}}},
 		"Spelling":         {reason: "flags apart from their values, and letters", found: found{"agent.args": []any{"--log-level", "1", "-m", "3600s", "--cluster-id", "Kubernetes", "-e"}}},
@@ -169,40 +205,7 @@ func TestRender_TakeoverByMeaning(t *testing.T) {
 		"Trusted":        {reason: "ambient mode", found: found{"agent.args": replaceArg(t, "", "", "--ca-trusted-node-accounts=b/z", "--ca-trusted-node-accounts=a/z")}, ask: agentAsks(operatorv1alpha1.AgentConfig{TrustedNodeAccounts: []string{"a/z", "b/z"}})},
 		"Nonsense":       {reason: "what cannot be read is not kept", found: found{"template.spec.containers": "none"}, want: "it cannot be read"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			spec, ic := byChart(t), smallest()
-			tc.found.in(t, spec)
-			if tc.ask == nil {
-				tc.ask = none
-			}
-			tc.ask(ic)
-			before := runtime.DeepCopyJSON(spec)
-			in := Input{IstioCSR: ic, Image: image, Facts: working()}
-			in.Facts.Deployment = &Deployment{Spec: spec, Foreign: true}
-			p := Render(in)
-			text := TakeoverText(in)
-			if tc.want != "" {
-				if IsAsFound(manifest(t, p, "Deployment/"+AgentName).GetLabels()) || !strings.Contains(text, tc.want) || !strings.Contains(p.Origin.Reason, tc.want) {
-					t.Fatalf("%s: the origin is %q and the text %q, want them to be about %q", tc.reason, p.Origin.Reason, text, tc.want)
-				}
-				return
-			}
-			if !strings.HasSuffix(text, "and its pods stay") {
-				t.Fatalf("%s: %s", tc.reason, text)
-			}
-			got := manifest(t, p, "Deployment/"+AgentName)
-			want := runtime.DeepCopyJSON(before)
-			unstructured.RemoveNestedField(want, "template", "metadata", "creationTimestamp")
-			if diff := cmp.Diff(want, got.Object["spec"]); diff != "" || !IsAsFound(got.GetLabels()) {
-				t.Errorf("%s: labels %v, spec (-found +rendered):\n%s", tc.reason, got.GetLabels(), diff)
-			}
-			if diff := cmp.Diff(before, spec); diff != "" {
-				t.Errorf("what was found has changed:\n%s", diff)
-			}
-			if want := []string{foundBy(t, spec)["image"].(string)}; !slices.Equal(want, p.Origin.Images) {
-				t.Errorf("the origin says that %v run, and not %v", p.Origin.Images, want)
-			}
-		})
+		t.Run(name, tc.check)
 	}
 }
 

@@ -5,6 +5,7 @@ package kyma_test
 
 import (
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -71,6 +72,80 @@ func wasReady(generation int64) func(*v1alpha2.Istio) {
 	}
 }
 
+// kymaCase is what is known about an Istio resource, and what its status says.
+type kymaCase struct {
+	reason string
+	change func(*v1alpha2.Istio)
+	state  kyma.State
+	want   v1alpha2.State
+	ready  string
+	says   []string
+}
+
+func (tc kymaCase) check(t *testing.T) {
+	istio := kymaIstio(tc.change)
+	tc.state.Version, tc.state.Size, tc.state.Now = "1.31.0-distroless", servicemesh.Production, kymaNow
+	kyma.SetStatus(istio, tc.state)
+	statustest.Conditions(t, istio.Generation, *istio.Status.Conditions, v1alpha2.ConditionReady)
+	ready := (*istio.Status.Conditions)[0]
+	if got := string(ready.Status) + "/" + ready.Reason; istio.Status.State != tc.want || got != tc.ready {
+		t.Fatalf("%s: got %s, Ready %s: %s", tc.reason, istio.Status.State, got, ready.Message)
+	}
+	if (istio.Status.Description == "") != (tc.want == v1alpha2.StateReady) {
+		t.Errorf("%s: the description is %q", tc.reason, istio.Status.Description)
+	}
+	for _, want := range tc.says {
+		if !strings.Contains(ready.Message, want) {
+			t.Errorf("%s: %q does not say %s", tc.reason, ready.Message, want)
+		}
+	}
+	told(t, *istio.Status.Conditions)
+	if !slices.ContainsFunc(kyma.Rows(), func(r front.Row) bool {
+		return r.Status+"/"+r.Reason == tc.ready && slices.Contains(statesOf(r), string(tc.want))
+	}) {
+		t.Errorf("the reference does not know %s with state %s", tc.ready, tc.want)
+	}
+	before := istio.DeepCopy()
+	tc.state.Now = metav1.NewTime(kymaNow.Add(time.Minute))
+	kyma.SetStatus(istio, tc.state)
+	stableKyma(t, before, istio)
+}
+
+// kymaRestartCases are those of a mesh that is done, and of which workloads are restarted.
+func kymaRestartCases(done []front.Package) map[string]kymaCase {
+	return map[string]kymaCase{
+		"Manual": {
+			reason: "the mesh is ready, a person has to see to something", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"shop/Job/a"},
+			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Manual: []string{"shop/Job/a"}}},
+		},
+		"Restarting": {reason: "sidecars do not take away Ready", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 3}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
+		"ManualToo": {
+			reason: "who has to see to something is told while others are restarted", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"shop/Job/a", "3 workloads", "2026-11-21T22:00:00Z"},
+			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 3, Manual: []string{"shop/Job/a"}, Opens: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}},
+		},
+		"Awaited":        {reason: "gateways may have to be restarted yet", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Awaited: true}}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{"outdated"}},
+		"AwaitedBegin":   {reason: "another manager makes it no less ready", change: wasReady(0), state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Awaited: true}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
+		"AwaitedAnew":    {reason: "but a change of its spec does", change: wasReady(-1), state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Awaited: true}}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown"},
+		"AwaitedProblem": {reason: "what cannot be found out is told", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Awaited: true, Problem: errors.New("listing pods: refused")}}, want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"refused"}},
+		"Gateway":        {reason: "the gateway counts", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, GatewayErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/IngressGatewayRestartFailed"},
+		"GatewayRolls":   {reason: "until the gateway has its new settings", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, GatewayRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/IngressGatewayRestartSucceeded"},
+		"GatewayWaits": {
+			reason: "what is asked for does not hold before the window opens", want: v1alpha2.StateProcessing, ready: "False/ReconcileRequeued", says: []string{"ingress gateway", "NumTrustedProxies", "2026-11-21T22:00:00Z"},
+			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, GatewayWaits: "NumTrustedProxies", Opens: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}},
+		},
+		"GatewayStopped": {
+			reason: "a failure keeps the gateway from its restart", want: v1alpha2.StateWarning, ready: "False/ReconcileRequeued", says: []string{"egress gateway", "shop/Deployment/a", "restarts have stopped, as"},
+			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 2, EgressWaits: "NumTrustedProxies", Failed: []string{"shop/Deployment/a"}, Stopped: true}},
+		},
+		"GatewayProblem": {
+			reason: "a window that cannot be read does, too", want: v1alpha2.StateWarning, ready: "False/ReconcileRequeued", says: []string{"that is no window"},
+			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, GatewayWaits: "NumTrustedProxies", Problem: errors.New("that is no window")}},
+		},
+		"Egress":      {reason: "the egress gateway counts, too", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, EgressErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/EgressGatewayRestartFailed", says: []string{"refused"}},
+		"EgressRolls": {reason: "until the egress gateway has its new settings", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, EgressRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/EgressGatewayRestartSucceeded"},
+	}
+}
+
 func TestSetKyma(t *testing.T) {
 	const crds, mesh = servicemesh.PackageCRDs, servicemesh.PackageIstio
 	deleting := func(istio *v1alpha2.Istio) {
@@ -89,14 +164,7 @@ func TestSetKyma(t *testing.T) {
 	down := kymaLate(v1alpha1.ReasonRolledOut)
 	down.Package.Status.CurrentRevision = 2
 	blocked := servicemesh.Blocking([]servicemesh.CustomResource{{Kind: "VirtualService", Namespace: "shop", Name: "web"}})
-	cases := map[string]struct {
-		reason string
-		change func(*v1alpha2.Istio)
-		state  kyma.State
-		want   v1alpha2.State
-		ready  string
-		says   []string
-	}{
+	cases := map[string]kymaCase{
 		"Ready": {reason: "everything runs", state: kyma.State{Oldest: "default", Packages: done}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded", says: []string{"1.31.0", "Production"}},
 		"About": {reason: "nothing is there yet", state: kyma.State{Oldest: "default", Packages: []front.Package{{Name: crds}, {Name: mesh}}}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{crds}},
 		"RollingOut": {
@@ -140,76 +208,21 @@ func TestSetKyma(t *testing.T) {
 			reason: "custom resources of users", change: deleting, want: v1alpha2.StateWarning, ready: "False/IstioCustomResourcesDangling", says: []string{"1 VirtualService", "shop/web"},
 			state: kyma.State{Departing: []v1alpha1.Package{going(mesh, "")}, Blocked: blocked},
 		},
-		"Deleting":  {reason: "it is going", change: deleting, state: kyma.State{Departing: []v1alpha1.Package{going(crds, ""), going(mesh, v1alpha1.ReasonTearingDown)}}, want: v1alpha2.StateDeleting, ready: "Unknown/ReconcileUnknown", says: []string{"waits for"}},
-		"Stuck":     {reason: "it does not go", change: deleting, state: kyma.State{Departing: []v1alpha1.Package{going(mesh, v1alpha1.ReasonTeardownStuck)}}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{"waits for"}},
-		"Gone":      {reason: "all is gone", change: deleting, want: v1alpha2.StateDeleting, ready: "False/IstioUninstallSucceeded"},
-		"NotNeeded": {reason: "nothing was installed for it", change: freed, want: v1alpha2.StateDeleting, ready: "False/IstioInstallNotNeeded", says: []string{"nothing is installed"}},
-		"HandedOn":  {reason: "another takes over, nothing goes", change: deleting, state: kyma.State{Oldest: "next", Packages: done}, want: v1alpha2.StateDeleting, ready: "False/IstioInstallNotNeeded", says: []string{"next"}},
-		"GoneError": {reason: "what cannot be asked", change: deleting, state: kyma.State{Err: errors.New("listing Gateways: refused")}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed"},
-		"Manual": {
-			reason: "the mesh is ready, a person has to see to something", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"shop/Job/a"},
-			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Manual: []string{"shop/Job/a"}}},
-		},
-		"Restarting": {reason: "sidecars do not take away Ready", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 3}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
-		"ManualToo": {
-			reason: "who has to see to something is told while others are restarted", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"shop/Job/a", "3 workloads", "2026-11-21T22:00:00Z"},
-			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 3, Manual: []string{"shop/Job/a"}, Opens: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}},
-		},
-		"Awaited":        {reason: "gateways may have to be restarted yet", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Awaited: true}}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{"outdated"}},
-		"AwaitedBegin":   {reason: "another manager makes it no less ready", change: wasReady(0), state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Awaited: true}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
-		"AwaitedAnew":    {reason: "but a change of its spec does", change: wasReady(-1), state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Awaited: true}}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown"},
-		"AwaitedProblem": {reason: "what cannot be found out is told", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Awaited: true, Problem: errors.New("listing pods: refused")}}, want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"refused"}},
-		"Gateway":        {reason: "the gateway counts", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, GatewayErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/IngressGatewayRestartFailed"},
-		"GatewayRolls":   {reason: "until the gateway has its new settings", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, GatewayRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/IngressGatewayRestartSucceeded"},
-		"GatewayWaits": {
-			reason: "what is asked for does not hold before the window opens", want: v1alpha2.StateProcessing, ready: "False/ReconcileRequeued", says: []string{"ingress gateway", "NumTrustedProxies", "2026-11-21T22:00:00Z"},
-			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, GatewayWaits: "NumTrustedProxies", Opens: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}},
-		},
-		"GatewayStopped": {
-			reason: "a failure keeps the gateway from its restart", want: v1alpha2.StateWarning, ready: "False/ReconcileRequeued", says: []string{"egress gateway", "shop/Deployment/a", "restarts have stopped, as"},
-			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 2, EgressWaits: "NumTrustedProxies", Failed: []string{"shop/Deployment/a"}, Stopped: true}},
-		},
-		"GatewayProblem": {
-			reason: "a window that cannot be read does, too", want: v1alpha2.StateWarning, ready: "False/ReconcileRequeued", says: []string{"that is no window"},
-			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, GatewayWaits: "NumTrustedProxies", Problem: errors.New("that is no window")}},
-		},
-		"Egress":       {reason: "the egress gateway counts, too", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, EgressErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/EgressGatewayRestartFailed", says: []string{"refused"}},
-		"EgressRolls":  {reason: "until the egress gateway has its new settings", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, EgressRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/EgressGatewayRestartSucceeded"},
+		"Deleting":     {reason: "it is going", change: deleting, state: kyma.State{Departing: []v1alpha1.Package{going(crds, ""), going(mesh, v1alpha1.ReasonTearingDown)}}, want: v1alpha2.StateDeleting, ready: "Unknown/ReconcileUnknown", says: []string{"waits for"}},
+		"Stuck":        {reason: "it does not go", change: deleting, state: kyma.State{Departing: []v1alpha1.Package{going(mesh, v1alpha1.ReasonTeardownStuck)}}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{"waits for"}},
+		"Gone":         {reason: "all is gone", change: deleting, want: v1alpha2.StateDeleting, ready: "False/IstioUninstallSucceeded"},
+		"NotNeeded":    {reason: "nothing was installed for it", change: freed, want: v1alpha2.StateDeleting, ready: "False/IstioInstallNotNeeded", says: []string{"nothing is installed"}},
+		"HandedOn":     {reason: "another takes over, nothing goes", change: deleting, state: kyma.State{Oldest: "next", Packages: done}, want: v1alpha2.StateDeleting, ready: "False/IstioInstallNotNeeded", says: []string{"next"}},
+		"GoneError":    {reason: "what cannot be asked", change: deleting, state: kyma.State{Err: errors.New("listing Gateways: refused")}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed"},
 		"GoneSidecars": {reason: "sidecars are left", change: deleting, state: kyma.State{Restarts: kyma.Restarts{Pending: 7}}, want: v1alpha2.StateDeleting, ready: "False/IstioUninstallSucceeded", says: []string{"7 workloads"}},
 		"Filter":       {reason: "an EnvoyFilter of a user", state: kyma.State{Oldest: "default", Packages: done, Filters: []string{"istio-system/x"}}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"istio-system/x"}},
 		"NoFilters":    {reason: "they cannot be looked for", state: kyma.State{Oldest: "default", Packages: done, FiltersErr: errors.New("refused")}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"refused"}},
 	}
+	maps.Copy(cases, kymaRestartCases(done))
 	seen := map[string]bool{}
 	for name, tc := range cases {
 		seen[string(tc.want)+" "+tc.ready] = true
-		t.Run(name, func(t *testing.T) {
-			istio := kymaIstio(tc.change)
-			tc.state.Version, tc.state.Size, tc.state.Now = "1.31.0-distroless", servicemesh.Production, kymaNow
-			kyma.SetStatus(istio, tc.state)
-			statustest.Conditions(t, istio.Generation, *istio.Status.Conditions, v1alpha2.ConditionReady)
-			ready := (*istio.Status.Conditions)[0]
-			if got := string(ready.Status) + "/" + ready.Reason; istio.Status.State != tc.want || got != tc.ready {
-				t.Fatalf("%s: got %s, Ready %s: %s", tc.reason, istio.Status.State, got, ready.Message)
-			}
-			if (istio.Status.Description == "") != (tc.want == v1alpha2.StateReady) {
-				t.Errorf("%s: the description is %q", tc.reason, istio.Status.Description)
-			}
-			for _, want := range tc.says {
-				if !strings.Contains(ready.Message, want) {
-					t.Errorf("%s: %q does not say %s", tc.reason, ready.Message, want)
-				}
-			}
-			told(t, *istio.Status.Conditions)
-			if !slices.ContainsFunc(kyma.Rows(), func(r front.Row) bool {
-				return r.Status+"/"+r.Reason == tc.ready && slices.Contains(statesOf(r), string(tc.want))
-			}) {
-				t.Errorf("the reference does not know %s with state %s", tc.ready, tc.want)
-			}
-			before := istio.DeepCopy()
-			tc.state.Now = metav1.NewTime(kymaNow.Add(time.Minute))
-			kyma.SetStatus(istio, tc.state)
-			stableKyma(t, before, istio)
-		})
+		t.Run(name, tc.check)
 	}
 	for _, row := range kyma.Rows() {
 		for _, state := range statesOf(row) {

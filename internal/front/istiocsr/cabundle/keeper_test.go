@@ -17,17 +17,28 @@ import (
 	"github.com/strata-run/strata/internal/front/istiocsr/trust/trusttest"
 )
 
+// sourceCase is what a cluster has, and the CAs that are copied of it.
+type sourceCase struct {
+	reason  string
+	given   func(f *fixture)
+	want    []trusttest.Authority
+	problem string
+	waiting bool
+}
+
+func (tc sourceCase) check(t *testing.T) {
+	f := newFixture(t)
+	tc.given(f)
+	f.holds(tc.reason, tc.problem, tc.want...)
+	if state := f.keep(); state.Problem != nil && state.Problem.Waiting != tc.waiting {
+		t.Errorf("%s: waiting is %v", tc.reason, state.Problem.Waiting)
+	}
+}
+
 func TestSources(t *testing.T) {
-	one, two, three := trusttest.CA(t, "one", nil), trusttest.CA(t, "two", nil), trusttest.CA(t, "three", nil)
-	reference := &Reference{Name: "mine", Key: "roots"}
+	one, two := trusttest.CA(t, "one", nil), trusttest.CA(t, "two", nil)
 	issuer := types.NamespacedName{Namespace: "cert-manager", Name: "ca"}
-	cases := map[string]struct {
-		reason  string
-		given   func(f *fixture)
-		want    []trusttest.Authority
-		problem string
-		waiting bool
-	}{
+	for name, tc := range map[string]sourceCase{
 		"Certificate": {
 			reason: "without anything else the CA is the one beside the istiod certificate",
 			given:  func(f *fixture) { f.istiod(one) }, want: []trusttest.Authority{one},
@@ -48,6 +59,41 @@ func TestSources(t *testing.T) {
 				f.istiod(one)
 			}, want: []trusttest.Authority{one},
 		},
+		"IssuerMissing": {
+			reason: "the issuer's Secret may come later", waiting: true,
+			given:   func(f *fixture) { f.request.IssuerSecret = issuer; f.istiod(one) },
+			problem: "Secret cert-manager/ca of the issuer: the Secret does not exist",
+		},
+		"IssuerEmpty": {
+			reason: "an issuer of type CA has a certificate",
+			given: func(f *fixture) {
+				f.request.IssuerSecret = issuer
+				f.secret("cert-manager", "ca", nil)
+				f.istiod(one)
+			}, problem: "holds no certificate in ca.crt or tls.crt",
+		},
+		"NotIssued": {
+			reason: "the istiod certificate may come later", waiting: true,
+			given:   func(*fixture) {},
+			problem: "Secret mesh/istiod-tls of the istiod certificate: the istiod certificate is not issued yet",
+		},
+		"NoCA": {
+			reason: "some issuers do not tell their CA",
+			given: func(f *fixture) {
+				f.secret("mesh", "istiod-tls", map[string]string{"tls.crt": one.Issue(t, "istiod", nil).PEM})
+			}, problem: "put the CA into a ConfigMap",
+		},
+	} {
+		t.Run(name, tc.check)
+	}
+}
+
+// TestSources_Chosen: what the user has named comes first, and nothing takes its place.
+func TestSources_Chosen(t *testing.T) {
+	one, three := trusttest.CA(t, "one", nil), trusttest.CA(t, "three", nil)
+	reference := &Reference{Name: "mine", Key: "roots"}
+	issuer := types.NamespacedName{Namespace: "cert-manager", Name: "ca"}
+	for name, tc := range map[string]sourceCase{
 		"Chosen": {
 			reason: "what the user chose comes first",
 			given: func(f *fixture) {
@@ -111,40 +157,8 @@ func TestSources(t *testing.T) {
 				f.istiod(one)
 			}, problem: "block 2: it is a private key",
 		},
-		"IssuerMissing": {
-			reason: "the issuer's Secret may come later", waiting: true,
-			given:   func(f *fixture) { f.request.IssuerSecret = issuer; f.istiod(one) },
-			problem: "Secret cert-manager/ca of the issuer: the Secret does not exist",
-		},
-		"IssuerEmpty": {
-			reason: "an issuer of type CA has a certificate",
-			given: func(f *fixture) {
-				f.request.IssuerSecret = issuer
-				f.secret("cert-manager", "ca", nil)
-				f.istiod(one)
-			}, problem: "holds no certificate in ca.crt or tls.crt",
-		},
-		"NotIssued": {
-			reason: "the istiod certificate may come later", waiting: true,
-			given:   func(*fixture) {},
-			problem: "Secret mesh/istiod-tls of the istiod certificate: the istiod certificate is not issued yet",
-		},
-		"NoCA": {
-			reason: "some issuers do not tell their CA",
-			given: func(f *fixture) {
-				f.secret("mesh", "istiod-tls", map[string]string{"tls.crt": one.Issue(t, "istiod", nil).PEM})
-			}, problem: "put the CA into a ConfigMap",
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			tc.given(f)
-			f.holds(tc.reason, tc.problem, tc.want...)
-			if state := f.keep(); state.Problem != nil && state.Problem.Waiting != tc.waiting {
-				t.Errorf("%s: waiting is %v", tc.reason, state.Problem.Waiting)
-			}
-		})
+	} {
+		t.Run(name, tc.check)
 	}
 }
 
