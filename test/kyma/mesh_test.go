@@ -23,7 +23,6 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/front/kyma/restarts"
 )
 
 // an Istio resource of a name, with a spec in YAML of one line.
