@@ -6,7 +6,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,6 +40,11 @@ type AdoptedObject struct {
 	From string `json:"from,omitempty"`
 	// Retained objects stay when the package goes; others are deleted with it.
 	Retained bool `json:"retained,omitempty"`
+}
+
+// adoption is an object to adopt, and what is known of it.
+type adoption struct {
+	AdoptedObject
 
 	current *metav1.PartialObjectMetadata
 }
@@ -121,19 +125,20 @@ func (a *app) adopt(ctx context.Context, o adoptOptions, name string, named []st
 		return err
 	}
 	doc := Adoption{TypeMeta: documentType("Adoption"), Package: name, Revision: target.Spec.Revision, DryRun: o.dryRun, Objects: []AdoptedObject{}}
+	var adoptions []adoption
 	for _, it := range wanted {
 		object, isOurs, err := c.lookAtAdoption(ctx, pkg, it, o.takeOver)
 		if err != nil {
 			return err
 		}
 		if !isOurs {
-			doc.Objects = append(doc.Objects, object)
+			adoptions, doc.Objects = append(adoptions, object), append(doc.Objects, object.AdoptedObject)
 		}
 	}
-	return a.carryOutAdoption(ctx, c, o, pkg, doc)
+	return a.carryOutAdoption(ctx, c, o, pkg, doc, adoptions)
 }
 
-func (a *app) carryOutAdoption(ctx context.Context, c *cluster, o adoptOptions, pkg *v1alpha1.Package, doc Adoption) error {
+func (a *app) carryOutAdoption(ctx context.Context, c *cluster, o adoptOptions, pkg *v1alpha1.Package, doc Adoption, adoptions []adoption) error {
 	p := a.stdout(o.output.value)
 	if !o.output.isDocument() {
 		writeAdoption(p, doc)
@@ -143,7 +148,7 @@ func (a *app) carryOutAdoption(ctx context.Context, c *cluster, o adoptOptions, 
 			return err
 		}
 	}
-	for _, object := range doc.Objects {
+	for _, object := range adoptions {
 		if err := c.takeOver(ctx, pkg, object, o.writeFlags); err != nil {
 			return err
 		}
@@ -178,7 +183,7 @@ func adoptable(target *v1alpha1.Revision, held sliceCache, named []string) ([]it
 	for _, text := range named {
 		found := false
 		for _, it := range all {
-			if isNamedBy(it.ref, text) {
+			if namesObject(text, it.ref) {
 				wanted, found = append(wanted, it), true
 			}
 		}
@@ -192,19 +197,8 @@ func adoptable(target *v1alpha1.Revision, held sliceCache, named []string) ([]it
 	return wanted, nil
 }
 
-// isNamedBy says whether KIND/NAME or KIND/NAMESPACE/NAME names an object, the kind
-// with or without its group.
-func isNamedBy(ref v1alpha1.ObjectReference, text string) bool {
-	parts := strings.Split(text, "/")
-	if len(parts) < 2 || len(parts) > 3 || ref.Name != parts[len(parts)-1] || len(parts) == 3 && ref.Namespace != parts[1] {
-		return false
-	}
-	kind, group, hasGroup := strings.Cut(parts[0], ".")
-	return (strings.EqualFold(kind, ref.Kind) || strings.EqualFold(kind, ref.Kind+"s")) && (!hasGroup || group == ref.Group)
-}
-
 // lookAtAdoption says whose an object is, and whether it is the package's already.
-func (c *cluster) lookAtAdoption(ctx context.Context, pkg *v1alpha1.Package, it item, takeOver bool) (object AdoptedObject, isOurs bool, err error) {
+func (c *cluster) lookAtAdoption(ctx context.Context, pkg *v1alpha1.Package, it item, takeOver bool) (object adoption, isOurs bool, err error) {
 	kind := schema.GroupVersionKind{Group: it.ref.Group, Version: it.ref.Version, Kind: it.ref.Kind}
 	current, err := c.metadata(ctx, kind, it.ref.Namespace, it.ref.Name)
 	if apierrors.IsNotFound(err) {
@@ -213,7 +207,7 @@ func (c *cluster) lookAtAdoption(ctx context.Context, pkg *v1alpha1.Package, it 
 	if err != nil {
 		return object, false, c.explain("reading "+objectName(it.ref), err)
 	}
-	object = AdoptedObject{ObjectReference: it.ref, Retained: it.retained, current: current}
+	object = adoption{AdoptedObject: AdoptedObject{ObjectReference: it.ref, Retained: it.retained}, current: current}
 	owner, label := metav1.GetControllerOf(current), current.Labels[v1alpha1.LabelPackage]
 	switch {
 	case owner != nil && owner.UID == pkg.UID:
@@ -231,7 +225,7 @@ func (c *cluster) lookAtAdoption(ctx context.Context, pkg *v1alpha1.Package, it 
 
 // takeOver makes an object the package's, on condition that it is still what was
 // looked at.
-func (c *cluster) takeOver(ctx context.Context, pkg *v1alpha1.Package, object AdoptedObject, o writeFlags) error {
+func (c *cluster) takeOver(ctx context.Context, pkg *v1alpha1.Package, object adoption, o writeFlags) error {
 	if o.dryRun == dryRunClient {
 		return nil
 	}

@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -163,7 +162,7 @@ func (a *app) apply(ctx context.Context, o applyOptions, name string) error {
 	if proposed.pkg.Spec.ServiceAccount == nil && !proposed.exists {
 		proposed.pkg.Spec.ServiceAccount = o.account()
 	}
-	doc := Applied{TypeMeta: documentType("Applied"), Package: name, DryRun: o.dryRun, Plan: planDocument(proposed)}
+	doc := Applied{TypeMeta: documentType("Applied"), Package: name, DryRun: o.dryRun, Plan: proposed.document()}
 	doc.Target = doc.Plan.FromRevision
 	p := a.stdout(o.output.value)
 	if !o.output.isDocument() {
@@ -336,9 +335,6 @@ func (c *cluster) whoAmI(ctx context.Context) string {
 	if err := c.client.Create(ctx, review); err != nil {
 		return ""
 	}
-	answer := &authenticationv1.SelfSubjectReview{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(review.Object, answer); err != nil {
-		return ""
-	}
-	return probes.Cut(answer.Status.UserInfo.Username, 253, "")
+	name, _, _ := unstructured.NestedString(review.Object, "status", "userInfo", "username")
+	return probes.Cut(name, 253, "")
 }

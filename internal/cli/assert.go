@@ -122,10 +122,10 @@ func (a *app) assert(ctx context.Context, o assertOptions, name string) error {
 	if report.Passed {
 		return nil
 	}
-	if !o.output.isDocument() && o.output.value != outputJUnit && report.ExitCode != CodeSuperseded {
+	if !o.output.isDocument() && o.output.value != outputJUnit && Code(report.ExitCode) != CodeSuperseded {
 		a.noteWhy(ctx, c, name)
 	}
-	return &ExitError{Code: report.ExitCode}
+	return &ExitError{Code: Code(report.ExitCode)}
 }
 
 // checksOf are the checks of files and flags; nil for those of the revision.
@@ -235,7 +235,7 @@ func writeResults(p *output.Printer, report AssertReport) {
 		}
 	}
 	if ready > 0 {
-		p.Line(output.Span{Text: markDone + " ", Style: output.Good}, output.Span{Text: countObjects(ready) + " ready"})
+		p.Line(output.Span{Text: markDone + " ", Style: output.Good}, output.Span{Text: countOf(ready, "object") + " ready"})
 	}
 	passed := 0
 	for _, r := range report.Results {

@@ -234,7 +234,7 @@ func (m moment) checkSelected(selector v1alpha1.ProbeSelector) finding {
 	case count == 0:
 		return found(impossible, "it selects no object of revision %d", m.revision.Spec.Revision)
 	case worst.truth == isTrue:
-		return found(isTrue, "it holds for %s", countObjects(count))
+		return found(isTrue, "it holds for %s", countOf(count, "object"))
 	}
 	return worst
 }

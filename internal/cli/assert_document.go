@@ -97,7 +97,7 @@ type AssertReport struct {
 	// Passed is true when everything holds.
 	Passed bool `json:"passed"`
 	// ExitCode is what the process exits with.
-	ExitCode Code `json:"exitCode"`
+	ExitCode int `json:"exitCode"`
 	// Message says why not.
 	Message string `json:"message,omitempty"`
 	// Results are in the order of the assertions.

@@ -93,7 +93,7 @@ func (r *assertRun) step(ctx context.Context) (bool, error) {
 		verdict = VerdictInProgress
 	}
 	if r.tell != nil {
-		r.tell(buildStatus(m.view))
+		r.tell(m.view.status())
 	}
 	r.begin(m)
 	superseded := r.revision != 0 && line.Target != nil && line.Target.Spec.Revision > r.revision
@@ -217,11 +217,11 @@ func (r *assertRun) report() AssertReport {
 	switch {
 	case report.Passed:
 	case r.lost:
-		report.ExitCode = CodeUnreachable
-	case r.revision != 0 && m.revision == nil && report.ExitCode != CodeSuperseded:
+		report.ExitCode = int(CodeUnreachable)
+	case r.revision != 0 && m.revision == nil && report.ExitCode != int(CodeSuperseded):
 		report.Message = fmt.Sprintf("it has no revision %d", r.revision)
-		if report.ExitCode == CodeFalse {
-			report.ExitCode = CodeNotFound
+		if report.ExitCode == int(CodeFalse) {
+			report.ExitCode = int(CodeNotFound)
 		}
 	}
 	return report

@@ -143,7 +143,7 @@ func reportOf(m moment, name string, all []*tracked, started, now time.Time) Ass
 		if r.Passed {
 			r.Passed, r.Message = false, t.name+": "+t.last.message
 		}
-		r.ExitCode = worse(r.ExitCode, t.code)
+		r.ExitCode = int(worse(Code(r.ExitCode), t.code))
 	}
 	return r
 }

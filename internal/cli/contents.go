@@ -175,11 +175,7 @@ func itemOf(object v1alpha1.Object, slices sliceCache) item {
 	if it.manifest == nil {
 		return it
 	}
-	gvk := it.manifest.GroupVersionKind()
-	it.ref = v1alpha1.ObjectReference{
-		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind,
-		Namespace: it.manifest.GetNamespace(), Name: it.manifest.GetName(),
-	}
+	it.ref = referenceOf(it.manifest)
 	it.retained = load.Retains(it.manifest, object.Deletion)
 	if it.digest != "" {
 		return it

@@ -152,7 +152,7 @@ func writeDeletion(p *output.Printer, d Deletion) {
 		if len(objects) == 0 {
 			return
 		}
-		p.Line(output.Span{Text: fmt.Sprintf("%s (%s):", title, countObjects(len(objects)))})
+		p.Line(output.Span{Text: fmt.Sprintf("%s (%s):", title, countOf(len(objects), "object"))})
 		phase := ""
 		for _, o := range objects {
 			if o.Phase != phase && o.Phase != "" {

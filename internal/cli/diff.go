@@ -40,11 +40,24 @@ type diffOptions struct {
 	object           string
 	ignore           []string
 	noise            bool
-	keepNames        bool
-	showSecrets      bool
 	managerNamespace string
-	context          int
-	patterns         []probes.Pattern
+
+	comparison
+}
+
+// comparison is how contents are compared and shown.
+type comparison struct {
+	// patterns are the fields that do not count.
+	patterns    []probes.Pattern
+	showSecrets bool
+	// keepNames does not look for objects that were renamed.
+	keepNames bool
+	// context is how many lines of context a unified difference has.
+	context int
+}
+
+func (c comparison) options() diff.Options {
+	return diff.Options{Ignore: c.patterns, ShowSecrets: c.showSecrets, KeepNames: c.keepNames}
 }
 
 func (o *diffOptions) validate(args []string) error {
@@ -54,11 +67,10 @@ func (o *diffOptions) validate(args []string) error {
 	case o.context < 0:
 		return exitf(CodeUsage, "flag --context-lines: is %d and must not be negative", o.context)
 	}
-	all := o.ignore
 	if !o.noise {
-		all = append(append([]string{}, noise...), all...)
+		o.patterns = noisePatterns()
 	}
-	for _, text := range all {
+	for _, text := range o.ignore {
 		pattern, err := probes.ParsePattern(text)
 		if err != nil {
 			// A path with an index, as it is printed for lists that have nothing better.
@@ -202,7 +214,7 @@ func (a *app) revisionDiff(ctx context.Context, c *cluster, o diffOptions, pkg *
 	if err != nil {
 		return Diff{}, err
 	}
-	doc, err := buildDiff(from, to, result, o)
+	doc, err := buildDiff(from, to, result, o.comparison)
 	if unread {
 		doc.addUnread(from, to)
 		a.note("Warning: %s", doc.Unread)
@@ -221,9 +233,8 @@ func (a *app) compareRevisions(ctx context.Context, c *cluster, o diffOptions, f
 	if err != nil {
 		return result, false, err
 	}
-	options := diff.Options{Ignore: o.patterns, ShowSecrets: o.showSecrets, KeepNames: o.keepNames}
 	unread = slices.ContainsFunc([]error{before.unread, after.unread}, func(err error) bool { return err != nil })
-	return diff.Contents(objectsOf(before, o.object, o.noise), objectsOf(after, o.object, o.noise), options), unread, nil
+	return diff.Contents(objectsOf(before, o.object, o.noise), objectsOf(after, o.object, o.noise), o.options()), unread, nil
 }
 
 // addUnread adds what is known of Secrets that could not be read.

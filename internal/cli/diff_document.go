@@ -88,7 +88,7 @@ type ForeignFields struct {
 }
 
 // buildDiff is the document of a comparison of two revisions.
-func buildDiff(from, to *v1alpha1.Revision, result diff.Result, o diffOptions) (Diff, error) {
+func buildDiff(from, to *v1alpha1.Revision, result diff.Result, o comparison) (Diff, error) {
 	doc := Diff{
 		TypeMeta: documentType("Diff"), Package: to.Spec.Package, FromRevision: from.Spec.Revision, ToRevision: to.Spec.Revision,
 		Objects: []DiffObject{}, Same: result.Same, Ignored: result.Ignored, Different: len(result.Differences) > 0,
@@ -118,7 +118,7 @@ func buildDiff(from, to *v1alpha1.Revision, result diff.Result, o diffOptions) (
 	return doc, nil
 }
 
-func unifiedOf(d diff.Difference, names [2]string, o diffOptions) (string, error) {
+func unifiedOf(d diff.Difference, names [2]string, o comparison) (string, error) {
 	var before, after *unstructured.Unstructured
 	title := objectName(referenceOf(d.Object().Manifest))
 	for i := range names {
@@ -137,7 +137,7 @@ func unifiedOf(d diff.Difference, names [2]string, o diffOptions) (string, error
 	return diff.Unified(before, after, names, o.context)
 }
 
-func withoutIgnored(manifest *unstructured.Unstructured, o diffOptions) *unstructured.Unstructured {
+func withoutIgnored(manifest *unstructured.Unstructured, o comparison) *unstructured.Unstructured {
 	content := manifest.Object
 	for _, pattern := range o.patterns {
 		content = pattern.Without(content)

@@ -62,7 +62,7 @@ func (a *app) liveDiff(ctx context.Context, c *cluster, o diffOptions, pkg *v1al
 	}
 	doc := Diff{TypeMeta: documentType("Diff"), Package: pkg.Name, FromRevision: revision.Spec.Revision, Live: true, Objects: []DiffObject{}}
 	for i := range tried {
-		object, err := driftOf(&tried[i], o, revision.Spec.Revision)
+		object, err := driftOf(&tried[i], o.comparison, revision.Spec.Revision)
 		if err != nil {
 			return doc, err
 		}
@@ -105,7 +105,7 @@ func onlyLoaded(revision revisions.Revision, argument string) revisions.Revision
 }
 
 // driftOf is how one object differs from the cluster.
-func driftOf(tried *plan.Tried, o diffOptions, revision int64) (DiffObject, error) {
+func driftOf(tried *plan.Tried, o comparison, revision int64) (DiffObject, error) {
 	result := &tried.Result
 	object := DiffObject{Phase: tried.Phase, ObjectReference: v1alpha1.ObjectReference{
 		Group: result.ID.Group, Version: result.Version, Kind: result.ID.Kind, Namespace: result.ID.Namespace, Name: result.ID.Name,
@@ -150,7 +150,7 @@ func lookOf(tried *plan.Tried) (difference, message string) {
 }
 
 // compareLive fills in what an apply would change, and what other managers have set.
-func compareLive(object *DiffObject, tried *plan.Tried, o diffOptions, revision int64) error {
+func compareLive(object *DiffObject, tried *plan.Tried, o comparison, revision int64) error {
 	names := [2]string{fmt.Sprintf("revision %d", revision), "live"}
 	var before, after []diff.Object
 	if tried.Applied != nil {

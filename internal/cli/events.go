@@ -184,10 +184,10 @@ func (w *eventWatcher) next(ctx context.Context, ch change) error {
 		all = append(all, e)
 	}
 	for _, e := range w.options.only(scope.eventsIn(all)) {
-		if w.shown[e.uid] == e.Count {
+		if w.shown[e.id()] == e.Count {
 			continue
 		}
-		w.shown[e.uid] = e.Count
+		w.shown[e.id()] = e.Count
 		if w.options.output.isDocument() {
 			w.out.JSONLine(e)
 			continue

@@ -171,6 +171,9 @@ func eventTime(e *corev1.Event) metav1.Time {
 	return metav1.NewTime(latest)
 }
 
+// id identifies the event among those that were read.
+func (e *PackageEvent) id() string { return e.uid }
+
 // target names what an event is about.
 func (e *PackageEvent) target() string {
 	return objectName(v1alpha1.ObjectReference{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name})

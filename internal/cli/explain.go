@@ -70,7 +70,7 @@ func (a *app) explanation(ctx context.Context, c *cluster, name string) (Explana
 	}
 	v := view{pkg: pkg, revisions: all, slices: sliceCache{}}
 	a.readDetails(ctx, c, &v, v.shownRevisions(false))
-	e := buildExplanation(v, a.now())
+	e := v.explanation(a.now())
 	scope := scopeOf(name, all)
 	if b := e.Blocking; b != nil && b.Kind != "" {
 		scope = eventScope{objects: map[revisions.ObjectID]bool{}, namespaces: []string{clusterEvents}}

@@ -88,9 +88,9 @@ type NextCommand struct {
 	Why string `json:"why"`
 }
 
-// buildExplanation says why a package is where it is. Events are added by the caller.
-func buildExplanation(v view, now time.Time) Explanation {
-	s := buildStatus(v)
+// explanation says why a package is where it is. Events are added by the caller.
+func (v view) explanation(now time.Time) Explanation {
+	s := v.status()
 	e := Explanation{
 		TypeMeta: documentType("Explanation"), Package: s.Package, Verdict: s.Verdict, Message: s.Message, Target: s.Target,
 		Blocking: s.Blocking, RollbackRefused: s.RollbackRefused, Events: []PackageEvent{}, Next: []NextCommand{},

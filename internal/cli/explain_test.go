@@ -54,7 +54,7 @@ func TestViews_Explain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			fill(f)
-			e := buildExplanation(f.view, fixtureNow)
+			e := f.view.explanation(fixtureNow)
 			golden(t, name+".explain", text(t, 80, func(p *output.Printer) { writeExplanation(p, e, fixtureNow) }))
 		})
 	}
@@ -191,7 +191,7 @@ func TestTrace_Document(t *testing.T) {
 	}
 	summary := summarisePackage(f.view.pkg, f.view.revisions)
 	trace := Trace{
-		Object: istiod, Managed: true, Package: &summary, Revisions: traceRevisions(f.view, identityOf(istiod)), Managers: managersOf(entries),
+		Object: istiod, Managed: true, Package: &summary, Revisions: f.view.traceRevisions(identityOf(istiod)), Managers: managersOf(entries),
 		Origin: f.view.revisions[2].Spec.Origin,
 	}
 	golden(t, "trace", text(t, 80, func(p *output.Printer) { writeTrace(p, trace, false, fixtureNow) }))

@@ -106,15 +106,18 @@ func (a *app) history(ctx context.Context, o historyOptions, name string) error 
 	if err != nil {
 		return err
 	}
-	h := buildHistory(pkg, revisions)
+	h := view{pkg: pkg, revisions: revisions}.history()
 	p := a.stdout(o.output.value)
 	if o.output.value != outputName {
-		if err := h.compareEach(ctx, newReader(c.contents(o.managerNamespace), false), revisions); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
+		// Secrets are not read: the names of what they are stored in are digests.
+		read, err := newReader(c.contents(o.managerNamespace), false).readEach(ctx, revisions)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
 			a.note("Note: not all changes are known: %v", err)
 		}
+		h.compareEach(revisions, read)
 	}
 	switch {
 	case o.output.isDocument():
@@ -131,16 +134,15 @@ func (a *app) history(ctx context.Context, o historyOptions, name string) error 
 	return p.Err()
 }
 
-// buildHistory is the document of a package and its revisions, which are in
-// ascending order. How they differ is added by [History.compareEach].
-func buildHistory(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) History {
+// history is the document of a package and its revisions. How they differ is added by [History.compareEach].
+func (v view) history() History {
 	h := History{
 		TypeMeta:  documentType("History"),
-		Package:   summarisePackage(pkg, revisions),
+		Package:   summarisePackage(v.pkg, v.revisions),
 		Revisions: []HistoryRevision{},
 	}
-	for i := range revisions {
-		h.Revisions = append(h.Revisions, HistoryRevision{RevisionSummary: summariseRevision(&revisions[i], revisions, h.Package), Who: whoMade(&revisions[i])})
+	for i := range v.revisions {
+		h.Revisions = append(h.Revisions, HistoryRevision{RevisionSummary: summariseRevision(&v.revisions[i], v.revisions, h.Package), Who: whoMade(&v.revisions[i])})
 	}
 	return h
 }

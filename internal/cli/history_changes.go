@@ -4,7 +4,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -38,27 +37,9 @@ func revisionBefore(r *v1alpha1.Revision, all []v1alpha1.Revision) *v1alpha1.Rev
 	return before
 }
 
-// compareEach adds to a history how each revision differs from the one before. Secrets are
-// not read for it: the names of what they are stored in are digests. The error says what
-// could not be read; what can be said without it is added.
-func (h *History) compareEach(ctx context.Context, r *reader, revisions []v1alpha1.Revision) error {
-	var errs []error
-	read := map[int64][]diff.Object{}
-	for i := range revisions {
-		content, err := r.read(ctx, &revisions[i])
-		if err != nil {
-			return err
-		}
-		if content.unread != nil && !content.onlySecrets {
-			errs = append(errs, content.unread)
-			continue
-		}
-		read[revisions[i].Spec.Revision] = objectsOf(content, "", false)
-	}
-	ignored, err := noisePatterns()
-	if err != nil {
-		return err
-	}
+// compareEach adds to a history how each revision differs from the one before, as far as
+// the contents of both were read.
+func (h *History) compareEach(revisions []v1alpha1.Revision, read map[int64]storedContent) {
 	for i := range revisions {
 		after, before := &revisions[i], revisionBefore(&revisions[i], revisions)
 		if before == nil {
@@ -68,17 +49,25 @@ func (h *History) compareEach(ctx context.Context, r *reader, revisions []v1alph
 		was, beforeRead := read[before.Spec.Revision]
 		is, afterRead := read[after.Spec.Revision]
 		if beforeRead && afterRead {
-			h.Revisions[i].Changes = changesText(before, after, diff.Contents(was, is, diff.Options{Ignore: ignored, KeepNames: true}))
+			options := diff.Options{Ignore: noisePatterns(), KeepNames: true}
+			h.Revisions[i].Changes = changesText(before, after, diff.Contents(objectsOf(was, "", false), objectsOf(is, "", false), options))
 		}
 	}
-	return joinOnce(errs)
 }
 
 // noisePatterns are the fields that change with every version of a chart and do nothing.
-func noisePatterns() ([]probes.Pattern, error) {
-	var o diffOptions
-	err := o.validate(nil)
-	return o.patterns, err
+func noisePatterns() []probes.Pattern { return patternsOf(noise) }
+
+// patternsOf reads paths that are written here.
+func patternsOf(paths []string) []probes.Pattern {
+	patterns := make([]probes.Pattern, len(paths))
+	for i, path := range paths {
+		var err error
+		if patterns[i], err = probes.ParsePattern(path); err != nil {
+			panic(err)
+		}
+	}
+	return patterns
 }
 
 // changesText says in short how two revisions differ, such as "Deployment web: image". What

@@ -58,7 +58,7 @@ func (a *app) historyOfOne(ctx context.Context, o historyOptions, name string) e
 	}
 	v := view{pkg: pkg, revisions: revisions, slices: sliceCache{}}
 	a.readDetails(ctx, c, &v, []*v1alpha1.Revision{r})
-	d := buildRevisionDetails(v, r)
+	d := v.revisionDetails(r)
 	if before := revisionBefore(r, revisions); before != nil {
 		if err := a.compareOne(ctx, c, o, &d, before, r); err != nil {
 			return err
@@ -76,8 +76,8 @@ func (a *app) historyOfOne(ctx context.Context, o historyOptions, name string) e
 	return p.Err()
 }
 
-// buildRevisionDetails is the document without the comparison.
-func buildRevisionDetails(v view, r *v1alpha1.Revision) RevisionDetails {
+// revisionDetails is the document without the comparison.
+func (v view) revisionDetails(r *v1alpha1.Revision) RevisionDetails {
 	summary := summarisePackage(v.pkg, v.revisions)
 	tree := v.treeRevision(r, summary)
 	return RevisionDetails{
@@ -105,15 +105,12 @@ func approvalsOf(pkg *v1alpha1.Package, digest string) []Approval {
 
 // compareOne adds how the revision differs from the one before.
 func (a *app) compareOne(ctx context.Context, c *cluster, o historyOptions, d *RevisionDetails, before, after *v1alpha1.Revision) error {
-	options := diffOptions{managerNamespace: o.managerNamespace, context: 3}
-	if err := options.validate(nil); err != nil {
-		return err
-	}
+	options := diffOptions{managerNamespace: o.managerNamespace, comparison: comparison{context: 3, patterns: noisePatterns()}}
 	result, unread, err := a.compareRevisions(ctx, c, options, before, after)
 	if err != nil {
 		return err
 	}
-	doc, err := buildDiff(before, after, result, options)
+	doc, err := buildDiff(before, after, result, options.comparison)
 	if unread {
 		doc.addUnread(before, after)
 	}
@@ -203,7 +200,7 @@ func shortValue(value any) string {
 
 // writePhaseObjects writes the names of a phase's objects, those of a kind together.
 func writePhaseObjects(p *output.Printer, phase TreePhase) {
-	p.Line(output.Span{Text: "  phase " + phase.Name}, output.Span{Text: "  " + countObjects(phase.Objects), Style: output.Faint})
+	p.Line(output.Span{Text: "  phase " + phase.Name}, output.Span{Text: "  " + countOf(phase.Objects, "object"), Style: output.Faint})
 	var kinds []string
 	named := map[string][]string{}
 	for _, object := range phase.Items {

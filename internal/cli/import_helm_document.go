@@ -126,12 +126,8 @@ func helmRelease(r helmimport.Release) HelmRelease {
 func (d *HelmImport) fill(plan *helmimport.Plan) {
 	for i := range plan.Objects {
 		o := &plan.Objects[i]
-		kind := o.Manifest.GroupVersionKind()
 		d.Objects = append(d.Objects, ImportedObject{
-			ObjectReference: v1alpha1.ObjectReference{
-				Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Namespace: o.Manifest.GetNamespace(), Name: o.Manifest.GetName(),
-			},
-			Phase: o.Phase, Action: string(o.Action), Fields: o.Fields, Pods: o.Pods, Holder: o.Holder, Note: o.Note,
+			ObjectReference: referenceOf(o.Manifest), Phase: o.Phase, Action: string(o.Action), Fields: o.Fields, Pods: o.Pods, Holder: o.Holder, Note: o.Note,
 		})
 	}
 	for _, left := range plan.Left {
@@ -201,16 +197,12 @@ func writeImported(p *output.Printer, o ImportedObject) {
 
 // writeFate writes what becomes of the release's Secrets.
 func writeFate(p *output.Printer, d HelmImport) {
-	count := fmt.Sprintf("%d Secrets", len(d.Secrets.Names))
-	if len(d.Secrets.Names) == 1 {
-		count = "1 Secret"
-	}
 	text := map[helmimport.Fate]string{
 		helmimport.FateKeep:     "kept: a later `helm upgrade` or `helm uninstall` would change or delete these objects",
 		helmimport.FateHandover: "handed over: Helm does not see the release any more, and they go with the package",
 		helmimport.FateDelete:   "deleted once the import has succeeded: Helm does not know the release any more",
 	}
-	p.Line(output.Span{Text: "  release history (" + count + ")"})
+	p.Line(output.Span{Text: "  release history (" + countOf(len(d.Secrets.Names), "Secret") + ")"})
 	p.Wrapped("    ", output.Plain, text[helmimport.Fate(d.Secrets.Fate)])
 	if pending := slices.IndexFunc(d.Later, func(r HelmRelease) bool { return strings.HasPrefix(r.Status, "pending-") }); pending >= 0 {
 		p.Wrapped("    ", output.Busy, "helm may be at work on this release at present")

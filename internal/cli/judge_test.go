@@ -45,7 +45,7 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := fixtureNamed(t, "done")
 			tc.change(f)
-			if s := buildStatus(f.view); s.Verdict != tc.want {
+			if s := f.view.status(); s.Verdict != tc.want {
 				t.Errorf("%s Got %s (%s), want %s", tc.reason, s.Verdict, s.Message, tc.want)
 			}
 		})
@@ -58,7 +58,7 @@ func TestBuildStatus_BelievesThePackageFirst(t *testing.T) {
 	f.revision(4, "1.31.1", 0).Status = v1alpha1.RevisionStatus{}
 	f.view.pkg.Status.TargetRevision = 4
 	set(&f.view.pkg.Status.Conditions, v1alpha1.ConditionProgressing, "True", v1alpha1.ReasonRollingOut, "revision 4: phase 1/2 waits for istiod")
-	s := buildStatus(f.view)
+	s := f.view.status()
 	if want := "RollingOut: revision 4: phase 1/2 waits for istiod"; s.Verdict != VerdictInProgress || s.Message != want {
 		t.Errorf("got %s (%s), want %s (%s)", s.Verdict, s.Message, VerdictInProgress, want)
 	}
@@ -68,7 +68,7 @@ func TestBuildStatus_SaysWhyARollbackWasRefused(t *testing.T) {
 	f := fixtureNamed(t, "done")
 	f.view.pkg.Spec.Rollback = &v1alpha1.Rollback{RequestedAt: ago(0)}
 	f.view.pkg.Status.Rollback = &v1alpha1.RollbackStatus{RequestedAt: ago(0), Message: "revision 9 does not exist"}
-	if got := buildStatus(f.view).RollbackRefused; got != "revision 9 does not exist" {
+	if got := f.view.status().RollbackRefused; got != "revision 9 does not exist" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -81,7 +81,7 @@ func TestOutcomes(t *testing.T) {
 	paused.Spec.LifecycleState = v1alpha1.LifecyclePaused
 	f.revision(7, "1.31.3", 0)
 	var got []string
-	for _, r := range buildHistory(f.view.pkg, f.view.revisions).Revisions {
+	for _, r := range f.view.history().Revisions {
 		got = append(got, r.Outcome)
 	}
 	want := []string{"Succeeded", "Succeeded", "RolledBack", "Succeeded", "Superseded", "Paused", "Pending"}

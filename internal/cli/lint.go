@@ -177,7 +177,7 @@ func (a *app) lint(ctx context.Context, o lintOptions) error {
 	if err != nil {
 		return fmt.Errorf("comparing with package %s: %w", o.against, err)
 	}
-	report := lintReport(findings, o, len(in.Objects))
+	report := buildLintReport(findings, o.suppress, o.threshold, len(in.Objects))
 	p := a.stdout(o.output.value)
 	if err := a.printLint(p, o.output, report); err != nil {
 		return err
@@ -294,11 +294,11 @@ func (c *cluster) readAgainst(ctx context.Context, o lintOptions, in *lint.Input
 	return nil
 }
 
-// lintReport is the document of findings.
-func lintReport(findings []lint.Finding, o lintOptions, objects int) LintReport {
-	report := LintReport{TypeMeta: documentType("LintReport"), Findings: []LintFinding{}, Threshold: o.threshold, Objects: objects}
+// buildLintReport is the document of findings.
+func buildLintReport(findings []lint.Finding, suppressed []string, threshold string, objects int) LintReport {
+	report := LintReport{TypeMeta: documentType("LintReport"), Findings: []LintFinding{}, Threshold: threshold, Objects: objects}
 	for _, f := range findings {
-		if slices.Contains(o.suppress, f.Rule.Code) || slices.Contains(o.suppress, f.Rule.Code+"="+f.Object) {
+		if slices.Contains(suppressed, f.Rule.Code) || slices.Contains(suppressed, f.Rule.Code+"="+f.Object) {
 			report.Suppressed++
 			continue
 		}
@@ -310,7 +310,7 @@ func lintReport(findings []lint.Finding, o lintOptions, objects int) LintReport 
 		case lint.Note:
 			report.Notes++
 		}
-		report.Failed = report.Failed || f.Rule.Severity.AtLeast(lint.Severity(o.threshold))
+		report.Failed = report.Failed || f.Rule.Severity.AtLeast(lint.Severity(threshold))
 		report.Findings = append(report.Findings, LintFinding{
 			Code: f.Rule.Code, Rule: f.Rule.Name, Severity: string(f.Rule.Severity), Object: f.Object,
 			Message: f.Message, Remedy: f.Remedy, File: f.File, Line: f.Line,
@@ -342,7 +342,7 @@ func writeLint(p *output.Printer, report LintReport) {
 		p.Line(output.Span{Text: placeText(f)}, output.Span{Text: f.Severity, Style: styles[f.Severity]}, output.Span{Text: " " + f.Code + " " + f.Rule})
 		p.Wrapped("    ", output.Plain, f.Message+": "+f.Remedy)
 	}
-	text := fmt.Sprintf("%s: %s, %s, %s", countObjects(report.Objects), countNoun(report.Errors, "error"), countNoun(report.Warnings, "warning"), countNoun(report.Notes, "note"))
+	text := fmt.Sprintf("%s: %s, %s, %s", countOf(report.Objects, "object"), countOf(report.Errors, "error"), countOf(report.Warnings, "warning"), countOf(report.Notes, "note"))
 	if report.Suppressed > 0 {
 		text += fmt.Sprintf(", %d suppressed", report.Suppressed)
 	}

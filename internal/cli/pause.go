@@ -11,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
@@ -171,12 +169,8 @@ func pauseText(pause *v1alpha1.Pause) string {
 // whoAmI is the user's name as the API server knows it; if the API server does not
 // say, the user's name in the kubeconfig.
 func (a *app) whoAmI(ctx context.Context, c *cluster) string {
-	review := &unstructured.Unstructured{}
-	review.SetGroupVersionKind(schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview"})
-	if err := c.client.Create(ctx, review); err == nil {
-		if name, _, err := unstructured.NestedString(review.Object, "status", "userInfo", "username"); err == nil && name != "" {
-			return name
-		}
+	if name := c.whoAmI(ctx); name != "" {
+		return name
 	}
 	raw, err := a.flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {

@@ -76,10 +76,16 @@ in the manager's namespace.`,
 
 // proposal is content for a package, and what it would do.
 type proposal struct {
+	planned
+
+	source source
+}
+
+// planned is what content for a package would do.
+type planned struct {
 	pkg    *v1alpha1.Package
 	line   history.Line
 	exists bool
-	source source
 	packed content.Packed
 	next   *v1alpha1.Revision
 	need   history.Need
@@ -101,7 +107,7 @@ func (a *app) plan(ctx context.Context, o planOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	doc := planDocument(proposed)
+	doc := proposed.document()
 	p := a.stdout(o.output.value)
 	if err := printPlan(p, o.output, doc); err != nil {
 		return err

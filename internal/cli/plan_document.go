@@ -16,7 +16,6 @@ import (
 	"github.com/strata-run/strata/internal/diff"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/plan"
-	"github.com/strata-run/strata/revisions/probes"
 )
 
 // Plan is the document of `strata plan`: what applying a content would do.
@@ -81,8 +80,8 @@ type PlanFinding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// planDocument is the document of a proposal.
-func planDocument(p *proposal) Plan {
+// document is the document of what content would do.
+func (p *planned) document() Plan {
 	doc := Plan{
 		TypeMeta: documentType("Plan"), Package: p.pkg.Name, NewPackage: !p.exists, Need: string(p.need),
 		Digest: p.packed.Digest, Summary: p.plan.Summary, Objects: plannedObjects(p.plan),
@@ -136,15 +135,9 @@ var ownMarks = []string{".metadata.ownerReferences", ".metadata.labels['" + v1al
 
 // fieldsBetween are the fields that a dry run has changed of an object.
 func fieldsBetween(live, applied *unstructured.Unstructured) []DiffField {
-	var ignore []probes.Pattern
-	for _, path := range ownMarks {
-		if pattern, err := probes.ParsePattern(path); err == nil {
-			ignore = append(ignore, pattern)
-		}
-	}
 	before, after := diff.Object{Manifest: withoutServerFields(live)}, diff.Object{Manifest: withoutServerFields(applied)}
 	var fields []DiffField
-	for _, d := range diff.Contents([]diff.Object{before}, []diff.Object{after}, diff.Options{Ignore: ignore, KeepNames: true}).Differences {
+	for _, d := range diff.Contents([]diff.Object{before}, []diff.Object{after}, diff.Options{Ignore: patternsOf(ownMarks), KeepNames: true}).Differences {
 		for _, change := range d.Changes {
 			fields = append(fields, DiffField{Change: change})
 		}

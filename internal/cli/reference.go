@@ -6,6 +6,7 @@ package cli
 import (
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,11 +15,12 @@ import (
 )
 
 // referenceOf names an object.
-func referenceOf(manifest *unstructured.Unstructured) v1alpha1.ObjectReference {
-	kind := manifest.GroupVersionKind()
-	return v1alpha1.ObjectReference{
-		Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Namespace: manifest.GetNamespace(), Name: manifest.GetName(),
-	}
+func referenceOf(object interface {
+	metav1.Object
+	runtime.Object
+}) v1alpha1.ObjectReference {
+	kind := object.GetObjectKind().GroupVersionKind()
+	return v1alpha1.ObjectReference{Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 // plainName is an object as -o name writes it, and as kubectl reads it: kind.group/name.

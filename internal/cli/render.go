@@ -134,7 +134,7 @@ func renderedList(revision *v1alpha1.Revision, packed content.Packed, showSecret
 // writeRendered writes the phases with their objects, and the size.
 func writeRendered(p *output.Printer, phases []render.Phase, packed content.Packed) {
 	for _, phase := range phases {
-		p.Line(output.Span{Text: "phase " + phase.Name, Style: output.Bold}, output.Span{Text: "  " + countObjects(len(phase.Objects)), Style: output.Faint})
+		p.Line(output.Span{Text: "phase " + phase.Name, Style: output.Bold}, output.Span{Text: "  " + countOf(len(phase.Objects), "object"), Style: output.Faint})
 		for _, object := range phase.Objects {
 			p.Line(output.Span{Text: "  " + objectName(referenceOf(object.Manifest))})
 		}
@@ -174,31 +174,20 @@ func contentSizeOf(packed content.Packed) ContentSize {
 
 // String is the size for people.
 func (s ContentSize) String() string {
-	text := roomText(s.Bytes)
+	text := sizeText(int64(s.Bytes))
 	if s.Slices > 0 {
-		text += fmt.Sprintf(", and %s in %s", roomText(s.SliceBytes), countNoun(s.Slices, "ObjectSlice"))
+		text += fmt.Sprintf(", and %s in %s", sizeText(int64(s.SliceBytes)), countOf(s.Slices, "ObjectSlice"))
 	}
 	if s.Secrets > 0 {
-		text += fmt.Sprintf(", and %s in %s", roomText(s.SecretBytes), countNoun(s.Secrets, "Secret"))
+		text += fmt.Sprintf(", and %s in %s", sizeText(int64(s.SecretBytes)), countOf(s.Secrets, "Secret"))
 	}
 	return text
 }
 
-func countNoun(n int, noun string) string {
+// countOf is a number with its noun.
+func countOf(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// roomText is a number of bytes for people.
-func roomText(n int) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	default:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	}
 }

@@ -145,7 +145,7 @@ func (b *bundle) fill(ctx context.Context, packages []v1alpha1.Package, logLines
 		return err
 	}
 	for _, kind := range []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}, {Group: "apps", Version: "v1", Kind: "Deployment"}} {
-		if err := b.addList(ctx, "manager/", kind, managerNamespace); err != nil {
+		if err := b.addList(ctx, "manager/", kind, defaultManagerNamespace); err != nil {
 			return err
 		}
 	}
@@ -175,7 +175,7 @@ func (b *bundle) addPackage(ctx context.Context, pkg *v1alpha1.Package) error {
 	}
 	v := view{pkg: pkg, revisions: revisions, slices: sliceCache{}}
 	b.app.readDetails(ctx, b.cluster, &v, v.shownRevisions(true))
-	e := buildExplanation(v, b.app.now())
+	e := v.explanation(b.app.now())
 	events := Events{TypeMeta: documentType("Events"), Package: pkg.Name}
 	events.Events, events.Unread = b.cluster.readEvents(ctx, scopeOf(pkg.Name, revisions))
 	b.doc.Unread = append(b.doc.Unread, events.Unread...)
@@ -183,7 +183,7 @@ func (b *bundle) addPackage(ctx context.Context, pkg *v1alpha1.Package) error {
 		name string
 		doc  any
 	}{
-		{"status.json", buildStatus(v)}, {"tree.json", buildTree(v, v.shownRevisions(true))}, {"history.json", buildHistory(pkg, revisions)},
+		{"status.json", v.status()}, {"tree.json", v.tree(v.shownRevisions(true))}, {"history.json", view{pkg: pkg, revisions: revisions}.history()},
 		{"explanation.json", e}, {"events.json", events},
 	} {
 		if err := b.json(dir+entry.name, entry.doc); err != nil {

@@ -32,7 +32,7 @@ func (b *bundle) addLogs(ctx context.Context, lines int) error {
 		return nil
 	}
 	var list corev1.PodList
-	if err := b.cluster.client.List(ctx, &list, client.InNamespace(managerNamespace)); err != nil {
+	if err := b.cluster.client.List(ctx, &list, client.InNamespace(defaultManagerNamespace)); err != nil {
 		b.unread("the logs of the manager", err)
 		return nil
 	}

@@ -235,6 +235,6 @@ func writeChanges(p *output.Printer, changes []Change, same int) {
 		writeFields(p, c.Fields)
 	}
 	if same > 0 {
-		p.Line(output.Span{Text: fmt.Sprintf("  %s unchanged", countObjects(same)), Style: output.Faint})
+		p.Line(output.Span{Text: fmt.Sprintf("  %s unchanged", countOf(same, "object")), Style: output.Faint})
 	}
 }

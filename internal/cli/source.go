@@ -370,7 +370,7 @@ func (s *source) annotationError(placed []*unstructured.Unstructured) error {
 		text = fmt.Sprintf("%s:%d: %s", s.places[first.Object].File, line(first), first.Err)
 	}
 	if more := len(problems) - 1; more > 0 {
-		text += fmt.Sprintf("; and %s that cannot be read, which `strata lint` lists", countNoun(more, "more annotation"))
+		text += fmt.Sprintf("; and %s that cannot be read, which `strata lint` lists", countOf(more, "more annotation"))
 	}
 	return exitf(CodeTerminal, "%s", text)
 }

@@ -244,18 +244,18 @@ func writeStats(p *output.Printer, s Stats) {
 		}
 		line("slowest", output.Plain, text)
 	}
-	size := "history " + bytesText(s.HistoryBytes)
+	size := "history " + sizeText(s.HistoryBytes)
 	if s.Slices >= 0 {
 		size += ", of that " + countOf(s.Slices, "slice")
 	}
 	line("size", output.Plain, size)
 	for _, l := range s.Largest {
-		line("", output.Plain, fmt.Sprintf("%s  %s, %s", bytesText(l.Bytes), l.Name, countOf(l.Revisions, "revision")))
+		line("", output.Plain, fmt.Sprintf("%s  %s, %s", sizeText(l.Bytes), l.Name, countOf(l.Revisions, "revision")))
 	}
 }
 
-// bytesText is a size for people.
-func bytesText(n int64) string {
+// sizeText is a size for people.
+func sizeText(n int64) string {
 	switch {
 	case n < 1<<10:
 		return fmt.Sprintf("%d B", n)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
@@ -143,7 +142,7 @@ func TestAdoptable(t *testing.T) {
 func TestAdoption_Text(t *testing.T) {
 	doc := Adoption{Package: fixturePackage, Revision: 3, Objects: []AdoptedObject{
 		{ObjectReference: istiod, From: "HelmRelease istiod"},
-		{ObjectReference: v1alpha1.ObjectReference{Version: "v1", Kind: "Namespace", Name: "a"}, Retained: true, current: &metav1.PartialObjectMetadata{}},
+		{ObjectReference: v1alpha1.ObjectReference{Version: "v1", Kind: "Namespace", Name: "a"}, Retained: true},
 	}}
 	golden(t, "adopt", text(t, 80, func(p *output.Printer) { writeAdoption(p, doc) }))
 }

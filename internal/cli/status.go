@@ -87,7 +87,7 @@ func (a *app) status(ctx context.Context, o statusOptions, name string) error {
 	}
 	v := view{pkg: pkg, revisions: revisions, slices: sliceCache{}}
 	a.readDetails(ctx, c, &v, v.shownRevisions(false))
-	s := buildStatus(v)
+	s := v.status()
 	p := a.stdout(o.output.value)
 	if o.output.isDocument() {
 		err = printDocument(p, o.output.value, s)
@@ -276,7 +276,7 @@ func (w *watcher) status(ctx context.Context) Status {
 			w.noteAside("Note: why pods do not run is not shown: %s", err)
 		}
 	}
-	return buildStatus(v)
+	return v.status()
 }
 
 // checkTarget notes that a newer revision has become the target, or ends the

@@ -78,8 +78,8 @@ var terminalReasons = map[string]bool{
 	v1alpha1.ReasonPermissionDenied:         true,
 }
 
-// buildStatus is the document of a package and its revisions.
-func buildStatus(v view) Status {
+// status is the document of a package and its revisions.
+func (v view) status() Status {
 	s := Status{TypeMeta: documentType("Status"), Package: summarisePackage(v.pkg, v.revisions), Phases: []PhaseProgress{}}
 	line := lineOf(v.pkg, v.revisions)
 	s.Verdict, s.Message = judge(v.pkg, line.Target)

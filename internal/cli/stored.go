@@ -129,6 +129,25 @@ func (r *reader) read(ctx context.Context, revision *v1alpha1.Revision) (storedC
 	return all, err
 }
 
+// readEach reads the contents of revisions, by number. Those that cannot be read are left
+// out, and the error says why.
+func (r *reader) readEach(ctx context.Context, revisions []v1alpha1.Revision) (map[int64]storedContent, error) {
+	var errs []error
+	read := map[int64]storedContent{}
+	for i := range revisions {
+		content, err := r.read(ctx, &revisions[i])
+		if err != nil {
+			return nil, err
+		}
+		if content.unread != nil && !content.onlySecrets {
+			errs = append(errs, content.unread)
+			continue
+		}
+		read[revisions[i].Spec.Revision] = content
+	}
+	return read, joinOnce(errs)
+}
+
 // joinOnce joins errors, each text once.
 func joinOnce(errs []error) error {
 	var distinct []error

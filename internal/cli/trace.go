@@ -87,7 +87,7 @@ func (a *app) trace(ctx context.Context, o traceOptions, args []string) error {
 		return err
 	}
 	t := Trace{
-		TypeMeta: documentType("Trace"), Object: referenceTo(object), UID: string(object.UID),
+		TypeMeta: documentType("Trace"), Object: referenceOf(object), UID: string(object.UID),
 		Managers: managersOf(object.ManagedFields), Revisions: []TraceRevision{},
 	}
 	if err := a.traceUp(ctx, c, object, &t); err != nil {
@@ -166,11 +166,6 @@ func (c *cluster) metadata(ctx context.Context, kind schema.GroupVersionKind, na
 	return object, err
 }
 
-func referenceTo(object *metav1.PartialObjectMetadata) v1alpha1.ObjectReference {
-	kind := object.GroupVersionKind()
-	return v1alpha1.ObjectReference{Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Namespace: object.Namespace, Name: object.Name}
-}
-
 // longestWay bounds how many controllers are looked at above an object.
 const longestWay = 8
 
@@ -181,7 +176,7 @@ func (a *app) traceUp(ctx context.Context, c *cluster, object *metav1.PartialObj
 	for range longestWay {
 		pkg := packageOf(current)
 		if pkg != "" {
-			return a.tracePackage(ctx, c, pkg, referenceTo(current), t)
+			return a.tracePackage(ctx, c, pkg, referenceOf(current), t)
 		}
 		owner := metav1.GetControllerOf(current)
 		if owner == nil {
@@ -196,7 +191,7 @@ func (a *app) traceUp(ctx context.Context, c *cluster, object *metav1.PartialObj
 		if next.UID != owner.UID {
 			break
 		}
-		t.Via = append(t.Via, referenceTo(next))
+		t.Via = append(t.Via, referenceOf(next))
 		current = next
 	}
 	return nil
@@ -233,7 +228,7 @@ func (a *app) tracePackage(ctx context.Context, c *cluster, name string, ref v1a
 		a.note("Note: some revisions cannot be looked into: %s", err)
 	}
 	summary := summarisePackage(pkg, revisions)
-	t.Package, t.Revisions = &summary, traceRevisions(v, identityOf(ref))
+	t.Package, t.Revisions = &summary, v.traceRevisions(identityOf(ref))
 	t.Managed = len(t.Revisions) > 0
 	for _, r := range t.Revisions {
 		if r.Placed {

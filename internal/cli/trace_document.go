@@ -6,7 +6,6 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -111,7 +110,7 @@ func managersOf(entries []metav1.ManagedFieldsEntry) []FieldManager {
 }
 
 // traceRevisions are the revisions that contain an object, the newest first.
-func traceRevisions(v view, id revisions.ObjectID) []TraceRevision {
+func (v view) traceRevisions(id revisions.ObjectID) []TraceRevision {
 	found := []TraceRevision{}
 	summary := summarisePackage(v.pkg, v.revisions)
 	taken := false
@@ -214,14 +213,6 @@ func writeTraceRevision(line func(string, output.Style, string), r TraceRevision
 	if r.Rival != "" {
 		line("", output.Busy, r.Rival)
 	}
-}
-
-// countOf is a number with its noun.
-func countOf(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // originWords say where content comes from.

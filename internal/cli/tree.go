@@ -80,7 +80,7 @@ func (a *app) tree(ctx context.Context, o treeOptions, name string) error {
 		shown = []*v1alpha1.Revision{one}
 	}
 	a.readDetails(ctx, c, &v, shown)
-	t := buildTree(v, shown)
+	t := v.tree(shown)
 	p := a.stdout(o.output.value)
 	if o.output.isDocument() {
 		return printDocument(p, o.output.value, t)

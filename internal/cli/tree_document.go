@@ -138,8 +138,8 @@ type view struct {
 	pods map[string][]pods.Trouble
 }
 
-// buildTree is the document of a package with the given revisions of it.
-func buildTree(v view, shown []*v1alpha1.Revision) Tree {
+// tree is the document of a package with the given revisions of it.
+func (v view) tree(shown []*v1alpha1.Revision) Tree {
 	t := Tree{TypeMeta: documentType("Tree"), Package: summarisePackage(v.pkg, v.revisions), Revisions: []TreeRevision{}}
 	for _, r := range shown {
 		t.Revisions = append(t.Revisions, v.treeRevision(r, t.Package))

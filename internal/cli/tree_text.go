@@ -324,7 +324,7 @@ func (w treeWriter) older(r TreeRevision, p PackageSummary) []output.Node {
 		if len(objects) == 0 {
 			return
 		}
-		node := output.Node{Line: output.Line{{Text: mark + " ", Style: style}, {Text: countObjects(len(objects)) + " " + words}}}
+		node := output.Node{Line: output.Line{{Text: mark + " ", Style: style}, {Text: countOf(len(objects), "object") + " " + words}}}
 		if list && len(objects) <= mostListed || w.expand {
 			for _, object := range objects {
 				node.Children = append(node.Children, w.object(object))
@@ -348,11 +348,4 @@ func (w treeWriter) older(r TreeRevision, p PackageSummary) []output.Node {
 	add(groups[objectNotReady], markFailed, output.Bad, "not ready", true)
 	add(groups[objectPending], markPending, output.Faint, "never applied by this revision", false)
 	return nodes
-}
-
-func countObjects(n int) string {
-	if n == 1 {
-		return "1 object"
-	}
-	return fmt.Sprintf("%d objects", n)
 }

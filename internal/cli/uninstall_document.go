@@ -201,7 +201,7 @@ func writeUninstallation(p *output.Printer, d Uninstallation) {
 		p.Line(output.Span{Text: "Packages that are released; all of their objects stay:"})
 	}
 	for _, pkg := range d.Packages {
-		text := pkg.Name + ", " + countObjects(pkg.Objects)
+		text := pkg.Name + ", " + countOf(pkg.Objects, "object")
 		if pkg.Front != "" {
 			text += ", made by front " + pkg.Front
 		}

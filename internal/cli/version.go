@@ -56,9 +56,6 @@ type ManagerVersion struct {
 	Ready string `json:"ready"`
 }
 
-// managerNamespace is where the manager lives; config/manager puts it there.
-const managerNamespace = "strata-system"
-
 // serverTimeout bounds how long the cluster is asked: the client's version is
 // worth knowing without it.
 const serverTimeout = 2 * time.Second
@@ -153,7 +150,7 @@ func (a *app) addManagers(ctx context.Context, server *ServerVersion) {
 	defer cancel()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DeploymentList"})
-	if err := c.client.List(ctx, list, client.InNamespace(managerNamespace)); err != nil {
+	if err := c.client.List(ctx, list, client.InNamespace(defaultManagerNamespace)); err != nil {
 		a.note("Note: which managers run is not shown: %s", err)
 		return
 	}
@@ -161,7 +158,7 @@ func (a *app) addManagers(ctx context.Context, server *ServerVersion) {
 		server.Managers = append(server.Managers, managerOf(&list.Items[i]))
 	}
 	if len(list.Items) == 0 {
-		a.note("Note: no manager runs as a Deployment in namespace %s.", managerNamespace)
+		a.note("Note: no manager runs as a Deployment in namespace %s.", defaultManagerNamespace)
 	}
 }
 

@@ -68,10 +68,12 @@ func (f *fixture) history() History {
 		}
 		r.slices[f.objs[i].Name] = held
 	}
-	h := buildHistory(f.view.pkg, f.view.revisions)
-	if err := h.compareEach(f.t.Context(), r, f.view.revisions); err != nil {
+	h := f.view.history()
+	read, err := r.readEach(f.t.Context(), f.view.revisions)
+	if err != nil {
 		f.t.Fatal(err)
 	}
+	h.compareEach(f.view.revisions, read)
 	return h
 }
 
@@ -84,14 +86,14 @@ var views = map[string]func(f *fixture) string{
 	},
 	"tree": func(f *fixture) string {
 		return text(f.t, 80, func(p *output.Printer) {
-			p.Tree(treeWriter{now: fixtureNow}.root(buildTree(f.view, f.view.shownRevisions(false))))
+			p.Tree(treeWriter{now: fixtureNow}.root(f.view.tree(f.view.shownRevisions(false))))
 		})
 	},
 	"status": func(f *fixture) string {
-		return text(f.t, 80, func(p *output.Printer) { writeStatus(p, buildStatus(f.view), fixtureNow) })
+		return text(f.t, 80, func(p *output.Printer) { writeStatus(p, f.view.status(), fixtureNow) })
 	},
 	"log": func(f *fixture) string {
-		return strings.Join(transitions(nil, buildStatus(f.view)), "\n") + "\n"
+		return strings.Join(transitions(nil, f.view.status()), "\n") + "\n"
 	},
 }
 
@@ -121,13 +123,13 @@ func TestViews_Wide(t *testing.T) {
 		writeHistory(p, f.history(), true, fixtureNow)
 	}))
 	golden(t, "tree_wide", text(t, 0, func(p *output.Printer) {
-		p.Tree(treeWriter{now: fixtureNow, wide: true, expand: true}.root(buildTree(f.view, f.view.shownRevisions(true))))
+		p.Tree(treeWriter{now: fixtureNow, wide: true, expand: true}.root(f.view.tree(f.view.shownRevisions(true))))
 	}))
 }
 
 func TestViews_Dot(t *testing.T) {
 	f := fixtureNamed(t, "bad_image")
-	golden(t, "tree_dot", text(t, 0, func(p *output.Printer) { writeDot(p, buildTree(f.view, f.view.shownRevisions(false))) }))
+	golden(t, "tree_dot", text(t, 0, func(p *output.Printer) { writeDot(p, f.view.tree(f.view.shownRevisions(false))) }))
 }
 
 // TestDotQuote: what stands in a cluster must not become part of the graph's language.
@@ -140,7 +142,7 @@ func TestDotQuote(t *testing.T) {
 func TestViews_ArchivedRevision(t *testing.T) {
 	f := fixtureNamed(t, "rolled_back")
 	golden(t, "tree_archived", text(t, 80, func(p *output.Printer) {
-		p.Tree(treeWriter{now: fixtureNow, single: true}.root(buildTree(f.view, []*v1alpha1.Revision{&f.view.revisions[1]})))
+		p.Tree(treeWriter{now: fixtureNow, single: true}.root(f.view.tree([]*v1alpha1.Revision{&f.view.revisions[1]})))
 	}))
 }
 
@@ -148,7 +150,7 @@ func TestViews_ArchivedRevision(t *testing.T) {
 func TestViews_Narrow(t *testing.T) {
 	f := fixtureNamed(t, "bad_image")
 	golden(t, "narrow", text(t, 60, func(p *output.Printer) {
-		writeStatus(p, buildStatus(f.view), fixtureNow)
+		writeStatus(p, f.view.status(), fixtureNow)
 		writeHistory(p, f.history(), false, fixtureNow)
 	}))
 }

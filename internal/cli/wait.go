@@ -90,8 +90,8 @@ func (a *app) wait(ctx context.Context, o waitOptions, name string) error {
 		return err
 	}
 	// Whatever else is so, the time was over.
-	if report.ExitCode == CodeFalse && !hasImpossible(run.tracked) {
-		report.ExitCode = CodeTimeout
+	if Code(report.ExitCode) == CodeFalse && !hasImpossible(run.tracked) {
+		report.ExitCode = int(CodeTimeout)
 	}
 	p := a.stdout(o.output.value)
 	if o.output.isDocument() {
@@ -108,10 +108,10 @@ func (a *app) wait(ctx context.Context, o waitOptions, name string) error {
 		return err
 	}
 	// What holds the revision that took its place says nothing of this one.
-	if !o.output.isDocument() && report.ExitCode != CodeSuperseded {
+	if !o.output.isDocument() && Code(report.ExitCode) != CodeSuperseded {
 		a.noteWhy(ctx, c, name)
 	}
-	return exitf(report.ExitCode, "package %s: %s%s", name, report.Message, prefixed(" (", endText(report.ExitCode, o.timeout)))
+	return exitf(Code(report.ExitCode), "package %s: %s%s", name, report.Message, prefixed(" (", endText(Code(report.ExitCode), o.timeout)))
 }
 
 func hasImpossible(all []*tracked) bool {
