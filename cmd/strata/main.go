@@ -11,7 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/strata-run/strata/internal/cli"
+	cli "github.com/strata-run/strata/internal/cli/cmd"
 	"github.com/strata-run/strata/internal/controller"
 )
 

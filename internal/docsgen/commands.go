@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/strata-run/strata/internal/cli"
+	cli "github.com/strata-run/strata/internal/cli/cmd"
 )
 
 // commandPages are a page for the command itself, with the flags that every

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/strata-run/strata/config/crd"
-	"github.com/strata-run/strata/internal/cli"
+	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/internal/metrics"
 )
 
@@ -94,7 +94,7 @@ func pages(ctx context.Context) (map[string]string, error) {
 		return nil, err
 	}
 	maps.Copy(pages, commands)
-	schemas, err := schemaPages(os.DirFS("."), cli.DocumentVersion, cli.Documents())
+	schemas, err := schemaPages(os.DirFS("."), view.DocumentVersion, view.Documents())
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/config/policy"
-	"github.com/strata-run/strata/internal/cli"
+	cli "github.com/strata-run/strata/internal/cli/cmd"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/test/setup"
 )

@@ -22,7 +22,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli"
+	cli "github.com/strata-run/strata/internal/cli/cmd"
+	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/test/setup"
@@ -159,7 +160,7 @@ func (w *walk) strata(t *testing.T, args ...string) (cli.Code, []byte) {
 }
 
 // step plans the next content, applies it, and compares. It returns the plan.
-func (w *walk) step(t *testing.T, number int) cli.Plan {
+func (w *walk) step(t *testing.T, number int) view.Plan {
 	t.Helper()
 	w.change()
 	var flags []string
@@ -170,7 +171,7 @@ func (w *walk) step(t *testing.T, number int) cli.Plan {
 	}
 	flags = append(flags, "-f", w.manifests(t))
 	code, text := w.strata(t, append([]string{"plan", w.name, "-o", "json"}, flags...)...)
-	var plan cli.Plan
+	var plan view.Plan
 	if err := json.Unmarshal(text, &plan); err != nil || code != cli.CodeOK {
 		t.Fatalf("step %d: the plan ends with code %d (%v): %s", number, code, err, text)
 	}
@@ -210,7 +211,7 @@ func foreignConfigMap(namespace, name string) *corev1.ConfigMap {
 }
 
 // expected is what the audit log has to show for a plan.
-func expected(plan cli.Plan) []string {
+func expected(plan view.Plan) []string {
 	effects := []string{}
 	for _, object := range plan.Objects {
 		name := strings.ToLower(object.Kind) + "s/" + object.Name

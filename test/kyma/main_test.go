@@ -23,7 +23,7 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli"
+	cli "github.com/strata-run/strata/internal/cli/cmd"
 	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/simulate"

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli"
+	cli "github.com/strata-run/strata/internal/cli/cmd"
 	"github.com/strata-run/strata/internal/controller"
 )
 

@@ -21,7 +21,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli"
+	cli "github.com/strata-run/strata/internal/cli/cmd"
 	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/istio"

@@ -1,0 +1,164 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/revisions"
+)
+
+func (a *app) archiveCommand() *cobra.Command {
+	var o writeFlags
+	cmd := &cobra.Command{
+		Use:   "archive PACKAGE REVISION",
+		Short: "Give up a rollout: make a revision history without replacing it",
+		Long: `Make a revision history: what no other active revision contains is deleted, in
+reverse order of the phases. That gives up a rollout that is under way, or one
+that waits; the current revision is then the target again. Archived is final. To
+bring earlier content back as a new revision, use rollback.
+
+The current revision, which is what runs, is refused: roll back, or delete the
+package.
+
+Exit codes: 0 it is archived, or was; 2 usage; 3 refused; 5 the revision was
+changed meanwhile; 6 there is no such package or revision; 7 no cluster answers.
+
+Rights: get packages.strata.run; list and patch revisions.strata.run; get
+objectslices.strata.run.`,
+		Example: `  strata archive istiod-openshift-gateway 4`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("a package and the number of one of its revisions are required: `strata history PACKAGE` lists them")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return a.completeRevisions(cmd, args, prefix)
+			}
+			return a.completePackages(1)(cmd, args, prefix)
+		},
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			n, err := strconv.ParseInt(strings.TrimPrefix(args[1], packageName(args[0])+"-"), 10, 64)
+			if err != nil || n < 1 {
+				return exitf(CodeUsage, "%q is no revision: give its number, such as 4", args[1])
+			}
+			return a.archive(ctx, o, packageName(args[0]), n)
+		}),
+	}
+	o.add(cmd)
+	return cmd
+}
+
+func (a *app) archive(ctx context.Context, o writeFlags, name string, n int64) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	if err != nil {
+		return err
+	}
+	r, err := revisionNumbered(name, revisions, n)
+	if err != nil {
+		return err
+	}
+	receipt := view.Receipt{TypeMeta: view.DocumentType("Receipt"), Command: "archive", Package: name, Revision: n, DryRun: o.dryRun}
+	if view.LifecycleOf(r) == v1alpha1.LifecycleArchived {
+		receipt.Message = fmt.Sprintf("Revision %d of package %s is archived already.", n, name)
+		return a.printReceipt(o, receipt)
+	}
+	current := history.Sort(pkg, revisions).Current
+	if current == r {
+		return exitf(CodeTerminal, "revision %d is what runs: `strata rollback %s` replaces it, `strata delete %s` takes the operand away", n, name, name)
+	}
+	slices := view.Manifests{}
+	if receipt.Changes, err = c.changesOfArchiving(ctx, slices, r, current, revisions); err != nil {
+		return err
+	}
+	receipt.Changed = true
+	receipt.Message = fmt.Sprintf("Revision %d of package %s is archived.", n, name)
+	if !o.output.isDocument() {
+		p := a.stdout(o.output.value)
+		p.Wrapped("", output.Plain, fmt.Sprintf("Giving up revision %s of %s:", view.WithVersion(n, view.VersionOf(r)), name))
+		view.WriteChanges(p, receipt.Changes, 0)
+	}
+	if pkg.Spec.Paused != nil {
+		a.note("Note: %s is %s; nothing is deleted until it is resumed.", name, view.PauseText(pkg.Spec.Paused))
+	}
+	if err := a.ask(o, "Go on?"); err != nil {
+		return err
+	}
+	if err := c.setArchived(ctx, r, o); err != nil {
+		return err
+	}
+	return a.printReceipt(o, receipt)
+}
+
+// changesOfArchiving are what becomes of the objects that a revision has in place:
+// those of the current one go back, others go unless another revision has them.
+func (c *cluster) changesOfArchiving(ctx context.Context, slices view.Manifests, r, current *v1alpha1.Revision, siblings []v1alpha1.Revision) ([]view.Change, error) {
+	needed := []*v1alpha1.Revision{r}
+	for i := range siblings {
+		if other := &siblings[i]; other != r && view.LifecycleOf(other) != v1alpha1.LifecycleArchived {
+			needed = append(needed, other)
+		}
+	}
+	if err := c.readSlices(ctx, slices, needed...); err != nil {
+		return nil, exitf(CodeFalse, "looking at what would be deleted: %w", err)
+	}
+	placed := map[revisions.ObjectID]bool{}
+	for _, entry := range r.Status.Inventory {
+		placed[view.IdentityOf(entry.ObjectReference)] = true
+	}
+	kept := map[revisions.ObjectID]bool{}
+	for _, other := range needed[1:] {
+		for _, items := range view.ItemsOf(other, slices) {
+			for _, it := range items {
+				kept[view.IdentityOf(it.Ref)] = true
+			}
+		}
+	}
+	to := current
+	if to == nil {
+		to = &v1alpha1.Revision{}
+	}
+	all, _ := view.ChangesBetween(r, to, slices)
+	var changes []view.Change
+	for _, change := range all {
+		id := view.IdentityOf(change.ObjectReference)
+		if placed[id] && (change.Action != view.ChangeDelete || !kept[id]) {
+			changes = append(changes, change)
+		}
+	}
+	return changes, nil
+}
+
+// setArchived archives a revision, on condition that it is still what was looked at.
+func (c *cluster) setArchived(ctx context.Context, r *v1alpha1.Revision, o writeFlags) error {
+	if o.dryRun == dryRunClient {
+		return nil
+	}
+	change := map[string]any{"metadata": map[string]any{"uid": r.UID}, "spec": map[string]any{"lifecycleState": v1alpha1.LifecycleArchived}}
+	err := c.merge(ctx, &v1alpha1.Revision{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}, change, o)
+	if apierrors.IsConflict(err) {
+		return exitf(CodeSuperseded, "revision %d was changed meanwhile: look again before archiving it", r.Spec.Revision)
+	}
+	return c.explain("archiving revision "+r.Name, err)
+}

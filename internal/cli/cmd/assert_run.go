@@ -1,0 +1,288 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/revisions"
+)
+
+// assertRun evaluates checks whenever something changes, until each is decided.
+type assertRun struct {
+	*follower
+
+	app     *app
+	cluster *cluster
+	name    string
+	// revision is the one that is looked at, 0 for whichever is the target.
+	revision int64
+	// checks are decided here, or by the first look at the revision.
+	checks []check
+	// mayCome says that the package need not exist yet.
+	mayCome bool
+	// tell is called with each status of the rollout.
+	tell func(s view.Status)
+
+	started time.Time
+	tracked []*tracked
+	slices  view.Manifests
+	live    map[revisions.ObjectID]*liveObject
+}
+
+// run evaluates until every check is decided, and returns the report. The error is
+// for what keeps it from being evaluated at all.
+func (r *assertRun) run(ctx context.Context, longest time.Duration) (view.AssertReport, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.started, r.slices, r.live = r.app.now(), view.Manifests{}, map[revisions.ObjectID]*liveObject{}
+	r.follower = r.cluster.followPackage(ctx, r.app.note, r.name)
+	// Nothing may have been read when the time is over.
+	over := time.NewTimer(longest + readTimeout)
+	defer over.Stop()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return view.AssertReport{}, fmt.Errorf("waiting for package %s: %w", r.name, ctx.Err())
+		case <-over.C:
+			return view.AssertReport{}, exitf(CodeUnreachable, "package %s could not be read within %s", r.name, longest+readTimeout)
+		case ch := <-r.changes:
+			if _, err := r.take(ch); err != nil {
+				return view.AssertReport{}, err
+			}
+		case <-timer.C:
+		}
+		done, err := r.step(ctx)
+		if err != nil || done {
+			return r.report(), err
+		}
+		if next := r.next(); !next.IsZero() {
+			timer.Reset(max(next.Sub(r.app.now()), time.Millisecond))
+			over.Stop()
+		}
+	}
+}
+
+// step evaluates every check, and says whether all are decided.
+func (r *assertRun) step(ctx context.Context) (bool, error) {
+	if !r.snapshot.complete() {
+		return false, nil
+	}
+	if r.snapshot.pkg == nil {
+		return r.stepWithoutPackage(ctx)
+	}
+	m := r.moment(ctx)
+	line := view.LineOf(m.Package, m.Revisions)
+	verdict, _ := view.Judge(m.Package, line.Target)
+	if m.revision == nil && r.revision != 0 {
+		// That an older one has failed says nothing about the one that is to come.
+		verdict = view.VerdictInProgress
+	}
+	if r.tell != nil {
+		r.tell(m.Snapshot.Status())
+	}
+	r.begin(m)
+	superseded := r.revision != 0 && line.Target != nil && line.Target.Spec.Revision > r.revision
+	done := true
+	now := r.app.now()
+	for _, t := range r.tracked {
+		r.watchObject(ctx, m, t.check)
+		if superseded && !t.isDeletion && t.result == "" {
+			t.last = found(isFalse, "revision %d was superseded: revision %d is the target now", r.revision, line.Target.Spec.Revision)
+			t.end(view.ResultFailed, CodeSuperseded, now)
+			continue
+		}
+		t.take(t.eval(m), r.verdictFor(t, verdict), now)
+		done = done && t.result != ""
+	}
+	return done, nil
+}
+
+// verdictFor is the verdict as far as it matters to a check: that a package is being
+// deleted is no failure for who waits for its end.
+func (r *assertRun) verdictFor(t *tracked, verdict view.Verdict) view.Verdict {
+	if t.isDeletion && view.TerminalTeardowns[view.SummarisePackage(r.snapshot.pkg, nil).State] {
+		return view.VerdictFailed
+	}
+	if t.isDeletion {
+		return view.VerdictInProgress
+	}
+	return verdict
+}
+
+// stepWithoutPackage decides what can be decided while there is no package.
+func (r *assertRun) stepWithoutPackage(ctx context.Context) (bool, error) {
+	now := r.app.now()
+	r.begin(moment{})
+	if len(r.tracked) == 0 {
+		return false, r.cluster.notFound(ctx, r.name)
+	}
+	existed := slices.ContainsFunc(r.tracked, func(t *tracked) bool { return t.last.message != "" })
+	done := true
+	for _, t := range r.tracked {
+		switch {
+		case t.isDeletion:
+			t.take(found(isTrue, "package %s does not exist", r.name), view.VerdictInProgress, now)
+		case r.mayCome && !existed:
+			t.take(finding{truth: notReached}, view.VerdictInProgress, now)
+		case existed:
+			return false, exitf(CodeNotFound, "package %s was deleted", r.name)
+		default:
+			return false, r.cluster.notFound(ctx, r.name)
+		}
+		done = done && t.result != ""
+	}
+	return done, nil
+}
+
+// begin starts the time of the checks.
+func (r *assertRun) begin(m moment) {
+	if r.tracked != nil {
+		return
+	}
+	if r.checks == nil && m.Package != nil {
+		r.checks = checksOfRevision(m)
+	}
+	for _, c := range r.checks {
+		r.tracked = append(r.tracked, &tracked{check: c, started: r.app.now()})
+	}
+}
+
+// moment is what the checks are about now.
+func (r *assertRun) moment(ctx context.Context) moment {
+	m := moment{Snapshot: view.Snapshot{Package: r.snapshot.pkg, Revisions: r.snapshot.revisions, Manifests: r.slices}, live: r.live}
+	line := view.LineOf(m.Package, m.Revisions)
+	m.revision = line.Target
+	if r.revision != 0 {
+		m.revision = line.Find(r.revision)
+	}
+	if m.revision != nil {
+		if err := r.cluster.readSlices(ctx, r.slices, append(m.ShownRevisions(false), m.revision)...); err != nil && ctx.Err() == nil {
+			r.app.note("Note: some objects cannot be named: %s", err)
+		}
+	}
+	return m
+}
+
+// watchObject watches the live object that a check is about, once it is known.
+func (r *assertRun) watchObject(ctx context.Context, m moment, c check) {
+	if c.object == nil {
+		return
+	}
+	ref, f := m.resolve(*c.object)
+	id := view.IdentityOf(ref)
+	if f.truth != isTrue || r.live[id] != nil {
+		return
+	}
+	live := &liveObject{}
+	r.live[id] = live
+	go r.cluster.runObject(ctx, objectFeed(ref, live), live, r.changes)
+}
+
+// next is when to look again although nothing has changed, zero for never.
+func (r *assertRun) next() time.Time {
+	var soonest time.Time
+	for _, t := range r.tracked {
+		if at := t.next(); !at.IsZero() && (soonest.IsZero() || at.Before(soonest)) {
+			soonest = at
+		}
+	}
+	return soonest
+}
+
+func (r *assertRun) report() view.AssertReport {
+	m := moment{Snapshot: view.Snapshot{Package: r.snapshot.pkg, Revisions: r.snapshot.revisions}}
+	if m.Package != nil {
+		line := view.LineOf(m.Package, m.Revisions)
+		m.revision = line.Target
+		if r.revision != 0 {
+			m.revision = line.Find(r.revision)
+		}
+	}
+	report := reportOf(m, r.name, r.tracked, r.started, r.app.now())
+	switch {
+	case report.Passed:
+	case r.lost:
+		report.ExitCode = int(CodeUnreachable)
+	case r.revision != 0 && m.revision == nil && report.ExitCode != int(CodeSuperseded):
+		report.Message = fmt.Sprintf("it has no revision %d", r.revision)
+		if report.ExitCode == int(CodeFalse) {
+			report.ExitCode = int(CodeNotFound)
+		}
+	}
+	return report
+}
+
+// objectFeed watches one object.
+func objectFeed(ref v1alpha1.ObjectReference, live *liveObject) feed {
+	kind := schema.GroupVersionKind{Group: ref.Group, Version: ref.Version, Kind: ref.Kind}
+	return feed{
+		isOperand: true,
+		newList: func() client.ObjectList {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+			return list
+		},
+		options: []client.ListOption{
+			client.InNamespace(ref.Namespace),
+			client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", ref.Name)},
+		},
+		listed: func(_ *snapshot, list client.ObjectList) {
+			live.read, live.err, live.current = true, nil, nil
+			objects, ok := list.(*unstructured.UnstructuredList)
+			if ok && len(objects.Items) == 1 {
+				live.current = &objects.Items[0]
+			}
+		},
+		changed: func(_ *snapshot, event watch.EventType, o runtime.Object) {
+			object, ok := o.(*unstructured.Unstructured)
+			if !ok {
+				return
+			}
+			live.current = object
+			if event == watch.Deleted {
+				live.current = nil
+			}
+		},
+	}
+}
+
+// runObject is run for one object. That it cannot be read is a fact about the object,
+// and may pass: its kind may be served later.
+func (c *cluster) runObject(ctx context.Context, f feed, live *liveObject, out chan<- change) {
+	for ctx.Err() == nil {
+		own := make(chan change)
+		go func() {
+			c.run(ctx, f, own)
+			close(own)
+		}()
+		for ch := range own {
+			if err := ch.err; err != nil {
+				ch = change{apply: func(*snapshot) { live.read, live.err, live.current = true, err, nil }}
+			}
+			select {
+			case out <- ch:
+			case <-ctx.Done():
+			}
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+}

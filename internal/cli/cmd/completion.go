@@ -1,0 +1,179 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/cli/view"
+)
+
+// completionTimeout bounds how long a shell waits for the cluster.
+const completionTimeout = 2 * time.Second
+
+// completionCommand writes the script that makes a shell complete. It stands in
+// for cobra's own command, whose help does not say how kubectl completes a plugin.
+func (a *app) completionCommand() *cobra.Command {
+	shells := map[string]func(*cobra.Command, io.Writer) error{
+		"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+		"zsh":        func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) },
+		"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
+		"powershell": func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) },
+		"kubectl":    kubectlCompletion,
+	}
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Write a completion script: bash, zsh, fish, powershell or kubectl",
+		Long: `Write a script that completes commands, flags, package names and revisions.
+
+SHELL is bash, zsh, fish or powershell. kubectl stands for a script that makes
+"kubectl strata" complete: put it into the PATH as kubectl_complete-strata and
+make it executable.`,
+		Example: `  source <(strata completion bash)
+  strata completion fish > ~/.config/fish/completions/strata.fish
+  strata completion kubectl > ~/bin/kubectl_complete-strata && chmod +x ~/bin/kubectl_complete-strata`,
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell", "kubectl"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.running = true
+			return shells[args[0]](cmd.Root(), a.Out)
+		},
+	}
+}
+
+func kubectlCompletion(_ *cobra.Command, w io.Writer) error {
+	if _, err := io.WriteString(w, "#!/bin/sh\nexec kubectl strata __complete \"$@\"\n"); err != nil {
+		return fmt.Errorf("writing the script: %w", err)
+	}
+	return nil
+}
+
+// completePackages completes names of packages, as many as limit allows, -1 for
+// any number.
+func (a *app) completePackages(limit int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if limit >= 0 && len(args) >= limit {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := completionContext(cmd)
+		defer cancel()
+		c, err := a.connect()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		packages, err := c.packages(ctx, labels.Everything())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var found []cobra.Completion
+		for i := range packages {
+			s := view.SummarisePackage(&packages[i], nil)
+			if strings.HasPrefix(s.Name, prefix) && !slices.Contains(args, s.Name) {
+				found = append(found, describe(s.Name, s.Version, s.State))
+			}
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeRevisions completes the number of a revision of the package that the
+// first argument names, newest first.
+func (a *app) completeRevisions(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	if len(args) == 0 {
+		return nil, directive
+	}
+	ctx, cancel := completionContext(cmd)
+	defer cancel()
+	c, err := a.connect()
+	if err != nil {
+		return nil, directive
+	}
+	p, revisions, err := c.packageAndRevisions(ctx, packageName(args[0]))
+	if err != nil {
+		return nil, directive
+	}
+	summary := view.SummarisePackage(p, revisions)
+	var found []cobra.Completion
+	for i := len(revisions) - 1; i >= 0; i-- {
+		s := view.SummariseRevision(&revisions[i], revisions, summary)
+		if n := view.Number(s.Revision); strings.HasPrefix(n, prefix) {
+			found = append(found, describe(n, s.Version, s.Outcome, view.Age(a.now(), s.CreatedAt)+" ago"))
+		}
+	}
+	return found, directive
+}
+
+// completeContexts completes the contexts of the kubeconfig.
+func (a *app) completeContexts(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	raw, err := a.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return slices.Sorted(maps.Keys(raw.Contexts)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeObjects completes the objects of the package that the first argument names, as
+// its newest revision has put them in place.
+func (a *app) completeObjects(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := completionContext(cmd)
+	defer cancel()
+	c, err := a.connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, packageName(args[0]))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	target, err := revisionOr(pkg, revisions, 0)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var found []cobra.Completion
+	for _, entry := range target.Status.Inventory {
+		if name := view.NameOf(entry.ObjectReference); strings.HasPrefix(name, prefix) {
+			found = append(found, output.Clean(name))
+		}
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeTargets completes the values of --for.
+func completeTargets(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	directive := cobra.ShellCompDirectiveNoFileComp
+	var found []cobra.Completion
+	for _, target := range []string{"rolledout", "available", "ready", "deleted", "phase=", "probe=", "condition="} {
+		if strings.HasPrefix(target, prefix) {
+			found = append(found, target)
+		}
+	}
+	if len(found) == 1 && strings.HasSuffix(found[0], "=") {
+		directive |= cobra.ShellCompDirectiveNoSpace
+	}
+	return found, directive
+}
+
+func completionContext(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(cmd.Context(), completionTimeout)
+}
+
+// describe is a completion with words that the shell shows beside it.
+func describe(what string, words ...string) cobra.Completion {
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	return fmt.Sprintf("%s\t%s", output.Clean(what), output.Clean(strings.Join(words, ", ")))
+}

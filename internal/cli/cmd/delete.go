@@ -1,0 +1,330 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/history"
+)
+
+type deleteOptions struct {
+	writeFlags
+
+	cascade   string
+	allowLoss string
+	wait      bool
+	timeout   time.Duration
+}
+
+func (o *deleteOptions) check() error {
+	if !slices.Contains([]string{view.CascadeOrphan, view.CascadeBackground, view.CascadeForeground}, o.cascade) {
+		return exitf(CodeUsage, "flag --cascade: must be orphan, background or foreground")
+	}
+	if o.wait && o.isDry() {
+		return exitf(CodeUsage, "--wait waits for a teardown, which --dry-run=%s does not begin", o.dryRun)
+	}
+	return o.validate()
+}
+
+func (a *app) deleteCommand() *cobra.Command {
+	var o deleteOptions
+	cmd := &cobra.Command{
+		Use:   "delete PACKAGE",
+		Short: "Delete a package; show first what goes and what stays",
+		Long: `Delete a package. Its objects are torn down in reverse order of their phases,
+then its revisions go. Retained objects (CustomResourceDefinitions, namespaces,
+volumes and their claims, and what has the annotation helm.sh/resource-policy:
+keep) stay. With --cascade=orphan all of them stay and are released.
+
+What goes and what stays is shown first, and has to be confirmed. Where data
+would be lost that no revision can bring back (what lives in namespaces that go,
+volumes and their claims) the name of the package has to be typed, or given with
+--allow-data-loss. Custom resources are not deleted: a definition that goes
+waits until they are deleted. --dry-run=client shows it and deletes nothing.
+
+Exit codes: 0 the deletion is under way, with --wait: done; 2 usage; 3 with
+--wait: the teardown is stuck; 4 with --wait: the time was over; 5 it was
+replaced meanwhile; 6 there is no such package; 7 no cluster answers.
+
+Rights: get and delete packages.strata.run; list revisions.strata.run; get
+objectslices.strata.run; list the kinds whose data may be lost, as far as there
+are some.`,
+		Example: `  strata delete web --dry-run=client
+  strata delete web --yes --wait
+  strata delete web --cascade=orphan`,
+		Args:              onePackage,
+		ValidArgsFunction: a.completePackages(1),
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return a.delete(ctx, o, packageName(args[0]))
+		}),
+	}
+	o.add(cmd)
+	cmd.Flags().StringVar(&o.cascade, "cascade", view.CascadeBackground, "orphan (every object stays), background or foreground (Kubernetes then keeps the package until all is gone)")
+	cmd.Flags().StringVar(&o.allowLoss, "allow-data-loss", "", "the package's name, to lose data without being asked")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the package is gone")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --wait: for how long, 0 without limit")
+	return cmd
+}
+
+func (a *app) delete(ctx context.Context, o deleteOptions, name string) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	if err != nil {
+		return err
+	}
+	d := a.lookAtDeletion(ctx, c, pkg, revisions, o)
+	p := a.stdout(o.output.value)
+	if !o.output.isDocument() {
+		p.Line(output.Span{Text: "Deleting package " + name + ":"})
+		view.WriteDeletion(p, d)
+	}
+	if pause := history.PauseOf(pkg, a.now()); pause != nil {
+		a.note("Note: %s is %s; nothing is torn down until it is resumed.", name, view.PauseText(pause))
+	}
+	if err := a.confirmDeletion(o, d); err != nil {
+		return err
+	}
+	if err := c.deletePackage(ctx, pkg, o); err != nil {
+		return err
+	}
+	if o.wait {
+		if err := a.awaitGone(ctx, c, pkg, o.timeout); err != nil {
+			return err
+		}
+		d.Deleted = true
+	}
+	switch {
+	case o.output.isDocument():
+		return printDocument(p, o.output.value, d)
+	case o.isDry():
+		p.Line(output.Span{Text: fmt.Sprintf("Nothing was changed (--dry-run=%s).", o.dryRun)})
+	case d.Deleted:
+		p.Line(output.Span{Text: "Package " + name + " is gone."})
+	default:
+		p.Line(output.Span{Text: "Package " + name + " is being deleted."})
+	}
+	return p.Err()
+}
+
+// lookAtDeletion finds what would go, what would stay and what would be lost.
+func (a *app) lookAtDeletion(ctx context.Context, c *cluster, pkg *v1alpha1.Package, revisions []v1alpha1.Revision, o deleteOptions) view.Deletion {
+	held := view.Manifests{}
+	var unknown []string
+	if err := c.readSlices(ctx, held, view.LineOf(pkg, revisions).Standing()...); err != nil {
+		unknown = append(unknown, "the phases of some objects, and whether they are retained: "+err.Error())
+	}
+	d := view.BuildDeletion(pkg, revisions, held, o.cascade)
+	d.DryRun, d.Unknown = o.dryRun, unknown
+	for _, object := range d.Delete {
+		for _, risk := range c.dataWith(ctx, object.ObjectReference) {
+			switch {
+			case risk.err != nil:
+				d.Unknown = append(d.Unknown, fmt.Sprintf("how many %s go with %s: %s", risk.What, view.ObjectName(object.ObjectReference), risk.err))
+				d.AtRisk = append(d.AtRisk, risk.DataAtRisk)
+			case risk.Count > 0:
+				d.AtRisk = append(d.AtRisk, risk.DataAtRisk)
+			}
+		}
+	}
+	return d
+}
+
+// risk is data at risk, and why it could not be counted.
+type risk struct {
+	view.DataAtRisk
+
+	err error
+}
+
+// livesInNamespaces are the kinds that are counted of what lives in a namespace.
+var livesInNamespaces = []schema.GroupVersionKind{
+	{Version: "v1", Kind: "PersistentVolumeClaim"}, {Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Secret"},
+	{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Service"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
+	{Group: "apps", Version: "v1", Kind: "StatefulSet"},
+}
+
+// dataWith is what is lost when an object is deleted.
+func (c *cluster) dataWith(ctx context.Context, ref v1alpha1.ObjectReference) []risk {
+	whole := func(what string) []risk {
+		return []risk{{DataAtRisk: view.DataAtRisk{Object: ref, What: what, Count: 1}}}
+	}
+	switch (schema.GroupKind{Group: ref.Group, Kind: ref.Kind}) {
+	case view.CRDKind:
+		return []risk{c.customResources(ctx, ref)}
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
+		return whole("PersistentVolumeClaims")
+	case schema.GroupKind{Kind: "PersistentVolume"}:
+		return whole("PersistentVolumes")
+	case schema.GroupKind{Kind: "Namespace"}:
+		var found []risk
+		for _, kind := range livesInNamespaces {
+			one := risk{DataAtRisk: view.DataAtRisk{Object: ref, What: kind.Kind + "s"}}
+			one.Count, one.err = c.count(ctx, kind, ref.Name)
+			if one.What == "ConfigMaps" {
+				// Every namespace has that of the root certificate.
+				one.Count = max(one.Count-1, min(one.Count, 0))
+			}
+			found = append(found, one)
+		}
+		return found
+	}
+	return nil
+}
+
+// customResources counts those of a definition.
+func (c *cluster) customResources(ctx context.Context, ref v1alpha1.ObjectReference) risk {
+	found := risk{DataAtRisk: view.DataAtRisk{Object: ref, What: ref.Name, Count: -1, Protected: true}}
+	definition := &unstructured.Unstructured{}
+	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: ref.Group, Version: "v1", Kind: ref.Kind})
+	if err := c.client.Get(ctx, client.ObjectKey{Name: ref.Name}, definition); err != nil {
+		found.err = client.IgnoreNotFound(err)
+		if found.err == nil {
+			found.Count = 0
+		}
+		return found
+	}
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		if served, _ := version["served"].(bool); !served {
+			continue
+		}
+		name, _ := version["name"].(string)
+		found.Count, found.err = c.count(ctx, schema.GroupVersionKind{Group: group, Version: name, Kind: kind}, "")
+		return found
+	}
+	found.err = fmt.Errorf("no version of %s is served", ref.Name)
+	return found
+}
+
+// count counts the objects of a kind, in a namespace or in all, from their metadata.
+func (c *cluster) count(ctx context.Context, kind schema.GroupVersionKind, namespace string) (int64, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := c.client.List(ctx, list, client.InNamespace(namespace), client.Limit(500)); err != nil {
+		return -1, err
+	}
+	n := int64(len(list.Items))
+	if list.RemainingItemCount != nil {
+		n += *list.RemainingItemCount
+	}
+	return n, nil
+}
+
+// confirmDeletion asks, and has the package's name typed where data is lost.
+func (a *app) confirmDeletion(o deleteOptions, d view.Deletion) error {
+	lost := d.Lost()
+	if len(lost) == 0 || o.isDry() || o.allowLoss == d.Package {
+		return a.ask(o.writeFlags, "Go on?")
+	}
+	if o.allowLoss != "" {
+		return exitf(CodeUsage, "flag --allow-data-loss: is %q, and the package is %s", o.allowLoss, d.Package)
+	}
+	if !a.isTerminal(a.In) {
+		return exitf(CodeUsage, "data would be lost (%s): give --allow-data-loss=%s to lose it, --cascade=orphan to keep every object, or --dry-run=client to look only", view.RiskText(lost[0]), d.Package)
+	}
+	answer, err := a.prompt(fmt.Sprintf("Data is lost that no revision can bring back. Type the package's name (%s) to go on: ", d.Package))
+	if err != nil {
+		return err
+	}
+	if answer != d.Package {
+		return exitf(CodeInterrupted, "nothing was changed")
+	}
+	return nil
+}
+
+func (c *cluster) deletePackage(ctx context.Context, pkg *v1alpha1.Package, o deleteOptions) error {
+	if o.dryRun == dryRunClient {
+		return nil
+	}
+	policies := map[string]metav1.DeletionPropagation{
+		view.CascadeOrphan: metav1.DeletePropagationOrphan, view.CascadeBackground: metav1.DeletePropagationBackground, view.CascadeForeground: metav1.DeletePropagationForeground,
+	}
+	options := []client.DeleteOption{client.PropagationPolicy(policies[o.cascade]), client.Preconditions{UID: &pkg.UID}}
+	if o.dryRun == dryRunServer {
+		options = append(options, client.DryRunAll)
+	}
+	err := c.client.Delete(ctx, &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: pkg.Name}}, options...)
+	switch {
+	case apierrors.IsConflict(err):
+		return exitf(CodeSuperseded, "package %s was replaced by another one of its name meanwhile: look again before deleting it", pkg.Name)
+	case apierrors.IsNotFound(err):
+		return nil
+	}
+	return c.explain("deleting package "+pkg.Name, err)
+}
+
+// awaitGone waits until a package is gone, or its teardown does not go on.
+func (a *app) awaitGone(ctx context.Context, c *cluster, pkg *v1alpha1.Package, timeout time.Duration) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var over <-chan time.Time
+	if timeout > 0 {
+		over = time.After(timeout)
+	}
+	f := c.followPackage(ctx, a.note, pkg.Name)
+	told := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the teardown: %w", ctx.Err())
+		case <-over:
+			return exitf(CodeTimeout, "package %s is not gone after %s: %s", pkg.Name, timeout, told)
+		case ch := <-f.changes:
+			news, err := f.take(ch)
+			if err != nil {
+				return err
+			}
+			s := f.snapshot
+			if !news {
+				continue
+			}
+			if s.packageRead && (s.pkg == nil || s.pkg.UID != pkg.UID) {
+				return nil
+			}
+			if told, err = a.tellTeardown(s, told); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// tellTeardown shows the state of a teardown, unless it was shown before. The error
+// is that the teardown does not go on.
+func (a *app) tellTeardown(s snapshot, told string) (string, error) {
+	if s.pkg == nil || s.pkg.DeletionTimestamp.IsZero() {
+		return told, nil
+	}
+	state, message := view.PackageState(s.pkg)
+	switch {
+	case message == told:
+	case view.TerminalTeardowns[state]:
+		return message, exitf(CodeTerminal, "package %s: %s: %s", s.pkg.Name, state, message)
+	default:
+		a.note("%s  %s", view.Stamp(a.now()), message)
+	}
+	return message, nil
+}

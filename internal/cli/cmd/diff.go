@@ -1,0 +1,341 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/diff"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/revisions"
+	"github.com/strata-run/strata/revisions/probes"
+)
+
+// outputUnified is lines of YAML that were taken out and put in.
+const outputUnified outputFormat = "unified"
+
+type diffOptions struct {
+	output           outputFlag
+	live             bool
+	object           string
+	ignore           []string
+	noise            bool
+	managerNamespace string
+
+	view.Comparison
+}
+
+func (o *diffOptions) validate(args []string) error {
+	switch {
+	case o.live && len(args) > 2:
+		return exitf(CodeUsage, "--live compares one revision with the cluster: %s is one too many", args[2])
+	case o.Context < 0:
+		return exitf(CodeUsage, "flag --context-lines: is %d and must not be negative", o.Context)
+	}
+	if !o.noise {
+		o.Patterns = view.NoisePatterns()
+	}
+	for _, text := range o.ignore {
+		pattern, err := probes.ParsePattern(text)
+		if err != nil {
+			// A path with an index, as it is printed for lists that have nothing better.
+			path, pathErr := probes.ParsePath(text)
+			if pathErr != nil {
+				return exitf(CodeUsage, "flag --ignore: %w", err)
+			}
+			pattern = path.Pattern()
+		}
+		o.Patterns = append(o.Patterns, pattern)
+	}
+	return nil
+}
+
+func (a *app) diffCommand() *cobra.Command {
+	var o diffOptions
+	cmd := &cobra.Command{
+		Use:   "diff PACKAGE [REVISION [REVISION]]",
+		Short: "Compare two revisions, or a revision with the cluster",
+		Long: `Compare the contents of two revisions, phase by phase and object by object.
+Without revisions it is the one before the target with the target; with one it
+is that with the target.
+
+With --live a revision, the target if none is named, is compared with the
+cluster: what an apply would change back, with the name of who has changed it;
+and, apart from that, which fields others have set that the revision does not
+care about. It sends dry runs of server-side apply and changes nothing.
+
+Objects that were renamed are found by their content. Labels that change with
+each version of a chart, and the collision protection of whole phases, do not
+count without --noise. Values of Secrets are redacted without --show-secrets:
+that they differ is shown all the same.
+
+-o unified writes lines of YAML; -o json and -o yaml a document.
+
+Exit codes: 0 no differences; 1 there are some; 2 an error, also: there is no
+such package or revision, not all could be read, no cluster answers.
+Rights needed: to get packages and objectslices, to list revisions; for the
+fields of manifests of kind Secret, to get Secrets in the manager's namespace:
+without it only whether they differ is shown; with --live: to get and patch the
+objects.`,
+		Example: `  strata diff istiod-openshift-gateway 1 2
+  strata diff istiod-openshift-gateway --live
+  strata diff web 3 4 -o unified --object deployment/web`,
+		Args:              packageAndTwoRevisions,
+		ValidArgsFunction: a.completeContents(2),
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			if err := o.validate(args); err != nil {
+				return err
+			}
+			return errorIsTwo(a.diff(ctx, o, args))
+		}),
+	}
+	addOutput(cmd, &o.output, outputUnified, outputJSON, outputYAML, outputName, outputJSONPath)
+	f := cmd.Flags()
+	f.BoolVar(&o.live, "live", false, "compare a revision with the cluster")
+	f.StringVar(&o.object, "object", "", "only the object KIND/NAME, such as deployment/istiod")
+	f.StringArrayVar(&o.ignore, "ignore", nil, "a field that does not count, as it is printed, such as .spec.replicas or .metadata.annotations['example.com/note']; [*] is every entry of a list; can be given more than once")
+	f.BoolVar(&o.noise, "noise", false, "also count labels that change with each version of a chart, and the collision protection of whole phases")
+	f.BoolVar(&o.KeepNames, "no-renames", false, "do not look for objects that were renamed")
+	f.BoolVar(&o.ShowSecrets, "show-secrets", false, "show the values of Secrets")
+	f.IntVar(&o.Context, "context-lines", 3, "with -o unified: how many lines of context")
+	addManagerNamespace(cmd, &o.managerNamespace)
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("object", a.completeObjects)
+	return cmd
+}
+
+// packageAndTwoRevisions is the check of a command that takes a package and up to two
+// revisions.
+func packageAndTwoRevisions(cmd *cobra.Command, args []string) error {
+	if len(args) > 3 {
+		return fmt.Errorf("a package and two revisions: %s is one too many", args[3])
+	}
+	for _, arg := range args[min(len(args), 1):] {
+		if _, err := revisionNumber(arg); err != nil {
+			return err
+		}
+	}
+	return onePackage(cmd, args[:min(len(args), 1)])
+}
+
+// completeContents completes a package and then as many revisions of it as are given.
+func (a *app) completeContents(revisions int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		switch {
+		case len(args) == 0:
+			return a.completePackages(1)(cmd, args, prefix)
+		case len(args) <= revisions:
+			return a.completeRevisions(cmd, args, prefix)
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// errorIsTwo makes every error but a difference one of code 2, as 1 says that there are
+// differences. What ends the command from outside keeps its code.
+func errorIsTwo(err error) error {
+	code := codeOf(err)
+	if err == nil || code == CodeInterrupted || code == CodeUsage || isSilent(err) {
+		return err
+	}
+	return &ExitError{Code: CodeUsage, Err: err}
+}
+
+func (a *app) diff(ctx context.Context, o diffOptions, args []string) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, packageName(args[0]))
+	if err != nil {
+		return err
+	}
+	var doc view.Diff
+	if o.live {
+		doc, err = a.liveDiff(ctx, c, o, pkg, revisions, args)
+	} else {
+		doc, err = a.revisionDiff(ctx, c, o, pkg, revisions, args)
+	}
+	if err != nil {
+		return err
+	}
+	p := a.stdout(o.output.value)
+	if err := printDiff(p, o, doc); err != nil {
+		return err
+	}
+	if doc.Different {
+		return &ExitError{Code: CodeFalse}
+	}
+	return nil
+}
+
+// revisionDiff compares two revisions.
+func (a *app) revisionDiff(ctx context.Context, c *cluster, o diffOptions, pkg *v1alpha1.Package, revisions []v1alpha1.Revision, args []string) (view.Diff, error) {
+	from, to, err := chooseDiff(pkg, revisions, args[1:])
+	if err != nil {
+		return view.Diff{}, err
+	}
+	result, unread, err := a.compareRevisions(ctx, c, o, from, to)
+	if err != nil {
+		return view.Diff{}, err
+	}
+	doc, err := view.BuildDiff(from, to, result, o.Comparison)
+	if unread {
+		doc.AddUnread(from, to)
+		a.note("Warning: %s", doc.Unread)
+	}
+	return doc, err
+}
+
+// compareRevisions compares two revisions; unread is true when Secrets could not be read.
+func (a *app) compareRevisions(ctx context.Context, c *cluster, o diffOptions, from, to *v1alpha1.Revision) (result diff.Result, unread bool, err error) {
+	r := newReader(c.contents(o.managerNamespace), true)
+	before, err := a.readFor(ctx, r, from)
+	if err != nil {
+		return result, false, err
+	}
+	after, err := a.readFor(ctx, r, to)
+	if err != nil {
+		return result, false, err
+	}
+	unread = slices.ContainsFunc([]error{before.Unread, after.Unread}, func(err error) bool { return err != nil })
+	return diff.Contents(view.ObjectsOf(before, o.object, o.noise), view.ObjectsOf(after, o.object, o.noise), o.Options()), unread, nil
+}
+
+// chooseDiff are the revisions that the arguments name.
+func chooseDiff(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, args []string) (from, to *v1alpha1.Revision, err error) {
+	var numbers [2]int64
+	for i, arg := range args {
+		numbers[i], _ = revisionNumber(arg) // checked with the arguments
+	}
+	if to, err = revisionOr(pkg, revisions, numbers[1]); err != nil {
+		return nil, nil, err
+	}
+	if len(args) > 0 {
+		from, err = revisionNumbered(pkg.Name, revisions, numbers[0])
+		return from, to, err
+	}
+	line := history.Sort(pkg, revisions)
+	for _, revision := range line.All() {
+		if revision.Spec.Revision < to.Spec.Revision {
+			return revision, to, nil
+		}
+	}
+	return nil, nil, exitf(CodeNotFound, "package %s has no revision before %d", pkg.Name, to.Spec.Revision)
+}
+
+// readFor reads a revision. Secrets that may not be read are left out: their digests say
+// whether they differ.
+func (a *app) readFor(ctx context.Context, r *reader, revision *v1alpha1.Revision) (view.StoredContent, error) {
+	read, err := r.read(ctx, revision)
+	if err != nil {
+		return read, fmt.Errorf("reading revision %d: %w", revision.Spec.Revision, err)
+	}
+	if read.Unread != nil && !read.OnlySecrets {
+		return read, exitf(CodeUsage, "comparing revision %d: not all of it could be read: %w", revision.Spec.Revision, read.Unread)
+	}
+	return read, nil
+}
+
+// printDiff writes a difference in a format.
+func printDiff(p *output.Printer, o diffOptions, doc view.Diff) error {
+	switch {
+	case o.output.isDocument():
+		return printDocument(p, o.output.value, doc)
+	case o.output.value == outputName:
+		for i := range doc.Objects {
+			p.Line(output.Span{Text: view.NameOf(doc.Objects[i].ObjectReference)})
+		}
+	case o.output.value == outputUnified:
+		for i := range doc.Objects {
+			view.WriteUnified(p, doc.Objects[i].Unified)
+		}
+	default:
+		view.WriteDiff(p, doc)
+	}
+	return p.Err()
+}
+
+// isSilent says whether an error only carries a code.
+func isSilent(err error) bool {
+	var exit *ExitError
+	return errors.As(err, &exit) && exit.Err == nil
+}
+
+// liveDiff compares a revision with the cluster.
+func (a *app) liveDiff(ctx context.Context, c *cluster, o diffOptions, pkg *v1alpha1.Package, all []v1alpha1.Revision, args []string) (view.Diff, error) {
+	var n int64
+	if len(args) > 1 {
+		n, _ = revisionNumber(args[1]) // checked with the arguments
+	}
+	revision, err := revisionOr(pkg, all, n)
+	if err != nil {
+		return view.Diff{}, err
+	}
+	contents := c.contents(o.managerNamespace)
+	loaded, err := load.Revision(ctx, contents, revision)
+	if err != nil {
+		return view.Diff{}, fmt.Errorf("loading revision %d: %w", revision.Spec.Revision, err)
+	}
+	loaded.Records = newestRecords(pkg, all)
+	if o.object != "" {
+		loaded = onlyLoaded(loaded, o.object)
+	}
+	tried, err := c.planner(contents).Trial(ctx, pkg, loaded)
+	if err != nil {
+		return view.Diff{}, err
+	}
+	doc := view.Diff{TypeMeta: view.DocumentType("Diff"), Package: pkg.Name, FromRevision: revision.Spec.Revision, Live: true, Objects: []view.DiffObject{}}
+	for i := range tried {
+		object, err := view.DriftOf(&tried[i], o.Comparison, revision.Spec.Revision)
+		if err != nil {
+			return doc, err
+		}
+		switch object.Difference {
+		case "":
+			doc.Same++
+			continue
+		case view.DifferenceForeign:
+			doc.Same++
+		default:
+			doc.Different = true
+		}
+		doc.Objects = append(doc.Objects, object)
+	}
+	doc.Summary = view.SummaryOf(doc)
+	return doc, nil
+}
+
+// newestRecords are what is known of each object, from the newest revision that has put
+// it in place.
+func newestRecords(pkg *v1alpha1.Package, all []v1alpha1.Revision) map[revisions.ObjectID]revisions.Record {
+	records := map[revisions.ObjectID]revisions.Record{}
+	for _, standing := range slices.Backward(history.Sort(pkg, all).Standing()) {
+		maps.Copy(records, load.Records(standing.Status))
+	}
+	return records
+}
+
+// onlyLoaded is a revision with the objects that an argument names.
+func onlyLoaded(revision revisions.Revision, argument string) revisions.Revision {
+	var phases []revisions.Phase
+	for _, phase := range revision.Phases {
+		phase.Objects = slices.DeleteFunc(slices.Clone(phase.Objects), func(object revisions.Object) bool {
+			return !view.NamesObject(argument, view.ReferenceOf(object.Manifest))
+		})
+		phases = append(phases, phase)
+	}
+	revision.Phases = phases
+	return revision
+}

@@ -1,0 +1,238 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/cli/view"
+)
+
+type eventsOptions struct {
+	output  outputFlag
+	watch   bool
+	timeout time.Duration
+	types   []string
+}
+
+func (a *app) eventsCommand() *cobra.Command {
+	var o eventsOptions
+	cmd := &cobra.Command{
+		Use:   "events PACKAGE",
+		Short: "List the events of a package, its revisions, objects and pods",
+		Long: `Show the events about a package, its revisions, the objects that these have in
+place, and the pods and ReplicaSets of the workloads among them, in the order of
+their times. An event about a pod is found by its name, so it is shown also when
+the pod is gone. The API server keeps events for an hour by default.
+
+With --watch events are shown as they come, until the time is over. With -o json
+each event is then one document on one line.
+
+Exit codes: 0; 2 usage; 6 there is no such package; 7 no cluster answers.
+
+Rights: get packages.strata.run; list revisions.strata.run; list events in the
+namespace default and in those of the objects, as far as you may.`,
+		Example: `  strata events istiod-openshift-gateway
+  strata events istiod-openshift-gateway --types Warning -w`,
+		Args:              onePackage,
+		ValidArgsFunction: a.completePackages(1),
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			if o.timeout != 0 && !o.watch {
+				return exitf(CodeUsage, "--timeout is for --watch")
+			}
+			for _, kind := range o.types {
+				if kind != corev1.EventTypeNormal && kind != corev1.EventTypeWarning {
+					return exitf(CodeUsage, "flag --types: %q is neither Normal nor Warning", kind)
+				}
+			}
+			return a.events(ctx, o, packageName(args[0]))
+		}),
+	}
+	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputJSONPath)
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "show events as they come")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with --watch: for how long, 0 without limit")
+	cmd.Flags().StringSliceVar(&o.types, "types", nil, "only events of these types: Normal, Warning")
+	return cmd
+}
+
+func (a *app) events(ctx context.Context, o eventsOptions, name string) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	_, revisions, err := c.packageAndRevisions(ctx, name)
+	if err != nil {
+		return err
+	}
+	if o.watch {
+		return a.watchEvents(ctx, c, o, name)
+	}
+	scope := view.ScopeOf(name, revisions)
+	doc := view.Events{TypeMeta: view.DocumentType("Events"), Package: name}
+	doc.Events, doc.Unread = c.readEvents(ctx, scope)
+	doc.Events = o.only(doc.Events)
+	for _, text := range doc.Unread {
+		a.note("Note: %s", text)
+	}
+	p := a.stdout(o.output.value)
+	switch {
+	case o.output.isDocument():
+		return printDocument(p, o.output.value, doc)
+	case len(doc.Events) == 0:
+		a.note("No events about package %s. The API server forgets them after some time.", name)
+	case o.output.value == outputWide:
+		view.WriteEventTable(p, doc.Events, a.now())
+	default:
+		for _, e := range doc.Events {
+			view.WriteEvent(p, e, fmt.Sprintf("%-4s", view.Age(a.now(), e.Time)))
+		}
+	}
+	return p.Err()
+}
+
+// only are the events of the types that are asked for.
+func (o eventsOptions) only(list []view.PackageEvent) []view.PackageEvent {
+	if len(o.types) == 0 {
+		return list
+	}
+	return slices.DeleteFunc(list, func(e view.PackageEvent) bool { return !slices.Contains(o.types, e.Type) })
+}
+
+// readEvents reads the events of a scope. The texts say which could not be read.
+func (c *cluster) readEvents(ctx context.Context, scope view.EventScope) ([]view.PackageEvent, []string) {
+	var all []corev1.Event
+	var unread []string
+	for _, namespace := range scope.Namespaces {
+		var list corev1.EventList
+		if err := c.client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+			unread = append(unread, fmt.Sprintf("events of namespace %s are not shown: %s", namespace, err))
+			continue
+		}
+		all = append(all, list.Items...)
+	}
+	return scope.EventsIn(all), unread
+}
+
+// watchEvents shows events until the context ends or the time is over.
+func (a *app) watchEvents(ctx context.Context, c *cluster, o eventsOptions, name string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var over <-chan time.Time
+	if o.timeout > 0 {
+		over = time.After(o.timeout)
+	}
+	w := &eventWatcher{options: o, name: name, known: map[string]corev1.Event{}, shown: map[string]int32{}, out: a.stdout(o.output.value)}
+	w.follower = c.followPackage(ctx, a.note, name)
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("watching events: %w", ctx.Err())
+		case <-over:
+			return nil
+		case ch := <-w.changes:
+			if err := w.next(ctx, ch); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// eventWatcher shows events as they come.
+type eventWatcher struct {
+	*follower
+
+	options eventsOptions
+	name    string
+	out     *output.Printer
+	// known are the events that were read, by UID; shown is the count that each had
+	// when it was shown last.
+	known map[string]corev1.Event
+	shown map[string]int32
+	// namespaces are those that are watched.
+	namespaces []string
+}
+
+func (w *eventWatcher) next(ctx context.Context, ch change) error {
+	if news, err := w.take(ch); !news || err != nil {
+		return err
+	}
+	if !w.snapshot.complete() {
+		return nil
+	}
+	if w.snapshot.pkg == nil {
+		return exitf(CodeNotFound, "package %s was deleted", w.name)
+	}
+	scope := view.ScopeOf(w.name, w.snapshot.revisions)
+	for _, namespace := range scope.Namespaces {
+		if !slices.Contains(w.namespaces, namespace) {
+			w.namespaces = append(w.namespaces, namespace)
+			go w.runEvents(ctx, w.eventFeed(namespace))
+		}
+	}
+	all := make([]corev1.Event, 0, len(w.known))
+	for _, e := range w.known {
+		all = append(all, e)
+	}
+	for _, e := range w.options.only(scope.EventsIn(all)) {
+		if w.shown[e.ID()] == e.Count {
+			continue
+		}
+		w.shown[e.ID()] = e.Count
+		if w.options.output.isDocument() {
+			w.out.JSONLine(e)
+			continue
+		}
+		view.WriteEvent(w.out, e, view.Stamp(e.Time.Time))
+	}
+	return w.out.Err()
+}
+
+// eventFeed watches the events of a namespace.
+func (w *eventWatcher) eventFeed(namespace string) feed {
+	return feed{
+		newList: func() client.ObjectList { return &corev1.EventList{} },
+		options: []client.ListOption{client.InNamespace(namespace)},
+		listed: func(_ *snapshot, list client.ObjectList) {
+			if events, ok := list.(*corev1.EventList); ok {
+				for i := range events.Items {
+					w.known[string(events.Items[i].UID)] = events.Items[i]
+				}
+			}
+		},
+		changed: func(_ *snapshot, kind watch.EventType, o runtime.Object) {
+			if e, ok := o.(*corev1.Event); ok && kind != watch.Deleted {
+				w.known[string(e.UID)] = *e
+			}
+		},
+	}
+}
+
+// runEvents is run, but does without a namespace whose events may not be read.
+func (w *eventWatcher) runEvents(ctx context.Context, f feed) {
+	own := make(chan change)
+	go func() {
+		w.cluster.run(ctx, f, own)
+		close(own)
+	}()
+	for ch := range own {
+		if err := ch.err; err != nil {
+			ch = change{apply: func(*snapshot) { w.note("Note: some events are not shown: %s", err) }}
+		}
+		select {
+		case w.changes <- ch:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

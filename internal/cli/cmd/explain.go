@@ -1,0 +1,104 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/pods"
+	"github.com/strata-run/strata/revisions"
+)
+
+// mostEvents is how many events an explanation shows.
+const mostEvents = 5
+
+func (a *app) explainCommand() *cobra.Command {
+	var o outputFlag
+	cmd := &cobra.Command{
+		Use:   "explain PACKAGE",
+		Short: "Say why a rollout does not go on, and which command helps",
+		Long: `Say why a package is where it is: the first object that holds it, what its probe
+expects and what it finds, the pods that do not run, the last events of both,
+the rights that are missing, who else changes its objects, what waits for
+approval or is paused, when it is tried again, and the command to run next.
+
+Exit codes: 0 whatever there is to say; 2 usage; 6 there is no such package; 7
+no cluster answers. See status for codes that tell how a rollout stands.
+
+Rights: get packages.strata.run; list revisions.strata.run; get
+objectslices.strata.run. As far as you may: list pods, replicasets.apps and
+events in the namespaces of the objects.`,
+		Example:           `  strata explain istiod-openshift-gateway`,
+		Args:              onePackage,
+		ValidArgsFunction: a.completePackages(1),
+		RunE:              a.run(func(ctx context.Context, args []string) error { return a.explain(ctx, o, packageName(args[0])) }),
+	}
+	addOutput(cmd, &o, outputJSON, outputYAML, outputJSONPath)
+	return cmd
+}
+
+func (a *app) explain(ctx context.Context, o outputFlag, name string) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	e, err := a.explanation(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	p := a.stdout(o.value)
+	if o.isDocument() {
+		return printDocument(p, o.value, e)
+	}
+	view.WriteExplanation(p, e, a.now())
+	for _, text := range e.Unread {
+		a.note("Note: %s", text)
+	}
+	return p.Err()
+}
+
+// explanation reads all that the explanation of a package needs.
+func (a *app) explanation(ctx context.Context, c *cluster, name string) (view.Explanation, error) {
+	pkg, all, err := c.packageAndRevisions(ctx, name)
+	if err != nil {
+		return view.Explanation{}, err
+	}
+	v := view.Snapshot{Package: pkg, Revisions: all, Manifests: view.Manifests{}}
+	a.readDetails(ctx, c, &v, v.ShownRevisions(false))
+	e := v.Explanation(a.now())
+	scope := view.ScopeOf(name, all)
+	if b := e.Blocking; b != nil && b.Kind != "" {
+		scope = view.EventScope{Objects: map[revisions.ObjectID]bool{}, Namespaces: []string{view.ClusterEvents}}
+		scope.Add(b.ObjectReference)
+		if b.Namespace != "" {
+			scope.Namespaces = []string{b.Namespace}
+		}
+	} else {
+		scope.Namespaces = []string{view.ClusterEvents}
+		clear(scope.Objects)
+	}
+	e.Events, e.Unread = c.readEvents(ctx, scope)
+	e.Events = slices.DeleteFunc(e.Events, func(event view.PackageEvent) bool { return isOfHealthyPod(event, e.Blocking) })
+	if more := len(e.Events) - mostEvents; more > 0 {
+		e.Events = e.Events[more:]
+	}
+	if e.Verdict == view.VerdictRolledOut && e.Package.Available == "True" {
+		e.Events = []view.PackageEvent{}
+	}
+	return e, nil
+}
+
+// isOfHealthyPod says that an event is about a pod that runs: of a workload that
+// hangs, only the pods that do not run are shown.
+func isOfHealthyPod(event view.PackageEvent, blocking *view.TreeObject) bool {
+	if blocking == nil || len(blocking.Pods) == 0 || event.Kind != "Pod" || event.Type == corev1.EventTypeWarning {
+		return false
+	}
+	return !slices.ContainsFunc(blocking.Pods, func(pod pods.Trouble) bool { return pod.Name == event.Name })
+}

@@ -1,0 +1,175 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/history"
+)
+
+type getOptions struct {
+	output   outputFlag
+	selector string
+	states   []string
+	watch    bool
+	// scope are flags that kubectl's users type: packages have no namespace.
+	everywhere bool
+	namespace  string
+}
+
+func (a *app) getCommand() *cobra.Command {
+	var o getOptions
+	cmd := &cobra.Command{
+		Use:     "get [NAME...]",
+		Aliases: []string{"list", "ls"},
+		Short:   "List packages: what runs, what rolls out, how far it is",
+		Long: `List packages: what runs, what rolls out, how far it is.
+
+Packages have no namespace: -A and -n change nothing. -w lists the packages and
+then adds a row for each that changes, as "kubectl get -w" does, until it is
+interrupted; of one package that is named it follows the rollout in place, as
+"strata status -w" does.
+
+CURRENT is the newest revision that has succeeded, TARGET the one that rolls
+out. STATE is what the rollout does; PHASE and PROBES count what is complete of
+it. AVAILABLE tells whether the package serves. -o json and -o yaml write the
+Package objects: a List, or the object itself when one name is given.
+
+Exit codes: 0; 2 usage; 6 one of the names is no package, or Strata is not
+installed; 7 no cluster answers.
+
+Rights: list packages.strata.run, to name some: get, with --watch: watch.`,
+		Example: `  strata get
+  strata get istiod-openshift-gateway -o wide
+  strata get -o json`,
+		ValidArgsFunction: a.completePackages(-1),
+		RunE:              a.run(func(ctx context.Context, args []string) error { return a.get(ctx, o, withoutType(args)) }),
+	}
+	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputName, outputJSONPath)
+	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only packages in these states, such as RollingOut, Failed or Paused")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "list each package that changes as well; of one that is named follow the rollout")
+	cmd.Flags().BoolVarP(&o.everywhere, "all-namespaces", "A", false, "changes nothing: packages have no namespace")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "changes nothing: packages have no namespace")
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(view.PackageStates, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "only packages with these labels, such as strata.run/front=kyma")
+	return cmd
+}
+
+func (a *app) get(ctx context.Context, o getOptions, args []string) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	selector, err := labels.Parse(o.selector)
+	if err != nil {
+		return exitf(CodeUsage, "flag --selector: %w", err)
+	}
+	switch {
+	case o.selector != "" && len(args) > 0:
+		return exitf(CodeUsage, "give names or --selector, not both")
+	case o.namespace != "":
+		a.note("Note: packages have no namespace: --namespace changes nothing.")
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.watch && len(args) == 1:
+		return a.watch(ctx, c, watchOptions{name: packageName(args[0]), output: o.output})
+	case o.watch:
+		return a.watchList(ctx, c, o, selector, args)
+	}
+	packages, missing, err := c.selectPackages(ctx, selector, args)
+	if err != nil {
+		return err
+	}
+	packages = view.InStates(packages, o.states, a.now())
+	if err := a.printPackages(o.output, packages, len(args) == 1); err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return c.notFound(ctx, missing...)
+	}
+	return nil
+}
+
+// withoutType leaves out the type that kubectl has before names.
+func withoutType(args []string) []string {
+	if len(args) > 0 && slices.Contains([]string{"packages", "package", "spkg", "pkg", "packages.strata.run"}, args[0]) {
+		return args[1:]
+	}
+	return args
+}
+
+func (o *getOptions) validate() error {
+	for _, state := range o.states {
+		if !slices.ContainsFunc(view.PackageStates, func(known string) bool { return strings.EqualFold(known, state) }) {
+			return exitf(CodeUsage, "flag --state: there is no state %q; there are: %s", state, strings.Join(view.PackageStates, ", "))
+		}
+	}
+	return nil
+}
+
+// selectPackages reads the packages of some names in their order, or all that a
+// selector takes. Names that do not exist are returned.
+func (c *cluster) selectPackages(ctx context.Context, s labels.Selector, names []string) ([]v1alpha1.Package, []string, error) {
+	if len(names) == 0 {
+		all, err := c.packages(ctx, s)
+		return all, nil, err
+	}
+	var found []v1alpha1.Package
+	var missing []string
+	for _, arg := range names {
+		p := &v1alpha1.Package{}
+		err := c.client.Get(ctx, client.ObjectKey{Name: packageName(arg)}, p)
+		switch {
+		case apierrors.IsNotFound(err) && !isMissingKind(err):
+			missing = append(missing, packageName(arg))
+		case err != nil:
+			return nil, nil, c.explain("reading package "+packageName(arg), err)
+		default:
+			found = append(found, *p)
+		}
+	}
+	return found, missing, nil
+}
+
+func (a *app) printPackages(o outputFlag, packages []v1alpha1.Package, single bool) error {
+	p := a.stdout(o.value)
+	switch {
+	case single && len(packages) == 0:
+		return nil
+	case o.isDocument():
+		return printDocument(p, o.value, view.PackageDocument(packages, single))
+	case o.value == outputName:
+		for i := range packages {
+			p.Line(output.Span{Text: "package." + v1alpha1.GroupVersion.Group + "/" + packages[i].Name})
+		}
+	case len(packages) == 0:
+		a.note("No packages found.")
+	default:
+		view.WritePackages(p, packages, o.value == outputWide, a.now())
+		for i := range packages {
+			if pause := history.PauseOf(&packages[i], a.now()); pause != nil && o.value != outputWide {
+				a.note("Note: %s is %s.", packages[i].Name, view.PauseText(pause))
+			}
+			if s := view.SummarisePackage(&packages[i], nil); s.RolledBack && o.value != outputWide {
+				a.note("Note: %s is rolled back: %s.", s.Name, strings.TrimSuffix(s.Message, "."))
+			}
+		}
+	}
+	return p.Err()
+}

@@ -1,0 +1,154 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/cli/view"
+)
+
+type historyOptions struct {
+	output           outputFlag
+	revision         int64
+	managerNamespace string
+}
+
+func (a *app) historyCommand() *cobra.Command {
+	var o historyOptions
+	cmd := &cobra.Command{
+		Use:   "history PACKAGE",
+		Short: "List the revisions of a package: who, when, what, why, how it went",
+		Long: `List the revisions of a package that are kept, oldest first.
+
+The current revision is the newest that has succeeded. The target is the one
+that rolls out; it is marked when it is not the current one. OUTCOME is
+Succeeded, RolledBack (a rollback rejected it), Superseded (replaced before it
+had succeeded), or what the rollout does at present.
+
+WHO made the revision, or asked for the rollback; "manager" is for one that the
+manager made by itself, for a front or for spec.onFailure. With the policies of
+config/policy the API server has checked the name. CHANGES is what differs from
+the revision before.
+
+--revision shows one revision: who approved it, each field that differs, and its
+objects by phase. -o wide adds columns, such as how long the rollout took.
+
+Exit codes: 0; 2 usage; 6 there is no such package or revision; 7 no cluster
+answers.
+
+Rights: get packages.strata.run; list revisions.strata.run; get
+objectslices.strata.run, without it CHANGES may be missing; for the fields of
+manifests of kind Secret with --revision, to get Secrets in the manager's
+namespace.`,
+		Example: `  strata history istiod-openshift-gateway
+  strata history istiod-openshift-gateway -o wide
+  strata history istiod-openshift-gateway --revision 2`,
+		Args:              onePackage,
+		ValidArgsFunction: a.completePackages(1),
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			if o.revision < 0 {
+				return exitf(CodeUsage, "flag --revision: %d is no revision", o.revision)
+			}
+			if o.revision > 0 {
+				return a.historyOfOne(ctx, o, packageName(args[0]))
+			}
+			return a.history(ctx, o, packageName(args[0]))
+		}),
+	}
+	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputName, outputJSONPath)
+	a.addRevision(cmd, &o.revision, "show this revision alone")
+	addManagerNamespace(cmd, &o.managerNamespace)
+	return cmd
+}
+
+func (a *app) history(ctx context.Context, o historyOptions, name string) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	if err != nil {
+		return err
+	}
+	h := view.Snapshot{Package: pkg, Revisions: revisions}.History()
+	p := a.stdout(o.output.value)
+	if o.output.value != outputName {
+		// Secrets are not read: the names of what they are stored in are digests.
+		read, err := newReader(c.contents(o.managerNamespace), false).readEach(ctx, revisions)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			a.note("Note: not all changes are known: %v", err)
+		}
+		h.CompareEach(revisions, read)
+	}
+	switch {
+	case o.output.isDocument():
+		return printDocument(p, o.output.value, h)
+	case o.output.value == outputName:
+		for _, r := range h.Revisions {
+			p.Line(output.Span{Text: "revision." + v1alpha1.GroupVersion.Group + "/" + r.Name})
+		}
+	case len(h.Revisions) == 0:
+		a.note("Package %s has no revisions yet.", name)
+	default:
+		view.WriteHistory(p, h, o.output.value == outputWide, a.now())
+	}
+	return p.Err()
+}
+
+// historyOfOne shows one revision.
+func (a *app) historyOfOne(ctx context.Context, o historyOptions, name string) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	if err != nil {
+		return err
+	}
+	r, err := revisionNumbered(name, revisions, o.revision)
+	if err != nil {
+		return err
+	}
+	v := view.Snapshot{Package: pkg, Revisions: revisions, Manifests: view.Manifests{}}
+	a.readDetails(ctx, c, &v, []*v1alpha1.Revision{r})
+	d := v.RevisionDetails(r)
+	if before := view.RevisionBefore(r, revisions); before != nil {
+		if err := a.compareOne(ctx, c, o, &d, before, r); err != nil {
+			return err
+		}
+	}
+	p := a.stdout(o.output.value)
+	switch {
+	case o.output.isDocument():
+		return printDocument(p, o.output.value, d)
+	case o.output.value == outputName:
+		p.Line(output.Span{Text: "revision." + v1alpha1.GroupVersion.Group + "/" + r.Name})
+	default:
+		view.WriteRevisionDetails(p, d, a.now())
+	}
+	return p.Err()
+}
+
+// compareOne adds how the revision differs from the one before.
+func (a *app) compareOne(ctx context.Context, c *cluster, o historyOptions, d *view.RevisionDetails, before, after *v1alpha1.Revision) error {
+	options := diffOptions{managerNamespace: o.managerNamespace, Comparison: view.Comparison{Context: 3, Patterns: view.NoisePatterns()}}
+	result, unread, err := a.compareRevisions(ctx, c, options, before, after)
+	if err != nil {
+		return err
+	}
+	doc, err := view.BuildDiff(before, after, result, options.Comparison)
+	if unread {
+		doc.AddUnread(before, after)
+	}
+	d.Diff, d.Revision.ComparedWith, d.Revision.Changes = &doc, before.Spec.Revision, view.ChangesText(before, after, result)
+	return err
+}

@@ -1,0 +1,132 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/strata-run/strata/internal/cli/output"
+)
+
+// outputFormat is a value of -o. The empty one is for people.
+type outputFormat string
+
+const (
+	outputText outputFormat = ""
+	outputWide outputFormat = "wide"
+	outputJSON outputFormat = "json"
+	outputYAML outputFormat = "yaml"
+	outputName outputFormat = "name"
+	// outputJSONPath stands for the templates that kubectl takes: jsonpath=TEMPLATE,
+	// go-template=TEMPLATE and custom-columns=HEAD:PATH,..., which are the value then.
+	outputJSONPath outputFormat = "jsonpath"
+)
+
+// templates read the formats that hold a template.
+var templates = []struct {
+	name, argument string
+	parse          func(template string) (documentPrinter, error)
+}{
+	{"jsonpath", "TEMPLATE", parseJSONPath},
+	{"go-template", "TEMPLATE", parseGoTemplate},
+	{"custom-columns", "HEAD:PATH,...", parseColumns},
+}
+
+// documentPrinter writes a document that was read back from JSON.
+type documentPrinter func(p *output.Printer, document any) error
+
+// printer is what writes a document in a format that holds a template, and whether it
+// holds one.
+func (f outputFormat) printer() (write documentPrinter, isTemplate bool, err error) {
+	for _, t := range templates {
+		if template, found := strings.CutPrefix(string(f), t.name+"="); found {
+			write, err = t.parse(template)
+			return write, true, err
+		}
+	}
+	return nil, false, nil
+}
+
+// outputFlag is the flag -o, which takes some of the formats.
+type outputFlag struct {
+	value   outputFormat
+	allowed []outputFormat
+}
+
+// addOutput adds -o to a command.
+func addOutput(cmd *cobra.Command, o *outputFlag, allowed ...outputFormat) {
+	o.allowed = allowed
+	cmd.Flags().VarP(o, "output", "o", "output format: "+o.list())
+	complete := make([]string, len(allowed))
+	for i, f := range allowed {
+		complete[i] = string(f)
+	}
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(complete, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (o *outputFlag) list() string {
+	words := make([]string, len(o.allowed))
+	for i, f := range o.allowed {
+		words[i] = string(f)
+		if f == outputJSONPath {
+			var forms []string
+			for _, t := range templates {
+				forms = append(forms, t.name+"="+t.argument)
+			}
+			words[i] = strings.Join(forms, ", ")
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// Set is called for the flag's value.
+func (o *outputFlag) Set(s string) error {
+	_, isTemplate, err := outputFormat(s).printer()
+	switch {
+	case err != nil:
+		return err
+	case isTemplate && slices.Contains(o.allowed, outputJSONPath):
+	case s == string(outputJSONPath) || !slices.Contains(o.allowed, outputFormat(s)):
+		return fmt.Errorf("must be one of %s", o.list())
+	}
+	o.value = outputFormat(s)
+	return nil
+}
+
+// String is the flag's value.
+func (o *outputFlag) String() string { return string(o.value) }
+
+// Type is shown in the help.
+func (o *outputFlag) Type() string { return "FORMAT" }
+
+// isDocument is true for the formats that programs read.
+func (o *outputFlag) isDocument() bool {
+	_, isTemplate, _ := o.value.printer() // checked when it was set
+	return isTemplate || o.value == outputJSON || o.value == outputYAML
+}
+
+// printDocument writes a value in one of the formats that programs read.
+func printDocument(p *output.Printer, format outputFormat, v any) error {
+	write, isTemplate, err := format.printer()
+	switch {
+	case err != nil:
+		return err
+	case isTemplate:
+		document, err := readBack(v)
+		if err != nil {
+			return err
+		}
+		return write(p, document)
+	case format == outputYAML:
+		p.YAML(v)
+	default:
+		p.JSON(v)
+	}
+	return p.Err()
+}

@@ -1,0 +1,401 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/diff"
+	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/revisions"
+)
+
+// handledWithin is how long the controller is given to answer a request.
+const handledWithin = 10 * time.Second
+
+// Values of --dry-run.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+	dryRunServer = "server"
+)
+
+type rollbackOptions struct {
+	output      outputFlag
+	to          int64
+	reason      string
+	pin         bool
+	wait        bool
+	timeout     time.Duration
+	yes         bool
+	allowFailed bool
+	dryRun      string
+}
+
+// take takes the revision from the arguments, where Helm has it.
+func (o *rollbackOptions) take(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	n, err := revisionNumber(args[0])
+	switch {
+	case err != nil:
+		return exitf(CodeUsage, "%w", err)
+	case o.to != 0 && o.to != n:
+		return exitf(CodeUsage, "revision %d or --to %d: give one", n, o.to)
+	}
+	o.to = n
+	return nil
+}
+
+func (o rollbackOptions) validate() error {
+	switch {
+	case o.to < 0:
+		return exitf(CodeUsage, "flag --to: %d is no revision", o.to)
+	case !slices.Contains([]string{dryRunNone, dryRunClient, dryRunServer}, o.dryRun):
+		return exitf(CodeUsage, "flag --dry-run: must be none, client or server")
+	case o.dryRun != dryRunNone && o.wait:
+		return exitf(CodeUsage, "--wait waits for a rollout, which --dry-run=%s does not begin", o.dryRun)
+	}
+	return nil
+}
+
+func (a *app) rollbackCommand() *cobra.Command {
+	o := rollbackOptions{dryRun: dryRunNone}
+	cmd := &cobra.Command{
+		Use:     "rollback PACKAGE [REVISION]",
+		Aliases: []string{"undo"},
+		Short:   "Roll out the content of an earlier revision again",
+		Long: `Roll out the content of an earlier revision again, as a new revision: the next
+number, with the content of REVISION (or --to). Without one it is the newest
+earlier revision that has succeeded; content that was rolled back before is
+passed over. What would change is shown first, and has to be confirmed. When the
+content runs already, nothing is done.
+
+A revision that has never succeeded is refused without --allow-failed. The
+content that is rolled back is rejected: the front that made it does not make it
+again until its custom resource has asked for something else. With --pin it
+makes nothing at all until spec.rollback is taken away.
+CustomResourceDefinitions never go back, and neither do volumes and what Jobs
+have done; a warning says so.
+
+Exit codes: 0 the new revision was made, with --wait: rolled out; 2 usage; 3
+refused, or with --wait: it cannot succeed; 4 the controller did not answer, or
+with --wait: the time was over; 5 with --wait: a newer revision took its place;
+6 there is no such package or revision; 7 no cluster answers.
+
+Rights: get, list, watch and patch packages.strata.run; list and watch
+revisions.strata.run; get objectslices.strata.run.`,
+		Example: `  strata rollback istiod-openshift-gateway
+  strata rollback istiod-openshift-gateway 2 --reason "1.31.0 drops mTLS" --wait`,
+		Args:              packageAndRevision,
+		ValidArgsFunction: a.completeContents(1),
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			if err := o.take(args[1:]); err != nil {
+				return err
+			}
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return a.rollback(ctx, o, packageName(args[0]))
+		}),
+	}
+	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
+	// kubectl calls it --to-revision.
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "to-revision" {
+			name = "to"
+		}
+		return pflag.NormalizedName(name)
+	})
+	cmd.Flags().Int64Var(&o.to, "to", 0, "the revision whose content is wanted; 0 is the newest earlier one that has succeeded")
+	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the history")
+	cmd.Flags().BoolVar(&o.pin, "pin", false, "let the front make no further revision until spec.rollback is taken away")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "follow the rollout until it is done or cannot succeed")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --wait: how long to follow, 0 without limit")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&o.allowFailed, "allow-failed", false, "also roll back to a revision that has never succeeded")
+	cmd.Flags().StringVar(&o.dryRun, "dry-run", o.dryRun, "none, client (ask nothing of the cluster) or server (let it check the request)")
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("to", a.completeRevisions)
+	return cmd
+}
+
+func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	if err != nil {
+		return err
+	}
+	chosen, err := chooseRollback(pkg, revisions, o)
+	if err != nil {
+		return err
+	}
+	from, to := chosen.From, chosen.To
+	if chosen.done != "" {
+		return a.nothingToRollBack(o, name, chosen)
+	}
+	contents := view.Manifests{}
+	if err := c.readSlices(ctx, contents, from, to); err != nil {
+		return exitf(CodeFalse, "comparing revision %d with revision %d: %w", from.Spec.Revision, to.Spec.Revision, err)
+	}
+	changes, same := view.ChangesBetween(from, to, contents)
+	c.addFields(ctx, from, to, changes)
+	doc := view.Rollback{
+		TypeMeta: view.DocumentType("Rollback"), Package: name, FromRevision: from.Spec.Revision, ToRevision: to.Spec.Revision,
+		Reason: o.reason, Pin: o.pin, DryRun: o.dryRun, Changes: append([]view.Change{}, changes...),
+		Warnings: view.WarningsOf(from, to, changes, contents),
+	}
+	p := a.stdout(o.output.value)
+	if !o.output.isDocument() {
+		p.Wrapped("", output.Plain, fmt.Sprintf("Rolling back %s from revision %s to the content of revision %s:",
+			name, view.WithVersion(from.Spec.Revision, view.VersionOf(from)), view.WithVersion(to.Spec.Revision, view.VersionOf(to))))
+		view.WriteChanges(p, changes, same)
+	}
+	for _, text := range doc.Warnings {
+		a.note("Warning: %s", text)
+	}
+	for _, number := range chosen.Passed {
+		a.note("Note: revision %d is passed over, because it was rolled back before; --to %[1]d brings it back.", number)
+	}
+	if pkg.Spec.Paused != nil {
+		a.note("Note: %s is paused (%s): nothing is written until it is resumed.", name, pkg.Spec.Paused.Reason)
+	}
+	if err := a.ask(writeFlags{yes: o.yes, dryRun: o.dryRun}, "Go on?"); err != nil {
+		return err
+	}
+	if err := a.carryOut(ctx, c, pkg, o, &doc); err != nil {
+		return err
+	}
+	return a.finishRollback(ctx, c, p, o, doc)
+}
+
+// nothingToRollBack says that what is wanted runs.
+func (a *app) nothingToRollBack(o rollbackOptions, name string, chosen choice) error {
+	p := a.stdout(o.output.value)
+	if o.output.isDocument() {
+		return printDocument(p, o.output.value, view.Rollback{
+			TypeMeta: view.DocumentType("Rollback"), Package: name, FromRevision: chosen.From.Spec.Revision, ToRevision: chosen.To.Spec.Revision,
+			Reason: o.reason, DryRun: o.dryRun, Changes: []view.Change{},
+		})
+	}
+	p.Line(output.Span{Text: fmt.Sprintf("Nothing to roll back in package %s: %s.", name, chosen.done)})
+	return p.Err()
+}
+
+// choice is what a rollback would do.
+type choice struct {
+	history.RollbackChoice
+
+	// done says why nothing has to be done, empty when something has to.
+	done string
+}
+
+// chooseRollback is the revision to go back from and that to go back to, as the manager
+// decides it, or why not.
+func chooseRollback(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, o rollbackOptions) (choice, error) {
+	if !pkg.DeletionTimestamp.IsZero() {
+		return choice{}, exitf(CodeTerminal, "package %s is being deleted", pkg.Name)
+	}
+	c := choice{RollbackChoice: history.Sort(pkg, revisions).ChooseRollback(pkg, o.to, history.SpecDigest)}
+	switch c.Refusal {
+	case history.RefusalNoTarget:
+		return c, exitf(CodeTerminal, "package %s has no active revision to roll back from", pkg.Name)
+	case history.RefusalNoSource:
+		return c, exitf(CodeNotFound, "package %[1]s has no earlier revision that has succeeded with other content than revision %[2]d has, and that was not rolled back; `strata history %[1]s` lists what there is, and --to names it", pkg.Name, c.From.Spec.Revision)
+	case history.RefusalNotFound:
+		_, err := revisionNumbered(pkg.Name, revisions, o.to)
+		return c, err
+	case history.RefusalIsTarget:
+		c.done = fmt.Sprintf("revision %d is what runs", o.to)
+		return c, nil
+	case history.RefusalSameContent:
+		c.done = fmt.Sprintf("revision %d, which runs, has the content of revision %d", c.From.Spec.Revision, o.to)
+		return c, nil
+	case history.RefusalTooFarBack:
+		return c, exitf(CodeTerminal, "revision %d of package %s is not rolled back: %s", c.From.Spec.Revision, pkg.Name, c.Message)
+	}
+	if !history.Succeeded(c.To) && !o.allowFailed {
+		return c, exitf(CodeTerminal, "revision %d has never succeeded (%s): choose another, or give --allow-failed", o.to, view.OutcomeOf(c.To, revisions))
+	}
+	return c, nil
+}
+
+// carryOut sends the request and waits until the controller has answered it.
+func (a *app) carryOut(ctx context.Context, c *cluster, pkg *v1alpha1.Package, o rollbackOptions, doc *view.Rollback) error {
+	if o.dryRun == dryRunClient {
+		return nil
+	}
+	at, err := a.requestRollback(ctx, c, pkg, o, doc)
+	if err != nil {
+		return err
+	}
+	doc.RequestedAt = &at
+	if o.dryRun == dryRunServer {
+		return nil
+	}
+	handled, err := a.awaitRollback(ctx, c, doc.Package, at)
+	switch {
+	case err != nil:
+		return err
+	case handled.Revision == 0:
+		return exitf(CodeTerminal, "the rollback of package %s was refused: %s", doc.Package, handled.Message)
+	}
+	doc.Revision = handled.Revision
+	return nil
+}
+
+// mostAttempts is how often a request is sent anew because the Package was
+// written meanwhile, which every step of a rollout does.
+const mostAttempts = 10
+
+// requestRollback sets spec.rollback, with the resourceVersion of the Package that
+// was read, so that it does not overwrite the request of another client.
+func (a *app) requestRollback(ctx context.Context, c *cluster, pkg *v1alpha1.Package, o rollbackOptions, doc *view.Rollback) (metav1.Time, error) {
+	for attempt := 1; ; attempt++ {
+		at := requestTime(a.now(), pkg)
+		patch, err := rollbackPatch(pkg, at, *doc, c.whoAmI(ctx))
+		if err != nil {
+			return at, err
+		}
+		options := []client.PatchOption{client.FieldOwner(cliOwner)}
+		if o.dryRun == dryRunServer {
+			options = append(options, client.DryRunAll)
+		}
+		object := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: pkg.Name}}
+		err = c.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), options...)
+		if !apierrors.IsConflict(err) || attempt == mostAttempts {
+			return at, c.explain("requesting the rollback of package "+pkg.Name, err)
+		}
+		next, err := c.pkg(ctx, pkg.Name)
+		if err != nil {
+			return at, err
+		}
+		if next.Generation != pkg.Generation || next.Status.TargetRevision > doc.FromRevision {
+			return at, exitf(CodeSuperseded, "package %s was changed meanwhile: look again before rolling back", pkg.Name)
+		}
+		pkg = next
+	}
+}
+
+// requestTime is now, but later than the last request, as the time in seconds
+// distinguishes requests.
+func requestTime(now time.Time, pkg *v1alpha1.Package) metav1.Time {
+	at := metav1.NewTime(now.UTC().Truncate(time.Second))
+	if last := pkg.Spec.Rollback; last != nil && !at.After(last.RequestedAt.Time) {
+		at = metav1.NewTime(last.RequestedAt.Add(time.Second))
+	}
+	return at
+}
+
+// rollbackPatch sets every field of spec.rollback, so that none is left over from
+// an earlier request.
+func rollbackPatch(pkg *v1alpha1.Package, at metav1.Time, doc view.Rollback, by string) ([]byte, error) {
+	request := map[string]any{"toRevision": doc.ToRevision, "requestedAt": at, "reason": nil, "pin": nil, "by": nil}
+	if by != "" {
+		request["by"] = by
+	}
+	if doc.Reason != "" {
+		request["reason"] = doc.Reason
+	}
+	if doc.Pin {
+		request["pin"] = true
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": pkg.ResourceVersion},
+		"spec":     map[string]any{"rollback": request},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the rollback request: %w", err)
+	}
+	return patch, nil
+}
+
+// awaitRollback waits until the controller has answered the request of a time.
+func (a *app) awaitRollback(ctx context.Context, c *cluster, name string, at metav1.Time) (*v1alpha1.RollbackStatus, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	over := time.After(handledWithin)
+	f := c.followPackage(ctx, a.note, name)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for the controller: %w", ctx.Err())
+		case <-over:
+			return nil, exitf(CodeTimeout, "the rollback is requested, and the controller has not answered within %s: `strata status %s` tells when it has", handledWithin, name)
+		case ch := <-f.changes:
+			if _, err := f.take(ch); err != nil {
+				return nil, err
+			}
+			if pkg := f.snapshot.pkg; pkg != nil && pkg.Status.Rollback != nil && pkg.Status.Rollback.RequestedAt.Equal(&at) {
+				return pkg.Status.Rollback, nil
+			}
+		}
+	}
+}
+
+// finishRollback says what came of it, and follows the rollout if asked to.
+func (a *app) finishRollback(ctx context.Context, c *cluster, p *output.Printer, o rollbackOptions, doc view.Rollback) error {
+	following := watchOptions{name: doc.Package, timeout: o.timeout, revision: doc.Revision, asNotes: o.output.isDocument()}
+	if o.output.isDocument() {
+		var err error
+		if o.wait {
+			doc.Rollout, err = a.watchToEnd(ctx, c, following)
+		}
+		return cmp.Or(printDocument(p, o.output.value, doc), err)
+	}
+	if o.dryRun != dryRunNone {
+		p.Line(output.Span{Text: fmt.Sprintf("Nothing was changed (--dry-run=%s).", o.dryRun)})
+	} else {
+		p.Line(output.Span{Text: fmt.Sprintf("Revision %d has the content of revision %d and rolls out.", doc.Revision, doc.ToRevision)})
+	}
+	if err := p.Err(); err != nil || !o.wait {
+		return err
+	}
+	return a.watch(ctx, c, following)
+}
+
+// addFields adds the fields that differ to the changes from one revision to another, as
+// far as both can be read.
+func (c *cluster) addFields(ctx context.Context, from, to *v1alpha1.Revision, changes []view.Change) {
+	r := newReader(c.contents(defaultManagerNamespace), true)
+	present, presentErr := r.read(ctx, from)
+	wanted, wantedErr := r.read(ctx, to)
+	if presentErr != nil || wantedErr != nil {
+		return
+	}
+	fields := map[revisions.ObjectID][]view.DiffField{}
+	for _, d := range diff.Contents(view.ObjectsOf(present, "", false), view.ObjectsOf(wanted, "", false), diff.Options{KeepNames: true}).Differences {
+		if d.Kind != diff.Changed {
+			continue
+		}
+		for _, change := range d.Changes {
+			id := view.IdentityOf(view.ReferenceOf(d.Object().Manifest))
+			fields[id] = append(fields[id], view.DiffField{Change: change})
+		}
+	}
+	for i := range changes {
+		if changes[i].Action == view.ChangeUpdate {
+			changes[i].Fields = fields[view.IdentityOf(changes[i].ObjectReference)]
+		}
+	}
+}

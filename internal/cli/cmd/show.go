@@ -1,0 +1,156 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/history"
+)
+
+type showOptions struct {
+	output           outputFlag
+	object           string
+	showSecrets      bool
+	managerNamespace string
+}
+
+func (a *app) showCommand() *cobra.Command {
+	var o showOptions
+	cmd := &cobra.Command{
+		Use:   "show PACKAGE [REVISION]",
+		Short: "Show what a revision contains, exactly as it is stored",
+		Long: `Show the manifests of a revision, exactly as they are stored: inline, in
+ObjectSlices, or in Secrets. Without REVISION it is the target. What was read is
+checked against the revision's digest, so that what is shown as revision N is N.
+
+Without -o it is a stream of YAML documents, one an object, which kubectl apply
+and diff take. -o yaml and -o json write one document with phases, probes and
+settings besides; -o name lists the objects. --object shows one object.
+
+Values of Secrets are redacted without --show-secrets.
+
+Exit codes: 0 shown; 1 some of it could not be read, or it is not what the
+digest says; 2 usage; 6 there is no such package, revision or object; 7 no
+cluster answers.
+Rights needed: to get packages and objectslices, to list revisions; for
+manifests of kind Secret, to get Secrets in the manager's namespace.`,
+		Example: `  strata show istiod-openshift-gateway
+  strata show istiod-openshift-gateway 2 --object deployment/istiod
+  strata show web 3 -o json | jq '.phases[].name'`,
+		Args:              packageAndRevision,
+		ValidArgsFunction: a.completeContents(1),
+		RunE:              a.run(func(ctx context.Context, args []string) error { return a.show(ctx, o, args) }),
+	}
+	addOutput(cmd, &o.output, outputJSON, outputYAML, outputName, outputJSONPath)
+	cmd.Flags().StringVar(&o.object, "object", "", "only the object KIND/NAME, such as deployment/istiod or configmap/istio-system/istio")
+	cmd.Flags().BoolVar(&o.showSecrets, "show-secrets", false, "show the values of Secrets")
+	addManagerNamespace(cmd, &o.managerNamespace)
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("object", a.completeObjects)
+	return cmd
+}
+
+// packageAndRevision is the check of a command that takes a package and, if wanted, the
+// number of a revision.
+func packageAndRevision(cmd *cobra.Command, args []string) error {
+	if len(args) > 2 {
+		return fmt.Errorf("a package and a revision: %s is one too many", args[2])
+	}
+	if len(args) == 2 {
+		if _, err := revisionNumber(args[1]); err != nil {
+			return err
+		}
+	}
+	return onePackage(cmd, args[:min(len(args), 1)])
+}
+
+// revisionNumber is the number of a revision in an argument.
+func revisionNumber(arg string) (int64, error) {
+	n, err := strconv.ParseInt(arg, 10, 64)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%q is no revision: `strata history` lists them by number", arg)
+	}
+	return n, nil
+}
+
+// revisionOr is the revision of a number; of 0 the target, or else the newest.
+func revisionOr(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, n int64) (*v1alpha1.Revision, error) {
+	if n != 0 {
+		return revisionNumbered(pkg.Name, revisions, n)
+	}
+	if target := history.Sort(pkg, revisions).Target; target != nil {
+		return target, nil
+	}
+	if len(revisions) == 0 {
+		return nil, exitf(CodeNotFound, "package %s has no revisions", pkg.Name)
+	}
+	return &revisions[len(revisions)-1], nil
+}
+
+func (a *app) show(ctx context.Context, o showOptions, args []string) error {
+	var n int64
+	if len(args) == 2 {
+		n, _ = revisionNumber(args[1]) // checked with the arguments
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, packageName(args[0]))
+	if err != nil {
+		return err
+	}
+	revision, err := revisionOr(pkg, revisions, n)
+	if err != nil {
+		return err
+	}
+	read, err := newReader(c.contents(o.managerNamespace), true).read(ctx, revision)
+	if err != nil {
+		return c.explain(fmt.Sprintf("reading revision %d", revision.Spec.Revision), err)
+	}
+	doc := view.BuildContent(revision, read, o.showSecrets)
+	if o.object != "" {
+		if doc.Phases = view.OnlyObject(doc.Phases, o.object); len(doc.Phases) == 0 {
+			return exitf(CodeNotFound, "revision %d of package %s contains no %s: `strata show %s %d -o name` lists what it contains", doc.Revision, pkg.Name, o.object, pkg.Name, doc.Revision)
+		}
+	}
+	p := a.stdout(o.output.value)
+	if err := printContent(p, o.output, doc); err != nil {
+		return err
+	}
+	switch {
+	case read.Unread != nil:
+		return exitf(CodeFalse, "not all of revision %d could be read: %w", doc.Revision, read.Unread)
+	case doc.ContentDigest != "" && !doc.Verified:
+		return exitf(CodeFalse, "revision %d is not what it says: its content has the digest %s, and it names %s", doc.Revision, read.Digest, doc.ContentDigest)
+	}
+	return nil
+}
+
+// printContent writes a content in a format.
+func printContent(p *output.Printer, o outputFlag, doc view.Content) error {
+	switch {
+	case o.isDocument():
+		return printDocument(p, o.value, doc)
+	case o.value == outputName:
+		for _, phase := range doc.Phases {
+			for _, object := range phase.Objects {
+				if manifest := object.Unstructured(); manifest != nil {
+					p.Line(output.Span{Text: view.PlainName(manifest)})
+				}
+			}
+		}
+	default:
+		view.WriteContent(p, doc)
+	}
+	return p.Err()
+}

@@ -1,0 +1,164 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/pods"
+	"github.com/strata-run/strata/revisions"
+)
+
+type treeOptions struct {
+	output   outputFlag
+	revision int64
+	all      bool
+	expand   bool
+}
+
+func (a *app) treeCommand() *cobra.Command {
+	var o treeOptions
+	cmd := &cobra.Command{
+		Use:   "tree PACKAGE",
+		Short: "Show a package's revisions, phases and objects with their state",
+		Long: `Show what a package consists of: its active revisions, the target first, their
+phases, and the objects with what was done to each and what it waits for.
+
+Objects that a revision found unchanged, and phases that the rollout has not
+reached, are counted on one line; --expand and -o wide list each of them. For a
+workload that is not ready, the pods that do not run are listed with their
+reasons, as far as you may read pods.
+
+-o dot writes a graph for Graphviz.
+
+Exit codes: 0; 2 usage; 6 there is no such package or revision; 7 no cluster
+answers.
+
+Rights: get packages.strata.run; list revisions.strata.run; get
+objectslices.strata.run. As far as you may: list pods and replicasets.apps; get
+secrets in strata-system, for the names of Secrets that no status names.`,
+		Example: `  strata tree istiod-openshift-gateway
+  strata tree istiod-openshift-gateway --revision 2 --expand
+  strata tree istiod-openshift-gateway -o dot | dot -Tsvg > tree.svg`,
+		Args:              onePackage,
+		ValidArgsFunction: a.completePackages(1),
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			return a.tree(ctx, o, packageName(args[0]))
+		}),
+	}
+	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputJSONPath, outputDot)
+	cmd.Flags().Int64Var(&o.revision, "revision", 0, "show this revision only, which may be archived")
+	cmd.Flags().BoolVar(&o.all, "all", false, "show archived revisions too")
+	cmd.Flags().BoolVar(&o.expand, "expand", false, "list every object")
+	cmd.MarkFlagsMutuallyExclusive("all", "revision")
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("revision", a.completeRevisions)
+	return cmd
+}
+
+func (a *app) tree(ctx context.Context, o treeOptions, name string) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	if err != nil {
+		return err
+	}
+	v := view.Snapshot{Package: pkg, Revisions: revisions, Manifests: view.Manifests{}}
+	shown := v.ShownRevisions(o.all)
+	if o.revision != 0 {
+		one, err := revisionNumbered(name, revisions, o.revision)
+		if err != nil {
+			return err
+		}
+		shown = []*v1alpha1.Revision{one}
+	}
+	a.readDetails(ctx, c, &v, shown)
+	t := v.Tree(shown)
+	p := a.stdout(o.output.value)
+	if o.output.isDocument() {
+		return printDocument(p, o.output.value, t)
+	}
+	if o.output.value == outputDot {
+		view.WriteDot(p, t)
+		return p.Err()
+	}
+	writer := view.TreeWriter{Now: a.now(), Wide: o.output.value == outputWide, Single: o.revision != 0}
+	writer.Expand = o.expand || writer.Wide
+	p.Tree(writer.Root(t))
+	if len(t.Revisions) == 0 {
+		a.note("Package %s has no active revision. `strata tree %s --all` shows archived ones.", name, name)
+	}
+	return p.Err()
+}
+
+// readDetails reads what a view needs besides the package and its revisions:
+// slices, and the pods of workloads that are not ready. What cannot be read is
+// noted, and the view does without it.
+func (a *app) readDetails(ctx context.Context, c *cluster, v *view.Snapshot, shown []*v1alpha1.Revision) {
+	// A serving revision is compared with the target, so that is needed too.
+	needed := append(v.ShownRevisions(false), shown...)
+	if err := c.readSlices(ctx, v.Manifests, needed...); err != nil {
+		a.note("Note: some objects cannot be named: %s", err)
+	}
+	v.Pods = map[string][]pods.Trouble{}
+	for _, r := range shown {
+		if err := c.readPods(ctx, v, r); err != nil {
+			a.note("Note: why pods do not run is not shown: %s", err)
+			return
+		}
+	}
+}
+
+// mostWorkloads bounds for how many workloads of a revision pods are listed.
+const mostWorkloads = 4
+
+// readPods reads the failing pods of the workloads of a revision that are not
+// ready.
+func (c *cluster) readPods(ctx context.Context, v *view.Snapshot, r *v1alpha1.Revision) error {
+	uids := map[revisions.ObjectID]string{}
+	for _, entry := range r.Status.Inventory {
+		uids[view.IdentityOf(entry.ObjectReference)] = entry.UID
+	}
+	asked := 0
+	for _, object := range r.Status.Objects {
+		uid := uids[view.IdentityOf(object.ObjectReference)]
+		if !isWorkload(object.ObjectReference) || uid == "" || asked == mostWorkloads {
+			continue
+		}
+		asked++
+		failing, err := c.failingPods(ctx, object.ObjectReference, uid, v.ManifestOf(r, object.ObjectReference))
+		if err != nil {
+			return err
+		}
+		v.Pods[uid] = failing
+	}
+	return nil
+}
+
+// outputDot is the language of Graphviz.
+const outputDot outputFormat = "dot"
+
+func isWorkload(ref v1alpha1.ObjectReference) bool {
+	return pods.IsWorkload(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
+}
+
+// failingPods are the pods of a workload that do not run, by name.
+func (c *cluster) failingPods(ctx context.Context, ref v1alpha1.ObjectReference, uid string, manifest *unstructured.Unstructured) ([]pods.Trouble, error) {
+	own, err := pods.List(ctx, c.client, pods.Workload{
+		Kind: schema.GroupKind{Group: ref.Group, Kind: ref.Kind}, Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(uid), Manifest: manifest,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pods.Failing(own), nil
+}

@@ -1,0 +1,306 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/controller"
+)
+
+type uninstallOptions struct {
+	deleteOptions
+
+	check     bool
+	namespace string
+}
+
+func (a *app) uninstallCommand() *cobra.Command {
+	o := uninstallOptions{deleteOptions: deleteOptions{cascade: view.CascadeOrphan}}
+	cmd := &cobra.Command{
+		Use:   "uninstall",
+		Short: "Release every package, to take Strata out of the cluster",
+		Long: `Release every package: its objects stay, without owner reference and label, and
+the package and its revisions go, as with "strata delete PACKAGE
+--cascade=orphan". No workload is deleted or restarted. Then the command names
+what is left to remove, with the commands for it: the definitions of Strata and
+the manager.
+
+What would happen is shown first, and has to be confirmed. --check ends there,
+with code 1 when something stands in the way: a front that runs and makes its
+packages again, a package that is paused or whose objects are being deleted, a
+manager that does not run. Without --check nothing is changed in that case
+either.
+
+Exit codes: 0 every package is released, with --check: nothing stands in the
+way; 1 something does; 2 usage; 3 a release is stuck; 4 the time was over; 6
+Strata is not installed; 7 no cluster answers.
+
+Rights: list and delete packages.strata.run; list revisions.strata.run; get
+leases.coordination.k8s.io and list deployments.apps in the namespace of the
+manager; list the resources of fronts.`,
+		Example: `  strata uninstall --check
+  strata uninstall
+  strata uninstall --yes --timeout 10m`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("uninstall takes Strata itself away: `strata delete %s` deletes a package", args[0])
+			}
+			return nil
+		},
+		RunE: a.run(func(ctx context.Context, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			if o.check && !o.isDry() {
+				o.dryRun = dryRunClient
+			}
+			return a.uninstall(ctx, o)
+		}),
+	}
+	o.add(cmd)
+	cmd.Flags().BoolVar(&o.check, "check", false, "show what would happen and what stands in the way, and change nothing")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "for how long to wait for each package, 0 without limit")
+	addManagerNamespace(cmd, &o.namespace)
+	return cmd
+}
+
+func (a *app) uninstall(ctx context.Context, o uninstallOptions) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	packages, err := c.packages(ctx, labels.Everything())
+	if err != nil {
+		return err
+	}
+	d, err := a.lookAtUninstallation(ctx, c, packages, o.namespace)
+	if err != nil {
+		return err
+	}
+	p := a.stdout(o.output.value)
+	if !o.output.isDocument() {
+		view.WriteUninstallation(p, d)
+	}
+	if len(d.Obstacles) > 0 {
+		if o.output.isDocument() {
+			if err := printDocument(p, o.output.value, d); err != nil {
+				return err
+			}
+		}
+		return exitf(CodeFalse, "nothing was changed: what stands in the way has to be ended first: %s", strings.Join(d.Obstacles, "; "))
+	}
+	if err := a.ask(o.writeFlags, "Release the packages?"); err != nil {
+		return err
+	}
+	if err := a.releaseAll(ctx, c, packages, o.deleteOptions); err != nil {
+		return err
+	}
+	d.Released = !o.isDry()
+	if o.output.isDocument() {
+		return printDocument(p, o.output.value, d)
+	}
+	if d.Released {
+		p.Line(output.Span{Text: "Every package is released. What is left to remove:"})
+	} else {
+		p.Line(output.Span{Text: "Nothing stands in the way. After the release is left to remove:"})
+	}
+	for _, command := range d.Remaining {
+		p.Line(output.Span{Text: "  " + command})
+	}
+	return p.Err()
+}
+
+// releaseAll releases packages as `strata delete --cascade=orphan --wait` does, and fails
+// when there are packages afterwards.
+func (a *app) releaseAll(ctx context.Context, c *cluster, packages []v1alpha1.Package, o deleteOptions) error {
+	for i := range packages {
+		if err := c.deletePackage(ctx, &packages[i], o); err != nil {
+			return err
+		}
+	}
+	if o.isDry() {
+		return nil
+	}
+	for i := range packages {
+		if err := a.awaitGone(ctx, c, &packages[i], o.timeout); err != nil {
+			return err
+		}
+		a.note("Package %s is released.", packages[i].Name)
+	}
+	left, err := c.packages(ctx, labels.Everything())
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(left))
+	for i := range left {
+		names[i] = left[i].Name
+	}
+	if len(names) > 0 {
+		return exitf(CodeFalse, "made meanwhile: package %s; see `strata uninstall --check`", strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// lookAtUninstallation finds what a release of all packages would do, and what stands in
+// its way.
+func (a *app) lookAtUninstallation(ctx context.Context, c *cluster, packages []v1alpha1.Package, namespace string) (view.Uninstallation, error) {
+	d := view.Uninstallation{TypeMeta: view.DocumentType("Uninstallation"), Packages: []view.PackageToRelease{}, Resources: []view.HeldResource{}, Obstacles: []string{}}
+	for i := range packages {
+		pkg := &packages[i]
+		revisions, err := c.revisions(ctx, pkg.Name)
+		if err != nil {
+			return d, err
+		}
+		objects := view.BuildDeletion(pkg, revisions, view.Manifests{}, view.CascadeOrphan).Retain
+		d.Packages = append(d.Packages, view.PackageToRelease{Name: pkg.Name, Front: pkg.Labels[v1alpha1.LabelFront], Objects: len(objects)})
+		d.Obstacles = append(d.Obstacles, view.StandsInTheWay(pkg, a.now())...)
+	}
+	for _, kind := range controller.Held {
+		held, err := c.heldResources(ctx, kind)
+		if err != nil {
+			return d, err
+		}
+		d.Resources = append(d.Resources, held...)
+	}
+	fronts, err := c.frontsThatRun(ctx, namespace)
+	if err != nil {
+		return d, err
+	}
+	for _, front := range slices.DeleteFunc(slices.Clone(controller.AllFronts), func(f string) bool { return !slices.Contains(fronts, f) }) {
+		if about := d.Of(front); len(about) > 0 {
+			d.Obstacles = append(d.Obstacles, fmt.Sprintf("front %s runs, and makes packages again (%s): take its component out of your kustomization, and apply that", front, strings.Join(about, ", ")))
+		}
+	}
+	if len(packages) > 0 {
+		leads, err := c.managerLeads(ctx, namespace)
+		if err != nil {
+			return d, err
+		}
+		if !leads {
+			d.Obstacles = append(d.Obstacles, fmt.Sprintf("no manager renews the lease %s in namespace %s: start it, as it releases the packages (kubectl get deployment -n %s); a cluster of `strata up` goes with `strata down`", controller.LeaseName, namespace, namespace))
+		}
+	}
+	d.Remaining = remaining(d.Resources)
+	return d, nil
+}
+
+// heldResources are the resources of a front that have its finalizer; none when the
+// cluster does not serve the kind.
+func (c *cluster) heldResources(ctx context.Context, of controller.HeldKind) ([]view.HeldResource, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(of.Kind.GroupVersion().WithKind(of.Kind.Kind + "List"))
+	err := c.client.List(ctx, list)
+	if meta.IsNoMatchError(err) || isMissingKind(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, c.explain("listing the resources of front "+of.Front, err)
+	}
+	var held []view.HeldResource
+	for i := range list.Items {
+		if at := slices.Index(list.Items[i].Finalizers, of.Finalizer); at >= 0 {
+			held = append(held, view.HeldResource{Front: of.Front, Finalizer: of.Finalizer, At: at, ObjectReference: v1alpha1.ObjectReference{
+				Group: of.Kind.Group, Version: of.Kind.Version, Kind: of.Kind.Kind, Namespace: list.Items[i].Namespace, Name: list.Items[i].Name,
+			}})
+		}
+	}
+	return held, nil
+}
+
+// frontsThatRun are those that the managers' Deployments switch on: all where one has no
+// such flag, or where there is no Deployment to tell.
+func (c *cluster) frontsThatRun(ctx context.Context, namespace string) ([]string, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DeploymentList"})
+	err := c.client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": "strata", "app.kubernetes.io/component": "manager"})
+	if err != nil {
+		return nil, c.explain("listing the Deployments of the manager", err)
+	}
+	if len(list.Items) == 0 {
+		return controller.AllFronts, nil
+	}
+	var fronts []string
+	for i := range list.Items {
+		containers, _, _ := unstructured.NestedSlice(list.Items[i].Object, "spec", "template", "spec", "containers")
+		for _, container := range containers {
+			fields, _ := container.(map[string]any)
+			args, _, _ := unstructured.NestedStringSlice(fields, "args")
+			given := slices.DeleteFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "--fronts=") })
+			if fields["name"] == "manager" && len(given) == 0 {
+				return controller.AllFronts, nil
+			}
+			for _, arg := range given {
+				fronts = append(fronts, strings.Split(strings.TrimPrefix(arg, "--fronts="), ",")...)
+			}
+		}
+	}
+	return fronts, nil
+}
+
+// errNotHeld is that no manager holds the lease.
+var errNotHeld = errors.New("the lease is not held")
+
+// managerLeads says whether a manager renews its lease: it is looked at until it changes,
+// as the clocks of this machine and of the manager may differ.
+func (c *cluster) managerLeads(ctx context.Context, namespace string) (bool, error) {
+	first := ""
+	err := wait.PollUntilContextTimeout(ctx, time.Second, controller.LeaseTerm, true, func(ctx context.Context) (bool, error) {
+		lease := &unstructured.Unstructured{}
+		lease.SetGroupVersionKind(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"})
+		if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: controller.LeaseName}, lease); err != nil {
+			return false, err
+		}
+		if holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity"); holder == "" {
+			return false, errNotHeld
+		}
+		renewed, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
+		if first == "" {
+			first = renewed
+		}
+		return renewed != first, nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return false, fmt.Errorf("looking for a manager: %w", ctx.Err())
+	case wait.Interrupted(err), errors.Is(err, errNotHeld), apierrors.IsNotFound(err):
+		return false, nil
+	}
+	return err == nil, c.explain("reading the lease of the manager", err)
+}
+
+// remaining are the commands that remove what a release of all packages leaves of Strata.
+func remaining(held []view.HeldResource) []string {
+	var commands []string
+	for _, r := range held {
+		namespace := ""
+		if r.Namespace != "" {
+			namespace = " -n " + r.Namespace
+		}
+		path := fmt.Sprintf("/metadata/finalizers/%d", r.At)
+		commands = append(commands, fmt.Sprintf(`kubectl patch %s.%s %s%s --type=json -p '[{"op":"test","path":%q,"value":%q},{"op":"remove","path":%q}]'`,
+			strings.ToLower(r.Kind), r.Group, r.Name, namespace, path, r.Finalizer, path))
+	}
+	return append(commands,
+		"kubectl annotate crd "+strings.Join(controller.Definitions, " ")+" "+v1alpha1.AnnotationAllowDeletion+"=",
+		"kubectl delete -k config/default")
+}

@@ -1,0 +1,173 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/version"
+)
+
+// serverTimeout bounds how long the cluster is asked: the client's version is
+// worth knowing without it.
+const serverTimeout = 2 * time.Second
+
+func (a *app) versionCommand() *cobra.Command {
+	var o outputFlag
+	var clientOnly, remote bool
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Show the version of this command, and of the cluster",
+		Long: `Show the version of this command and, if one answers, of the cluster and of the
+managers that run there. With --remote a cluster has to answer.
+
+Exit codes: 0; with --remote: 6 Strata is not installed there, 7 no cluster
+answers.
+
+Rights: none; to see the managers: list deployments.apps in the namespace
+strata-system.`,
+		Example: `  strata version
+  strata version --remote -o json`,
+		Args: cobra.NoArgs,
+		RunE: a.run(func(ctx context.Context, _ []string) error {
+			if remote {
+				return a.remoteVersion(ctx, o)
+			}
+			v := view.Version{TypeMeta: view.DocumentType("Version"), Client: version.Get()}
+			if !clientOnly {
+				if v.Server = a.serverVersion(ctx); v.Server == nil {
+					a.note("Note: no cluster answers: its version is not shown.")
+				}
+				a.addManagers(ctx, v.Server)
+			}
+			return a.printVersion(o, v)
+		}),
+	}
+	addOutput(cmd, &o, outputJSON, outputYAML, outputJSONPath)
+	cmd.Flags().BoolVar(&remote, "remote", false, "fail when no cluster answers, or when Strata is not installed there")
+	cmd.Flags().BoolVar(&clientOnly, "client", false, "do not ask the cluster")
+	cmd.MarkFlagsMutuallyExclusive("client", "remote")
+	return cmd
+}
+
+func (a *app) printVersion(o outputFlag, v view.Version) error {
+	p := a.stdout(o.value)
+	if o.isDocument() {
+		return printDocument(p, o.value, v)
+	}
+	p.Line(output.Span{Text: "Client: " + v.Client.String()})
+	if s := v.Server; s != nil {
+		api := s.API
+		if api == "" {
+			api = "Strata is not installed"
+		}
+		p.Line(output.Span{Text: "Server: Kubernetes " + s.Kubernetes + " at " + s.Host + ", " + api})
+		for _, m := range s.Managers {
+			p.Line(output.Span{Text: "Manager: " + m.Image + ", " + m.Ready + " ready, Deployment " + m.Namespace + "/" + m.Name})
+		}
+	}
+	return p.Err()
+}
+
+// remoteVersion shows what the cluster runs.
+func (a *app) remoteVersion(ctx context.Context, o outputFlag) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	v := view.Version{TypeMeta: view.DocumentType("Version"), Client: version.Get()}
+	if v.Server = a.serverVersion(ctx); v.Server == nil {
+		return exitf(CodeUnreachable, "no cluster answers at %s; %s", c.host, remedy)
+	}
+	a.addManagers(ctx, v.Server)
+	if err := a.printVersion(o, v); err != nil {
+		return err
+	}
+	if v.Server.API == "" {
+		return &ExitError{Code: CodeNotFound}
+	}
+	return nil
+}
+
+// addManagers adds the managers of the cluster, and notes why it cannot.
+func (a *app) addManagers(ctx context.Context, server *view.ServerVersion) {
+	if server == nil || server.API == "" {
+		return
+	}
+	c, err := a.connect()
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+	defer cancel()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DeploymentList"})
+	if err := c.client.List(ctx, list, client.InNamespace(defaultManagerNamespace)); err != nil {
+		a.note("Note: which managers run is not shown: %s", err)
+		return
+	}
+	for i := range list.Items {
+		server.Managers = append(server.Managers, managerOf(&list.Items[i]))
+	}
+	if len(list.Items) == 0 {
+		a.note("Note: no manager runs as a Deployment in namespace %s.", defaultManagerNamespace)
+	}
+}
+
+func managerOf(deployment *unstructured.Unstructured) view.ManagerVersion {
+	m := view.ManagerVersion{Namespace: deployment.GetNamespace(), Name: deployment.GetName()}
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if len(containers) > 0 {
+		first, _ := containers[0].(map[string]any)
+		m.Image, _, _ = unstructured.NestedString(first, "image")
+	}
+	ready, _, _ := unstructured.NestedInt64(deployment.Object, "status", "readyReplicas")
+	wanted, _, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
+	m.Ready = fmt.Sprintf("%d/%d", ready, wanted)
+	return m
+}
+
+// serverVersion is what the cluster runs, nil when it does not answer.
+func (a *app) serverVersion(ctx context.Context) *view.ServerVersion {
+	cfg, err := a.restConfig()
+	if err != nil {
+		return nil
+	}
+	cfg.Timeout = serverTimeout
+	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+	defer cancel()
+	raw, err := d.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return nil
+	}
+	var kubernetes apimachineryversion.Info
+	if json.Unmarshal(raw, &kubernetes) != nil {
+		return nil
+	}
+	server := &view.ServerVersion{Host: cfg.Host, Kubernetes: kubernetes.GitVersion}
+	var group metav1.APIGroup
+	raw, err = d.RESTClient().Get().AbsPath("/apis/" + v1alpha1.GroupVersion.Group).Do(ctx).Raw()
+	if err == nil && json.Unmarshal(raw, &group) == nil {
+		server.API = group.PreferredVersion.GroupVersion
+	}
+	return server
+}

@@ -1,0 +1,179 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/cli/view"
+)
+
+// waitTargets are the forms of --for.
+const waitTargets = "rolledout, available, ready, phase=NAME, probe=NAME, condition=TYPE[=STATUS] (of the Package), deleted"
+
+type waitOptions struct {
+	output   outputFlag
+	targets  []string
+	timeout  time.Duration
+	holdsFor time.Duration
+	revision int64
+	create   bool
+}
+
+func (a *app) waitCommand() *cobra.Command {
+	o := waitOptions{targets: []string{"rolledout"}}
+	cmd := &cobra.Command{
+		Use:   "wait PACKAGE",
+		Short: "Wait until a package is rolled out, available, or gone",
+		Long: `Wait until all that --for asks is so. It watches, and ends with the event that
+decides: also when the rollout cannot succeed by waiting, when a newer revision
+takes the place of --revision, and when the package goes. What happens meanwhile
+is written to stderr, and at a bad end what holds the rollout.
+
+Exit codes: 0 it is so; 2 usage; 3 it cannot become so by waiting (a collision,
+an invalid revision, a deadline exceeded, missing rights); 4 the time was over;
+5 a newer revision took the place of --revision; 6 there is no such package; 7
+no cluster answers, or did not when the time was over.
+
+Rights: list and watch packages.strata.run and revisions.strata.run; get
+objectslices.strata.run.`,
+		Example: `  strata wait istiod-openshift-gateway
+  strata wait istiod-openshift-gateway --revision 2 --timeout 10m
+  strata wait istiod-openshift-gateway --for available --holds-for 1m
+  strata wait istiod-openshift-gateway --for phase=control-plane --wait-for-creation`,
+		Args:              onePackage,
+		ValidArgsFunction: a.completePackages(1),
+		RunE:              a.run(func(ctx context.Context, args []string) error { return a.wait(ctx, o, packageName(args[0])) }),
+	}
+	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
+	cmd.Flags().StringArrayVar(&o.targets, "for", o.targets, waitTargets+"; can be given more than once")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait")
+	cmd.Flags().DurationVar(&o.holdsFor, "holds-for", 0, "how long it then has to hold without interruption")
+	cmd.Flags().Int64Var(&o.revision, "revision", 0, "the revision that is meant: wait until it is made, and end with code 5 when a newer one replaces it; 0 is whichever is the target")
+	cmd.Flags().BoolVar(&o.create, "wait-for-creation", false, "wait also for the package to be created")
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("revision", a.completeRevisions)
+	_ = cmd.RegisterFlagCompletionFunc("for", completeTargets)
+	return cmd
+}
+
+func (a *app) wait(ctx context.Context, o waitOptions, name string) error {
+	if o.timeout <= 0 || o.holdsFor < 0 || o.revision < 0 {
+		return exitf(CodeUsage, "--timeout must be longer than 0s, and --holds-for and --revision must not be negative")
+	}
+	checks, err := a.checksOf(assertOptions{targets: o.targets, within: o.timeout, holdsFor: o.holdsFor})
+	if err != nil {
+		return err
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	var last *view.Status
+	run := &assertRun{app: a, cluster: c, name: name, revision: o.revision, checks: checks, mayCome: o.create}
+	run.tell = func(s view.Status) {
+		for _, line := range view.Transitions(last, s) {
+			a.note("%s  %s", view.Stamp(a.now()), line)
+		}
+		last = &s
+	}
+	report, err := run.run(ctx, o.timeout+o.holdsFor)
+	if err != nil {
+		return err
+	}
+	// Whatever else is so, the time was over.
+	if Code(report.ExitCode) == CodeFalse && !hasImpossible(run.tracked) {
+		report.ExitCode = int(CodeTimeout)
+	}
+	p := a.stdout(o.output.value)
+	if o.output.isDocument() {
+		err = printDocument(p, o.output.value, report)
+	} else {
+		for _, r := range report.Results {
+			if r.Result == view.ResultPassed {
+				p.Line(output.Span{Text: fmt.Sprintf("package/%s %s", name, r.Name)})
+			}
+		}
+		err = p.Err()
+	}
+	if err != nil || report.Passed {
+		return err
+	}
+	// What holds the revision that took its place says nothing of this one.
+	if !o.output.isDocument() && Code(report.ExitCode) != CodeSuperseded {
+		a.noteWhy(ctx, c, name)
+	}
+	return exitf(Code(report.ExitCode), "package %s: %s%s", name, report.Message, view.Prefixed(" (", endText(Code(report.ExitCode), o.timeout)))
+}
+
+func hasImpossible(all []*tracked) bool {
+	for _, t := range all {
+		if t.last.truth == impossible {
+			return true
+		}
+	}
+	return false
+}
+
+// endText says why it has ended, with the bracket that closes it.
+func endText(code Code, timeout time.Duration) string {
+	return map[Code]string{
+		CodeTimeout:     fmt.Sprintf("not within %s)", timeout),
+		CodeTerminal:    "waiting does not help)",
+		CodeUnreachable: "the connection is interrupted)",
+	}[code]
+}
+
+// targetCheck is the check for a value of --for.
+func targetCheck(target string) (check, error) {
+	kind, value, hasValue := strings.Cut(target, "=")
+	kind = strings.ToLower(kind)
+	switch {
+	case (kind == "rolledout" || kind == "succeeded") && !hasValue:
+		return check{name: "rolled out", class: classRollout, eval: checkRolledOut}, nil
+	case kind == "available" && !hasValue:
+		return check{name: "available", class: classPackage, eval: checkAvailable}, nil
+	case kind == "ready" && !hasValue:
+		return conditionCheck(v1alpha1.ConditionReady, metav1.ConditionTrue), nil
+	case kind == "deleted" && !hasValue:
+		return check{name: "deleted", class: classPackage, isDeletion: true, eval: func(m moment) finding {
+			_, message := view.PackageState(m.Package)
+			return found(isFalse, "expected that it is gone, found: %s", message)
+		}}, nil
+	case kind == "phase" && value != "":
+		return check{name: "phase " + value, class: classPhase, eval: func(m moment) finding { return m.checkPhase(value) }}, nil
+	case kind == "probe" && value != "":
+		return check{name: "probe " + value, class: classProbe, eval: func(m moment) finding { return m.checkProbe(value) }}, nil
+	case kind == "condition" && value != "":
+		name, status, has := strings.Cut(value, "=")
+		if !has {
+			status = string(metav1.ConditionTrue)
+		}
+		for _, known := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
+			if strings.EqualFold(status, string(known)) && name != "" {
+				return conditionCheck(name, known), nil
+			}
+		}
+		return check{}, fmt.Errorf("%q: the status of a condition is True, False or Unknown", target)
+	}
+	return check{}, fmt.Errorf("%q is none of %s", target, waitTargets)
+}
+
+// conditionCheck asks for a condition of the Package.
+func conditionCheck(name string, status metav1.ConditionStatus) check {
+	c, err := checkOf(Assert{Assertion: v1alpha1.AssertionOf(v1alpha1.Check{Condition: &v1alpha1.ConditionAssertion{Type: name, Status: status}})})
+	c.name = fmt.Sprintf("condition %s=%s", name, status)
+	if err != nil {
+		c.eval = func(moment) finding { return found(impossible, "%s", err) }
+	}
+	return c
+}

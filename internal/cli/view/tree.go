@@ -1,0 +1,347 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/pods"
+	"github.com/strata-run/strata/revisions"
+)
+
+// ManifestOf is the manifest of an object of a revision, nil if it is not known.
+func (v Snapshot) ManifestOf(r *v1alpha1.Revision, ref v1alpha1.ObjectReference) *unstructured.Unstructured {
+	for _, items := range ItemsOf(r, v.Manifests) {
+		for _, it := range items {
+			if IdentityOf(it.Ref) == IdentityOf(ref) {
+				return it.Manifest
+			}
+		}
+	}
+	return nil
+}
+
+// Tree is the document of `strata tree`: a package, its revisions, their phases
+// and objects.
+type Tree struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Package is the package.
+	Package PackageSummary `json:"package"`
+	// Revisions are the target first, then older ones, newest first.
+	Revisions []TreeRevision `json:"revisions"`
+}
+
+// TreeRevision is a revision and its phases.
+type TreeRevision struct {
+	RevisionSummary `json:",inline"`
+
+	// Phases are in the order in which they are rolled out.
+	Phases []TreePhase `json:"phases"`
+}
+
+// TreePhase is a phase and its objects.
+type TreePhase struct {
+	PhaseProgress `json:",inline"`
+
+	// Items are the objects, in the order of the revision.
+	Items []TreeObject `json:"items"`
+}
+
+// PhaseProgress says how far a phase is, and what was done for it.
+type PhaseProgress struct {
+	// Name is the phase's.
+	Name string `json:"name"`
+	// State is Pending, Progressing or Complete. It is empty for a revision that
+	// was never looked at.
+	State string `json:"state,omitempty"`
+	// Objects is how many objects the phase has.
+	Objects int `json:"objects"`
+	// Ready is how many of them are in place with their probes passing.
+	Ready int `json:"ready"`
+	// CompletedAt is when the phase was complete first.
+	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
+	// Created, Updated, Unchanged and Adopted count what the revision did to the
+	// objects that it has in place.
+	Created   int `json:"created"`
+	Updated   int `json:"updated"`
+	Unchanged int `json:"unchanged"`
+	Adopted   int `json:"adopted"`
+	// FromPackage is true while the Revision's status does not have its phases yet: the
+	// state is that of the Package's status, which is written first, and no count is known.
+	FromPackage bool `json:"fromPackage,omitempty"`
+}
+
+// written is how many objects of the phase the revision has in place.
+func (p *PhaseProgress) written() int { return p.Created + p.Updated + p.Unchanged + p.Adopted }
+
+// States of an object in a tree.
+const (
+	// objectReady: in place, and its probes pass.
+	objectReady = "Ready"
+	// objectInPlace: in place; whether its probes pass is not known.
+	objectInPlace = "InPlace"
+	// objectNotReady: reason and message say why.
+	objectNotReady = "NotReady"
+	// objectPending: the rollout has not reached it.
+	objectPending = "Pending"
+	// objectHandedOver: the target has it now.
+	objectHandedOver = "HandedOver"
+	// objectServing: an older revision's, until the target reaches it.
+	objectServing = "Serving"
+	// objectLeaving: an older revision's that the target does not contain. It goes
+	// once the target has succeeded, unless it is retained.
+	objectLeaving = "Leaving"
+	// objectArchived: content of a revision that is history.
+	objectArchived = "Archived"
+)
+
+// TreeObject is one object of a phase.
+type TreeObject struct {
+	// ObjectReference names the object. It is empty when the slice or Secret that
+	// holds the manifest could not be read, and the status does not name it.
+	v1alpha1.ObjectReference `json:",inline"`
+	ObjectTimes              `json:",inline"`
+
+	// Slice is the ObjectSlice that holds the manifest, empty for an inline one.
+	Slice string `json:"slice,omitempty"`
+	// Secret is the Secret that holds the manifest, which is of that kind itself.
+	Secret string `json:"secret,omitempty"`
+	// State is Ready, InPlace, NotReady, Pending, HandedOver, Serving, Leaving or
+	// Archived.
+	State string `json:"state"`
+	// Retained objects stay when no revision contains them any more.
+	Retained bool `json:"retained,omitempty"`
+	// Action is what the revision did to it: Created, Updated, Unchanged or
+	// Adopted; empty while it has done nothing.
+	Action string `json:"action,omitempty"`
+	// UID is that of the object.
+	UID string `json:"uid,omitempty"`
+	// Content is a short digest of the manifest that was applied last.
+	Content string `json:"content,omitempty"`
+	// LeftFields are fields of the manifest that are left to another manager.
+	LeftFields []string `json:"leftFields,omitempty"`
+	// Reason is why it is not ready.
+	Reason string `json:"reason,omitempty"`
+	// Message says what is expected and what was found.
+	Message string `json:"message,omitempty"`
+	// Since is when the reason was seen first.
+	Since *metav1.Time `json:"since,omitempty"`
+	// Hint is what to do about it.
+	Hint string `json:"hint,omitempty"`
+	// Pods are the pods that keep a workload from being ready.
+	Pods []pods.Trouble `json:"pods,omitempty"`
+}
+
+// Snapshot is what trees and statuses are built from.
+type Snapshot struct {
+	Package *v1alpha1.Package
+	// Revisions are all of the package, in ascending order.
+	Revisions []v1alpha1.Revision
+	// Manifests are the manifests that do not stand in the revisions.
+	Manifests Manifests
+	// Pods are the failing pods of workloads, by the workload's UID.
+	Pods map[string][]pods.Trouble
+}
+
+// Tree is the document of a package with the given revisions of it.
+func (v Snapshot) Tree(shown []*v1alpha1.Revision) Tree {
+	t := Tree{TypeMeta: DocumentType("Tree"), Package: SummarisePackage(v.Package, v.Revisions), Revisions: []TreeRevision{}}
+	for _, r := range shown {
+		t.Revisions = append(t.Revisions, v.treeRevision(r, t.Package))
+	}
+	return t
+}
+
+// ShownRevisions are the revisions that a tree shows: the target, older ones that
+// are not torn down, and history if asked for.
+func (v Snapshot) ShownRevisions(all bool) []*v1alpha1.Revision {
+	line := LineOf(v.Package, v.Revisions)
+	shown := slices.Clone(line.Waiting)
+	if line.Target != nil {
+		shown = append(shown, line.Target)
+	}
+	shown = append(append(shown, line.Serving...), line.Archiving...)
+	if all {
+		shown = append(shown, line.Archived...)
+	}
+	return shown
+}
+
+func (v Snapshot) treeRevision(r *v1alpha1.Revision, p PackageSummary) TreeRevision {
+	out := TreeRevision{RevisionSummary: SummariseRevision(r, v.Revisions, p), Phases: []TreePhase{}}
+	states := v.statesOf(r, p)
+	for i, items := range ItemsOf(r, v.Manifests) {
+		phase := TreePhase{
+			PhaseProgress: PhaseProgress{Name: r.Spec.Phases[i].Name, Objects: len(items)},
+			Items:         []TreeObject{},
+		}
+		for _, s := range r.Status.Phases {
+			if s.Name == phase.Name {
+				phase.State, phase.Ready, phase.CompletedAt = string(s.State), int(s.Ready), s.CompletedAt
+			}
+		}
+		v.takeFromPackage(r, i, &phase.PhaseProgress)
+		for _, it := range items {
+			object := states.object(it, phase.PhaseProgress)
+			phase.count(object.Action)
+			phase.Items = append(phase.Items, object)
+		}
+		out.Phases = append(out.Phases, phase)
+	}
+	return out
+}
+
+// takeFromPackage takes the state of a phase from how many phases the Package's status
+// counts as complete, while the Revision's status does not have them.
+func (v Snapshot) takeFromPackage(r *v1alpha1.Revision, place int, phase *PhaseProgress) {
+	counted, all, _ := strings.Cut(v.Package.Status.Phase, "/")
+	complete, err := strconv.Atoi(counted)
+	if err != nil || all != strconv.Itoa(len(r.Spec.Phases)) || len(r.Status.Phases) > 0 || r.Spec.Revision != v.Package.Status.TargetRevision {
+		return
+	}
+	state := v1alpha1.PhasePending
+	switch {
+	case place < complete:
+		state, phase.Ready = v1alpha1.PhaseComplete, phase.Objects
+	case place == complete:
+		state = v1alpha1.PhaseProgressing
+	}
+	phase.State, phase.FromPackage = string(state), true
+}
+
+func (p *PhaseProgress) count(action string) {
+	switch action {
+	case "Created":
+		p.Created++
+	case "Updated":
+		p.Updated++
+	case "Unchanged":
+		p.Unchanged++
+	case "Adopted":
+		p.Adopted++
+	}
+}
+
+// states finds the state of each object of one revision.
+type states struct {
+	role     string
+	placed   map[revisions.ObjectID]v1alpha1.InventoryEntry
+	notReady map[revisions.ObjectID]v1alpha1.ObjectStatus
+	flaps    map[revisions.ObjectID]v1alpha1.Flap
+	probes   []v1alpha1.Probe
+	// cut is true when there may be more that are not ready than the status lists.
+	cut bool
+	// target holds what the target contains, and whether it has it in place. It
+	// is nil for the target itself.
+	target map[revisions.ObjectID]bool
+	pods   map[string][]pods.Trouble
+}
+
+// MostNotReady is how many objects that are not ready a status lists.
+const MostNotReady = 16
+
+func (v Snapshot) statesOf(r *v1alpha1.Revision, p PackageSummary) states {
+	s := states{
+		placed:   map[revisions.ObjectID]v1alpha1.InventoryEntry{},
+		notReady: map[revisions.ObjectID]v1alpha1.ObjectStatus{},
+		flaps:    map[revisions.ObjectID]v1alpha1.Flap{},
+		probes:   r.Spec.Probes,
+		cut:      len(r.Status.Objects) >= MostNotReady,
+		pods:     v.Pods,
+	}
+	for _, entry := range r.Status.Inventory {
+		s.placed[IdentityOf(entry.ObjectReference)] = entry
+	}
+	for _, object := range r.Status.Objects {
+		s.notReady[IdentityOf(object.ObjectReference)] = object
+	}
+	for _, flap := range r.Status.Flaps {
+		s.flaps[IdentityOf(flap.ObjectReference)] = flap
+	}
+	switch {
+	case LifecycleOf(r) == v1alpha1.LifecycleArchived:
+		s.role = objectArchived
+	case r.Spec.Revision != p.TargetRevision:
+		s.role = roleServing
+		s.target = v.targetContents(p)
+	}
+	return s
+}
+
+// targetContents are the objects of the target, and whether they are in place.
+func (v Snapshot) targetContents(p PackageSummary) map[revisions.ObjectID]bool {
+	contents := map[revisions.ObjectID]bool{}
+	for i := range v.Revisions {
+		r := &v.Revisions[i]
+		if r.Spec.Revision != p.TargetRevision {
+			continue
+		}
+		for _, items := range ItemsOf(r, v.Manifests) {
+			for _, it := range items {
+				contents[IdentityOf(it.Ref)] = false
+			}
+		}
+		for _, entry := range r.Status.Inventory {
+			contents[IdentityOf(entry.ObjectReference)] = true
+		}
+	}
+	return contents
+}
+
+func (s states) object(it Item, phase PhaseProgress) TreeObject {
+	out := TreeObject{ObjectReference: it.Ref, Slice: it.slice, Secret: it.Secret, Retained: it.Retained}
+	if !it.IsNamed() {
+		out.State = objectPending
+		if phase.State == string(v1alpha1.PhaseComplete) {
+			out.State = objectReady
+		}
+		return out
+	}
+	id := IdentityOf(it.Ref)
+	entry, placed := s.placed[id]
+	if placed {
+		out.Action, out.UID, out.Content, out.HeldSince = entry.Action, entry.UID, entry.Content, entry.HeldSince
+		out.LeftFields = entry.Yielded
+	}
+	out.take(s.probes, it.Manifest)
+	if flap, found := s.flaps[id]; found {
+		out.Flaps, out.LastFlap = flap.Count, &flap.LastChange
+	}
+	if trouble, found := s.notReady[id]; found {
+		out.State = objectNotReady
+		out.Reason, out.Message, out.Hint = trouble.Reason, trouble.Message, trouble.Hint
+		out.Since, out.DueAt = &trouble.Since, trouble.DueAt
+		out.Pods = s.pods[out.UID]
+		return out
+	}
+	out.State = s.state(id, placed, phase)
+	return out
+}
+
+// state is that of an object about which nothing bad is known.
+func (s states) state(id revisions.ObjectID, placed bool, phase PhaseProgress) string {
+	reached, contained := s.target[id]
+	switch {
+	case s.role == objectArchived:
+		return objectArchived
+	case s.role == roleServing && reached:
+		return objectHandedOver
+	case !placed:
+		return objectPending
+	case s.role == roleServing && contained:
+		return objectServing
+	case s.role == roleServing:
+		return objectLeaving
+	case phase.State == string(v1alpha1.PhaseComplete) || !s.cut:
+		return objectReady
+	}
+	return objectInPlace
+}

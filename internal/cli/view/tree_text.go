@@ -1,0 +1,351 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
+)
+
+// Marks, each always beside a word that says the same.
+const (
+	MarkDone    = "✔"
+	markBusy    = "◌"
+	MarkFailed  = "✘"
+	MarkPending = "·"
+)
+
+// TreeWriter turns a Tree into lines.
+type TreeWriter struct {
+	Now time.Time
+	// Wide adds UIDs and digests.
+	Wide bool
+	// Expand lists every object instead of counting those of no interest.
+	Expand bool
+	// Single shows the content of one revision, also of an archived one.
+	Single bool
+}
+
+func (w TreeWriter) Root(t Tree) output.Node {
+	node := output.Node{Line: headline(t.Package)}
+	if text := trouble(t.Package); text != "" {
+		node.Below = append(node.Below, output.Span{Text: text, Style: stateStyle(t.Package.State)})
+	}
+	for _, r := range t.Revisions {
+		node.Children = append(node.Children, w.revision(r, t.Package))
+	}
+	return node
+}
+
+// headline says in one line whether a package serves and what rolls out.
+func headline(p PackageSummary) output.Line {
+	serves := availability(p)
+	if p.CurrentRevision != 0 && p.CurrentRevision != p.TargetRevision && p.Available == "True" {
+		serves += fmt.Sprintf(" (revision %d serves)", p.CurrentRevision)
+	}
+	line := output.Line{{Text: p.Name, Style: output.Bold}, {Text: "   "}, {Text: serves, Style: truthStyle(p.Available)}, {Text: "   "}}
+	switch p.TargetRevision {
+	case 0:
+	case p.CurrentRevision:
+		line = append(line, output.Span{Text: fmt.Sprintf("revision %d ", p.TargetRevision)})
+	default:
+		line = append(line, output.Span{Text: fmt.Sprintf("target %d ", p.TargetRevision)})
+	}
+	return append(line, output.Span{Text: p.State, Style: stateStyle(p.State)})
+}
+
+// availability is the condition Available in a word or two.
+func availability(p PackageSummary) string {
+	switch p.Available {
+	case "True":
+		return "Available"
+	case "False":
+		return "Unavailable"
+	}
+	return "Availability unknown"
+}
+
+// trouble is the package's message unless the tree says it better: about a
+// rollout that goes on or is done, and about the object that collides.
+func trouble(p PackageSummary) string {
+	switch p.State {
+	case v1alpha1.ReasonRolledOut:
+		if !p.RolledBack {
+			return ""
+		}
+	case v1alpha1.ReasonRollingOut, v1alpha1.ReasonObjectCollisions:
+		return ""
+	}
+	return p.Message
+}
+
+func (w TreeWriter) revision(r TreeRevision, p PackageSummary) output.Node {
+	title := fmt.Sprintf("revision %d", r.Revision)
+	if len(r.Roles) > 0 {
+		title += " (" + strings.Join(r.Roles, ", ") + ")"
+	}
+	line := output.Line{{Text: title, Style: output.Bold}}
+	add := func(style output.Style, text string) {
+		if text != "" {
+			line = append(line, output.Span{Text: "  "}, output.Span{Text: text, Style: style})
+		}
+	}
+	add(output.Plain, r.Version)
+	add(stateStyle(r.Outcome), r.Outcome)
+	archived := r.Lifecycle == string(v1alpha1.LifecycleArchived)
+	switch {
+	case archived && r.ArchivedAt != nil:
+		add(output.Plain, "archived "+Age(w.Now, *r.ArchivedAt)+" ago")
+	case archived:
+		add(output.Busy, "archiving")
+	case r.Revision == p.TargetRevision:
+		add(output.Plain, Prefixed("phase ", r.Phase))
+		add(output.Plain, Prefixed("probes ", r.Probes))
+	}
+	node := output.Node{Line: line}
+	if r.Revision < p.TargetRevision && (!archived || !w.Single) {
+		node.Children = w.older(r, p)
+		return node
+	}
+	width := 0
+	for _, phase := range r.Phases {
+		width = max(width, utf8.RuneCountInString(phase.Name))
+	}
+	for _, phase := range r.Phases {
+		node.Children = append(node.Children, w.phase(phase, width))
+	}
+	return node
+}
+
+func Prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+func (w TreeWriter) phase(p TreePhase, width int) output.Node {
+	mark, style := phaseMark(p.PhaseProgress)
+	name := p.Name + strings.Repeat(" ", width-utf8.RuneCountInString(p.Name))
+	node := output.Node{Line: output.Line{
+		{Text: mark + " ", Style: style}, {Text: name},
+		{Text: fmt.Sprintf("  %d/%d  ", p.Ready, p.Objects)}, {Text: phaseWords(p.PhaseProgress), Style: style},
+	}}
+	var unchanged, waiting []TreeObject
+	for _, object := range p.Items {
+		switch {
+		case object.State == objectPending && !w.Expand:
+			waiting = append(waiting, object)
+		case object.State == objectReady && object.Action == "Unchanged" && object.Flaps == 0 && len(object.LeftFields) == 0 && !w.Expand:
+			unchanged = append(unchanged, object)
+		default:
+			node.Children = append(node.Children, w.object(object))
+		}
+	}
+	if len(waiting) < len(p.Items) {
+		node.Children = append(node.Children, w.group(waiting, MarkPending, output.Faint, "not applied yet")...)
+	}
+	node.Children = append(node.Children, w.group(unchanged, MarkDone, output.Good, "unchanged")...)
+	return node
+}
+
+// group is one line for several objects, or a line for each of one or two.
+func (w TreeWriter) group(objects []TreeObject, mark string, style output.Style, words string) []output.Node {
+	var nodes []output.Node
+	if len(objects) > 2 {
+		return []output.Node{{Line: output.Line{{Text: mark + " ", Style: style}, {Text: fmt.Sprintf("%d objects %s", len(objects), words)}}}}
+	}
+	for _, object := range objects {
+		nodes = append(nodes, w.object(object))
+	}
+	return nodes
+}
+
+func phaseMark(p PhaseProgress) (string, output.Style) {
+	switch v1alpha1.PhaseState(p.State) {
+	case v1alpha1.PhaseComplete:
+		return MarkDone, output.Good
+	case v1alpha1.PhaseProgressing:
+		return markBusy, output.Busy
+	case v1alpha1.PhasePending:
+	}
+	return MarkPending, output.Faint
+}
+
+// phaseWords say what a phase's mark says, and what was done.
+func phaseWords(p PhaseProgress) string {
+	words := map[v1alpha1.PhaseState]string{
+		v1alpha1.PhaseComplete: "complete", v1alpha1.PhaseProgressing: "in progress", v1alpha1.PhasePending: "pending",
+	}[v1alpha1.PhaseState(p.State)]
+	if words == "" {
+		words = "not looked at"
+	}
+	if done := actionWords(p); done != "" {
+		words += ": " + done
+	}
+	return words
+}
+
+// actionWords counts what was done: "2 updated, 11 unchanged".
+func actionWords(p PhaseProgress) string {
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{p.Created, "created"}, {p.Updated, "updated"}, {p.Adopted, "adopted"}, {p.Unchanged, "unchanged"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.word))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// object is the line of one object, with what is wrong with it below.
+func (w TreeWriter) object(o TreeObject) output.Node {
+	mark, style := objectMark(o)
+	line := output.Line{{Text: mark + " ", Style: style}, {Text: treeObjectName(o)}, {Text: "  "}, {Text: objectWords(o), Style: style}}
+	if w.Wide {
+		for _, extra := range []string{Prefixed("uid ", o.UID), Prefixed("content ", o.Content), Prefixed("slice ", ShortDigest(strings.TrimPrefix(o.Slice, "sha256-"))), Prefixed("in Secret ", ShortDigest(strings.TrimPrefix(o.Secret, "sha256-")))} {
+			if extra != "" {
+				line = append(line, output.Span{Text: "  " + extra, Style: output.Faint})
+			}
+		}
+	}
+	return output.Node{Line: line, Below: reasonLines(o, w.Now)}
+}
+
+func treeObjectName(o TreeObject) string {
+	switch {
+	case o.Kind == "" && o.Secret != "":
+		return "a Secret, whose name stands in Secret " + ShortDigest(strings.TrimPrefix(o.Secret, "sha256-"))
+	case o.Kind == "":
+		return "an object of slice " + ShortDigest(strings.TrimPrefix(o.Slice, "sha256-"))
+	}
+	return ObjectName(o.ObjectReference)
+}
+
+func objectMark(o TreeObject) (string, output.Style) {
+	switch {
+	case o.State == objectReady || o.State == objectHandedOver:
+		return MarkDone, output.Good
+	case o.State == objectNotReady && (o.Reason == "Collision" || o.Reason == "ApplyError" || o.Reason == "ProbeFailed"):
+		return MarkFailed, output.Bad
+	case o.State == objectNotReady:
+		return markBusy, output.Busy
+	}
+	return MarkPending, output.Faint
+}
+
+// objectWords say what an object's mark says, and what was done to it.
+func objectWords(o TreeObject) string {
+	done := strings.ToLower(o.Action)
+	switch o.State {
+	case objectPending:
+		return "not applied yet"
+	case objectNotReady:
+		if done == "" {
+			return "not applied"
+		}
+		return done + ", not ready"
+	case objectInPlace, objectReady:
+		if done == "" {
+			return "in place"
+		}
+		return done
+	case objectArchived:
+		return "archived"
+	}
+	// What an older revision once did to it says nothing about the rollout.
+	return ""
+}
+
+// reasonLines say why an object is not ready and what to do about it.
+func reasonLines(o TreeObject, now time.Time) []output.Span {
+	left := leftLines(o)
+	if o.State != objectNotReady {
+		return append(o.lines(true, now), left...)
+	}
+	text := o.Reason
+	if o.Since != nil {
+		text += " for " + Age(now, *o.Since)
+	}
+	if o.Message != "" {
+		text += ": " + o.Message
+	}
+	lines := []output.Span{{Text: text, Style: output.Bad}}
+	for i, pod := range o.Pods {
+		if strings.Contains(o.Message, "Pod "+pod.Name+": "+pod.Reason) {
+			continue // the controller has said it already
+		}
+		if i == mostPods {
+			lines = append(lines, output.Span{Text: fmt.Sprintf("and %d more pods", len(o.Pods)-i)})
+			break
+		}
+		lines = append(lines, output.Span{Text: pod.String(), Style: output.Bad})
+	}
+	lines = append(append(lines, o.lines(false, now)...), left...)
+	if o.Hint != "" {
+		lines = append(lines, output.Span{Text: "Hint: " + o.Hint})
+	}
+	return lines
+}
+
+// leftLines say which fields of the manifest another manager has.
+func leftLines(o TreeObject) []output.Span {
+	if len(o.LeftFields) == 0 {
+		return nil
+	}
+	return []output.Span{{Text: "Left to another manager: " + strings.Join(o.LeftFields, ", ")}}
+}
+
+// mostPods is how many pods of a workload are shown.
+const mostPods = 3
+
+// mostListed is how many objects of an older revision are listed unasked.
+const mostListed = 8
+
+// older are the lines below a revision that is not the target: what became of
+// its objects.
+func (w TreeWriter) older(r TreeRevision, p PackageSummary) []output.Node {
+	groups := map[string][]TreeObject{}
+	for _, phase := range r.Phases {
+		for _, object := range phase.Items {
+			groups[object.State] = append(groups[object.State], object)
+		}
+	}
+	var nodes []output.Node
+	add := func(objects []TreeObject, mark string, style output.Style, words string, list bool) {
+		if len(objects) == 0 {
+			return
+		}
+		node := output.Node{Line: output.Line{{Text: mark + " ", Style: style}, {Text: CountOf(len(objects), "object") + " " + words}}}
+		if list && len(objects) <= mostListed || w.Expand {
+			for _, object := range objects {
+				node.Children = append(node.Children, w.object(object))
+			}
+		}
+		nodes = append(nodes, node)
+	}
+	target := fmt.Sprintf("revision %d", p.TargetRevision)
+	add(groups[objectHandedOver], MarkDone, output.Good, "handed over to "+target, false)
+	add(groups[objectServing], markBusy, output.Busy, "still of this revision, until "+target+" reaches them", true)
+	var leaving, staying []TreeObject
+	for _, object := range groups[objectLeaving] {
+		if object.Retained {
+			staying = append(staying, object)
+			continue
+		}
+		leaving = append(leaving, object)
+	}
+	add(leaving, markBusy, output.Busy, "not in "+target+": deleted when that has succeeded", true)
+	add(staying, MarkDone, output.Good, "not in "+target+": retained", true)
+	add(groups[objectNotReady], MarkFailed, output.Bad, "not ready", true)
+	add(groups[objectPending], MarkPending, output.Faint, "never applied by this revision", false)
+	return nodes
+}
