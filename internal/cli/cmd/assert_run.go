@@ -94,7 +94,7 @@ func (r *assertRun) step(ctx context.Context) (bool, error) {
 		verdict = view.VerdictInProgress
 	}
 	if r.tell != nil {
-		r.tell(m.Snapshot.Status())
+		r.tell(m.Status())
 	}
 	r.begin(m)
 	superseded := r.revision != 0 && line.Target != nil && line.Target.Spec.Revision > r.revision

@@ -26,14 +26,14 @@ import (
 const outputUnified outputFormat = "unified"
 
 type diffOptions struct {
+	view.Comparison
+
 	output           outputFlag
 	live             bool
 	object           string
 	ignore           []string
 	noise            bool
 	managerNamespace string
-
-	view.Comparison
 }
 
 func (o *diffOptions) validate(args []string) error {

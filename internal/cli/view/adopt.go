@@ -37,6 +37,7 @@ type AdoptedObject struct {
 	Retained bool `json:"retained,omitempty"`
 }
 
+// WriteAdoption writes which objects are taken over, and from where.
 func WriteAdoption(p *output.Printer, doc Adoption) {
 	if len(doc.Objects) == 0 {
 		p.Line(output.Span{Text: "They are the package's already."})

@@ -190,6 +190,7 @@ func (d *Deletion) Lost() []DataAtRisk {
 	return slices.DeleteFunc(slices.Clone(d.AtRisk), func(r DataAtRisk) bool { return r.Protected })
 }
 
+// RiskText says what is lost, how much of it, and with which object.
 func RiskText(r DataAtRisk) string {
 	count := "an unknown number of"
 	if r.Count >= 0 {

@@ -39,44 +39,9 @@ type Comparison struct {
 	Context int
 }
 
+// Options are those of the comparison itself.
 func (c Comparison) Options() diff.Options {
 	return diff.Options{Ignore: c.Patterns, ShowSecrets: c.ShowSecrets, KeepNames: c.KeepNames}
-}
-
-// AddUnread adds what is known of Secrets that could not be read.
-func (d *Diff) AddUnread(from, to *v1alpha1.Revision) {
-	d.Unread = unreadSecrets(from, to)
-	d.Different = d.Different || !slices.Equal(secretsOf(from), secretsOf(to))
-}
-
-// unreadSecrets says whether the manifests of kind Secret of two revisions differ, as far
-// as the names of the Secrets that store them show: the names contain a digest.
-func unreadSecrets(from, to *v1alpha1.Revision) string {
-	if slices.Equal(secretsOf(from), secretsOf(to)) {
-		return "you may not read the Secrets of the two revisions; their digests are the same"
-	}
-	stored := map[revisions.ObjectID]string{}
-	each := func(revision *v1alpha1.Revision, do func(Item)) {
-		for _, items := range ItemsOf(revision, Manifests{}) {
-			for _, it := range items {
-				if it.Secret != "" && it.IsNamed() {
-					do(it)
-				}
-			}
-		}
-	}
-	each(from, func(it Item) { stored[IdentityOf(it.Ref)] = it.Digest })
-	var names []string
-	each(to, func(it Item) {
-		if stored[IdentityOf(it.Ref)] != it.Digest {
-			names = append(names, ObjectName(it.Ref))
-		}
-	})
-	text := "Secrets of the two revisions differ, and you may not read in what"
-	if len(names) > 0 {
-		text += ": look at " + Some(names)
-	}
-	return text
 }
 
 // ObjectsOf are the objects of a content, or those that an argument names. What is set for
@@ -271,4 +236,40 @@ func SummaryOf(doc Diff) string {
 		same += fmt.Sprintf(" (%d of them differ in labels that do not count: --noise shows them)", doc.Ignored)
 	}
 	return strings.Join(append(parts, same), ", ")
+}
+
+// AddUnread adds what is known of Secrets that could not be read.
+func (d *Diff) AddUnread(from, to *v1alpha1.Revision) {
+	d.Unread = unreadSecrets(from, to)
+	d.Different = d.Different || !slices.Equal(secretsOf(from), secretsOf(to))
+}
+
+// unreadSecrets says whether the manifests of kind Secret of two revisions differ, as far
+// as the names of the Secrets that store them show: the names contain a digest.
+func unreadSecrets(from, to *v1alpha1.Revision) string {
+	if slices.Equal(secretsOf(from), secretsOf(to)) {
+		return "you may not read the Secrets of the two revisions; their digests are the same"
+	}
+	stored := map[revisions.ObjectID]string{}
+	each := func(revision *v1alpha1.Revision, do func(Item)) {
+		for _, items := range ItemsOf(revision, Manifests{}) {
+			for _, it := range items {
+				if it.Secret != "" && it.IsNamed() {
+					do(it)
+				}
+			}
+		}
+	}
+	each(from, func(it Item) { stored[IdentityOf(it.Ref)] = it.Digest })
+	var names []string
+	each(to, func(it Item) {
+		if stored[IdentityOf(it.Ref)] != it.Digest {
+			names = append(names, ObjectName(it.Ref))
+		}
+	})
+	text := "Secrets of the two revisions differ, and you may not read in what"
+	if len(names) > 0 {
+		text += ": look at " + Some(names)
+	}
+	return text
 }

@@ -88,6 +88,7 @@ func ScopeOf(pkg string, all []v1alpha1.Revision) EventScope {
 	return s
 }
 
+// Add adds an object to those that events are looked for about.
 func (s *EventScope) Add(ref v1alpha1.ObjectReference) {
 	s.Objects[IdentityOf(ref)] = true
 	if ref.Namespace != "" && !slices.Contains(s.Namespaces, ref.Namespace) {
@@ -193,6 +194,7 @@ func WriteEvent(p *output.Printer, e PackageEvent, when string) {
 	p.Wrapped("    ", output.Plain, e.Message)
 }
 
+// WriteEventTable writes events as a table.
 func WriteEventTable(p *output.Printer, list []PackageEvent, now time.Time) {
 	rows := make([][]output.Cell, len(list))
 	for i, e := range list {

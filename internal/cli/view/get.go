@@ -70,6 +70,7 @@ func WritePackages(p *output.Printer, packages []v1alpha1.Package, wide bool, no
 	p.Table(columns, rows)
 }
 
+// PackageRow is the row of a package in the table of packages.
 func PackageRow(pkg *v1alpha1.Package, wide bool, now time.Time) []output.Cell {
 	s := SummarisePackage(pkg, nil)
 	row := []output.Cell{

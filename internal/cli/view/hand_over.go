@@ -23,6 +23,7 @@ type HandOver struct {
 	DryRun string `json:"dryRun"`
 }
 
+// WriteHandOver writes what is handed over, and by whom.
 func WriteHandOver(p *output.Printer, d HandOver) {
 	list := func(head string, names []string) {
 		if len(names) > 0 {

@@ -60,11 +60,10 @@ func NoisePatterns() []probes.Pattern { return patternsOf(noise) }
 
 // patternsOf reads paths that are written here.
 func patternsOf(paths []string) []probes.Pattern {
-	patterns := make([]probes.Pattern, len(paths))
-	for i, path := range paths {
-		var err error
-		if patterns[i], err = probes.ParsePattern(path); err != nil {
-			panic(err)
+	var patterns []probes.Pattern
+	for _, path := range paths {
+		if pattern, err := probes.ParsePattern(path); err == nil {
+			patterns = append(patterns, pattern)
 		}
 	}
 	return patterns

@@ -71,7 +71,7 @@ type (
 
 // SarifOf is a report in the form that code hosts show beside the lines. The words for
 // severities are the same.
-func SarifOf(report LintReport) sarifLog {
+func SarifOf(report LintReport) any {
 	driver := sarifDriver{Name: "strata", Version: version.Get().Version}
 	for _, rule := range lint.Rules() {
 		driver.Rules = append(driver.Rules, sarifRule{

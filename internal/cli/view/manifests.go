@@ -15,6 +15,7 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
+// IdentityOf identifies an object to the engine: without the version of its kind.
 func IdentityOf(ref v1alpha1.ObjectReference) revisions.ObjectID {
 	return revisions.ObjectID{GroupKind: schema.GroupKind{Group: ref.Group, Kind: ref.Kind}, Namespace: ref.Namespace, Name: ref.Name}
 }

@@ -56,6 +56,7 @@ func WritePending(p *output.Printer, plan *v1alpha1.Plan) {
 	}
 }
 
+// SortRevisions sorts revisions by number.
 func SortRevisions(revisions []v1alpha1.Revision) {
 	slices.SortFunc(revisions, func(a, b v1alpha1.Revision) int { return cmp.Compare(a.Spec.Revision, b.Spec.Revision) })
 }
@@ -341,6 +342,7 @@ func VersionOf(r *v1alpha1.Revision) string {
 	return r.Spec.Origin.AppVersion
 }
 
+// LifecycleOf is the lifecycle state of a revision, Active by default.
 func LifecycleOf(r *v1alpha1.Revision) v1alpha1.LifecycleState {
 	if r.Spec.LifecycleState == "" {
 		return v1alpha1.LifecycleActive

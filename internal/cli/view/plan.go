@@ -177,6 +177,7 @@ func (d *Plan) FirstObstacle() string {
 	return d.Invalid
 }
 
+// Count is how many objects have an action.
 func (d *Plan) Count(action v1alpha1.PlannedAction) int {
 	n := 0
 	for i := range d.Objects {

@@ -70,6 +70,7 @@ const (
 	ChangeKeep   = "Keep"
 )
 
+// CRDKind is that of CustomResourceDefinitions.
 var CRDKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
 // ChangesBetween are the objects that differ between the target and the content

@@ -88,6 +88,7 @@ func SizeOf(object any) int64 {
 // mostStats is how many entries a list of Stats has.
 const mostStats = 5
 
+// BuildStats counts packages and their revisions. Slices are added by the caller.
 func BuildStats(packages []v1alpha1.Package, revisions []v1alpha1.Revision, now time.Time) Stats {
 	s := Stats{
 		TypeMeta: DocumentType("Stats"), Packages: len(packages), States: map[string]int{}, Lifecycles: map[string]int{}, Revisions: len(revisions),
@@ -143,6 +144,7 @@ func rolloutOf(r *v1alpha1.Revision, p PackageSummary, now time.Time) []SlowRoll
 	return []SlowRollout{rollout}
 }
 
+// WriteStats writes the counts as one screen.
 func WriteStats(p *output.Printer, s Stats) {
 	line := func(label string, style output.Style, text string) {
 		p.Labelled(output.Span{Text: label, Style: output.Faint}, 14, output.Span{Text: text, Style: style})

@@ -174,6 +174,7 @@ func hasIncompletePhase(s Status) bool {
 	return slices.ContainsFunc(s.Phases, func(p PhaseProgress) bool { return p.State != string(v1alpha1.PhaseComplete) })
 }
 
+// WithVersion is the number of a revision with the version of what it contains.
 func WithVersion(n int64, version string) string {
 	if version == "" {
 		return Number(n)

@@ -16,18 +16,6 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
-// ManifestOf is the manifest of an object of a revision, nil if it is not known.
-func (v Snapshot) ManifestOf(r *v1alpha1.Revision, ref v1alpha1.ObjectReference) *unstructured.Unstructured {
-	for _, items := range ItemsOf(r, v.Manifests) {
-		for _, it := range items {
-			if IdentityOf(it.Ref) == IdentityOf(ref) {
-				return it.Manifest
-			}
-		}
-	}
-	return nil
-}
-
 // Tree is the document of `strata tree`: a package, its revisions, their phases
 // and objects.
 type Tree struct {
@@ -344,4 +332,16 @@ func (s states) state(id revisions.ObjectID, placed bool, phase PhaseProgress) s
 		return objectReady
 	}
 	return objectInPlace
+}
+
+// ManifestOf is the manifest of an object of a revision, nil if it is not known.
+func (v Snapshot) ManifestOf(r *v1alpha1.Revision, ref v1alpha1.ObjectReference) *unstructured.Unstructured {
+	for _, items := range ItemsOf(r, v.Manifests) {
+		for _, it := range items {
+			if IdentityOf(it.Ref) == IdentityOf(ref) {
+				return it.Manifest
+			}
+		}
+	}
+	return nil
 }

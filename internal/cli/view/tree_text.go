@@ -32,6 +32,7 @@ type TreeWriter struct {
 	Single bool
 }
 
+// Root is the tree of a package.
 func (w TreeWriter) Root(t Tree) output.Node {
 	node := output.Node{Line: headline(t.Package)}
 	if text := trouble(t.Package); text != "" {
@@ -123,6 +124,7 @@ func (w TreeWriter) revision(r TreeRevision, p PackageSummary) output.Node {
 	return node
 }
 
+// Prefixed is a text with something before it, nothing without a text.
 func Prefixed(prefix, text string) string {
 	if text == "" {
 		return ""
