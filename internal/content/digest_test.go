@@ -11,18 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // base is the content that the cases of TestPack_Digest change.
 type base struct {
-	phases []render.Phase
+	phases []Phase
 	probes []v1alpha1.Probe
 }
 
 func newBase() base {
 	return base{
-		phases: []render.Phase{
+		phases: []Phase{
 			{Name: "crds", Objects: objectsOf(configMap("a", "1"), configMap("b", "2"))},
 			{Name: "plane", CollisionProtection: v1alpha1.CollisionPrevent, Objects: objectsOf(configMap("c", "3"))},
 		},
@@ -33,7 +32,7 @@ func newBase() base {
 	}
 }
 
-func (b base) object(phase, index int) *render.Object { return &b.phases[phase].Objects[index] }
+func (b base) object(phase, index int) *Object { return &b.phases[phase].Objects[index] }
 
 func (b base) metadata(phase, index int) map[string]any {
 	return b.object(phase, index).Manifest.Object["metadata"].(map[string]any)
@@ -91,7 +90,7 @@ func TestPack_Digest(t *testing.T) {
 		"ObjectInAnotherPhase": {
 			reason: "the phase decides when an object is applied",
 			change: func(b *base) {
-				b.phases[1].Objects = append([]render.Object{b.phases[0].Objects[1]}, b.phases[1].Objects...)
+				b.phases[1].Objects = append([]Object{b.phases[0].Objects[1]}, b.phases[1].Objects...)
 				b.phases[0].Objects = b.phases[0].Objects[:1]
 			},
 		},
@@ -103,7 +102,7 @@ func TestPack_Digest(t *testing.T) {
 		"AssertionStatus":   {reason: "probes decide what is ready", change: func(b *base) { b.probes[0].Assertions[0].Condition.Status = metav1.ConditionFalse }},
 		"NoProbes":          {reason: "probes decide what is ready", change: func(b *base) { b.probes = nil }},
 		"ObjectMore":        {reason: "another object is other content", change: func(b *base) { b.phases[1].Objects = append(b.phases[1].Objects, objectsOf(configMap("d", "4"))...) }},
-		"EmptyPhaseMore":    {reason: "another phase is other content", change: func(b *base) { b.phases = append(b.phases, render.Phase{Name: "last"}) }},
+		"EmptyPhaseMore":    {reason: "another phase is other content", change: func(b *base) { b.phases = append(b.phases, Phase{Name: "last"}) }},
 		"NumberInsteadText": {reason: "a number is not its text", change: func(b *base) { b.object(0, 0).Manifest.Object["data"] = map[string]any{"value": int64(1)} }},
 	}
 	digest := func(t *testing.T, b base) string {
@@ -130,7 +129,7 @@ func TestPack_Digest(t *testing.T) {
 }
 
 func TestPack_DigestOfNoProbes(t *testing.T) {
-	phases := []render.Phase{{Name: "a", Objects: objectsOf(configMap("a", "1"))}}
+	phases := []Phase{{Name: "a", Objects: objectsOf(configMap("a", "1"))}}
 	none, err := Pack(phases, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +148,7 @@ func TestPack_DigestOfNoProbes(t *testing.T) {
 func TestDigest_DoesNotDependOnSlices(t *testing.T) {
 	small := configMap("small", "x")
 	large := configMap("large", strings.Repeat("x", InlineLimit))
-	split := []render.Phase{{Name: "a", Objects: objectsOf(small, large)}}
+	split := []Phase{{Name: "a", Objects: objectsOf(small, large)}}
 	packed, err := Pack(split, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
 )
 
 const (
@@ -58,13 +57,13 @@ type Packer struct {
 
 // Pack stores rendered phases without manifests of kind Secret. The same input
 // gives the same output.
-func Pack(phases []render.Phase, probes []v1alpha1.Probe) (Packed, error) {
+func Pack(phases []Phase, probes []v1alpha1.Probe) (Packed, error) {
 	return Packer{}.Pack(phases, probes)
 }
 
 // Pack stores rendered phases. The same input and key give the same output. What
 // is too large to be stored is an error.
-func (p Packer) Pack(phases []render.Phase, probes []v1alpha1.Probe) (Packed, error) {
+func (p Packer) Pack(phases []Phase, probes []v1alpha1.Probe) (Packed, error) {
 	contents, err := p.encode(phases)
 	if err != nil {
 		return Packed{}, err
@@ -119,7 +118,7 @@ func (c contents) inlineRoom() int {
 	return min(revisionLimit, storedLimit-statusRoom-c.inventory-placeRoom*c.objects)
 }
 
-func (p Packer) encode(phases []render.Phase) (contents, error) {
+func (p Packer) encode(phases []Phase) (contents, error) {
 	var all contents
 	for _, phase := range phases {
 		var own []text

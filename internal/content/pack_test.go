@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
 )
 
 func configMap(name, value string) *unstructured.Unstructured {
@@ -27,10 +26,10 @@ func configMap(name, value string) *unstructured.Unstructured {
 	}}
 }
 
-func objectsOf(manifests ...*unstructured.Unstructured) []render.Object {
-	var objects []render.Object
+func objectsOf(manifests ...*unstructured.Unstructured) []Object {
+	var objects []Object
 	for _, m := range manifests {
-		objects = append(objects, render.Object{Manifest: m})
+		objects = append(objects, Object{Manifest: m})
 	}
 	return objects
 }
@@ -86,17 +85,17 @@ func TestPack_RoundTrip(t *testing.T) {
 	large := func(name string) *unstructured.Unstructured { return configMap(name, strings.Repeat("x", InlineLimit)) }
 	tests := map[string]struct {
 		reason     string
-		phases     []render.Phase
+		phases     []Phase
 		wantSlices int
 		wantInline int
 	}{
 		"Empty": {
 			reason: "a package without objects is content, too",
-			phases: []render.Phase{{Name: "nothing"}},
+			phases: []Phase{{Name: "nothing"}},
 		},
 		"SmallOnesStandInline": {
 			reason: "small manifests can be read with kubectl",
-			phases: []render.Phase{
+			phases: []Phase{
 				{Name: "a", Objects: objectsOf(configMap("1", "x"), configMap("2", "y"))},
 				{Name: "b", Objects: objectsOf(configMap("3", "x"))},
 			},
@@ -104,7 +103,7 @@ func TestPack_RoundTrip(t *testing.T) {
 		},
 		"EachLargeOneHasASliceOfItsOwn": {
 			reason: "revisions share the slice of a large manifest that has not changed, and order stays",
-			phases: []render.Phase{
+			phases: []Phase{
 				{Name: "crds", Objects: objectsOf(large("b"), configMap("1", "x"), large("a"))},
 				{Name: "plane", Objects: objectsOf(large("c"))},
 			},
@@ -112,7 +111,7 @@ func TestPack_RoundTrip(t *testing.T) {
 		},
 		"TextThatJSONEscapes": {
 			reason:     "line breaks, angle brackets and other scripts come back as they were",
-			phases:     []render.Phase{{Name: "a", Objects: objectsOf(configMap("1", "a\nb\r\n<&>\u2028 ü 漢 \\ \""), large("2"))}},
+			phases:     []Phase{{Name: "a", Objects: objectsOf(configMap("1", "a\nb\r\n<&>\u2028 ü 漢 \\ \""), large("2"))}},
 			wantSlices: 1, wantInline: 1,
 		},
 	}
@@ -145,16 +144,16 @@ func TestPack_RoundTrip(t *testing.T) {
 }
 
 func TestPack_IsDeterministic(t *testing.T) {
-	var phase render.Phase
+	var phase Phase
 	for n := range 100 {
 		phase.Objects = append(phase.Objects, objectsOf(configMap(fmt.Sprint(n), noise(t, n, 8<<10)))...)
 	}
 	phase.Objects = append(phase.Objects, objectsOf(configMap("large", noise(t, 100, 2*InlineLimit)))...)
-	first, err := Pack([]render.Phase{phase}, nil)
+	first, err := Pack([]Phase{phase}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Pack([]render.Phase{phase}, nil)
+	again, err := Pack([]Phase{phase}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,11 +164,11 @@ func TestPack_IsDeterministic(t *testing.T) {
 
 func TestPack_SharesSlices(t *testing.T) {
 	unchanged := configMap("crd", strings.Repeat("x", InlineLimit))
-	before, err := Pack([]render.Phase{{Name: "crds", Objects: objectsOf(unchanged, configMap("v", "1"))}}, nil)
+	before, err := Pack([]Phase{{Name: "crds", Objects: objectsOf(unchanged, configMap("v", "1"))}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := Pack([]render.Phase{{Name: "crds", Objects: objectsOf(configMap("v", "2"), unchanged, unchanged)}}, nil)
+	after, err := Pack([]Phase{{Name: "crds", Objects: objectsOf(configMap("v", "2"), unchanged, unchanged)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,11 +178,11 @@ func TestPack_SharesSlices(t *testing.T) {
 }
 
 func TestPack_ChangesNothingGiven(t *testing.T) {
-	phases := func() []render.Phase {
+	phases := func() []Phase {
 		m := configMap("a", "x")
 		m.SetLabels(map[string]string{})
 		m.Object["metadata"].(map[string]any)["creationTimestamp"] = nil
-		return []render.Phase{{Name: "a", Objects: objectsOf(m, configMap("b", strings.Repeat("x", InlineLimit)))}}
+		return []Phase{{Name: "a", Objects: objectsOf(m, configMap("b", strings.Repeat("x", InlineLimit)))}}
 	}
 	given := phases()
 	if _, err := Pack(given, nil); err != nil {
@@ -220,10 +219,10 @@ func TestPack_LargeRevisions(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			phases := []render.Phase{{Name: "first"}, {Name: "second"}}
+			phases := []Phase{{Name: "first"}, {Name: "second"}}
 			for n := range tc.objects {
 				phase := &phases[n%2]
-				phase.Objects = append(phase.Objects, render.Object{Manifest: configMap(fmt.Sprintf("object-%d", n), noise(t, n, tc.size))})
+				phase.Objects = append(phase.Objects, Object{Manifest: configMap(fmt.Sprintf("object-%d", n), noise(t, n, tc.size))})
 			}
 			packed, err := Pack(phases, nil)
 			if err != nil {
@@ -266,7 +265,7 @@ func TestPack_TooLarge(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Pack([]render.Phase{{Name: "big", Objects: objectsOf(configMap("small", "x"), configMap("large", tc.value))}}, nil)
+			_, err := Pack([]Phase{{Name: "big", Objects: objectsOf(configMap("small", "x"), configMap("large", tc.value))}}, nil)
 			if err == nil {
 				t.Fatalf("%s: Pack took it", tc.reason)
 			}

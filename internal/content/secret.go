@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
 )
 
 const (
@@ -37,7 +36,7 @@ func IsSecret(manifest *unstructured.Unstructured) bool {
 
 // HasSecrets says whether phases hold manifests of kind Secret, for which a Packer
 // needs a key.
-func HasSecrets(phases []render.Phase) bool {
+func HasSecrets(phases []Phase) bool {
 	for _, phase := range phases {
 		for _, object := range phase.Objects {
 			if IsSecret(object.Manifest) {

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
 )
 
 const canary = "hunter2-and-more"
@@ -29,7 +28,7 @@ func secretOf(name, value string) *unstructured.Unstructured {
 
 func keyed(filler byte) Packer { return Packer{Key: bytes.Repeat([]byte{filler}, KeySize)} }
 
-func mustPack(t *testing.T, p Packer, phases ...render.Phase) Packed {
+func mustPack(t *testing.T, p Packer, phases ...Phase) Packed {
 	t.Helper()
 	packed, err := p.Pack(phases, nil)
 	if err != nil {
@@ -42,7 +41,7 @@ func mustPack(t *testing.T, p Packer, phases ...render.Phase) Packed {
 // come back as they were.
 func TestPacker_Secrets(t *testing.T) {
 	large := strings.Repeat(canary, InlineLimit)
-	phases := []render.Phase{
+	phases := []Phase{
 		{Name: "one", Objects: objectsOf(secretOf("a", canary), configMap("b", "x"), secretOf("c", "2"))},
 		{Name: "two", Objects: objectsOf(secretOf("d", large), secretOf("e", "5"))},
 	}
@@ -81,8 +80,8 @@ func TestPacker_Secrets(t *testing.T) {
 }
 
 func TestPacker_SecretDigests(t *testing.T) {
-	one := func(value string) render.Phase {
-		return render.Phase{Name: "one", Objects: objectsOf(secretOf("a", value))}
+	one := func(value string) Phase {
+		return Phase{Name: "one", Objects: objectsOf(secretOf("a", value))}
 	}
 	base := mustPack(t, keyed(1), one(canary))
 	if again := mustPack(t, keyed(1), one(canary)); !cmp.Equal(base, again) {
@@ -95,7 +94,7 @@ func TestPacker_SecretDigests(t *testing.T) {
 		t.Error("who has not got the key can tell the value by its digest")
 	}
 	// Where it stands does not matter: beside others it is in another Secret.
-	beside := mustPack(t, keyed(1), render.Phase{Name: "one", Objects: objectsOf(secretOf("a", canary), secretOf("b", "x"))})
+	beside := mustPack(t, keyed(1), Phase{Name: "one", Objects: objectsOf(secretOf("a", canary), secretOf("b", "x"))})
 	sealed, err := UnpackSecret(&beside.Secrets[0])
 	if err != nil {
 		t.Fatal(err)
@@ -110,12 +109,12 @@ func TestPacker_SecretDigests(t *testing.T) {
 }
 
 func TestPacker_WithoutKey(t *testing.T) {
-	phase := render.Phase{Name: "one", Objects: objectsOf(secretOf("a", canary))}
-	if !HasSecrets([]render.Phase{phase}) || HasSecrets([]render.Phase{{Objects: objectsOf(configMap("a", "x"))}}) {
+	phase := Phase{Name: "one", Objects: objectsOf(secretOf("a", canary))}
+	if !HasSecrets([]Phase{phase}) || HasSecrets([]Phase{{Objects: objectsOf(configMap("a", "x"))}}) {
 		t.Error("HasSecrets tells something else")
 	}
 	for _, p := range []Packer{{}, {Key: []byte("short")}} {
-		_, err := p.Pack([]render.Phase{phase}, nil)
+		_, err := p.Pack([]Phase{phase}, nil)
 		if err == nil || !strings.Contains(err.Error(), "phase one") || strings.Contains(err.Error(), canary) {
 			t.Errorf("with a key of %d bytes: %v", len(p.Key), err)
 		}
@@ -123,17 +122,17 @@ func TestPacker_WithoutKey(t *testing.T) {
 }
 
 func TestPacker_SecretTooLarge(t *testing.T) {
-	_, err := keyed(1).Pack([]render.Phase{{Name: "big", Objects: objectsOf(secretOf("a", noise(t, 1, 2<<20)))}}, nil)
+	_, err := keyed(1).Pack([]Phase{{Name: "big", Objects: objectsOf(secretOf("a", noise(t, 1, 2<<20)))}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "phase big: object 0 ") || len(err.Error()) > 300 {
 		t.Errorf("got %.300v", err)
 	}
-	if packed := mustPack(t, keyed(1), render.Phase{Name: "fits", Objects: objectsOf(secretOf("a", noise(t, 1, 1<<20)))}); len(packed.Secrets[0].Data[SecretKey]) > corev1.MaxSecretSize {
+	if packed := mustPack(t, keyed(1), Phase{Name: "fits", Objects: objectsOf(secretOf("a", noise(t, 1, 1<<20)))}); len(packed.Secrets[0].Data[SecretKey]) > corev1.MaxSecretSize {
 		t.Error("the API server would refuse the Secret")
 	}
 }
 
 func TestPack_TooManyObjects(t *testing.T) {
-	phases := make([]render.Phase, 4)
+	phases := make([]Phase, 4)
 	for n := range 6000 {
 		phase := &phases[n%len(phases)]
 		phase.Name = "phase"

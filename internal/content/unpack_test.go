@@ -13,13 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // goodSlice is a slice as Pack makes it.
 func goodSlice(t *testing.T) *v1alpha1.ObjectSlice {
 	t.Helper()
-	packed, err := Pack([]render.Phase{{Name: "a", Objects: objectsOf(configMap("a", strings.Repeat("x", InlineLimit)))}}, nil)
+	packed, err := Pack([]Phase{{Name: "a", Objects: objectsOf(configMap("a", strings.Repeat("x", InlineLimit)))}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

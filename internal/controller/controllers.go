@@ -41,7 +41,6 @@ import (
 	"github.com/strata-run/strata/internal/front/istiocsr"
 	"github.com/strata-run/strata/internal/front/kyma"
 	"github.com/strata-run/strata/internal/metrics"
-	"github.com/strata-run/strata/internal/store"
 	revisionscache "github.com/strata-run/strata/revisions/cache"
 )
 
@@ -184,7 +183,7 @@ func managerOptions(meter *metrics.Metrics, o Options) (ctrl.Options, error) {
 	}
 	// The pod has 15 seconds, see config/manager. A starved machine needs some of them.
 	shutdown := 10 * time.Second
-	secrets, holdManifests := store.SecretKind()
+	secrets, holdManifests := content.SecretKind()
 	// Names are checked for the whole process, and a process may run managers one
 	// after the other.
 	anyName := true
@@ -262,7 +261,7 @@ func dropHistory(meter *metrics.Metrics) toolscache.TransformFunc {
 
 // setup is the list: every controller that the manager runs.
 func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, lost *outage, o Options) error {
-	contents := &store.Contents{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: o.Namespace, Now: time.Now}
+	contents := &content.Store{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: o.Namespace, Now: time.Now}
 	changes := &packages.Changes{}
 	worker, err := packageWorker(ctx, mgr, meter, contents, changes)
 	if err != nil {
@@ -318,7 +317,7 @@ func setupFronts(w front.Wiring, meter *metrics.Metrics, o Options) error {
 }
 
 // packageWorker wires the engine to the cluster.
-func packageWorker(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, contents *store.Contents, changes *packages.Changes) (*packages.Worker, error) {
+func packageWorker(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, contents *content.Store, changes *packages.Changes) (*packages.Worker, error) {
 	dynamicClient, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("creating the dynamic client: %w", err)

@@ -25,11 +25,11 @@ import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/controller/packages"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
-	"github.com/strata-run/strata/internal/store"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -168,7 +168,7 @@ func release(ctx context.Context, config *rest.Config, namespace string, meant f
 	}
 	worker := &packages.Worker{
 		Client: live, Live: live, Identities: oneIdentity{packages.Identity{Engine: engine}}, Watches: nothingWatched{}, Now: time.Now,
-		Contents: &store.Contents{Client: live, Live: live, Namespace: namespace, Now: time.Now},
+		Contents: &content.Store{Client: live, Live: live, Namespace: namespace, Now: time.Now},
 		Removal:  func(context.Context) (string, error) { return "packages.strata.run", nil },
 	}
 	work := &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: live, Worker: worker}

@@ -12,7 +12,7 @@ import (
 // clockless are the packages that are told the time and never ask for it, so that
 // the same question always has the same answer.
 var clockless = []string{
-	"api/...", "revisions/probes/...", "revisions", "internal/chart", "internal/content", "internal/history", "internal/render/...", "internal/status",
+	"api/...", "revisions/probes/...", "revisions", "internal/chart", "internal/content/...", "internal/history", "internal/status",
 }
 
 // asking are the functions of package time that ask the clock.

@@ -11,7 +11,7 @@ import (
 )
 
 // kindFiles list the kinds of probes. A new kind has to be added to each of them.
-var kindFiles = []string{"api/v1alpha1/probe_types.go", "internal/load/probes.go"}
+var kindFiles = []string{"api/v1alpha1/probe_types.go", "internal/content/probes.go"}
 
 // TestProbeKinds_Files keeps the number of files small that a new kind of probe touches: no
 // other file may name most of the kinds.

@@ -15,6 +15,9 @@ var writerFiles = map[string]string{
 	"revisions/apply.go":                          "objects of packages",
 	"revisions/delete.go":                         "objects of packages",
 	"internal/preflight/ask.go":                   "nothing: it asks",
+	"internal/content/keep.go":                    "slices and Secrets with manifests: labels of the package",
+	"internal/content/key.go":                     "the Secret with the key of digests",
+	"internal/content/release.go":                 "owner references of slices and Secrets",
 	"internal/plan/trial.go":                      "nothing: it asks",
 	"internal/plan/dryrun.go":                     "nothing: it asks",
 	"internal/controller/fence/fence.go":          "the lease",
@@ -46,10 +49,10 @@ var writerFiles = map[string]string{
 	"internal/front/kyma/restarts/workload.go":    "an annotation in the pod template of a workload that is restarted",
 }
 
-// writerPackages may change a cluster as a whole: what loops store content with, and the command
-// line at a person's request, with what imports Helm releases. The local Kubernetes has a cluster
+// writerPackages may change a cluster as a whole: the command line at a person's
+// request, and what imports Helm releases. The local Kubernetes has a cluster
 // of its own, and so has who tests the engine.
-var writerPackages = []string{"internal/store", "internal/helmimport", "internal/cli/...", "internal/localplane/...", "revisions/revisionstest", "test/..."}
+var writerPackages = []string{"internal/helmimport", "internal/cli/...", "internal/localplane/...", "revisions/revisionstest", "test/..."}
 
 // writing are the methods of controller-runtime's and client-go's clients that
 // send something other than a read.

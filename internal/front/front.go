@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/events"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // Front is what one front does with its resources of type P. F are the facts of the
@@ -47,7 +47,7 @@ type Front[P client.Object, F any] struct {
 	// a label that has to go. When nothing has changed it costs no request. Optional.
 	Observe func(ctx context.Context, group Group[P]) (F, error)
 	// Render is pure: the packages that a group wants.
-	Render func(in Input[P, F]) ([]render.Package, error)
+	Render func(in Input[P, F]) ([]content.Package, error)
 	// Leave is pure: how the packages go that a group does not want any more. Optional:
 	// without it, they are deleted all at once.
 	Leave func(in Input[P, F]) Departure

@@ -22,7 +22,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/render"
 )
 
 var errRefused = errors.New("the API server says no")
@@ -47,7 +46,7 @@ func TestReconciler_Publishes(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.class("theirs", "example.com/theirs")
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	want(t, "the class is held before anything is made for it, and told of what was", "writes",
 		[]string{"patch a", "create plane", "create plane-1", "status a"}, f.mustPass())
 	want(t, "only our classes are held", "classes", []string{"a!", "theirs"}, f.classes())
@@ -71,7 +70,7 @@ func TestReconciler_Publishes(t *testing.T) {
 	want(t, "the status follows the package", "writes", []string{"status a"}, f.mustPass())
 	want(t, "the status follows the package", "ControllerInstalled", "True/Installed: istiod 1.0-1 installed", f.installed("a"))
 
-	f.rendered = []render.Package{rendering("plane", "2")}
+	f.rendered = []content.Package{rendering("plane", "2")}
 	want(t, "new content makes the next revision", "writes", []string{"create plane-2"}, f.mustPass())
 	want(t, "the front is told of the packages that exist", "packages", []string{"plane"}, f.existing)
 }
@@ -81,7 +80,7 @@ func TestReconciler_Publishes(t *testing.T) {
 func TestReconciler_After(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("crds", "1"), rendering("plane", "1", "crds")}
+	f.rendered = []content.Package{rendering("crds", "1"), rendering("plane", "1", "crds")}
 	f.mustPass()
 	want(t, "the second waits", "revisions", []string{"crds-1"}, f.revisions())
 	want(t, "what is waited for is told", "ControllerInstalled", "Unknown/Pending: istiod waits for package crds", f.installed("a"))
@@ -98,7 +97,7 @@ func TestReconciler_After(t *testing.T) {
 	want(t, "it follows then", "revisions", []string{"crds-1", "plane-1"}, f.revisions())
 	f.rolledOut("plane", 1)
 
-	f.rendered = []render.Package{rendering("crds", "2"), rendering("plane", "2", "crds")}
+	f.rendered = []content.Package{rendering("crds", "2"), rendering("plane", "2", "crds")}
 	f.mustPass()
 	want(t, "an upgrade waits, too: success of an older revision is not enough", "revisions", []string{"crds-1", "crds-2", "plane-1"}, f.revisions())
 	want(t, "what runs is installed", "ControllerInstalled", "True/Installed: istiod 1.0-1 installed (with warning: 1.0-2 waits for package crds)", f.installed("a"))
@@ -111,7 +110,7 @@ func TestReconciler_After(t *testing.T) {
 func TestReconciler_AfterWithoutNews(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("crds", "1"), rendering("plane", "1", "crds")}
+	f.rendered = []content.Package{rendering("crds", "1"), rendering("plane", "1", "crds")}
 	f.mustPass()
 	f.rolledOut("crds", 1)
 	f.mustPass()
@@ -125,7 +124,7 @@ func TestReconciler_AfterWithoutNews(t *testing.T) {
 func TestReconciler_AfterACollision(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("crds", "1"), rendering("plane", "1", "crds")}
+	f.rendered = []content.Package{rendering("crds", "1"), rendering("plane", "1", "crds")}
 	f.mustPass()
 	f.changeStatus("crds", func(s *v1alpha1.PackageStatus) {
 		s.TargetRevision = 1
@@ -139,7 +138,7 @@ func TestReconciler_AfterACollision(t *testing.T) {
 func TestReconciler_RolledBack(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
 	f.rolledOut("plane", 1)
 	packed, err := content.Pack(rendering("plane", "2").Phases, nil)
@@ -149,11 +148,11 @@ func TestReconciler_RolledBack(t *testing.T) {
 	f.changeStatus("plane", func(s *v1alpha1.PackageStatus) {
 		s.Rollback = &v1alpha1.RollbackStatus{RequestedAt: metav1.NewTime(f.now), FromRevision: 9, ToRevision: 8, Revision: 1, RejectedDigest: packed.Digest}
 	})
-	f.rendered = []render.Package{rendering("plane", "2")}
+	f.rendered = []content.Package{rendering("plane", "2")}
 	f.mustPass()
 	want(t, "rejected content does not come again", "revisions", []string{"plane-1"}, f.revisions())
 	want(t, "and that is told", "ControllerInstalled", "True/Installed: istiod 1.0-1 installed (with warning: a rollback keeps out the newest content of package plane: ask for something else first)", f.installed("a"))
-	f.rendered = []render.Package{rendering("plane", "3")}
+	f.rendered = []content.Package{rendering("plane", "3")}
 	f.mustPass()
 	want(t, "other content comes through", "revisions", []string{"plane-1", "plane-2"}, f.revisions())
 }
@@ -163,8 +162,8 @@ func TestReconciler_RolledBack(t *testing.T) {
 func TestReconciler_AskedForAgain(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	for _, content := range []string{"1", "2"} {
-		f.rendered = []render.Package{rendering("plane", content)}
+	for _, value := range []string{"1", "2"} {
+		f.rendered = []content.Package{rendering("plane", value)}
 		f.mustPass()
 	}
 	first := &v1alpha1.Revision{}
@@ -181,10 +180,10 @@ func TestReconciler_AskedForAgain(t *testing.T) {
 	if told := f.installed("a"); !strings.Contains(told, "revision 3 of package plane has rejected that of revision 2") || !strings.Contains(told, "strata rollback plane --to 2") {
 		t.Errorf("neither the rejected revision nor the way out is told: %s", told)
 	}
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
 	want(t, "that is noted once", "writes", nil, f.mustPass())
-	f.rendered = []render.Package{rendering("plane", "2")}
+	f.rendered = []content.Package{rendering("plane", "2")}
 	f.mustPass()
 	want(t, "then it is made", "revisions", []string{"plane-1", "plane-2", "plane-3", "plane-4"}, f.revisions())
 }
@@ -193,7 +192,7 @@ func TestReconciler_AskedForAgain(t *testing.T) {
 func TestReconciler_CacheBehind(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
 	before := f.installed("a")
 	f.behind = true
@@ -204,7 +203,7 @@ func TestReconciler_CacheBehind(t *testing.T) {
 	want(t, "nothing is made twice", "revisions", []string{"plane-1"}, f.revisions())
 	want(t, "nothing is told of it", "ControllerInstalled", before, f.installed("a"))
 	f.behind = false
-	f.rendered = []render.Package{rendering("plane", "2")}
+	f.rendered = []content.Package{rendering("plane", "2")}
 	f.writes = nil
 	want(t, "it goes on when the cache has caught up", "writes", []string{"create plane-2", "status a"}, f.mustPass())
 }
@@ -218,7 +217,7 @@ func TestReconciler_ReadsItsOwnWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.stale = list.Items
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	want(t, "the first pass", "writes", []string{"patch a", "create plane", "create plane-1", "status a"}, f.mustPass())
 	want(t, "a stale cache makes no difference", "writes", nil, f.mustPass())
 	f.rolledOut("plane", 1)
@@ -230,7 +229,7 @@ func TestReconciler_NumberTaken(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.create(&v1alpha1.Revision{ObjectMeta: metav1.ObjectMeta{Name: "plane-1"}, Spec: v1alpha1.RevisionSpec{Package: "plane", Revision: 1}})
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	var waits []time.Duration
 	for range 3 {
 		result, err := f.pass()
@@ -261,7 +260,7 @@ func TestReconciler_NumberTaken(t *testing.T) {
 func TestReconciler_MadeAnew(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
 	old := &v1alpha1.Revision{}
 	if err := f.api.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, old); err != nil {
@@ -279,7 +278,7 @@ func TestReconciler_ForeignPackage(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "plane", Labels: map[string]string{v1alpha1.LabelFront: "other"}}})
-	f.rendered = []render.Package{rendering("plane", "1"), rendering("second", "1")}
+	f.rendered = []content.Package{rendering("plane", "1"), rendering("second", "1")}
 	if _, err := f.pass(); err == nil {
 		t.Error("the error was not returned, so nobody would try again")
 	}
@@ -291,12 +290,12 @@ func TestReconciler_ForeignPackage(t *testing.T) {
 func TestReconciler_PackageBeingDeleted(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
 	if err := f.api.Delete(t.Context(), f.pkg("plane")); err != nil {
 		t.Fatal(err)
 	}
-	f.rendered = []render.Package{rendering("plane", "2")}
+	f.rendered = []content.Package{rendering("plane", "2")}
 	if _, err := f.pass(); err == nil {
 		t.Error("the error was not returned, so nobody would try again")
 	}
@@ -332,7 +331,7 @@ func TestReconciler_RenderError(t *testing.T) {
 	want(t, "the class is held, and told", "writes", []string{"patch a", "status a"}, f.mustPass())
 	want(t, "the cause is told", "ControllerInstalled", "False/InstallFailed: version 9.9 is not in this manager", f.installed("a"))
 
-	f.rendered, f.renderErr = []render.Package{rendering("crds", "1"), rendering("plane", "1")}, nil
+	f.rendered, f.renderErr = []content.Package{rendering("crds", "1"), rendering("plane", "1")}, nil
 	f.mustPass()
 	f.rolledOut("crds", 1)
 	f.rolledOut("plane", 1)
@@ -346,10 +345,10 @@ func TestReconciler_RenderError(t *testing.T) {
 func TestReconciler_PublishErrorWhileItServes(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
 	f.rolledOut("plane", 1)
-	f.rendered = []render.Package{rendering("plane", "2")}
+	f.rendered = []content.Package{rendering("plane", "2")}
 	f.refuse = refusing("create plane-2")
 	if _, err := f.pass(); !errors.Is(err, errRefused) {
 		t.Errorf("got error %v, want it returned, so that it is tried again", err)
@@ -362,7 +361,7 @@ func TestReconciler_PublishErrorWhileItServes(t *testing.T) {
 func TestReconciler_PublishError(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "1"), rendering("second", "1")}
+	f.rendered = []content.Package{rendering("plane", "1"), rendering("second", "1")}
 	f.refuse = refusing("create plane-1")
 	if _, err := f.pass(); !errors.Is(err, errRefused) {
 		t.Errorf("got error %v, want it returned, so that it is tried again", err)
@@ -378,7 +377,7 @@ func TestReconciler_PublishError(t *testing.T) {
 func TestReconciler_HoldFirst(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.refuse = refusing("patch a")
 	if _, err := f.pass(); !errors.Is(err, errRefused) {
 		t.Errorf("got error %v", err)
@@ -391,7 +390,7 @@ func TestReconciler_Withdraws(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.class("b", ours)
-	f.rendered = []render.Package{rendering("crds", "1"), rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("crds", "1"), rendering("plane", "1")}
 	f.create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "other", Labels: map[string]string{v1alpha1.LabelFront: "other"}}})
 	f.mustPass()
 	f.deleteClass("a")
@@ -418,7 +417,7 @@ func TestReconciler_Withdraws(t *testing.T) {
 func TestReconciler_DefinitionDeleted(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("crds", "1"), rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("crds", "1"), rendering("plane", "1")}
 	f.loop.Front.Leave = func(Input[*gatewayv1.GatewayClass, string]) Departure {
 		return Departure{Blocked: errRefused, Order: []string{"plane", "crds"}}
 	}
@@ -442,7 +441,7 @@ func TestReconciler_Stays(t *testing.T) {
 	f.class("a", ours)
 	f.class("b", ours)
 	f.class("c", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
 	kept := errors.New("something of it is still there")
 	f.loop.Front.Stays = func(class *gatewayv1.GatewayClass, _ string) error {
@@ -453,7 +452,7 @@ func TestReconciler_Stays(t *testing.T) {
 	}
 	f.deleteClass("a")
 	f.deleteClass("b")
-	f.rendered = []render.Package{rendering("plane", "2")}
+	f.rendered = []content.Package{rendering("plane", "2")}
 	if _, err := f.pass(); !errors.Is(err, kept) {
 		t.Errorf("the pass ends with %v, and has to be made again", err)
 	}
@@ -480,7 +479,7 @@ func (f *fixture) finish(name string) {
 func TestReconciler_WithdrawFails(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
 	f.deleteClass("a")
 	f.refuse = refusing("delete plane")
@@ -496,7 +495,7 @@ func TestReconciler_SeveralClasses(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.class("b", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.refuse = refusing("status a")
 	if _, err := f.pass(); !errors.Is(err, errRefused) {
 		t.Errorf("got error %v", err)
@@ -510,7 +509,7 @@ func TestReconciler_SeveralClasses(t *testing.T) {
 func TestReconciler_Slices(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "large")}
+	f.rendered = []content.Package{rendering("plane", "large")}
 	want(t, "a slice is made before the revision that refers to it", "writes",
 		[]string{"patch a", "create plane", "create slice of plane", "create plane-1", "status a"}, f.mustPass())
 	revision := &v1alpha1.Revision{}
@@ -529,7 +528,7 @@ func TestReconciler_Slices(t *testing.T) {
 func TestReconciler_SliceFails(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "large")}
+	f.rendered = []content.Package{rendering("plane", "large")}
 	f.refuse = refusing("create slice")
 	if _, err := f.pass(); !errors.Is(err, errRefused) {
 		t.Errorf("got error %v", err)
@@ -560,7 +559,7 @@ func TestReconciler_SliceExists(t *testing.T) {
 			slice.OwnerReferences = []metav1.OwnerReference{{APIVersion: "strata.run/v1alpha1", Kind: "Package", Name: "other", UID: "other"}}
 			tc.change(slice)
 			f.create(slice)
-			f.rendered = []render.Package{rendering("plane", "large")}
+			f.rendered = []content.Package{rendering("plane", "large")}
 			_, err := f.pass()
 			if tc.good != (err == nil) {
 				t.Fatalf("%s: got error %v", tc.reason, err)
@@ -585,7 +584,7 @@ func TestReconciler_SliceExists(t *testing.T) {
 func TestReconciler_RestoresSlices(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "large")}
+	f.rendered = []content.Package{rendering("plane", "large")}
 	f.mustPass()
 	list := &v1alpha1.ObjectSliceList{}
 	if err := f.api.List(t.Context(), list); err != nil || len(list.Items) != 1 {

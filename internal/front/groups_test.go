@@ -19,9 +19,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // own makes each class a group of its own, which wants a package of its name, without
@@ -29,8 +29,8 @@ import (
 func (f *fixture) ownGroups() {
 	f.loop.Front.Finalizer = ""
 	f.loop.Front.Group = func(class *gatewayv1.GatewayClass) string { return "group/" + class.Name }
-	f.loop.Front.Render = func(in Input[*gatewayv1.GatewayClass, string]) ([]render.Package, error) {
-		return []render.Package{rendering("of-"+in.Resources[0].Name, "1")}, nil
+	f.loop.Front.Render = func(in Input[*gatewayv1.GatewayClass, string]) ([]content.Package, error) {
+		return []content.Package{rendering("of-"+in.Resources[0].Name, "1")}, nil
 	}
 }
 
@@ -94,7 +94,7 @@ func TestReconciler_ConfirmsBeforeDeleting(t *testing.T) {
 func TestReconciler_NotServed(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
 	f.stale, f.loop.isServed = []gatewayv1.GatewayClass{}, func() bool { return false }
 	want(t, "of a kind that is not served nothing is known", "writes", nil, f.mustPass())
@@ -105,9 +105,9 @@ func TestReconciler_Unwanted(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.class("b", ours)
-	f.rendered = []render.Package{rendering("plane", "1"), rendering("canary", "1")}
+	f.rendered = []content.Package{rendering("plane", "1"), rendering("canary", "1")}
 	f.mustPass()
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.deleteClass("b")
 	want(t, "what is wanted stays", "writes", []string{"delete canary"}, f.mustPass())
 	want(t, "whoever leaves waits for what goes", "classes", []string{"a!", "b!"}, f.classes())
@@ -118,7 +118,7 @@ func TestReconciler_Unwanted(t *testing.T) {
 func TestReconciler_Departure(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("crds", "1"), rendering("plane", "1"), rendering("dns", "1")}
+	f.rendered = []content.Package{rendering("crds", "1"), rendering("plane", "1"), rendering("dns", "1")}
 	f.mustPass()
 	blocked := errors.New("2 virtual services are left")
 	departure := Departure{Blocked: blocked}
@@ -150,7 +150,7 @@ func TestReconciler_Orphans(t *testing.T) {
 	var propagation []metav1.DeletionPropagation
 	f.deletion = func(options *client.DeleteOptions) { propagation = append(propagation, *options.PropagationPolicy) }
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("crds", "1"), rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("crds", "1"), rendering("plane", "1")}
 	f.mustPass()
 	f.loop.Front.Leave = func(Input[*gatewayv1.GatewayClass, string]) Departure {
 		return Departure{Orphans: []string{"plane", "other"}}
@@ -165,17 +165,17 @@ func TestReconciler_Held(t *testing.T) {
 	f.class("a", ours)
 	held := rendering("plane", "1")
 	held.Held = "an old control plane is being removed"
-	f.rendered = []render.Package{held}
+	f.rendered = []content.Package{held}
 	var states []Package
 	f.loop.Front.Status = func(_ *gatewayv1.GatewayClass, state State[string]) { states = state.Packages }
 	want(t, "a package that is held is not made", "writes", []string{"patch a"}, f.mustPass())
 	want(t, "the status is told why", "packages", []Package{{Name: "plane", Version: "1.0-1", Need: history.NeedRevision, Held: held.Held}}, states)
 
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
 	held = rendering("plane", "2")
 	held.Held = "it would skip a version"
-	f.rendered = []render.Package{held}
+	f.rendered = []content.Package{held}
 	want(t, "what runs stays, and gets no new revision", "writes", nil, f.mustPass())
 	if len(states) != 1 || states[0].Package == nil || states[0].Target == nil || states[0].Target.Spec.Revision != 1 || states[0].Held != held.Held {
 		t.Errorf("the status was told of %+v", states)
@@ -185,14 +185,14 @@ func TestReconciler_Held(t *testing.T) {
 func TestReconciler_Observes(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	var observed error
 	var facts []string
 	f.loop.Front.Observe = func(_ context.Context, group Group[*gatewayv1.GatewayClass]) (string, error) {
 		return "facts of " + group.Resources[0].Name, observed
 	}
 	renderOf, statusOf := f.loop.Front.Render, f.loop.Front.Status
-	f.loop.Front.Render = func(in Input[*gatewayv1.GatewayClass, string]) ([]render.Package, error) {
+	f.loop.Front.Render = func(in Input[*gatewayv1.GatewayClass, string]) ([]content.Package, error) {
 		facts = append(facts, "render: "+in.Facts)
 		return renderOf(in)
 	}
@@ -217,7 +217,7 @@ func TestReconciler_Observes(t *testing.T) {
 func TestReconciler_Annotations(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	applied := map[string]string{}
 	f.loop.Front.Annotations = func(*gatewayv1.GatewayClass, State[string]) map[string]string { return applied }
 	want(t, "no annotations are no write", "writes", []string{"patch a", "create plane", "create plane-1", "status a"}, f.mustPass())
@@ -238,7 +238,7 @@ func TestReconciler_Annotations(t *testing.T) {
 func TestReconciler_LiveStatus(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.loop.Front.LiveStatus = true
 	f.loop.Front.Finalizer = ""
 	list := &gatewayv1.GatewayClassList{}
@@ -269,7 +269,7 @@ func TestReconciler_Events(t *testing.T) {
 		return []events.Event{{Type: "Normal", Reason: "Pending", Action: "Install", Note: after.Status.Conditions[0].Message}}
 	}
 	f.class("a", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
 	f.mustPass()
 	close(recorder.Events)

@@ -25,9 +25,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/internal/status/statustest"
-	"github.com/strata-run/strata/internal/store"
 )
 
 const (
@@ -45,7 +43,7 @@ type fixture struct {
 	uids int
 
 	// rendered is what the front renders, renderErr what keeps it from that.
-	rendered  []render.Package
+	rendered  []content.Package
 	renderErr error
 	// existing are the names of the packages that the front was told of last.
 	existing []string
@@ -81,7 +79,7 @@ func newFixture(t *testing.T) *fixture {
 			Name: "test", Finalizer: finalizer,
 			List:    func() client.ObjectList { return &gatewayv1.GatewayClassList{} },
 			Selects: func(class *gatewayv1.GatewayClass) bool { return class.Spec.ControllerName == ours },
-			Render: func(in Input[*gatewayv1.GatewayClass, string]) ([]render.Package, error) {
+			Render: func(in Input[*gatewayv1.GatewayClass, string]) ([]content.Package, error) {
 				f.existing = nil
 				for _, pkg := range in.Existing {
 					f.existing = append(f.existing, pkg.Name)
@@ -100,7 +98,7 @@ func newFixture(t *testing.T) *fixture {
 		Live:   f.api,
 		Publisher: &Publisher{
 			Client: front, Now: func() time.Time { return f.now },
-			Contents: &store.Contents{Client: front, Live: f.api, Namespace: "strata-system", Now: func() time.Time { return f.now }},
+			Contents: &content.Store{Client: front, Live: f.api, Namespace: "strata-system", Now: func() time.Time { return f.now }},
 		},
 	}
 	return f
@@ -371,14 +369,14 @@ func (f *fixture) pkg(name string) *v1alpha1.Package {
 
 // rendering is a package with one ConfigMap of the value given; a large one stands
 // in a slice.
-func rendering(name, value string, after ...string) render.Package {
+func rendering(name, value string, after ...string) content.Package {
 	large := ""
 	if strings.HasPrefix(value, "large") {
 		large = strings.Repeat("x", content.InlineLimit)
 	}
-	return render.Package{
+	return content.Package{
 		Name: name, After: after, Origin: v1alpha1.Origin{Kind: v1alpha1.OriginFront, Reference: "GatewayClass/a", AppVersion: "1.0-" + value},
-		Phases: []render.Phase{{Name: "only", Objects: []render.Object{{Manifest: &unstructured.Unstructured{Object: map[string]any{
+		Phases: []content.Phase{{Name: "only", Objects: []content.Object{{Manifest: &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "app"},
 			"data": map[string]any{"value": value, "large": large},
 		}}}}}},

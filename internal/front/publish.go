@@ -21,8 +21,6 @@ import (
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/store"
 )
 
 // Owner is whose packages are made.
@@ -38,7 +36,7 @@ type Publisher struct {
 	// Client reads from the cache and writes.
 	Client client.Client
 	// Contents are where revisions keep what does not stand in them.
-	Contents *store.Contents
+	Contents *content.Store
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -48,7 +46,7 @@ func (p *Publisher) now() metav1.Time { return metav1.NewTime(p.Now()).Rfc3339Co
 // Publish makes what is missing of the packages, and says where each stands. It
 // returns at once: a package that has to wait for another gets its revision in a
 // later pass.
-func (p *Publisher) Publish(ctx context.Context, owner Owner, wanted []render.Package) ([]Package, error) {
+func (p *Publisher) Publish(ctx context.Context, owner Owner, wanted []content.Package) ([]Package, error) {
 	var states []Package
 	var errs []error
 	done := map[string]bool{}
@@ -71,7 +69,7 @@ func isOver(pkg *v1alpha1.Package, target int64) bool {
 		pkg.Status.TargetRevision == target && progressing != nil && progressing.Reason == v1alpha1.ReasonObjectCollisions
 }
 
-func (p *Publisher) publish(ctx context.Context, owner Owner, want render.Package, done map[string]bool) (Package, error) {
+func (p *Publisher) publish(ctx context.Context, owner Owner, want content.Package, done map[string]bool) (Package, error) {
 	state := Package{Name: want.Name, Version: want.Origin.AppVersion}
 	if want.Held != "" {
 		return p.held(ctx, owner, want)
@@ -119,7 +117,7 @@ func (p *Publisher) publish(ctx context.Context, owner Owner, want render.Packag
 
 // held is where a package stands that gets nothing new for now. One that is not there
 // is not made.
-func (p *Publisher) held(ctx context.Context, owner Owner, want render.Package) (Package, error) {
+func (p *Publisher) held(ctx context.Context, owner Owner, want content.Package) (Package, error) {
 	state := Package{Name: want.Name, Version: want.Origin.AppVersion, Need: history.NeedRevision, Held: want.Held}
 	pkg, err := p.read(ctx, owner, want.Name)
 	if err != nil {
@@ -229,7 +227,7 @@ func countOf(phases []v1alpha1.Phase) int {
 
 // create stores the content first and makes the revision then, so that a revision
 // never refers to what was not there.
-func (p *Publisher) create(ctx context.Context, pkg *v1alpha1.Package, line history.Line, packed content.Packed, want render.Package) (*v1alpha1.Revision, error) {
+func (p *Publisher) create(ctx context.Context, pkg *v1alpha1.Package, line history.Line, packed content.Packed, want content.Package) (*v1alpha1.Revision, error) {
 	if err := p.Contents.Keep(ctx, pkg, packed, line.Target); err != nil {
 		return nil, err
 	}

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/loop"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // Reconciler reconciles the groups of a front, a group at a time.
@@ -124,7 +124,7 @@ func (r *Reconciler[P, F]) work(ctx context.Context, in *Input[P, F]) (state Sta
 			return state, err
 		}
 	}
-	var wanted []render.Package
+	var wanted []content.Package
 	if len(in.Resources) > 0 {
 		if wanted, err = r.Front.Render(*in); err != nil {
 			// What is wanted is not known, so no package is taken for unwanted.
@@ -155,10 +155,10 @@ func (r *Reconciler[P, F]) owner(group string) Owner {
 }
 
 // unwanted are the packages that exist and are not among those that are wanted.
-func unwanted(existing []v1alpha1.Package, wanted []render.Package) []v1alpha1.Package {
+func unwanted(existing []v1alpha1.Package, wanted []content.Package) []v1alpha1.Package {
 	var departing []v1alpha1.Package
 	for i := range existing {
-		if !slices.ContainsFunc(wanted, func(w render.Package) bool { return w.Name == existing[i].Name }) {
+		if !slices.ContainsFunc(wanted, func(w content.Package) bool { return w.Name == existing[i].Name }) {
 			departing = append(departing, existing[i])
 		}
 	}

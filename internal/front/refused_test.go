@@ -6,10 +6,9 @@ package front
 import (
 	"testing"
 
+	"github.com/strata-run/strata/internal/content"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/strata-run/strata/internal/render"
 )
 
 // A resource that a laxer definition of its kind has let through cannot be written to:
@@ -18,7 +17,7 @@ func TestReconciler_ResourceThatCannotBeWritten(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.class("b", ours)
-	f.rendered = []render.Package{rendering("plane", "1")}
+	f.rendered = []content.Package{rendering("plane", "1")}
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "GatewayClass"}, "b", nil)
 	f.refuse = func(write string) error {
 		if write == "patch b" || write == "status b" {

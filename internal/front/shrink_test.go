@@ -10,19 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/internal/content"
 )
 
 // sized is a package with a number of objects.
-func sized(count int, mayShrink bool) []render.Package {
-	phase := render.Phase{Name: "all"}
+func sized(count int, mayShrink bool) []content.Package {
+	phase := content.Phase{Name: "all"}
 	for i := range count {
 		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 		object.SetNamespace("default")
 		object.SetName(fmt.Sprintf("o-%d", i))
-		phase.Objects = append(phase.Objects, render.Object{Manifest: object})
+		phase.Objects = append(phase.Objects, content.Object{Manifest: object})
 	}
-	return []render.Package{{Name: "plane", Phases: []render.Phase{phase}, MayShrink: mayShrink}}
+	return []content.Package{{Name: "plane", Phases: []content.Phase{phase}, MayShrink: mayShrink}}
 }
 
 func TestReconciler_MayShrink(t *testing.T) {

@@ -6,12 +6,11 @@ package front
 import (
 	"time"
 
+	"github.com/strata-run/strata/internal/content"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-
-	"github.com/strata-run/strata/internal/render"
 )
 
 // Wiring is what the fronts of a manager share. Every field is required.
@@ -42,7 +41,7 @@ func reconciler[P client.Object, F any](w Wiring, f Front[P, F]) *Reconciler[P, 
 // timed is a front whose renderings are timed.
 func timed[P client.Object, F any](w Wiring, f Front[P, F]) Front[P, F] {
 	of := f.Render
-	f.Render = func(in Input[P, F]) ([]render.Package, error) {
+	f.Render = func(in Input[P, F]) ([]content.Package, error) {
 		began := time.Now()
 		defer func() { w.Rendered(f.Name, time.Since(began)) }()
 		return of(in)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/strata-run/strata/internal/render/plain"
+	"github.com/strata-run/strata/internal/content/plain"
 )
 
 // scaled names what an autoscaler scales.

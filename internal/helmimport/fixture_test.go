@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render/plain"
+	"github.com/strata-run/strata/internal/content/plain"
 )
 
 // version is one version of release shop/web as a Secret.

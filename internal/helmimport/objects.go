@@ -10,7 +10,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/chart"
-	"github.com/strata-run/strata/internal/render/plain"
+	"github.com/strata-run/strata/internal/content/plain"
 	"github.com/strata-run/strata/revisions"
 )
 

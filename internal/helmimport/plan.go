@@ -14,9 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/render/plain"
-	"github.com/strata-run/strata/internal/store"
+	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/content/plain"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -30,7 +29,7 @@ type Importer struct {
 	// Client reads from the API server and writes, as the user who imports.
 	Client client.Client
 	// Contents stores the content. Only [Importer.Import] needs it.
-	Contents *store.Contents
+	Contents *content.Store
 }
 
 // Action is what an import does to an object.
@@ -198,7 +197,7 @@ func (o *Object) refusal(allowed Permissions) string {
 }
 
 // phases are the phases of the revision.
-func (p *Plan) phases() ([]render.Phase, error) {
+func (p *Plan) phases() ([]content.Phase, error) {
 	return plain.Phases(manifestsOf(p.Objects), v1alpha1.CollisionNone)
 }
 

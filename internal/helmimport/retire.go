@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/strata-run/strata/internal/render/plain"
+	"github.com/strata-run/strata/internal/content/plain"
 )
 
 // Installed is a release whose objects were adopted without an import, since a package

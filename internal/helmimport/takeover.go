@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render/plain"
+	"github.com/strata-run/strata/internal/content/plain"
 )
 
 // helmManager is the field manager of the helm command.

@@ -17,11 +17,9 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/chart"
 	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/content/plain"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/plan"
-	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/render/plain"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/probes"
 )
@@ -171,7 +169,7 @@ func (c *checking) checkNamespaces(placed []*unstructured.Unstructured, scopes f
 }
 
 // checkSize packs the content as it would be stored.
-func (c *checking) checkSize(phases []render.Phase) {
+func (c *checking) checkSize(phases []content.Phase) {
 	packed, err := content.Packer{Key: make([]byte, content.KeySize)}.Pack(phases, c.in.Probes)
 	if err != nil {
 		c.add(CodeSize, "", err.Error(), "split it into several packages", chart.Located{})
@@ -187,7 +185,7 @@ func (c *checking) checkSize(phases []render.Phase) {
 }
 
 // load loads the content as the engine would have it.
-func (c *checking) load(ctx context.Context, phases []render.Phase) (revisions.Revision, bool) {
+func (c *checking) load(ctx context.Context, phases []content.Phase) (revisions.Revision, bool) {
 	packed, err := content.Packer{Key: make([]byte, content.KeySize)}.Pack(phases, c.in.Probes)
 	if err != nil {
 		return revisions.Revision{}, false
@@ -198,8 +196,8 @@ func (c *checking) load(ctx context.Context, phases []render.Phase) (revisions.R
 	if c.in.Against != nil {
 		revision.Spec.Revision = c.in.Against.Number + 1
 	}
-	loaded, err := load.Revision(ctx, plan.Overlay{Packed: packed}, revision)
-	var invalid *load.InvalidError
+	loaded, err := content.LoadRevision(ctx, plan.Overlay{Packed: packed}, revision)
+	var invalid *content.InvalidError
 	switch {
 	case errors.As(err, &invalid) && len(c.in.Probes) > 0:
 		c.add(CodeProbe, "", err.Error(), "correct the probe", chart.Located{})
@@ -228,7 +226,7 @@ func (c *checking) tryOut(ctx context.Context, loaded revisions.Revision) {
 func (c *checking) checkProbes(placed []*unstructured.Unstructured, loaded revisions.Revision) {
 	for i, probe := range c.in.Probes {
 		selects := func(object *unstructured.Unstructured) bool {
-			yes, err := load.Selects(probe.Selector, object)
+			yes, err := content.Selects(probe.Selector, object)
 			return err == nil && yes
 		}
 		if !slices.ContainsFunc(placed, selects) {

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/load"
 )
 
 // Overlay reads packed content that is not stored yet, and everything else from where
@@ -18,10 +17,10 @@ type Overlay struct {
 	// Packed is the content that is not stored yet.
 	Packed content.Packed
 	// Stored is asked for everything else. Without it nothing else is known.
-	Stored load.Stored
+	Stored content.Stored
 }
 
-var _ load.Stored = Overlay{}
+var _ content.Stored = Overlay{}
 
 // Slice reads the manifests of an ObjectSlice.
 func (o Overlay) Slice(ctx context.Context, name string) ([]*unstructured.Unstructured, error) {

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/preflight"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/revisions"
@@ -32,7 +32,7 @@ type Planner struct {
 	// Mapper knows which kinds the API server serves. Required.
 	Mapper meta.RESTMapper
 	// Stored reads what revisions refer to, also what is not stored yet. Required.
-	Stored load.Stored
+	Stored content.Stored
 	// Identity is as whom the package acts: its rights are checked then. Without it,
 	// rights are not part of the plan.
 	Identity *Identity
@@ -71,8 +71,8 @@ func (p Plan) Blocked() bool { return p.Invalid != "" || len(p.Findings) > 0 }
 // Plan says what a package's next revision would do. The package need not exist yet:
 // it has no UID then. The line is the package's without the revision.
 func (p Planner) Plan(ctx context.Context, pkg *v1alpha1.Package, line history.Line, next *v1alpha1.Revision) (Plan, error) {
-	target, err := load.Revision(ctx, p.Stored, next)
-	if _, ok := errors.AsType[*load.InvalidError](err); ok {
+	target, err := content.LoadRevision(ctx, p.Stored, next)
+	if _, ok := errors.AsType[*content.InvalidError](err); ok {
 		return Plan{Invalid: err.Error()}, nil
 	}
 	if err != nil {
@@ -155,7 +155,7 @@ func (p Planner) serving(ctx context.Context, line history.Line, plan *Plan) []r
 		standing = append([]*v1alpha1.Revision{line.Target}, standing...)
 	}
 	for _, revision := range standing {
-		loaded, err := load.Revision(ctx, p.Stored, revision)
+		loaded, err := content.LoadRevision(ctx, p.Stored, revision)
 		if err != nil {
 			plan.Unread = append(plan.Unread, fmt.Sprintf("revision %d: %v", revision.Spec.Revision, err))
 			continue

@@ -16,8 +16,6 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/load"
-	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/revisionstest"
 )
@@ -30,11 +28,11 @@ func configMap(name, value string) *unstructured.Unstructured {
 
 func packed(t *testing.T, manifests ...*unstructured.Unstructured) content.Packed {
 	t.Helper()
-	phase := render.Phase{Name: "all"}
+	phase := content.Phase{Name: "all"}
 	for _, m := range manifests {
-		phase.Objects = append(phase.Objects, render.Object{Manifest: m})
+		phase.Objects = append(phase.Objects, content.Object{Manifest: m})
 	}
-	p, err := content.Pack([]render.Phase{phase}, nil)
+	p, err := content.Pack([]content.Phase{phase}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,14 +119,14 @@ func TestPlanner_Plan(t *testing.T) {
 // anew where that is asked for, and the plan says so.
 func TestPlanner_PlanOfReplacement(t *testing.T) {
 	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "app", UID: types.UID("uid-app")}}
-	deployment := func(selector string) render.Object {
-		return render.Object{OnImmutableChange: v1alpha1.ImmutableReplace, Manifest: &unstructured.Unstructured{Object: map[string]any{
+	deployment := func(selector string) content.Object {
+		return content.Object{OnImmutableChange: v1alpha1.ImmutableReplace, Manifest: &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "app"},
 			"spec": map[string]any{"selector": selector},
 		}}}
 	}
-	pack := func(o render.Object) content.Packed {
-		p, err := content.Pack([]render.Phase{{Name: "all", Objects: []render.Object{o}}}, nil)
+	pack := func(o content.Object) content.Packed {
+		p, err := content.Pack([]content.Phase{{Name: "all", Objects: []content.Object{o}}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +136,7 @@ func TestPlanner_PlanOfReplacement(t *testing.T) {
 	old := pack(deployment("a"))
 	target := next(history.Line{}, pkg, old)
 	manager := cluster.Client("strata")
-	loaded, err := load.Revision(t.Context(), Overlay{Packed: old}, target)
+	loaded, err := content.LoadRevision(t.Context(), Overlay{Packed: old}, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +179,7 @@ func TestPlanner_Trial(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := packed(t, configMap("new", "1"), configMap("theirs", "1"))
-	loaded, err := load.Revision(t.Context(), Overlay{Packed: p}, next(history.Line{}, pkg, p))
+	loaded, err := content.LoadRevision(t.Context(), Overlay{Packed: p}, next(history.Line{}, pkg, p))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +207,7 @@ func TestPlanner_TrialOfEverything(t *testing.T) {
 	cluster := revisionstest.New()
 	person := cluster.Client("person")
 	p := packed(t, configMap("a", "2"), configMap("b", "2"))
-	loaded, err := load.Revision(t.Context(), Overlay{Packed: p}, next(history.Line{}, pkg, p))
+	loaded, err := content.LoadRevision(t.Context(), Overlay{Packed: p}, next(history.Line{}, pkg, p))
 	if err != nil {
 		t.Fatal(err)
 	}

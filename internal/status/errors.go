@@ -14,7 +14,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/preflight"
 	"github.com/strata-run/strata/revisions"
 )
@@ -22,7 +21,7 @@ import (
 // errorReason is the reason that an error stands for, empty for none.
 func errorReason(err error) string {
 	var invalid *revisions.ValidationError
-	var unusable *load.InvalidError
+	var unusable *content.InvalidError
 	var unavailable *content.UnavailableError
 	var held *preflight.Error
 	switch {

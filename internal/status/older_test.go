@@ -13,7 +13,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/revisions"
@@ -70,7 +69,7 @@ func TestForServing(t *testing.T) {
 			wantInventory: 2,
 		},
 		"InvalidAndReplaced": {
-			reason: "what can never be rolled out waits to be archived", before: bad, err: &load.InvalidError{Err: errors.New("no kind")}, serves: serves,
+			reason: "what can never be rolled out waits to be archived", before: bad, err: &content.InvalidError{Err: errors.New("no kind")}, serves: serves,
 			wantProgress: "False/InvalidSpec: no kind", wantAvailable: "False/RollingOut: the revision has not been rolled out completely",
 			wantObjects: []string{"plane-0 ProbeFailed"}, wantInventory: 2,
 		},

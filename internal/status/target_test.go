@@ -16,7 +16,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/revisions"
@@ -121,7 +120,7 @@ var targetConditionCases = map[string]targetConditionCase{
 	"InvalidBeforeItWasLoaded": {
 		reason: "content that cannot be loaded, ever", phases: targetConditionComplete,
 		observe: func(o *status.Observation) {
-			*o = status.Observation{Err: &load.InvalidError{Err: errors.New("a Secret stands in it")}, Now: o.Now}
+			*o = status.Observation{Err: &content.InvalidError{Err: errors.New("a Secret stands in it")}, Now: o.Now}
 		},
 		wantProgress: "False/InvalidSpec: a Secret stands in it", wantAvailable: targetConditionNotYet,
 	},

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -37,7 +37,7 @@ func setDue(objects, before []v1alpha1.ObjectStatus, o Observation, succeeded bo
 	}
 	for i := range objects {
 		entry := &objects[i]
-		id := load.ID(entry.ObjectReference)
+		id := content.ObjectID(entry.ObjectReference)
 		if within[id] == 0 {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/revisions"
@@ -143,11 +143,11 @@ func TestForTarget_HeldSince(t *testing.T) {
 	pass(10, time.Time{})
 	moved := revision.Status.LastProgressTime
 	pass(20, at(20).Time)
-	if got := load.Records(revision.Status)[objectID("deploy", 0)].ReadySince; !got.Equal(at(20).Time) {
+	if got := content.Records(revision.Status)[objectID("deploy", 0)].ReadySince; !got.Equal(at(20).Time) {
 		t.Errorf("after a restart the probe holds since %v, want second 20", got)
 	}
 	pass(30, time.Time{})
-	if got := load.Records(revision.Status)[objectID("deploy", 0)].ReadySince; !got.IsZero() {
+	if got := content.Records(revision.Status)[objectID("deploy", 0)].ReadySince; !got.IsZero() {
 		t.Errorf("the probe does not hold, and the status says since %v", got)
 	}
 	if !revision.Status.LastProgressTime.Equal(moved) {

@@ -21,7 +21,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/render"
 )
 
 const (
@@ -75,9 +74,9 @@ func (b *bench) measureLarge(ctx context.Context) error {
 }
 
 // largePhases are ConfigMaps of random letters, which gzip makes little smaller.
-func largePhases() []render.Phase {
+func largePhases() []content.Phase {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same in each run
-	phases := make([]render.Phase, 4)
+	phases := make([]content.Phase, 4)
 	letters := make([]byte, (largeBytes/largeObjects-200)/2)
 	for i := range phases {
 		phases[i].Name = fmt.Sprintf("part-%d", i)
@@ -85,7 +84,7 @@ func largePhases() []render.Phase {
 			for k := range letters {
 				letters[k] = byte(random.Uint32())
 			}
-			phases[i].Objects = append(phases[i].Objects, render.Object{Manifest: &unstructured.Unstructured{Object: fields{
+			phases[i].Objects = append(phases[i].Objects, content.Object{Manifest: &unstructured.Unstructured{Object: fields{
 				"apiVersion": "v1", "kind": "ConfigMap", "metadata": fields{"name": fmt.Sprintf("large-%d-%d", i, j), "namespace": large},
 				"data": fields{"value": hex.EncodeToString(letters)},
 			}}})

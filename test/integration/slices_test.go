@@ -26,13 +26,11 @@ import (
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/store"
 )
 
 // contents stores what a test makes as a front does.
-func contents() *store.Contents {
-	return &store.Contents{Client: admin, Live: admin, Namespace: "strata-system", Now: time.Now}
+func contents() *content.Store {
+	return &content.Store{Client: admin, Live: admin, Namespace: "strata-system", Now: time.Now}
 }
 
 // noise is text that does not compress well, the same for the same seed.
@@ -44,10 +42,10 @@ func noise(t *testing.T, seed, size int) string {
 	return base64.StdEncoding.EncodeToString(data)
 }
 
-func rendered(manifests ...fields) render.Phase {
-	phase := render.Phase{Name: "only"}
+func rendered(manifests ...fields) content.Phase {
+	phase := content.Phase{Name: "only"}
 	for _, manifest := range manifests {
-		phase.Objects = append(phase.Objects, render.Object{Manifest: &unstructured.Unstructured{Object: manifest}})
+		phase.Objects = append(phase.Objects, content.Object{Manifest: &unstructured.Unstructured{Object: manifest}})
 	}
 	return phase
 }
@@ -73,7 +71,7 @@ func emptyPackage(t *testing.T, spec v1alpha1.PackageSpec) *v1alpha1.Package {
 }
 
 // publish stores content and makes the package's next revision of it.
-func publish(t *testing.T, pkg *v1alpha1.Package, phases ...render.Phase) *v1alpha1.Revision {
+func publish(t *testing.T, pkg *v1alpha1.Package, phases ...content.Phase) *v1alpha1.Revision {
 	t.Helper()
 	pkg = getPackage(t, pkg.Name)
 	list := &v1alpha1.RevisionList{}
@@ -107,11 +105,11 @@ func eventuallyCurrent(t *testing.T, name string, revision int64) {
 func stored(t *testing.T, pkg *v1alpha1.Package, kind int) []string {
 	t.Helper()
 	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(store.Kinds()[kind].GroupVersionKind())
+	list.SetGroupVersionKind(content.Kinds()[kind].GroupVersionKind())
 	must(t, admin.List(t.Context(), list))
 	var names []string
 	for i := range list.Items {
-		if store.OwnedBy(&list.Items[i], pkg.UID) && strings.HasPrefix(list.Items[i].Name, "sha256-") {
+		if content.OwnedBy(&list.Items[i], pkg.UID) && strings.HasPrefix(list.Items[i].Name, "sha256-") {
 			names = append(names, list.Items[i].Name)
 		}
 	}
@@ -148,8 +146,8 @@ func TestLargeRevisions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ns := planetest.Namespace(t, plane)
-			render := func(changed string) []render.Phase {
-				phases := make([]render.Phase, tc.phases)
+			render := func(changed string) []content.Phase {
+				phases := make([]content.Phase, tc.phases)
 				for i := range phases {
 					phases[i].Name = fmt.Sprintf("phase-%d", i)
 				}
@@ -168,7 +166,7 @@ func TestLargeRevisions(t *testing.T) {
 	}
 }
 
-func largeRevision(t *testing.T, ns string, objects, written int, render func(changed string) []render.Phase) {
+func largeRevision(t *testing.T, ns string, objects, written int, render func(changed string) []content.Phase) {
 	t.Helper()
 	began := time.Now()
 	step := func(name string) {
@@ -248,10 +246,10 @@ func count(t *testing.T, ns string, pkg *v1alpha1.Package) int {
 // written.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	var phases []render.Phase
+	var phases []content.Phase
 	for n := range 6000 {
 		if n%2000 == 0 {
-			phases = append(phases, render.Phase{Name: fmt.Sprintf("phase-%d", n)})
+			phases = append(phases, content.Phase{Name: fmt.Sprintf("phase-%d", n)})
 		}
 		last := &phases[len(phases)-1]
 		last.Objects = append(last.Objects, rendered(configMapFields("x", fmt.Sprintf("object-%d", n), "")).Objects...)
@@ -267,7 +265,7 @@ func TestTooLarge(t *testing.T) {
 func TestLargestRevision(t *testing.T) {
 	t.Parallel()
 	const objects = 3700
-	phases := []render.Phase{{Name: "one"}, {Name: "two"}}
+	phases := []content.Phase{{Name: "one"}, {Name: "two"}}
 	var inventory []v1alpha1.InventoryEntry
 	for n := range objects {
 		name := fmt.Sprintf("object-%d", n)
@@ -280,7 +278,7 @@ func TestLargestRevision(t *testing.T) {
 	}
 	packed, err := contents().Pack(t.Context(), phases, nil)
 	must(t, err)
-	more := render.Phase{Name: "more", Objects: phases[1].Objects[:200]}
+	more := content.Phase{Name: "more", Objects: phases[1].Objects[:200]}
 	if _, err := contents().Pack(t.Context(), append(phases, more), nil); err == nil {
 		t.Error("200 objects more would fit, too: this is not the largest revision")
 	}
@@ -402,7 +400,7 @@ func TestCollection(t *testing.T) {
 
 	publish(t, pkg, rendered(large("kept", 1), large("changed", 4)))
 	eventuallyCurrent(t, pkg.Name, 2)
-	packed, err := contents().Pack(t.Context(), []render.Phase{rendered(large("left", 5))}, nil)
+	packed, err := contents().Pack(t.Context(), []content.Phase{rendered(large("left", 5))}, nil)
 	must(t, err)
 	must(t, contents().Keep(t.Context(), pkg, packed, nil))
 	planetest.Eventually(t, "revision 1 to be pruned", func() (bool, error) {
@@ -451,10 +449,10 @@ func TestCollection(t *testing.T) {
 func age(t *testing.T, name string) {
 	t.Helper()
 	slice := &metav1.PartialObjectMetadata{}
-	slice.SetGroupVersionKind(store.Kinds()[0].GroupVersionKind())
+	slice.SetGroupVersionKind(content.Kinds()[0].GroupVersionKind())
 	must(t, admin.Get(t.Context(), types.NamespacedName{Name: name}, slice))
 	before := slice.DeepCopy()
-	slice.Annotations = map[string]string{v1alpha1.AnnotationKeptAt: time.Now().Add(-2 * store.Grace).UTC().Format(time.RFC3339)}
+	slice.Annotations = map[string]string{v1alpha1.AnnotationKeptAt: time.Now().Add(-2 * content.Grace).UTC().Format(time.RFC3339)}
 	must(t, admin.Patch(t.Context(), slice, client.MergeFrom(before)))
 }
 

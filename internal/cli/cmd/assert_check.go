@@ -19,7 +19,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/view"
-	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/probes"
 )
@@ -109,13 +109,13 @@ func checkOf(a Assert) (check, error) {
 			// The group follows from the revision, which may not exist yet.
 			kind = schema.GroupKind{}
 		}
-		probe, err := load.Assertion(a.Assertion, kind)
+		probe, err := content.Assertion(a.Assertion, kind)
 		if err != nil {
 			return c, err
 		}
 		c.class, c.eval = classObject, func(m moment) finding { return m.checkLive(*a.Object, probe) }
 	default:
-		probe, err := load.Assertion(a.Assertion, v1alpha1.GroupVersion.WithKind("Package").GroupKind())
+		probe, err := content.Assertion(a.Assertion, v1alpha1.GroupVersion.WithKind("Package").GroupKind())
 		if err != nil {
 			return c, err
 		}
@@ -217,7 +217,7 @@ func (m moment) checkSelected(selector v1alpha1.ProbeSelector) finding {
 			if it.Manifest == nil {
 				continue
 			}
-			takes, err := load.Selects(selector, it.Manifest)
+			takes, err := content.Selects(selector, it.Manifest)
 			if err != nil {
 				return found(impossible, "%s", err)
 			}

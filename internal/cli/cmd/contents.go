@@ -18,7 +18,6 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/store"
 )
 
 // defaultManagerNamespace is where the manager runs unless it was installed elsewhere.
@@ -30,13 +29,13 @@ func addManagerNamespace(cmd *cobra.Command, namespace *string) {
 }
 
 // contents reads and keeps what revisions refer to.
-func (c *cluster) contents(managerNamespace string) *store.Contents {
-	return &store.Contents{Client: c.client, Live: c.client, Namespace: managerNamespace, Now: time.Now}
+func (c *cluster) contents(managerNamespace string) *content.Store {
+	return &content.Store{Client: c.client, Live: c.client, Namespace: managerNamespace, Now: time.Now}
 }
 
 // reader reads what revisions refer to, each thing once.
 type reader struct {
-	contents *store.Contents
+	contents *content.Store
 	// withSecrets is false when manifests of kind Secret are not to be read at all.
 	withSecrets bool
 	slices      map[string][]*unstructured.Unstructured
@@ -44,7 +43,7 @@ type reader struct {
 	failed      map[content.Reference]error
 }
 
-func newReader(contents *store.Contents, withSecrets bool) *reader {
+func newReader(contents *content.Store, withSecrets bool) *reader {
 	return &reader{
 		contents: contents, withSecrets: withSecrets, slices: map[string][]*unstructured.Unstructured{},
 		secrets: map[string][]content.Sealed{}, failed: map[content.Reference]error{},

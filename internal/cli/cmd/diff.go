@@ -15,9 +15,9 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/diff"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/probes"
 )
@@ -284,7 +284,7 @@ func (a *app) liveDiff(ctx context.Context, c *cluster, o diffOptions, pkg *v1al
 		return view.Diff{}, err
 	}
 	contents := c.contents(o.managerNamespace)
-	loaded, err := load.Revision(ctx, contents, revision)
+	loaded, err := content.LoadRevision(ctx, contents, revision)
 	if err != nil {
 		return view.Diff{}, fmt.Errorf("loading revision %d: %w", revision.Spec.Revision, err)
 	}
@@ -322,7 +322,7 @@ func (a *app) liveDiff(ctx context.Context, c *cluster, o diffOptions, pkg *v1al
 func newestRecords(pkg *v1alpha1.Package, all []v1alpha1.Revision) map[revisions.ObjectID]revisions.Record {
 	records := map[revisions.ObjectID]revisions.Record{}
 	for _, standing := range slices.Backward(history.Sort(pkg, all).Standing()) {
-		maps.Copy(records, load.Records(standing.Status))
+		maps.Copy(records, content.Records(standing.Status))
 	}
 	return records
 }

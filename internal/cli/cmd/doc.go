@@ -22,7 +22,7 @@
 //   - Tables fit 80 columns for ordinary names; -o wide has no limit.
 //   - Times are ages for people, RFC 3339 for programs.
 //   - Which revision is the target, what a rollback takes and whether an object
-//     is retained is asked of internal/history and internal/load, which the
+//     is retained is asked of internal/history and internal/content, which the
 //     controllers ask too.
 //
 // `up` and `down` start and stop a local Kubernetes (internal/localplane) with

@@ -20,7 +20,6 @@ import (
 	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/pods"
-	"github.com/strata-run/strata/internal/render"
 )
 
 const fixturePackage = "istiod-openshift-gateway"
@@ -78,11 +77,11 @@ func manifest(apiVersion, kind, namespace, name string, more map[string]any) *un
 
 // fixturePhases is the content of a version: 18 objects in three phases, one of
 // which is too large to stand inline.
-func fixturePhases(version string) []render.Phase {
+func fixturePhases(version string) []content.Phase {
 	const ns = "openshift-ingress"
-	phases := []render.Phase{{Name: "rbac-and-config"}, {Name: "control-plane"}, {Name: "webhooks"}}
+	phases := []content.Phase{{Name: "rbac-and-config"}, {Name: "control-plane"}, {Name: "webhooks"}}
 	add := func(phase int, m *unstructured.Unstructured) {
-		phases[phase].Objects = append(phases[phase].Objects, render.Object{Manifest: m})
+		phases[phase].Objects = append(phases[phase].Objects, content.Object{Manifest: m})
 	}
 	add(0, manifest("v1", "ServiceAccount", ns, fixturePackage, nil))
 	add(0, manifest("v1", "ConfigMap", ns, "istio-openshift-gateway", map[string]any{"data": map[string]any{"mesh": "version: " + version}}))

@@ -17,10 +17,10 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/helmimport"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/store"
 )
 
 type importHelmOptions struct {
@@ -136,7 +136,7 @@ func (a *app) importHelm(ctx context.Context, o importHelmOptions, name string) 
 			return exitf(CodeUsage, "reading the kubeconfig: %w", err)
 		}
 	}
-	im := &helmimport.Importer{Client: c.client, Contents: &store.Contents{Client: c.client, Live: c.client, Namespace: o.managerNamespace, Now: a.now}}
+	im := &helmimport.Importer{Client: c.client, Contents: &content.Store{Client: c.client, Live: c.client, Namespace: o.managerNamespace, Now: a.now}}
 	doc := view.HelmImport{TypeMeta: view.DocumentType("HelmImport"), Package: o.pkg, DryRun: o.dryRun, Secrets: view.ReleaseSecrets{Fate: o.secrets, Names: []string{}}}
 	choice, err := im.Choose(ctx, o.namespace, name)
 	if notFound, ok := errors.AsType[*helmimport.NotFoundError](err); ok {

@@ -18,9 +18,9 @@ import (
 	"github.com/strata-run/strata/internal/chart"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/lint"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/plan"
 	"github.com/strata-run/strata/revisions"
 )
@@ -252,7 +252,7 @@ func (c *cluster) readAgainst(ctx context.Context, o lintOptions, in *lint.Input
 	if target == nil {
 		return exitf(CodeNotFound, "package %s has no active revision to compare with", pkg.Name)
 	}
-	loaded, err := load.Revision(ctx, c.contents(o.managerNamespace), target)
+	loaded, err := content.LoadRevision(ctx, c.contents(o.managerNamespace), target)
 	if err != nil {
 		return c.explain(fmt.Sprintf("reading revision %d of package %s", target.Spec.Revision, pkg.Name), err)
 	}

@@ -18,10 +18,7 @@ import (
 	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/plan"
-	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/store"
 )
 
 type planOptions struct {
@@ -149,7 +146,7 @@ func (a *app) propose(ctx context.Context, c *cluster, s source, name, managerNa
 }
 
 // planner plans against the cluster.
-func (c *cluster) planner(stored load.Stored) plan.Planner {
+func (c *cluster) planner(stored content.Stored) plan.Planner {
 	return plan.Planner{Live: c.client, Writer: c.client, Mapper: c.client.RESTMapper(), Stored: stored}
 }
 
@@ -230,8 +227,8 @@ func printPlan(p *output.Printer, o outputFlag, doc view.Plan) error {
 // packWith packs content as the cluster would have it, and writes nothing: where the
 // cluster has no key for Secrets yet, another one stands in, as no digest can be equal
 // to any there is.
-func packWith(ctx context.Context, c *cluster, phases []render.Phase, probes []v1alpha1.Probe, managerNamespace string) (content.Packed, error) {
-	contents := &store.Contents{Client: client.NewDryRunClient(c.client), Live: c.client, Namespace: managerNamespace}
+func packWith(ctx context.Context, c *cluster, phases []content.Phase, probes []v1alpha1.Probe, managerNamespace string) (content.Packed, error) {
+	contents := &content.Store{Client: client.NewDryRunClient(c.client), Live: c.client, Namespace: managerNamespace}
 	packed, err := contents.Pack(ctx, phases, probes)
 	if apierrors.IsNotFound(err) {
 		packed, err = content.Packer{Key: offlineKey()}.Pack(phases, probes)

@@ -22,8 +22,8 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/chart"
 	"github.com/strata-run/strata/internal/cli/view"
-	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/render/plain"
+	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/content/plain"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/probes"
 )
@@ -330,7 +330,7 @@ func readSettings(file string) ([]plain.Settings, error) {
 // phases sorts the content into phases, and finds its probes. A cluster, when there is one, is
 // asked for the scope of kinds that neither the content nor Kubernetes defines; those that stay
 // unknown are returned.
-func (s *source) phases(c *cluster) ([]render.Phase, []schema.GroupVersionKind, error) {
+func (s *source) phases(c *cluster) ([]content.Phase, []schema.GroupVersionKind, error) {
 	var ask func(schema.GroupVersionKind) plain.Scope
 	if c != nil {
 		ask = c.scope

@@ -13,7 +13,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
-	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -142,7 +142,7 @@ func isRetainedKind(ref v1alpha1.ObjectReference) bool {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(strings.TrimPrefix(ref.Group+"/"+ref.Version, "/"))
 	u.SetKind(ref.Kind)
-	return load.Retains(u, "")
+	return content.Retains(u, "")
 }
 
 // WriteDeletion writes what goes and what stays.

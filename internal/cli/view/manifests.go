@@ -11,7 +11,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -114,7 +113,7 @@ func itemOf(object v1alpha1.Object, slices Manifests) Item {
 		return it
 	}
 	it.Ref = ReferenceOf(it.Manifest)
-	it.Retained = load.Retains(it.Manifest, object.Deletion)
+	it.Retained = content.Retains(it.Manifest, object.Deletion)
 	if it.Digest != "" {
 		return it
 	}

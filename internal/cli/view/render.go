@@ -9,11 +9,10 @@ import (
 
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // WriteRendered writes the phases with their objects, and the size.
-func WriteRendered(p *output.Printer, phases []render.Phase, packed content.Packed) {
+func WriteRendered(p *output.Printer, phases []content.Phase, packed content.Packed) {
 	for _, phase := range phases {
 		p.Line(output.Span{Text: "phase " + phase.Name, Style: output.Bold}, output.Span{Text: "  " + CountOf(len(phase.Objects), "object"), Style: output.Faint})
 		for _, object := range phase.Objects {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
-	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/internal/content"
 )
 
 // ObjectTimes are the times that matter to an object.
@@ -43,7 +43,7 @@ func (t *ObjectTimes) take(probes []v1alpha1.Probe, manifest *unstructured.Unstr
 		if probe.Within == nil && probe.HoldsFor == nil {
 			continue
 		}
-		if takes, err := load.Selects(probe.Selector, manifest); err != nil || !takes {
+		if takes, err := content.Selects(probe.Selector, manifest); err != nil || !takes {
 			continue
 		}
 		if within := ptr.Deref(probe.Within, metav1.Duration{}).Seconds(); within > 0 && (t.WithinSeconds == 0 || within < t.WithinSeconds) {

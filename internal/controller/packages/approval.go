@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/load"
 )
 
 // withhold is the line as it may be rolled out. A revision that has started paused
@@ -76,7 +76,7 @@ func (w *Worker) digest(ctx context.Context, revision *v1alpha1.Revision, known 
 	digest, ok := known.digests[revision.UID]
 	if !ok {
 		var err error
-		if digest, err = load.Digest(ctx, w.Contents, revision); err != nil {
+		if digest, err = content.DigestOf(ctx, w.Contents, revision); err != nil {
 			return "", err
 		}
 		known.digests[revision.UID] = digest

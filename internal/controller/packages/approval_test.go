@@ -15,7 +15,6 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // deliver makes the next revision as a front does, out of the line as it is.
@@ -250,15 +249,15 @@ func TestWorker_PausedServing(t *testing.T) {
 // digestOf is the digest that a front would give the revision's content.
 func digestOf(t *testing.T, revision *v1alpha1.Revision) string {
 	t.Helper()
-	var phases []render.Phase
+	var phases []content.Phase
 	for _, phase := range revision.Spec.Phases {
-		next := render.Phase{Name: phase.Name}
+		next := content.Phase{Name: phase.Name}
 		for _, object := range phase.Objects {
 			manifest := &unstructured.Unstructured{}
 			if err := manifest.UnmarshalJSON(object.Object.Raw); err != nil {
 				t.Fatal(err)
 			}
-			next.Objects = append(next.Objects, render.Object{Manifest: manifest})
+			next.Objects = append(next.Objects, content.Object{Manifest: manifest})
 		}
 		phases = append(phases, next)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/revisions/revisionstest"
 )
 
@@ -23,7 +22,7 @@ func (l *line) reviseInSlice(number int64, name, value string) *v1alpha1.Revisio
 	l.t.Helper()
 	large := configMap(name, value)
 	large["data"].(map[string]any)["large"] = strings.Repeat("x", content.InlineLimit)
-	packed, err := content.Pack([]render.Phase{{Name: "phase-1", Objects: []render.Object{{Manifest: unstructuredOf(large)}}}}, nil)
+	packed, err := content.Pack([]content.Phase{{Name: "phase-1", Objects: []content.Object{{Manifest: unstructuredOf(large)}}}}, nil)
 	if err != nil {
 		l.t.Fatal(err)
 	}

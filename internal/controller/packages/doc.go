@@ -6,7 +6,7 @@
 // One package is one work item: a single pass looks at the package and all its
 // active revisions, so two revisions never race. reconcile.go shows the stages of
 // a pass from top to bottom: sort the line (internal/history), answer a rollback,
-// load (internal/load), roll out (revisions.Engine), derive the statuses
+// load (internal/content), roll out (revisions.Engine), derive the statuses
 // (internal/status), write them, archive what the target has replaced, and sweep up
 // what no active revision contains. The engine writes objects; this package writes Revisions and their statuses; the
 // shared loop writes the Package's status.

@@ -13,7 +13,7 @@ import (
 	logging "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/load"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/pods"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/probes"
@@ -99,7 +99,7 @@ func hangs(object *revisions.ObjectResult) bool {
 // does not, or when the object has just been written.
 func unreadySince(revision *v1alpha1.Revision, object *revisions.ObjectResult, now time.Time) time.Time {
 	for _, entry := range revision.Status.Objects {
-		if load.ID(entry.ObjectReference) == object.ID && !object.Wrote() {
+		if content.ObjectID(entry.ObjectReference) == object.ID && !object.Wrote() {
 			return entry.Since.Time
 		}
 	}

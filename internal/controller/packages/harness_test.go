@@ -25,10 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/preflight"
 	"github.com/strata-run/strata/internal/status/statustest"
-	"github.com/strata-run/strata/internal/store"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/revisionstest"
 )
@@ -122,7 +122,7 @@ func newLine(t *testing.T, spec v1alpha1.PackageSpec) *line {
 		WithStatusSubresource(&v1alpha1.Package{}, &v1alpha1.Revision{}).
 		WithIndex(&v1alpha1.Revision{}, indexPackage, revisionIndexes[indexPackage]).
 		WithIndex(&v1alpha1.Revision{}, indexContent, revisionIndexes[indexContent]).
-		WithIndex(store.Kinds()[0], indexOwner, owners).WithIndex(store.Kinds()[1], indexOwner, owners).Build()
+		WithIndex(content.Kinds()[0], indexOwner, owners).WithIndex(content.Kinds()[1], indexOwner, owners).Build()
 	l.restart()
 	l.create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web", Finalizers: []string{v1alpha1.FinalizerTeardown}}, Spec: spec})
 	return l
@@ -134,7 +134,7 @@ func (l *line) restart() {
 	api := interceptor.NewClient(l.api, interceptor.Funcs{
 		Create: l.created, Patch: l.patched, Delete: l.deleted, SubResourcePatch: l.statusPatched, List: l.listed,
 	})
-	contents := &store.Contents{Client: api, Live: l.api, Namespace: "strata-system", Now: func() time.Time { return l.now }}
+	contents := &content.Store{Client: api, Live: l.api, Namespace: "strata-system", Now: func() time.Time { return l.now }}
 	live := interceptor.NewClient(l.api, interceptor.Funcs{List: l.listedLive})
 	worker := &Worker{Client: api, Live: live, Contents: contents, Identities: l, Watches: l, Now: func() time.Time { return l.now }}
 	l.loop = &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: api, Worker: worker, Missing: worker.Strays, Wrote: worker.wrote}

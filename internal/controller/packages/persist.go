@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
 )
 
@@ -218,7 +218,7 @@ func (w *Worker) writeStatus(ctx context.Context, revision *v1alpha1.Revision, n
 // onRecord forgets what the status of a revision contains as well.
 func (m *memory) onRecord(revision *v1alpha1.Revision) {
 	delete(m.unwritten, revision.UID)
-	if load.Holds(revision.Status, m.records[revision.UID]) {
+	if content.Holds(revision.Status, m.records[revision.UID]) {
 		delete(m.records, revision.UID)
 	}
 }

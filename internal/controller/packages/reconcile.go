@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
-	"github.com/strata-run/strata/internal/store"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -56,7 +56,7 @@ type Worker struct {
 	// Live reads from the API server.
 	Live client.Reader
 	// Contents are where revisions keep what does not stand in them.
-	Contents *store.Contents
+	Contents *content.Store
 	// Identities are whom packages act as.
 	Identities Identities
 	// Watches are released when a package is gone.

@@ -15,7 +15,6 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
 )
 
@@ -86,9 +85,9 @@ func (w *Worker) repeat(ctx context.Context, pkg *v1alpha1.Package, next *v1alph
 // unserved says which kinds of a revision the API server does not serve any more. That its
 // content is lost or unusable shows when it is rolled out.
 func (w *Worker) unserved(ctx context.Context, pkg *v1alpha1.Package, source *v1alpha1.Revision) (string, error) {
-	loaded, err := load.Revision(ctx, w.Contents, source)
+	loaded, err := content.LoadRevision(ctx, w.Contents, source)
 	var lost *content.UnavailableError
-	var unusable *load.InvalidError
+	var unusable *content.InvalidError
 	if errors.As(err, &lost) || errors.As(err, &unusable) {
 		return "", nil
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/store"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/revisions/revisionstest"
 )
 
@@ -110,7 +110,7 @@ func TestWorker_RollbackRefused(t *testing.T) {
 	l.rollBack(7)
 	result, err := l.pass()
 	// What only the pruned revision referred to is collected by then.
-	if err != nil || result.RequeueAfter != store.Grace {
+	if err != nil || result.RequeueAfter != content.Grace {
 		t.Fatalf("error %v, again after %v", err, result.RequeueAfter)
 	}
 	want(t, "no revision is made, and what else was changed is done in the same pass", "states", []string{"2: Active RolledOut"}, l.states())

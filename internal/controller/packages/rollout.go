@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/probes"
@@ -167,7 +167,7 @@ func (w *Worker) load(ctx context.Context, revision *v1alpha1.Revision, known *m
 	records := known.recordsOf(revision)
 	kept := known.loaded[revision.UID].get()
 	if kept == nil {
-		read, err := load.Revision(ctx, w.Contents, revision)
+		read, err := content.LoadRevision(ctx, w.Contents, revision)
 		if err != nil {
 			return revisions.Revision{Number: revision.Spec.Revision, Records: records}, err
 		}
@@ -184,7 +184,7 @@ func (m *memory) recordsOf(revision *v1alpha1.Revision) map[revisions.ObjectID]r
 	if records, newer := m.records[revision.UID]; newer {
 		return records
 	}
-	return load.Records(revision.Status)
+	return content.Records(revision.Status)
 }
 
 func ownerOf(pkg *v1alpha1.Package) revisions.Owner {
@@ -267,6 +267,6 @@ func (p *pass) retryable() error {
 // isInvalid says that an error is about content that can never be rolled out.
 func isInvalid(err error) bool {
 	var invalid *revisions.ValidationError
-	var unusable *load.InvalidError
+	var unusable *content.InvalidError
 	return errors.As(err, &invalid) || errors.As(err, &unusable)
 }

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/loop"
-	"github.com/strata-run/strata/internal/store"
 )
 
 // Setup adds the loop to a manager. Changes name the packages whose objects have
@@ -37,7 +37,7 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes *Ch
 	})
 	packages := &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: mgr.GetClient(), Worker: worker, Missing: worker.Strays, Wrote: worker.wrote}
 	bld := builder.ControllerManagedBy(mgr)
-	for _, kind := range store.Kinds() {
+	for _, kind := range content.Kinds() {
 		bld = bld.Watches(kind, byContent(mgr))
 	}
 	err := bld.

@@ -18,7 +18,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/store"
 )
 
 const (
@@ -82,7 +81,7 @@ func (w *Worker) identify(ctx context.Context, pkg *v1alpha1.Package, reference 
 		return "", fmt.Errorf("looking for %s: %w", reference, err)
 	}
 	identity := string(current.UID) + "/" + strconv.FormatInt(current.Generation, 10)
-	if store.OwnedBy(current, pkg.UID) || current.DeletionTimestamp != nil {
+	if content.OwnedBy(current, pkg.UID) || current.DeletionTimestamp != nil {
 		return identity, nil
 	}
 	return identity, w.Contents.Adopt(ctx, pkg, current)
@@ -119,7 +118,7 @@ func (w *Worker) collect(ctx context.Context, pkg *v1alpha1.Package, known *memo
 // unused are the slices and Secrets that no revision of the package seems to need.
 func (w *Worker) unused(ctx context.Context, pkg *v1alpha1.Package, known *memory) ([]content.Reference, error) {
 	var all []content.Reference
-	for _, kind := range store.Kinds() {
+	for _, kind := range content.Kinds() {
 		owned := &metav1.PartialObjectMetadataList{}
 		owned.SetGroupVersionKind(kind.GroupVersionKind())
 		if err := w.Client.List(ctx, owned, client.MatchingFields{indexOwner: string(pkg.UID)}, client.UnsafeDisableDeepCopy); err != nil {
@@ -128,7 +127,7 @@ func (w *Worker) unused(ctx context.Context, pkg *v1alpha1.Package, known *memor
 		for i := range owned.Items {
 			item := &owned.Items[i]
 			item.SetGroupVersionKind(kind.GroupVersionKind())
-			reference := store.ReferenceTo(item)
+			reference := content.ReferenceTo(item)
 			users, err := w.users(ctx, reference)
 			if err != nil {
 				return nil, err
@@ -137,7 +136,7 @@ func (w *Worker) unused(ctx context.Context, pkg *v1alpha1.Package, known *memor
 			if users[pkg.Name] || len(users) > 0 && len(item.OwnerReferences) == 1 {
 				continue
 			}
-			if left := store.Grace - w.Now().Sub(store.KeptAt(item)); left > 0 {
+			if left := content.Grace - w.Now().Sub(content.KeptAt(item)); left > 0 {
 				known.uncollected = soonest(known.uncollected, left)
 				continue
 			}
@@ -202,7 +201,7 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 			return fmt.Errorf("indexing revisions by %s: %w", field, err)
 		}
 	}
-	for _, kind := range store.Kinds() {
+	for _, kind := range content.Kinds() {
 		if err := indexer.IndexField(ctx, kind, indexOwner, owners); err != nil {
 			return fmt.Errorf("indexing kind %s: %w", kind.Kind, err)
 		}
@@ -214,7 +213,7 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 // revisions refer to it, and those that own it.
 func byContent(mgr manager.Manager) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		names, err := users(ctx, mgr.GetClient(), store.ReferenceTo(object))
+		names, err := users(ctx, mgr.GetClient(), content.ReferenceTo(object))
 		if err != nil {
 			mgr.GetLogger().Error(err, "Looking for the packages of stored content", "name", object.GetName())
 			names = map[string]bool{}

@@ -19,8 +19,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/render"
-	"github.com/strata-run/strata/internal/store"
 )
 
 // sliceOwners are the names of the owners of the slice that holds the ConfigMap a of
@@ -71,17 +69,17 @@ func TestWorker_Collects(t *testing.T) {
 		fails  bool
 		want   []string
 	}{
-		"Unused":  {reason: "what no revision refers to goes", after: 2 * store.Grace},
-		"Restart": {reason: "a new process finds it again", after: 2 * store.Grace, change: func(l *line, _ *v1alpha1.Revision) { l.restart() }},
-		"Young":   {reason: "a writer may be about to make its revision", after: store.Grace / 2, want: []string{"web"}},
+		"Unused":  {reason: "what no revision refers to goes", after: 2 * content.Grace},
+		"Restart": {reason: "a new process finds it again", after: 2 * content.Grace, change: func(l *line, _ *v1alpha1.Revision) { l.restart() }},
+		"Young":   {reason: "a writer may be about to make its revision", after: content.Grace / 2, want: []string{"web"}},
 		"Paused": {
-			reason: "nothing is taken away while the package is paused", after: 2 * store.Grace, want: []string{"web"},
+			reason: "nothing is taken away while the package is paused", after: 2 * content.Grace, want: []string{"web"},
 			change: func(l *line, _ *v1alpha1.Revision) {
 				l.change(func(pkg *v1alpha1.Package) { pkg.Spec.Paused = &v1alpha1.Pause{Reason: "wait"} })
 			},
 		},
 		"UnseenRevision": {
-			reason: "a revision that the cache does not know refers to it", after: 2 * store.Grace, want: []string{"web"},
+			reason: "a revision that the cache does not know refers to it", after: 2 * content.Grace, want: []string{"web"},
 			change: func(l *line, first *v1alpha1.Revision) {
 				third := l.written(3)
 				third.Spec.Phases = first.Spec.Phases
@@ -96,7 +94,7 @@ func TestWorker_Collects(t *testing.T) {
 			},
 		},
 		"UnknownRevisions": {
-			reason: "what cannot be listed may refer to it", after: 2 * store.Grace, want: []string{"web"}, fails: true,
+			reason: "what cannot be listed may refer to it", after: 2 * content.Grace, want: []string{"web"}, fails: true,
 			change: func(l *line, _ *v1alpha1.Revision) {
 				l.loop.Worker.(*Worker).Live = interceptor.NewClient(l.api, interceptor.Funcs{
 					List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
@@ -106,7 +104,7 @@ func TestWorker_Collects(t *testing.T) {
 			},
 		},
 		"OfAnotherPackage": {
-			reason: "a revision of another package refers to it, and has not joined yet", after: 2 * store.Grace, want: []string{"web"},
+			reason: "a revision of another package refers to it, and has not joined yet", after: 2 * content.Grace, want: []string{"web"},
 			change: func(l *line, first *v1alpha1.Revision) {
 				other := l.written(1)
 				other.Name, other.Spec.Package, other.Spec.Phases = "other-1", "other", first.Spec.Phases
@@ -114,7 +112,7 @@ func TestWorker_Collects(t *testing.T) {
 			},
 		},
 		"DeleteRefused": {
-			reason: "it is tried again", after: 2 * store.Grace, want: []string{"web"}, fails: true,
+			reason: "it is tried again", after: 2 * content.Grace, want: []string{"web"}, fails: true,
 			change: func(l *line, _ *v1alpha1.Revision) {
 				l.refuse = func(write string) error {
 					if strings.HasPrefix(write, "delete") {
@@ -147,7 +145,7 @@ func TestWorker_Collects(t *testing.T) {
 func TestWorker_CollectsInTime(t *testing.T) {
 	l, first := pruned(t)
 	result, err := l.pass()
-	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > store.Grace {
+	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > content.Grace {
 		t.Fatalf("error %v, again after %s", err, result.RequeueAfter)
 	}
 	l.advance(result.RequeueAfter)
@@ -215,7 +213,7 @@ func TestWorker_LostSliceWhileRunning(t *testing.T) {
 func TestWorker_SecretManifest(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	contents := l.loop.Worker.(*Worker).Contents
-	phases := []render.Phase{{Name: "only", Objects: []render.Object{{Manifest: unstructuredOf(secret("login"))}}}}
+	phases := []content.Phase{{Name: "only", Objects: []content.Object{{Manifest: unstructuredOf(secret("login"))}}}}
 	packed, err := contents.Pack(t.Context(), phases, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/load"
 	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/revisions"
 )
@@ -84,11 +83,11 @@ func orphans(pkg *v1alpha1.Package) bool {
 // never be rolled out.
 func (w *Worker) placed(ctx context.Context, revision *v1alpha1.Revision, known *memory) (revisions.Revision, error) {
 	loaded, err := w.load(ctx, revision, known)
-	var invalid *load.InvalidError
+	var invalid *content.InvalidError
 	var unavailable *content.UnavailableError
 	switch {
 	case errors.As(err, &invalid), errors.As(err, &unavailable):
-		return load.FromInventory(revision), nil
+		return content.FromInventory(revision), nil
 	default:
 		return loaded, err
 	}

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/front/gateway/ingress"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // Class says whose a Gateway is.
@@ -54,7 +54,7 @@ type Facts struct {
 type Decision struct {
 	// Package is the Gateway's, nil if it wants none. Its Held says that what there is
 	// stays for now.
-	Package *render.Package
+	Package *content.Package
 	// Reason says why no record is made, half a sentence. Empty if records are made, or
 	// there is no hostname to make one for.
 	Reason string
@@ -107,7 +107,7 @@ func uncertain(gateway *gatewayv1.Gateway, facts Facts) string {
 
 // held leaves as it is what there is.
 func held(gateway *gatewayv1.Gateway, reason string) Decision {
-	return Decision{Package: &render.Package{Name: PackageName(gateway.Name), Held: reason}, Reason: reason}
+	return Decision{Package: &content.Package{Name: PackageName(gateway.Name), Held: reason}, Reason: reason}
 }
 
 // hostnames are those of the listeners, sorted, each once.

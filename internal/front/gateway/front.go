@@ -21,9 +21,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gateway/ingress"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // Setup adds the front to a manager. The finalizer is put on DNSRecords; empty puts none.
@@ -67,8 +67,8 @@ func newFront(observer *observer) front.Front[*gatewayv1.Gateway, Facts] {
 
 func groupOf(name string) string { return Namespace + "/" + name }
 
-func renderRecords(in front.Input[*gatewayv1.Gateway, Facts]) ([]render.Package, error) {
-	var packages []render.Package
+func renderRecords(in front.Input[*gatewayv1.Gateway, Facts]) ([]content.Package, error) {
+	var packages []content.Package
 	for _, g := range in.Resources { // a group is one Gateway
 		decision, err := Decide(g, in.Facts)
 		if err != nil {

@@ -18,8 +18,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/front/gateway/ingress"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // PackageName is the name of a Gateway's package: gateway-NAME, or for a long name
@@ -44,11 +44,11 @@ func RecordName(gateway, hostname string) string {
 }
 
 // records renders a package with a DNSRecord for each hostname.
-func records(gateway *gatewayv1.Gateway, hostnames []string, to address, facts Facts) (*render.Package, error) {
+func records(gateway *gatewayv1.Gateway, hostnames []string, to address, facts Facts) (*content.Package, error) {
 	if len(gateway.Name) > maxLabel {
 		return nil, fmt.Errorf("rendering the records of Gateway %s: its name has %d characters; the label %s takes at most %d", gateway.Name, len(gateway.Name), LabelGateway, maxLabel)
 	}
-	phase := render.Phase{Name: PhaseRecords, CollisionProtection: v1alpha1.CollisionIfNoController}
+	phase := content.Phase{Name: PhaseRecords, CollisionProtection: v1alpha1.CollisionIfNoController}
 	names := map[string]string{}
 	for _, hostname := range hostnames {
 		name := RecordName(gateway.Name, hostname)
@@ -56,10 +56,10 @@ func records(gateway *gatewayv1.Gateway, hostnames []string, to address, facts F
 			return nil, fmt.Errorf("rendering the records of Gateway %s: hostnames %s and %s have the same hash, so that both records would be named %s: put one of them on another Gateway", gateway.Name, other, hostname, name)
 		}
 		names[name] = hostname
-		phase.Objects = append(phase.Objects, render.Object{Manifest: record(gateway.Name, hostname, to, facts)})
+		phase.Objects = append(phase.Objects, content.Object{Manifest: record(gateway.Name, hostname, to, facts)})
 	}
-	return &render.Package{
-		Name: PackageName(gateway.Name), Phases: []render.Phase{phase}, MayShrink: true,
+	return &content.Package{
+		Name: PackageName(gateway.Name), Phases: []content.Phase{phase}, MayShrink: true,
 		Origin: v1alpha1.Origin{
 			Kind: v1alpha1.OriginFront, Reference: fmt.Sprintf("Gateway/%s/%s", Namespace, gateway.Name), Generation: gateway.Generation,
 			Reason: reasonFor(hostnames, to),

@@ -10,15 +10,15 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/istio"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // renderCanary gives the package of a second control plane, if a class asks for one and
 // nothing speaks against it. Gateways are moved to it by their label [LabelRevision], one
 // by one, and back. One that no class asks for any more stays as it is while it serves
 // Gateways: no other control plane would serve them.
-func renderCanary(in Input, d *decision) ([]render.Package, error) {
+func renderCanary(in Input, d *decision) ([]content.Package, error) {
 	canary, refused := decideCanary(in, d)
 	exists := slices.Contains(in.Existing, PackageCanary)
 	switch {
@@ -29,13 +29,13 @@ func renderCanary(in Input, d *decision) ([]render.Package, error) {
 			LabelRevision, strings.Join(in.CanaryGateways, ", "), IstioRevision)
 	}
 	if refused != "" {
-		return []render.Package{{Name: PackageCanary, Held: "canary: " + refused, Origin: d.origin("istiod", d.release)}}, nil
+		return []content.Package{{Name: PackageCanary, Held: "canary: " + refused, Origin: d.origin("istiod", d.release)}}, nil
 	}
 	pkg, err := renderControlPlane(in, canary)
 	if err != nil {
 		return nil, err
 	}
-	return []render.Package{pkg}, nil
+	return []content.Package{pkg}, nil
 }
 
 // AsksForCanary says whether a class that counts asks for a second control plane, whatever

@@ -9,10 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/strata-run/strata/internal/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-
-	"github.com/strata-run/strata/internal/render"
 )
 
 func TestRender_Canary(t *testing.T) {
@@ -52,7 +51,7 @@ func TestRender_Canary(t *testing.T) {
 			in.Classes[0].Annotations = tc.annotations
 			in.Existing, in.CanaryGateways, in.Running = tc.existing, tc.gateways, tc.running
 			packages := mustRender(t, in)
-			i := slices.IndexFunc(packages, func(p render.Package) bool { return p.Name == PackageCanary })
+			i := slices.IndexFunc(packages, func(p content.Package) bool { return p.Name == PackageCanary })
 			switch {
 			case tc.held == "-":
 				if i >= 0 {
@@ -83,9 +82,9 @@ func TestRender_CanarySharesNothing(t *testing.T) {
 	if diff := cmp.Diff(string(contentOf(t, alone)), string(contentOf(t, both[:2]))); diff != "" {
 		t.Errorf("the canary changes the first control plane:\n%s", diff)
 	}
-	names := func(p render.Package) []string {
+	names := func(p content.Package) []string {
 		var all []string
-		each([]render.Package{p}, func(o *unstructured.Unstructured) {
+		each([]content.Package{p}, func(o *unstructured.Unstructured) {
 			all = append(all, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName())
 		})
 		return all

@@ -13,8 +13,8 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/chart"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/istio"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // placement says where the objects of a kind go.
@@ -45,21 +45,21 @@ var placements = []placement{
 }
 
 // renderControlPlane gives the package with an istiod: the first one, or the canary.
-func renderControlPlane(in Input, d *decision) (render.Package, error) {
+func renderControlPlane(in Input, d *decision) (content.Package, error) {
 	istiod, err := d.release.Chart(istio.ChartIstiod)
 	if err != nil {
-		return render.Package{}, err
+		return content.Package{}, err
 	}
 	objects, err := istiod.Render(chart.Release{Name: d.helmRelease(), Namespace: Namespace, Values: values(in, d)})
 	if err != nil {
-		return render.Package{}, err
+		return content.Package{}, err
 	}
 	if d.revision == IstioRevision {
 		objects = append(objects, istiodPolicy(), gatewaysPolicy(), tagService())
 	}
 	phases, err := toPhases(objects, d.helmRelease())
 	if err != nil {
-		return render.Package{}, err
+		return content.Package{}, err
 	}
 	if d.revision == IstioRevision && in.Running != "" && Newer(in.Running, d.release.Version()) != d.release.Version() {
 		updateEarly(phases)
@@ -67,14 +67,14 @@ func renderControlPlane(in Input, d *decision) (render.Package, error) {
 	origin := d.origin(istiod.Name(), d.release)
 	origin.Images = images(objects, d)
 	origin.RollbackMinors = &mostMinors // the bound of an upgrade, in reverse
-	return render.Package{Name: "istiod-" + d.revision, Phases: phases, Origin: origin}, nil
+	return content.Package{Name: "istiod-" + d.revision, Phases: phases, Origin: origin}, nil
 }
 
 // toPhases prepares the objects and sorts them into the phases.
-func toPhases(objects []*unstructured.Unstructured, helmRelease string) ([]render.Phase, error) {
+func toPhases(objects []*unstructured.Unstructured, helmRelease string) ([]content.Phase, error) {
 	// Objects of an older operator's Helm release have no controller. They must
 	// be taken over as they stand, or the control plane would be down meanwhile.
-	phases := []render.Phase{
+	phases := []content.Phase{
 		{Name: PhaseConfig, CollisionProtection: v1alpha1.CollisionIfNoController},
 		{Name: PhaseControlPlane, CollisionProtection: v1alpha1.CollisionIfNoController},
 		{Name: PhaseWebhooks, CollisionProtection: v1alpha1.CollisionIfNoController},
@@ -87,11 +87,11 @@ func toPhases(objects []*unstructured.Unstructured, helmRelease string) ([]rende
 		if err := prepare(o, placements[i].namespaced, helmRelease); err != nil {
 			return nil, err
 		}
-		p := slices.IndexFunc(phases, func(p render.Phase) bool { return p.Name == phaseOf(o) })
-		phases[p].Objects = append(phases[p].Objects, render.Object{Manifest: o, Deletion: deletionOf(o), UpdatePhase: updatePhaseOf(o)})
+		p := slices.IndexFunc(phases, func(p content.Phase) bool { return p.Name == phaseOf(o) })
+		phases[p].Objects = append(phases[p].Objects, content.Object{Manifest: o, Deletion: deletionOf(o), UpdatePhase: updatePhaseOf(o)})
 	}
 	for _, p := range phases {
-		slices.SortStableFunc(p.Objects, func(a, b render.Object) int {
+		slices.SortStableFunc(p.Objects, func(a, b content.Object) int {
 			return cmp.Compare(place(a.Manifest), place(b.Manifest))
 		})
 	}
@@ -129,7 +129,7 @@ func updatePhaseOf(o *unstructured.Unstructured) string {
 
 // updateEarly lets everything get new content in its own phase: on the way back to an older
 // istiod, which does not start with the templates of a newer one.
-func updateEarly(phases []render.Phase) {
+func updateEarly(phases []content.Phase) {
 	for _, p := range phases {
 		for i := range p.Objects {
 			p.Objects[i].UpdatePhase = ""

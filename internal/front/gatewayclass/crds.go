@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/istio"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // renderCRDs gives the package with the CRDs, or none when they are to be left alone.
-func renderCRDs(in Input, d *decision) ([]render.Package, error) {
+func renderCRDs(in Input, d *decision) ([]content.Package, error) {
 	if in.ForeignCRDs {
 		return nil, nil
 	}
@@ -24,13 +24,13 @@ func renderCRDs(in Input, d *decision) ([]render.Package, error) {
 	}
 	if !ok {
 		held := fmt.Sprintf("the CRDs in place are of Istio %s, newer than any that this manager has, and are never replaced by older ones", in.CRDVersion)
-		return []render.Package{{Name: PackageCRDs, Held: held, Origin: d.origin("base", istio.Newest())}}, nil
+		return []content.Package{{Name: PackageCRDs, Held: held, Origin: d.origin("base", istio.Newest())}}, nil
 	}
 	crds, err := r.CRDs()
 	if err != nil {
 		return nil, err
 	}
-	phase := render.Phase{Name: PhaseCRDs, CollisionProtection: in.CRDCollisions}
+	phase := content.Phase{Name: PhaseCRDs, CollisionProtection: in.CRDCollisions}
 	if phase.CollisionProtection == "" {
 		phase.CollisionProtection = v1alpha1.CollisionPrevent
 	}
@@ -38,13 +38,13 @@ func renderCRDs(in Input, d *decision) ([]render.Package, error) {
 		setLabel(crd, LabelOwned, "true")
 		setAnnotation(crd, v1alpha1.AnnotationResourcePolicy, v1alpha1.ResourcePolicyKeep)
 		setAnnotation(crd, AnnotationAppVersion, r.Version())
-		phase.Objects = append(phase.Objects, render.Object{Manifest: crd, Deletion: v1alpha1.ObjectRetain})
+		phase.Objects = append(phase.Objects, content.Object{Manifest: crd, Deletion: v1alpha1.ObjectRetain})
 	}
 	origin := d.origin("base", r)
 	if r != releaseOfCRDs(in, d) {
 		origin.Reason += fmt.Sprintf("; the CRDs stay at %s, as they never go back", r.Version())
 	}
-	return []render.Package{{Name: PackageCRDs, Phases: []render.Phase{phase}, Origin: origin}}, nil
+	return []content.Package{{Name: PackageCRDs, Phases: []content.Phase{phase}, Origin: origin}}, nil
 }
 
 // releaseOfCRDs is the newest that is to run, or does while no other may follow it.

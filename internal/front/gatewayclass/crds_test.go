@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/istio"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // istioCRDs are those of every version; 1.31 has one more.
@@ -138,7 +138,7 @@ func TestRender_CRDVersion(t *testing.T) {
 
 // checkAlone checks that there is only the control plane, and that it waits for
 // nothing.
-func checkAlone(t *testing.T, reason string, packages []render.Package) {
+func checkAlone(t *testing.T, reason string, packages []content.Package) {
 	t.Helper()
 	if len(packages) != 1 || packages[0].Name != PackageControlPlane || len(packages[0].After) > 0 {
 		t.Errorf("%s: got %d packages, the first %s after %v; want the control plane alone", reason, len(packages), packages[0].Name, packages[0].After)

@@ -15,9 +15,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // observed are what the front of GatewayClasses looks at besides them.
@@ -78,7 +78,7 @@ func isOurClass(class *gatewayv1.GatewayClass) bool {
 	return class.Spec.ControllerName == ControllerName
 }
 
-func renderClasses(in front.Input[*gatewayv1.GatewayClass, observed]) ([]render.Package, error) {
+func renderClasses(in front.Input[*gatewayv1.GatewayClass, observed]) ([]content.Package, error) {
 	return Render(in.Facts.Input)
 }
 

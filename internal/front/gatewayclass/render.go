@@ -11,7 +11,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/internal/content"
 )
 
 // Input is what the content depends on: the classes, settings of the manager, and
@@ -89,7 +89,7 @@ type Input struct {
 //
 // When several classes ask for a version or an image, the oldest that does so
 // decides. A version that is not in this binary is an [UnknownVersionError].
-func Render(in Input) ([]render.Package, error) {
+func Render(in Input) ([]content.Package, error) {
 	classes := counting(in.Classes)
 	if len(classes) == 0 {
 		return nil, nil
@@ -114,7 +114,7 @@ func Render(in Input) ([]render.Package, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rendering package %s: %w", PackageCanary, err)
 	}
-	packages := slices.Concat(crds, []render.Package{controlPlane}, canary)
+	packages := slices.Concat(crds, []content.Package{controlPlane}, canary)
 	if len(crds) > 0 && crds[0].Held == "" {
 		for i := range packages[1:] {
 			packages[1+i].After = []string{PackageCRDs}

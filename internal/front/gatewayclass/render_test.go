@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/internal/content"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -43,7 +43,7 @@ func input(version string) Input {
 	return Input{DefaultVersion: version, Classes: []gatewayv1.GatewayClass{class(DefaultClassName, 1, nil)}}
 }
 
-func mustRender(tb testing.TB, in Input) []render.Package {
+func mustRender(tb testing.TB, in Input) []content.Package {
 	tb.Helper()
 	packages, err := Render(in)
 	if err != nil {
@@ -53,7 +53,7 @@ func mustRender(tb testing.TB, in Input) []render.Package {
 }
 
 // findObject is the only object of a kind and name.
-func findObject(t *testing.T, packages []render.Package, kind, name string) *unstructured.Unstructured {
+func findObject(t *testing.T, packages []content.Package, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	for _, p := range packages {
 		for _, phase := range p.Phases {
@@ -79,7 +79,7 @@ func canonical(tb testing.TB, o *unstructured.Unstructured) []byte {
 }
 
 // contentOf is all that a revision would hold, on one line an object.
-func contentOf(tb testing.TB, packages []render.Package) []byte {
+func contentOf(tb testing.TB, packages []content.Package) []byte {
 	tb.Helper()
 	var b bytes.Buffer
 	for _, p := range packages {
@@ -97,7 +97,7 @@ func contentOf(tb testing.TB, packages []render.Package) []byte {
 // summary is what a reviewer of a new chart version wants to see: the objects
 // with a digest each, the arguments and environment of istiod, and the small
 // objects that say what we set.
-func summary(t *testing.T, packages []render.Package) string {
+func summary(t *testing.T, packages []content.Package) string {
 	t.Helper()
 	var b strings.Builder
 	for _, p := range packages {
@@ -328,7 +328,7 @@ func TestRender_ClassesChangeOnlyTheirConfig(t *testing.T) {
 }
 
 // changed are the objects of after that are not the same in before.
-func changed(t *testing.T, before, after []render.Package) []string {
+func changed(t *testing.T, before, after []content.Package) []string {
 	t.Helper()
 	known := map[string]bool{}
 	each(before, func(o *unstructured.Unstructured) { known[string(canonical(t, o))] = true })
@@ -341,7 +341,7 @@ func changed(t *testing.T, before, after []render.Package) []string {
 	return all
 }
 
-func each(packages []render.Package, do func(*unstructured.Unstructured)) {
+func each(packages []content.Package, do func(*unstructured.Unstructured)) {
 	for _, p := range packages {
 		for _, phase := range p.Phases {
 			for _, o := range phase.Objects {

@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/istio"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // istiodContainer is the container of istiod's Deployment.
-func istiodContainer(t *testing.T, packages []render.Package) map[string]any {
+func istiodContainer(t *testing.T, packages []content.Package) map[string]any {
 	t.Helper()
 	containers, _, err := unstructured.NestedSlice(findObject(t, packages, "Deployment", PackageControlPlane).Object, "spec", "template", "spec", "containers")
 	if err != nil || len(containers) != 1 {
@@ -28,7 +28,7 @@ func istiodContainer(t *testing.T, packages []render.Package) map[string]any {
 }
 
 // env is the environment of istiod, as far as it has plain values.
-func env(t *testing.T, packages []render.Package) map[string]string {
+func env(t *testing.T, packages []content.Package) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, e := range istiodContainer(t, packages)["env"].([]any) {
@@ -192,7 +192,7 @@ type gatewayImage struct {
 	Image string `json:"image"`
 }
 
-func imagesOfGateways(t *testing.T, packages []render.Package) gatewayImages {
+func imagesOfGateways(t *testing.T, packages []content.Package) gatewayImages {
 	t.Helper()
 	injector := findObject(t, packages, "ConfigMap", "istio-sidecar-injector-openshift-gateway")
 	text, _, _ := unstructured.NestedString(injector.Object, "data", "values")

@@ -116,7 +116,7 @@ func (o objects) pod() map[string]any {
 		pod["nodeSelector"] = nodes
 	}
 	if c.Affinity != nil {
-		pod["affinity"] = content(c.Affinity)
+		pod["affinity"] = inManifest(c.Affinity)
 	}
 	if len(c.Tolerations) > 0 {
 		pod["tolerations"] = contents(c.Tolerations)
@@ -176,7 +176,7 @@ func (o objects) container() map[string]any {
 		},
 		"volumeMounts": []any{map[string]any{"name": o.volumeName(), "mountPath": caMountPath, "readOnly": true}},
 	}
-	if resources := content(&o.IstioCSR.Spec.IstioCSRConfig.Resources); len(resources) > 0 {
+	if resources := inManifest(&o.IstioCSR.Spec.IstioCSRConfig.Resources); len(resources) > 0 {
 		container["resources"] = resources
 	}
 	return container
@@ -187,8 +187,8 @@ func containerPort(number int64) map[string]any {
 	return map[string]any{"containerPort": number, "protocol": "TCP"}
 }
 
-// content is a value of the core API as it stands in a manifest.
-func content(value any) map[string]any {
+// inManifest is a value of the core API as it stands in a manifest.
+func inManifest(value any) map[string]any {
 	converted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(value)
 	if err != nil {
 		return nil // types of the core API can be converted
@@ -199,7 +199,7 @@ func content(value any) map[string]any {
 func contents[T any](values []T) []any {
 	all := make([]any, 0, len(values))
 	for i := range values {
-		all = append(all, content(&values[i]))
+		all = append(all, inManifest(&values[i]))
 	}
 	return all
 }
@@ -213,7 +213,7 @@ func (o objects) extras() []*unstructured.Unstructured {
 	var extras []*unstructured.Unstructured
 	if budget := agent.PodDisruptionBudget; budget != nil {
 		spec := map[string]any{"selector": map[string]any{"matchLabels": selector()}}
-		maps.Copy(spec, content(budget))
+		maps.Copy(spec, inManifest(budget))
 		extras = append(extras, with(o.object("policy/v1", "PodDisruptionBudget", o.namespace, AgentName), "spec", spec))
 	}
 	if agent.ServiceMonitor != nil && o.Facts.ServiceMonitors {

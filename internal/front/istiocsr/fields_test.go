@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/internal/content"
 )
 
 // others are, for each field of a spec, another value than that of
@@ -142,7 +142,7 @@ func renderedWith(t *testing.T, changes ...string) string {
 	if p.Held != "" {
 		t.Fatalf("it is held: %s", p.Held)
 	}
-	return golden(t, render.Package{Phases: p.Phases})
+	return golden(t, content.Package{Phases: p.Phases})
 }
 
 // TestRender_EveryField: each field of the API makes another revision, so that one that

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // observed are what the front of IstioCSRs looks at besides them.
@@ -76,9 +76,9 @@ func newFront(o *observer) front.Front[*operatorv1alpha1.IstioCSR, observed] {
 		// Another definition of the kind might let others through.
 		Selects: func(ic *operatorv1alpha1.IstioCSR) bool { return ic.Name == operatorv1alpha1.Name },
 		Observe: o.Observe,
-		Render: func(in groupInput) ([]render.Package, error) {
+		Render: func(in groupInput) ([]content.Package, error) {
 			ic := Running(in.Resources)
-			return []render.Package{Render(Input{IstioCSR: ic, Image: image, Facts: in.Facts.Facts})}, nil
+			return []content.Package{Render(Input{IstioCSR: ic, Image: image, Facts: in.Facts.Facts})}, nil
 		},
 		Leave: leave,
 		Stays: func(ic *operatorv1alpha1.IstioCSR, facts observed) error { return facts.Unremoved[ic.Namespace] },

@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/internal/content"
 )
 
 // Render gives the package of an agent. It is pure, and never fails: a package that
 // cannot be rendered, or that had better not be rolled out now, is held back with the
 // reason, so that what runs stays as it is.
-func Render(in Input) render.Package {
-	p := render.Package{Name: PackageName(in.IstioCSR.Namespace), Origin: originOf(in)}
+func Render(in Input) content.Package {
+	p := content.Package{Name: PackageName(in.IstioCSR.Namespace), Origin: originOf(in)}
 	var holds []string
 	for _, problem := range Check(in) {
 		if problem.Holds {
@@ -32,7 +32,7 @@ func Render(in Input) render.Package {
 	o.foundOrigin(&p.Origin)
 	// What a Helm chart or another operator has installed has no controller. It is taken
 	// over as it stands, or the mesh would be without an agent meanwhile.
-	p.Phases = []render.Phase{
+	p.Phases = []content.Phase{
 		phase(PhaseAccess, o.networkPolicies(), o.access()),
 		phase(PhaseCertificate, []*unstructured.Unstructured{o.certificate()}),
 		phase(PhaseAgent, o.services(), []*unstructured.Unstructured{o.deployment()}, o.extras()),
@@ -51,7 +51,7 @@ func Render(in Input) render.Package {
 
 // retain has what the agents of a mesh share stay when the package goes, and not the agent,
 // which may be in the same namespace.
-func retain(phases []render.Phase) {
+func retain(phases []content.Phase) {
 	for _, phase := range phases {
 		for i := range phase.Objects {
 			manifest := phase.Objects[i].Manifest
@@ -62,11 +62,11 @@ func retain(phases []render.Phase) {
 	}
 }
 
-func phase(name string, groups ...[]*unstructured.Unstructured) render.Phase {
-	p := render.Phase{Name: name, CollisionProtection: v1alpha1.CollisionIfNoController}
+func phase(name string, groups ...[]*unstructured.Unstructured) content.Phase {
+	p := content.Phase{Name: name, CollisionProtection: v1alpha1.CollisionIfNoController}
 	for _, group := range groups {
 		for _, manifest := range group {
-			p.Objects = append(p.Objects, render.Object{
+			p.Objects = append(p.Objects, content.Object{
 				Manifest: manifest, OnImmutableChange: onImmutableChange(manifest), ExclusiveFields: exclusiveFields(manifest.GetKind()),
 			})
 		}

@@ -21,7 +21,7 @@ import (
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/internal/content"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -105,7 +105,7 @@ func compareGolden(t *testing.T, path, got string) {
 }
 
 // golden is a package as text: what is recorded of it, and its objects by phase.
-func golden(t *testing.T, p render.Package) string {
+func golden(t *testing.T, p content.Package) string {
 	t.Helper()
 	var text strings.Builder
 	write := func(value any) {
@@ -126,7 +126,7 @@ func golden(t *testing.T, p render.Package) string {
 }
 
 // manifest is an object of a package, by KIND/NAME.
-func manifest(t *testing.T, p render.Package, name string) *unstructured.Unstructured {
+func manifest(t *testing.T, p content.Package, name string) *unstructured.Unstructured {
 	t.Helper()
 	for _, phase := range p.Phases {
 		for _, object := range phase.Objects {
@@ -148,7 +148,7 @@ func field(t *testing.T, u *unstructured.Unstructured, path string) any {
 	return value
 }
 
-func args(t *testing.T, p render.Package) []string {
+func args(t *testing.T, p content.Package) []string {
 	t.Helper()
 	containers, _ := field(t, manifest(t, p, "Deployment/"+AgentName), "spec.template.spec.containers").([]any)
 	container, _ := containers[0].(map[string]any)

@@ -6,8 +6,8 @@ package kyma
 import (
 	"fmt"
 
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // rendering renders meshes, and keeps the last result: most passes of a rollout bring news of
@@ -16,12 +16,12 @@ type rendering struct {
 	settings servicemesh.Settings
 
 	digest   string
-	packages []render.Package
+	packages []content.Package
 }
 
 // render renders what the oldest resource describes. Without one, nothing is wanted. What it
 // gives is not to be changed.
-func (r *rendering) render(in groupInput) ([]render.Package, error) {
+func (r *rendering) render(in groupInput) ([]content.Package, error) {
 	istio := servicemesh.Oldest(in.Resources)
 	if istio == nil {
 		r.digest, r.packages = "", nil

@@ -15,7 +15,6 @@ import (
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
-	"github.com/strata-run/strata/internal/render"
 )
 
 func inputOf(change func(*v1alpha2.Istio, *observed)) groupInput {
@@ -28,7 +27,7 @@ func inputOf(change func(*v1alpha2.Istio, *observed)) groupInput {
 }
 
 // digests tell packages apart, with what holds them and where they come from.
-func digests(t *testing.T, packages []render.Package) []string {
+func digests(t *testing.T, packages []content.Package) []string {
 	t.Helper()
 	var all []string
 	for _, pkg := range packages {
@@ -80,7 +79,7 @@ func TestRendering(t *testing.T) {
 // News of something else does not render again, and nothing is kept without a resource.
 func TestRendering_Kept(t *testing.T) {
 	kept := &rendering{settings: settingsOf(t)}
-	rendered := func(in groupInput) []render.Package {
+	rendered := func(in groupInput) []content.Package {
 		packages, err := kept.render(in)
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +93,7 @@ func TestRendering_Kept(t *testing.T) {
 			istio.ResourceVersion, istio.Status.State, facts.Warning = "7", v1alpha2.StateReady, "new"
 			istio.Annotations = map[string]string{annotationClusterSize: "Evaluation"}
 		}))
-		if !slices.EqualFunc(first, again, func(a, b render.Package) bool { return &a.Phases[0] == &b.Phases[0] }) {
+		if !slices.EqualFunc(first, again, func(a, b content.Package) bool { return &a.Phases[0] == &b.Phases[0] }) {
 			t.Error("the same was rendered again")
 		}
 	})

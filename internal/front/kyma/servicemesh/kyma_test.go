@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/istio"
-	"github.com/strata-run/strata/internal/render"
 )
 
 var update = flag.Bool("update", false, "renew the golden files")
@@ -53,7 +53,7 @@ func input(t testing.TB, spec string) Input {
 	return Input{Istio: mesh(t, spec), Settings: settings(t, "1.31"), Cluster: Cluster{Size: Production, Provider: ProviderOther}}
 }
 
-func mustRender(t testing.TB, in Input) []render.Package {
+func mustRender(t testing.TB, in Input) []content.Package {
 	t.Helper()
 	packages, err := Render(in)
 	if err != nil {
@@ -82,7 +82,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 // summary has a line for each object, by package and phase.
-func summary(packages []render.Package) string {
+func summary(packages []content.Package) string {
 	b := &strings.Builder{}
 	for _, p := range packages {
 		fmt.Fprintf(b, "package %s %s, after %v\n", p.Name, p.Origin.AppVersion, p.After)

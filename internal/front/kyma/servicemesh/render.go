@@ -19,8 +19,8 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/istio"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // Input is what the content depends on.
@@ -59,7 +59,7 @@ func (in Input) Digest() string {
 // pure. When the version gate refuses the version of the manager, the packages are held: what
 // runs stays as it is. The error is a [ValidationError], or says what cannot be merged or
 // rendered.
-func Render(in Input) ([]render.Package, error) {
+func Render(in Input) ([]content.Package, error) {
 	if err := Validate(in.Istio, in.Settings.Experimental); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func Render(in Input) ([]render.Package, error) {
 	}
 	mesh.Held = held
 	if in.ForeignCRDs {
-		return []render.Package{mesh}, nil
+		return []content.Package{mesh}, nil
 	}
 	release, ok, err := istio.CRDRelease(in.Settings.Release, in.CRDVersion)
 	if err != nil {
@@ -102,7 +102,7 @@ func Render(in Input) ([]render.Package, error) {
 	if held == "" {
 		mesh.After = []string{PackageCRDs}
 	}
-	return []render.Package{crds, mesh}, nil
+	return []content.Package{crds, mesh}, nil
 }
 
 // origin is recorded in the revisions.
@@ -130,51 +130,51 @@ func (in Input) origin(chart, version string) v1alpha1.Origin {
 var oneMinor = int32(1)
 
 // renderCRDs gives the package with the CRDs of a release.
-func renderCRDs(in Input, release *istio.Release) (render.Package, error) {
+func renderCRDs(in Input, release *istio.Release) (content.Package, error) {
 	crds, err := release.CRDs()
 	if err != nil {
-		return render.Package{}, err
+		return content.Package{}, err
 	}
 	// CRDs that a user has applied before are adopted as they are.
-	phase := render.Phase{Name: PhaseCRDs, CollisionProtection: v1alpha1.CollisionIfNoController}
+	phase := content.Phase{Name: PhaseCRDs, CollisionProtection: v1alpha1.CollisionIfNoController}
 	for _, crd := range crds {
 		if err := mark(crd); err != nil {
-			return render.Package{}, err
+			return content.Package{}, err
 		}
 		put(crd.Object, release.Version(), "metadata", "annotations", AnnotationCRDVersion)
 		put(crd.Object, v1alpha1.ResourcePolicyKeep, "metadata", "annotations", v1alpha1.AnnotationResourcePolicy)
-		phase.Objects = append(phase.Objects, render.Object{Manifest: crd, Deletion: v1alpha1.ObjectRetain})
+		phase.Objects = append(phase.Objects, content.Object{Manifest: crd, Deletion: v1alpha1.ObjectRetain})
 	}
-	return render.Package{Name: PackageCRDs, Phases: []render.Phase{phase}, Origin: in.origin("base", release.Version())}, nil
+	return content.Package{Name: PackageCRDs, Phases: []content.Phase{phase}, Origin: in.origin("base", release.Version())}, nil
 }
 
 // renderIstio gives the package with everything that the merged input switches on.
-func renderIstio(in Input, operator tree) (render.Package, error) {
+func renderIstio(in Input, operator tree) (content.Package, error) {
 	phases := newPhases()
 	for _, o := range []*unstructured.Unstructured{namespace(), priorityClass()} {
 		phases.add(PhaseNamespace, o)
 	}
 	input, err := inputConfigMap(operator)
 	if err != nil {
-		return render.Package{}, err
+		return content.Package{}, err
 	}
 	phases.add(PhaseConfig, input)
 	var images []string
 	for _, c := range componentsOf(operator) {
 		objects, err := c.render(in.Settings.Release)
 		if err != nil {
-			return render.Package{}, err
+			return content.Package{}, err
 		}
 		for _, o := range objects {
 			if err := phases.place(o, c.gateway); err != nil {
-				return render.Package{}, err
+				return content.Package{}, err
 			}
 			images = append(images, imagesOf(o)...)
 		}
 	}
 	further, err := resources(in, operator)
 	if err != nil {
-		return render.Package{}, err
+		return content.Package{}, err
 	}
 	for _, phase := range []string{PhasePolicies, PhaseResources} {
 		for _, o := range further[phase] {
@@ -184,7 +184,7 @@ func renderIstio(in Input, operator tree) (render.Package, error) {
 	origin := in.origin("istio", strings.TrimPrefix(in.Settings.Images.Tag, "v"))
 	slices.Sort(images)
 	origin.Images = slices.Compact(images)
-	return render.Package{Name: PackageIstio, Phases: phases.sorted(), Probes: probes(), Origin: origin}, nil
+	return content.Package{Name: PackageIstio, Phases: phases.sorted(), Probes: probes(), Origin: origin}, nil
 }
 
 // inputConfigMap shows what the revision was rendered from.
@@ -276,21 +276,21 @@ func placeOf(o *unstructured.Unstructured) int {
 }
 
 // phases are in the order of the rollout.
-type phases []render.Phase
+type phases []content.Phase
 
 func newPhases() phases {
 	var all phases
 	for _, name := range []string{PhaseNamespace, PhaseConfig, PhasePolicies, PhaseControlPlane, PhaseWebhooks, PhaseNodeAgent, PhaseGateways, PhaseResources} {
 		// What another installation of the same has left has no controller. It is taken
 		// over as it stands, or the mesh would be down meanwhile.
-		all = append(all, render.Phase{Name: name, CollisionProtection: v1alpha1.CollisionIfNoController})
+		all = append(all, content.Phase{Name: name, CollisionProtection: v1alpha1.CollisionIfNoController})
 	}
 	return all
 }
 
 func (p phases) add(phase string, o *unstructured.Unstructured) {
-	i := slices.IndexFunc(p, func(candidate render.Phase) bool { return candidate.Name == phase })
-	p[i].Objects = append(p[i].Objects, render.Object{Manifest: o, UpdatePhase: updatePhase(phase, o)})
+	i := slices.IndexFunc(p, func(candidate content.Phase) bool { return candidate.Name == phase })
+	p[i].Objects = append(p[i].Objects, content.Object{Manifest: o, UpdatePhase: updatePhase(phase, o)})
 }
 
 // updatePhase is when an object that is there already becomes what this revision wants, empty for
@@ -328,19 +328,19 @@ func (p phases) place(o *unstructured.Unstructured, ofGateway bool) error {
 
 // update says whether objects of other phases are brought to new content in a phase.
 func (p phases) update(name string) bool {
-	return slices.ContainsFunc(p, func(phase render.Phase) bool {
-		return slices.ContainsFunc(phase.Objects, func(o render.Object) bool { return o.UpdatePhase == name })
+	return slices.ContainsFunc(p, func(phase content.Phase) bool {
+		return slices.ContainsFunc(phase.Objects, func(o content.Object) bool { return o.UpdatePhase == name })
 	})
 }
 
 // sorted are the phases in which something is done, their objects sorted by kind and name.
-func (p phases) sorted() []render.Phase {
-	var full []render.Phase
+func (p phases) sorted() []content.Phase {
+	var full []content.Phase
 	for _, phase := range p {
 		if len(phase.Objects) == 0 && !p.update(phase.Name) {
 			continue
 		}
-		slices.SortStableFunc(phase.Objects, func(a, b render.Object) int {
+		slices.SortStableFunc(phase.Objects, func(a, b content.Object) int {
 			x, y := a.Manifest, b.Manifest
 			return cmp.Or(cmp.Compare(placeOf(x), placeOf(y)), cmp.Compare(x.GetKind(), y.GetKind()),
 				cmp.Compare(x.GetNamespace(), y.GetNamespace()), cmp.Compare(x.GetName(), y.GetName()))

@@ -18,11 +18,11 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/internal/content"
 )
 
 // find is the object of a kind and name, nil when there is none.
-func find(packages []render.Package, kind, name string) *unstructured.Unstructured {
+func find(packages []content.Package, kind, name string) *unstructured.Unstructured {
 	for _, p := range packages {
 		for _, phase := range p.Phases {
 			for _, o := range phase.Objects {
@@ -36,7 +36,7 @@ func find(packages []render.Package, kind, name string) *unstructured.Unstructur
 }
 
 // need is the object of a kind and name, which must be there.
-func need(t *testing.T, packages []render.Package, kind, name string) tree {
+func need(t *testing.T, packages []content.Package, kind, name string) tree {
 	t.Helper()
 	o := find(packages, kind, name)
 	if o == nil {

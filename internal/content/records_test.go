@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load
+package content
 
 import (
 	"errors"
@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -34,12 +33,12 @@ func TestRecords(t *testing.T) {
 		},
 	})
 	want := map[revisions.ObjectID]revisions.Record{
-		ID(ref("quiet")): {UID: "u1", Action: revisions.ActionCreated, Content: "c", Fields: "f", State: "1-a"},
-		ID(ref("fought-over")): {
+		ObjectID(ref("quiet")): {UID: "u1", Action: revisions.ActionCreated, Content: "c", Fields: "f", State: "1-a"},
+		ObjectID(ref("fought-over")): {
 			UID: "u2", Action: revisions.ActionAdopted, Content: "c", Fields: "f", IgnoredFields: []string{".spec.replicas"}, ManifestValues: []string{"v"},
 			Backoff: &revisions.DriftBackoff{Cause: revisions.DriftChanged, Manager: "other", Fields: []string{".spec.paused"}, Count: 3, First: time.Unix(1, 0), Last: time.Unix(9, 0), Next: time.Unix(10, 0)},
 		},
-		ID(ref("unlisted")): {
+		ObjectID(ref("unlisted")): {
 			UID: "u3", Action: revisions.ActionCreated, Content: "c", Fields: "f", Completed: true,
 			Backoff: &revisions.DriftBackoff{Count: 5, Next: time.Unix(11, 0)},
 		},
@@ -84,7 +83,7 @@ func TestHolds(t *testing.T) {
 			if tc.change != nil {
 				record := revisions.Record{UID: "u", Action: revisions.ActionCreated, Content: "c", Fields: "f"}
 				tc.change(&record)
-				records[ID(tc.status.Inventory[0].ObjectReference)] = record
+				records[ObjectID(tc.status.Inventory[0].ObjectReference)] = record
 			}
 			if got := Holds(tc.status, records); got != tc.want {
 				t.Errorf("%s: the status holds the records: %t", tc.reason, got)
@@ -93,7 +92,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-func TestRevision_UnmanagedAndReplaced(t *testing.T) {
+func TestLoadRevision_UnmanagedAndReplaced(t *testing.T) {
 	spec := v1alpha1.Object{UnmanagedFields: []string{".spec.replicas", ".spec.template.spec.containers[name=main].image"}, OnImmutableChange: v1alpha1.ImmutableReplace}
 	object, err := loadOne(t, deployment(), spec, v1alpha1.Phase{}, nil)
 	if err != nil {
@@ -117,7 +116,7 @@ func TestRevision_UnmanagedAndReplaced(t *testing.T) {
 
 	back := raw(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}`)
 	back.UpdatePhase = "later"
-	loaded, err := Revision(t.Context(), &fakeSlices{}, &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{
+	loaded, err := LoadRevision(t.Context(), &fakeSlices{}, &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{
 		Revision: 3, Phases: []v1alpha1.Phase{{Name: "plane", Objects: []v1alpha1.Object{back}}, {Name: "later"}},
 		Origin: &v1alpha1.Origin{Kind: v1alpha1.OriginRollback},
 	}})
@@ -133,25 +132,25 @@ func TestRevision_UnmanagedAndReplaced(t *testing.T) {
 }
 
 // A revision that does not tell its digest has the one that a front would give it.
-func TestDigest(t *testing.T) {
-	revision, slices := packed(t, configMap("a", "1"), configMap("b", strings.Repeat("x", content.InlineLimit)))
+func TestDigestOf(t *testing.T) {
+	revision, slices := packed(t, configMap("a", "1"), configMap("b", strings.Repeat("x", InlineLimit)))
 	told := revision.Spec.ContentDigest
 	revision.Spec.ContentDigest = ""
-	got, err := Digest(t.Context(), slices, revision)
+	got, err := DigestOf(t.Context(), slices, revision)
 	if err != nil || got != told {
 		t.Errorf("the digest is %s, error %v; want %s", got, err, told)
 	}
 	revision.Spec.Phases[0].Objects[0].UnmanagedFields = []string{".data.value"}
-	if other, err := Digest(t.Context(), slices, revision); err != nil || other == told {
+	if other, err := DigestOf(t.Context(), slices, revision); err != nil || other == told {
 		t.Errorf("other content has the same digest, error %v", err)
 	}
 	revision.Spec.Phases[0].Objects[0] = v1alpha1.Object{Slice: &v1alpha1.SliceReference{Name: "sha256-missing"}}
-	var unavailable *content.UnavailableError
-	if _, err := Digest(t.Context(), slices, revision); !errors.As(err, &unavailable) {
+	var unavailable *UnavailableError
+	if _, err := DigestOf(t.Context(), slices, revision); !errors.As(err, &unavailable) {
 		t.Errorf("content that is missing gives %v", err)
 	}
 	revision.Spec.ContentDigest = told
-	if got, err := Digest(t.Context(), slices, revision); err != nil || got != told {
+	if got, err := DigestOf(t.Context(), slices, revision); err != nil || got != told {
 		t.Errorf("a digest that is told is %s, error %v; want it unread", got, err)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package content
 
 import (
 	"context"
@@ -15,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/render"
 )
 
 const (
@@ -31,19 +29,19 @@ const (
 
 // Pack packs rendered phases. For those with manifests of kind Secret it reads, or
 // makes, the key that keeps their digests from being guessed.
-func (c *Contents) Pack(ctx context.Context, phases []render.Phase, probes []v1alpha1.Probe) (content.Packed, error) {
-	packer := content.Packer{}
-	if content.HasSecrets(phases) {
+func (c *Store) Pack(ctx context.Context, phases []Phase, probes []v1alpha1.Probe) (Packed, error) {
+	packer := Packer{}
+	if HasSecrets(phases) {
 		var err error
 		if packer.Key, err = c.contentKey(ctx); err != nil {
-			return content.Packed{}, err
+			return Packed{}, err
 		}
 	}
 	return packer.Pack(phases, probes)
 }
 
 // contentKey is read once: it is immutable.
-func (c *Contents) contentKey(ctx context.Context) ([]byte, error) {
+func (c *Store) contentKey(ctx context.Context) ([]byte, error) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if c.key != nil {
@@ -60,16 +58,16 @@ func (c *Contents) contentKey(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if key := secret.Data[keyData]; len(key) != content.KeySize {
+	if key := secret.Data[keyData]; len(key) != KeySize {
 		return nil, fmt.Errorf("reading Secret %s/%s: data.%s has %d bytes and needs %d: delete the Secret, and a new one is made",
-			c.Namespace, keyName, keyData, len(key), content.KeySize)
+			c.Namespace, keyName, keyData, len(key), KeySize)
 	}
 	c.key = secret.Data[keyData]
 	return c.key, nil
 }
 
-func (c *Contents) createKey(ctx context.Context) error {
-	key := make([]byte, content.KeySize)
+func (c *Store) createKey(ctx context.Context) error {
+	key := make([]byte, KeySize)
 	if _, err := rand.Read(key); err != nil {
 		return fmt.Errorf("making a key: %w", err)
 	}
@@ -81,7 +79,7 @@ func (c *Contents) createKey(ctx context.Context) error {
 }
 
 // createSecret creates a Secret in the manager's namespace.
-func (c *Contents) createSecret(ctx context.Context, secret corev1.Secret) error {
+func (c *Store) createSecret(ctx context.Context, secret corev1.Secret) error {
 	secret.Namespace = c.Namespace
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&secret)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package content
 
 import (
 	"context"
@@ -13,13 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/content"
 )
 
 // Release takes the package's owner reference off what none of its revisions
 // refers to, and deletes it when that was the last one. It reads it live, and leaves
 // alone what was kept within [Grace]. What changes meanwhile is a conflict.
-func (c *Contents) Release(ctx context.Context, pkg *v1alpha1.Package, reference content.Reference) error {
+func (c *Store) Release(ctx context.Context, pkg *v1alpha1.Package, reference Reference) error {
 	current, key := c.Metadata(reference)
 	err := c.Live.Get(ctx, key, current)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/render"
+	"github.com/strata-run/strata/internal/content"
 )
 
 func annotatedObject(kind, name string, annotations map[string]string) *unstructured.Unstructured {
@@ -21,13 +21,13 @@ func annotatedObject(kind, name string, annotations map[string]string) *unstruct
 }
 
 func TestPhases_Settings(t *testing.T) {
-	retained := render.Object{Deletion: v1alpha1.ObjectRetain}
+	retained := content.Object{Deletion: v1alpha1.ObjectRetain}
 	cases := map[string]struct {
 		reason      string
 		annotations map[string]string
 		settings    []Settings
 		phase       string
-		want        render.Object
+		want        content.Object
 		err         string
 	}{
 		"None": {reason: "Without any, the defaults hold.", phase: PhaseWorkloads},
@@ -39,7 +39,7 @@ func TestPhases_Settings(t *testing.T) {
 				v1alpha1.AnnotationExclusiveFields: ".spec.template.spec.containers .metadata.labels", v1alpha1.AnnotationUpdatePhase: PhaseRest,
 			},
 			phase: PhaseRest,
-			want: render.Object{
+			want: content.Object{
 				CollisionProtection: v1alpha1.CollisionNone, Deletion: v1alpha1.ObjectRetain, OnImmutableChange: v1alpha1.ImmutableReplace,
 				UnmanagedFields: []string{".spec.replicas", `.spec.ports[name="a, b"].port`, ".metadata.annotations['a b']"},
 				ExclusiveFields: []string{".spec.template.spec.containers", ".metadata.labels"}, UpdatePhase: PhaseRest,

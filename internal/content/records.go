@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load
+package content
 
 import (
 	"slices"
@@ -18,12 +18,12 @@ func Records(status v1alpha1.RevisionStatus) map[revisions.ObjectID]revisions.Re
 	interference := map[revisions.ObjectID]v1alpha1.Interference{}
 	for _, entry := range status.Interference {
 		if entry.Cause != v1alpha1.InterferenceFlapping { // which is no drift
-			interference[ID(entry.ObjectReference)] = entry
+			interference[ObjectID(entry.ObjectReference)] = entry
 		}
 	}
 	records := map[revisions.ObjectID]revisions.Record{}
 	for _, entry := range status.Inventory {
-		id := ID(entry.ObjectReference)
+		id := ObjectID(entry.ObjectReference)
 		record := revisions.Record{
 			UID: types.UID(entry.UID), Action: revisions.Action(entry.Action),
 			Content: entry.Content, Fields: entry.Fields, State: entry.State, IgnoredFields: entry.Yielded, ManifestValues: entry.ManifestValues, Completed: entry.Completed,
@@ -57,7 +57,7 @@ func Holds(status v1alpha1.RevisionStatus, records map[revisions.ObjectID]revisi
 	}
 	for i := range status.Inventory {
 		entry := &status.Inventory[i]
-		record, known := records[ID(entry.ObjectReference)]
+		record, known := records[ObjectID(entry.ObjectReference)]
 		heldSince := record.ReadySince.IsZero() && entry.HeldSince == nil || entry.HeldSince != nil && record.ReadySince.Equal(entry.HeldSince.Time)
 		if !known || record.Backoff != nil || entry.Repairs != 0 || !heldSince || record.Completed != entry.Completed ||
 			string(record.UID) != entry.UID || string(record.Action) != entry.Action ||

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load
+package content
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"

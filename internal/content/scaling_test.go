@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load
+package content
 
 import (
 	"maps"
@@ -15,7 +15,7 @@ import (
 
 // TestRevision_ScaledToZero: what a Deployment at zero replicas, and the autoscaler that
 // this has switched off, say.
-func TestRevision_ScaledToZero(t *testing.T) {
+func TestLoadRevision_ScaledToZero(t *testing.T) {
 	autoscaler := func(fields map[string]any) *unstructured.Unstructured {
 		spec := map[string]any{"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "istiod"}}
 		maps.Copy(spec, fields)
@@ -72,7 +72,7 @@ func TestRevision_ScaledToZero(t *testing.T) {
 				}
 				phase.Objects = append(phase.Objects, raw(string(data)))
 			}
-			loaded, err := Revision(t.Context(), &fakeSlices{}, &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{phase}}})
+			loaded, err := LoadRevision(t.Context(), &fakeSlices{}, &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{phase}}})
 			if err != nil {
 				t.Fatal(err)
 			}

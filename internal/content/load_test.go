@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load
+package content
 
 import (
 	"context"
@@ -19,8 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/render"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -39,29 +37,21 @@ func (f *fakeSlices) Slice(_ context.Context, name string) ([]*unstructured.Unst
 	case f.err != nil:
 		return nil, f.err
 	case !ok:
-		return nil, &content.UnavailableError{Slice: name, Reason: "does not exist"}
+		return nil, &UnavailableError{Slice: name, Reason: "does not exist"}
 	}
-	return content.Unpack(&slice)
+	return Unpack(&slice)
 }
 
-func (f *fakeSlices) Secret(_ context.Context, name string) ([]content.Sealed, error) {
+func (f *fakeSlices) Secret(_ context.Context, name string) ([]Sealed, error) {
 	f.reads++
 	secret, ok := f.secrets[name]
 	switch {
 	case f.err != nil:
 		return nil, f.err
 	case !ok:
-		return nil, &content.UnavailableError{Secret: "strata-system/" + name, Reason: "does not exist"}
+		return nil, &UnavailableError{Secret: "strata-system/" + name, Reason: "does not exist"}
 	}
-	return content.UnpackSecret(&secret)
-}
-
-func configMap(name, value string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": name, "namespace": "istio-system"},
-		"data":     map[string]any{"value": value},
-	}}
+	return UnpackSecret(&secret)
 }
 
 func secretManifest(name, value string) *unstructured.Unstructured {
@@ -79,11 +69,11 @@ func raw(text string) v1alpha1.Object {
 // packed stores manifests, the ones after the first in slices, as a front does.
 func packed(t *testing.T, manifests ...*unstructured.Unstructured) (*v1alpha1.Revision, *fakeSlices) {
 	t.Helper()
-	phase := render.Phase{Name: "plane"}
+	phase := Phase{Name: "plane"}
 	for _, m := range manifests {
-		phase.Objects = append(phase.Objects, render.Object{Manifest: m})
+		phase.Objects = append(phase.Objects, Object{Manifest: m})
 	}
-	p, err := content.Packer{Key: make([]byte, content.KeySize)}.Pack([]render.Phase{phase}, nil)
+	p, err := Packer{Key: make([]byte, KeySize)}.Pack([]Phase{phase}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,8 +101,8 @@ func manifestsOfLoaded(r revisions.Revision) []map[string]any {
 	return all
 }
 
-func TestRevision(t *testing.T) {
-	small, large, other := configMap("small", "x"), configMap("large", strings.Repeat("x", content.InlineLimit)), configMap("other", strings.Repeat("y", content.InlineLimit))
+func TestLoadRevision(t *testing.T) {
+	small, large, other := configMap("small", "x"), configMap("large", strings.Repeat("x", InlineLimit)), configMap("other", strings.Repeat("y", InlineLimit))
 	revision, reader := packed(t, small, large, other, configMap("last", "z"))
 	revision.Status = v1alpha1.RevisionStatus{
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue}},
@@ -122,7 +112,7 @@ func TestRevision(t *testing.T) {
 		}},
 	}
 	before := revision.DeepCopy()
-	loaded, err := Revision(t.Context(), reader, revision)
+	loaded, err := LoadRevision(t.Context(), reader, revision)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,10 +140,10 @@ func TestRevision(t *testing.T) {
 }
 
 // Manifests of kind Secret come out of Secrets, and count for the digest.
-func TestRevision_Secrets(t *testing.T) {
+func TestLoadRevision_Secrets(t *testing.T) {
 	first, second := secretManifest("first", "YQ=="), secretManifest("second", "Yg==")
 	revision, reader := packed(t, first, configMap("between", "x"), second)
-	loaded, err := Revision(t.Context(), reader, revision)
+	loaded, err := LoadRevision(t.Context(), reader, revision)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,14 +158,14 @@ func TestRevision_Secrets(t *testing.T) {
 		t.Errorf("%d reads of %d Secrets, want one of one", reader.reads, len(reader.secrets))
 	}
 	revision.Spec.Phases[0].Objects[0].Secret.Index, revision.Spec.Phases[0].Objects[2].Secret.Index = 1, 0
-	var unavailable *content.UnavailableError
-	if _, err := Revision(t.Context(), reader, revision); !errors.As(err, &unavailable) {
+	var unavailable *UnavailableError
+	if _, err := LoadRevision(t.Context(), reader, revision); !errors.As(err, &unavailable) {
 		t.Errorf("with its Secrets exchanged it is other content, got %v", err)
 	}
 }
 
 // A slice that several objects refer to is read once.
-func TestRevision_ReadsASliceOnce(t *testing.T) {
+func TestLoadRevision_ReadsASliceOnce(t *testing.T) {
 	text := "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{\"name\":\"a\"}}\n{\"apiVersion\":\"v1\",\"kind\":\"B\",\"metadata\":{\"name\":\"b\"}}"
 	slice := sliceOf(t, text)
 	reader := &fakeSlices{slices: map[string]v1alpha1.ObjectSlice{slice.Name: slice}}
@@ -219,7 +209,7 @@ var revisionErrorInline = func(objects ...v1alpha1.Object) func(*testing.T) (*v1
 }
 
 var revisionErrorWithLarge = func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
-	return packed(t, configMap("small", "x"), configMap("large", strings.Repeat("x", content.InlineLimit)))
+	return packed(t, configMap("small", "x"), configMap("large", strings.Repeat("x", InlineLimit)))
 }
 
 var revisionErrorWithSecret = func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
@@ -238,7 +228,7 @@ var revisionErrorWithSecretChanged = func(t *testing.T, change func(*corev1.Secr
 var revisionErrorWithSecretNamed = func(t *testing.T, text string) (*v1alpha1.Revision, *fakeSlices) {
 	slice, immutable := sliceOf(t, text), true
 	stored := corev1.Secret{
-		ObjectMeta: slice.ObjectMeta, Type: v1alpha1.SecretTypeManifests, Immutable: &immutable, Data: map[string][]byte{content.SecretKey: slice.Data},
+		ObjectMeta: slice.ObjectMeta, Type: v1alpha1.SecretTypeManifests, Immutable: &immutable, Data: map[string][]byte{SecretKey: slice.Data},
 	}
 	return &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{
 		Name: "plane", Objects: []v1alpha1.Object{{Secret: &v1alpha1.SecretReference{Name: slice.Name}}},
@@ -365,7 +355,7 @@ var revisionErrorCases = map[string]revisionErrorCase{
 		reason: "what a Secret holds is proven, not believed",
 		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
 			return revisionErrorWithSecretChanged(t, func(s *corev1.Secret) {
-				s.Data[content.SecretKey] = sliceOf(t, `{"manifest":{"apiVersion":"v1","kind":"Secret","data":{"key":"`+revisionErrorSecret+`"}},"salt":""}`).Data
+				s.Data[SecretKey] = sliceOf(t, `{"manifest":{"apiVersion":"v1","kind":"Secret","data":{"key":"`+revisionErrorSecret+`"}},"salt":""}`).Data
 			})
 		},
 		class: revisionErrorUnavailable, want: "holds other content than its name says",
@@ -395,16 +385,16 @@ var revisionErrorCases = map[string]revisionErrorCase{
 	},
 }
 
-func TestRevision_Errors(t *testing.T) {
+func TestLoadRevision_Errors(t *testing.T) {
 	for name, tc := range revisionErrorCases {
 		t.Run(name, func(t *testing.T) {
 			revision, reader := tc.content(t)
-			loaded, err := Revision(t.Context(), reader, revision)
+			loaded, err := LoadRevision(t.Context(), reader, revision)
 			if err == nil {
 				t.Fatalf("%s: it was loaded", tc.reason)
 			}
 			var i *InvalidError
-			var u *content.UnavailableError
+			var u *UnavailableError
 			class := revisionErrorAnother
 			switch {
 			case errors.As(err, &i):
@@ -426,8 +416,8 @@ func TestRevision_Errors(t *testing.T) {
 }
 
 // A Secret of another API group than the core one holds no values of ours.
-func TestRevision_KindSecretOfAnotherGroup(t *testing.T) {
-	_, err := Revision(t.Context(), &fakeSlices{}, &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{
+func TestLoadRevision_KindSecretOfAnotherGroup(t *testing.T) {
+	_, err := LoadRevision(t.Context(), &fakeSlices{}, &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{
 		Name: "plane", Objects: []v1alpha1.Object{raw(`{"apiVersion":"example.com/v1","kind":"Secret","metadata":{"name":"a"}}`)},
 	}}}})
 	if err != nil {
@@ -445,11 +435,11 @@ func TestInvalidError(t *testing.T) {
 
 // TestRevision_Bounds: what a revision refers to is bounded as a whole, while it is read, as
 // slices that are small where they are stored may be large where they are used.
-func TestRevision_Bounds(t *testing.T) {
+func TestLoadRevision_Bounds(t *testing.T) {
 	f := &fakeSlices{slices: map[string]v1alpha1.ObjectSlice{}}
 	large := &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{Name: "run"}}}}
 	for i := range 12 {
-		packed, err := content.Pack([]render.Phase{{Name: "run", Objects: []render.Object{
+		packed, err := Pack([]Phase{{Name: "run", Objects: []Object{
 			{Manifest: configMap(fmt.Sprintf("big-%d", i), strings.Repeat("x", 3<<20))},
 		}}}, nil)
 		if err != nil {
@@ -458,13 +448,13 @@ func TestRevision_Bounds(t *testing.T) {
 		f.slices[packed.Slices[0].Name] = packed.Slices[0]
 		large.Spec.Phases[0].Objects = append(large.Spec.Phases[0].Objects, packed.Phases[0].Objects...)
 	}
-	_, err := Revision(t.Context(), f, large)
+	_, err := LoadRevision(t.Context(), f, large)
 	var invalid *InvalidError
-	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "34603") || !strings.Contains(err.Error(), strconv.Itoa(content.MaxBytes)) || f.reads != 11 {
+	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "34603") || !strings.Contains(err.Error(), strconv.Itoa(MaxBytes)) || f.reads != 11 {
 		t.Errorf("after %d reads: %v; want a refusal at the eleventh with the bytes found and the limit", f.reads, err)
 	}
-	many := &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{Name: "run", Objects: make([]v1alpha1.Object, content.MaxObjects+1)}}}}
-	if _, err := Revision(t.Context(), f, many); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "10001 objects") || f.reads != 11 {
+	many := &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{{Name: "run", Objects: make([]v1alpha1.Object, MaxObjects+1)}}}}
+	if _, err := LoadRevision(t.Context(), f, many); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "10001 objects") || f.reads != 11 {
 		t.Errorf("after %d reads: %v; want a refusal before anything is read", f.reads, err)
 	}
 }

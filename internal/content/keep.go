@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package content
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/content"
 )
 
 const (
@@ -34,15 +33,15 @@ const (
 //
 // What the standing revision refers to stays with it anyhow. It is the package's
 // newest active revision, nil if there is none.
-func (c *Contents) Keep(ctx context.Context, pkg *v1alpha1.Package, packed content.Packed, standing *v1alpha1.Revision) error {
-	held := map[content.Reference]bool{}
+func (c *Store) Keep(ctx context.Context, pkg *v1alpha1.Package, packed Packed, standing *v1alpha1.Revision) error {
+	held := map[Reference]bool{}
 	if standing != nil {
-		for _, reference := range content.References(standing.Spec.Phases) {
+		for _, reference := range References(standing.Spec.Phases) {
 			held[reference] = true
 		}
 	}
 	for i := range packed.Slices {
-		reference := content.Reference{Name: packed.Slices[i].Name}
+		reference := Reference{Name: packed.Slices[i].Name}
 		err := c.keep(ctx, pkg, reference, held[reference], func() error {
 			slice := packed.Slices[i].DeepCopy()
 			slice.ObjectMeta = c.owned(pkg, slice.ObjectMeta)
@@ -54,7 +53,7 @@ func (c *Contents) Keep(ctx context.Context, pkg *v1alpha1.Package, packed conte
 		}
 	}
 	for i := range packed.Secrets {
-		reference := content.Reference{Secret: true, Name: packed.Secrets[i].Name}
+		reference := Reference{Secret: true, Name: packed.Secrets[i].Name}
 		err := c.keep(ctx, pkg, reference, held[reference], func() error {
 			secret := packed.Secrets[i].DeepCopy()
 			secret.ObjectMeta = c.owned(pkg, secret.ObjectMeta)
@@ -69,7 +68,7 @@ func (c *Contents) Keep(ctx context.Context, pkg *v1alpha1.Package, packed conte
 
 // owned are the metadata of something new that the package keeps. A Secret has no
 // label: informers of managed Secrets select by it, and would hold what it holds.
-func (c *Contents) owned(pkg *v1alpha1.Package, metadata metav1.ObjectMeta) metav1.ObjectMeta {
+func (c *Store) owned(pkg *v1alpha1.Package, metadata metav1.ObjectMeta) metav1.ObjectMeta {
 	metadata.OwnerReferences = []metav1.OwnerReference{ownerReference(pkg)}
 	metadata.Annotations = map[string]string{v1alpha1.AnnotationKeptAt: c.Now().UTC().Format(time.RFC3339)}
 	return metadata
@@ -95,7 +94,7 @@ func KeptAt(object client.Object) time.Time {
 }
 
 // keep makes sure of one slice or Secret.
-func (c *Contents) keep(ctx context.Context, pkg *v1alpha1.Package, reference content.Reference, held bool, create func() error) error {
+func (c *Store) keep(ctx context.Context, pkg *v1alpha1.Package, reference Reference, held bool, create func() error) error {
 	var err error
 	for range tries {
 		current, key := c.Metadata(reference)
@@ -118,7 +117,7 @@ func (c *Contents) keep(ctx context.Context, pkg *v1alpha1.Package, reference co
 
 // join makes the package one of those that keep what exists. What it joins first it
 // looks into: nothing is built on what does not hold what its name says.
-func (c *Contents) join(ctx context.Context, pkg *v1alpha1.Package, current *metav1.PartialObjectMetadata, held bool) error {
+func (c *Store) join(ctx context.Context, pkg *v1alpha1.Package, current *metav1.PartialObjectMetadata, held bool) error {
 	if !OwnedBy(current, pkg.UID) {
 		if err := c.check(ctx, ReferenceTo(current)); err != nil {
 			return err
@@ -134,7 +133,7 @@ func (c *Contents) join(ctx context.Context, pkg *v1alpha1.Package, current *met
 	})
 }
 
-func (c *Contents) check(ctx context.Context, reference content.Reference) error {
+func (c *Store) check(ctx context.Context, reference Reference) error {
 	var err error
 	if reference.Secret {
 		_, err = c.Secret(ctx, reference.Name)
@@ -146,7 +145,7 @@ func (c *Contents) check(ctx context.Context, reference content.Reference) error
 
 // Adopt puts the package's owner reference on what its revisions refer to and
 // another client has made or restored. The metadata may come from a cache.
-func (c *Contents) Adopt(ctx context.Context, pkg *v1alpha1.Package, current *metav1.PartialObjectMetadata) error {
+func (c *Store) Adopt(ctx context.Context, pkg *v1alpha1.Package, current *metav1.PartialObjectMetadata) error {
 	err := c.patch(ctx, current, func(changed *metav1.PartialObjectMetadata) {
 		changed.OwnerReferences = append(changed.OwnerReferences, ownerReference(pkg))
 	})
@@ -157,7 +156,7 @@ func (c *Contents) Adopt(ctx context.Context, pkg *v1alpha1.Package, current *me
 }
 
 // patch changes metadata, on condition that they are still what they were.
-func (c *Contents) patch(ctx context.Context, current *metav1.PartialObjectMetadata, change func(changed *metav1.PartialObjectMetadata)) error {
+func (c *Store) patch(ctx context.Context, current *metav1.PartialObjectMetadata, change func(changed *metav1.PartialObjectMetadata)) error {
 	changed := current.DeepCopy()
 	change(changed)
 	return c.Client.Patch(ctx, changed, client.MergeFromWithOptions(current, client.MergeFromWithOptimisticLock{}))

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load
+package content
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/revisions"
 )
@@ -28,18 +27,18 @@ func (e *InvalidError) Error() string { return e.Err.Error() }
 func (e *InvalidError) Unwrap() error { return e.Err }
 
 // Stored reads what a revision refers to, by name. What is missing or altered is a
-// *content.UnavailableError. No error quotes a value of a Secret.
+// *UnavailableError. No error quotes a value of a Secret.
 type Stored interface {
 	// Slice reads the manifests of an ObjectSlice.
 	Slice(ctx context.Context, name string) ([]*unstructured.Unstructured, error)
 	// Secret reads the manifests of a Secret of the manager's namespace.
-	Secret(ctx context.Context, name string) ([]content.Sealed, error)
+	Secret(ctx context.Context, name string) ([]Sealed, error)
 }
 
-// Revision loads a revision. What is stored apart from it and missing or altered,
+// LoadRevision loads a revision. What is stored apart from it and missing or altered,
 // and content that does not match the revision's digest, is a
-// *content.UnavailableError; content that can never be used an *InvalidError.
-func Revision(ctx context.Context, stored Stored, revision *v1alpha1.Revision) (revisions.Revision, error) {
+// *UnavailableError; content that can never be used an *InvalidError.
+func LoadRevision(ctx context.Context, stored Stored, revision *v1alpha1.Revision) (revisions.Revision, error) {
 	loaded := revisions.Revision{
 		Number:    revision.Spec.Revision,
 		Succeeded: history.Succeeded(revision),
@@ -77,7 +76,7 @@ func Revision(ctx context.Context, stored Stored, revision *v1alpha1.Revision) (
 type manifest struct {
 	manifest *unstructured.Unstructured
 	// sealed is set for one that comes out of a Secret.
-	sealed *content.Sealed
+	sealed *Sealed
 }
 
 // manifestsOf are those of every phase of a revision, out of the revision and what it
@@ -86,7 +85,7 @@ func manifestsOf(ctx context.Context, stored Stored, revision *v1alpha1.Revision
 	if err := checkCount(revision); err != nil {
 		return nil, err
 	}
-	read := &reading{stored: stored, slices: map[string][]*unstructured.Unstructured{}, secrets: map[string][]content.Sealed{}}
+	read := &reading{stored: stored, slices: map[string][]*unstructured.Unstructured{}, secrets: map[string][]Sealed{}}
 	var all [][]manifest
 	for _, phase := range revision.Spec.Phases {
 		var own []manifest
@@ -95,7 +94,7 @@ func manifestsOf(ctx context.Context, stored Stored, revision *v1alpha1.Revision
 			if err != nil {
 				return nil, fmt.Errorf("phase %s, object %d: %w", phase.Name, i, err)
 			}
-			if next.sealed == nil && content.IsSecret(next.manifest) {
+			if next.sealed == nil && IsSecret(next.manifest) {
 				return nil, &InvalidError{Err: fmt.Errorf("phase %s: Secret %s/%s stands in the revision, where its values can be read: take it out", phase.Name, next.manifest.GetNamespace(), next.manifest.GetName())}
 			}
 			own = append(own, next)
@@ -109,7 +108,7 @@ func manifestsOf(ctx context.Context, stored Stored, revision *v1alpha1.Revision
 type reading struct {
 	stored  Stored
 	slices  map[string][]*unstructured.Unstructured
-	secrets map[string][]content.Sealed
+	secrets map[string][]Sealed
 	// bytes is what all of it takes, at least.
 	bytes int
 }
@@ -120,19 +119,19 @@ func checkCount(revision *v1alpha1.Revision) error {
 	for _, phase := range revision.Spec.Phases {
 		objects += len(phase.Objects)
 	}
-	if objects <= content.MaxObjects {
+	if objects <= MaxObjects {
 		return nil
 	}
-	return &InvalidError{Err: fmt.Errorf("the revision has %d objects, and may have %d: split it into several packages", objects, content.MaxObjects)}
+	return &InvalidError{Err: fmt.Errorf("the revision has %d objects, and may have %d: split it into several packages", objects, MaxObjects)}
 }
 
 // take counts what has been read from one place, before more is read.
 func (r *reading) take(kind, name string, bytes int) error {
-	if r.bytes += bytes; r.bytes <= content.MaxBytes {
+	if r.bytes += bytes; r.bytes <= MaxBytes {
 		return nil
 	}
 	return &InvalidError{Err: fmt.Errorf("with %s %s the content takes at least %d bytes, and a revision may take %d: split it into several packages",
-		kind, name, r.bytes, content.MaxBytes)}
+		kind, name, r.bytes, MaxBytes)}
 }
 
 func (r *reading) slice(ctx context.Context, name string) ([]*unstructured.Unstructured, error) {
@@ -144,7 +143,7 @@ func (r *reading) slice(ctx context.Context, name string) ([]*unstructured.Unstr
 	return held, errors.Join(err, r.take("ObjectSlice", name, bytes))
 }
 
-func (r *reading) secret(ctx context.Context, name string) ([]content.Sealed, error) {
+func (r *reading) secret(ctx context.Context, name string) ([]Sealed, error) {
 	held, err := r.stored.Secret(ctx, name)
 	bytes := 0
 	for _, sealed := range held {
@@ -228,11 +227,11 @@ func (m manifest) digest() (string, error) {
 	if m.sealed != nil {
 		return m.sealed.Digest, nil
 	}
-	text, err := content.Canonical(m.manifest)
+	text, err := Canonical(m.manifest)
 	if err != nil {
 		return "", err
 	}
-	return content.ObjectDigest(text), nil
+	return ObjectDigest(text), nil
 }
 
 func checkDigest(revision *v1alpha1.Revision, manifests [][]manifest) error {
@@ -244,7 +243,7 @@ func checkDigest(revision *v1alpha1.Revision, manifests [][]manifest) error {
 		return err
 	}
 	if digest != revision.Spec.ContentDigest {
-		return &content.UnavailableError{Reason: fmt.Sprintf("the content's digest is %s, and spec.contentDigest says %s: create a new revision", digest, revision.Spec.ContentDigest)}
+		return &UnavailableError{Reason: fmt.Sprintf("the content's digest is %s, and spec.contentDigest says %s: create a new revision", digest, revision.Spec.ContentDigest)}
 	}
 	return nil
 }
@@ -262,12 +261,12 @@ func digestOf(revision *v1alpha1.Revision, manifests [][]manifest) (string, erro
 		}
 		digests = append(digests, own)
 	}
-	return content.Digest(revision.Spec.Phases, digests, revision.Spec.Probes)
+	return Digest(revision.Spec.Phases, digests, revision.Spec.Probes)
 }
 
-// Digest is the digest of a revision's content. One that has none in its spec is
-// read for it, with the errors of [Revision].
-func Digest(ctx context.Context, stored Stored, revision *v1alpha1.Revision) (string, error) {
+// DigestOf is the digest of a revision's content. One that has none in its spec is
+// read for it, with the errors of [LoadRevision].
+func DigestOf(ctx context.Context, stored Stored, revision *v1alpha1.Revision) (string, error) {
 	if revision.Spec.ContentDigest != "" {
 		return revision.Spec.ContentDigest, nil
 	}
@@ -295,8 +294,8 @@ func FromInventory(revision *v1alpha1.Revision) revisions.Revision {
 	return known
 }
 
-// ID is the engine's identity of an object that a status names.
-func ID(ref v1alpha1.ObjectReference) revisions.ObjectID {
+// ObjectID is the engine's identity of an object that a status names.
+func ObjectID(ref v1alpha1.ObjectReference) revisions.ObjectID {
 	return revisions.ObjectID{
 		GroupKind: schema.GroupKind{Group: ref.Group, Kind: ref.Kind},
 		Namespace: ref.Namespace, Name: ref.Name,

@@ -14,7 +14,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/render"
 )
 
 // Names of the phases, in their order. A phase waits for the probes of the one before,
@@ -81,8 +80,8 @@ func PhaseOf(kind schema.GroupKind) string {
 // are an error. The manifests are not changed: in what is returned the annotations are
 // taken off, and a Secret's stringData stands in data. The error names the object, and
 // quotes no value of a Secret.
-func Phases(objects []*unstructured.Unstructured, protection v1alpha1.CollisionProtection, settings ...Settings) ([]render.Phase, error) {
-	byName := map[string][]render.Object{}
+func Phases(objects []*unstructured.Unstructured, protection v1alpha1.CollisionProtection, settings ...Settings) ([]content.Phase, error) {
+	byName := map[string][]content.Object{}
 	idle := map[int]bool{}
 	for i := range settings {
 		idle[i] = true
@@ -106,7 +105,7 @@ func Phases(objects []*unstructured.Unstructured, protection v1alpha1.CollisionP
 			}
 		}
 		name := cmp.Or(own.Phase, PhaseOf(object.GroupVersionKind().GroupKind()))
-		byName[name] = append(byName[name], render.Object{
+		byName[name] = append(byName[name], content.Object{
 			Manifest: object, CollisionProtection: own.CollisionProtection, Deletion: own.Deletion,
 			OnImmutableChange: own.OnImmutableChange, UnmanagedFields: own.UnmanagedFields,
 			ExclusiveFields: own.ExclusiveFields, UpdatePhase: own.UpdatePhase, CreateOnce: own.CreateOnce == "true",
@@ -117,10 +116,10 @@ func Phases(objects []*unstructured.Unstructured, protection v1alpha1.CollisionP
 			return nil, fmt.Errorf("settings[%d] select no object: there is no %s", i, cmp.Or(settings[i].String(), "object"))
 		}
 	}
-	var phases []render.Phase
+	var phases []content.Phase
 	for _, name := range phaseNames {
 		if len(byName[name]) > 0 {
-			phases = append(phases, render.Phase{Name: name, CollisionProtection: protection, Objects: byName[name]})
+			phases = append(phases, content.Phase{Name: name, CollisionProtection: protection, Objects: byName[name]})
 		}
 	}
 	return phases, nil

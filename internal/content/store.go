@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package content
 
 import (
 	"context"
@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/content"
 )
 
 var (
@@ -29,9 +28,9 @@ var (
 	secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 )
 
-// Contents are the contents that a cluster stores. Every field is required; those
+// Store are the contents that a cluster stores. Every field is required; those
 // who only read need no Client and no Now.
-type Contents struct {
+type Store struct {
 	// Client writes.
 	Client client.Client
 	// Live reads from the API server.
@@ -46,36 +45,36 @@ type Contents struct {
 }
 
 // Slice reads the manifests of an ObjectSlice. What is missing or altered is a
-// *content.UnavailableError.
-func (c *Contents) Slice(ctx context.Context, name string) ([]*unstructured.Unstructured, error) {
+// *UnavailableError.
+func (c *Store) Slice(ctx context.Context, name string) ([]*unstructured.Unstructured, error) {
 	slice := &v1alpha1.ObjectSlice{}
 	err := c.Live.Get(ctx, types.NamespacedName{Name: name}, slice)
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return nil, &content.UnavailableError{Slice: name, Reason: "does not exist"}
+		return nil, &UnavailableError{Slice: name, Reason: "does not exist"}
 	case err != nil:
 		return nil, fmt.Errorf("reading ObjectSlice %s: %w", name, err)
 	}
-	return content.Unpack(slice)
+	return Unpack(slice)
 }
 
 // Secret reads the manifests of a Secret of the manager's namespace. What is
-// missing, altered or of another type is a *content.UnavailableError. No error
+// missing, altered or of another type is a *UnavailableError. No error
 // quotes a value.
-func (c *Contents) Secret(ctx context.Context, name string) ([]content.Sealed, error) {
+func (c *Store) Secret(ctx context.Context, name string) ([]Sealed, error) {
 	secret, err := c.secret(ctx, name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &content.UnavailableError{Secret: c.Namespace + "/" + name, Reason: "does not exist"}
+		return nil, &UnavailableError{Secret: c.Namespace + "/" + name, Reason: "does not exist"}
 	case err != nil:
 		return nil, err
 	}
-	return content.UnpackSecret(secret)
+	return UnpackSecret(secret)
 }
 
 // secret reads a Secret of the manager's namespace, as unstructured: the scheme of
 // the client needs no typed Secret.
-func (c *Contents) secret(ctx context.Context, name string) (*corev1.Secret, error) {
+func (c *Store) secret(ctx context.Context, name string) (*corev1.Secret, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(secretKind)
 	if err := c.Live.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, object); err != nil {
@@ -91,7 +90,7 @@ func (c *Contents) secret(ctx context.Context, name string) (*corev1.Secret, err
 
 // Metadata is an empty object to read the metadata of what a reference names, and
 // its key.
-func (c *Contents) Metadata(reference content.Reference) (*metav1.PartialObjectMetadata, types.NamespacedName) {
+func (c *Store) Metadata(reference Reference) (*metav1.PartialObjectMetadata, types.NamespacedName) {
 	object, key := &metav1.PartialObjectMetadata{}, types.NamespacedName{Name: reference.Name}
 	object.SetGroupVersionKind(sliceKind)
 	if reference.Secret {
@@ -117,6 +116,6 @@ func SecretKind() (*metav1.PartialObjectMetadata, fields.Selector) {
 }
 
 // ReferenceTo is the reference that names what metadata are of.
-func ReferenceTo(object client.Object) content.Reference {
-	return content.Reference{Secret: object.GetObjectKind().GroupVersionKind() == secretKind, Name: object.GetName()}
+func ReferenceTo(object client.Object) Reference {
+	return Reference{Secret: object.GetObjectKind().GroupVersionKind() == secretKind, Name: object.GetName()}
 }

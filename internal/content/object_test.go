@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load
+package content
 
 import (
 	"errors"
@@ -72,14 +72,14 @@ func loadOne(t *testing.T, manifest *unstructured.Unstructured, object v1alpha1.
 	}
 	object.Object = raw(string(data)).Object
 	phase.Name, phase.Objects = "plane", []v1alpha1.Object{object}
-	loaded, err := Revision(t.Context(), &fakeSlices{}, &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{phase}, Probes: own}})
+	loaded, err := LoadRevision(t.Context(), &fakeSlices{}, &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Revision: 1, Phases: []v1alpha1.Phase{phase}, Probes: own}})
 	if err != nil {
 		return revisions.Object{}, err
 	}
 	return loaded.Phases[0].Objects[0], nil
 }
 
-func TestRevision_CollisionProtection(t *testing.T) {
+func TestLoadRevision_CollisionProtection(t *testing.T) {
 	tests := map[string]struct {
 		reason        string
 		object, phase v1alpha1.CollisionProtection
@@ -107,7 +107,7 @@ func assertCondition(kind string, status metav1.ConditionStatus) []v1alpha1.Asse
 	return []v1alpha1.Assertion{v1alpha1.AssertionOf(v1alpha1.Check{Condition: &v1alpha1.ConditionAssertion{Type: kind, Status: status}})}
 }
 
-func TestRevision_Probes(t *testing.T) {
+func TestLoadRevision_Probes(t *testing.T) {
 	deploymentSelector := v1alpha1.ProbeSelector{Group: "apps", Kind: "Deployment"}
 	labels := func(value string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": value}}
@@ -173,7 +173,7 @@ func TestRevision_Probes(t *testing.T) {
 	}
 }
 
-func TestRevision_ProbeOfPlainKinds(t *testing.T) {
+func TestLoadRevision_ProbeOfPlainKinds(t *testing.T) {
 	plain, err := loadOne(t, configMap("a", "x"), v1alpha1.Object{}, v1alpha1.Phase{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestRevision_ProbeOfPlainKinds(t *testing.T) {
 
 // A probe that takes the place of a kind's default does so for serving, too, unless the kind
 // can serve without being ready.
-func TestRevision_ServingAsProbed(t *testing.T) {
+func TestLoadRevision_ServingAsProbed(t *testing.T) {
 	service := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "a", "namespace": "b"},
 		"spec": map[string]any{"type": "LoadBalancer", "ports": []any{map[string]any{"port": int64(80)}}},
@@ -218,7 +218,7 @@ func TestRevision_ServingAsProbed(t *testing.T) {
 	}
 }
 
-func TestRevision_ProbesThatDoNotCompile(t *testing.T) {
+func TestLoadRevision_ProbesThatDoNotCompile(t *testing.T) {
 	good := v1alpha1.Probe{Name: "good", Selector: v1alpha1.ProbeSelector{Kind: "A"}, Assertions: assertCondition("Ready", "")}
 	tests := map[string]struct {
 		reason string

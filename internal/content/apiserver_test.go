@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load
+package content
 
 import (
 	"bytes"
@@ -22,8 +22,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/config/crd"
-	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/render"
 )
 
 func sliceOf(t *testing.T, text string) v1alpha1.ObjectSlice {
@@ -36,7 +34,7 @@ func sliceOf(t *testing.T, text string) v1alpha1.ObjectSlice {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return v1alpha1.ObjectSlice{ObjectMeta: metav1.ObjectMeta{Name: content.SliceName([]byte(text))}, Data: out.Bytes()}
+	return v1alpha1.ObjectSlice{ObjectMeta: metav1.ObjectMeta{Name: SliceName([]byte(text))}, Data: out.Bytes()}
 }
 
 // stored is a revision as an API server with our CustomResourceDefinition stores
@@ -77,7 +75,7 @@ func stored(t *testing.T, revision *v1alpha1.Revision) *v1alpha1.Revision {
 
 // What a front has packed can be loaded after the API server has had its way with
 // it: a digest that changes on the way would make every revision unusable.
-func TestRevision_AfterTheAPIServer(t *testing.T) {
+func TestLoadRevision_AfterTheAPIServer(t *testing.T) {
 	manifest := func(metadata map[string]any) *unstructured.Unstructured {
 		metadata["name"] = "a"
 		return &unstructured.Unstructured{Object: map[string]any{
@@ -103,8 +101,8 @@ func TestRevision_AfterTheAPIServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			large := tc.manifest.DeepCopy()
 			large.SetName("large")
-			large.Object["data"] = map[string]any{"large": strings.Repeat("x", content.InlineLimit)}
-			p, err := content.Pack([]render.Phase{{Name: "a", Objects: []render.Object{{Manifest: tc.manifest}, {Manifest: large}}}}, tc.probes)
+			large.Object["data"] = map[string]any{"large": strings.Repeat("x", InlineLimit)}
+			p, err := Pack([]Phase{{Name: "a", Objects: []Object{{Manifest: tc.manifest}, {Manifest: large}}}}, tc.probes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +114,7 @@ func TestRevision_AfterTheAPIServer(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "a-1"},
 				Spec:       v1alpha1.RevisionSpec{Package: "a", Revision: 1, Phases: p.Phases, Probes: tc.probes, ContentDigest: p.Digest},
 			})
-			if _, err := Revision(t.Context(), reader, revision); err != nil {
+			if _, err := LoadRevision(t.Context(), reader, revision); err != nil {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})

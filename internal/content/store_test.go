@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package content
 
 import (
 	"context"
@@ -24,8 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/render"
 )
 
 const namespace = "strata-system"
@@ -35,7 +33,7 @@ type fixture struct {
 	t        *testing.T
 	api      client.WithWatch
 	now      time.Time
-	contents *Contents
+	contents *Store
 	writes   []string
 	// before is called with each write before it is made. Optional.
 	before func(write string)
@@ -71,7 +69,7 @@ func (f *fixture) restart() {
 			return c.Delete(ctx, object, options...)
 		},
 	})
-	f.contents = &Contents{Client: writer, Live: f.api, Namespace: namespace, Now: func() time.Time { return f.now }}
+	f.contents = &Store{Client: writer, Live: f.api, Namespace: namespace, Now: func() time.Time { return f.now }}
 }
 
 func (f *fixture) write(verb string, object client.Object) {
@@ -96,28 +94,28 @@ func pkgOf(name string) *v1alpha1.Package {
 	return &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
 }
 
-func manifest(kind, name string) *unstructured.Unstructured {
-	m := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind, "data": map[string]any{"text": strings.Repeat("eHl6", content.InlineLimit)}}}
+func manifestOf(kind, name string) *unstructured.Unstructured {
+	m := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind, "data": map[string]any{"text": strings.Repeat("eHl6", InlineLimit)}}}
 	m.SetName(name)
 	return m
 }
 
 // pack packs large manifests, given as KIND/NAME.
-func (f *fixture) pack(names ...string) content.Packed {
+func (f *fixture) pack(names ...string) Packed {
 	f.t.Helper()
-	phase := render.Phase{Name: "only"}
+	phase := Phase{Name: "only"}
 	for _, text := range names {
 		kind, name, _ := strings.Cut(text, "/")
-		phase.Objects = append(phase.Objects, render.Object{Manifest: manifest(kind, name)})
+		phase.Objects = append(phase.Objects, Object{Manifest: manifestOf(kind, name)})
 	}
-	packed, err := f.contents.Pack(f.t.Context(), []render.Phase{phase}, nil)
+	packed, err := f.contents.Pack(f.t.Context(), []Phase{phase}, nil)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	return packed
 }
 
-func (f *fixture) keep(pkg string, packed content.Packed, standing *v1alpha1.Revision) {
+func (f *fixture) keep(pkg string, packed Packed, standing *v1alpha1.Revision) {
 	f.t.Helper()
 	if err := f.contents.Keep(f.t.Context(), pkgOf(pkg), packed, standing); err != nil {
 		f.t.Fatal(err)
@@ -125,7 +123,7 @@ func (f *fixture) keep(pkg string, packed content.Packed, standing *v1alpha1.Rev
 }
 
 // owners are the names of the packages that keep something; nil when it is gone.
-func (f *fixture) owners(reference content.Reference) []string {
+func (f *fixture) owners(reference Reference) []string {
 	f.t.Helper()
 	object, key := f.contents.Metadata(reference)
 	err := f.api.Get(f.t.Context(), key, object)
@@ -163,10 +161,10 @@ func TestContents_KeepAndRead(t *testing.T) {
 	if err != nil || len(sealed) != 1 || sealed[0].Manifest.GetName() != "b" {
 		t.Errorf("the Secret does not hold what was packed, error %v", err)
 	}
-	for _, reference := range content.References(packed.Phases) {
+	for _, reference := range References(packed.Phases) {
 		want(t, reference.String(), []string{"web"}, f.owners(reference))
 	}
-	object, key := f.contents.Metadata(content.Reference{Secret: true, Name: packed.Secrets[0].Name})
+	object, key := f.contents.Metadata(Reference{Secret: true, Name: packed.Secrets[0].Name})
 	if err := f.api.Get(t.Context(), key, object); err != nil || len(object.Labels) != 0 {
 		t.Errorf("informers of managed Secrets would hold it: labels %v, error %v", object.Labels, err)
 	}
@@ -203,7 +201,7 @@ func TestContents_Key(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.restart()
-	_, err := f.contents.Pack(t.Context(), []render.Phase{{Name: "only", Objects: []render.Object{{Manifest: manifest("Secret", "a")}}}}, nil)
+	_, err := f.contents.Pack(t.Context(), []Phase{{Name: "only", Objects: []Object{{Manifest: manifestOf("Secret", "a")}}}}, nil)
 	if err == nil || !strings.Contains(err.Error(), namespace+"/"+keyName) || strings.Contains(err.Error(), "short") {
 		t.Errorf("a key that is none: %v", err)
 	}
@@ -212,9 +210,9 @@ func TestContents_Key(t *testing.T) {
 // Two that make the key at once use the one that was made first.
 func TestContents_KeyRace(t *testing.T) {
 	f := newFixture(t)
-	other := &Contents{Client: f.api, Live: f.api, Namespace: namespace, Now: f.contents.Now}
-	var theirs content.Packed
-	phases := []render.Phase{{Name: "only", Objects: []render.Object{{Manifest: manifest("Secret", "a")}}}}
+	other := &Store{Client: f.api, Live: f.api, Namespace: namespace, Now: f.contents.Now}
+	var theirs Packed
+	phases := []Phase{{Name: "only", Objects: []Object{{Manifest: manifestOf("Secret", "a")}}}}
 	f.before = func(string) {
 		f.before = nil
 		var err error
@@ -264,7 +262,7 @@ func TestContents_Share(t *testing.T) {
 	f.keep("web", packed, nil)
 	f.keep("shop", packed, nil)
 	f.now = f.now.Add(2 * Grace)
-	for _, reference := range content.References(packed.Phases) {
+	for _, reference := range References(packed.Phases) {
 		want(t, "both own it", []string{"web", "shop"}, f.owners(reference))
 		for i, pkg := range []string{"web", "shop", "shop"} {
 			if err := f.contents.Release(t.Context(), pkgOf(pkg), reference); err != nil {
@@ -287,13 +285,13 @@ func TestContents_KeepAltered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, part := range map[string]content.Packed{"Slice": {Slices: packed.Slices}, "Secret": {Secrets: packed.Secrets}} {
+	for name, part := range map[string]Packed{"Slice": {Slices: packed.Slices}, "Secret": {Secrets: packed.Secrets}} {
 		err := f.contents.Keep(t.Context(), pkgOf("web"), part, nil)
-		if _, ok := errors.AsType[*content.UnavailableError](err); !ok {
+		if _, ok := errors.AsType[*UnavailableError](err); !ok {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	for _, reference := range content.References(packed.Phases) {
+	for _, reference := range References(packed.Phases) {
 		want(t, reference.String()+" is left alone", []string{}, f.owners(reference))
 	}
 }
@@ -302,8 +300,8 @@ func TestContents_KeepAltered(t *testing.T) {
 func TestContents_KeepRaces(t *testing.T) {
 	f := newFixture(t)
 	packed := f.pack("ConfigMap/a")
-	reference := content.References(packed.Phases)[0]
-	other := &Contents{Client: f.api, Live: f.api, Namespace: namespace, Now: f.contents.Now}
+	reference := References(packed.Phases)[0]
+	other := &Store{Client: f.api, Live: f.api, Namespace: namespace, Now: f.contents.Now}
 	f.before = func(string) {
 		f.before = nil
 		if err := other.Keep(t.Context(), pkgOf("shop"), packed, nil); err != nil {
@@ -332,15 +330,15 @@ func TestContents_Release(t *testing.T) {
 		after  time.Duration
 		pkg    string
 		// meanwhile happens between the read and the write.
-		meanwhile func(f *fixture, packed content.Packed)
+		meanwhile func(f *fixture, packed Packed)
 		conflict  bool
 		want      []string
 	}{
 		"LastOwner":   {reason: "it goes with its last owner", after: 2 * Grace, pkg: "web"},
 		"TooYoung":    {reason: "its revision may be about to be made", after: Grace - time.Second, pkg: "web", want: []string{"web"}},
 		"Another":     {reason: "it is not the package's", after: 2 * Grace, pkg: "shop", want: []string{"web"}},
-		"JoinedByOne": {reason: "a package that joins keeps it", after: 2 * Grace, pkg: "web", conflict: true, want: []string{"web", "shop"}, meanwhile: func(f *fixture, packed content.Packed) { f.keep("shop", packed, nil) }},
-		"KeptAgain":   {reason: "so does a writer of the package itself", after: 2 * Grace, pkg: "web", conflict: true, want: []string{"web"}, meanwhile: func(f *fixture, packed content.Packed) { f.keep("web", packed, nil) }},
+		"JoinedByOne": {reason: "a package that joins keeps it", after: 2 * Grace, pkg: "web", conflict: true, want: []string{"web", "shop"}, meanwhile: func(f *fixture, packed Packed) { f.keep("shop", packed, nil) }},
+		"KeptAgain":   {reason: "so does a writer of the package itself", after: 2 * Grace, pkg: "web", conflict: true, want: []string{"web"}, meanwhile: func(f *fixture, packed Packed) { f.keep("web", packed, nil) }},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -351,7 +349,7 @@ func TestContents_Release(t *testing.T) {
 			if tc.meanwhile != nil {
 				f.before = func(string) { f.before = nil; tc.meanwhile(f, packed) }
 			}
-			reference := content.References(packed.Phases)[0]
+			reference := References(packed.Phases)[0]
 			err := f.contents.Release(t.Context(), pkgOf(tc.pkg), reference)
 			if apierrors.IsConflict(err) != tc.conflict || (err != nil) != tc.conflict {
 				t.Errorf("%s: error %v, want a conflict: %t", tc.reason, err, tc.conflict)
@@ -367,7 +365,7 @@ func TestContents_Missing(t *testing.T) {
 	_, secretErr := f.contents.Secret(t.Context(), "sha256-2")
 	var texts []string
 	for _, err := range []error{sliceErr, secretErr} {
-		if _, ok := errors.AsType[*content.UnavailableError](err); !ok {
+		if _, ok := errors.AsType[*UnavailableError](err); !ok {
 			t.Errorf("got %v", err)
 			continue
 		}
@@ -377,7 +375,7 @@ func TestContents_Missing(t *testing.T) {
 		"ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision",
 		"Secret strata-system/sha256-2 does not exist: apply the same content again, which restores it, or create a new revision",
 	}, texts)
-	if err := f.contents.Release(t.Context(), pkgOf("web"), content.Reference{Name: "sha256-1"}); err != nil {
+	if err := f.contents.Release(t.Context(), pkgOf("web"), Reference{Name: "sha256-1"}); err != nil {
 		t.Errorf("what is gone need not be released: %v", err)
 	}
 }
@@ -388,7 +386,7 @@ func TestContents_Adopt(t *testing.T) {
 	if err := f.api.Create(t.Context(), packed.Slices[0].DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	reference := content.References(packed.Phases)[0]
+	reference := References(packed.Phases)[0]
 	current, key := f.contents.Metadata(reference)
 	if err := f.api.Get(t.Context(), key, current); err != nil {
 		t.Fatal(err)

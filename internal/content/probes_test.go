@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package load
+package content
 
 import (
 	"errors"
@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/revisions/probes"
 )
 
@@ -47,7 +46,7 @@ func widget() *unstructured.Unstructured {
 	}}
 }
 
-func TestRevision_Assertions(t *testing.T) {
+func TestLoadRevision_Assertions(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		text   string
@@ -92,7 +91,7 @@ func TestRevision_Assertions(t *testing.T) {
 	}
 }
 
-func TestRevision_DefaultAssertion(t *testing.T) {
+func TestLoadRevision_DefaultAssertion(t *testing.T) {
 	ready := deployment()
 	ready.Object["status"] = map[string]any{"observedGeneration": int64(2), "replicas": int64(1), "updatedReplicas": int64(1), "availableReplicas": int64(1)}
 	selector := v1alpha1.ProbeSelector{Group: "apps", Kind: "Deployment"}
@@ -120,7 +119,7 @@ func TestRevision_DefaultAssertion(t *testing.T) {
 	}
 }
 
-func TestRevision_AssertionsThatAreRefused(t *testing.T) {
+func TestLoadRevision_AssertionsThatAreRefused(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		text   string
@@ -150,7 +149,7 @@ func TestRevision_AssertionsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestRevision_Timing(t *testing.T) {
+func TestLoadRevision_Timing(t *testing.T) {
 	timed := func(within, holdsFor time.Duration) v1alpha1.Probe {
 		p := probe(t, anyWidget, `[{condition: {type: Ready}}]`)
 		if within > 0 {
@@ -184,11 +183,11 @@ func TestDigest_OfAssertionsAfterTheAPIServer(t *testing.T) {
 	p.Within, p.HoldsFor = &metav1.Duration{Duration: 90 * time.Second}, &metav1.Duration{}
 	revision := &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Package: "p", Revision: 1, Probes: []v1alpha1.Probe{p}}}
 	back := stored(t, revision)
-	before, err := content.Digest(nil, nil, revision.Spec.Probes)
+	before, err := Digest(nil, nil, revision.Spec.Probes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := content.Digest(nil, nil, back.Spec.Probes)
+	after, err := Digest(nil, nil, back.Spec.Probes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +224,7 @@ func TestPathPattern_Refuses(t *testing.T) {
 }
 
 // The example of the guide can be used as it stands.
-func TestRevision_ProbesOfTheGuide(t *testing.T) {
+func TestLoadRevision_ProbesOfTheGuide(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guides/probes.md")
 	if err != nil {
 		t.Fatal(err)
