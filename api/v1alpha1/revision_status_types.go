@@ -319,14 +319,14 @@ type InventoryEntry struct {
 	// +optional
 	State string `json:"state,omitempty"`
 
-	// Yielded are fields of the manifest that are left to another manager, such as the
+	// IgnoredFields are fields of the manifest that are left to another manager, such as the
 	// replicas that an autoscaler sets. A field is taken back when no such manager has it
 	// any more, or when its value in the manifest changes.
 	// +optional
 	// +listType=atomic
-	Yielded []string `json:"yielded,omitempty"`
+	IgnoredFields []string `json:"ignoredFields,omitempty"`
 
-	// ManifestValues are short digests of what the manifest sets in the yielded fields, in
+	// ManifestValues are short digests of what the manifest sets in these fields, in
 	// their order.
 	// +optional
 	// +listType=atomic

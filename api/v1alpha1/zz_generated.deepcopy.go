@@ -240,8 +240,8 @@ func (in *Interference) DeepCopy() *Interference {
 func (in *InventoryEntry) DeepCopyInto(out *InventoryEntry) {
 	*out = *in
 	out.ObjectReference = in.ObjectReference
-	if in.Yielded != nil {
-		in, out := &in.Yielded, &out.Yielded
+	if in.IgnoredFields != nil {
+		in, out := &in.IgnoredFields, &out.IgnoredFields
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}

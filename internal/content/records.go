@@ -26,7 +26,7 @@ func Records(status v1alpha1.RevisionStatus) map[revisions.ObjectID]revisions.Re
 		id := ObjectID(entry.ObjectReference)
 		record := revisions.Record{
 			UID: types.UID(entry.UID), Action: revisions.Action(entry.Action),
-			Content: entry.Content, Fields: entry.Fields, State: entry.State, IgnoredFields: entry.Yielded, ManifestValues: entry.ManifestValues, Completed: entry.Completed,
+			Content: entry.Content, Fields: entry.Fields, State: entry.State, IgnoredFields: entry.IgnoredFields, ManifestValues: entry.ManifestValues, Completed: entry.Completed,
 			Backoff: backoff(entry, interference[id]),
 		}
 		if entry.HeldSince != nil {
@@ -61,7 +61,7 @@ func Holds(status v1alpha1.RevisionStatus, records map[revisions.ObjectID]revisi
 		heldSince := record.ReadySince.IsZero() && entry.HeldSince == nil || entry.HeldSince != nil && record.ReadySince.Equal(entry.HeldSince.Time)
 		if !known || record.Backoff != nil || entry.Repairs != 0 || !heldSince || record.Completed != entry.Completed ||
 			string(record.UID) != entry.UID || string(record.Action) != entry.Action ||
-			record.Content != entry.Content || record.Fields != entry.Fields || record.State != entry.State || !slices.Equal(record.IgnoredFields, entry.Yielded) ||
+			record.Content != entry.Content || record.Fields != entry.Fields || record.State != entry.State || !slices.Equal(record.IgnoredFields, entry.IgnoredFields) ||
 			!slices.Equal(record.ManifestValues, entry.ManifestValues) {
 			return false
 		}

@@ -24,7 +24,7 @@ func TestRecords(t *testing.T) {
 	got := Records(v1alpha1.RevisionStatus{
 		Inventory: []v1alpha1.InventoryEntry{
 			{ObjectReference: ref("quiet"), UID: "u1", Action: "Created", Content: "c", Fields: "f", State: "1-a"},
-			{ObjectReference: ref("fought-over"), UID: "u2", Action: "Adopted", Content: "c", Fields: "f", Yielded: []string{".spec.replicas"}, ManifestValues: []string{"v"}, Repairs: 3, NextRepair: new(metav1.Unix(10, 0))},
+			{ObjectReference: ref("fought-over"), UID: "u2", Action: "Adopted", Content: "c", Fields: "f", IgnoredFields: []string{".spec.replicas"}, ManifestValues: []string{"v"}, Repairs: 3, NextRepair: new(metav1.Unix(10, 0))},
 			{ObjectReference: ref("unlisted"), UID: "u3", Action: "Created", Content: "c", Fields: "f", Repairs: 5, NextRepair: new(metav1.Unix(11, 0)), Completed: true},
 		},
 		Interference: []v1alpha1.Interference{
@@ -61,21 +61,21 @@ func TestHolds(t *testing.T) {
 		change func(record *revisions.Record)
 		want   bool
 	}{
-		"Same":      {"everything is on record", status(v1alpha1.InventoryEntry{}), func(*revisions.Record) {}, true},
-		"SameTime":  {"times are compared by what they mean", status(v1alpha1.InventoryEntry{HeldSince: &at}), func(r *revisions.Record) { r.ReadySince = at.UTC() }, true},
-		"UID":       {"another object", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.UID = "v" }, false},
-		"Action":    {"what was done first", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Action = revisions.ActionAdopted }, false},
-		"Content":   {"other content was applied", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Content = "d" }, false},
-		"Fields":    {"our fields are others", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Fields = "g" }, false},
-		"State":     {"the object has another generation", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.State = "2-a" }, false},
-		"Values":    {"the manifest wants another value there", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.ManifestValues = []string{"v"} }, false},
-		"Yielded":   {"a field is left to somebody", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.IgnoredFields = []string{".spec"} }, false},
-		"Backoff":   {"it does not stay", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Backoff = &revisions.DriftBackoff{} }, false},
-		"Completed": {"it has completed", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Completed = true }, false},
-		"Holding":   {"a probe holds now", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.ReadySince = at.Time }, false},
-		"NoLonger":  {"a probe no longer holds", status(v1alpha1.InventoryEntry{HeldSince: &at}), func(*revisions.Record) {}, false},
-		"Finer":     {"a status has whole seconds", status(v1alpha1.InventoryEntry{HeldSince: &at}), func(r *revisions.Record) { r.ReadySince = at.Add(time.Millisecond) }, false},
-		"NoRecords": {"the status tells of more", status(v1alpha1.InventoryEntry{}), nil, false},
+		"Same":          {"everything is on record", status(v1alpha1.InventoryEntry{}), func(*revisions.Record) {}, true},
+		"SameTime":      {"times are compared by what they mean", status(v1alpha1.InventoryEntry{HeldSince: &at}), func(r *revisions.Record) { r.ReadySince = at.UTC() }, true},
+		"UID":           {"another object", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.UID = "v" }, false},
+		"Action":        {"what was done first", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Action = revisions.ActionAdopted }, false},
+		"Content":       {"other content was applied", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Content = "d" }, false},
+		"Fields":        {"our fields are others", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Fields = "g" }, false},
+		"State":         {"the object has another generation", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.State = "2-a" }, false},
+		"Values":        {"the manifest wants another value there", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.ManifestValues = []string{"v"} }, false},
+		"IgnoredFields": {"a field is left to another manager", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.IgnoredFields = []string{".spec"} }, false},
+		"Backoff":       {"it does not stay", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Backoff = &revisions.DriftBackoff{} }, false},
+		"Completed":     {"it has completed", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.Completed = true }, false},
+		"Holding":       {"a probe holds now", status(v1alpha1.InventoryEntry{}), func(r *revisions.Record) { r.ReadySince = at.Time }, false},
+		"NoLonger":      {"a probe no longer holds", status(v1alpha1.InventoryEntry{HeldSince: &at}), func(*revisions.Record) {}, false},
+		"Finer":         {"a status has whole seconds", status(v1alpha1.InventoryEntry{HeldSince: &at}), func(r *revisions.Record) { r.ReadySince = at.Add(time.Millisecond) }, false},
+		"NoRecords":     {"the status tells of more", status(v1alpha1.InventoryEntry{}), nil, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -176,7 +176,7 @@ func inventory(loaded revisions.Revision, records map[revisions.ObjectID]revisio
 			entry := v1alpha1.InventoryEntry{
 				ObjectReference: reference(id, object.Manifest.GroupVersionKind().Version),
 				UID:             string(record.UID), Action: string(record.Action), Content: record.Content, Fields: record.Fields, State: record.State,
-				Yielded: record.IgnoredFields, ManifestValues: record.ManifestValues, Completed: record.Completed, HeldSince: timeOrNil(record.ReadySince),
+				IgnoredFields: record.IgnoredFields, ManifestValues: record.ManifestValues, Completed: record.Completed, HeldSince: timeOrNil(record.ReadySince),
 			}
 			if record.Backoff != nil {
 				entry.Repairs, entry.NextRepair = record.Backoff.Count, timeOrNil(record.Backoff.Next)

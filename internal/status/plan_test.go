@@ -143,7 +143,7 @@ func TestForTarget_Interference(t *testing.T) {
 	if len(first.Fields) != 8 || len(first.Manager) > 256 || first.Count != 19 || !first.FirstSeen.Equal(new(at(1))) || !first.LastSeen.Equal(new(at(69))) {
 		t.Errorf("the first is %+v", first)
 	}
-	if diff := cmp.Diff([]string{".spec.replicas"}, got.Inventory[0].Yielded); diff != "" {
+	if diff := cmp.Diff([]string{".spec.replicas"}, got.Inventory[0].IgnoredFields); diff != "" {
 		t.Errorf("fields that are left to others (-want +got):\n%s", diff)
 	}
 }

@@ -57,8 +57,8 @@ type TraceRevision struct {
 	Action string `json:"action,omitempty"`
 	// Problem is why it is not ready.
 	Problem string `json:"problem,omitempty"`
-	// Rival is the manager that keeps changing it.
-	Rival string `json:"rival,omitempty"`
+	// Interference is how another manager keeps changing it.
+	Interference string `json:"interference,omitempty"`
 }
 
 // FieldManager is one entry of an object's managed fields.
@@ -146,9 +146,9 @@ func (v Snapshot) traceRevision(r *v1alpha1.Revision, id revisions.ObjectID) (ne
 			contains, next.Problem, next.PhaseName = true, object.Reason+Prefixed(": ", object.Message), object.Phase
 		}
 	}
-	for _, rival := range r.Status.Interference {
-		if IdentityOf(rival.ObjectReference) == id {
-			next.Rival = interferenceText(rival)
+	for _, found := range r.Status.Interference {
+		if IdentityOf(found.ObjectReference) == id {
+			next.Interference = interferenceText(found)
 		}
 	}
 	return next, contains
@@ -210,8 +210,8 @@ func writeTraceRevision(line func(string, output.Style, string), r TraceRevision
 	if r.Problem != "" {
 		line("", output.Bad, r.Problem)
 	}
-	if r.Rival != "" {
-		line("", output.Busy, r.Rival)
+	if r.Interference != "" {
+		line("", output.Busy, r.Interference)
 	}
 }
 

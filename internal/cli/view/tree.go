@@ -114,8 +114,8 @@ type TreeObject struct {
 	UID string `json:"uid,omitempty"`
 	// Content is a short digest of the manifest that was applied last.
 	Content string `json:"content,omitempty"`
-	// LeftFields are fields of the manifest that are left to another manager.
-	LeftFields []string `json:"leftFields,omitempty"`
+	// IgnoredFields are fields of the manifest that are left to another manager.
+	IgnoredFields []string `json:"ignoredFields,omitempty"`
 	// Reason is why it is not ready.
 	Reason string `json:"reason,omitempty"`
 	// Message says what is expected and what was found.
@@ -297,7 +297,7 @@ func (s states) object(it Item, phase PhaseProgress) TreeObject {
 	entry, placed := s.placed[id]
 	if placed {
 		out.Action, out.UID, out.Content, out.HeldSince = entry.Action, entry.UID, entry.Content, entry.HeldSince
-		out.LeftFields = entry.Yielded
+		out.IgnoredFields = entry.IgnoredFields
 	}
 	out.take(s.probes, it.Manifest)
 	if flap, found := s.flaps[id]; found {

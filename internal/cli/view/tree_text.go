@@ -144,7 +144,7 @@ func (w TreeWriter) phase(p TreePhase, width int) output.Node {
 		switch {
 		case object.State == objectPending && !w.Expand:
 			waiting = append(waiting, object)
-		case object.State == objectReady && object.Action == "Unchanged" && object.Flaps == 0 && len(object.LeftFields) == 0 && !w.Expand:
+		case object.State == objectReady && object.Action == "Unchanged" && object.Flaps == 0 && len(object.IgnoredFields) == 0 && !w.Expand:
 			unchanged = append(unchanged, object)
 		default:
 			node.Children = append(node.Children, w.object(object))
@@ -300,10 +300,10 @@ func reasonLines(o TreeObject, now time.Time) []output.Span {
 
 // leftLines say which fields of the manifest another manager has.
 func leftLines(o TreeObject) []output.Span {
-	if len(o.LeftFields) == 0 {
+	if len(o.IgnoredFields) == 0 {
 		return nil
 	}
-	return []output.Span{{Text: "Left to another manager: " + strings.Join(o.LeftFields, ", ")}}
+	return []output.Span{{Text: "Left to another manager: " + strings.Join(o.IgnoredFields, ", ")}}
 }
 
 // mostPods is how many pods of a workload are shown.
