@@ -348,4 +348,9 @@ type InventoryEntry struct {
 	// kept for objects whose probes set holdsFor.
 	// +optional
 	HeldSince *metav1.Time `json:"heldSince,omitempty"`
+
+	// WasReady says that the object has been ready with its content. It is kept until the
+	// revision has succeeded: an object that is ready again is no progress of a rollout.
+	// +optional
+	WasReady bool `json:"wasReady,omitempty"`
 }

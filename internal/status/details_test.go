@@ -296,6 +296,7 @@ func TestForTarget_Inventory(t *testing.T) {
 	revision := revisionOf(2, phases...)
 	revision.Status = status.ForTarget(revision, observe(100, phases...))
 	want := []v1alpha1.InventoryEntry{entry("crds-0", "uid-crds-0", "Created", "f"), entry("plane-0", "uid-plane-0", "Created", "f")}
+	want[0].WasReady = true
 	if diff := cmp.Diff(want, revision.Status.Inventory); diff != "" {
 		t.Errorf("the inventory lists what is in place, in the order of the phases (-want +got):\n%s", diff)
 	}
@@ -307,6 +308,7 @@ func TestForTarget_Inventory(t *testing.T) {
 	}
 	revision.Status = status.ForTarget(revision, o)
 	want = []v1alpha1.InventoryEntry{entry("crds-0", "uid-crds-0", "Created", "g"), entry("plane-0", "uid-plane-0", "Created", "g")}
+	want[0].WasReady = true
 	if diff := cmp.Diff(want, revision.Status.Inventory); diff != "" {
 		t.Errorf("what is known newest is what counts (-want +got):\n%s", diff)
 	}

@@ -66,6 +66,9 @@ func ForTarget(revision *v1alpha1.Revision, o Observation) v1alpha1.RevisionStat
 		if !o.isStopped() {
 			// What was only looked at is not the revision's yet.
 			next.Inventory = inventory(o.Loaded, o.Result.Records, revision.Status.Inventory)
+			if !succeeded {
+				markReady(revision.Status.Inventory, next.Inventory, o.Result)
+			}
 			next.Interference = interference(o.Loaded, o.Result.Records, flapping(revision.Status, o.Now, next.Flaps))
 		}
 	}
@@ -73,12 +76,15 @@ func ForTarget(revision *v1alpha1.Revision, o Observation) v1alpha1.RevisionStat
 	switch {
 	case o.isStopped():
 		next.LastProgressTime = nil
-	case resumed, progressed(revision.Status, next):
+	case resumed, progressed(revision.Status.Inventory, next.Inventory):
 		next.LastProgressTime = &o.Now
 	}
 	Set(revision.Generation, o.Now, &next.Conditions, targetConditions(revision, next, o, succeeded)...)
-	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSucceeded) && next.SucceededAt == nil {
-		next.SucceededAt = &o.Now
+	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSucceeded) {
+		next.SucceededAt = cmp.Or(next.SucceededAt, &o.Now)
+		for i := range next.Inventory {
+			next.Inventory[i].WasReady = false
+		}
 	}
 	return next
 }
@@ -291,58 +297,39 @@ func DeadlineLeft(status v1alpha1.RevisionStatus, deadline time.Duration, now ti
 	return deadline - max(now.Sub(status.LastProgressTime.Time), 0) // a clock may have been set back
 }
 
-// progressed says whether the rollout has moved on from one status to the next. An object
-// that was repaired is no progress, nor is a probe that holds again.
-func progressed(before, after v1alpha1.RevisionStatus) bool {
-	again := readyAgain(before, after)
-	completeBefore, readyBefore := progress(before)
-	complete, ready := progress(after)
-	return newlyPlaced(before.Inventory, after.Inventory) || ready-again > readyBefore || again == 0 && complete > completeBefore
+// markReady marks what has been ready with the content that it has.
+func markReady(before, after []v1alpha1.InventoryEntry, result revisions.RevisionResult) {
+	ready := map[v1alpha1.ObjectReference]bool{}
+	for _, phase := range result.Phases {
+		for _, object := range phase.Objects {
+			ready[reference(object.ID, object.Version)] = object.Ready()
+		}
+	}
+	entries := byReference(before)
+	for i := range after {
+		was := entries[after[i].ObjectReference]
+		after[i].WasReady = ready[after[i].ObjectReference] || was.WasReady && was.Content == after[i].Content
+	}
 }
 
-// newlyPlaced says whether an object is in place for the first time, or with other content.
-func newlyPlaced(before, after []v1alpha1.InventoryEntry) bool {
-	content := map[v1alpha1.ObjectReference]string{}
-	for _, entry := range before {
-		content[entry.ObjectReference] = entry.Content
-	}
+// progressed says whether the rollout has moved on: an object is in place for the first
+// time, or with other content, or it is ready for the first time with its content. One that
+// was repaired is no progress, nor is one that is ready again.
+func progressed(before, after []v1alpha1.InventoryEntry) bool {
+	entries := byReference(before)
 	return slices.ContainsFunc(after, func(entry v1alpha1.InventoryEntry) bool {
-		was, found := content[entry.ObjectReference]
-		return entry.Repairs == 0 && (!found || was != entry.Content)
+		was, found := entries[entry.ObjectReference]
+		isNew := !found || was.Content != entry.Content
+		return isNew && entry.Repairs == 0 || entry.WasReady && (isNew || !was.WasReady)
 	})
 }
 
-// readyAgain counts the objects that are ready again, of those that did not stay so.
-func readyAgain(before, after v1alpha1.RevisionStatus) int32 {
-	unsteady := map[v1alpha1.ObjectReference]bool{}
-	for _, entry := range slices.Concat(before.Inventory, after.Inventory) {
-		if entry.Repairs > 0 {
-			unsteady[entry.ObjectReference] = true
-		}
+func byReference(list []v1alpha1.InventoryEntry) map[v1alpha1.ObjectReference]v1alpha1.InventoryEntry {
+	entries := map[v1alpha1.ObjectReference]v1alpha1.InventoryEntry{}
+	for _, entry := range list {
+		entries[entry.ObjectReference] = entry
 	}
-	for _, flap := range after.Flaps {
-		unsteady[flap.ObjectReference] = true
-	}
-	for _, object := range after.Objects {
-		delete(unsteady, object.ObjectReference)
-	}
-	var again int32
-	for _, object := range before.Objects {
-		if unsteady[object.ObjectReference] {
-			again++
-		}
-	}
-	return again
-}
-
-func progress(status v1alpha1.RevisionStatus) (complete int, ready int32) {
-	for _, phase := range status.Phases {
-		if phase.State == v1alpha1.PhaseComplete {
-			complete++
-		}
-		ready += phase.Ready
-	}
-	return complete, ready
+	return entries
 }
 
 func available(serves probes.Result, reason string) metav1.Condition {

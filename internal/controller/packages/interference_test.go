@@ -352,6 +352,23 @@ func TestWorker_RepairsAreNoProgress(t *testing.T) {
 	}
 }
 
+// An object that was repaired once, and is ready for the first time, is progress.
+func TestWorker_RepairedGetsReady(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{ProgressDeadline: &metav1.Duration{Duration: 10 * time.Minute}})
+	l.revise(1, phase(deployment("a", "v1"), deployment("b", "v1")))
+	l.mustSettle(10 * time.Second)
+	if err := l.cluster.Client("other").Delete(t.Context(), l.disturbed("Deployment", "a")); err != nil {
+		t.Fatal(err)
+	}
+	l.mustSettle(10 * time.Second)
+	l.advance(9 * time.Minute)
+	l.ready("a", true)
+	l.mustSettle(10 * time.Second)
+	l.advance(2 * time.Minute)
+	l.mustSettle(10 * time.Second)
+	want(t, "the other one still has time", "states", []string{"1: Active RollingOut"}, l.states())
+}
+
 // A Job that has completed and is being deleted is as good as gone: nothing ceases to be ready.
 func TestWorker_DoneLeaves(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
