@@ -168,10 +168,10 @@ func (p *Publisher) ensurePackage(ctx context.Context, owner Owner, name string)
 
 // line is read from the cache. When that lags behind, the number that it gives is
 // taken, and the next pass looks again.
-func (p *Publisher) line(ctx context.Context, pkg *v1alpha1.Package) (history.Line, error) {
+func (p *Publisher) line(ctx context.Context, pkg *v1alpha1.Package) (history.History, error) {
 	list := &v1alpha1.RevisionList{}
 	if err := p.Client.List(ctx, list, client.MatchingLabels{v1alpha1.LabelPackage: pkg.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		return history.Line{}, fmt.Errorf("listing the revisions of %s: %w", pkg.Name, err)
+		return history.History{}, fmt.Errorf("listing the revisions of %s: %w", pkg.Name, err)
 	}
 	own := make([]v1alpha1.Revision, 0, len(list.Items))
 	highest := int64(0)
@@ -197,7 +197,7 @@ func isUnavailable(revision *v1alpha1.Revision) bool {
 
 // allowPrune lets exactly this content be rolled out if it has fewer objects than a
 // revision that it takes over from.
-func (p *Publisher) allowPrune(ctx context.Context, pkg *v1alpha1.Package, line history.Line, next content.Packed) error {
+func (p *Publisher) allowPrune(ctx context.Context, pkg *v1alpha1.Package, line history.History, next content.Packed) error {
 	shrinks := slices.ContainsFunc(slices.Concat(line.Serving, []*v1alpha1.Revision{line.Target}), func(before *v1alpha1.Revision) bool {
 		return before != nil && countOf(next.Phases) < countOf(before.Spec.Phases)
 	})
@@ -227,7 +227,7 @@ func countOf(phases []v1alpha1.Phase) int {
 
 // create stores the content first and makes the revision then, so that a revision
 // never refers to what was not there.
-func (p *Publisher) create(ctx context.Context, pkg *v1alpha1.Package, line history.Line, packed content.Packed, want content.Package) (*v1alpha1.Revision, error) {
+func (p *Publisher) create(ctx context.Context, pkg *v1alpha1.Package, line history.History, packed content.Packed, want content.Package) (*v1alpha1.Revision, error) {
 	if err := p.Contents.Keep(ctx, pkg, packed, line.Target); err != nil {
 		return nil, err
 	}

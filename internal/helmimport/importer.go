@@ -62,7 +62,7 @@ func (i *Importer) Standing(ctx context.Context, pkg, namespace, name string, ve
 	return standing(found, line, namespace, name, version)
 }
 
-func standing(pkg *v1alpha1.Package, line history.Line, namespace, name string, version int) (*v1alpha1.Revision, error) {
+func standing(pkg *v1alpha1.Package, line history.History, namespace, name string, version int) (*v1alpha1.Revision, error) {
 	refused := func(format string, args ...any) error {
 		return &RefusedError{Reasons: []string{fmt.Sprintf("package "+pkg.Name+" "+format, args...)}}
 	}
@@ -90,18 +90,18 @@ func standing(pkg *v1alpha1.Package, line history.Line, namespace, name string, 
 }
 
 // line is a package and its revisions; the package is nil when it does not exist.
-func (i *Importer) line(ctx context.Context, name string) (*v1alpha1.Package, history.Line, error) {
+func (i *Importer) line(ctx context.Context, name string) (*v1alpha1.Package, history.History, error) {
 	pkg := &v1alpha1.Package{}
 	err := i.Client.Get(ctx, types.NamespacedName{Name: name}, pkg)
 	if apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) {
-		return nil, history.Line{}, nil
+		return nil, history.History{}, nil
 	}
 	if err != nil {
-		return nil, history.Line{}, fmt.Errorf("reading package %s: %w", name, err)
+		return nil, history.History{}, fmt.Errorf("reading package %s: %w", name, err)
 	}
 	list := &v1alpha1.RevisionList{}
 	if err := i.Client.List(ctx, list, client.MatchingFields{"spec.package": name}); err != nil {
-		return nil, history.Line{}, fmt.Errorf("listing the revisions of package %s: %w", name, err)
+		return nil, history.History{}, fmt.Errorf("listing the revisions of package %s: %w", name, err)
 	}
 	return pkg, history.Sort(pkg, list.Items), nil
 }
@@ -161,7 +161,7 @@ func (i *Importer) checkNew(ctx context.Context, pkg string, r Release) error {
 
 // ensurePackage makes the package, or finds the one that an import has made before
 // it was interrupted.
-func (i *Importer) ensurePackage(ctx context.Context, name string) (*v1alpha1.Package, history.Line, error) {
+func (i *Importer) ensurePackage(ctx context.Context, name string) (*v1alpha1.Package, history.History, error) {
 	pkg, line, err := i.line(ctx, name)
 	if err != nil || pkg != nil {
 		return pkg, line, err

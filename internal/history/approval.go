@@ -10,26 +10,26 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
-// CanWithhold says whether the package withholds any content.
-func CanWithhold(pkg *v1alpha1.Package) bool {
+// NeedsApproval says whether the package wants any content approved.
+func NeedsApproval(pkg *v1alpha1.Package) bool {
 	return pkg.Spec.Approval == v1alpha1.ApprovalManual || len(pkg.Spec.Gates) > 0
 }
 
-// Withheld says why a revision with content of the digest may not be rolled out
+// Unapproved says why a revision with content of the digest may not be rolled out
 // yet, and what lets it; empty when it may.
 //
 // Approval is needed to begin: a rollout that has put an object in place goes on
 // when the approval is taken back or a gate closes; to stop it is what a pause is
 // for. What has succeeded once is kept. A rollback to content that has succeeded
 // needs no new approval, as the user who requests it may also approve.
-func (l Line) Withheld(pkg *v1alpha1.Package, revision *v1alpha1.Revision, digest string) string {
+func (h History) Unapproved(pkg *v1alpha1.Package, revision *v1alpha1.Revision, digest string) string {
 	if Succeeded(revision) || len(revision.Status.Inventory) > 0 {
 		return ""
 	}
-	if isMadeByRollback(pkg, revision) && l.hasSucceeded(digest) {
+	if isMadeByRollback(pkg, revision) && h.hasSucceeded(digest) {
 		return ""
 	}
-	if digest == "" && CanWithhold(pkg) {
+	if digest == "" && NeedsApproval(pkg) {
 		return "the digest of its content, to approve it by, could not be worked out"
 	}
 	var whys []string
@@ -60,8 +60,8 @@ func isMadeByRollback(pkg *v1alpha1.Package, revision *v1alpha1.Revision) bool {
 	return false
 }
 
-func (l Line) hasSucceeded(digest string) bool {
-	for _, revision := range l.All() {
+func (h History) hasSucceeded(digest string) bool {
+	for _, revision := range h.All() {
 		if digest != "" && revision.Spec.ContentDigest == digest && Succeeded(revision) {
 			return true
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
-// withheldCase is a case of [TestLine_Withheld].
+// withheldCase is a case of [TestLine_Unapproved].
 type withheldCase struct {
 	reason string
 	spec   v1alpha1.PackageSpec
@@ -30,7 +30,7 @@ var withheldFresh = state{number: 2, lifecycle: active, digest: "new"}
 
 var withheldBack = state{number: 3, lifecycle: active, digest: "good", origin: &v1alpha1.Origin{Kind: v1alpha1.OriginRollback, Reference: "Revision/istiod-1"}}
 
-// withheldCases are the cases of [TestLine_Withheld].
+// withheldCases are the cases of [TestLine_Unapproved].
 var withheldCases = map[string]withheldCase{
 	"Automatic": {
 		reason: "without approval and gates everything is rolled out",
@@ -125,13 +125,13 @@ var withheldCases = map[string]withheldCase{
 	},
 }
 
-func TestLine_Withheld(t *testing.T) {
+func TestLine_Unapproved(t *testing.T) {
 	for name, tc := range withheldCases {
 		t.Run(name, func(t *testing.T) {
 			pkg := packageOf(tc.spec, tc.status)
 			last := tc.states[len(tc.states)-1]
 			line := Sort(pkg, revisionsOf(tc.states))
-			got := line.Withheld(pkg, line.Find(last.number), last.digest)
+			got := line.Unapproved(pkg, line.Find(last.number), last.digest)
 			if (got == "") != (len(tc.want) == 0) {
 				t.Errorf("%s: withheld %q, want %v", tc.reason, got, tc.want)
 			}
@@ -145,7 +145,7 @@ func TestLine_Withheld(t *testing.T) {
 }
 
 // A revision that is withheld when it is made starts paused, and says so.
-func TestLine_NextWhileWithheld(t *testing.T) {
+func TestLine_NextWhileUnapproved(t *testing.T) {
 	pkg := packageOf(v1alpha1.PackageSpec{Approval: v1alpha1.ApprovalManual, ApprovedDigest: "approved"}, v1alpha1.PackageStatus{})
 	line := Sort(pkg, nil)
 	if next := line.Next(pkg, Content{Digest: "new"}); !IsAwaiting(next) {
@@ -158,7 +158,7 @@ func TestLine_NextWhileWithheld(t *testing.T) {
 
 // A rollback to what has succeeded starts at once, also when approval is manual; one
 // to what has not waits.
-func TestLine_RollbackWhileWithheld(t *testing.T) {
+func TestLine_RollbackWhileUnapproved(t *testing.T) {
 	request := &v1alpha1.Rollback{ToRevision: 1, RequestedAt: at(100)}
 	pkg := packageOf(v1alpha1.PackageSpec{Approval: v1alpha1.ApprovalManual, Rollback: request}, v1alpha1.PackageStatus{})
 	for name, succeeded := range map[string]bool{"Succeeded": true, "NeverSucceeded": false} {

@@ -46,20 +46,20 @@ type RollbackChoice struct {
 	Refusal Refusal
 	Message string
 
-	line Line
+	past History
 }
 
 // ChooseRollback decides what a rollback to the revision of a number would do, for 0 to the
 // newest one that has succeeded with other content. The manager acts on it, and the command
 // line shows it before it asks the manager.
-func (l Line) ChooseRollback(pkg *v1alpha1.Package, number int64, digest Digest) RollbackChoice {
-	if l.Target == nil {
+func (h History) ChooseRollback(pkg *v1alpha1.Package, number int64, digest Digest) RollbackChoice {
+	if h.Target == nil {
 		return RollbackChoice{Refusal: RefusalNoTarget, Message: messageNoTarget}
 	}
-	l = l.Begun(pkg, digest)
-	c := RollbackChoice{From: l.Target, line: l}
-	if c.To = l.Find(number); number == 0 {
-		c.To, c.Passed = l.newestSource(digest)
+	h = h.Begun(pkg, digest)
+	c := RollbackChoice{From: h.Target, past: h}
+	if c.To = h.Find(number); number == 0 {
+		c.To, c.Passed = h.newestSource(digest)
 	}
 	switch from, to := c.From, c.To; {
 	case to == nil && number == 0:

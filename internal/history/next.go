@@ -31,20 +31,20 @@ const (
 	NeedRevision Need = "Revision"
 	// NeedRejected: a rollback has rejected this content.
 	NeedRejected Need = "Rejected"
-	// NeedPinned: a rollback keeps the line where it is.
+	// NeedPinned: a rollback keeps the package where it is.
 	NeedPinned Need = "Pinned"
 )
 
 // NeedFor says whether a front's content needs a revision.
-func (l Line) NeedFor(pkg *v1alpha1.Package, digest string) Need {
+func (h History) NeedFor(pkg *v1alpha1.Package, digest string) Need {
 	switch {
-	case l.Target != nil && l.Target.Spec.ContentDigest == digest && l.Target.DeletionTimestamp.IsZero():
+	case h.Target != nil && h.Target.Spec.ContentDigest == digest && h.Target.DeletionTimestamp.IsZero():
 		return NeedNone
 	case pkg.Spec.Rollback != nil && pkg.Spec.Rollback.Pin:
 		return NeedPinned
 	case pkg.Spec.Rollback != nil && !IsHandled(pkg):
 		return NeedPinned // the rollback comes first
-	case l.rejects(pkg, digest):
+	case h.rejects(pkg, digest):
 		return NeedRejected
 	default:
 		return NeedRevision
@@ -54,17 +54,17 @@ func (l Line) NeedFor(pkg *v1alpha1.Package, digest string) Need {
 // LiftsRejection says whether it has to be noted, in the annotation
 // [v1alpha1.AnnotationRejectionLifted], that the target's own content is asked for: the
 // target is a rollback, and what it has rejected is made when it is asked for after this.
-func (l Line) LiftsRejection(pkg *v1alpha1.Package) bool {
-	return l.Target != nil && IsRollback(l.Target) && !isLifted(pkg, l.Target.Spec.Revision)
+func (h History) LiftsRejection(pkg *v1alpha1.Package) bool {
+	return h.Target != nil && IsRollback(h.Target) && !isLifted(pkg, h.Target.Spec.Revision)
 }
 
 // Rejected is the revision whose content the target, which is a rollback, keeps out until
 // something else is asked for; 0 when it keeps none out.
-func (l Line) Rejected(pkg *v1alpha1.Package) int64 {
-	if !l.LiftsRejection(pkg) {
+func (h History) Rejected(pkg *v1alpha1.Package) int64 {
+	if !h.LiftsRejection(pkg) {
 		return 0
 	}
-	return l.Target.Spec.Previous
+	return h.Target.Spec.Previous
 }
 
 // isLifted says whether something else was asked for since the rollback that a revision
@@ -75,18 +75,18 @@ func isLifted(pkg *v1alpha1.Package, rollback int64) bool {
 
 // rejects says whether the target was made by a rollback from that content, and nothing
 // else was asked for since: neither a newer revision, nor the target's own content.
-func (l Line) rejects(pkg *v1alpha1.Package, digest string) bool {
-	if l.Target == nil || digest == "" || isLifted(pkg, l.Target.Spec.Revision) {
+func (h History) rejects(pkg *v1alpha1.Package, digest string) bool {
+	if h.Target == nil || digest == "" || isLifted(pkg, h.Target.Spec.Revision) {
 		return false
 	}
 	for _, back := range []*v1alpha1.RollbackStatus{pkg.Status.Rollback, pkg.Status.AutomaticRollback} {
-		if back != nil && back.RejectedDigest == digest && back.Revision == l.Target.Spec.Revision {
+		if back != nil && back.RejectedDigest == digest && back.Revision == h.Target.Spec.Revision {
 			return true
 		}
 	}
 	// The revision may be in the cache before the package's status that names it.
-	rejected := l.Find(l.Target.Spec.Previous)
-	return IsRollback(l.Target) && rejected != nil && rejected.Spec.ContentDigest == digest
+	rejected := h.Find(h.Target.Spec.Previous)
+	return IsRollback(h.Target) && rejected != nil && rejected.Spec.ContentDigest == digest
 }
 
 // ownerReference is that of a package's revision. It does not block the package's
@@ -99,18 +99,18 @@ func ownerReference(pkg *v1alpha1.Package) metav1.OwnerReference {
 }
 
 // Next is the next revision of a package, with the content given. It starts paused
-// when the package withholds the content.
-func (l Line) Next(pkg *v1alpha1.Package, content Content) *v1alpha1.Revision {
-	next := l.next(pkg, content)
-	if l.Withheld(pkg, next, content.Digest) != "" {
+// when the content is not approved.
+func (h History) Next(pkg *v1alpha1.Package, content Content) *v1alpha1.Revision {
+	next := h.next(pkg, content)
+	if h.Unapproved(pkg, next, content.Digest) != "" {
 		next.Spec.LifecycleState = v1alpha1.LifecyclePaused
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, v1alpha1.AnnotationAwaitingApproval, "")
 	}
 	return next
 }
 
-func (l Line) next(pkg *v1alpha1.Package, content Content) *v1alpha1.Revision {
-	number := l.Highest + 1
+func (h History) next(pkg *v1alpha1.Package, content Content) *v1alpha1.Revision {
+	number := h.Highest + 1
 	revision := &v1alpha1.Revision{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:       v1alpha1.RevisionName(pkg.Name, number),
@@ -125,7 +125,7 @@ func (l Line) next(pkg *v1alpha1.Package, content Content) *v1alpha1.Revision {
 			Phases: content.Phases, Probes: content.Probes, ContentDigest: content.Digest, Origin: &content.Origin,
 		},
 	}
-	if newest := l.Newest(); newest != nil {
+	if newest := h.Newest(); newest != nil {
 		revision.Spec.Previous = newest.Spec.Revision
 	}
 	return revision

@@ -16,7 +16,7 @@ func TestLine_LeftBehind(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		states []state
-		// before is the target when newer ones are withheld, 0 for none.
+		// before is the target when newer ones are not approved, 0 for none.
 		before int64
 		want   []int64
 	}{
@@ -38,7 +38,7 @@ func TestLine_LeftBehind(t *testing.T) {
 			states: []state{good, {number: 2, lifecycle: paused}, {number: 3, lifecycle: active}},
 			want:   []int64{2},
 		},
-		"Withheld": {
+		"Unapproved": {
 			reason: "of those that wait for approval only the newest does so for good; the one that rolls out is not left behind",
 			states: []state{good, {number: 2, lifecycle: active}, {number: 3, lifecycle: paused}, {number: 4, lifecycle: paused}},
 			before: 2,
@@ -51,11 +51,11 @@ func TestLine_LeftBehind(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			line := Sort(packageOf(v1alpha1.PackageSpec{}, v1alpha1.PackageStatus{}), revisionsOf(tc.states))
+			h := Sort(packageOf(v1alpha1.PackageSpec{}, v1alpha1.PackageStatus{}), revisionsOf(tc.states))
 			if tc.before != 0 {
-				line = line.Before(line.Find(tc.before))
+				h = h.Before(h.Find(tc.before))
 			}
-			got := numbers(line.LeftBehind(func(r *v1alpha1.Revision) bool { return len(r.Status.Inventory) > 0 }))
+			got := numbers(h.LeftBehind(func(r *v1alpha1.Revision) bool { return len(r.Status.Inventory) > 0 }))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: left behind (-want +got):\n%s", tc.reason, diff)
 			}
@@ -99,29 +99,29 @@ func TestLine_Dismissed(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			line := Sort(packageOf(v1alpha1.PackageSpec{}, v1alpha1.PackageStatus{}), revisionsOf(tc.states))
-			if diff := cmp.Diff(tc.want, numbers(line.Dismissed())); diff != "" {
-				t.Errorf("%s: dismissed (-want +got):\n%s", tc.reason, diff)
+			h := Sort(packageOf(v1alpha1.PackageSpec{}, v1alpha1.PackageStatus{}), revisionsOf(tc.states))
+			if diff := cmp.Diff(tc.want, numbers(h.DeleteRequested())); diff != "" {
+				t.Errorf("%s: requested (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// While newer revisions are withheld, the line is that of the one that goes on.
+// While newer revisions are not approved, the history is that of the one that goes on.
 func TestLine_Before(t *testing.T) {
 	pkg := packageOf(v1alpha1.PackageSpec{}, v1alpha1.PackageStatus{})
 	whole := Sort(pkg, revisionsOf([]state{
 		{number: 1, lifecycle: active, succeeded: true}, {number: 2, lifecycle: active}, {number: 3, lifecycle: active}, {number: 4, lifecycle: active},
 	}))
-	line := whole.Before(whole.Find(2))
-	got := [][]int64{{number(line.Target), number(line.Newest()), number(line.Current)}, numbers(line.Waiting), numbers(line.Serving), numbers(line.Standing())}
+	h := whole.Before(whole.Find(2))
+	got := [][]int64{{number(h.Target), number(h.Newest()), number(h.Current)}, numbers(h.Waiting), numbers(h.Serving), numbers(h.Standing())}
 	if diff := cmp.Diff([][]int64{{2, 4, 1}, {4, 3}, {1}, {4, 3, 2, 1}}, got); diff != "" {
 		t.Errorf("target, newest and current; waiting; serving; standing (-want +got):\n%s", diff)
 	}
-	if next := line.Next(pkg, Content{}); next.Spec.Previous != 4 || next.Spec.Revision != 5 {
+	if next := h.Next(pkg, Content{}); next.Spec.Previous != 4 || next.Spec.Revision != 5 {
 		t.Errorf("the next revision is %d after %d, want 5 after 4", next.Spec.Revision, next.Spec.Previous)
 	}
 	if diff := cmp.Diff([]int64{3, 2, 1}, numbers(whole.Serving)); diff != "" {
-		t.Errorf("the line that was given has changed (-want +got):\n%s", diff)
+		t.Errorf("the history that was given has changed (-want +got):\n%s", diff)
 	}
 }

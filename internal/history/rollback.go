@@ -34,57 +34,57 @@ func SpecDigest(revision *v1alpha1.Revision) string { return revision.Spec.Conte
 // the status that records it. The revision is nil when the request is refused,
 // and the status' message then says why; or when the target was made for this
 // very request already, and only the record of it got lost.
-func (l Line) Rollback(pkg *v1alpha1.Package, digest Digest) (*v1alpha1.Revision, *v1alpha1.RollbackStatus) {
+func (h History) Rollback(pkg *v1alpha1.Package, digest Digest) (*v1alpha1.Revision, *v1alpha1.RollbackStatus) {
 	request := pkg.Spec.Rollback
 	outcome := &v1alpha1.RollbackStatus{RequestedAt: request.RequestedAt, ToRevision: request.ToRevision}
 	refuse := func(format string, args ...any) (*v1alpha1.Revision, *v1alpha1.RollbackStatus) {
 		outcome.Message = fmt.Sprintf(format, args...)
 		return nil, outcome
 	}
-	if l.Target == nil {
+	if h.Target == nil {
 		return refuse("%s", messageNoTarget)
 	}
-	if made, source := l.madeFor(pkg); made != nil {
-		return nil, l.made(outcome, made, source, digest)
+	if made, source := h.madeFor(pkg); made != nil {
+		return nil, h.made(outcome, made, source, digest)
 	}
-	choice := l.ChooseRollback(pkg, request.ToRevision, digest)
-	l, outcome.FromRevision = choice.line, choice.From.Spec.Revision
+	choice := h.ChooseRollback(pkg, request.ToRevision, digest)
+	h, outcome.FromRevision = choice.past, choice.From.Spec.Revision
 	if choice.Refusal != "" {
 		return refuse("%s", choice.Message)
 	}
 	source := choice.To
 	outcome.ToRevision = source.Spec.Revision
-	outcome.RejectedDigest = digest(l.Target)
-	why := fmt.Sprintf("rollback from revision %d to %d", l.Target.Spec.Revision, source.Spec.Revision)
+	outcome.RejectedDigest = digest(h.Target)
+	why := fmt.Sprintf("rollback from revision %d to %d", h.Target.Spec.Revision, source.Spec.Revision)
 	if len(choice.Passed) > 0 {
 		why += fmt.Sprintf(", past revision %s, which was rolled back before", listed(choice.Passed))
 	}
 	if request.Reason != "" {
 		why += ": " + request.Reason
 	}
-	next := l.repeat(pkg, source, why)
+	next := h.repeat(pkg, source, why)
 	next.Spec.Origin.CreatedBy = request.By
 	metav1.SetMetaDataAnnotation(&next.ObjectMeta, v1alpha1.AnnotationRequestedAt, stamp(request.RequestedAt))
 	outcome.Revision = next.Spec.Revision
 	return next, outcome
 }
 
-// Begun is the line as of the newest revision that may be rolled out or has begun: what
+// Begun is the history as of the newest revision that may be rolled out or has begun: what
 // waits for approval has put nothing in place, and nothing is rolled back from it. It is
-// the line itself when all active revisions wait.
-func (l Line) Begun(pkg *v1alpha1.Package, digest Digest) Line {
+// the history itself when all active revisions wait.
+func (h History) Begun(pkg *v1alpha1.Package, digest Digest) History {
 	waits := func(revision *v1alpha1.Revision) bool {
-		return IsAwaiting(revision) || CanWithhold(pkg) && l.Withheld(pkg, revision, digest(revision)) != ""
+		return IsAwaiting(revision) || NeedsApproval(pkg) && h.Unapproved(pkg, revision, digest(revision)) != ""
 	}
-	if l.Target == nil || !waits(l.Target) {
-		return l
+	if h.Target == nil || !waits(h.Target) {
+		return h
 	}
-	for _, revision := range l.Serving {
+	for _, revision := range h.Serving {
 		if !waits(revision) {
-			return l.Before(revision)
+			return h.Before(revision)
 		}
 	}
-	return l
+	return h
 }
 
 func listed(of []int64) string {
@@ -96,18 +96,18 @@ func listed(of []int64) string {
 }
 
 // repeat is the next revision with the content of an earlier one. Content that has
-// succeeded is not withheld.
-func (l Line) repeat(pkg *v1alpha1.Package, source *v1alpha1.Revision, why string) *v1alpha1.Revision {
+// succeeded needs no approval.
+func (h History) repeat(pkg *v1alpha1.Package, source *v1alpha1.Revision, why string) *v1alpha1.Revision {
 	content := Content{
 		Phases: source.Spec.Phases, Probes: source.Spec.Probes, Digest: source.Spec.ContentDigest,
 		Origin: rollbackOrigin(source, why),
 	}
-	next := l.Next(pkg, content)
-	if l.hasSucceeded(content.Digest) {
-		next = l.next(pkg, content)
+	next := h.Next(pkg, content)
+	if h.hasSucceeded(content.Digest) {
+		next = h.next(pkg, content)
 	}
 	// What waits for approval is newer, and not what is rolled back.
-	next.Spec.Previous = l.Target.Spec.Revision
+	next.Spec.Previous = h.Target.Spec.Revision
 	return next
 }
 
@@ -115,9 +115,9 @@ func (l Line) repeat(pkg *v1alpha1.Package, source *v1alpha1.Revision, why strin
 // when none was, and the number of the one whose content it has. A newer revision
 // may have come since. The request's time is compared as it was noted, not with a
 // time of the API server's clock.
-func (l Line) madeFor(pkg *v1alpha1.Package) (made *v1alpha1.Revision, source int64) {
+func (h History) madeFor(pkg *v1alpha1.Package) (made *v1alpha1.Revision, source int64) {
 	request := pkg.Spec.Rollback
-	for _, revision := range l.All() {
+	for _, revision := range h.All() {
 		if !IsRollback(revision) || revision.Annotations[v1alpha1.AnnotationRequestedAt] != stamp(request.RequestedAt) {
 			continue
 		}
@@ -148,9 +148,9 @@ func stamp(at metav1.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // made records that a revision was made as a rollback, with the content of the
 // revision of the number given.
-func (l Line) made(outcome *v1alpha1.RollbackStatus, revision *v1alpha1.Revision, source int64, digest Digest) *v1alpha1.RollbackStatus {
+func (h History) made(outcome *v1alpha1.RollbackStatus, revision *v1alpha1.Revision, source int64, digest Digest) *v1alpha1.RollbackStatus {
 	outcome.Revision, outcome.ToRevision, outcome.FromRevision = revision.Spec.Revision, source, revision.Spec.Previous
-	if from := l.Find(outcome.FromRevision); from != nil {
+	if from := h.Find(outcome.FromRevision); from != nil {
 		outcome.RejectedDigest = digest(from)
 	}
 	return outcome
@@ -159,14 +159,14 @@ func (l Line) made(outcome *v1alpha1.RollbackStatus, revision *v1alpha1.Revision
 // newestSource is the newest revision older than the target that has succeeded with other
 // content, nil when there is none. Content that was rolled back on the way to the target is
 // passed over, and passed are the revisions with it.
-func (l Line) newestSource(digest Digest) (source *v1alpha1.Revision, passed []int64) {
-	rejected := l.rejected(digest)
-	for _, revision := range l.All() {
-		if revision.Spec.Revision >= l.Target.Spec.Revision || !Succeeded(revision) {
+func (h History) newestSource(digest Digest) (source *v1alpha1.Revision, passed []int64) {
+	rejected := h.rejected(digest)
+	for _, revision := range h.All() {
+		if revision.Spec.Revision >= h.Target.Spec.Revision || !Succeeded(revision) {
 			continue
 		}
 		switch content := digest(revision); { // content made by hand may have none, and counts as other
-		case content != "" && content == digest(l.Target):
+		case content != "" && content == digest(h.Target):
 		case rejected[content]:
 			passed = append(passed, revision.Spec.Revision)
 		default:
@@ -178,10 +178,10 @@ func (l Line) newestSource(digest Digest) (source *v1alpha1.Revision, passed []i
 
 // rejected are the digests of what the target was made to replace, when it is a rollback,
 // and the rollbacks before it.
-func (l Line) rejected(digest Digest) map[string]bool {
+func (h History) rejected(digest Digest) map[string]bool {
 	all := map[string]bool{}
-	for at := l.Target; at != nil && IsRollback(at) && at.Spec.Previous < at.Spec.Revision; at = l.Find(at.Spec.Previous) {
-		if from := l.Find(at.Spec.Previous); from != nil && digest(from) != "" {
+	for at := h.Target; at != nil && IsRollback(at) && at.Spec.Previous < at.Spec.Revision; at = h.Find(at.Spec.Previous) {
+		if from := h.Find(at.Spec.Previous); from != nil && digest(from) != "" {
 			all[digest(from)] = true
 		}
 	}

@@ -192,7 +192,7 @@ func (c *checking) load(ctx context.Context, phases []content.Phase) (revisions.
 	}
 	pkg := &v1alpha1.Package{}
 	pkg.Name = c.in.Package
-	revision := history.Line{}.Next(pkg, history.Content{Phases: packed.Phases, Probes: c.in.Probes, Digest: packed.Digest})
+	revision := history.History{}.Next(pkg, history.Content{Phases: packed.Phases, Probes: c.in.Probes, Digest: packed.Digest})
 	if c.in.Against != nil {
 		revision.Spec.Revision = c.in.Against.Number + 1
 	}

@@ -70,7 +70,7 @@ func (p Plan) Blocked() bool { return p.Invalid != "" || len(p.Findings) > 0 }
 
 // Plan says what a package's next revision would do. The package need not exist yet:
 // it has no UID then. The line is the package's without the revision.
-func (p Planner) Plan(ctx context.Context, pkg *v1alpha1.Package, line history.Line, next *v1alpha1.Revision) (Plan, error) {
+func (p Planner) Plan(ctx context.Context, pkg *v1alpha1.Package, line history.History, next *v1alpha1.Revision) (Plan, error) {
 	target, err := content.LoadRevision(ctx, p.Stored, next)
 	if _, ok := errors.AsType[*content.InvalidError](err); ok {
 		return Plan{Invalid: err.Error()}, nil
@@ -148,7 +148,7 @@ func Owner(pkg *v1alpha1.Package) revisions.Owner {
 }
 
 // serving are the revisions that the next one would replace, newest first.
-func (p Planner) serving(ctx context.Context, line history.Line, plan *Plan) []revisions.Revision {
+func (p Planner) serving(ctx context.Context, line history.History, plan *Plan) []revisions.Revision {
 	var all []revisions.Revision
 	standing := line.Serving
 	if line.Target != nil {

@@ -39,7 +39,7 @@ func packed(t *testing.T, manifests ...*unstructured.Unstructured) content.Packe
 	return p
 }
 
-func next(line history.Line, pkg *v1alpha1.Package, p content.Packed) *v1alpha1.Revision {
+func next(line history.History, pkg *v1alpha1.Package, p content.Packed) *v1alpha1.Revision {
 	return line.Next(pkg, history.Content{Phases: p.Phases, Digest: p.Digest})
 }
 
@@ -92,7 +92,7 @@ func TestPlanner_Plan(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			var line history.Line
+			var line history.History
 			p := packed(t, tc.wanted...)
 			if tc.standing != nil {
 				old := packed(t, tc.standing...)
@@ -134,7 +134,7 @@ func TestPlanner_PlanOfReplacement(t *testing.T) {
 	}
 	cluster := revisionstest.New()
 	old := pack(deployment("a"))
-	target := next(history.Line{}, pkg, old)
+	target := next(history.History{}, pkg, old)
 	manager := cluster.Client("strata")
 	loaded, err := content.LoadRevision(t.Context(), Overlay{Packed: old}, target)
 	if err != nil {
@@ -179,7 +179,7 @@ func TestPlanner_Trial(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := packed(t, configMap("new", "1"), configMap("theirs", "1"))
-	loaded, err := content.LoadRevision(t.Context(), Overlay{Packed: p}, next(history.Line{}, pkg, p))
+	loaded, err := content.LoadRevision(t.Context(), Overlay{Packed: p}, next(history.History{}, pkg, p))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestPlanner_TrialOfEverything(t *testing.T) {
 	cluster := revisionstest.New()
 	person := cluster.Client("person")
 	p := packed(t, configMap("a", "2"), configMap("b", "2"))
-	loaded, err := content.LoadRevision(t.Context(), Overlay{Packed: p}, next(history.Line{}, pkg, p))
+	loaded, err := content.LoadRevision(t.Context(), Overlay{Packed: p}, next(history.History{}, pkg, p))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func errorReason(err error) string {
 	var invalid *revisions.ValidationError
 	var unusable *content.InvalidError
 	var unavailable *content.UnavailableError
-	var held *preflight.Error
+	var refused *preflight.Error
 	switch {
 	case err == nil:
 		return ""
@@ -31,9 +31,9 @@ func errorReason(err error) string {
 		return v1alpha1.ReasonInvalidSpec
 	case errors.As(err, &unavailable):
 		return v1alpha1.ReasonContentUnavailable
-	case errors.As(err, &held) && !held.PermissionDenied():
+	case errors.As(err, &refused) && !refused.PermissionDenied():
 		return v1alpha1.ReasonPreflightFailed
-	case held != nil, isDenied(err):
+	case refused != nil, isDenied(err):
 		return v1alpha1.ReasonPermissionDenied
 	default:
 		return v1alpha1.ReasonRolloutError
@@ -79,8 +79,8 @@ func words(text string) []string {
 
 // errorMessage is an error's text, with the remedy if the text has none.
 func errorMessage(err error) string {
-	var held *preflight.Error
-	if errors.As(err, &held) || !isDenied(err) {
+	var refused *preflight.Error
+	if errors.As(err, &refused) || !isDenied(err) {
 		return partsText(err)
 	}
 	return partsText(err) + ": grant the right to the package's identity, or name another one in spec.serviceAccount; it is tried again at least once a minute"

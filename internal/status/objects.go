@@ -82,7 +82,7 @@ func achieved(phases []v1alpha1.PhaseStatus) (complete []v1alpha1.PhaseStatus, p
 	return complete, fmt.Sprintf("%d/%d", len(phases), len(phases)), fmt.Sprintf("%d/%d", all, all)
 }
 
-// notReady lists the first objects that hold up the rollout. An object keeps the
+// notReady lists the first objects that delay the rollout. An object keeps the
 // time since when it does while the reason stays.
 func notReady(before []v1alpha1.ObjectStatus, o Observation) []v1alpha1.ObjectStatus {
 	var list []v1alpha1.ObjectStatus

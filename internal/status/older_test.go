@@ -132,14 +132,14 @@ func TestForServing_Recovers(t *testing.T) {
 	}
 }
 
-func TestForStray(t *testing.T) {
+func TestForOrphan(t *testing.T) {
 	const reason = "a revision whose package does not exist says what to do"
 	revision := revisionOf(1, phase{name: "plane", size: 1})
-	got := status.ForStray(revision, at(100))
-	again := status.ForStray(revision, at(100))
+	got := status.ForOrphan(revision, at(100))
+	again := status.ForOrphan(revision, at(100))
 	revision.Status = got
 	checkRevision(t, revision)
-	statustest.Stable(t, reason, got, again, status.ForStray(revision, at(160)))
+	statustest.Stable(t, reason, got, again, status.ForOrphan(revision, at(160)))
 	for _, kind := range []string{v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable} {
 		if got := statustest.Text(got.Conditions, kind); got != "False/PackageMissing: package istiod does not exist: create it, or delete the revision" {
 			t.Errorf("%s: %s is %s", reason, kind, got)

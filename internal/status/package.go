@@ -16,30 +16,30 @@ import (
 	"github.com/strata-run/strata/revisions/probes"
 )
 
-// ForPackage is the status of a package, from its line of revisions with their
+// ForPackage is the status of a package, from its history with their
 // new statuses and from whether the operand serves.
-func ForPackage(pkg *v1alpha1.Package, line history.Line, serves probes.Result, err error, now metav1.Time) v1alpha1.PackageStatus {
+func ForPackage(pkg *v1alpha1.Package, h history.History, serves probes.Result, err error, now metav1.Time) v1alpha1.PackageStatus {
 	next := *pkg.Status.DeepCopy()
 	next.ObservedGeneration = pkg.Generation
-	next.HighestRevision = max(next.HighestRevision, line.Highest)
+	next.HighestRevision = max(next.HighestRevision, h.Highest)
 	next.CurrentRevision, next.TargetRevision, next.Version = 0, 0, ""
-	if line.Current != nil {
-		next.CurrentRevision = line.Current.Spec.Revision
-		next.Version = VersionOf(line.Current)
+	if h.Current != nil {
+		next.CurrentRevision = h.Current.Spec.Revision
+		next.Version = VersionOf(h.Current)
 	}
-	if line.Target == nil {
+	if h.Target == nil {
 		next.Phase, next.Probes = "", ""
 		Set(pkg.Generation, now, &next.Conditions, without(err)...)
 		return next
 	}
-	next.TargetRevision = line.Target.Spec.Revision
-	next.Phase, next.Probes = line.Target.Status.Phase, line.Target.Status.Probes
-	progressing := withRefusal(pkg, fromTarget(line.Target))
+	next.TargetRevision = h.Target.Spec.Revision
+	next.Phase, next.Probes = h.Target.Status.Phase, h.Target.Status.Probes
+	progressing := withRefusal(pkg, fromTarget(h.Target))
 	if serves.Status == "" {
 		serves = probes.Result{Status: probes.Unknown, Message: "the objects could not be looked at: " + progressing.Message}
 	}
-	Set(pkg.Generation, now, &next.Conditions, progressing, lineAvailable(line, serves))
-	Set(pkg.Generation, now, &next.Conditions, ready(next, line, now))
+	Set(pkg.Generation, now, &next.Conditions, progressing, availableOf(h, serves))
+	Set(pkg.Generation, now, &next.Conditions, ready(next, h, now))
 	return next
 }
 
@@ -78,15 +78,15 @@ func withRefusal(pkg *v1alpha1.Package, c metav1.Condition) metav1.Condition {
 		c.Message+"; the rollback that was asked for was refused: "+handled.Message)
 }
 
-// lineAvailable says whether the operand serves, from whichever revision.
-func lineAvailable(line history.Line, serves probes.Result) metav1.Condition {
+// availableOf says whether the operand serves, from whichever revision.
+func availableOf(h history.History, serves probes.Result) metav1.Condition {
 	c := available(serves, v1alpha1.ReasonProbeFailed)
-	rolling := !history.Succeeded(line.Target)
+	rolling := !history.Succeeded(h.Target)
 	switch {
-	case rolling && c.Status == metav1.ConditionTrue && line.Current != nil && line.Current != line.Target:
+	case rolling && c.Status == metav1.ConditionTrue && h.Current != nil && h.Current != h.Target:
 		c.Reason = v1alpha1.ReasonServing
-		c.Message = fmt.Sprintf("revision %d serves while revision %d %s", line.Current.Spec.Revision, line.Target.Spec.Revision, doing(line.Target))
-	case rolling && c.Status != metav1.ConditionTrue && line.Current == nil:
+		c.Message = fmt.Sprintf("revision %d serves while revision %d %s", h.Current.Spec.Revision, h.Target.Spec.Revision, doing(h.Target))
+	case rolling && c.Status != metav1.ConditionTrue && h.Current == nil:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonRollingOut
 		c.Message = "the first revision has not been rolled out yet"
 	}
@@ -105,7 +105,7 @@ func doing(target *v1alpha1.Revision) string {
 // ready says whether what runs is what is wanted, and stays so. An object that another
 // client keeps from that is named; it makes the package unready where it is a right. Where
 // a probe depends on it, that has the say already.
-func ready(next v1alpha1.PackageStatus, line history.Line, now metav1.Time) metav1.Condition {
+func ready(next v1alpha1.PackageStatus, h history.History, now metav1.Time) metav1.Condition {
 	progressing := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing)
 	availability := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionAvailable)
 	switch {
@@ -114,23 +114,23 @@ func ready(next v1alpha1.PackageStatus, line history.Line, now metav1.Time) meta
 	case availability.Status != metav1.ConditionTrue:
 		return Condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotReady, availability.Message)
 	}
-	if c := readyDespite(line, now); c != nil {
+	if c := readyDespite(h, now); c != nil {
 		return *c
 	}
 	for _, back := range []*v1alpha1.RollbackStatus{next.Rollback, next.AutomaticRollback} {
-		if back != nil && back.Revision != 0 && back.Revision == line.Target.Spec.Revision {
+		if back != nil && back.Revision != 0 && back.Revision == h.Target.Spec.Revision {
 			return Condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRolledBack,
 				fmt.Sprintf("the content of revision %d runs; that of revision %d was rejected", back.ToRevision, back.FromRevision))
 		}
 	}
-	return Condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "revision "+Describe(line.Target)+" is rolled out and serves")
+	return Condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "revision "+Describe(h.Target)+" is rolled out and serves")
 }
 
 // readyDespite says what is ready although objects of what runs do not stay as they are
 // wanted; nil when all do.
-func readyDespite(line history.Line, now metav1.Time) *metav1.Condition {
-	found := conflicts(line.Target, now)
-	for _, revision := range line.Serving {
+func readyDespite(h history.History, now metav1.Time) *metav1.Condition {
+	found := conflicts(h.Target, now)
+	for _, revision := range h.Serving {
 		found = append(found, conflicts(revision, now)...)
 	}
 	if len(found) == 0 {
@@ -143,13 +143,13 @@ func readyDespite(line history.Line, now metav1.Time) *metav1.Condition {
 		return &c
 	}
 	c := Condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonInterference,
-		"revision "+Describe(line.Target)+" is rolled out and serves; but "+conflictText(found))
+		"revision "+Describe(h.Target)+" is rolled out and serves; but "+conflictText(found))
 
 	return &c
 }
 
 // ForError is the status of a package whose revisions could not be read, or whose
-// rollback could not be started. What was known stays.
+// rollback could not be started. What was found before stays.
 func ForError(pkg *v1alpha1.Package, err error, now metav1.Time) v1alpha1.PackageStatus {
 	next := *pkg.Status.DeepCopy()
 	next.ObservedGeneration = pkg.Generation

@@ -230,7 +230,7 @@ func TestForPackage(t *testing.T) {
 
 func TestForPackage_NoRevisionBecauseOfAnError(t *testing.T) {
 	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "istiod", Generation: generation}}
-	pkg.Status = status.ForPackage(pkg, history.Line{}, probes.Result{}, errors.New("timeout"), at(1))
+	pkg.Status = status.ForPackage(pkg, history.History{}, probes.Result{}, errors.New("timeout"), at(1))
 	checkPackage(t, pkg)
 	if got := statustest.Text(pkg.Status.Conditions, v1alpha1.ConditionProgressing); got != "False/NoRevision: timeout" {
 		t.Errorf("Progressing is %s, want the cause", got)

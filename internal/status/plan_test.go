@@ -22,7 +22,7 @@ import (
 // results that the engine has of its objects.
 func withheld(results ...revisions.ObjectResult) status.Observation {
 	o := observe(100, phase{name: "plane", size: len(results)})
-	o.Withheld, o.Digest = "not approved", "sha256:x"
+	o.Unapproved, o.Digest = "not approved", "sha256:x"
 	o.Result.Phases[0].Reached = true
 	for i, result := range results {
 		result.ID = objectID("plane", i)
@@ -91,7 +91,7 @@ func TestForTarget_Plan(t *testing.T) {
 		t.Errorf("what was only looked at is in the inventory, as if the rollout had begun: %v", revision.Status.Inventory)
 	}
 
-	o.Withheld, o.Now = "", at(200)
+	o.Unapproved, o.Now = "", at(200)
 	if revision.Status = status.ForTarget(revision, o); revision.Status.Plan != nil {
 		t.Error("the plan outlives the wait")
 	}
@@ -104,7 +104,7 @@ func TestForTarget_PlanIsBounded(t *testing.T) {
 		results[i].Pending = revisions.OperationCreate
 	}
 	o := withheld(results...)
-	o.Withheld, o.Pause = "", &v1alpha1.Pause{Reason: "x"}
+	o.Unapproved, o.Pause = "", &v1alpha1.Pause{Reason: "x"}
 	revision := revisionOf(3, phase{name: "plane", size: len(results)})
 	plan := status.ForTarget(revision, o).Plan
 	if plan == nil || len(plan.Objects) != 64 || plan.Summary != "2048 create, 0 unchanged" {

@@ -18,27 +18,28 @@ import (
 	"github.com/strata-run/strata/revisions/probes"
 )
 
-// Observation is what a pass has found about the target of a line.
+// Observation is what a pass has found about the target of a package.
 type Observation struct {
 	// Loaded is the revision as the engine had it; empty when it could not be loaded.
 	Loaded revisions.Revision
 	// Result is what the engine found.
 	Result revisions.RevisionResult
-	// Serves says whether the line serves.
+	// Serves says whether the workloads are available.
 	Serves probes.Result
 	// Err is what kept the pass from being complete.
 	Err error
 	// Pause is why nothing was written, nil when it was not paused.
 	Pause *v1alpha1.Pause
-	// Withheld is what the revision waits for before it may begin, empty when it may.
-	Withheld string
+	// Unapproved says which approval the revision waits for before it may begin, empty when
+	// it may begin.
+	Unapproved string
 	// Digest is that of the content, also when it does not stand in the spec.
 	Digest string
 	// Serving are the older active revisions as the engine had them.
 	Serving []revisions.Revision
-	// Held says why a rollout that has missed its deadline is left where it is
-	// although it was to be rolled back; empty when there is nothing to say.
-	Held string
+	// NoRollback says why a rollout that has missed its deadline is not rolled back although
+	// the package asks for that; empty when there is nothing to say.
+	NoRollback string
 	// Now is the time of the pass.
 	Now metav1.Time
 	// Deadline is how long a rollout may go without progress. 0 means for ever.
@@ -48,7 +49,7 @@ type Observation struct {
 }
 
 // isStopped says that nothing was written for the revision on purpose.
-func (o Observation) isStopped() bool { return o.Pause != nil || o.Withheld != "" }
+func (o Observation) isStopped() bool { return o.Pause != nil || o.Unapproved != "" }
 
 // ForTarget is the status of the revision that is rolled out.
 func ForTarget(revision *v1alpha1.Revision, o Observation) v1alpha1.RevisionStatus {
@@ -91,7 +92,7 @@ func ForTarget(revision *v1alpha1.Revision, o Observation) v1alpha1.RevisionStat
 
 // lookedAt says whether the pass has looked at the revision's objects. What could
 // not be loaded, or was stopped before its first object, could not be looked at:
-// what was known stays.
+// what was found before stays.
 func lookedAt(revision *v1alpha1.Revision, o Observation) bool {
 	if o.Loaded.Phases == nil {
 		return false
@@ -100,8 +101,8 @@ func lookedAt(revision *v1alpha1.Revision, o Observation) bool {
 	return reached || o.Err == nil || revision.Status.Phases == nil
 }
 
-// ForStray is the status of a revision whose package does not exist.
-func ForStray(revision *v1alpha1.Revision, now metav1.Time) v1alpha1.RevisionStatus {
+// ForOrphan is the status of a revision whose package does not exist.
+func ForOrphan(revision *v1alpha1.Revision, now metav1.Time) v1alpha1.RevisionStatus {
 	next := *revision.Status.DeepCopy()
 	next.ObservedGeneration = revision.Generation
 	message := fmt.Sprintf("package %s does not exist: create it, or delete the revision", revision.Spec.Package)
@@ -112,7 +113,7 @@ func ForStray(revision *v1alpha1.Revision, now metav1.Time) v1alpha1.RevisionSta
 }
 
 // ForServing is the status of an older active revision: its own rollout is over,
-// and what it still holds is kept. The error is what kept it from being loaded.
+// and what it has in place is kept. The error is what kept it from being loaded.
 func ForServing(revision *v1alpha1.Revision, loaded revisions.Revision, result revisions.RevisionResult, serves probes.Result, err error, now metav1.Time) v1alpha1.RevisionStatus {
 	next := *revision.Status.DeepCopy()
 	next.ObservedGeneration = revision.Generation
@@ -166,7 +167,7 @@ func ForArchiving(revision *v1alpha1.Revision, result revisions.TeardownResult, 
 	return next
 }
 
-// ForWaiting is the status of a revision that is withheld while an older one is
+// ForWaiting is the status of a revision that waits for approval while an older one is
 // still being rolled out.
 func ForWaiting(revision *v1alpha1.Revision, why string, target int64, now metav1.Time) v1alpha1.RevisionStatus {
 	next := *revision.Status.DeepCopy()
@@ -192,7 +193,7 @@ func targetConditions(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus,
 		conditions = append(conditions, Condition(v1alpha1.ConditionSucceeded, metav1.ConditionTrue, v1alpha1.ReasonRolloutSuccess, "the revision was rolled out"))
 	}
 	switch {
-	case complete && o.Withheld == "":
+	case complete && o.Unapproved == "":
 		return append(conditions, Condition(v1alpha1.ConditionAvailable, metav1.ConditionTrue, v1alpha1.ReasonProbesSucceeded, "every object is in place and every probe holds"))
 	case succeeded:
 		return append(conditions, available(o.Serves, v1alpha1.ReasonProbeFailed))
@@ -202,7 +203,7 @@ func targetConditions(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus,
 }
 
 // isComplete says that every object is in place with its probe True. An error is
-// then about what older revisions hold, and must not hold up the one that
+// then about what older revisions have in place, and must not delay the one that
 // replaces them.
 func isComplete(revision *v1alpha1.Revision, o Observation) bool {
 	if len(revision.Spec.Phases) == 0 {
@@ -218,31 +219,31 @@ func progressing(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Ob
 	reason := errorReason(o.Err)
 	switch {
 	case reason == v1alpha1.ReasonInvalidSpec, reason == v1alpha1.ReasonContentUnavailable:
-		return no(reason, o.Err.Error()+heldText(o.Held))
+		return no(reason, o.Err.Error()+clause(o.NoRollback))
 	case o.Pause != nil:
 		return no(v1alpha1.ReasonPaused, pauseMessage(o.Pause))
-	case o.Withheld != "":
-		return no(v1alpha1.ReasonAwaitingApproval, awaitingMessage(o.Withheld, next.Plan))
+	case o.Unapproved != "":
+		return no(v1alpha1.ReasonAwaitingApproval, awaitingMessage(o.Unapproved, next.Plan))
 	}
 	if collision := firstWith(next.Objects, ReasonCollision); collision != nil {
-		return no(v1alpha1.ReasonObjectCollisions, sentence(*collision)+heldText(o.Held))
+		return no(v1alpha1.ReasonObjectCollisions, sentence(*collision)+clause(o.NoRollback))
 	}
 	if o.Err != nil && !complete && reason == v1alpha1.ReasonRolloutError && isRefused(o.Err) {
-		refused := no(v1alpha1.ReasonObjectRefused, errorMessage(o.Err)+heldText(o.Held))
+		refused := no(v1alpha1.ReasonObjectRefused, errorMessage(o.Err)+clause(o.NoRollback))
 		if before := meta.FindStatusCondition(revision.Status.Conditions, refused.Type); before != nil && before.Reason == refused.Reason {
 			refused.Message = steady(before.Message, Bounded(refused.Message))
 		}
 		return refused
 	}
 	if o.Err != nil && !complete {
-		return no(reason, errorMessage(o.Err)+heldText(o.Held))
+		return no(reason, errorMessage(o.Err)+clause(o.NoRollback))
 	}
 	if rolledOut {
 		return no(v1alpha1.ReasonRolledOut, "revision "+Describe(revision)+" is rolled out"+leavingText(revision))
 	}
 	message := waitingFor(next, o)
 	if !complete && IsOverdue(next, o.Deadline, o.Now.Time) {
-		return no(v1alpha1.ReasonProgressDeadlineExceeded, overdueText(next, o, message)+heldText(o.Held))
+		return no(v1alpha1.ReasonProgressDeadlineExceeded, overdueText(next, o, message)+clause(o.NoRollback))
 	}
 	return Condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRollingOut, message)
 }

@@ -158,17 +158,17 @@ var targetConditionCases = map[string]targetConditionCase{
 	},
 	"AwaitingApproval": {
 		reason: "what is withheld says what lets it through", phases: targetConditionHalfway,
-		observe:      func(o *status.Observation) { o.Withheld = "its content x is not approved" },
+		observe:      func(o *status.Observation) { o.Unapproved = "its content x is not approved" },
 		wantProgress: "False/AwaitingApproval: its content x is not approved", wantAvailable: targetConditionNotYet,
 	},
 	"AwaitingApprovalAndComplete": {
 		reason: "every object is in place already, and others would go: nothing of it has been rolled out", phases: targetConditionComplete,
-		observe:      func(o *status.Observation) { o.Withheld = "gate check" },
+		observe:      func(o *status.Observation) { o.Unapproved = "gate check" },
 		wantProgress: "False/AwaitingApproval: gate check", wantAvailable: targetConditionNotYet,
 	},
 	"PauseWinsOverApproval": {
 		reason: "approving would not start it", phases: targetConditionHalfway,
-		observe:      func(o *status.Observation) { o.Withheld, o.Pause = "gate check", &v1alpha1.Pause{Reason: "x"} },
+		observe:      func(o *status.Observation) { o.Unapproved, o.Pause = "gate check", &v1alpha1.Pause{Reason: "x"} },
 		wantProgress: "False/Paused: paused by an unnamed user: x", wantAvailable: targetConditionNotYet,
 	},
 	"PermissionDenied": {
@@ -193,7 +193,7 @@ var targetConditionCases = map[string]targetConditionCase{
 			first := observe(100, targetConditionHalfway...)
 			*s = status.ForTarget(revisionOf(2, targetConditionHalfway...), first)
 		},
-		observe:      func(o *status.Observation) { o.Held = "it is left where it is, as I say" },
+		observe:      func(o *status.Observation) { o.NoRollback = "it is left where it is, as I say" },
 		wantProgress: "False/ProgressDeadlineExceeded: nothing moved for 10m0s: phase 2/2 plane waits for Deployment istio-system/plane-0: 0 of 1 replicas are available; it is left where it is, as I say", wantAvailable: targetConditionNotYet,
 	},
 	"InvalidWinsOverPause": {

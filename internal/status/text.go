@@ -96,11 +96,11 @@ func PausedRevision(revision *v1alpha1.Revision) string {
 	return "spec.lifecycleState of revision " + revision.Name + " is Paused"
 }
 
-func heldText(held string) string {
-	if held == "" {
+func clause(text string) string {
+	if text == "" {
 		return ""
 	}
-	return "; " + held
+	return "; " + text
 }
 
 // leavingText is about a revision that was deleted and is what runs.

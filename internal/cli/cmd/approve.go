@@ -107,7 +107,7 @@ func (a *app) approve(ctx context.Context, o approveOptions, name string) error 
 		return err
 	}
 	if revision != nil && !o.isDry() {
-		if why := history.Sort(written, revisions).Withheld(written, revision, digest); why != "" {
+		if why := history.Sort(written, revisions).Unapproved(written, revision, digest); why != "" {
 			a.note("Note: it still waits: %s", why)
 		}
 	}

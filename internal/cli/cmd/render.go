@@ -79,7 +79,7 @@ func (a *app) render(o renderOptions, name string) error {
 	if content.HasSecrets(phases) {
 		a.note("Note: the content holds Secrets: its digest in a cluster is another one.")
 	}
-	revision := history.Line{}.Next(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}}, contentOf(s, packed))
+	revision := history.History{}.Next(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}}, contentOf(s, packed))
 	revision.OwnerReferences = nil
 	p := a.stdout(o.output.value)
 	switch {

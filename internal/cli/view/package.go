@@ -217,7 +217,7 @@ func SummarisePackage(p *v1alpha1.Package, revisions []v1alpha1.Revision) Packag
 
 // LineOf sorts a package's revisions as the controller has sorted them: newer ones
 // that are withheld do not take the place of one that is still being rolled out.
-func LineOf(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) history.Line {
+func LineOf(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) history.History {
 	line := history.Sort(pkg, revisions)
 	if line.Target == nil || !IsWithheld(line.Target) {
 		return line

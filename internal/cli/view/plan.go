@@ -22,7 +22,7 @@ import (
 // Planned is what content for a package would do.
 type Planned struct {
 	Package *v1alpha1.Package
-	Line    history.Line
+	Line    history.History
 	Exists  bool
 	Packed  content.Packed
 	Next    *v1alpha1.Revision
@@ -118,7 +118,7 @@ func (p *Planned) Document() Plan {
 	}
 	switch pause := p.Package.Spec.Paused; {
 	case p.Next.Spec.LifecycleState == v1alpha1.LifecyclePaused:
-		doc.Waits = p.Line.Withheld(p.Package, p.Next, p.Packed.Digest)
+		doc.Waits = p.Line.Unapproved(p.Package, p.Next, p.Packed.Digest)
 	case pause != nil:
 		doc.Waits = "the package is paused: " + pause.Reason
 	}

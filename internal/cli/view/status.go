@@ -164,7 +164,7 @@ func (v Snapshot) blocking(target *v1alpha1.Revision, tree TreeRevision) *TreeOb
 }
 
 // handover counts what the newest older revision still holds.
-func (v Snapshot) handover(line history.Line, p PackageSummary) *Handover {
+func (v Snapshot) handover(line history.History, p PackageSummary) *Handover {
 	if len(line.Serving) == 0 {
 		return nil
 	}

@@ -44,7 +44,7 @@ type doings struct {
 // states are the revisions of a line as they were before a pass.
 type states map[types.UID]*v1alpha1.Revision
 
-func statesOf(line history.Line) states {
+func statesOf(line history.History) states {
 	known := states{}
 	for _, revision := range line.All() {
 		known[revision.UID] = revision

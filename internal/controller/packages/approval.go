@@ -18,7 +18,7 @@ import (
 // for want of approval, and has it now, is activated. While the newest revision is
 // withheld, an older one that may be rolled out and is not done goes on: no user
 // has approved half of a rollout.
-func (w *Worker) withhold(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (history.Line, error) {
+func (w *Worker) withhold(ctx context.Context, pkg *v1alpha1.Package, line history.History, known *memory) (history.History, error) {
 	if line.Target == nil {
 		return line, nil
 	}
@@ -45,12 +45,12 @@ func (w *Worker) withhold(ctx context.Context, pkg *v1alpha1.Package, line histo
 // withheld says why a revision of the line may not be rolled out yet. Content that
 // cannot be had has no digest, and is not rolled out anyway. What is on record may be
 // older than what the revision has put in place.
-func (w *Worker) withheld(ctx context.Context, pkg *v1alpha1.Package, line history.Line, revision *v1alpha1.Revision, known *memory) string {
-	if !history.CanWithhold(pkg) || len(known.records[revision.UID]) > 0 {
+func (w *Worker) withheld(ctx context.Context, pkg *v1alpha1.Package, line history.History, revision *v1alpha1.Revision, known *memory) string {
+	if !history.NeedsApproval(pkg) || len(known.records[revision.UID]) > 0 {
 		return ""
 	}
 	digest, _ := w.digest(ctx, revision, known)
-	return line.Withheld(pkg, revision, digest)
+	return line.Unapproved(pkg, revision, digest)
 }
 
 // activate activates a revision that has waited for approval. Others stay as they

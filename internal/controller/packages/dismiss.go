@@ -18,8 +18,8 @@ import (
 
 // dismiss archives the revisions that a user has deleted, so that their own objects
 // are torn down before they are gone.
-func (w *Worker) dismiss(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (history.Line, error) {
-	dismissed := line.Dismissed()
+func (w *Worker) dismiss(ctx context.Context, pkg *v1alpha1.Package, line history.History, known *memory) (history.History, error) {
+	dismissed := line.DeleteRequested()
 	if len(dismissed) == 0 {
 		return line, nil
 	}

@@ -80,10 +80,10 @@ func at(writes []string, write string) int {
 }
 
 // line is the line as the API server has it.
-func (l *line) line() (history.Line, error) {
+func (l *line) line() (history.History, error) {
 	list := &v1alpha1.RevisionList{}
 	if err := l.api.List(l.t.Context(), list); err != nil {
-		return history.Line{}, err
+		return history.History{}, err
 	}
 	return history.Sort(l.pkg(), list.Items), nil
 }

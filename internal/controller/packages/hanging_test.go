@@ -53,7 +53,7 @@ func hangingPass(now time.Time, action revisions.Action, answer probes.Result) *
 	object := revisions.ObjectResult{ID: id, Version: "v1", Action: action, Record: &revisions.Record{UID: "uid"}, Probe: answer}
 	return &pass{
 		now:    metav1.NewTime(now),
-		line:   history.Line{Target: &v1alpha1.Revision{}},
+		line:   history.History{Target: &v1alpha1.Revision{}},
 		result: revisions.Result{Target: revisions.RevisionResult{Phases: []revisions.PhaseResult{{Name: "one", Size: 1, Reached: true, Objects: []revisions.ObjectResult{object}}}}},
 	}
 }

@@ -26,15 +26,15 @@ const indexPackage = "spec.package"
 
 // line sorts the package's revisions, as the cache has them or newer. They are
 // shared with the cache and must not be changed.
-func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory) (history.Line, error) {
+func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory) (history.History, error) {
 	list := &v1alpha1.RevisionList{}
 	if err := w.Client.List(ctx, list, client.MatchingFields{indexPackage: pkg.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		return history.Line{}, fmt.Errorf("listing the revisions of %s: %w", pkg.Name, err)
+		return history.History{}, fmt.Errorf("listing the revisions of %s: %w", pkg.Name, err)
 	}
 	all := make([]v1alpha1.Revision, 0, len(list.Items))
 	for i := range list.Items {
 		if err := decoding.Problem(&list.Items[i]); err != nil {
-			return history.Line{}, reconcile.TerminalError(fmt.Errorf("reading Revision %s: %w", list.Items[i].Name, err))
+			return history.History{}, reconcile.TerminalError(fmt.Errorf("reading Revision %s: %w", list.Items[i].Name, err))
 		}
 		newest := known.own.Newest(&list.Items[i])
 		if isOfEarlier(pkg, newest) && !isLeaving(newest) {
@@ -42,7 +42,7 @@ func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory)
 		}
 		revision, err := w.claim(ctx, pkg, newest, known)
 		if err != nil {
-			return history.Line{}, err
+			return history.History{}, err
 		}
 		if revision != nil {
 			all = append(all, *revision)
@@ -50,7 +50,7 @@ func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory)
 	}
 	known.forgetOthers(all)
 	if err := w.followContent(ctx, pkg, all, known); err != nil {
-		return history.Line{}, err
+		return history.History{}, err
 	}
 	return history.Sort(pkg, all), nil
 }
@@ -75,7 +75,7 @@ func (w *Worker) Strays(ctx context.Context, name string) error {
 			continue
 		}
 		after := before.DeepCopy()
-		after.Status = status.ForStray(before, w.now())
+		after.Status = status.ForOrphan(before, w.now())
 		_, err := loop.PatchStatus(ctx, w.Client, before, after)
 		errs = append(errs, err)
 	}

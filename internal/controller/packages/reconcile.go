@@ -135,7 +135,7 @@ func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome,
 // answer does what a user has requested of the line: it releases revisions that
 // were deleted, makes the revision of a rollback, and says whether it did, and sets
 // aside what is withheld.
-func (w *Worker) answer(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (answered history.Line, made bool, err error) {
+func (w *Worker) answer(ctx context.Context, pkg *v1alpha1.Package, line history.History, known *memory) (answered history.History, made bool, err error) {
 	if record := line.MissingRecord(pkg, w.digestOf(ctx, known)); record != nil {
 		pkg.Status.AutomaticRollback = record
 	}

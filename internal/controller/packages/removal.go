@@ -21,7 +21,7 @@ type Removal func(ctx context.Context) (string, error)
 // deleted: with its definition every resource is deleted, and no user has asked for the
 // objects to go. It costs no request otherwise. What cannot be found out is an error, so
 // that nothing is torn down on a guess.
-func (w *Worker) removal(ctx context.Context, pkg *v1alpha1.Package, line history.Line) (string, error) {
+func (w *Worker) removal(ctx context.Context, pkg *v1alpha1.Package, line history.History) (string, error) {
 	deleted := isLeaving(pkg)
 	for _, revision := range line.Standing() {
 		deleted = deleted || isLeaving(revision)
@@ -38,7 +38,7 @@ func (w *Worker) removal(ctx context.Context, pkg *v1alpha1.Package, line histor
 
 // release leaves every object in place without owner reference and label, and lets the
 // revisions go, and the package if it is being deleted.
-func (w *Worker) release(ctx context.Context, pkg *v1alpha1.Package, line history.Line, going string, known *memory) (loop.Outcome, error) {
+func (w *Worker) release(ctx context.Context, pkg *v1alpha1.Package, line history.History, going string, known *memory) (loop.Outcome, error) {
 	if isLeaving(pkg) {
 		return w.teardown(ctx, pkg, line, true, known)
 	}

@@ -21,7 +21,7 @@ import (
 // rollback answers the package's request: it creates the revision, and says
 // whether it did, and records the outcome in the package's status, which the loop
 // writes.
-func (w *Worker) rollback(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (made bool, err error) {
+func (w *Worker) rollback(ctx context.Context, pkg *v1alpha1.Package, line history.History, known *memory) (made bool, err error) {
 	next, outcome := line.Rollback(pkg, w.digestOf(ctx, known))
 	if next != nil {
 		unserved, err := w.repeat(ctx, pkg, next, outcome.ToRevision)

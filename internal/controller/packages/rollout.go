@@ -25,7 +25,7 @@ import (
 // pass carries what one pass finds from stage to stage.
 type pass struct {
 	pkg  *v1alpha1.Package
-	line history.Line
+	line history.History
 	now  metav1.Time
 	// identity is whom the pass acts as.
 	identity Identity
@@ -58,7 +58,7 @@ type pass struct {
 
 // rollOut loads the active revisions and makes one pass of the engine over them.
 // The error says that the package's identity could not be taken on.
-func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line history.Line, known *memory) (pass, error) {
+func (w *Worker) rollOut(ctx context.Context, pkg *v1alpha1.Package, line history.History, known *memory) (pass, error) {
 	p := pass{pkg: pkg, line: line, now: w.now(), proof: &proof{}, stuck: known.stuck, unloaded: map[int64]error{}, did: doings{removed: map[types.UID][]revisions.RemovedObject{}}}
 	var err error
 	if p.identity, err = w.Identities.For(pkg.Spec.ServiceAccount); err != nil {
@@ -198,15 +198,15 @@ func ownerOf(pkg *v1alpha1.Package) revisions.Owner {
 func (p *pass) observation() status.Observation {
 	o := status.Observation{
 		Loaded: p.target, Result: p.result.Target, Serves: p.result.Serves, Err: p.err, Now: p.now, Serving: p.serving,
-		Pause: p.pause, Withheld: p.withheld, Digest: p.digest, Deadline: p.deadline(),
+		Pause: p.pause, Unapproved: p.withheld, Digest: p.digest, Deadline: p.deadline(),
 	}
 	if p.pkg.Spec.Soak != nil {
 		o.Soak = p.pkg.Spec.Soak.Duration
 	}
 	if p.isOverdue() {
-		_, _, o.Held = p.line.AnswerFailure(p.pkg, p.failure())
-		if o.Held == "" && p.stuck != "" {
-			o.Held = "it is left where it is, as " + p.stuck
+		_, _, o.NoRollback = p.line.AnswerFailure(p.pkg, p.failure())
+		if o.NoRollback == "" && p.stuck != "" {
+			o.NoRollback = "it is left where it is, as " + p.stuck
 		}
 	}
 	return o

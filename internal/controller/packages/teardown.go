@@ -23,7 +23,7 @@ import (
 // teardown takes away the objects of a package that is being deleted, those of
 // the newest revision first and each in reverse phase order, and then lets the
 // package go. Orphan leaves the objects in place, and lets them go as well.
-func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line history.Line, orphan bool, known *memory) (loop.Outcome, error) {
+func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line history.History, orphan bool, known *memory) (loop.Outcome, error) {
 	if !controllerutil.ContainsFinalizer(pkg, v1alpha1.FinalizerTeardown) {
 		return loop.Outcome{Gone: true}, nil
 	}
@@ -49,7 +49,7 @@ func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line histo
 
 // removeAll deletes the objects of all revisions that are not torn down, or orphans them, and
 // says whether none is left to wait for.
-func (w *Worker) removeAll(ctx context.Context, pkg *v1alpha1.Package, line history.Line, orphan bool, known *memory) (all revisions.TeardownResult, complete bool, err error) {
+func (w *Worker) removeAll(ctx context.Context, pkg *v1alpha1.Package, line history.History, orphan bool, known *memory) (all revisions.TeardownResult, complete bool, err error) {
 	identity, err := w.Identities.For(pkg.Spec.ServiceAccount)
 	if err != nil {
 		return all, false, err

@@ -89,7 +89,7 @@ const (
 	archived = v1alpha1.LifecycleArchived
 )
 
-// shape is a Line in numbers.
+// shape is a History in numbers.
 type shape struct {
 	Target, Current, Highest               int64
 	Serving, Archiving, Archived, Standing []int64
@@ -191,21 +191,21 @@ var sortCases = map[string]sortCase{
 func TestSort(t *testing.T) {
 	for name, tc := range sortCases {
 		t.Run(name, func(t *testing.T) {
-			line := Sort(packageOf(v1alpha1.PackageSpec{}, v1alpha1.PackageStatus{HighestRevision: tc.highest}), revisionsOf(tc.states))
+			h := Sort(packageOf(v1alpha1.PackageSpec{}, v1alpha1.PackageStatus{HighestRevision: tc.highest}), revisionsOf(tc.states))
 			got := shape{
-				Target: number(line.Target), Current: number(line.Current), Highest: line.Highest,
-				Serving: numbers(line.Serving), Archiving: numbers(line.Archiving), Archived: numbers(line.Archived),
-				Standing: numbers(line.Standing()), Superseded: numbers(line.Superseded()),
+				Target: number(h.Target), Current: number(h.Current), Highest: h.Highest,
+				Serving: numbers(h.Serving), Archiving: numbers(h.Archiving), Archived: numbers(h.Archived),
+				Standing: numbers(h.Standing()), Superseded: numbers(h.Superseded()),
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s: line (-want +got):\n%s", tc.reason, diff)
+				t.Errorf("%s: history (-want +got):\n%s", tc.reason, diff)
 			}
 			for _, s := range tc.states {
-				if found := line.Find(s.number); number(found) != s.number {
+				if found := h.Find(s.number); number(found) != s.number {
 					t.Errorf("%s: Find(%d) = revision %d", tc.reason, s.number, number(found))
 				}
 			}
-			if found := line.Find(99); found != nil {
+			if found := h.Find(99); found != nil {
 				t.Errorf("%s: Find(99) = revision %d, want none", tc.reason, number(found))
 			}
 		})

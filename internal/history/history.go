@@ -12,14 +12,14 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
-// Line is a package's revisions, sorted by what is to be done with them.
-type Line struct {
+// History is a package's revision history, sorted by what is to be done with the revisions.
+type History struct {
 	// Target is the newest revision that is not archived, nil without one.
 	Target *v1alpha1.Revision
 	// Serving are the older ones that are not archived, newest first.
 	Serving []*v1alpha1.Revision
-	// Waiting are newer than the target and withheld, newest first. Only
-	// [Line.Before] distinguishes them.
+	// Waiting are newer than the target and not approved, newest first. Only
+	// [History.Before] distinguishes them.
 	Waiting []*v1alpha1.Revision
 	// Archiving are archived, and not yet torn down; newest first.
 	Archiving []*v1alpha1.Revision
@@ -37,8 +37,8 @@ type Line struct {
 
 // Sort sorts the revisions of a package. The package's status keeps the highest
 // number, also of revisions that are gone.
-func Sort(pkg *v1alpha1.Package, all []v1alpha1.Revision) Line {
-	line := Line{Highest: pkg.Status.HighestRevision}
+func Sort(pkg *v1alpha1.Package, all []v1alpha1.Revision) History {
+	h := History{Highest: pkg.Status.HighestRevision}
 	newestFirst := make([]*v1alpha1.Revision, 0, len(all))
 	for i := range all {
 		newestFirst = append(newestFirst, &all[i])
@@ -47,35 +47,35 @@ func Sort(pkg *v1alpha1.Package, all []v1alpha1.Revision) Line {
 		return cmp.Compare(b.Spec.Revision, a.Spec.Revision)
 	})
 	for _, revision := range newestFirst {
-		line.Highest = max(line.Highest, revision.Spec.Revision)
-		if Succeeded(revision) && line.lastGood == nil {
-			line.lastGood = revision
+		h.Highest = max(h.Highest, revision.Spec.Revision)
+		if Succeeded(revision) && h.lastGood == nil {
+			h.lastGood = revision
 		}
 		switch {
 		case revision.Spec.LifecycleState == v1alpha1.LifecycleArchived && revision.Status.ArchivedAt != nil:
-			line.Archived = append(line.Archived, revision)
+			h.Archived = append(h.Archived, revision)
 			continue
 		case revision.Spec.LifecycleState == v1alpha1.LifecycleArchived:
-			line.Archiving = append(line.Archiving, revision)
+			h.Archiving = append(h.Archiving, revision)
 			continue
-		case line.Target == nil:
-			line.Target = revision
+		case h.Target == nil:
+			h.Target = revision
 		default:
-			line.Serving = append(line.Serving, revision)
+			h.Serving = append(h.Serving, revision)
 		}
-		if Succeeded(revision) && line.Current == nil {
-			line.Current = revision
+		if Succeeded(revision) && h.Current == nil {
+			h.Current = revision
 		}
 	}
-	if line.Current == nil {
-		line.Current = line.lastGood
+	if h.Current == nil {
+		h.Current = h.lastGood
 	}
-	return line
+	return h
 }
 
 // Find is the revision of a number, nil when it is gone.
-func (l Line) Find(number int64) *v1alpha1.Revision {
-	for _, revision := range l.All() {
+func (h History) Find(number int64) *v1alpha1.Revision {
+	for _, revision := range h.All() {
 		if revision.Spec.Revision == number {
 			return revision
 		}
@@ -84,32 +84,32 @@ func (l Line) Find(number int64) *v1alpha1.Revision {
 }
 
 // All are the revisions, newest first.
-func (l Line) All() []*v1alpha1.Revision {
+func (h History) All() []*v1alpha1.Revision {
 	var all []*v1alpha1.Revision
-	if l.Target != nil {
-		all = append(all, l.Target)
+	if h.Target != nil {
+		all = append(all, h.Target)
 	}
-	return slices.Concat(l.Waiting, all, l.Serving, l.Archiving, l.Archived)
+	return slices.Concat(h.Waiting, all, h.Serving, h.Archiving, h.Archived)
 }
 
-// Before is the line as it is while the revisions newer than the one given, which
-// is one of those that serve, are withheld: that one goes on being rolled out.
-func (l Line) Before(target *v1alpha1.Revision) Line {
-	at := slices.Index(l.Serving, target)
+// Before is the history as it is while the revisions newer than the one given, which
+// is one of those that serve, are not approved: that one goes on being rolled out.
+func (h History) Before(target *v1alpha1.Revision) History {
+	at := slices.Index(h.Serving, target)
 	if at < 0 {
-		return l
+		return h
 	}
-	l.Waiting = slices.Concat(l.Waiting, []*v1alpha1.Revision{l.Target}, l.Serving[:at])
-	l.Target, l.Serving = target, slices.Clone(l.Serving[at+1:])
-	return l
+	h.Waiting = slices.Concat(h.Waiting, []*v1alpha1.Revision{h.Target}, h.Serving[:at])
+	h.Target, h.Serving = target, slices.Clone(h.Serving[at+1:])
+	return h
 }
 
 // Newest is the newest revision that is not archived, nil without one.
-func (l Line) Newest() *v1alpha1.Revision {
-	if len(l.Waiting) > 0 {
-		return l.Waiting[0]
+func (h History) Newest() *v1alpha1.Revision {
+	if len(h.Waiting) > 0 {
+		return h.Waiting[0]
 	}
-	return l.Target
+	return h.Target
 }
 
 // Succeeded says that a revision had been rolled out completely once.
@@ -121,15 +121,15 @@ func Succeeded(revision *v1alpha1.Revision) bool {
 // first. The current one and the newest that has succeeded are never among them,
 // and neither is one whose number the package's status does not cover yet: the
 // number could be given again.
-func (l Line) Prune(pkg *v1alpha1.Package) []*v1alpha1.Revision {
+func (h History) Prune(pkg *v1alpha1.Package) []*v1alpha1.Revision {
 	limit := 5
 	if pkg.Spec.RevisionHistoryLimit != nil {
 		limit = int(*pkg.Spec.RevisionHistoryLimit)
 	}
 	var beyond []*v1alpha1.Revision
 	kept := 0
-	for _, revision := range l.Archived {
-		if revision == l.Current || revision == l.lastGood || !IsOnRecord(pkg, revision) {
+	for _, revision := range h.Archived {
+		if revision == h.Current || revision == h.lastGood || !IsOnRecord(pkg, revision) {
 			continue
 		}
 		kept++
@@ -149,8 +149,8 @@ func IsOnRecord(pkg *v1alpha1.Package, revision *v1alpha1.Revision) bool {
 
 // Standing are the revisions whose objects may still be on the cluster, newest
 // first.
-func (l Line) Standing() []*v1alpha1.Revision {
-	return slices.DeleteFunc(l.All(), func(revision *v1alpha1.Revision) bool {
+func (h History) Standing() []*v1alpha1.Revision {
+	return slices.DeleteFunc(h.All(), func(revision *v1alpha1.Revision) bool {
 		return revision.Status.ArchivedAt != nil
 	})
 }
