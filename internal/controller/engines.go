@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/check/preflight"
 	"github.com/strata-run/strata/internal/controller/packages"
-	"github.com/strata-run/strata/internal/preflight"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/cache"
 )

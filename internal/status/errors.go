@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/check/preflight"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/preflight"
 	"github.com/strata-run/strata/revisions"
 )
 

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/check/preflight"
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/preflight"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/test/setup"
 )

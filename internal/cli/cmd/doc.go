@@ -11,7 +11,7 @@
 //	   (load.go, follow.go)          (view, pure)
 //
 // What manifests or a chart make is read in source.go, packed as the fronts pack it,
-// and planned by internal/plan, which apply shows before it writes. What a revision
+// and planned by internal/check/plan, which apply shows before it writes. What a revision
 // holds is read back in contents.go.
 //
 // What every command keeps to:

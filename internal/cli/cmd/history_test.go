@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/check/diff"
 	"github.com/strata-run/strata/internal/cli/view"
-	"github.com/strata-run/strata/internal/diff"
 )
 
 // TestHistory_Who: the table names who made each revision, and what differs.

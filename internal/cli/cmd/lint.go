@@ -16,12 +16,12 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/chart"
+	"github.com/strata-run/strata/internal/check/lint"
+	"github.com/strata-run/strata/internal/check/plan"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/lint"
-	"github.com/strata-run/strata/internal/plan"
 	"github.com/strata-run/strata/revisions"
 )
 

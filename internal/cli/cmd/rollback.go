@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/check/diff"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
-	"github.com/strata-run/strata/internal/diff"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/revisions"
 )

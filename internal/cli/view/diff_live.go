@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/diff"
-	"github.com/strata-run/strata/internal/plan"
+	"github.com/strata-run/strata/internal/check/diff"
+	"github.com/strata-run/strata/internal/check/plan"
 	"github.com/strata-run/strata/revisions"
 )
 

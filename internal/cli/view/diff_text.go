@@ -11,8 +11,8 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/check/diff"
 	"github.com/strata-run/strata/internal/cli/output"
-	"github.com/strata-run/strata/internal/diff"
 )
 
 // differenceLook is how a difference is written.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/diff"
+	"github.com/strata-run/strata/internal/check/diff"
 	"github.com/strata-run/strata/revisions/probes"
 )
 

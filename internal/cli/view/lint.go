@@ -9,8 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/strata-run/strata/internal/check/lint"
 	"github.com/strata-run/strata/internal/cli/output"
-	"github.com/strata-run/strata/internal/lint"
 )
 
 // LintReport is the document of `strata lint`.

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/strata-run/strata/internal/check/lint"
 	"github.com/strata-run/strata/internal/cli/output"
-	"github.com/strata-run/strata/internal/lint"
 	"github.com/strata-run/strata/internal/version"
 )
 

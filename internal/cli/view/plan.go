@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/check/diff"
+	"github.com/strata-run/strata/internal/check/plan"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/diff"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/plan"
 )
 
 // Planned is what content for a package would do.

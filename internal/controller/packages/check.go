@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/preflight"
+	"github.com/strata-run/strata/internal/check/preflight"
 	"github.com/strata-run/strata/revisions"
 )
 

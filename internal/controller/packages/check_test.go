@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/preflight"
+	"github.com/strata-run/strata/internal/check/preflight"
 )
 
 func finding(check preflight.Check) error {

@@ -25,9 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/check/preflight"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/loop"
-	"github.com/strata-run/strata/internal/preflight"
 	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/revisionstest"

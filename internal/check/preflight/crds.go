@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/preflight/crdsafety"
+	"github.com/strata-run/strata/internal/check/crdsafety"
 )
 
 // refusedRules are about what the API server refuses to change in any case. No

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/preflight"
+	"github.com/strata-run/strata/internal/check/preflight"
 	"github.com/strata-run/strata/revisions"
 )
 

@@ -16,10 +16,10 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/chart"
+	"github.com/strata-run/strata/internal/check/plan"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/content/plain"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/plan"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/probes"
 )
