@@ -40,7 +40,7 @@ import (
 	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/front/istiocsr"
 	"github.com/strata-run/strata/internal/front/kyma"
-	"github.com/strata-run/strata/internal/metrics"
+	"github.com/strata-run/strata/internal/telemetry"
 	revisionscache "github.com/strata-run/strata/revisions/cache"
 )
 
@@ -61,7 +61,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	// The API server's own priority and fairness spaces requests; a limit on top of
 	// it only makes rollouts slow.
 	config.QPS, config.Burst = -1, 0
-	meter := metrics.New()
+	meter := telemetry.NewMetrics()
 	lost := &outage{stop: ctx.Done()}
 	ctx, mgr, err := awaitManager(ctx, config, meter, lost, o)
 	if err != nil || mgr == nil {
@@ -113,7 +113,7 @@ func runUntilStopped(ctx context.Context, mgr manager.Manager) error {
 // run it with; no manager when the context given ends before. A definition that goes just
 // before the manager is made is waited for like one that was never there, and so is any other
 // kind that the manager cannot do without, which is logged.
-func awaitManager(ctx context.Context, config *rest.Config, meter *metrics.Metrics, lost *outage, o Options) (context.Context, manager.Manager, error) {
+func awaitManager(ctx context.Context, config *rest.Config, meter *telemetry.Metrics, lost *outage, o Options) (context.Context, manager.Manager, error) {
 	for {
 		if err := awaitDefinitions(ctx, config, o); err != nil || ctx.Err() != nil {
 			return ctx, nil, err
@@ -133,7 +133,7 @@ func awaitManager(ctx context.Context, config *rest.Config, meter *metrics.Metri
 
 // newManager is a manager and the context to run it with, which ends when another manager
 // has taken over.
-func newManager(ctx context.Context, connection *rest.Config, meter *metrics.Metrics, lost *outage, o Options) (context.Context, manager.Manager, error) {
+func newManager(ctx context.Context, connection *rest.Config, meter *telemetry.Metrics, lost *outage, o Options) (context.Context, manager.Manager, error) {
 	options, err := managerOptions(meter, o)
 	if err != nil {
 		return ctx, nil, err
@@ -176,7 +176,7 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func managerOptions(meter *metrics.Metrics, o Options) (ctrl.Options, error) {
+func managerOptions(meter *telemetry.Metrics, o Options) (ctrl.Options, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return ctrl.Options{}, err
@@ -245,7 +245,7 @@ func trim(object any) (any, error) {
 // dropHistory keeps the content of torn-down revisions out of the cache: only a
 // rollback reads it, and reads it live. The references to slices and Secrets are kept,
 // as these must not be deleted. The size is measured before.
-func dropHistory(meter *metrics.Metrics) toolscache.TransformFunc {
+func dropHistory(meter *telemetry.Metrics) toolscache.TransformFunc {
 	return func(object any) (any, error) {
 		if revision, ok := object.(*v1alpha1.Revision); ok {
 			revision.ManagedFields = nil
@@ -260,7 +260,7 @@ func dropHistory(meter *metrics.Metrics) toolscache.TransformFunc {
 }
 
 // setup is the list: every controller that the manager runs.
-func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, lost *outage, o Options) error {
+func setup(ctx context.Context, mgr manager.Manager, meter *telemetry.Metrics, lost *outage, o Options) error {
 	contents := &content.Store{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: o.Namespace, Now: time.Now}
 	changes := &packages.Changes{}
 	worker, err := packageWorker(ctx, mgr, meter, contents, changes)
@@ -287,16 +287,16 @@ func setup(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, los
 }
 
 // rowsOf are conditions as the metrics take them.
-func rowsOf(conditions []front.Condition) []metrics.ResourceCondition {
-	rows := make([]metrics.ResourceCondition, len(conditions))
+func rowsOf(conditions []front.Condition) []telemetry.ResourceCondition {
+	rows := make([]telemetry.ResourceCondition, len(conditions))
 	for i, c := range conditions {
-		rows[i] = metrics.ResourceCondition{c.Namespace, c.Name, c.Part, c.Type, c.Status, c.Reason}
+		rows[i] = telemetry.ResourceCondition{c.Namespace, c.Name, c.Part, c.Type, c.Status, c.Reason}
 	}
 	return rows
 }
 
 // setupFronts adds the fronts that are switched on.
-func setupFronts(w front.Wiring, meter *metrics.Metrics, o Options) error {
+func setupFronts(w front.Wiring, meter *telemetry.Metrics, o Options) error {
 	setups := map[string]func() error{
 		"gatewayclass": func() error { return gatewayclass.Setup(w, o.gatewayClasses()) },
 		"gateway":      func() error { return gateway.Setup(w, o.DNSRecordFinalizer) },
@@ -317,7 +317,7 @@ func setupFronts(w front.Wiring, meter *metrics.Metrics, o Options) error {
 }
 
 // packageWorker wires the engine to the cluster.
-func packageWorker(ctx context.Context, mgr manager.Manager, meter *metrics.Metrics, contents *content.Store, changes *packages.Changes) (*packages.Worker, error) {
+func packageWorker(ctx context.Context, mgr manager.Manager, meter *telemetry.Metrics, contents *content.Store, changes *packages.Changes) (*packages.Worker, error) {
 	dynamicClient, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("creating the dynamic client: %w", err)

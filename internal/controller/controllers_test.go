@@ -17,7 +17,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/rest"
 
-	"github.com/strata-run/strata/internal/metrics"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // TestRun_NotInstalled: a manager that is started before its definitions says what is
@@ -69,7 +69,7 @@ func TestRun_NotInstalled(t *testing.T) {
 // TestManagerOptions_Shutdown: a manager that is told to end ends before it is killed, with
 // time to spare.
 func TestManagerOptions_Shutdown(t *testing.T) {
-	options, err := managerOptions(metrics.New(), DefaultOptions())
+	options, err := managerOptions(telemetry.NewMetrics(), DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}

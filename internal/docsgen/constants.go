@@ -29,7 +29,7 @@ var constantSources = []constantSource{
 }
 
 // eventSources are the files that the page of events is made of.
-var eventSources = []constantSource{{"internal/events/reasons.go", "Events"}, {"internal/front/istiocsr/events.go", "Events of an IstioCSR"}, {"internal/front/kyma/events.go", "Events of an Istio"}, {"internal/front/kyma/restarts/events.go", "Events of restarts for proxies"}}
+var eventSources = []constantSource{{"internal/telemetry/reasons.go", "Events"}, {"internal/front/istiocsr/events.go", "Events of an IstioCSR"}, {"internal/front/kyma/events.go", "Events of an Istio"}, {"internal/front/kyma/restarts/events.go", "Events of restarts for proxies"}}
 
 // constantsPage lists constants with what their comments say.
 func constantsPage(root fs.FS, title, from string, sources []constantSource) (string, error) {

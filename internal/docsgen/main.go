@@ -16,7 +16,7 @@ import (
 
 	"github.com/strata-run/strata/config/crd"
 	"github.com/strata-run/strata/internal/cli/view"
-	"github.com/strata-run/strata/internal/metrics"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // reference is where the pages are written.
@@ -84,11 +84,11 @@ func pages(ctx context.Context) (map[string]string, error) {
 	if pages["conditions.md"], err = constantsPage(os.DirFS("."), "Conditions, reasons and labels", "api/v1alpha1", constantSources); err != nil {
 		return nil, err
 	}
-	if pages["events.md"], err = constantsPage(os.DirFS("."), "Events", "internal/events/reasons.go", eventSources); err != nil {
+	if pages["events.md"], err = constantsPage(os.DirFS("."), "Events", "internal/telemetry/reasons.go", eventSources); err != nil {
 		return nil, err
 	}
 	pages["fronts.md"] = frontsPage(frontSources)
-	pages["metrics.md"] = metricsPage(metrics.Catalog())
+	pages["metrics.md"] = metricsPage(telemetry.Catalog())
 	commands, err := commandPages(ctx)
 	if err != nil {
 		return nil, err

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/strata-run/strata/internal/metrics"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // metricsPage lists metrics with their labels and meaning.
-func metricsPage(catalog []metrics.Description) string {
+func metricsPage(catalog []telemetry.Description) string {
 	page := &strings.Builder{}
-	heading(page, "Metrics", "the catalog in internal/metrics")
+	heading(page, "Metrics", "the catalog in internal/telemetry")
 	page.WriteString("\n| metric | type | labels | meaning |\n|---|---|---|---|\n")
 	for _, d := range catalog {
 		labels := ""

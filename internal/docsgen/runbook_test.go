@@ -13,7 +13,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/strata-run/strata/internal/metrics"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // rule is an alert of config/prometheus/alerts.yaml.
@@ -59,7 +59,7 @@ var (
 // brackets are counted.
 func TestAlerts(t *testing.T) {
 	labels := map[string][]string{}
-	for _, d := range metrics.Catalog() {
+	for _, d := range telemetry.Catalog() {
 		labels[d.Name] = d.Labels
 	}
 	page := runbook(t)
@@ -139,7 +139,7 @@ func TestRunbook(t *testing.T) {
 }
 
 func TestMetricsPage(t *testing.T) {
-	got := metricsPage([]metrics.Description{{Name: "x_total", Type: "counter", Labels: []string{"a", "b"}, Help: "One | two."}, {Name: "y", Type: "gauge", Help: "Three."}})
+	got := metricsPage([]telemetry.Description{{Name: "x_total", Type: "counter", Labels: []string{"a", "b"}, Help: "One | two."}, {Name: "y", Type: "gauge", Help: "Three."}})
 	for _, want := range []string{"| `x_total` | counter | `a`, `b` | One \\| two. |\n", "| `y` | gauge |  | Three. |\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %q", want, got)

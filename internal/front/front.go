@@ -15,7 +15,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/events"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // Front is what one front does with its resources of type P. F are the facts of the
@@ -62,7 +62,7 @@ type Front[P client.Object, F any] struct {
 	// are being deleted, too.
 	Status func(resource P, state State[F])
 	// Events is pure: what of a change of status is worth an event. Optional.
-	Events func(before, after P) []events.Event
+	Events func(before, after P) []telemetry.Event
 	// Conditions is pure: those of a resource that the front has set, for metrics. Optional.
 	Conditions func(resource P) []Condition
 	// Again is when to look again without an event, 0 for not at all. Optional.

@@ -20,8 +20,8 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // own makes each class a group of its own, which wants a package of its name, without
@@ -265,8 +265,8 @@ func TestReconciler_Events(t *testing.T) {
 	f := newFixture(t)
 	recorder := toolsevents.NewFakeRecorder(10)
 	f.loop.Recorder = recorder
-	f.loop.Front.Events = func(_, after *gatewayv1.GatewayClass) []events.Event {
-		return []events.Event{{Type: "Normal", Reason: "Pending", Action: "Install", Note: after.Status.Conditions[0].Message}}
+	f.loop.Front.Events = func(_, after *gatewayv1.GatewayClass) []telemetry.Event {
+		return []telemetry.Event{{Type: "Normal", Reason: "Pending", Action: "Install", Note: after.Status.Conditions[0].Message}}
 	}
 	f.class("a", ours)
 	f.rendered = []content.Package{rendering("plane", "1")}

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // eventsOf are the events about a package and its revisions, as they are recorded. A
@@ -47,7 +47,7 @@ func eventsOf(ctx context.Context, pkg string) ([]eventsv1.Event, error) {
 func told(list []eventsv1.Event) map[string]int {
 	lines := map[string]int{}
 	for _, e := range list {
-		if e.Reason == events.ReasonPhaseStarted || e.Reason == events.ReasonPhaseCompleted {
+		if e.Reason == telemetry.ReasonPhaseStarted || e.Reason == telemetry.ReasonPhaseCompleted {
 			continue
 		}
 		times := 1
@@ -127,7 +127,7 @@ func TestEvents(t *testing.T) {
 	want = append(want, "Normal RevisionCreated package", "Normal RolledBack package", "Normal Succeeded 3",
 		"Normal HandedOver package", "Normal Archived 1", "Normal Archived 2")
 	eventuallyTold(t, pkg.Name, want...)
-	for _, reason := range []string{events.ReasonPhaseStarted, events.ReasonPhaseCompleted} {
+	for _, reason := range []string{telemetry.ReasonPhaseStarted, telemetry.ReasonPhaseCompleted} {
 		for phase, times := range phaseEvents(t, pkg.Name, reason) {
 			if times > 1 {
 				t.Errorf("%s of %s was told %d times", reason, phase, times)
@@ -228,7 +228,7 @@ func TestEventsOfTrouble(t *testing.T) {
 	list, err := eventsOf(t.Context(), pkg.Name)
 	must(t, err)
 	for _, e := range list {
-		if e.Reason == events.ReasonCollision && (e.Related == nil || e.Related.Name != "theirs" || e.Related.Namespace != ns) {
+		if e.Reason == telemetry.ReasonCollision && (e.Related == nil || e.Related.Name != "theirs" || e.Related.Namespace != ns) {
 			t.Errorf("the collision is related to %v, want ConfigMap %s/theirs", e.Related, ns)
 		}
 		if e.Regarding.UID == "" || e.ReportingController != "strata.run/manager" {

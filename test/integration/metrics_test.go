@@ -25,7 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/internal/localplane/planetest"
-	"github.com/strata-run/strata/internal/metrics"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // freeAddress is a loopback address that nobody listens on. Its port is none of those that
@@ -156,7 +156,7 @@ func TestMetricsAreDescribed(t *testing.T) {
 		t.Fatalf("scraping: %d: %s", status, body)
 	}
 	described := map[string]bool{}
-	for _, d := range metrics.Catalog() {
+	for _, d := range telemetry.Catalog() {
 		described[fmt.Sprintf("# TYPE %s %s", d.Name, d.Type)] = true
 	}
 	found := 0

@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/internal/metrics"
+	"github.com/strata-run/strata/internal/telemetry"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -28,7 +27,7 @@ type Meter interface {
 	// Moved takes in that the status of a revision was written.
 	Moved(pkg *v1alpha1.Package, before, after *v1alpha1.Revision)
 	// Hold takes in what a pass has found.
-	Hold(pkg string, held metrics.Held)
+	Hold(pkg string, held telemetry.Held)
 	// Forget drops everything about a package that is gone.
 	Forget(pkg string)
 }
@@ -62,17 +61,17 @@ func (w *Worker) announce(p *pass, before states) {
 		if was == nil || was.ResourceVersion == after.ResourceVersion {
 			continue
 		}
-		w.tell(events.ForRevision(was, after, others...))
+		w.tell(telemetry.ForRevision(was, after, others...))
 		if was.Status.ArchivedAt == nil && after.Status.ArchivedAt != nil {
-			w.tell(events.Retained(p.pkg, after, p.did.removed[after.UID]))
+			w.tell(telemetry.Retained(p.pkg, after, p.did.removed[after.UID]))
 		}
 		if w.Meter != nil {
 			w.Meter.Moved(p.pkg, was, after)
 		}
 	}
-	w.tell(events.Pruned(p.pkg, p.did.pruned))
+	w.tell(telemetry.Pruned(p.pkg, p.did.pruned))
 	if w.Meter != nil {
-		w.Meter.Hold(p.pkg.Name, metrics.Held{Retained: retaining(p.target)})
+		w.Meter.Hold(p.pkg.Name, telemetry.Held{Retained: retaining(p.target)})
 	}
 }
 
@@ -81,25 +80,25 @@ func (w *Worker) wrote(before, after *v1alpha1.Package) {
 	known := w.memory.of(after)
 	known.toldPackage = w.Now()
 	known.spacing = known.spacing.after(isPackageNews(before.Status, after.Status), progressReason(after.Status.Conditions), w.Now())
-	w.tell(events.ForPackage(before, after))
+	w.tell(telemetry.ForPackage(before, after))
 }
 
 // leaving sets the metrics of the teardown of a package.
 func (w *Worker) leaving(pkg *v1alpha1.Package, result revisions.TeardownResult) {
 	if w.Meter != nil {
-		w.Meter.Hold(pkg.Name, metrics.Held{Pending: len(result.Waiting())})
+		w.Meter.Hold(pkg.Name, telemetry.Held{Pending: len(result.Waiting())})
 	}
 }
 
 // left records that a package is gone.
 func (w *Worker) left(pkg *v1alpha1.Package, result revisions.TeardownResult) {
-	w.tell(events.Retained(pkg, nil, result.Objects))
+	w.tell(telemetry.Retained(pkg, nil, result.Objects))
 	if w.Meter != nil {
 		w.Meter.Forget(pkg.Name)
 	}
 }
 
-func (w *Worker) tell(list []events.Event) {
+func (w *Worker) tell(list []telemetry.Event) {
 	if w.Recorder == nil {
 		return
 	}

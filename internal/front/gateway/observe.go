@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	eventreasons "github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gateway/ingress"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 var classKind = schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Kind: "GatewayClass"}
@@ -46,8 +46,8 @@ type observer struct {
 func newObserver(w front.Wiring, finalizer string) *observer {
 	return &observer{
 		cache: w.Manager.GetCache(), live: w.Manager.GetAPIReader(), served: w.Kinds.Served, writer: w.Manager.GetClient(), finalizer: finalizer,
-		noRoom:      front.Warning{Recorder: w.Recorder, Reason: eventreasons.ReasonNoRoomForCondition, Action: "SetCondition"},
-		noFinalizer: front.Warning{Recorder: w.Recorder, Reason: eventreasons.ReasonNoRecordFinalizer, Action: "SetFinalizer"},
+		noRoom:      front.Warning{Recorder: w.Recorder, Reason: telemetry.ReasonNoRoomForCondition, Action: "SetCondition"},
+		noFinalizer: front.Warning{Recorder: w.Recorder, Reason: telemetry.ReasonNoRecordFinalizer, Action: "SetFinalizer"},
 	}
 }
 

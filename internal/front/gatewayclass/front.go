@@ -16,8 +16,8 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // observed are what the front of GatewayClasses looks at besides them.
@@ -47,7 +47,7 @@ func Setup(w front.Wiring, settings Input) error {
 	mgr := w.Manager
 	return front.Setup(w, &gatewayv1.GatewayClass{}, newFront(&observer{
 		Client: mgr.GetClient(), Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Served: w.Kinds.Served, Now: time.Now,
-		Settings: settings, NoRoom: front.Warning{Recorder: w.Recorder, Reason: events.ReasonNoRoomForCondition, Action: "SetCondition"},
+		Settings: settings, NoRoom: front.Warning{Recorder: w.Recorder, Reason: telemetry.ReasonNoRoomForCondition, Action: "SetCondition"},
 	}))
 }
 
@@ -188,7 +188,7 @@ func isOfAnother(class *gatewayv1.GatewayClass, state front.State[observed]) boo
 	return other != "" && other != class.Name && len(state.Packages) == 0 && state.Facts.Plane != nil
 }
 
-func eventsOf(before, after *gatewayv1.GatewayClass) []events.Event {
+func eventsOf(before, after *gatewayv1.GatewayClass) []telemetry.Event {
 	return conditionEvents(before.Status.Conditions, after.Status.Conditions)
 }
 

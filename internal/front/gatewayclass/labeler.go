@@ -22,8 +22,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/internal/controller/loop"
-	strataevents "github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // labeler puts the label istio.io/rev on the Gateways of our classes, in every
@@ -155,7 +155,7 @@ func (l *labeler) label(ctx context.Context, name types.NamespacedName) error {
 	if err := l.Client.Patch(ctx, changed, client.RawPatch(types.MergePatchType, patch), front.FieldOwner); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("labelling Gateway %s: %w", name, err))
 	}
-	l.Recorder.Eventf(changed, nil, corev1.EventTypeNormal, strataevents.ReasonAddedLabel, "Label", "Added the label %s=%s: istiod serves no Gateway without", LabelRevision, IstioRevision)
+	l.Recorder.Eventf(changed, nil, corev1.EventTypeNormal, telemetry.ReasonAddedLabel, "Label", "Added the label %s=%s: istiod serves no Gateway without", LabelRevision, IstioRevision)
 	return nil
 }
 
@@ -176,6 +176,6 @@ func (l *labeler) unlabel(ctx context.Context, name types.NamespacedName) error 
 	if err := l.Client.Patch(ctx, gateway, client.RawPatch(types.MergePatchType, patch), front.FieldOwner); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("taking the label off Gateway %s: %w", name, err))
 	}
-	l.Recorder.Eventf(gateway, nil, corev1.EventTypeNormal, strataevents.ReasonRemovedLabel, "Label", "Removed the label %s=%s: the GatewayClass is another controller's", LabelRevision, value)
+	l.Recorder.Eventf(gateway, nil, corev1.EventTypeNormal, telemetry.ReasonRemovedLabel, "Label", "Removed the label %s=%s: the GatewayClass is another controller's", LabelRevision, value)
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
-	"github.com/strata-run/strata/internal/events"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // Events of an IstioCSR.
@@ -38,12 +38,12 @@ const (
 
 // changeEvents are the events of a change of an IstioCSR's status. Regarding is left to the
 // caller.
-func changeEvents(before, after *operatorv1alpha1.IstioCSR) []events.Event {
+func changeEvents(before, after *operatorv1alpha1.IstioCSR) []telemetry.Event {
 	return append(takenOver(before, after), ofConditions(before, after)...)
 }
 
 // takenOver tells of a takeover once, while it is in the message.
-func takenOver(before, after *operatorv1alpha1.IstioCSR) []events.Event {
+func takenOver(before, after *operatorv1alpha1.IstioCSR) []telemetry.Event {
 	told := func(ic *operatorv1alpha1.IstioCSR) string {
 		if ready := meta.FindStatusCondition(ic.Status.Conditions, operatorv1alpha1.ConditionReady); ready != nil {
 			return TakeoverIn(ready.Message)
@@ -54,16 +54,16 @@ func takenOver(before, after *operatorv1alpha1.IstioCSR) []events.Event {
 	if note == "" || note == told(before) {
 		return nil
 	}
-	return []events.Event{events.Bounded(events.Event{Type: corev1.EventTypeNormal, Reason: ReasonAgentTakenOver, Action: "TakeOver", Note: note})}
+	return []telemetry.Event{telemetry.Bounded(telemetry.Event{Type: corev1.EventTypeNormal, Reason: ReasonAgentTakenOver, Action: "TakeOver", Note: note})}
 }
 
-func ofConditions(before, after *operatorv1alpha1.IstioCSR) []events.Event {
+func ofConditions(before, after *operatorv1alpha1.IstioCSR) []telemetry.Event {
 	ready := meta.FindStatusCondition(after.Status.Conditions, operatorv1alpha1.ConditionReady)
 	degraded := meta.FindStatusCondition(after.Status.Conditions, operatorv1alpha1.ConditionDegraded)
 	wasReady := meta.FindStatusCondition(before.Status.Conditions, operatorv1alpha1.ConditionReady)
 	wasDegraded := meta.FindStatusCondition(before.Status.Conditions, operatorv1alpha1.ConditionDegraded)
-	warn := func(reason, action string, c *metav1.Condition) []events.Event {
-		return []events.Event{events.Bounded(events.Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Note: c.Message})}
+	warn := func(reason, action string, c *metav1.Condition) []telemetry.Event {
+		return []telemetry.Event{telemetry.Bounded(telemetry.Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Note: c.Message})}
 	}
 	switch {
 	case ready == nil:
@@ -82,7 +82,7 @@ func ofConditions(before, after *operatorv1alpha1.IstioCSR) []events.Event {
 		}
 	case wasReady != nil && wasReady.Status == ready.Status:
 	case ready.Status == metav1.ConditionTrue:
-		return []events.Event{events.Bounded(events.Event{Type: corev1.EventTypeNormal, Reason: ReasonAgentReady, Action: "RollOut", Note: ready.Message})}
+		return []telemetry.Event{telemetry.Bounded(telemetry.Event{Type: corev1.EventTypeNormal, Reason: ReasonAgentReady, Action: "RollOut", Note: ready.Message})}
 	case wasReady != nil && wasReady.ObservedGeneration == ready.ObservedGeneration:
 		// Otherwise a newer spec has to be rolled out first, which needs no warning.
 		return warn(ReasonAgentNotReady, "Observe", ready)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	"github.com/strata-run/strata/internal/events"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // Events of an Istio resource.
@@ -40,7 +40,7 @@ const (
 // changeEvents are the events of a change of an Istio resource's status: one for each change of the
 // state, and one for each new reason of Ready in a state that needs a person. Regarding is
 // left to the caller.
-func changeEvents(before, after *v1alpha2.Istio) []events.Event {
+func changeEvents(before, after *v1alpha2.Istio) []telemetry.Event {
 	if after.Status.Conditions == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func changeEvents(before, after *v1alpha2.Istio) []events.Event {
 			return nil
 		}
 	}
-	event := events.Event{Type: corev1.EventTypeNormal, Action: "RollOut", Note: ready.Message}
+	event := telemetry.Event{Type: corev1.EventTypeNormal, Action: "RollOut", Note: ready.Message}
 	switch state {
 	case v1alpha2.StateReady:
 		event.Reason = ReasonMeshReady
@@ -68,5 +68,5 @@ func changeEvents(before, after *v1alpha2.Istio) []events.Event {
 	default:
 		event.Type, event.Reason = corev1.EventTypeWarning, ReasonMeshError
 	}
-	return []events.Event{events.Bounded(event)}
+	return []telemetry.Event{telemetry.Bounded(event)}
 }

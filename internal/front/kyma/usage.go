@@ -6,7 +6,7 @@ package kyma
 import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/internal/front/kyma/restarts"
-	"github.com/strata-run/strata/internal/metrics"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // Meter takes in the values of metrics.
@@ -14,19 +14,19 @@ type Meter interface {
 	restarts.Meter
 
 	// Mesh takes in what a mesh makes use of, nil for no mesh.
-	Mesh(mesh *metrics.Mesh)
+	Mesh(mesh *telemetry.Mesh)
 }
 
 // defaultTrustDomain is Istio's.
 const defaultTrustDomain = "cluster.local"
 
 // usedBy is what a resource makes use of; nil gives nil.
-func usedBy(istio *v1alpha2.Istio) *metrics.Mesh {
+func usedBy(istio *v1alpha2.Istio) *telemetry.Mesh {
 	if istio == nil {
 		return nil
 	}
 	config := &istio.Spec.Config
-	mesh := &metrics.Mesh{
+	mesh := &telemetry.Mesh{
 		CompatibilityMode: istio.Spec.CompatibilityMode,
 		DNSProxying:       config.EnableDNSProxying != nil && *config.EnableDNSProxying,
 		NetworkPolicies:   istio.Spec.NetworkPoliciesEnabled,

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	"github.com/strata-run/strata/internal/metrics"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 func TestUsedBy(t *testing.T) {
@@ -21,18 +21,18 @@ func TestUsedBy(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		spec   *v1alpha2.IstioSpec
-		want   *metrics.Mesh
+		want   *telemetry.Mesh
 	}{
 		"None":  {reason: "there is no resource"},
-		"Empty": {reason: "nothing is set", spec: &v1alpha2.IstioSpec{}, want: &metrics.Mesh{}},
+		"Empty": {reason: "nothing is set", spec: &v1alpha2.IstioSpec{}, want: &telemetry.Mesh{}},
 		"Defaults": {
-			reason: "what is set to the default counts as not set", want: &metrics.Mesh{},
+			reason: "what is set to the default counts as not set", want: &telemetry.Mesh{},
 			spec: &v1alpha2.IstioSpec{
 				Config:     v1alpha2.Config{NumTrustedProxies: &zero, TrustDomain: &usual, EnableDNSProxying: &no},
 				Components: &v1alpha2.Components{EgressGateway: &v1alpha2.EgressGateway{Enabled: &no}},
 			},
 		},
-		"NoSwitch": {reason: "an egress gateway that is only configured", spec: &v1alpha2.IstioSpec{Components: &v1alpha2.Components{EgressGateway: &v1alpha2.EgressGateway{}}}, want: &metrics.Mesh{}},
+		"NoSwitch": {reason: "an egress gateway that is only configured", spec: &v1alpha2.IstioSpec{Components: &v1alpha2.Components{EgressGateway: &v1alpha2.EgressGateway{}}}, want: &telemetry.Mesh{}},
 		"All": {
 			reason: "everything",
 			spec: &v1alpha2.IstioSpec{
@@ -44,7 +44,7 @@ func TestUsedBy(t *testing.T) {
 				Components:        &v1alpha2.Components{EgressGateway: &v1alpha2.EgressGateway{Enabled: &yes}},
 				CompatibilityMode: true, NetworkPoliciesEnabled: true,
 			},
-			want: &metrics.Mesh{
+			want: &telemetry.Mesh{
 				CompatibilityMode: true, DNSProxying: true, EgressGateway: true, NetworkPolicies: true, PrometheusMerge: true, TrustedProxies: true, TrustDomain: true,
 				Authorizers: 4, WithTimeout: 2, WithPathPrefix: 1, ForwardClientCert: "SANITIZE",
 			},

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metrics
+package telemetry
 
 // Restarted takes in that a workload was restarted for a cause.
 func (m *Metrics) Restarted(cause string) { m.restarted.WithLabelValues(cause).Inc() }

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metrics
+package telemetry
 
 import (
 	"maps"
@@ -43,8 +43,8 @@ type Held struct {
 	Pending int
 }
 
-// New is a set of metrics.
-func New() *Metrics {
+// NewMetrics is a set of metrics.
+func NewMetrics() *Metrics {
 	m := &Metrics{
 		now:      time.Now,
 		rollouts: rolloutDuration.histogram(), phases: phaseDuration.histogram(), renders: renderDuration.histogram(),

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metrics
+package telemetry
 
 // The metrics of the mesh of Kyma. There are none while no Istio resource describes one. Their
 // names are those that dashboards of Kyma ask for, hence without our prefix.

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metrics
+package telemetry
 
 import (
 	"context"
@@ -62,10 +62,6 @@ func (s *state) Collect(metrics chan<- prometheus.Metric) {
 		out.gauge(historyBytes, float64(sizes[pkg.Name]), pkg.Name)
 	}
 }
-
-// objectDeleting is the reason of an object that a teardown waits for, as status has
-// it.
-const objectDeleting = "Deleting"
 
 func deleting(revision *v1alpha1.Revision) int {
 	count := 0

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metrics
+package telemetry
 
 import (
 	"context"
@@ -56,7 +56,7 @@ func at(seconds int) *metav1.Time {
 
 func newMetrics(t *testing.T, s *store) (*Metrics, func() map[string]float64) {
 	t.Helper()
-	m := New()
+	m := NewMetrics()
 	m.now = func() time.Time { return at(100).Time }
 	m.ReadFrom(s)
 	registry := prometheus.NewPedanticRegistry()
@@ -294,7 +294,7 @@ func TestMoved(t *testing.T) {
 }
 
 // TestBounded: whoever may choose field managers must not fill the memory.
-func TestBounded(t *testing.T) {
+func TestBoundedLabel(t *testing.T) {
 	var b bounded
 	seen := map[string]bool{}
 	for i := range 10 * mostValues {
@@ -318,7 +318,7 @@ func TestBounded(t *testing.T) {
 func TestCatalog(t *testing.T) {
 	described := map[string]bool{}
 	descs := make(chan *prometheus.Desc, 100)
-	New().Describe(descs)
+	NewMetrics().Describe(descs)
 	close(descs)
 	for desc := range descs {
 		described[desc.String()] = true

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metrics
+package telemetry
 
 import (
 	"time"
@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/events"
 	"github.com/strata-run/strata/internal/history"
 )
 
@@ -30,13 +29,13 @@ func (m *Metrics) Moved(pkg *v1alpha1.Package, before, after *v1alpha1.Revision)
 	for name, took := range completed(before, after) {
 		m.phases.WithLabelValues(m.phaseNames.value(name)).Observe(took.Seconds())
 	}
-	for _, object := range events.Failing(before, after) {
+	for _, object := range failing(before, after) {
 		m.failures.WithLabelValues(pkg.Name, m.kinds.value(object.Kind)).Inc()
 	}
 	if times := flapped(before); flapped(after) > times {
 		m.conflict("", v1alpha1.InterferenceFlapping, flapped(after)-times)
 	}
-	if found := len(events.Collisions(before, after)); found > 0 {
+	if found := len(newly(before, after, objectCollision)); found > 0 {
 		m.collisions.WithLabelValues(pkg.Name).Add(float64(found))
 	}
 }
@@ -59,7 +58,7 @@ func outcomeOf(pkg *v1alpha1.Package, before, after *v1alpha1.Revision) string {
 	case history.Succeeded(after):
 		return outcomeSucceeded
 	}
-	was, is := events.Reason(before), events.Reason(after)
+	was, is := reasonOf(before), reasonOf(after)
 	switch {
 	case isEnd(is) && !isEnd(was) && isRejected(pkg, after):
 		return outcomeRolledBack

@@ -1,9 +1,11 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package events
+package telemetry
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -52,14 +54,14 @@ func ForRevision(before, after *v1alpha1.Revision, others ...*v1alpha1.Revision)
 	return append(append(list, ofProbes(before, after)...), ofRivals(append(others, before), after)...)
 }
 
-// Reason is that of a revision's Progressing condition, empty when there is none.
-func Reason(revision *v1alpha1.Revision) string {
+// reasonOf is that of a revision's Progressing condition, empty when there is none.
+func reasonOf(revision *v1alpha1.Revision) string {
 	return conditionOf(revision.Status.Conditions, v1alpha1.ConditionProgressing).Reason
 }
 
 func progressing(before, after *v1alpha1.Revision) (reason, message string, changed bool) {
 	now := conditionOf(after.Status.Conditions, v1alpha1.ConditionProgressing)
-	return now.Reason, now.Message, now.Reason != Reason(before)
+	return now.Reason, now.Message, now.Reason != reasonOf(before)
 }
 
 func conditionOf(conditions []metav1.Condition, kind string) metav1.Condition {
@@ -71,7 +73,7 @@ func conditionOf(conditions []metav1.Condition, kind string) metav1.Condition {
 
 // approvedBetween says that a revision that waited is worked on.
 func approvedBetween(before, after *v1alpha1.Revision) bool {
-	if Reason(before) != v1alpha1.ReasonAwaitingApproval {
+	if reasonOf(before) != v1alpha1.ReasonAwaitingApproval {
 		return false
 	}
 	return !isStopped(after) && after.Status.LastProgressTime != nil
@@ -80,7 +82,7 @@ func approvedBetween(before, after *v1alpha1.Revision) bool {
 // isStopped says that nothing is written for a revision on purpose. Its phases are
 // then looked at all the same.
 func isStopped(revision *v1alpha1.Revision) bool {
-	switch Reason(revision) {
+	switch reasonOf(revision) {
 	case v1alpha1.ReasonPaused, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonPreflightFailed:
 		return true
 	default:
@@ -129,56 +131,44 @@ func ofProbes(before, after *v1alpha1.Revision) []Event {
 	case history.Succeeded(before) && was.Reason == v1alpha1.ReasonProbeFailed && is.Status == metav1.ConditionTrue:
 		return []Event{recovered(after)}
 	}
-	if failing := Failing(before, after); len(failing) > 0 {
-		return []Event{probeFailing(after, failing[0].Kind+" "+failing[0].Name+": "+failing[0].Message)}
+	if all := failing(before, after); len(all) > 0 {
+		return []Event{probeFailing(after, all[0].Kind+" "+all[0].Name+": "+all[0].Message)}
 	}
 	return nil
 }
 
-// Failing are the objects that no longer pass their probes, of phases that were
+// failing are the objects that no longer pass their probes, of phases that were
 // complete before. An object that was already failing before gets no second event.
-func Failing(before, after *v1alpha1.Revision) []v1alpha1.ObjectStatus {
-	complete, told := map[string]bool{}, map[v1alpha1.ObjectReference]bool{}
+func failing(before, after *v1alpha1.Revision) []v1alpha1.ObjectStatus {
+	complete := map[string]bool{}
 	for _, phase := range before.Status.Phases {
 		complete[phase.Name] = phase.State == v1alpha1.PhaseComplete
 	}
-	for _, object := range before.Status.Objects {
-		told[object.ObjectReference] = isFailure(object)
-	}
-	var list []v1alpha1.ObjectStatus
-	for _, object := range after.Status.Objects {
-		if complete[object.Phase] && isFailure(object) && !told[object.ObjectReference] {
-			list = append(list, object)
-		}
-	}
-	return list
+	all := newly(before, after, objectProbeFailed, objectProbeUnknown)
+	return slices.DeleteFunc(all, func(object v1alpha1.ObjectStatus) bool { return !complete[object.Phase] })
 }
 
-// Collisions are the objects that another owner has, and that were not reported
-// before.
-func Collisions(before, after *v1alpha1.Revision) []v1alpha1.ObjectStatus {
-	told := map[v1alpha1.ObjectReference]bool{}
-	for _, object := range before.Status.Objects {
-		told[object.ObjectReference] = object.Reason == objectCollision
-	}
-	var list []v1alpha1.ObjectStatus
-	for _, object := range after.Status.Objects {
-		if object.Reason == objectCollision && !told[object.ObjectReference] {
-			list = append(list, object)
-		}
-	}
-	return list
-}
-
-// The reasons of an object that events distinguish; package status has all of them.
+// The reasons of an object that events and metrics distinguish; package status has all of them.
 const (
 	objectCollision    = "Collision"
+	objectDeleting     = "Deleting"
 	objectProbeFailed  = "ProbeFailed"
 	objectProbeUnknown = "ProbeUnknown"
 )
 
-func isFailure(object v1alpha1.ObjectStatus) bool {
-	return object.Reason == objectProbeFailed || object.Reason == objectProbeUnknown
+// newly are the objects that have one of the reasons after a change, and had none of them before.
+func newly(before, after *v1alpha1.Revision, reasons ...string) []v1alpha1.ObjectStatus {
+	had := map[v1alpha1.ObjectReference]bool{}
+	for _, object := range before.Status.Objects {
+		had[object.ObjectReference] = slices.Contains(reasons, object.Reason)
+	}
+	var list []v1alpha1.ObjectStatus
+	for _, object := range after.Status.Objects {
+		if slices.Contains(reasons, object.Reason) && !had[object.ObjectReference] {
+			list = append(list, object)
+		}
+	}
+	return list
 }
 
 // place is what an entry of the list is about.

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metrics
+package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
