@@ -183,7 +183,7 @@ var ruleCases = map[string]ruleCase{
 		files: map[string]string{
 			"internal/front/loop.go":            "// Package front is the loop.\npackage front\nimport \"context\"\nfunc f(context.Context) {}",
 			"internal/front/gateway/doc.go":     "// Package gateway is a front.\npackage gateway",
-			"internal/front/gateway/observe.go": "package gateway\nimport _ \"context\"\nimport \"time\"\nvar now = time.Now()",
+			"internal/front/gateway/observe.go": "package gateway\nimport \"context\"\nimport \"time\"\nvar now = time.Now()\nfunc f(ctx context.Context) error { return c.Delete(ctx, now) }",
 			"internal/front/gateway/render.go":  "package gateway\nimport _ \"context\"\nimport \"time\"\nvar then = time.Now()",
 		},
 		want: []string{"gateway/render.go: imports context", "gateway/render.go:4:12: asks the clock"},
@@ -192,13 +192,13 @@ var ruleCases = map[string]ruleCase{
 		reason: "only two files of the engine, the loops and the command line write",
 		files: map[string]string{
 			"revisions/phase.go": "// Package revisions rolls out.\npackage revisions\n" +
-				"import (\n\t\"context\"\n\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n" +
-				"func f(ctx context.Context, c client.Client, o client.Object) error { return c.Delete(ctx, o) }",
+				"import \"context\"\n" +
+				"func (e *Engine) f(ctx context.Context, o *Object) error { return e.Client.Delete(ctx, o) }",
 			"revisions/apply.go": "package revisions\n" +
 				"import (\n\t\"context\"\n\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n" +
 				"func g(ctx context.Context, c client.Client, o client.Object) error { return c.Create(ctx, o) }",
 		},
-		want: []string{"phase.go:7:78: writes to the cluster", "revisions/phase.go: holds the package comment"},
+		want: []string{"phase.go:4:67: writes to the cluster", "revisions/phase.go: holds the package comment"},
 	},
 	"Words": {
 		reason: "a text and a comment say who acts; tests are not looked at",

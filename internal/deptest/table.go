@@ -113,7 +113,7 @@ func namesIn(cell string) []string {
 // all, and of two rows the higher one counts.
 func (r Row) covers(folder string) int {
 	if r.Package == folder {
-		return len(folder) + 1
+		return len(folder) + 2 // more than "folder/...", which covers it, too
 	}
 	prefix, found := strings.CutSuffix(r.Package, "...")
 	if found && strings.HasPrefix(folder+"/", prefix) {
