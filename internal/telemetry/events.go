@@ -107,7 +107,7 @@ func approved(revision *v1alpha1.Revision) Event {
 	return onRevision(revision, Event{Type: corev1.EventTypeNormal, Reason: ReasonApproved, Action: "Approve", Note: "The revision may be rolled out"})
 }
 
-// halted is a rollout that does not go on for one of the reasons of halts.
+// halted is a rollout that does not go on for one of the reasons that have an event.
 func halted(revision *v1alpha1.Revision, reason, message string) Event {
 	return onRevision(revision, Event{
 		Type: corev1.EventTypeWarning, Reason: reason, Action: "RollOut", Note: capital(message), Related: culprit(revision),

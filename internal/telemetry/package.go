@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
 )
 
 // ForPackage are the events about what has changed from one status of a package to the next.
@@ -30,8 +31,8 @@ func ForPackage(before, after *v1alpha1.Package) []Event {
 		list = append(list, paused(after, is.Message))
 	case is.Reason == v1alpha1.ReasonTeardownStuck:
 		list = append(list, teardownStuck(after, is.Message))
-	case halts[is.Reason] != "" && !ofTarget(is.Message):
-		list = append(list, haltedPackage(after, halts[is.Reason], is.Message))
+	case history.ReasonOf(is.Reason).Event != "" && !ofTarget(is.Message):
+		list = append(list, haltedPackage(after, history.ReasonOf(is.Reason).Event, is.Message))
 	case was.Reason == v1alpha1.ReasonPaused && is.Reason != v1alpha1.ReasonTearingDown:
 		list = append(list, resumed(after))
 	}

@@ -14,19 +14,6 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
-// halts are the reasons of Progressing that a rollout does not go on for, with those
-// of their events.
-var halts = map[string]string{
-	v1alpha1.ReasonProgressDeadlineExceeded: ReasonDeadlineExceeded,
-	v1alpha1.ReasonObjectCollisions:         ReasonCollision,
-	v1alpha1.ReasonPermissionDenied:         ReasonPermissionDenied,
-	v1alpha1.ReasonPreflightFailed:          ReasonPreflightFailed,
-	v1alpha1.ReasonContentUnavailable:       ReasonContentUnavailable,
-	v1alpha1.ReasonInvalidSpec:              ReasonInvalidSpec,
-	v1alpha1.ReasonRolloutError:             ReasonRolloutError,
-	v1alpha1.ReasonObjectRefused:            ReasonRolloutError,
-}
-
 // ForRevision are the events about what has changed from one status of a revision to
 // the next. The other revisions of its line are as they were before: an event that one
 // of them has recorded about an object is not recorded again by the revision that takes
@@ -44,9 +31,9 @@ func ForRevision(before, after *v1alpha1.Revision, others ...*v1alpha1.Revision)
 		list = append(list, succeeded(after))
 	}
 	if reason, message, changed := progressing(before, after); changed {
-		switch {
-		case halts[reason] != "":
-			list = append(list, halted(after, halts[reason], message))
+		switch event := history.ReasonOf(reason).Event; {
+		case event != "":
+			list = append(list, halted(after, event, message))
 		case reason == v1alpha1.ReasonAwaitingApproval:
 			list = append(list, awaitingApproval(after, message))
 		}
@@ -82,12 +69,7 @@ func approvedBetween(before, after *v1alpha1.Revision) bool {
 // isStopped says that nothing is written for a revision on purpose. Its phases are
 // then looked at all the same.
 func isStopped(revision *v1alpha1.Revision) bool {
-	switch reasonOf(revision) {
-	case v1alpha1.ReasonPaused, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonPreflightFailed:
-		return true
-	default:
-		return false
-	}
+	return history.ReasonOf(reasonOf(revision)).IsStopped
 }
 
 // ofPhases are the events about phases that are complete and about those that have

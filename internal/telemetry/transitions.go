@@ -71,9 +71,7 @@ func outcomeOf(pkg *v1alpha1.Package, before, after *v1alpha1.Revision) string {
 }
 
 // isEnd says that a revision with a reason is not rolled out any more.
-func isEnd(reason string) bool {
-	return reason == v1alpha1.ReasonSuperseded || reason == v1alpha1.ReasonArchiving || reason == v1alpha1.ReasonArchived
-}
+func isEnd(reason string) bool { return history.ReasonOf(reason).IsEnd }
 
 // isRejected says that the last rollback was away from a revision.
 func isRejected(pkg *v1alpha1.Package, revision *v1alpha1.Revision) bool {

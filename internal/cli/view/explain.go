@@ -186,17 +186,7 @@ func nextTry(pkg *v1alpha1.Package, target *v1alpha1.Revision, e Explanation, no
 	case e.Verdict == VerdictRolledOut:
 		return ""
 	}
-	switch e.Package.State {
-	case v1alpha1.ReasonInvalidSpec:
-		return "with the next revision: this one can never be rolled out"
-	case v1alpha1.ReasonObjectRefused:
-		return "with the next revision; the same content is refused until a definition or an admission policy changes, and is tried again after a minute at most"
-	case v1alpha1.ReasonNoRevision:
-		return "as soon as there is a revision"
-	case v1alpha1.ReasonRolloutError, v1alpha1.ReasonPermissionDenied, v1alpha1.ReasonPreflightFailed, v1alpha1.ReasonContentUnavailable:
-		return "by itself, after a second at first and after a minute at most"
-	}
-	return "as soon as an object changes, and at least once a minute while it waits"
+	return cmp.Or(history.ReasonOf(e.Package.State).NextTry, "as soon as an object changes, and at least once a minute while it waits")
 }
 
 // nextCommands are the commands that help, the most useful one first.

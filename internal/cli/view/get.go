@@ -17,11 +17,16 @@ import (
 
 // PackageStates are the values of --state: the states that a package can be in, and
 // words for several of them.
-var PackageStates = []string{
-	string(VerdictFailed), v1alpha1.ReasonPaused, v1alpha1.ReasonRolledBack, statePending, v1alpha1.ReasonNoRevision, v1alpha1.ReasonRollingOut,
-	v1alpha1.ReasonRolledOut, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonPreflightFailed, v1alpha1.ReasonPermissionDenied,
-	v1alpha1.ReasonObjectCollisions, v1alpha1.ReasonRolloutError, v1alpha1.ReasonObjectRefused, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonContentUnavailable,
-	v1alpha1.ReasonProgressDeadlineExceeded, v1alpha1.ReasonRollbackRefused, v1alpha1.ReasonSuperseded, v1alpha1.ReasonTearingDown, v1alpha1.ReasonTeardownStuck,
+var PackageStates = packageStates()
+
+func packageStates() []string {
+	states := []string{string(VerdictFailed), v1alpha1.ReasonPaused, v1alpha1.ReasonRolledBack, statePending}
+	for _, reason := range history.Reasons {
+		if _, ok := reason.Conditions[v1alpha1.ConditionProgressing]; ok && !reason.OnlyRevisions && reason.Name != v1alpha1.ReasonPaused {
+			states = append(states, reason.Name)
+		}
+	}
+	return states
 }
 
 // InStates are the packages in some states; all without states.
@@ -34,7 +39,7 @@ func InStates(packages []v1alpha1.Package, states []string, now time.Time) []v1a
 		state := summary.State
 		return !slices.ContainsFunc(states, func(wanted string) bool {
 			return strings.EqualFold(wanted, state) || strings.EqualFold(wanted, v1alpha1.ReasonRolledBack) && summary.RolledBack ||
-				strings.EqualFold(wanted, string(VerdictFailed)) && (terminalReasons[state] || TerminalTeardowns[state]) ||
+				strings.EqualFold(wanted, string(VerdictFailed)) && (history.ReasonOf(state).IsTerminal || TerminalTeardowns[state]) ||
 				strings.EqualFold(wanted, v1alpha1.ReasonPaused) && history.PauseOf(&p, now) != nil
 		})
 	})
@@ -104,15 +109,12 @@ func pausedCell(pause *v1alpha1.Pause) string {
 // stateStyle is the style of a package's state or a revision's outcome.
 func stateStyle(state string) output.Style {
 	switch state {
-	case v1alpha1.ReasonRolledOut, outcomeSucceeded:
+	case outcomeSucceeded:
 		return output.Good
-	case v1alpha1.ReasonRollingOut, v1alpha1.ReasonPaused, v1alpha1.ReasonTearingDown, v1alpha1.ReasonArchiving, v1alpha1.ReasonAwaitingApproval, statePending:
+	case statePending:
 		return output.Busy
-	case v1alpha1.ReasonArchived, v1alpha1.ReasonNoRevision, outcomeSuperseded:
-		return output.Plain
-	default:
-		return output.Bad
 	}
+	return map[history.Tone]output.Style{history.Bad: output.Bad, history.Good: output.Good, history.Busy: output.Busy, history.Plain: output.Plain}[history.ReasonOf(state).Tone]
 }
 
 // truthStyle is the style of a condition's status.

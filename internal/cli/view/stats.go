@@ -108,7 +108,7 @@ func BuildStats(packages []v1alpha1.Package, revisions []v1alpha1.Revision, now 
 		if summary.Available != string(metav1.ConditionTrue) {
 			s.Unavailable = append(s.Unavailable, p.Name)
 		}
-		if terminalReasons[summary.State] || TerminalTeardowns[summary.State] {
+		if history.ReasonOf(summary.State).IsTerminal || TerminalTeardowns[summary.State] {
 			s.Failed = append(s.Failed, p.Name)
 		}
 		if pause := history.PauseOf(p, now); pause != nil {

@@ -68,16 +68,6 @@ type Handover struct {
 	HandedOver int `json:"handedOver"`
 }
 
-// terminalReasons are the reasons of Progressing that waiting does not end.
-var terminalReasons = map[string]bool{
-	v1alpha1.ReasonObjectCollisions:         true,
-	v1alpha1.ReasonInvalidSpec:              true,
-	v1alpha1.ReasonObjectRefused:            true,
-	v1alpha1.ReasonProgressDeadlineExceeded: true,
-	v1alpha1.ReasonPreflightFailed:          true,
-	v1alpha1.ReasonPermissionDenied:         true,
-}
-
 // Status is the document of a package and its revisions.
 func (v Snapshot) Status() Status {
 	s := Status{TypeMeta: DocumentType("Status"), Package: SummarisePackage(v.Package, v.Revisions), Phases: []PhaseProgress{}}
@@ -126,7 +116,7 @@ func Judge(pkg *v1alpha1.Package, target *v1alpha1.Revision) (Verdict, string) {
 	switch {
 	case c == nil:
 		return VerdictInProgress, NotLookedAt(target.Spec.Revision)
-	case terminalReasons[c.Reason]:
+	case history.ReasonOf(c.Reason).IsTerminal:
 		return VerdictFailed, c.Reason + ": " + c.Message
 	case c.Reason == v1alpha1.ReasonRolledOut && history.Succeeded(target) && state == c.Reason:
 		return VerdictRolledOut, message

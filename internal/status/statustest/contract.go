@@ -9,6 +9,7 @@ import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/history"
 )
 
 const (
@@ -20,53 +21,10 @@ const (
 // reasons are those of one condition, each with the status that it comes with.
 type reasons map[string]metav1.ConditionStatus
 
-// contract is what may stand in a condition of a type.
-var contract = map[string]reasons{
-	v1alpha1.ConditionProgressing: {
-		v1alpha1.ReasonRollingOut:               yes,
-		v1alpha1.ReasonRolledOut:                no,
-		v1alpha1.ReasonSuperseded:               no,
-		v1alpha1.ReasonObjectCollisions:         no,
-		v1alpha1.ReasonRolloutError:             no,
-		v1alpha1.ReasonObjectRefused:            no,
-		v1alpha1.ReasonInvalidSpec:              no,
-		v1alpha1.ReasonContentUnavailable:       no,
-		v1alpha1.ReasonProgressDeadlineExceeded: no,
-		v1alpha1.ReasonPaused:                   no,
-		v1alpha1.ReasonAwaitingApproval:         no,
-		v1alpha1.ReasonPreflightFailed:          no,
-		v1alpha1.ReasonPermissionDenied:         no,
-		v1alpha1.ReasonArchiving:                yes,
-		v1alpha1.ReasonArchived:                 no,
-		v1alpha1.ReasonTearingDown:              yes,
-		v1alpha1.ReasonTeardownStuck:            yes,
-		v1alpha1.ReasonNoRevision:               no,
-		v1alpha1.ReasonPackageMissing:           no,
-		v1alpha1.ReasonRollbackRefused:          no,
-	},
-	v1alpha1.ConditionAvailable: {
-		v1alpha1.ReasonProbesSucceeded: yes,
-		v1alpha1.ReasonServing:         yes,
-		v1alpha1.ReasonProbeFailed:     no,
-		v1alpha1.ReasonRollingOut:      no,
-		v1alpha1.ReasonArchived:        no,
-		v1alpha1.ReasonTearingDown:     no,
-		v1alpha1.ReasonNoRevision:      no,
-		v1alpha1.ReasonPackageMissing:  no,
-		v1alpha1.ReasonUnknown:         unknown,
-	},
-	v1alpha1.ConditionSucceeded: {
-		v1alpha1.ReasonRolloutSuccess: yes,
-	},
+// contract is what may stand in a condition of a type: what the table of reasons says of Packages
+// and Revisions, and the conditions of fronts.
+var contract = withReasons(map[string]reasons{
 	v1alpha1.ConditionReady: {
-		v1alpha1.ReasonReady:        yes,
-		v1alpha1.ReasonRolledBack:   yes,
-		v1alpha1.ReasonInterference: yes,
-		v1alpha1.ReasonRightsDiffer: no,
-		v1alpha1.ReasonNotReady:     no,
-		v1alpha1.ReasonTearingDown:  no,
-		v1alpha1.ReasonNoRevision:   no,
-
 		operatorv1alpha1.ReasonProgressing: no,
 		operatorv1alpha1.ReasonFailed:      no,
 
@@ -122,4 +80,16 @@ var contract = map[string]reasons{
 		"UnknownManagement": no,
 		"MixedOwnership":    no,
 	},
+})
+
+func withReasons(all map[string]reasons) map[string]reasons {
+	for _, reason := range history.Reasons {
+		for condition, status := range reason.Conditions {
+			if all[condition] == nil {
+				all[condition] = reasons{}
+			}
+			all[condition][reason.Name] = status
+		}
+	}
+	return all
 }
