@@ -29,10 +29,9 @@ var acting = []string{
 	"internal/front/kyma/leaving.go", "internal/front/kyma/observe.go", "internal/front/kyma/options.go",
 	"internal/front/kyma/owner.go", "internal/front/kyma/purge.go", "internal/front/kyma/rendering.go",
 	"internal/front/kyma/restarts.go", "internal/front/kyma/usage.go", "internal/front/kyma/crwatch/setup.go",
-	"internal/front/kyma/crwatch/watcher.go", "internal/front/kyma/restarts/controller.go", "internal/front/kyma/restarts/departure.go",
-	"internal/front/kyma/restarts/mesh.go", "internal/front/kyma/restarts/moves.go", "internal/front/kyma/restarts/replacement.go",
-	"internal/front/kyma/restarts/setup.go", "internal/front/kyma/restarts/survey.go", "internal/front/kyma/restarts/unfinished.go",
-	"internal/front/kyma/restarts/workload.go",
+	"internal/front/kyma/crwatch/watcher.go", "internal/front/kyma/restarts/controller.go", "internal/front/kyma/restarts/mesh.go",
+	"internal/front/kyma/restarts/notes.go", "internal/front/kyma/restarts/setup.go", "internal/front/kyma/restarts/survey.go",
+	"internal/front/kyma/restarts/uninstall.go", "internal/front/kyma/restarts/workload.go",
 }
 
 // users are the files outside of fronts that know a front: the lists of what runs and of what the

@@ -35,7 +35,7 @@ func awaited(istio *v1alpha2.Istio, packages []front.Package, seen restarts.Seen
 func restartsOf(s restarts.State) Restarts {
 	return Restarts{
 		Known: s.Known, Opens: s.Opens, Pending: s.Pending, Failed: s.Failed, Manual: s.Manual, Problem: s.Problem,
-		Stopped: s.Stopped, GatewayWaits: s.GatewayWaits, EgressWaits: s.EgressWaits,
-		GatewayErr: s.GatewayErr, EgressErr: s.EgressErr, GatewayRolling: s.GatewayRolling, EgressRolling: s.EgressRolling,
+		Stopped: s.Stopped, GatewayWaits: s.Gateway.Waits, EgressWaits: s.Egress.Waits,
+		GatewayErr: s.Gateway.Err, EgressErr: s.Egress.Err, GatewayRolling: s.Gateway.Rolling, EgressRolling: s.Egress.Rolling,
 	}
 }

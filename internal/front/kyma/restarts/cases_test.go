@@ -207,11 +207,11 @@ func TestController_Egress(t *testing.T) {
 				want["istio-system/istio-egressgateway"] = 1
 			}
 			c.wants("a setting of gateways", want)
-			if state.EgressRolling != on || state.GatewayRolling || state.EgressErr != nil {
+			if state.Egress.Rolling != on || state.Gateway.Rolling || state.Egress.Err != nil {
 				t.Errorf("while it comes up, the state is %+v", state)
 			}
 			state = c.run(15 * time.Minute)
-			if (state.EgressErr != nil) != on || state.GatewayErr != nil || state.EgressRolling {
+			if (state.Egress.Err != nil) != on || state.Gateway.Err != nil || state.Egress.Rolling {
 				t.Errorf("after the deadline, the state is %+v", state)
 			}
 		})

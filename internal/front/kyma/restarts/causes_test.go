@@ -225,19 +225,19 @@ func TestCauses_JoinEpoch(t *testing.T) {
 
 // What has left is bounded, and outlives a process.
 func TestDepartures(t *testing.T) {
-	d := Departures{}
-	for i := range mostDepartures + 1 {
-		if name := fmt.Sprint(i); d.Add(name, made) != (i < mostDepartures) {
-			t.Errorf("namespace %d of at most %d", i+1, mostDepartures)
+	d := namespaceTimes{}
+	for i := range maxLeft + 1 {
+		if name := fmt.Sprint(i); d.add(name, made, maxLeft) != (i < maxLeft) {
+			t.Errorf("namespace %d of at most %d", i+1, maxLeft)
 		}
 	}
-	if !d.Add("0", made.Add(hour)) {
+	if !d.add("0", made.Add(hour), maxLeft) {
 		t.Error("one that is known already does not fit")
 	}
-	if diff := cmp.Diff(d, ParseDepartures(d.String())); diff != "" {
+	if diff := cmp.Diff(d, parseNamespaceTimes(d.String())); diff != "" {
 		t.Errorf("they are not read as they were written:\n%s", diff)
 	}
-	if text := (Departures{}).String(); text != "" || len(ParseDepartures("{broken")) > 0 {
+	if text := (namespaceTimes{}).String(); text != "" || len(parseNamespaceTimes("{broken")) > 0 {
 		t.Errorf("none are written as %q", text)
 	}
 }

@@ -6,8 +6,6 @@ package restarts
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,9 +24,9 @@ const (
 	fieldOwner = client.FieldOwner("strata-restarts")
 
 	// leftoverInterval is the longest time between surveys while something is left that a
-	// person has to see to.
+	// user has to see to.
 	leftoverInterval = time.Hour
-	// manualInterval is the time until the first survey for what needs a person, who may see to it
+	// manualInterval is the time until the first survey for what needs a user, who may act
 	// at once. It doubles with each one that brings nothing else.
 	manualInterval = 2 * time.Minute
 	// conflictDelay is how long a workload waits that has changed since it was read.
@@ -42,7 +40,7 @@ type Meter interface {
 	// Restarted counts a restart for a cause. Several causes are counted one by one.
 	Restarted(cause string)
 	// Restarts takes in how many workloads are to be restarted, do not come up, and need a
-	// person.
+	// user.
 	Restarts(pending, failed, manual int)
 }
 
@@ -58,13 +56,11 @@ type Settings struct {
 
 // Controller restarts workloads. It does one thing at a time.
 type Controller struct {
-	departure
-
 	// Cache reads Istio resources and Packages.
 	Cache client.Reader
 	// Live reads everything else from the API server.
 	Live client.Reader
-	// Writer writes to workloads, and the ledger to the Istio resource.
+	// Writer writes to workloads, and notes to the Istio resource and the namespace of Istio.
 	Writer   client.Writer
 	Recorder toolsevents.EventRecorder
 	Meter    Meter
@@ -75,41 +71,42 @@ type Controller struct {
 	Changed func()
 	// Now is the clock.
 	Now func() time.Time
-	// WatchNamespaces begins to look for namespaces that are labelled; it is called once
+	// WatchNamespaces begins to watch namespaces for changes of their labels; it is called once
 	// there is a mesh. Nil for none.
 	WatchNamespaces func() error
 
-	queue workqueue.TypedInterface[Workload]
-	board Board
-	known known
-	// relabelled says that a namespace was labelled.
-	relabelled atomic.Bool
-	// unlabelled are the names of namespaces that have left the mesh since it was observed.
-	unlabelled sync.Map
-	// stamped says that an EnvoyFilter tells another time of its last change.
-	stamped  atomic.Bool
-	watching bool
+	signals
 
-	// hold says that the mesh is being rolled out: nothing is restarted for it meanwhile.
-	hold   bool
-	window Window
-	// seen is the mesh that pods were compared with last.
-	seen Seen
-	// surveyed is what the last survey was made for, empty when there was none, and at when.
-	// dirty says that something was restarted since.
+	requests workqueue.TypedInterface[Workload]
+	watching bool
+	// known is what was read or written and does not have to be read again.
+	known     known
+	uninstall uninstall
+	// mesh is the last observation, nil before the first, and run what follows from it.
+	mesh *mesh
+	run  run
+	// failures counts passes over the mesh that have failed since the last one that has not, and
+	// failure is why the last one has.
+	failures int
+	failure  error
+
+	state       atomic.Pointer[State]
+	publishedAt time.Time
+}
+
+// run is what was found and done about one mesh.
+type run struct {
+	queue queue
+	// surveyed is what the last survey was made for, empty when there was none, and at when. Seen
+	// is the mesh that pods were compared with.
 	surveyed   string
 	surveyedAt time.Time
-	dirty      bool
-	// glances are how many surveys in a row were made without any news.
-	glances int
-	problem error
-	// gateways are why gateways cannot be restarted.
-	gateways map[Role]error
-	// resumed says that the board knows what a process before this one has begun.
-	resumed bool
-
-	state  atomic.Pointer[State]
-	toldAt time.Time
+	seen       Seen
+	// repeats are how many surveys in a row were made without any news.
+	repeats int
+	// restarted says that a workload was restarted since the last survey, and resumed that the queue
+	// has what a process before this one has begun.
+	restarted, resumed bool
 }
 
 // State is what restarts have come to. It may be called by anyone, and never blocks.
@@ -120,18 +117,21 @@ func (c *Controller) State() State {
 	return State{}
 }
 
-// Reconcile looks after one workload, or with an empty key at the mesh.
+// Reconcile reconciles one workload, or with an empty key the mesh.
 func (c *Controller) Reconcile(ctx context.Context, w Workload) (reconcile.Result, error) {
 	var after time.Duration
 	var err error
 	if w == (Workload{}) {
-		after, err = c.look(ctx)
-		c.noteTrouble(err)
+		after, err = c.reconcileMesh(ctx)
+		c.failures++
+		if c.failure = err; err == nil {
+			c.failures = 0
+		}
 	} else {
-		after, err = c.tend(ctx, w)
+		after, err = c.reconcileWorkload(ctx, w)
 	}
 	if wait := c.publish(ctx); wait > 0 && w != (Workload{}) {
-		c.queue.Add(Workload{}) // to publish it then
+		c.requests.Add(Workload{}) // to publish it then
 	} else if wait > 0 && (after == 0 || wait < after) {
 		after = wait
 	}
@@ -141,161 +141,173 @@ func (c *Controller) Reconcile(ctx context.Context, w Workload) (reconcile.Resul
 	return reconcile.Result{RequeueAfter: after}, err
 }
 
-// look finds out whether the mesh has changed, and what there is to do.
-func (c *Controller) look(ctx context.Context) (time.Duration, error) {
+// step does a part of a pass. It returns when to begin the next one, and whether the pass is over.
+type step func(context.Context, *mesh) (time.Duration, bool, error)
+
+// reconcileMesh finds out whether the mesh has changed, and what there is to do.
+func (c *Controller) reconcileMesh(ctx context.Context) (time.Duration, error) {
 	m, err := c.observe(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if m.istio == nil {
-		return c.lookAway(ctx, m)
+	if c.mesh == nil || m.installed() != c.mesh.installed() || m.removed() != c.mesh.removed() {
+		c.run = run{} // it is about another mesh, or about one that goes
+		c.left.remove(c.left.names())
 	}
-	if c.away {
-		c.forget()
-		c.away = false
+	c.mesh = m
+	for _, step := range []step{c.reconcileUninstall, c.reconcileRollout, c.survey, c.finishUninstall, c.enqueueNext} {
+		if wait, done, err := step(ctx, m); done || err != nil {
+			return wait, err
+		}
 	}
-	c.window, c.problem = ParseWindow(m.istio.Annotations[v1alpha2.AnnotationRestartWindow])
-	if c.hold = !m.rolledOut; c.hold {
-		return 0, nil
+	return 0, nil
+}
+
+// reconcileRollout waits until the mesh is rolled out, and new pods can be distinguished from those before.
+func (c *Controller) reconcileRollout(ctx context.Context, m *mesh) (time.Duration, bool, error) {
+	if !m.installed() {
+		return 0, false, nil
 	}
-	if err := c.watchNamespaces(); err != nil {
-		return 0, err
+	if !m.rolledOut {
+		return 0, true, nil
 	}
-	if err := c.closeDeparture(ctx); err != nil {
-		return 0, err
+	if !c.watching && c.WatchNamespaces != nil { // a cluster without a mesh does not pay for it
+		if err := c.WatchNamespaces(); err != nil {
+			return 0, true, fmt.Errorf("watching namespaces: %w", err)
+		}
+		c.watching = true
 	}
-	if wait := m.settles(c.Now()); wait > 0 {
-		return wait, nil
+	if err := c.clearUninstall(ctx); err != nil {
+		return 0, true, err
 	}
-	seen := Seen{Istio: m.istio.UID, Generation: m.istio.Generation, Revision: m.revision}
-	// What is left from before may have been seen to since: the mesh is changed by people.
-	looksOver := seen != c.seen && c.board.Idle() && c.board.Leftover()
-	news := c.relabelled.Swap(false) || looksOver
-	if key := m.key(); news || c.due(key) {
-		if err := c.survey(ctx, m); err != nil {
+	wait := m.delay(c.Now())
+	return max(wait, 0), wait > 0, nil
+}
+
+// survey compares all pods with the mesh when it is time: the mesh has changed, all is done and to
+// be checked, or the interval is over.
+func (c *Controller) survey(ctx context.Context, m *mesh) (time.Duration, bool, error) {
+	var seen Seen
+	key, news := "", false
+	if m.installed() {
+		// A user who changes the mesh may have seen to what was left.
+		seen, key = m.seen(), m.key()
+		news = c.relabelled.Swap(false) || seen != c.run.seen && c.run.queue.idle() && c.run.queue.leftover()
+	} else {
+		key = "gone " + c.uninstall.note.Since.String()
+	}
+	news = news || key != c.run.surveyed
+	if news || c.run.queue.idle() && (c.run.restarted || c.Now().Sub(c.run.surveyedAt) >= c.interval()) {
+		if ended, err := c.endReplaced(ctx, m); ended || err != nil {
+			return 0, true, err
+		}
+		if err := c.surveyPods(ctx, m); err != nil {
 			c.relabelled.Store(true) // nothing was found out
-			return 0, err
+			return 0, true, err
 		}
-		for role := range c.gateways {
-			if !c.board.Has(role) {
-				delete(c.gateways, role) // a user has removed the cause
-			}
+		c.run.repeats++
+		if news || c.run.restarted {
+			c.run.repeats = 0
 		}
-		c.looked(key, news)
+		c.run.surveyed, c.run.surveyedAt, c.run.restarted = key, c.Now(), false
 	}
-	c.seen = seen
-	return c.fill(), nil
+	c.run.seen = seen
+	return 0, false, nil
 }
 
-// forget forgets what there is to do, as it is about another mesh, or about one that goes.
-func (c *Controller) forget() {
-	c.board.Reset()
-	c.surveyed, c.hold, c.problem, c.gateways, c.resumed, c.dirty = "", false, nil, nil, false, false
-	c.seen = Seen{}
-	c.unlabelled.Clear()
-}
-
-// watchNamespaces begins to watch namespaces: a cluster without a mesh does not pay for it.
-func (c *Controller) watchNamespaces() error {
-	if c.watching || c.WatchNamespaces == nil {
-		return nil
-	}
-	if err := c.WatchNamespaces(); err != nil {
-		return fmt.Errorf("watching namespaces: %w", err)
-	}
-	c.watching = true
-	return nil
-}
-
-// due says whether it is time for a survey: the mesh has changed, all is done and to be
-// looked over, or the interval is over.
-func (c *Controller) due(key string) bool {
-	if key != c.surveyed {
-		return true
-	}
-	return c.board.Idle() && (c.dirty || c.Now().Sub(c.surveyedAt) >= c.interval())
-}
-
-// looked notes what a survey was made for.
-func (c *Controller) looked(key string, news bool) {
-	c.glances++
-	if news || c.dirty || key != c.surveyed {
-		c.glances = 0
-	}
-	c.surveyed, c.surveyedAt, c.dirty = key, c.Now(), false
-}
-
+// interval is the time between surveys.
 func (c *Controller) interval() time.Duration {
 	switch {
-	case c.board.Manual():
-		return min(c.Settings.Interval, leftoverInterval, manualInterval<<min(c.glances, 10))
-	case c.board.Leftover():
+	case c.run.queue.state().ManualCount > 0:
+		return min(c.Settings.Interval, leftoverInterval, manualInterval<<min(c.run.repeats, 10))
+	case c.run.queue.leftover():
 		return min(c.Settings.Interval, leftoverInterval)
 	}
 	return c.Settings.Interval
 }
 
-// fill lets as many workloads be looked at as may roll out, and says when to look again.
-func (c *Controller) fill() time.Duration {
-	if c.hold || c.problem != nil {
-		return 0 // news of the Istio resource bring us back
+// enqueueNext lets as many workloads be reconciled as may roll out.
+func (c *Controller) enqueueNext(_ context.Context, m *mesh) (time.Duration, bool, error) {
+	wait := c.enqueue()
+	if m.removed() && (wait == 0 || c.uninstallLeft() < wait) {
+		wait = c.uninstallLeft()
 	}
-	if opens := c.window.Opens(c.Now()); opens > 0 {
-		return opens
+	return wait, true, nil
+}
+
+// enqueue enqueues the next workloads, and returns when to reconcile the mesh again, 0 for not by itself.
+func (c *Controller) enqueue() time.Duration {
+	if g := c.gate(); !g.open() {
+		return g.opens // news of the mesh bring us back
 	}
-	for _, w := range c.board.Next() {
-		c.queue.Add(w)
+	for _, w := range c.run.queue.next() {
+		c.requests.Add(w)
 	}
-	if !c.board.Idle() {
+	if !c.run.queue.idle() {
 		return 0 // the workloads bring us back
 	}
-	if c.dirty {
-		c.queue.Add(Workload{}) // to look it all over
+	if c.run.restarted {
+		c.requests.Add(Workload{}) // for a survey of what was restarted
 	}
-	return max(time.Second, c.interval()-c.Now().Sub(c.surveyedAt))
+	return max(time.Second, c.interval()-c.Now().Sub(c.run.surveyedAt))
+}
+
+// gate says whether workloads may be restarted now.
+type gate struct {
+	// closed says that the mesh is being rolled out, or that nothing is to be restarted for it.
+	closed bool
+	// opens is how long it takes until the window for restarts opens, 0 while it is open. The problem
+	// is why it is not known.
+	opens   time.Duration
+	problem error
+}
+
+func (g gate) open() bool { return !g.closed && g.opens == 0 && g.problem == nil }
+
+func (c *Controller) gate() gate {
+	var g gate
+	var window Window
+	switch note := c.uninstall.note; {
+	case c.mesh == nil:
+		g.closed = true
+	case c.mesh.installed():
+		g.closed = !c.mesh.rolledOut
+		window, g.problem = ParseWindow(c.mesh.istio.Annotations[v1alpha2.AnnotationRestartWindow])
+	case c.mesh.removed() && note != nil && !note.Done:
+		window, g.problem = ParseWindow(note.Window)
+	default:
+		g.closed = true
+	}
+	g.opens = window.Opens(c.Now())
+	return g
 }
 
 // publish makes the state of the restarts available to the front. Changes of counts alone are
 // published at intervals, as each costs a write of a status. It returns how long until a
 // change that was not published now may be published.
 func (c *Controller) publish(ctx context.Context) time.Duration {
-	next := c.board.State()
-	next.Known, next.Seen = c.surveyed != "" && !c.hold, c.seen
-	if opens := c.window.Opens(c.Now()); opens > 0 && c.problem == nil {
-		next.Opens = c.Now().UTC().Add(opens)
+	next, g := c.run.queue.state(), c.gate()
+	next.Known, next.Seen = c.run.surveyed != "" && (c.mesh.removed() || c.mesh.rolledOut), c.run.seen
+	if g.opens > 0 {
+		next.Opens = c.Now().UTC().Add(g.opens).Round(0) // without the reading of a monotonic clock
 	}
-	next.GatewayErr, next.EgressErr, next.Problem = c.gateways[RoleGateway], c.gateways[RoleEgress], c.problem
-	if next.Departed = c.departed(); c.failures >= patience && next.Problem == nil {
+	next.Problem = g.problem
+	if next.Departed = c.departed(); c.failures >= maxFailures && next.Problem == nil {
 		next.Problem = c.failure
 	}
 	c.Meter.Restarts(next.Pending, next.FailedCount, next.ManualCount)
-	was := c.State()
-	if same(was, next) {
+	before := c.State()
+	if before.equals(&next) {
 		return 0
 	}
-	counted := was
+	counted := before
 	counted.Pending, counted.InProgress = next.Pending, next.InProgress
-	if wait := countInterval - c.Now().Sub(c.toldAt); wait > 0 && same(counted, next) && (was.Pending == 0) == (next.Pending == 0) {
+	if wait := countInterval - c.Now().Sub(c.publishedAt); wait > 0 && counted.equals(&next) && (before.Pending == 0) == (next.Pending == 0) {
 		return wait
 	}
-	c.toldAt = c.Now()
+	c.publishedAt = c.Now()
 	c.state.Store(&next)
 	log.FromContext(ctx).V(1).Info("Restarts have changed", "pending", next.Pending, "failed", next.Failed, "manual", next.Manual)
 	c.Changed()
 	return 0
-}
-
-// same says whether two states are equal for the front.
-func same(a, b State) bool {
-	text := func(err error) string {
-		if err == nil {
-			return ""
-		}
-		return err.Error()
-	}
-	return a.Known == b.Known && a.Seen == b.Seen && a.Opens.Equal(b.Opens) && a.Pending == b.Pending && a.Excluded == b.Excluded &&
-		a.FailedCount == b.FailedCount && a.ManualCount == b.ManualCount &&
-		slices.Equal(a.InProgress, b.InProgress) && slices.Equal(a.Failed, b.Failed) && slices.Equal(a.Manual, b.Manual) &&
-		a.Stopped == b.Stopped && a.GatewayWaits == b.GatewayWaits && a.EgressWaits == b.EgressWaits && a.GatewayRolling == b.GatewayRolling && a.EgressRolling == b.EgressRolling && a.Departed == b.Departed &&
-		text(a.GatewayErr) == text(b.GatewayErr) && text(a.EgressErr) == text(b.EgressErr) && text(a.Problem) == text(b.Problem)
 }

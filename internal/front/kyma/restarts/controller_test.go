@@ -117,23 +117,23 @@ func TestController_Gateway(t *testing.T) {
 	c.refuse["istio-system/istio-ingressgateway"] = errors.New("broken by the test")
 	c.rolledOut(withProxies(3))
 	state := c.run(time.Minute)
-	if state.GatewayErr == nil || !strings.Contains(state.GatewayErr.Error(), "broken by the test") {
-		t.Errorf("that the gateway cannot be restarted is told as %v", state.GatewayErr)
+	if state.Gateway.Err == nil || !strings.Contains(state.Gateway.Err.Error(), "broken by the test") {
+		t.Errorf("that the gateway cannot be restarted is told as %v", state.Gateway.Err)
 	}
 	delete(c.refuse, "istio-system/istio-ingressgateway")
-	if state = c.run(time.Minute); state.GatewayErr != nil {
-		t.Errorf("after it could be restarted there still is %v", state.GatewayErr)
+	if state = c.run(time.Minute); state.Gateway.Err != nil {
+		t.Errorf("after it could be restarted there still is %v", state.Gateway.Err)
 	}
 	c.wants("after the error", map[string]int{"istio-system/istio-ingressgateway": 2})
 
 	c.refuse["istio-system/istio-ingressgateway"] = apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("frozen by a policy"))
 	c.rolledOut(withProxies(4))
-	if state = c.run(time.Minute); state.GatewayErr == nil || state.ManualCount != 1 {
+	if state = c.run(time.Minute); state.Gateway.Err == nil || state.ManualCount != 1 {
 		t.Errorf("that its restart is refused is told as %+v", state)
 	}
 	c.pod("istio-system", "istio-ingressgateway", newImage)
 	c.c.relabelled.Store(true)
-	if state = c.run(time.Minute); state.GatewayErr != nil || state.ManualCount != 0 {
+	if state = c.run(time.Minute); state.Gateway.Err != nil || state.ManualCount != 0 {
 		t.Errorf("after somebody has restarted it by hand, the state is %+v", state)
 	}
 }

@@ -4,6 +4,7 @@
 package restarts
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,11 +12,10 @@ import (
 	"time"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	"github.com/strata-run/strata/internal/pods"
 )
 
-// Entry is a workload with outdated pods.
-type Entry struct {
+// Outdated is a workload with outdated pods.
+type Outdated struct {
 	Workload Workload
 	// Role is that of its pods.
 	Role Role
@@ -33,31 +33,9 @@ type Entry struct {
 	Stuck bool
 }
 
-// Live is a workload as it is now.
-type Live struct {
-	// Found says that there is one.
-	Found bool
-	// Excluded says that it must not be restarted.
-	Excluded bool
-	// Record is what it was restarted for.
-	Record v1alpha2.RestartRecord
-	// Rollout is where its pods stand.
-	Rollout pods.Rollout
-	// Next is the pod to delete next of a workload that keeps its pods, see
-	// [Workload.KeepsPods], and Progressed when the newest of its new pods was made. Nil and zero
-	// for others.
-	Next       *Pod
-	Progressed time.Time
-	// Template identifies its pod template. Injected says that the sidecar is a part
-	// of it, put there by hand: pods made anew have it, whatever the mesh does.
-	Template string
-	Injected bool
-}
-
-// Unfinished says whether its pods are still being replaced because of our last restart:
-// the pod template has not changed since, and they have not come up yet.
-func (l *Live) Unfinished() bool {
-	return !l.Record.At.IsZero() && l.Record.Template == l.Template && !l.Rollout.Done && !l.Rollout.Completed
+// Compare orders workloads as they are to be restarted: those of the mesh first.
+func (o Outdated) Compare(other Outdated) int {
+	return cmp.Or(cmp.Compare(o.Role, other.Role), o.Workload.Compare(other.Workload))
 }
 
 // Action is what is to be done about a workload.
@@ -65,20 +43,20 @@ type Action int
 
 // The actions.
 const (
-	// Settled: nothing is left to do.
-	Settled Action = iota + 1
+	// Finish: nothing is left to do.
+	Finish Action = iota + 1
 	// Restart it.
 	Restart
-	// Watch the rollout of a restart of ours.
+	// Watch the rollout of its restart.
 	Watch
-	// Fail: a restart of ours does not come up.
+	// Fail: it does not come up after its restart.
 	Fail
-	// Postpone it: something else keeps it from being whole.
+	// Postpone it: its own rollout is not complete.
 	Postpone
 	// Skip it, as it is excluded.
 	Skip
-	// AskPerson: a restart does not help.
-	AskPerson
+	// NeedsUser: a restart does not help.
+	NeedsUser
 )
 
 // Decision is an action and why.
@@ -87,56 +65,56 @@ type Decision struct {
 	Reason string
 }
 
-// Decide says what is to be done about a workload. Ours says that this process has restarted
-// it and still watches that; deadline is how long the rollout of a restart may take.
-func Decide(e Entry, live Live, ours bool, now time.Time, deadline time.Duration) Decision {
-	_, leaves := e.Causes[CauseLeave]
-	causes := e.Causes
-	if live.Injected {
+// Decide says what is to be done about a workload. Restarted says that the rollout is about a restart
+// that the controller has begun and still watches; deadline is how long the rollout of a restart may take.
+func Decide(o Outdated, current Current, restarted bool, now time.Time, deadline time.Duration) Decision {
+	_, leaves := o.Causes[CauseLeave]
+	causes := o.Causes
+	if current.Injected {
 		causes = maps.Clone(causes)
 		delete(causes, CauseLeave)
 	}
-	fresh, r := live.Record.Fresh(causes), live.Rollout
+	fresh, r := current.Record.Fresh(causes), current.Rollout
 	switch {
-	case !live.Found:
-		return Decision{Settled, "it is gone"}
-	case live.Excluded || e.Excluded:
+	case !current.Found:
+		return Decision{Finish, "it is gone"}
+	case current.Excluded || o.Excluded:
 		return Decision{Skip, "it is excluded by the annotation " + v1alpha2.AnnotationExcludeFromRestart}
-	case !r.Done && (ours || live.Unfinished()) && r.Blocked != "":
-		return Decision{AskPerson, r.Blocked} // a user has paused the rollout, and knows why
-	case !r.Done && (ours || live.Unfinished()):
-		// What a restart of ours has begun, also of a process before this one.
-		return underway(live, now, deadline)
-	case live.Injected && leaves && e.Gone:
-		return Decision{AskPerson, "the sidecar is a part of its pod template: take it out of there"}
-	case len(causes) == 0 && !ours:
-		return Decision{Settled, "its pods are as they should be"}
+	case !r.Done && (restarted || current.Unfinished()) && r.Blocked != "":
+		return Decision{NeedsUser, r.Blocked} // a user has paused the rollout, and knows why
+	case !r.Done && (restarted || current.Unfinished()):
+		// What a restart has begun, also by a process before this one.
+		return underway(current, now, deadline)
+	case current.Injected && leaves && o.Gone:
+		return Decision{NeedsUser, "the sidecar is a part of its pod template: take it out of there"}
+	case len(causes) == 0 && !restarted:
+		return Decision{Finish, "its pods are as they should be"}
 	case r.Blocked != "" && len(causes) > 0:
-		return Decision{AskPerson, r.Blocked}
-	case !r.Done && !e.Stuck && (!e.Gone || !r.Updated):
+		return Decision{NeedsUser, r.Blocked}
+	case !r.Done && !o.Stuck && (!o.Gone || !r.Updated):
 		return Decision{Postpone, "its own rollout is not complete: " + r.Progress}
 	case r.Empty:
-		return Decision{Settled, "it has no pods"}
+		return Decision{Finish, "it has no pods"}
 	case len(fresh) > 0:
 		return Decision{Restart, causesText(fresh)}
-	case ours:
-		return Decision{Settled, "its pods are replaced"}
-	case !e.Newest.Before(live.Record.At):
-		return Decision{AskPerson, fmt.Sprintf("its pods are still outdated after a restart (%s): look what its pod template sets, or exclude it with the annotation %s",
+	case restarted:
+		return Decision{Finish, "its pods are replaced"}
+	case !o.Newest.Before(current.Record.At):
+		return Decision{NeedsUser, fmt.Sprintf("its pods are still outdated after a restart (%s): look what its pod template sets, or exclude it with the annotation %s",
 			causesText(slices.Sorted(maps.Keys(causes))), v1alpha2.AnnotationExcludeFromRestart)}
 	}
-	return Decision{AskPerson, "pods from before its restart are still there: delete them"}
+	return Decision{NeedsUser, "pods from before its restart are still there: delete them"}
 }
 
 // underway says how the rollout of a restart goes.
-func underway(live Live, now time.Time, deadline time.Duration) Decision {
-	r := live.Rollout
+func underway(current Current, now time.Time, deadline time.Duration) Decision {
+	r := current.Rollout
 	switch {
-	case live.Next != nil: // it gets on
+	case current.Next != nil: // it gets on
 	case r.Failed != "":
 		return Decision{Fail, r.Because(r.Failed)}
-	case now.Sub(live.Record.At) > deadline && now.Sub(live.Progressed) > deadline:
-		return Decision{Fail, r.Because("it was restarted at " + live.Record.At.UTC().Format(time.RFC3339))}
+	case now.Sub(current.Record.At) > deadline && now.Sub(current.Progressed) > deadline:
+		return Decision{Fail, r.Because("it was restarted at " + current.Record.At.UTC().Format(time.RFC3339))}
 	}
 	return Decision{Watch, r.Progress}
 }

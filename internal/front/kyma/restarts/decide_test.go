@@ -28,40 +28,40 @@ func TestDecide(t *testing.T) {
 	done, rolling := pods.Rollout{Done: true}, pods.Rollout{Progress: "1 of 2"}
 	tests := map[string]struct {
 		reason string
-		entry  Entry
-		live   Live
+		entry  Outdated
+		live   Current
 		ours   bool
 		want   Action
 	}{
-		"Restart":        {reason: "a new cause restarts a workload", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: done}, want: Restart},
-		"Gone":           {reason: "there is nothing to restart", entry: Entry{Causes: outdated}, live: Live{}, want: Settled},
-		"Excluded":       {reason: "the workload is excluded", entry: Entry{Causes: outdated}, live: Live{Found: true, Excluded: true, Rollout: done}, want: Skip},
-		"PodsExcluded":   {reason: "its pods are", entry: Entry{Causes: outdated, Excluded: true}, live: Live{Found: true, Rollout: done}, want: Skip},
-		"ExcludedFailed": {reason: "excluding a workload that does not come up lets the others go on", entry: Entry{Causes: outdated}, live: Live{Found: true, Excluded: true, Record: recorded(hour)}, ours: true, want: Skip},
-		"OwnRollout":     {reason: "a workload that is not whole is not restarted", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: rolling}, want: Postpone},
-		"Stuck":          {reason: "the outdated sidecar is why it is not whole", entry: Entry{Causes: outdated, Stuck: true}, live: Live{Found: true, Rollout: rolling}, want: Restart},
-		"StuckRestarted": {reason: "and one restart has to do", entry: Entry{Causes: outdated, Stuck: true, Newest: made}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: pods.Rollout{Completed: true}}, want: AskPerson},
-		"OwnFailure":     {reason: "nor is it our failure", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: pods.Rollout{Failed: "x"}}, want: Postpone},
-		"Paused":         {reason: "a restart would replace no pods", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: pods.Rollout{Done: true, Blocked: "paused"}}, want: AskPerson},
-		"Rolling":        {reason: "our restart is under way", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: rolling}, ours: true, want: Watch},
-		"RollingBefore":  {reason: "that of a process before this one, too", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: rolling}, want: Watch},
-		"RollingNews":    {reason: "another cause waits until the rollout is done", entry: Entry{Causes: map[Cause]string{CauseProxyImage: "b"}}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: rolling}, ours: true, want: Watch},
-		"News":           {reason: "and then restarts it again", entry: Entry{Causes: map[Cause]string{CauseProxyImage: "b"}}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, ours: true, want: Restart},
-		"Failed":         {reason: "the workload tells that it failed", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: pods.Rollout{Failed: "x"}}, ours: true, want: Fail},
-		"TooLong":        {reason: "it takes too long", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(11 * time.Minute), Rollout: rolling}, ours: true, want: Fail},
-		"Done":           {reason: "our restart is done", entry: Entry{Causes: outdated, Newest: made}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, ours: true, want: Settled},
-		"BeforeNews":     {reason: "a restart of a process before this one that does not come up stays a failure, whatever comes", entry: Entry{Causes: map[Cause]string{CauseProxyImage: "b"}}, live: Live{Found: true, Record: recorded(hour), Rollout: rolling}, want: Fail},
-		"Changed":        {reason: "its owner has changed it since, that is not our failure", entry: Entry{Causes: outdated}, live: Live{Found: true, Template: "b", Record: recorded(hour), Rollout: rolling}, want: Postpone},
-		"Completed":      {reason: "it had come up, and broke later", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(hour), Rollout: pods.Rollout{Completed: true}}, want: Postpone},
-		"Stopped":        {reason: "somebody has paused it meanwhile: that is no failure", entry: Entry{Causes: outdated}, live: Live{Found: true, Record: recorded(hour), Rollout: pods.Rollout{Blocked: "paused"}}, ours: true, want: AskPerson},
-		"Empty":          {reason: "it was scaled to nothing meanwhile", entry: Entry{Causes: outdated}, live: Live{Found: true, Rollout: pods.Rollout{Done: true, Empty: true}}, want: Settled},
-		"ByHand":         {reason: "its template holds the sidecar, which is its owner's business", entry: Entry{Causes: map[Cause]string{CauseLeave: "n"}}, live: Live{Found: true, Injected: true, Rollout: done}, want: Settled},
-		"ByHandGone":     {reason: "when the mesh is gone, the owner has to know", entry: Entry{Gone: true, Causes: map[Cause]string{CauseLeave: "m"}}, live: Live{Found: true, Injected: true, Rollout: done}, want: AskPerson},
-		"ByHandImage":    {reason: "other causes count all the same", entry: Entry{Causes: map[Cause]string{CauseLeave: "n", CauseProxyImage: "a"}}, live: Live{Found: true, Injected: true, Rollout: done}, want: Restart},
-		"Starved":        {reason: "without the mesh nothing serves: a restart is what helps", entry: Entry{Gone: true, Causes: map[Cause]string{CauseLeave: "m"}}, live: Live{Found: true, Rollout: pods.Rollout{Updated: true}}, want: Restart},
-		"StarvedRolling": {reason: "but not while pods are being replaced", entry: Entry{Gone: true, Causes: map[Cause]string{CauseLeave: "m"}}, live: Live{Found: true, Rollout: rolling}, want: Postpone},
-		"NoHelp":         {reason: "the same cause never restarts it twice", entry: Entry{Causes: outdated, Newest: now}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, want: AskPerson},
-		"OldPods":        {reason: "pods from before are still there", entry: Entry{Causes: outdated, Newest: made}, live: Live{Found: true, Record: recorded(time.Minute), Rollout: done}, want: AskPerson},
+		"Restart":        {reason: "a new cause restarts a workload", entry: Outdated{Causes: outdated}, live: Current{Found: true, Rollout: done}, want: Restart},
+		"Gone":           {reason: "there is nothing to restart", entry: Outdated{Causes: outdated}, live: Current{}, want: Finish},
+		"Excluded":       {reason: "the workload is excluded", entry: Outdated{Causes: outdated}, live: Current{Found: true, Excluded: true, Rollout: done}, want: Skip},
+		"PodsExcluded":   {reason: "its pods are", entry: Outdated{Causes: outdated, Excluded: true}, live: Current{Found: true, Rollout: done}, want: Skip},
+		"ExcludedFailed": {reason: "excluding a workload that does not come up lets the others go on", entry: Outdated{Causes: outdated}, live: Current{Found: true, Excluded: true, Record: recorded(hour)}, ours: true, want: Skip},
+		"OwnRollout":     {reason: "a workload that is not whole is not restarted", entry: Outdated{Causes: outdated}, live: Current{Found: true, Rollout: rolling}, want: Postpone},
+		"Stuck":          {reason: "the outdated sidecar is why it is not whole", entry: Outdated{Causes: outdated, Stuck: true}, live: Current{Found: true, Rollout: rolling}, want: Restart},
+		"StuckRestarted": {reason: "and one restart has to do", entry: Outdated{Causes: outdated, Stuck: true, Newest: made}, live: Current{Found: true, Record: recorded(time.Minute), Rollout: pods.Rollout{Completed: true}}, want: NeedsUser},
+		"OwnFailure":     {reason: "nor is it our failure", entry: Outdated{Causes: outdated}, live: Current{Found: true, Rollout: pods.Rollout{Failed: "x"}}, want: Postpone},
+		"Paused":         {reason: "a restart would replace no pods", entry: Outdated{Causes: outdated}, live: Current{Found: true, Rollout: pods.Rollout{Done: true, Blocked: "paused"}}, want: NeedsUser},
+		"Rolling":        {reason: "our restart is under way", entry: Outdated{Causes: outdated}, live: Current{Found: true, Record: recorded(time.Minute), Rollout: rolling}, ours: true, want: Watch},
+		"RollingBefore":  {reason: "that of a process before this one, too", entry: Outdated{Causes: outdated}, live: Current{Found: true, Record: recorded(time.Minute), Rollout: rolling}, want: Watch},
+		"RollingNews":    {reason: "another cause waits until the rollout is done", entry: Outdated{Causes: map[Cause]string{CauseProxyImage: "b"}}, live: Current{Found: true, Record: recorded(time.Minute), Rollout: rolling}, ours: true, want: Watch},
+		"News":           {reason: "and then restarts it again", entry: Outdated{Causes: map[Cause]string{CauseProxyImage: "b"}}, live: Current{Found: true, Record: recorded(time.Minute), Rollout: done}, ours: true, want: Restart},
+		"Failed":         {reason: "the workload tells that it failed", entry: Outdated{Causes: outdated}, live: Current{Found: true, Record: recorded(time.Minute), Rollout: pods.Rollout{Failed: "x"}}, ours: true, want: Fail},
+		"TooLong":        {reason: "it takes too long", entry: Outdated{Causes: outdated}, live: Current{Found: true, Record: recorded(11 * time.Minute), Rollout: rolling}, ours: true, want: Fail},
+		"Done":           {reason: "our restart is done", entry: Outdated{Causes: outdated, Newest: made}, live: Current{Found: true, Record: recorded(time.Minute), Rollout: done}, ours: true, want: Finish},
+		"BeforeNews":     {reason: "a restart of a process before this one that does not come up stays a failure, whatever comes", entry: Outdated{Causes: map[Cause]string{CauseProxyImage: "b"}}, live: Current{Found: true, Record: recorded(hour), Rollout: rolling}, want: Fail},
+		"Changed":        {reason: "its owner has changed it since, that is not our failure", entry: Outdated{Causes: outdated}, live: Current{Found: true, Template: "b", Record: recorded(hour), Rollout: rolling}, want: Postpone},
+		"Completed":      {reason: "it had come up, and broke later", entry: Outdated{Causes: outdated}, live: Current{Found: true, Record: recorded(hour), Rollout: pods.Rollout{Completed: true}}, want: Postpone},
+		"Stopped":        {reason: "somebody has paused it meanwhile: that is no failure", entry: Outdated{Causes: outdated}, live: Current{Found: true, Record: recorded(hour), Rollout: pods.Rollout{Blocked: "paused"}}, ours: true, want: NeedsUser},
+		"Empty":          {reason: "it was scaled to nothing meanwhile", entry: Outdated{Causes: outdated}, live: Current{Found: true, Rollout: pods.Rollout{Done: true, Empty: true}}, want: Finish},
+		"ByHand":         {reason: "its template holds the sidecar, which is its owner's business", entry: Outdated{Causes: map[Cause]string{CauseLeave: "n"}}, live: Current{Found: true, Injected: true, Rollout: done}, want: Finish},
+		"ByHandGone":     {reason: "when the mesh is gone, the owner has to know", entry: Outdated{Gone: true, Causes: map[Cause]string{CauseLeave: "m"}}, live: Current{Found: true, Injected: true, Rollout: done}, want: NeedsUser},
+		"ByHandImage":    {reason: "other causes count all the same", entry: Outdated{Causes: map[Cause]string{CauseLeave: "n", CauseProxyImage: "a"}}, live: Current{Found: true, Injected: true, Rollout: done}, want: Restart},
+		"Starved":        {reason: "without the mesh nothing serves: a restart is what helps", entry: Outdated{Gone: true, Causes: map[Cause]string{CauseLeave: "m"}}, live: Current{Found: true, Rollout: pods.Rollout{Updated: true}}, want: Restart},
+		"StarvedRolling": {reason: "but not while pods are being replaced", entry: Outdated{Gone: true, Causes: map[Cause]string{CauseLeave: "m"}}, live: Current{Found: true, Rollout: rolling}, want: Postpone},
+		"NoHelp":         {reason: "the same cause never restarts it twice", entry: Outdated{Causes: outdated, Newest: now}, live: Current{Found: true, Record: recorded(time.Minute), Rollout: done}, want: NeedsUser},
+		"OldPods":        {reason: "pods from before are still there", entry: Outdated{Causes: outdated, Newest: made}, live: Current{Found: true, Record: recorded(time.Minute), Rollout: done}, want: NeedsUser},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

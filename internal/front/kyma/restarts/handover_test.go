@@ -95,7 +95,7 @@ func TestController_FilterUpdated(t *testing.T) {
 	c.filters = []metav1.PartialObjectMetadata{*after}
 	theirs := after.DeepCopy()
 	theirs.SetNamespace("shop")
-	stamps := c.c.stamps()
+	stamps := c.c.filterEvents()
 	if stamps.Update(event.UpdateEvent{ObjectOld: after, ObjectNew: after}) || stamps.Create(event.CreateEvent{Object: before}) || stamps.Create(event.CreateEvent{Object: theirs}) {
 		t.Error("EnvoyFilters that say nothing new count")
 	}
@@ -110,7 +110,7 @@ func TestController_FilterUpdated(t *testing.T) {
 	c.run(time.Minute)
 	c.wants("the same time again is no news", map[string]int{"shop/a": 1})
 	c.filters = append(c.filters, *filter("2099-01-01T00:00:00Z"), *filter("yesterday"))
-	c.c.stamped.Store(true)
+	c.c.filtersChanged.Store(true)
 	c.run(time.Minute)
 	c.rolledOut(withDNS())
 	c.run(time.Minute)
@@ -163,11 +163,11 @@ func TestController_Seen(t *testing.T) {
 	c.mesh(2, metav1.ConditionTrue, newImage)
 	c.run(time.Minute)
 	for _, s := range told {
-		if s.Seen.Revision == 2 && s.Pending > 0 && !s.GatewayRolling {
+		if s.Seen.Revision == 2 && s.Pending > 0 && !s.Gateway.Rolling {
 			t.Errorf("the gateway is to be restarted, which is not told: %+v", s)
 		}
 	}
-	if last := c.c.State(); last.Seen.Revision != 2 || last.GatewayRolling {
+	if last := c.c.State(); last.Seen.Revision != 2 || last.Gateway.Rolling {
 		t.Errorf("at last the state is %+v", last)
 	}
 	c.wants("the setting has changed", map[string]int{"istio-system/istio-ingressgateway": 1})
@@ -201,11 +201,11 @@ func TestController_ManualLookedOver(t *testing.T) {
 	c.rolledOut(v1alpha2.IstioSpec{})
 	c.run(time.Minute)
 	c.c.Changed = func() { t.Errorf("while nobody has seen to it, the state becomes %+v", c.c.State()) }
-	surveys, last := 0, c.c.surveyedAt
+	surveys, last := 0, c.c.run.surveyedAt
 	for end := c.now.Add(5 * time.Hour); c.now.Before(end); {
 		c.run(30 * time.Second)
-		if !c.c.surveyedAt.Equal(last) {
-			surveys, last = surveys+1, c.c.surveyedAt
+		if !c.c.run.surveyedAt.Equal(last) {
+			surveys, last = surveys+1, c.c.run.surveyedAt
 		}
 	}
 	if surveys < 8 || surveys > 10 { // after 2, 4, 8, 16, 32 minutes, and then each hour

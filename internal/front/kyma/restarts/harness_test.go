@@ -146,7 +146,7 @@ func (c *cluster) start() {
 		Cache: cached, Live: live, Writer: live, Recorder: c.events, Meter: c.meter,
 		Settings: Settings{Limit: 2, Deadline: 10 * time.Minute, Interval: 10 * time.Hour},
 		Served:   func() bool { return true }, Changed: func() {}, Now: func() time.Time { return c.now },
-		queue: workqueue.NewTyped[Workload](),
+		requests: workqueue.NewTyped[Workload](),
 	}
 }
 
@@ -404,22 +404,22 @@ func (c *cluster) settle() {
 // run lets the controller and the cluster work for some time, beginning with a look.
 func (c *cluster) run(during time.Duration) State {
 	c.t.Helper()
-	c.c.queue.Add(Workload{})
+	c.c.requests.Add(Workload{})
 	for end := c.now.Add(during); c.now.Before(end); {
 		for w, at := range c.timers {
 			if !at.After(c.now) {
 				delete(c.timers, w)
-				c.c.queue.Add(w)
+				c.c.requests.Add(w)
 			}
 		}
-		for c.c.queue.Len() > 0 {
-			w, _ := c.c.queue.Get()
+		for c.c.requests.Len() > 0 {
+			w, _ := c.c.requests.Get()
 			result, err := c.c.Reconcile(c.t.Context(), w)
 			c.passes++
 			if c.passes > 10_000 {
-				c.t.Fatalf("it never comes to rest, at %s: %q, %+v", c.now, w, c.c.board.State())
+				c.t.Fatalf("it never comes to rest, at %s: %q, %+v", c.now, w, c.c.run.queue.state())
 			}
-			c.c.queue.Done(w)
+			c.c.requests.Done(w)
 			if err != nil {
 				result.RequeueAfter = time.Second
 				c.t.Logf("%s: %v", w, err)

@@ -119,7 +119,7 @@ func (c *cluster) relabelled(name string, labels map[string]string) {
 		}
 		c.namespace(name, labels)
 	}
-	if !c.c.labelled().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
+	if !c.c.namespaceEvents().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
 		c.t.Errorf("labels %v of namespace %s are no news", labels, name)
 	}
 }

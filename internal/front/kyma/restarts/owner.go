@@ -23,7 +23,7 @@ const (
 	KindReplicationController = "ReplicationController"
 )
 
-// Workload names what replaces pods. As an entry of a list for a person, its kind may be any.
+// Workload names what replaces pods. In a list for a user, its kind may be any.
 type Workload struct {
 	Kind, Namespace, Name string
 }
@@ -56,8 +56,8 @@ func (p *Pod) OfReplicaSet() bool {
 	return p.Owner != nil && kindOf(p.Owner) == appsKind(KindReplicaSet)
 }
 
-// Hand is a workload that only a person can restart.
-type Hand struct {
+// Manual is a workload that only a user can restart.
+type Manual struct {
 	Workload Workload
 	// APIVersion and UID distinguish it from other objects of its kind and name.
 	APIVersion string
@@ -67,12 +67,12 @@ type Hand struct {
 }
 
 // Resolve is the workload of a pod. Of a pod of a ReplicaSet, above are the owners of that.
-// The hand is what a person has to look at when nothing can restart the workload, else nil.
-func Resolve(p *Pod, above []metav1.OwnerReference) (Workload, *Hand) {
+// Manual is set when nothing can restart the workload.
+func Resolve(p *Pod, above []metav1.OwnerReference) (Workload, *Manual) {
 	owner := p.Owner
 	if owner == nil {
 		w := Workload{"Pod", p.Namespace, p.Name}
-		return w, &Hand{w, "v1", p.UID, "nothing makes it anew: delete it and create it again"}
+		return w, &Manual{w, "v1", p.UID, "nothing makes it anew: delete it and create it again"}
 	}
 	if p.OfReplicaSet() {
 		if owner = ownerOf(above); owner == nil {
@@ -88,14 +88,14 @@ func Resolve(p *Pod, above []metav1.OwnerReference) (Workload, *Hand) {
 	return p.byOwner(owner, fmt.Sprintf("how to restart a %s of %s is not known: restart it with its own tools", owner.Kind, owner.APIVersion))
 }
 
-// Unresolved is the hand for a pod of a ReplicaSet that cannot be read.
-func Unresolved(p *Pod, problem error) (Workload, *Hand) {
+// Unresolved is the workload for a pod of a ReplicaSet that cannot be read.
+func Unresolved(p *Pod, problem error) (Workload, *Manual) {
 	return p.byOwner(p.Owner, fmt.Sprintf("it cannot be read: %v", problem))
 }
 
-func (p *Pod) byOwner(owner *metav1.OwnerReference, reason string) (Workload, *Hand) {
+func (p *Pod) byOwner(owner *metav1.OwnerReference, reason string) (Workload, *Manual) {
 	w := Workload{Kind: owner.Kind, Namespace: p.Namespace, Name: owner.Name}
-	return w, &Hand{w, owner.APIVersion, owner.UID, reason}
+	return w, &Manual{w, owner.APIVersion, owner.UID, reason}
 }
 
 // RoleOf is the role of the pods of a workload, as far as its name tells.

@@ -6,6 +6,8 @@ package restarts
 import (
 	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,27 +60,27 @@ func Setup(mgr manager.Manager, config Config) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up restarts: %w", err)
 	}
-	look := handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, client.Object) []Workload { return []Workload{{}} })
+	enqueueMesh := handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, client.Object) []Workload { return []Workload{{}} })
 	ofPackage := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == servicemesh.PackageIstio })
 	err = loop.Watch(source.TypedFunc[Workload](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[Workload]) error {
-		c.queue = queue
-		queue.Add(Workload{}) // a mesh that is gone has nothing left that would tell
+		c.requests = queue
+		queue.Add(Workload{}) // nothing is left of a mesh that is gone that an event would be about
 		return nil
 	}))
 	if err == nil {
-		err = loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), &v1alpha1.Package{}, look, ofPackage))
+		err = loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), &v1alpha1.Package{}, enqueueMesh, ofPackage))
 	}
 	if err == nil {
 		err = config.Kinds.Await(kind, &v1alpha2.Istio{}, func() error {
 			news := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
-			return loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), &v1alpha2.Istio{}, look, news))
+			return loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), &v1alpha2.Istio{}, enqueueMesh, news))
 		})
 	}
 	if err == nil {
 		filter := &metav1.PartialObjectMetadata{}
 		filter.SetGroupVersionKind(filterKind)
 		err = config.Kinds.Await(filterKind, filter, func() error {
-			return loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), filter, look, c.stamps()))
+			return loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), filter, enqueueMesh, c.filterEvents()))
 		})
 	}
 	if err != nil {
@@ -87,49 +89,75 @@ func Setup(mgr manager.Manager, config Config) (*Controller, error) {
 	c.WatchNamespaces = func() error {
 		namespace := &metav1.PartialObjectMetadata{}
 		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-		return loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), namespace, look, c.labelled()))
+		return loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), namespace, enqueueMesh, c.namespaceEvents()))
 	}
 	return c, nil
 }
 
-// stamps lets through EnvoyFilters of the mesh that tell another time of their last change.
-func (c *Controller) stamps() predicate.Predicate {
-	stamp := func(o client.Object) string {
+// signals are what watches have seen since it was used last.
+type signals struct {
+	// relabelled says that labels of a namespace have changed, and filtersChanged that an EnvoyFilter
+	// has another time of its last change.
+	relabelled, filtersChanged atomic.Bool
+	// left are the namespaces that have left the mesh.
+	left nameSet
+}
+
+// nameSet holds names. It is safe for concurrent use.
+type nameSet struct{ all sync.Map }
+
+func (s *nameSet) names() []string {
+	var names []string
+	s.all.Range(func(name, _ any) bool {
+		names = append(names, fmt.Sprint(name))
+		return true
+	})
+	return names
+}
+
+func (s *nameSet) remove(names []string) {
+	for _, name := range names {
+		s.all.Delete(name)
+	}
+}
+
+// filterEvents lets through EnvoyFilters of the mesh that have another time of their last change.
+func (s *signals) filterEvents() predicate.Predicate {
+	updatedAt := func(o client.Object) string {
 		if o.GetNamespace() != servicemesh.IstioNamespace || o.GetLabels()[v1alpha2.LabelModule] != v1alpha2.ModuleName {
 			return ""
 		}
 		return o.GetAnnotations()[v1alpha2.AnnotationUpdatedAt]
 	}
-	news := func(before, after string) bool {
+	changed := func(before, after string) bool {
 		if before != after {
-			c.stamped.Store(true)
+			s.filtersChanged.Store(true)
 		}
 		return before != after
 	}
 	return predicate.Funcs{
-		CreateFunc:  func(e event.CreateEvent) bool { return news("", stamp(e.Object)) },
-		DeleteFunc:  func(e event.DeleteEvent) bool { return news(stamp(e.Object), "") },
+		CreateFunc:  func(e event.CreateEvent) bool { return changed("", updatedAt(e.Object)) },
+		DeleteFunc:  func(e event.DeleteEvent) bool { return changed(updatedAt(e.Object), "") },
 		GenericFunc: func(event.GenericEvent) bool { return false },
-		UpdateFunc:  func(e event.UpdateEvent) bool { return news(stamp(e.ObjectOld), stamp(e.ObjectNew)) },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return changed(updatedAt(e.ObjectOld), updatedAt(e.ObjectNew)) },
 	}
 }
 
-// labelled lets through namespaces whose pods may be outdated by a change of its metadata. A
+// namespaceEvents lets through namespaces whose pods may be outdated by a change of its metadata. A
 // new one has no pods.
-func (c *Controller) labelled() predicate.Predicate {
-	never := func() bool { return false }
+func (s *signals) namespaceEvents() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return never() },
-		DeleteFunc:  func(event.DeleteEvent) bool { return never() },
-		GenericFunc: func(event.GenericEvent) bool { return never() },
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			if !InjectionChanged(e.ObjectOld, e.ObjectNew) {
 				return false
 			}
 			if Leaves(e.ObjectOld, e.ObjectNew) {
-				c.unlabelled.Store(e.ObjectNew.GetName(), true)
+				s.left.all.Store(e.ObjectNew.GetName(), true)
 			}
-			c.relabelled.Store(true)
+			s.relabelled.Store(true)
 			return true
 		},
 	}

@@ -7,71 +7,182 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
 
 const (
-	// podPage is how many pods are asked for at once. They are dropped before the next page.
+	// podPage is how many pods or workloads are asked for at once. They are dropped before the next
+	// page.
 	podPage = 100
 	// metadataPage is that for metadata.
 	metadataPage = 500
+
+	// maxOutdated bounds a survey: what does not fit is found when the rest is done.
+	maxOutdated = 2000
+	// maxManual bounds the list for a user.
+	maxManual = 200
 )
+
+// Survey is what a comparison of all pods with the mesh has found. It grows with the workloads that
+// have outdated pods, and is bounded.
+type Survey struct {
+	// Unready counts pods that may be outdated and do not serve: their workloads have other
+	// problems first.
+	Unready int
+	// More says that there are workloads that did not fit.
+	More bool
+	// Gone says that the mesh is gone, and that its sidecars have to go.
+	Gone bool
+
+	outdated map[Workload]*Outdated
+	// excluded are apart: they must not keep others from fitting.
+	excluded map[Workload]bool
+	manual   map[Workload]Manual
+	// unlisted counts pods that belong to nothing in manual, as that is full.
+	unlisted int
+}
+
+// NewSurvey is an empty survey.
+func NewSurvey() *Survey {
+	return &Survey{outdated: map[Workload]*Outdated{}, excluded: map[Workload]bool{}, manual: map[Workload]Manual{}}
+}
+
+// incomplete says that there may be workloads that it has not found.
+func (s *Survey) incomplete() bool { return s.More || s.Unready > 0 }
+
+// Add takes in a pod that is outdated. Manual is set when nothing can restart the workload,
+// see [Resolve].
+func (s *Survey) Add(pod *Pod, w Workload, manual *Manual, causes map[Cause]string, excluded bool) {
+	found := s.outdated[w]
+	switch {
+	case manual != nil:
+		s.addManual(*manual, excluded)
+		return
+	case s.excluded[w]:
+		return
+	case excluded && len(s.excluded) < maxOutdated:
+		delete(s.outdated, w) // one of its pods is enough
+		s.excluded[w] = true
+		return
+	case excluded, found == nil && len(s.outdated) >= maxOutdated:
+		s.More = true
+		return
+	case found == nil:
+		found = &Outdated{Workload: w, Role: pod.Role, Causes: map[Cause]string{}, Gone: s.Gone}
+		s.outdated[w] = found
+	}
+	maps.Copy(found.Causes, causes)
+	found.Stuck = found.Stuck || pod.Stuck
+	found.Newest = latest(found.Newest, pod.Created)
+}
+
+func (s *Survey) addManual(m Manual, excluded bool) {
+	switch _, known := s.manual[m.Workload]; {
+	case excluded || known:
+	case len(s.manual) >= maxManual:
+		s.unlisted++
+	default:
+		s.manual[m.Workload] = m
+	}
+}
 
 // surveyor goes through all pods once.
 type surveyor struct {
+	*Survey
+
 	live       client.Reader
 	mesh       *mesh
 	namespaces map[string]Namespace
-	plan       *Plan
 	// sets are the ReplicaSets whose pods have come by.
 	sets map[types.UID]*metav1.PartialObjectMetadata
 	// left are the namespaces whose pods have a sidecar and should have none, since the time
-	// of this survey if they are new.
-	left Departures
-	// joining are those with workloads to restart as they have joined, with since when.
-	joining Arrivals
-	now     time.Time
+	// of this survey if they are new. Joining are those with workloads to restart as they have
+	// joined, with since when.
+	left, joining namespaceTimes
+	// gone is since when the mesh is gone, zero while it is not.
+	gone, now time.Time
 }
 
-// survey finds the workloads with outdated pods, and those that a process before this one has
-// restarted and that have not come up: both together are what there is to do.
-func (c *Controller) survey(ctx context.Context, m *mesh) error {
+// surveyPods finds the workloads with outdated pods, and those that a process before this one has
+// restarted and that have not come up: both together are the queue.
+func (c *Controller) surveyPods(ctx context.Context, m *mesh) error {
 	s := &surveyor{
-		live: c.Live, mesh: m, namespaces: map[string]Namespace{}, plan: NewPlan(),
-		sets: map[types.UID]*metav1.PartialObjectMetadata{}, left: Departures{}, joining: Arrivals{}, now: c.Now().UTC().Truncate(time.Second),
+		Survey: NewSurvey(), live: c.Live, mesh: m, namespaces: map[string]Namespace{}, sets: map[types.UID]*metav1.PartialObjectMetadata{},
+		left: namespaceTimes{}, joining: namespaceTimes{}, now: c.Now().UTC().Truncate(time.Second),
 	}
-	s.plan.Gone = !m.gone.IsZero()
-	unfinished, err := c.unfinished(ctx)
+	if s.Gone = m.removed() && c.uninstall.note != nil; s.Gone {
+		s.gone = c.uninstall.note.Since
+	}
+	resumed, err := c.unfinished(ctx)
 	if err == nil {
 		err = s.readNamespaces(ctx)
 	}
 	if err == nil {
 		err = s.readPods(ctx)
 	}
-	if err == nil && m.istio != nil {
+	if err == nil && m.installed() {
 		injects := func(name string) bool { return s.namespaces[name].Inject == InjectAll }
-		err = c.keepMoves(ctx, m, moves{s.left, m.moves.joined.Next(s.joining, injects)})
+		err = c.recordNotes(ctx, m.istio, notes{m.notes.ledger, s.left, nextJoined(m.notes.joined, s.joining, injects)})
 	}
 	if err != nil {
 		return err
 	}
-	c.board.Limit = max(c.Settings.Limit, 1)
-	for _, w := range unfinished {
-		c.board.Resume(w)
-		c.queue.Add(w)
+	c.run.queue.limit, c.run.resumed = max(c.Settings.Limit, 1), true
+	for _, w := range resumed {
+		c.run.queue.resume(w)
+		c.requests.Add(w)
 	}
-	c.resumed = true
-	for _, hand := range c.board.Take(s.plan) {
-		c.tellHand(hand)
+	for _, manual := range c.run.queue.take(s.Survey) {
+		c.recordManual(manual)
 	}
 	return nil
+}
+
+// unfinished are the workloads that a process before this one has restarted, and that have not
+// come up yet, by their own annotations. They count as rolling out, and stop all other restarts when
+// they do not come up, although none of their pods may be outdated any more. They are read once in a
+// process. Workloads that keep their pods do not show whether these have come up once: they are found
+// by the pods that are left.
+func (c *Controller) unfinished(ctx context.Context) ([]Workload, error) {
+	if c.run.resumed {
+		return nil, nil
+	}
+	var all []Workload
+	for _, kind := range []string{KindDeployment, KindStatefulSet, KindDaemonSet} {
+		gvk := Workload{Kind: kind}.GroupVersionKind()
+		err := pages(func(next string) (string, error) {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(gvk.GroupVersion().WithKind(kind + "List"))
+			if err := c.Live.List(ctx, list, client.Limit(podPage), client.Continue(next)); err != nil {
+				return "", fmt.Errorf("listing objects of kind %s: %w", kind, err)
+			}
+			for i := range list.Items {
+				o := &list.Items[i]
+				if o.GetAnnotations()[v1alpha2.AnnotationRestartedFor] == "" || o.GetDeletionTimestamp() != nil {
+					continue
+				}
+				if current := currentOf(o); current.Unfinished() && !current.Excluded && current.Rollout.Blocked == "" {
+					all = append(all, Workload{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()})
+				}
+			}
+			return list.GetContinue(), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // readPods takes in the pods that run, and those that are to: they may wait for an outdated
@@ -80,7 +191,7 @@ func (s *surveyor) readPods(ctx context.Context) error {
 	selectors := []client.ListOption{
 		client.MatchingFields{"status.phase": string(corev1.PodRunning)}, client.MatchingFields{"status.phase": string(corev1.PodPending)},
 	}
-	if s.plan.Gone {
+	if s.Gone {
 		selectors = []client.ListOption{client.InNamespace("")}
 	}
 	count := 0
@@ -92,7 +203,7 @@ func (s *surveyor) readPods(ctx context.Context) error {
 			}
 			count += len(list.Items)
 			for i := range list.Items {
-				if err := s.take(ctx, &list.Items[i]); err != nil {
+				if err := s.compare(ctx, &list.Items[i]); err != nil {
 					return "", err
 				}
 			}
@@ -102,7 +213,7 @@ func (s *surveyor) readPods(ctx context.Context) error {
 			return err
 		}
 	}
-	log.FromContext(ctx).Info("Looked for outdated pods", "pods", count, "workloads", len(s.plan.Entries()), "unready", s.plan.Unready)
+	log.FromContext(ctx).Info("Surveyed pods for outdated proxies", "pods", count, "workloads", len(s.outdated), "unready", s.Unready)
 	return nil
 }
 
@@ -111,25 +222,17 @@ func (s *surveyor) readPods(ctx context.Context) error {
 func pages(read func(next string) (string, error)) error {
 	for next, tried := "", ""; ; {
 		after, err := read(next)
-		if rest := expired(err); rest != "" && rest != tried {
-			next, tried = rest, rest
-			continue
+		if status, ok := errors.AsType[*apierrors.StatusError](err); ok && apierrors.IsResourceExpired(err) {
+			if rest := status.ErrStatus.Continue; rest != "" && rest != tried {
+				next, tried = rest, rest
+				continue
+			}
 		}
 		if err != nil || after == "" {
 			return err
 		}
 		next = after
 	}
-}
-
-// expired is where a list can go on whose beginning is too long ago, empty for any other
-// error.
-func expired(err error) string {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || !apierrors.IsResourceExpired(err) {
-		return ""
-	}
-	return status.ErrStatus.Continue
 }
 
 func (s *surveyor) readNamespaces(ctx context.Context) error {
@@ -142,12 +245,10 @@ func (s *surveyor) readNamespaces(ctx context.Context) error {
 		for i := range list.Items {
 			name := list.Items[i].Name
 			namespace := NamespaceOf(&list.Items[i])
-			if since, known := s.mesh.moves.left[name]; known {
-				namespace.Left = since
-			} else {
-				namespace.Left = s.now
+			if namespace.Left = s.now; !s.mesh.notes.left[name].IsZero() {
+				namespace.Left = s.mesh.notes.left[name]
 			}
-			if since, known := s.mesh.moves.joined[name]; known && namespace.Inject == InjectAll {
+			if since, known := s.mesh.notes.joined[name]; known && namespace.Inject == InjectAll {
 				namespace.Since = since
 			}
 			s.namespaces[name] = namespace
@@ -156,8 +257,8 @@ func (s *surveyor) readNamespaces(ctx context.Context) error {
 	})
 }
 
-// take puts a pod into the plan if it is outdated.
-func (s *surveyor) take(ctx context.Context, from *corev1.Pod) error {
+// compare adds a pod to the survey if it is outdated.
+func (s *surveyor) compare(ctx context.Context, from *corev1.Pod) error {
 	pod := PodOf(from)
 	namespace, known := s.namespaces[pod.Namespace]
 	if !known {
@@ -165,48 +266,52 @@ func (s *surveyor) take(ctx context.Context, from *corev1.Pod) error {
 	}
 	causes := s.causes(&pod, namespace)
 	switch {
-	case len(causes) == 0 || !from.DeletionTimestamp.IsZero() || from.Status.Phase == corev1.PodSucceeded || from.Status.Phase == corev1.PodFailed:
+	case len(causes) == 0 || !from.DeletionTimestamp.IsZero() || hasEnded(from):
 		return nil
-	case !pod.Serving && !pod.Stuck && !s.plan.Gone:
-		s.plan.Unready++
+	case !pod.Serving && !pod.Stuck && !s.Gone:
+		s.Unready++
 		return nil
 	}
 	excluded := pod.Excluded || namespace.Excluded
 	set, gone, err := s.set(ctx, &pod)
 	switch {
 	case apierrors.IsForbidden(err):
-		w, hand := Unresolved(&pod, err)
-		s.plan.Add(&pod, w, hand, causes, excluded)
+		w, manual := Unresolved(&pod, err)
+		s.Add(&pod, w, manual, causes, excluded)
 		return nil
 	case err != nil:
 		return err
 	case gone:
-		s.plan.Unready++ // and so will be the pod
+		s.Unready++ // and so will be the pod
 		return nil
 	}
 	if pod.OfReplicaSet() {
-		Replaced(causes, &pod, s.mesh.ledger, set.CreationTimestamp.Time)
+		Replaced(causes, &pod, s.mesh.notes.ledger, set.CreationTimestamp.Time)
 		if len(causes) == 0 {
 			return nil
 		}
 	}
-	w, hand := Resolve(&pod, set.OwnerReferences)
-	if _, joins := causes[CauseJoin]; joins && hand == nil && !excluded && namespace.Inject == InjectAll {
+	w, manual := Resolve(&pod, set.OwnerReferences)
+	if _, joins := causes[CauseJoin]; joins && manual == nil && !excluded && namespace.Inject == InjectAll {
 		s.joining[pod.Namespace] = namespace.Since.UTC()
 	}
-	s.plan.Add(&pod, w, hand, causes, excluded)
+	s.Add(&pod, w, manual, causes, excluded)
 	return nil
+}
+
+func hasEnded(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 // causes are what a pod is outdated in.
 func (s *surveyor) causes(pod *Pod, namespace Namespace) map[Cause]string {
-	if s.plan.Gone {
-		return GoneCauses(pod, s.mesh.gone)
+	if s.Gone {
+		return GoneCauses(pod, s.gone)
 	}
-	causes := Causes(pod, &s.mesh.target, s.mesh.ledger, namespace)
-	if _, leaves := causes[CauseLeave]; leaves && !s.left.Add(pod.Namespace, namespace.Left) {
+	causes := Causes(pod, &s.mesh.target, s.mesh.notes.ledger, namespace)
+	if _, leaves := causes[CauseLeave]; leaves && !s.left.add(pod.Namespace, namespace.Left, maxLeft) {
 		delete(causes, CauseLeave)
-		s.plan.More = true
+		s.More = true
 	}
 	return causes
 }

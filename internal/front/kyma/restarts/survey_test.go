@@ -81,14 +81,14 @@ func TestController_Survey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorder := toolsevents.NewFakeRecorder(10)
 			c := &Controller{Live: &tc.pages, Recorder: recorder, Now: time.Now}
-			err := c.survey(t.Context(), &mesh{target: Target{ProxyImage: newImage}})
+			err := c.surveyPods(t.Context(), &mesh{target: Target{ProxyImage: newImage}})
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s: the error is %v", tc.reason, err)
 			}
 			if err != nil {
 				return
 			}
-			if got := c.board.State().ManualCount; got != tc.want || tc.pages.most != podPage {
+			if got := c.run.queue.state().ManualCount; got != tc.want || tc.pages.most != podPage {
 				t.Errorf("%s: found %d pods with pages of %d, want %d", tc.reason, got, tc.pages.most, tc.want)
 			}
 			if got := len(recorder.Events); got != tc.want {

@@ -6,6 +6,7 @@ package restarts
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,174 +27,145 @@ import (
 )
 
 const (
-	// A rollout is looked at soon at first, and then less and less often.
+	// A rollout is read soon at first, and then less and less often.
 	firstPoll, longestPoll = time.Second, 15 * time.Second
-	// failedPoll is how often a workload is looked at that does not come up.
+	// failedPoll is how often a workload is read that does not come up.
 	failedPoll = 30 * time.Second
-	// postponedPoll is how often one is looked at that is not whole.
+	// postponedPoll is how often one is read whose own rollout is not complete.
 	postponedPoll = 5 * time.Minute
-	// noteLimit bounds the text of an error in an event.
-	noteLimit = 300
+	// maxErrorText bounds the text of an error in an event.
+	maxErrorText = 300
 )
 
-// tend reconciles a workload.
-func (c *Controller) tend(ctx context.Context, w Workload) (time.Duration, error) {
-	entry, ours, found := c.board.Entry(w)
-	if !found {
+// reconcileWorkload decides about a workload of the queue, and does it.
+func (c *Controller) reconcileWorkload(ctx context.Context, w Workload) (time.Duration, error) {
+	i := c.run.queue.items[w]
+	if i == nil {
 		return 0, nil
 	}
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("workload", w.String()))
-	object, live, err := c.read(ctx, w)
-	d := Decision{Action: AskPerson, Reason: refusal("it cannot be read", err)}
-	switch {
-	case apierrors.IsForbidden(err):
-	case err != nil:
-		return c.trouble(ctx, object, entry, err)
-	default:
-		d = Decide(entry, live, ours, c.Now(), c.Settings.Deadline)
+	object, current, err := c.read(ctx, w)
+	d := Decision{Action: NeedsUser, Reason: errorText("it cannot be read", err)}
+	if err == nil {
+		d, err = c.act(ctx, object, i, &current, Decide(i.Outdated, current, i.restarted(), c.Now(), c.Settings.Deadline))
+	} else if apierrors.IsForbidden(err) {
+		err = nil
 	}
-	if d.Action == Restart {
-		open := !c.hold && c.problem == nil && c.window.Opens(c.Now()) == 0
-		if !c.board.MayRestart(w, open) {
-			if open {
-				return 0, nil // its turn comes again
-			}
-			c.queue.Add(Workload{}) // to look when the window opens
-			return 0, nil
-		}
-		if d, err = c.restart(ctx, object, entry, live, d); err != nil {
-			return c.trouble(ctx, object, entry, err)
-		}
+	if err != nil {
+		return c.retry(ctx, object, i, err)
 	}
-	opens := c.window.Opens(c.Now())
-	if d.Action == Watch && live.Next != nil && opens == 0 {
-		if d, err = c.replace(ctx, live.Next, d); err != nil {
-			return c.trouble(ctx, object, entry, err)
-		}
+	if d.Action == 0 {
+		return 0, nil // it waits for its turn
 	}
-	if d.Action == Fail {
-		d.Reason = c.board.Because(w, d.Reason, func() string { return c.podsOf(ctx, object, w) })
-	}
-	postponed := d.Action == Postpone
-	d = c.board.Postpone(w, d, c.Now(), c.Settings.Deadline)
-	c.settle(ctx, object, w, entry, d)
-	if postponed {
-		return postponedPoll, nil
-	}
-	if d.Action == Watch && live.Next != nil && opens > 0 {
-		return opens, nil
-	}
-	return c.poll(d, &live), nil
+	c.record(ctx, object, w, d)
+	return c.poll(d, &current), nil
 }
 
-// podsOf is what the pods of a workload show of why they do not come up, empty for nothing.
-func (c *Controller) podsOf(ctx context.Context, object *unstructured.Unstructured, w Workload) string {
+// act does what was decided about a workload, and returns what has become of it: no action when it
+// waits for its turn.
+func (c *Controller) act(ctx context.Context, object *unstructured.Unstructured, i *item, current *Current, d Decision) (Decision, error) {
+	g := c.gate()
+	switch {
+	case d.Action == Restart && !c.run.queue.mayRestart(i.Workload, g.open()):
+		if !g.open() {
+			c.requests.Add(Workload{}) // to enqueue it when the window opens
+		}
+		return Decision{}, nil
+	case d.Action == Restart:
+		return c.restart(ctx, object, i.Outdated, *current, d)
+	case d.Action == Watch && current.Next != nil && g.opens == 0:
+		return c.replace(ctx, current.Next, d)
+	case d.Action == Fail:
+		d.Reason = i.explain(d.Reason, func() string { return c.failing(ctx, object, i.Workload) })
+	}
+	return d, nil
+}
+
+// failing is what the pods of a workload show of why they do not come up, empty for nothing.
+func (c *Controller) failing(ctx context.Context, object *unstructured.Unstructured, w Workload) string {
 	own, err := pods.List(ctx, c.Live, pods.Workload{
 		Kind: w.GroupVersionKind().GroupKind(), Namespace: w.Namespace, Name: w.Name, UID: object.GetUID(), Manifest: object,
 	})
 	if err != nil {
 		return "" // the failure is reported without it
 	}
-	return pods.Text(pods.Failing(own), noteLimit)
+	return pods.Text(pods.Failing(own), maxErrorText)
 }
 
-// poll is when to look at a workload again after a decision, 0 for not by itself.
-func (c *Controller) poll(d Decision, live *Live) time.Duration {
+// poll is when to reconcile a workload again after a decision, 0 for not by itself.
+func (c *Controller) poll(d Decision, current *Current) time.Duration {
 	switch d.Action {
 	case Restart:
 		return firstPoll
 	case Watch:
-		since := live.Record.At
-		if live.Progressed.After(since) {
-			since = live.Progressed
+		if opens := c.gate().opens; current.Next != nil && opens > 0 {
+			return opens
 		}
-		return min(max(c.Now().Sub(since)/2, firstPoll), longestPoll)
+		return min(max(c.Now().Sub(latest(current.Record.At, current.Progressed))/2, firstPoll), longestPoll)
 	case Fail:
 		return failedPoll
+	case Postpone:
+		return postponedPoll
 	default:
 		return 0
 	}
 }
 
-// trouble is what follows when a workload cannot be read or restarted for now. It is tried again;
-// when that does not help for as long as a rollout may take, it has failed.
-func (c *Controller) trouble(ctx context.Context, object *unstructured.Unstructured, entry Entry, err error) (time.Duration, error) {
-	if loop.IsConflict(err) || c.board.Trouble(entry.Workload, c.Now()) < c.Settings.Deadline {
-		return 0, c.ofGateway(entry, err)
+// retry is for a workload that cannot be read or written to now. It is tried again; when that does
+// not help for as long as a rollout may take, it has failed.
+func (c *Controller) retry(ctx context.Context, object *unstructured.Unstructured, i *item, err error) (time.Duration, error) {
+	if loop.IsConflict(err) || i.fail(err, c.Now()) < c.Settings.Deadline {
+		return 0, err
 	}
-	c.settle(ctx, object, entry.Workload, entry, Decision{Action: Fail, Reason: refusal("it cannot be restarted", err)})
+	c.record(ctx, object, i.Workload, Decision{Action: Fail, Reason: errorText("it cannot be restarted", err)})
 	return failedPoll, nil
 }
 
-// refusal is the text of an error, of limited length.
-func refusal(what string, err error) string {
+// errorText is what has failed with the text of the error, of limited length.
+func errorText(what string, err error) string {
 	if err == nil {
 		return what
 	}
 	text := err.Error()
-	return what + ": " + text[:min(len(text), noteLimit)]
+	return what + ": " + text[:min(len(text), maxErrorText)]
 }
 
-// settle notes what was decided, records an event, and lets other workloads take their turn.
-func (c *Controller) settle(ctx context.Context, object *unstructured.Unstructured, w Workload, entry Entry, d Decision) {
-	news := c.board.Settle(w, d)
-	var failure error
-	if d.Action == Fail || d.Action == AskPerson {
-		failure = fmt.Errorf("%s: %s", w, d.Reason)
+// record records what was decided, and lets other workloads take their turn.
+func (c *Controller) record(ctx context.Context, object *unstructured.Unstructured, w Workload, d Decision) {
+	if d, news := c.run.queue.record(w, d, c.Now(), c.Settings.Deadline); news {
+		c.recordEvents(ctx, object, d)
 	}
-	_ = c.ofGateway(entry, failure)
-	if news {
-		c.tell(ctx, object, d)
+	if c.enqueue() > 0 {
+		c.requests.Add(Workload{}) // which comes back when the time has come
 	}
-	if after := c.fill(); after > 0 {
-		c.queue.Add(Workload{}) // to look when the time has come
-	}
-}
-
-// ofGateway keeps an error about a gateway, and hands any back.
-func (c *Controller) ofGateway(entry Entry, err error) error {
-	switch entry.Role {
-	case RoleGateway, RoleEgress:
-		if c.gateways == nil {
-			c.gateways = map[Role]error{}
-		}
-		if err == nil {
-			delete(c.gateways, entry.Role)
-		} else if !loop.IsConflict(err) {
-			c.gateways[entry.Role] = err
-		}
-	default:
-		// Only gateways make a mesh that is not what it should be.
-	}
-	return err
 }
 
 // read reads a workload as it is now.
-func (c *Controller) read(ctx context.Context, w Workload) (*unstructured.Unstructured, Live, error) {
+func (c *Controller) read(ctx context.Context, w Workload) (*unstructured.Unstructured, Current, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(w.GroupVersionKind())
 	object.SetNamespace(w.Namespace)
 	object.SetName(w.Name)
 	err := c.Live.Get(ctx, types.NamespacedName{Namespace: w.Namespace, Name: w.Name}, object)
 	if apierrors.IsNotFound(err) || err == nil && object.GetDeletionTimestamp() != nil {
-		return object, Live{}, nil
+		return object, Current{}, nil
 	}
 	if err != nil {
-		return object, Live{}, fmt.Errorf("reading %s: %w", w, err)
+		return object, Current{}, fmt.Errorf("reading %s: %w", w, err)
 	}
-	live := liveOf(object)
+	current := currentOf(object)
 	if w.KeepsPods() {
-		err = c.readReplacement(ctx, w, object, &live)
+		err = c.readReplacement(ctx, w, object, &current)
 	}
-	return object, live, err
+	return object, current, err
 }
 
-// liveOf takes from a workload what counts.
-func liveOf(object *unstructured.Unstructured) Live {
+// currentOf takes from a workload what counts.
+func currentOf(object *unstructured.Unstructured) Current {
 	template, _, _ := unstructured.NestedStringMap(object.Object, "spec", "template", "metadata", "annotations")
 	annotations := object.GetAnnotations()
 	_, injected := template[AnnotationInjected]
-	return Live{
+	return Current{
 		Found: true, Injected: injected, Template: TemplateOf(object),
 		Excluded: annotations[v1alpha2.AnnotationExcludeFromRestart] == "true" || template[v1alpha2.AnnotationExcludeFromRestart] == "true",
 		Record:   v1alpha2.ParseRestartRecord(annotations[v1alpha2.AnnotationRestartedFor]),
@@ -199,65 +173,131 @@ func liveOf(object *unstructured.Unstructured) Live {
 	}
 }
 
+// readReplacement reads how far a workload is that keeps its pods.
+func (c *Controller) readReplacement(ctx context.Context, w Workload, object *unstructured.Unstructured, current *Current) error {
+	selector, err := selectorOf(object)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", w, err)
+	}
+	var own []Pod
+	err = pages(func(next string) (string, error) {
+		list := &corev1.PodList{}
+		options := []client.ListOption{client.InNamespace(w.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(podPage), client.Continue(next)}
+		if err := c.Live.List(ctx, list, options...); err != nil {
+			return "", fmt.Errorf("listing the pods of %s: %w", w, err)
+		}
+		for i := range list.Items {
+			if p := &list.Items[i]; metav1.IsControlledBy(p, object) && p.DeletionTimestamp == nil && !hasEnded(p) {
+				own = append(own, PodOf(p))
+			}
+		}
+		return list.Continue, nil
+	})
+	if err == nil {
+		current.Replace(object, own)
+	}
+	return err
+}
+
+// selectorOf is how a workload finds its pods.
+func selectorOf(object *unstructured.Unstructured) (labels.Selector, error) {
+	if object.GetKind() == KindReplicationController {
+		set, _, err := unstructured.NestedStringMap(object.Object, "spec", "selector")
+		if err != nil {
+			return nil, fmt.Errorf("decoding spec.selector: %w", err)
+		}
+		return labels.SelectorFromSet(set), nil
+	}
+	found, _, err := unstructured.NestedMap(object.Object, "spec", "selector")
+	read := &metav1.LabelSelector{}
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(found, read)
+	}
+	selector, invalid := metav1.LabelSelectorAsSelector(read)
+	if err = errors.Join(err, invalid); err != nil {
+		return nil, fmt.Errorf("decoding spec.selector: %w", err)
+	}
+	return selector, nil
+}
+
 // restart restarts a workload as it was read, and records what for in the same write. The pods
-// of one that keeps them are deleted from the next look on: a pod that is made then is of
-// another second than the record. What the cluster refuses for good is for a person.
-func (c *Controller) restart(ctx context.Context, object *unstructured.Unstructured, entry Entry, live Live, d Decision) (Decision, error) {
-	record := live.Record.With(entry.Causes, live.Template, c.Now().UTC().Truncate(time.Second))
+// of one that keeps them are deleted from the next reconciliation on: a pod that is made then is of
+// another second than the record. What the cluster refuses for good is for a user.
+func (c *Controller) restart(ctx context.Context, object *unstructured.Unstructured, outdated Outdated, current Current, d Decision) (Decision, error) {
+	record := current.Record.With(outdated.Causes, current.Template, c.Now().UTC().Truncate(time.Second))
 	change := map[string]any{"metadata": map[string]any{
 		"resourceVersion": object.GetResourceVersion(),
 		"annotations":     map[string]string{v1alpha2.AnnotationRestartedFor: record.String()},
 	}}
-	if !entry.Workload.KeepsPods() {
+	if !outdated.Workload.KeepsPods() {
 		change["spec"] = map[string]any{"template": map[string]any{"metadata": map[string]any{
 			"annotations": map[string]string{v1alpha2.AnnotationRestartedAt: record.At.Format(time.RFC3339)},
 		}}}
 	}
 	patch, err := json.Marshal(change)
 	if err != nil {
-		return d, fmt.Errorf("encoding the restart of %s: %w", entry.Workload, err)
+		return d, fmt.Errorf("encoding the restart of %s: %w", outdated.Workload, err)
 	}
 	err = c.Writer.Patch(ctx, object.DeepCopy(), client.RawPatch(types.MergePatchType, patch), fieldOwner)
 	switch {
 	case apierrors.IsNotFound(err):
-		return Decision{Action: Settled, Reason: "it is gone"}, nil
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return Decision{Action: AskPerson, Reason: refusal("its restart is refused", err)}, nil
+		return Decision{Action: Finish, Reason: "it is gone"}, nil
+	case isRefused(err):
+		return Decision{Action: NeedsUser, Reason: errorText("its restart is refused", err)}, nil
 	case err != nil:
-		return d, fmt.Errorf("restarting %s: %w", entry.Workload, err)
+		return d, fmt.Errorf("restarting %s: %w", outdated.Workload, err)
 	}
-	c.dirty = true
-	for _, cause := range live.Record.Fresh(entry.Causes) {
+	c.run.restarted = true
+	for _, cause := range current.Record.Fresh(outdated.Causes) {
 		c.Meter.Restarted(string(cause))
 	}
 	return d, nil
 }
 
-// tellHand records an event about a workload that only a user can restart.
-func (c *Controller) tellHand(hand Hand) {
-	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: hand.Workload.Namespace, Name: hand.Workload.Name, UID: hand.UID}}
-	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(hand.APIVersion, hand.Workload.Kind))
-	c.Recorder.Eventf(o, nil, corev1.EventTypeWarning, ReasonRestartByHand, "Restart", restartByHand, hand.Reason)
+// replace deletes a pod of a workload that makes another in its place. What the cluster refuses
+// for good is for a user.
+func (c *Controller) replace(ctx context.Context, pod *Pod, d Decision) (Decision, error) {
+	gone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+	err := c.Writer.Delete(ctx, gone, client.Preconditions{UID: &pod.UID})
+	switch {
+	case isRefused(err):
+		return Decision{Action: NeedsUser, Reason: errorText("the deletion of its pod "+pod.Name+" is refused", err)}, nil
+	case client.IgnoreNotFound(err) != nil:
+		return d, fmt.Errorf("deleting pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	log.FromContext(ctx).Info("Deleted a pod, to be made anew with a new proxy", "pod", pod.Name)
+	return d, nil
 }
 
-const restartByHand = "Its proxies are outdated, and it cannot be restarted: %s"
+func isRefused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}
 
-// tell records a decision in the log and as an event of the workload.
-func (c *Controller) tell(ctx context.Context, object *unstructured.Unstructured, d Decision) {
+const manualNote = "Its proxies are outdated, and it cannot be restarted: %s"
+
+// recordManual records an event about a workload that only a user can restart.
+func (c *Controller) recordManual(m Manual) {
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: m.Workload.Namespace, Name: m.Workload.Name, UID: m.UID}}
+	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(m.APIVersion, m.Workload.Kind))
+	c.Recorder.Eventf(o, nil, corev1.EventTypeWarning, ReasonRestartByHand, "Restart", manualNote, m.Reason)
+}
+
+// recordEvents records a decision in the log and as an event of the workload.
+func (c *Controller) recordEvents(ctx context.Context, object *unstructured.Unstructured, d Decision) {
 	switch d.Action {
 	case Restart:
 		log.FromContext(ctx).Info("Restarted a workload", "causes", d.Reason)
 		c.Recorder.Eventf(object, nil, corev1.EventTypeNormal, ReasonRestartedForProxy, "Restart", "Restarted, as its proxies are outdated: %s", d.Reason)
 	case Fail:
 		stopped := "of its namespace "
-		if c.board.State().Stopped {
+		if c.run.queue.failures(Workload{}).all {
 			stopped = ""
 		}
 		log.FromContext(ctx).Info("A restarted workload does not come up, no other "+stopped+"is restarted", "reason", d.Reason)
 		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, ReasonRestartFailed, "Restart", "Does not come up after its restart for its proxies, no other workload %sis restarted: %s", stopped, d.Reason)
-	case AskPerson:
-		log.FromContext(ctx).V(1).Info("A workload needs a person", "reason", d.Reason)
-		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, ReasonRestartByHand, "Restart", restartByHand, d.Reason)
+	case NeedsUser:
+		log.FromContext(ctx).V(1).Info("A workload needs a user", "reason", d.Reason)
+		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, ReasonRestartByHand, "Restart", manualNote, d.Reason)
 	default:
 		// No user has to act.
 	}

@@ -132,7 +132,7 @@ func TestController_GoneForGood(t *testing.T) {
 	if state := c.run(23 * time.Hour); !state.Departed || state.FailedCount != 2 {
 		t.Errorf("while it is looked at, the state is %+v", state)
 	}
-	c.now = c.now.Add(longestDeparture - 24*time.Hour)
+	c.now = c.now.Add(uninstallDeadline - 24*time.Hour)
 	c.run(2 * time.Hour)
 	c.requests = 0
 	state := c.run(48 * time.Hour)

@@ -13,7 +13,7 @@ import (
 )
 
 // Pods are deleted one after the other, those first that serve nobody.
-func TestLive_Replace(t *testing.T) {
+func TestCurrent_Replace(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	pod := func(name string, after time.Duration, serving bool) Pod {
 		return Pod{Name: name, Created: at.Add(after), Serving: serving}
@@ -43,7 +43,7 @@ func TestLive_Replace(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			live := Live{Record: v1alpha2.RestartRecord{At: tc.since}}
+			live := Current{Record: v1alpha2.RestartRecord{At: tc.since}}
 			live.Replace(&unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": tc.want}}}, tc.pods)
 			next, moved := "", time.Time{}
 			if live.Next != nil {

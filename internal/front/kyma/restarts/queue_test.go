@@ -6,6 +6,7 @@ package restarts
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ import (
 type fleet struct {
 	random   *rand.Rand
 	now      time.Time
-	live     map[Workload]*Live
+	live     map[Workload]*Current
 	restarts map[Workload]int
 	// left is how many looks a rollout still takes; one that is broken never ends.
 	left   map[Workload]int
@@ -31,20 +32,20 @@ type fleet struct {
 
 func newFleet(seed uint64, size int) *fleet {
 	f := &fleet{
-		random: rand.New(rand.NewPCG(seed, 1)), now: made, epoch: "e1", live: map[Workload]*Live{}, restarts: map[Workload]int{},
+		random: rand.New(rand.NewPCG(seed, 1)), now: made, epoch: "e1", live: map[Workload]*Current{}, restarts: map[Workload]int{},
 		left: map[Workload]int{}, broken: map[Workload]bool{}, stale: map[Workload]bool{}, seen: map[Workload]string{},
 	}
 	for i := range size {
 		w := Workload{KindDeployment, fmt.Sprintf("n%d", i%7), fmt.Sprintf("w%03d", i)}
-		f.live[w] = &Live{Found: true, Excluded: f.random.IntN(12) == 0, Rollout: pods.Rollout{Done: f.random.IntN(9) > 0}}
+		f.live[w] = &Current{Found: true, Excluded: f.random.IntN(12) == 0, Rollout: pods.Rollout{Done: f.random.IntN(9) > 0}}
 		f.stale[w] = f.random.IntN(15) == 0
 	}
 	return f
 }
 
 // survey is what a survey of all pods finds.
-func (f *fleet) survey() *Plan {
-	p := NewPlan()
+func (f *fleet) survey() *Survey {
+	p := NewSurvey()
 	for w := range f.live {
 		if f.seen[w] == f.epoch && !f.stale[w] {
 			continue
@@ -59,25 +60,37 @@ func (f *fleet) survey() *Plan {
 }
 
 // look decides about a workload, and does it.
-func (f *fleet) look(t *testing.T, b *Board, w Workload) {
-	entry, ours, found := b.Entry(w)
-	if !found {
+func (f *fleet) look(t *testing.T, b *queue, w Workload) {
+	i := b.items[w]
+	if i == nil {
 		return
 	}
 	live := f.live[w]
-	d := Decide(entry, *live, ours, f.now, time.Hour)
+	d := Decide(i.Outdated, *live, i.restarted(), f.now, time.Hour)
 	if d.Action == Restart {
-		if !b.MayRestart(w, true) {
+		if !b.mayRestart(w, true) {
 			return
 		}
 		if live.Excluded || !live.Rollout.Done {
 			t.Fatalf("%s is restarted, and must not be: %+v", w, live)
 		}
-		live.Record = live.Record.With(entry.Causes, live.Template, f.now)
+		live.Record = live.Record.With(i.Causes, live.Template, f.now)
 		f.restarts[w]++
 		f.left[w], live.Rollout = 1+f.random.IntN(4), pods.Rollout{Progress: "rolling"}
 	}
-	b.Settle(w, d)
+	b.record(w, d, made, hour)
+}
+
+// active are the workloads that roll out or do not come up, in order.
+func (q *queue) active() []Workload {
+	var all []Workload
+	for w, i := range q.items {
+		if i.rolling() || i.failed() {
+			all = append(all, w)
+		}
+	}
+	slices.SortFunc(all, Workload.Compare)
+	return all
 }
 
 // step lets time pass.
@@ -98,10 +111,10 @@ func (f *fleet) step() {
 }
 
 // play goes on until nothing is left to do, and checks each step.
-func (f *fleet) play(t *testing.T, b *Board) {
+func (f *fleet) play(t *testing.T, b *queue) {
 	t.Helper()
 	for range 10_000 {
-		next := append(b.Next(), b.Active()...)
+		next := append(b.next(), b.active()...)
 		f.random.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
 		for _, w := range next {
 			f.look(t, b, w)
@@ -112,10 +125,10 @@ func (f *fleet) play(t *testing.T, b *Board) {
 				rolling++
 			}
 		}
-		if rolling > b.Limit {
-			t.Fatalf("%d workloads roll out at a time, allowed are %d", rolling, b.Limit)
+		if rolling > b.limit {
+			t.Fatalf("%d workloads roll out at a time, allowed are %d", rolling, b.limit)
 		}
-		if b.Idle() {
+		if b.idle() {
 			return
 		}
 		f.step()
@@ -125,14 +138,14 @@ func (f *fleet) play(t *testing.T, b *Board) {
 
 // Whatever the fleet, each cause restarts each workload once, and no more roll out at a
 // time than allowed.
-func TestBoard_OncePerCause(t *testing.T) {
+func TestQueue_OncePerCause(t *testing.T) {
 	for seed := range uint64(60) {
 		f := newFleet(seed, 80)
-		b := &Board{Limit: 1 + int(seed%6)}
+		b := &queue{limit: 1 + int(seed%6)}
 		for change := 1; change <= 3; change++ {
 			f.epoch = fmt.Sprintf("e%d", change)
 			for range 3 { // surveys without news restart nothing
-				b.Take(f.survey())
+				b.take(f.survey())
 				f.play(t, b)
 			}
 			for w, live := range f.live {
@@ -145,7 +158,7 @@ func TestBoard_OncePerCause(t *testing.T) {
 				}
 			}
 		}
-		s, excluded, postponed, stale := b.State(), 0, 0, 0
+		s, excluded, postponed, stale := b.state(), 0, 0, 0
 		for w, live := range f.live {
 			switch {
 			case live.Excluded:
@@ -163,24 +176,24 @@ func TestBoard_OncePerCause(t *testing.T) {
 }
 
 // A board in the middle of it can be lost: what workloads record is enough.
-func TestBoard_Lost(t *testing.T) {
+func TestQueue_Lost(t *testing.T) {
 	for seed := range uint64(40) {
 		f := newFleet(seed, 60)
-		b := &Board{Limit: 3}
-		b.Take(f.survey())
+		b := &queue{limit: 3}
+		b.take(f.survey())
 		for range int(seed) {
-			for _, w := range append(b.Next(), b.Active()...) {
+			for _, w := range append(b.next(), b.active()...) {
 				f.look(t, b, w)
 			}
 			f.step()
 		}
-		b = &Board{Limit: 3}
+		b = &queue{limit: 3}
 		for w, live := range f.live {
 			if live.Unfinished() {
-				b.Resume(w)
+				b.resume(w)
 			}
 		}
-		b.Take(f.survey())
+		b.take(f.survey())
 		f.play(t, b)
 		for w, n := range f.restarts {
 			if n > 1 {
@@ -192,7 +205,7 @@ func TestBoard_Lost(t *testing.T) {
 
 // A workload that does not come up stops the others of its namespace until it does. One of the
 // mesh, or failures in as many namespaces as workloads may roll out, stop all.
-func TestBoard_StopsOnFailure(t *testing.T) {
+func TestQueue_StopsOnFailure(t *testing.T) {
 	gateway := Workload{KindDeployment, istioNamespace, ingressGateway}
 	for name, tc := range map[string]struct {
 		reason string
@@ -205,7 +218,7 @@ func TestBoard_StopsOnFailure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(1, 40)
-			f.live[gateway] = &Live{Found: true, Rollout: pods.Rollout{Done: true}}
+			f.live[gateway] = &Current{Found: true, Rollout: pods.Rollout{Done: true}}
 			for w, live := range f.live {
 				live.Excluded, live.Rollout.Done, f.stale[w] = false, true, false
 			}
@@ -213,10 +226,10 @@ func TestBoard_StopsOnFailure(t *testing.T) {
 			for _, w := range tc.bad {
 				f.broken[w], failing[w.Namespace] = true, true
 			}
-			b := &Board{Limit: 3}
-			b.Take(f.survey())
+			b := &queue{limit: 3}
+			b.take(f.survey())
 			pass := func() {
-				for _, w := range append(b.Next(), b.Active()...) {
+				for _, w := range append(b.next(), b.active()...) {
 					f.look(t, b, w)
 				}
 				f.step()
@@ -224,7 +237,7 @@ func TestBoard_StopsOnFailure(t *testing.T) {
 			for range 200 {
 				pass()
 			}
-			s := b.State()
+			s := b.state()
 			left := 0
 			for w := range f.live {
 				if f.restarts[w] == 0 {
@@ -234,30 +247,30 @@ func TestBoard_StopsOnFailure(t *testing.T) {
 					t.Errorf("%s: %s was not restarted", tc.reason, w)
 				}
 			}
-			if left == 0 || s.FailedCount == 0 || s.Stopped != tc.all || b.Busy() {
+			if left == 0 || s.FailedCount == 0 || s.Stopped != tc.all || b.busy() {
 				t.Fatalf("%s: %d were not restarted, and the state is %+v", tc.reason, left, s)
 			}
-			b.Take(f.survey()) // a survey does not make a failure forgotten
-			for _, w := range b.Next() {
+			b.take(f.survey()) // a survey does not make a failure forgotten
+			for _, w := range b.next() {
 				t.Errorf("%s: a survey lets %s be restarted", tc.reason, w)
 			}
 			clear(f.broken)
 			f.play(t, b)
-			if len(f.restarts) != len(f.live) || len(b.State().Failed) > 0 {
-				t.Errorf("%s: after all have come up, %d of %d are restarted: %+v", tc.reason, len(f.restarts), len(f.live), b.State())
+			if len(f.restarts) != len(f.live) || len(b.state().Failed) > 0 {
+				t.Errorf("%s: after all have come up, %d of %d are restarted: %+v", tc.reason, len(f.restarts), len(f.live), b.state())
 			}
 		})
 	}
 }
 
 // What pods show of a failure is asked for once: it changes all the time.
-func TestBoard_Because(t *testing.T) {
-	b := &Board{Limit: 1}
-	b.Resume(cart)
+func TestQueue_Explain(t *testing.T) {
+	b := &queue{limit: 1}
+	b.resume(cart)
 	asked := 0
 	shown := []string{"", "Pod a: quota", "Pod b: quota", "Pod c: gone"}
 	because := func(reason string) string {
-		return b.Because(cart, reason, func() string { asked++; return shown[asked-1] })
+		return b.items[cart].explain(reason, func() string { asked++; return shown[asked-1] })
 	}
 	for i, want := range []string{"0 of 2", "0 of 2: Pod a: quota", "0 of 2: Pod a: quota"} {
 		if got := because("0 of 2"); got != want {
@@ -270,15 +283,15 @@ func TestBoard_Because(t *testing.T) {
 }
 
 // Gateways come first, then what belongs to Kyma, and customers last.
-func TestBoard_Order(t *testing.T) {
-	p := NewPlan()
+func TestQueue_Order(t *testing.T) {
+	p := NewSurvey()
 	for i, role := range []Role{RoleCustomer, RoleModule, RoleGateway, RoleComponent} {
 		p.Add(&Pod{Role: role}, Workload{KindDeployment, "n", fmt.Sprint(i)}, nil, map[Cause]string{CauseCNI: "a"}, false)
 	}
-	b := &Board{Limit: 10}
-	b.Take(p)
+	b := &queue{limit: 10}
+	b.take(p)
 	got := ""
-	for _, w := range b.Next() {
+	for _, w := range b.next() {
 		got += w.Name
 	}
 	if got != "2310" {
@@ -287,84 +300,84 @@ func TestBoard_Order(t *testing.T) {
 }
 
 // What a person has to see to is bounded, and so is a plan.
-func TestPlan_Bounded(t *testing.T) {
-	p := NewPlan()
+func TestSurvey_Bounded(t *testing.T) {
+	p := NewSurvey()
 	for i := range 3000 {
 		name := fmt.Sprint(i)
-		p.Add(&Pod{}, Workload{}, &Hand{Workload: Workload{"Job", "n", name}, Reason: "by hand"}, nil, false)
-		p.Add(&Pod{}, Workload{}, &Hand{Workload: Workload{"Pod", "n", name}, Reason: "by hand"}, nil, true)
+		p.Add(&Pod{}, Workload{}, &Manual{Workload: Workload{"Job", "n", name}, Reason: "by hand"}, nil, false)
+		p.Add(&Pod{}, Workload{}, &Manual{Workload: Workload{"Pod", "n", name}, Reason: "by hand"}, nil, true)
 		p.Add(&Pod{}, Workload{KindDeployment, "n", name}, nil, map[Cause]string{CauseCNI: "a"}, false)
 		p.Add(&Pod{}, Workload{KindDaemonSet, "n", name}, nil, map[Cause]string{CauseCNI: "a"}, true)
 	}
-	b := &Board{Limit: 1}
-	b.Take(p)
-	s := b.State()
-	if len(s.Manual) != 2 || strings.Count(s.Manual[0], "n/Job/") != mostNamed || s.Manual[1] != "and 2800 more" || s.ManualCount != 3000 {
+	b := &queue{limit: 1}
+	b.take(p)
+	s := b.state()
+	if len(s.Manual) != 2 || strings.Count(s.Manual[0], "n/Job/") != maxNamed || s.Manual[1] != "and 2800 more" || s.ManualCount != 3000 {
 		t.Errorf("the list of %d is %q", s.ManualCount, s.Manual)
 	}
-	if s.Pending != mostEntries || s.Excluded != mostEntries || !p.More || !b.Leftover() {
+	if s.Pending != maxOutdated || s.Excluded != maxOutdated || !p.More || !b.leftover() {
 		t.Errorf("%d are pending, and that there are more is %t", s.Pending, p.More)
 	}
 }
 
 // Outside of the window a workload waits, and comes up again later.
-func TestBoard_Window(t *testing.T) {
-	p := NewPlan()
+func TestQueue_Window(t *testing.T) {
+	p := NewSurvey()
 	p.Add(&Pod{}, cart, nil, map[Cause]string{CauseCNI: "a"}, false)
-	b := &Board{Limit: 1}
-	b.Take(p)
+	b := &queue{limit: 1}
+	b.take(p)
 	for range 2 {
-		if next := b.Next(); len(next) != 1 {
+		if next := b.next(); len(next) != 1 {
 			t.Fatalf("the next are %v", next)
 		}
-		if b.MayRestart(cart, false) || b.Idle() {
+		if b.mayRestart(cart, false) || b.idle() {
 			t.Fatal("it may be restarted while the window is closed, or is forgotten")
 		}
 	}
-	b.Next()
-	if !b.MayRestart(cart, true) {
+	b.next()
+	if !b.mayRestart(cart, true) {
 		t.Error("it may not be restarted while the window is open")
 	}
 }
 
 // Who needed a person for the same causes does so until it was looked at again; for other causes
 // it waits for its turn, as does who may be restarted now.
-func TestBoard_LookedAtAgain(t *testing.T) {
-	paused := Decision{AskPerson, "it is paused"}
+func TestQueue_LookedAtAgain(t *testing.T) {
+	paused := Decision{NeedsUser, "it is paused"}
 	gateway := Workload{KindDeployment, "istio-system", "istio-ingressgateway"}
-	took := func(b *Board, epoch string) {
-		p := NewPlan()
+	took := func(b *queue, epoch string) {
+		p := NewSurvey()
 		p.Add(&Pod{Role: RoleGateway}, gateway, nil, map[Cause]string{CauseTrustedProxies: epoch}, false)
-		b.Take(p)
+		b.take(p)
 	}
 	tests := map[string]struct {
 		reason string
-		then   func(b *Board)
+		then   func(b *queue)
 		want   State
 	}{
-		"Waiting": {reason: "it was found again", then: func(*Board) {}, want: State{ManualCount: 1}},
-		"Twice":   {reason: "and once more", then: func(b *Board) { took(b, "a") }, want: State{ManualCount: 1}},
-		"Active":  {reason: "it is looked at", then: func(b *Board) { b.Next() }, want: State{ManualCount: 1}},
-		"Still":   {reason: "nobody has seen to it", then: func(b *Board) { b.Next(); b.Settle(gateway, paused) }, want: State{ManualCount: 1}},
-		"Restart": {reason: "it can be restarted", then: func(b *Board) { b.Next(); b.Settle(gateway, Decision{Restart, "x"}) }, want: State{Pending: 1, GatewayRolling: true}},
-		"Closed":  {reason: "it can be restarted, and not now", then: func(b *Board) { b.Next(); b.MayRestart(gateway, false) }, want: State{Pending: 1}},
-		"Other":   {reason: "another cause", then: func(b *Board) { took(b, "b"); b.Next() }, want: State{Pending: 1, GatewayRolling: true}},
-		"Gone":    {reason: "nothing is outdated any more", then: func(b *Board) { b.Take(NewPlan()) }, want: State{}},
+		"Waiting": {reason: "it was found again", then: func(*queue) {}, want: State{ManualCount: 1}},
+		"Twice":   {reason: "and once more", then: func(b *queue) { took(b, "a") }, want: State{ManualCount: 1}},
+		"Active":  {reason: "it is looked at", then: func(b *queue) { b.next() }, want: State{ManualCount: 1}},
+		"Still":   {reason: "nobody has seen to it", then: func(b *queue) { b.next(); b.record(gateway, paused, made, hour) }, want: State{ManualCount: 1}},
+		"Restart": {reason: "it can be restarted", then: func(b *queue) { b.next(); b.record(gateway, Decision{Restart, "x"}, made, hour) }, want: State{Pending: 1, Gateway: GatewayState{Rolling: true}}},
+		"Closed":  {reason: "it can be restarted, and not now", then: func(b *queue) { b.next(); b.mayRestart(gateway, false) }, want: State{Pending: 1}},
+		"Other":   {reason: "another cause", then: func(b *queue) { took(b, "b"); b.next() }, want: State{Pending: 1, Gateway: GatewayState{Rolling: true}}},
+		"Gone":    {reason: "nothing is outdated any more", then: func(b *queue) { b.take(NewSurvey()) }, want: State{}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := &Board{Limit: 1}
+			b := &queue{limit: 1}
 			took(b, "a")
-			b.Next()
-			b.Settle(gateway, paused)
+			b.next()
+			b.record(gateway, paused, made, hour)
 			took(b, "a")
 			tc.then(b)
-			got := b.State()
-			if got.ManualCount != tc.want.ManualCount || got.Pending != tc.want.Pending || got.GatewayRolling != tc.want.GatewayRolling {
+			got := b.state()
+			if got.ManualCount != tc.want.ManualCount || got.Pending != tc.want.Pending || got.Gateway.Rolling != tc.want.Gateway.Rolling {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
-			if b.Manual() != (tc.want.ManualCount > 0) {
-				t.Errorf("%s: that it needs a person is told as %t", tc.reason, b.Manual())
+			if (b.state().ManualCount > 0) != (tc.want.ManualCount > 0) {
+				t.Errorf("%s: that it needs a person is told as %t", tc.reason, (b.state().ManualCount > 0))
 			}
 		})
 	}

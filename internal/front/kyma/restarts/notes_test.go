@@ -12,49 +12,49 @@ import (
 )
 
 // What has joined is remembered while it injects, and who needs it most is the last to be left out.
-func TestArrivals_Next(t *testing.T) {
-	many := func(prefix string, n int) Arrivals {
-		all := Arrivals{}
+func TestNextJoined(t *testing.T) {
+	many := func(prefix string, n int) namespaceTimes {
+		all := namespaceTimes{}
 		for i := range n {
 			all[fmt.Sprint(prefix, i)] = made
 		}
 		return all
 	}
-	full := many("known", mostArrivals)
+	full := many("known", maxJoined)
 	tests := map[string]struct {
 		reason         string
-		known, joining Arrivals
+		known, joining namespaceTimes
 		left           string
-		want           Arrivals
+		want           namespaceTimes
 	}{
-		"New":       {reason: "it is to be restarted for it", joining: Arrivals{"shop": made}, want: Arrivals{"shop": made}},
-		"Joined":    {reason: "nothing is outdated, but may be again", known: Arrivals{"shop": made}, want: Arrivals{"shop": made}},
-		"Left":      {reason: "the next time it is another cause", known: Arrivals{"shop": made}, left: "shop", want: Arrivals{}},
-		"Full":      {reason: "it is about to be restarted", known: many("known", mostArrivals), joining: Arrivals{"shop": made.Add(-hour)}, want: with(full, "shop", "known99")},
-		"TooMany":   {reason: "one of them was restarted before", known: Arrivals{"shop": made.Add(-hour)}, joining: with(many("new", mostArrivals), "shop", ""), want: with(many("new", mostArrivals), "shop", "new99")},
+		"New":       {reason: "it is to be restarted for it", joining: namespaceTimes{"shop": made}, want: namespaceTimes{"shop": made}},
+		"Joined":    {reason: "nothing is outdated, but may be again", known: namespaceTimes{"shop": made}, want: namespaceTimes{"shop": made}},
+		"Left":      {reason: "the next time it is another cause", known: namespaceTimes{"shop": made}, left: "shop", want: namespaceTimes{}},
+		"Full":      {reason: "it is about to be restarted", known: many("known", maxJoined), joining: namespaceTimes{"shop": made.Add(-hour)}, want: with(full, "shop", "known99")},
+		"TooMany":   {reason: "one of them was restarted before", known: namespaceTimes{"shop": made.Add(-hour)}, joining: with(many("new", maxJoined), "shop", ""), want: with(many("new", maxJoined), "shop", "new99")},
 		"TooManyBy": {reason: "the newest is remembered", known: with(full, "", "known0"), joining: nil, want: with(full, "", "known0")},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := tc.known.Next(tc.joining, func(namespace string) bool { return namespace != tc.left })
+			got := nextJoined(tc.known, tc.joining, func(namespace string) bool { return namespace != tc.left })
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(got, ParseArrivals(got.String())); diff != "" {
+			if diff := cmp.Diff(got, parseNamespaceTimes(got.String())); diff != "" {
 				t.Errorf("%s: what was written is read as another one (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 	for _, text := range []string{"", "null", "[]", "{broken"} {
-		if got := ParseArrivals(text); got == nil || len(got) > 0 {
+		if got := parseNamespaceTimes(text); got == nil || len(got) > 0 {
 			t.Errorf("%q is read as %v, want none", text, got)
 		}
 	}
 }
 
 // with is the same with one more namespace, from an hour before, and without another one.
-func with(a Arrivals, more, less string) Arrivals {
-	all := Arrivals{}
+func with(a namespaceTimes, more, less string) namespaceTimes {
+	all := namespaceTimes{}
 	for name, since := range a {
 		if name != less {
 			all[name] = since

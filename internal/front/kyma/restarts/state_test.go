@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTold(t *testing.T) {
+func TestGrouped(t *testing.T) {
 	job := func(i int) Workload { return Workload{"Job", "shop", fmt.Sprintf("j%02d", i)} }
 	tests := map[string]struct {
 		reason   string
@@ -30,7 +30,7 @@ func TestTold(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, told(tc.told, tc.unlisted)); diff != "" {
+			if diff := cmp.Diff(tc.want, grouped(tc.told, tc.unlisted)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -38,7 +38,7 @@ func TestTold(t *testing.T) {
 }
 
 // Whatever there is to tell, as much is named as there is room for, and the rest is counted.
-func TestTold_Bounded(t *testing.T) {
+func TestGrouped_Bounded(t *testing.T) {
 	for reasons, want := range map[int]struct {
 		entries, named int
 		first, last    string
@@ -53,7 +53,7 @@ func TestTold_Bounded(t *testing.T) {
 		for i := range 200 {
 			all[Workload{"Job", "shop", fmt.Sprintf("j%03d", i)}] = fmt.Sprintf("r%d", i%reasons)
 		}
-		list := told(all, 0)
+		list := grouped(all, 0)
 		got := strings.Join(list, "; ")
 		if len(list) != want.entries || strings.Count(got, "shop/Job/") != want.named {
 			t.Errorf("of 200 with %d reasons are told: %s", reasons, got)
