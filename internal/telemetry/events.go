@@ -48,7 +48,7 @@ func phaseStarted(revision *v1alpha1.Revision, i int) Event {
 	phases := revision.Status.Phases
 	return onPhase(revision, phases[i].Name, Event{
 		Type: corev1.EventTypeNormal, Reason: ReasonPhaseStarted, Action: "RollOut",
-		Note: fmt.Sprintf("Phase %d/%d %s has begun: %d of %d objects are ready", i+1, len(phases), phases[i].Name, phases[i].Ready, phases[i].Objects),
+		Note: fmt.Sprintf("Phase %d/%d %s started: %d of %d objects are ready", i+1, len(phases), phases[i].Name, phases[i].Ready, phases[i].Objects),
 	})
 }
 
@@ -126,7 +126,7 @@ func probeFailing(revision *v1alpha1.Revision, message string) Event {
 }
 
 func recovered(revision *v1alpha1.Revision) Event {
-	return onRevision(revision, Event{Type: corev1.EventTypeNormal, Reason: ReasonRecovered, Action: "Probe", Note: "What is rolled out serves again"})
+	return onRevision(revision, Event{Type: corev1.EventTypeNormal, Reason: ReasonRecovered, Action: "Probe", Note: "The objects of the revision are available again"})
 }
 
 func driftCorrected(revision *v1alpha1.Revision, repaired []v1alpha1.Interference) Event {
@@ -146,9 +146,9 @@ func interference(revision *v1alpha1.Revision, fought []v1alpha1.Interference) E
 }
 
 func archived(revision *v1alpha1.Revision) Event {
-	note := "What only this revision contained is gone, and it is history"
+	note := "The revision is archived, and the objects that only it contained are deleted"
 	if !history.Succeeded(revision) {
-		note += "; it had not succeeded"
+		note += "; it never became ready"
 	}
 	return onRevision(revision, Event{Type: corev1.EventTypeNormal, Reason: ReasonArchived, Action: "Archive", Note: note})
 }

@@ -129,14 +129,14 @@ var revisionCases = map[string]revisionCase{
 	"PhaseStarted": {
 		reason: "a phase that takes longer is told when it begins",
 		after:  []change{revisionRolling, phases("a:Progressing", "b:Pending")},
-		want:   []string{"Normal PhaseStarted Revision/web-2 spec.phases{a} (Package/web): Phase 1/2 a has begun: 1 of 3 objects are ready"},
+		want:   []string{"Normal PhaseStarted Revision/web-2 spec.phases{a} (Package/web): Phase 1/2 a started: 1 of 3 objects are ready"},
 	},
 	"PhaseCompleted": {
 		reason: "one write of a status tells of all phases that are complete by then, and of the next one",
 		before: []change{revisionRolling, phases("a:Progressing", "b:Pending", "c:Pending")}, after: []change{revisionRolling, phases("a:Complete", "b:Complete", "c:Progressing")},
 		want: []string{
 			"Normal PhaseCompleted Revision/web-2 spec.phases{b} (Package/web): Phases a, b are complete (1/2)",
-			"Normal PhaseStarted Revision/web-2 spec.phases{c} (Package/web): Phase 3/3 c has begun: 1 of 3 objects are ready",
+			"Normal PhaseStarted Revision/web-2 spec.phases{c} (Package/web): Phase 3/3 c started: 1 of 3 objects are ready",
 		},
 	},
 	"Succeeded": {
@@ -188,7 +188,7 @@ var revisionCases = map[string]revisionCase{
 		before: []change{progress(v1alpha1.ReasonAwaitingApproval, ""), phases("a:Progressing")}, after: []change{revisionRolling, begun(), phases("a:Progressing")},
 		want: []string{
 			"Normal Approved Revision/web-2 (Package/web): The revision may be rolled out",
-			"Normal PhaseStarted Revision/web-2 spec.phases{a} (Package/web): Phase 1/1 a has begun: 1 of 3 objects are ready",
+			"Normal PhaseStarted Revision/web-2 spec.phases{a} (Package/web): Phase 1/1 a started: 1 of 3 objects are ready",
 		},
 	},
 	"NotApproved": {
@@ -210,7 +210,7 @@ var revisionCases = map[string]revisionCase{
 	},
 	"Recovered": {
 		reason: "what serves again is told", before: []change{good(), revisionFails}, after: []change{good(), revisionServes},
-		want: []string{"Normal Recovered Revision/web-2 (Package/web): What is rolled out serves again"},
+		want: []string{"Normal Recovered Revision/web-2 (Package/web): The objects of the revision are available again"},
 	},
 	"DriftCorrected": {
 		reason: "a flood of repairs is one event",
@@ -249,11 +249,11 @@ var revisionCases = map[string]revisionCase{
 	"Archived": {
 		reason: "nothing else is told of what is history", before: []change{good(), progress(v1alpha1.ReasonArchiving, "")},
 		after: []change{good(), progress(v1alpha1.ReasonArchived, ""), past(), phases("a:Complete")},
-		want:  []string{"Normal Archived Revision/web-2 (Package/web): What only this revision contained is gone, and it is history"},
+		want:  []string{"Normal Archived Revision/web-2 (Package/web): The revision is archived, and the objects that only it contained are deleted"},
 	},
 	"ArchivedUnfinished": {
 		reason: "what was never rolled out says so", before: []change{revisionRolling}, after: []change{progress(v1alpha1.ReasonArchived, ""), past()},
-		want: []string{"Normal Archived Revision/web-2 (Package/web): What only this revision contained is gone, and it is history; it had not succeeded"},
+		want: []string{"Normal Archived Revision/web-2 (Package/web): The revision is archived, and the objects that only it contained are deleted; it never became ready"},
 	},
 }
 

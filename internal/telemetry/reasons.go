@@ -84,7 +84,7 @@ const (
 	// more.
 	ReasonProbeFailing = "ProbeFailing"
 
-	// ReasonRecovered (Normal, on a Revision): what is rolled out serves again.
+	// ReasonRecovered (Normal, on a Revision): the objects of the revision are available again.
 	ReasonRecovered = "Recovered"
 
 	// ReasonDriftCorrected (Normal, on a Revision): objects were changed or deleted by another
@@ -99,8 +99,8 @@ const (
 
 // Events of what goes.
 const (
-	// ReasonArchived (Normal, on a Revision): what only this revision contained is gone, and
-	// it is history.
+	// ReasonArchived (Normal, on a Revision): the revision is archived, and the objects
+	// that only it contained are deleted.
 	ReasonArchived = "Archived"
 
 	// ReasonRetained (Normal, on a Revision): objects stay on purpose although their
