@@ -5,6 +5,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -46,36 +46,21 @@ type assertRun struct {
 // run evaluates until every check is decided, and returns the report. The error is
 // for what keeps it from being evaluated at all.
 func (r *assertRun) run(ctx context.Context, longest time.Duration) (view.AssertReport, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	r.started, r.slices, r.live = r.app.now(), view.Manifests{}, map[revisions.ObjectID]*liveObject{}
-	r.follower = r.cluster.followPackage(ctx, r.app.note, r.name)
 	// Nothing may have been read when the time is over.
-	over := time.NewTimer(longest + readTimeout)
-	defer over.Stop()
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return view.AssertReport{}, fmt.Errorf("waiting for package %s: %w", r.name, ctx.Err())
-		case <-over.C:
-			return view.AssertReport{}, exitf(CodeUnreachable, "package %s could not be read within %s", r.name, longest+readTimeout)
-		case ch := <-r.changes:
-			if _, err := r.take(ch); err != nil {
-				return view.AssertReport{}, err
-			}
-		case <-timer.C:
-		}
+	r.follower = r.cluster.followPackage(r.app.note, longest+readTimeout, r.name)
+	err := r.until(ctx, "waiting for package "+r.name, func(ctx context.Context) (bool, error) {
 		done, err := r.step(ctx)
-		if err != nil || done {
-			return r.report(), err
-		}
+		r.wake = 0
 		if next := r.next(); !next.IsZero() {
-			timer.Reset(max(next.Sub(r.app.now()), time.Millisecond))
-			over.Stop()
+			r.wake, r.over = max(next.Sub(r.app.now()), time.Millisecond), nil
 		}
+		return done, err
+	})
+	if errors.Is(err, errOver) {
+		return view.AssertReport{}, exitf(CodeUnreachable, "package %s could not be read within %s", r.name, longest+readTimeout)
 	}
+	return r.report(), err
 }
 
 // step evaluates every check, and says whether all are decided.
@@ -83,7 +68,7 @@ func (r *assertRun) step(ctx context.Context) (bool, error) {
 	if !r.snapshot.complete() {
 		return false, nil
 	}
-	if r.snapshot.pkg == nil {
+	if r.snapshot.Package == nil {
 		return r.stepWithoutPackage(ctx)
 	}
 	m := r.moment(ctx)
@@ -116,7 +101,7 @@ func (r *assertRun) step(ctx context.Context) (bool, error) {
 // verdictFor is the verdict as far as it matters to a check: that a package is being
 // deleted is no failure for who waits for its end.
 func (r *assertRun) verdictFor(t *tracked, verdict view.Verdict) view.Verdict {
-	if t.isDeletion && view.TerminalTeardowns[view.SummarisePackage(r.snapshot.pkg, nil).State] {
+	if t.isDeletion && view.TerminalTeardowns[view.SummarisePackage(r.snapshot.Package, nil).State] {
 		return view.VerdictFailed
 	}
 	if t.isDeletion {
@@ -165,16 +150,26 @@ func (r *assertRun) begin(m moment) {
 
 // moment is what the checks are about now.
 func (r *assertRun) moment(ctx context.Context) moment {
-	m := moment{Snapshot: view.Snapshot{Package: r.snapshot.pkg, Revisions: r.snapshot.revisions, Manifests: r.slices}, live: r.live}
-	line := view.LineOf(m.Package, m.Revisions)
-	m.revision = line.Target
-	if r.revision != 0 {
-		m.revision = line.Find(r.revision)
-	}
+	m := r.lookedAt()
 	if m.revision != nil {
 		if err := r.cluster.readSlices(ctx, r.slices, append(m.ShownRevisions(false), m.revision)...); err != nil && ctx.Err() == nil {
 			r.app.note("Note: some objects cannot be named: %s", err)
 		}
+	}
+	return m
+}
+
+// lookedAt is the moment as far as the cluster was read.
+func (r *assertRun) lookedAt() moment {
+	m := moment{Snapshot: r.snapshot.Snapshot, live: r.live}
+	m.Manifests = r.slices
+	if m.Package == nil {
+		return m
+	}
+	line := view.LineOf(m.Package, m.Revisions)
+	m.revision = line.Target
+	if r.revision != 0 {
+		m.revision = line.Find(r.revision)
 	}
 	return m
 }
@@ -189,9 +184,8 @@ func (r *assertRun) watchObject(ctx context.Context, m moment, c check) {
 	if f.truth != isTrue || r.live[id] != nil {
 		return
 	}
-	live := &liveObject{}
-	r.live[id] = live
-	go r.cluster.runObject(ctx, objectFeed(ref, live), live, r.changes)
+	r.live[id] = &liveObject{}
+	r.start(ctx, objectFeed(ref, r.live[id]))
 }
 
 // next is when to look again although nothing has changed, zero for never.
@@ -206,14 +200,7 @@ func (r *assertRun) next() time.Time {
 }
 
 func (r *assertRun) report() view.AssertReport {
-	m := moment{Snapshot: view.Snapshot{Package: r.snapshot.pkg, Revisions: r.snapshot.revisions}}
-	if m.Package != nil {
-		line := view.LineOf(m.Package, m.Revisions)
-		m.revision = line.Target
-		if r.revision != 0 {
-			m.revision = line.Find(r.revision)
-		}
-	}
+	m := r.lookedAt()
 	report := reportOf(m, r.name, r.tracked, r.started, r.app.now())
 	switch {
 	case report.Passed:
@@ -228,11 +215,11 @@ func (r *assertRun) report() view.AssertReport {
 	return report
 }
 
-// objectFeed watches one object.
+// objectFeed watches one object. That it cannot be read is a fact about the object, and may
+// pass: its kind may be served later.
 func objectFeed(ref v1alpha1.ObjectReference, live *liveObject) feed {
 	kind := schema.GroupVersionKind{Group: ref.Group, Version: ref.Version, Kind: ref.Kind}
 	return feed{
-		isOperand: true,
 		newList: func() client.ObjectList {
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -242,47 +229,13 @@ func objectFeed(ref v1alpha1.ObjectReference, live *liveObject) feed {
 			client.InNamespace(ref.Namespace),
 			client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", ref.Name)},
 		},
-		listed: func(_ *snapshot, list client.ObjectList) {
-			live.read, live.err, live.current = true, nil, nil
-			objects, ok := list.(*unstructured.UnstructuredList)
-			if ok && len(objects.Items) == 1 {
-				live.current = &objects.Items[0]
+		set: func(objects []runtime.Object) {
+			*live = liveObject{read: true}
+			if found := of[*unstructured.Unstructured](objects); len(found) == 1 {
+				live.current = found[0]
 			}
 		},
-		changed: func(_ *snapshot, event watch.EventType, o runtime.Object) {
-			object, ok := o.(*unstructured.Unstructured)
-			if !ok {
-				return
-			}
-			live.current = object
-			if event == watch.Deleted {
-				live.current = nil
-			}
-		},
-	}
-}
-
-// runObject is run for one object. That it cannot be read is a fact about the object,
-// and may pass: its kind may be served later.
-func (c *cluster) runObject(ctx context.Context, f feed, live *liveObject, out chan<- change) {
-	for ctx.Err() == nil {
-		own := make(chan change)
-		go func() {
-			c.run(ctx, f, own)
-			close(own)
-		}()
-		for ch := range own {
-			if err := ch.err; err != nil {
-				ch = change{apply: func(*snapshot) { live.read, live.err, live.current = true, err, nil }}
-			}
-			select {
-			case out <- ch:
-			case <-ctx.Done():
-			}
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-		}
+		failed:  func(err error) { *live = liveObject{read: true, err: err} },
+		retries: true,
 	}
 }

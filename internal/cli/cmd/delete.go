@@ -5,6 +5,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -279,50 +280,33 @@ func (c *cluster) deletePackage(ctx context.Context, pkg *v1alpha1.Package, o de
 
 // awaitGone waits until a package is gone, or its teardown does not go on.
 func (a *app) awaitGone(ctx context.Context, c *cluster, pkg *v1alpha1.Package, timeout time.Duration) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var over <-chan time.Time
-	if timeout > 0 {
-		over = time.After(timeout)
-	}
-	f := c.followPackage(ctx, a.note, pkg.Name)
 	told := ""
-	for {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the teardown: %w", ctx.Err())
-		case <-over:
-			return exitf(CodeTimeout, "package %s is not gone after %s: %s", pkg.Name, timeout, told)
-		case ch := <-f.changes:
-			news, err := f.take(ch)
-			if err != nil {
-				return err
-			}
-			s := f.snapshot
-			if !news {
-				continue
-			}
-			if s.packageRead && (s.pkg == nil || s.pkg.UID != pkg.UID) {
-				return nil
-			}
-			if told, err = a.tellTeardown(s, told); err != nil {
-				return err
-			}
+	f := c.followPackage(a.note, timeout, pkg.Name)
+	err := f.until(ctx, "waiting for the teardown", func(context.Context) (done bool, err error) {
+		now := f.snapshot.Package
+		if f.snapshot.packageRead && (now == nil || now.UID != pkg.UID) {
+			return true, nil
 		}
+		told, err = a.tellTeardown(now, told)
+		return false, err
+	})
+	if errors.Is(err, errOver) {
+		return exitf(CodeTimeout, "package %s is not gone after %s: %s", pkg.Name, timeout, told)
 	}
+	return err
 }
 
 // tellTeardown shows the state of a teardown, unless it was shown before. The error
 // is that the teardown does not go on.
-func (a *app) tellTeardown(s snapshot, told string) (string, error) {
-	if s.pkg == nil || s.pkg.DeletionTimestamp.IsZero() {
+func (a *app) tellTeardown(pkg *v1alpha1.Package, told string) (string, error) {
+	if pkg == nil || pkg.DeletionTimestamp.IsZero() {
 		return told, nil
 	}
-	state, message := view.PackageState(s.pkg)
+	state, message := view.PackageState(pkg)
 	switch {
 	case message == told:
 	case view.TerminalTeardowns[state]:
-		return message, exitf(CodeTerminal, "package %s: %s: %s", s.pkg.Name, state, message)
+		return message, exitf(CodeTerminal, "package %s: %s: %s", pkg.Name, state, message)
 	default:
 		a.note("%s  %s", view.Stamp(a.now()), message)
 	}

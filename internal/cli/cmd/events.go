@@ -5,6 +5,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/internal/cli/output"
@@ -126,26 +126,12 @@ func (c *cluster) readEvents(ctx context.Context, scope view.EventScope) ([]view
 
 // watchEvents shows events until the context ends or the time is over.
 func (a *app) watchEvents(ctx context.Context, c *cluster, o eventsOptions, name string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var over <-chan time.Time
-	if o.timeout > 0 {
-		over = time.After(o.timeout)
+	w := &eventWatcher{options: o, name: name, known: map[string][]*corev1.Event{}, shown: map[string]int32{}, out: a.stdout(o.output.value)}
+	w.follower = c.followPackage(a.note, o.timeout, name)
+	if err := w.until(ctx, "watching events", w.next); !errors.Is(err, errOver) {
+		return err
 	}
-	w := &eventWatcher{options: o, name: name, known: map[string]corev1.Event{}, shown: map[string]int32{}, out: a.stdout(o.output.value)}
-	w.follower = c.followPackage(ctx, a.note, name)
-	for {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("watching events: %w", ctx.Err())
-		case <-over:
-			return nil
-		case ch := <-w.changes:
-			if err := w.next(ctx, ch); err != nil {
-				return err
-			}
-		}
-	}
+	return nil
 }
 
 // eventWatcher shows events as they come.
@@ -155,34 +141,31 @@ type eventWatcher struct {
 	options eventsOptions
 	name    string
 	out     *output.Printer
-	// known are the events that were read, by UID; shown is the count that each had
-	// when it was shown last.
-	known map[string]corev1.Event
+	// known are the events that were read, by namespace, for those that are watched; shown is
+	// the count that each had when it was shown last.
+	known map[string][]*corev1.Event
 	shown map[string]int32
-	// namespaces are those that are watched.
-	namespaces []string
 }
 
-func (w *eventWatcher) next(ctx context.Context, ch change) error {
-	if news, err := w.take(ch); !news || err != nil {
-		return err
-	}
+func (w *eventWatcher) next(ctx context.Context) (bool, error) {
 	if !w.snapshot.complete() {
-		return nil
+		return false, nil
 	}
-	if w.snapshot.pkg == nil {
-		return exitf(CodeNotFound, "package %s was deleted", w.name)
+	if w.snapshot.Package == nil {
+		return false, exitf(CodeNotFound, "package %s was deleted", w.name)
 	}
-	scope := view.ScopeOf(w.name, w.snapshot.revisions)
+	scope := view.ScopeOf(w.name, w.snapshot.Revisions)
 	for _, namespace := range scope.Namespaces {
-		if !slices.Contains(w.namespaces, namespace) {
-			w.namespaces = append(w.namespaces, namespace)
-			go w.runEvents(ctx, w.eventFeed(namespace))
+		if _, watched := w.known[namespace]; !watched {
+			w.known[namespace] = nil
+			w.start(ctx, w.eventFeed(namespace))
 		}
 	}
-	all := make([]corev1.Event, 0, len(w.known))
-	for _, e := range w.known {
-		all = append(all, e)
+	var all []corev1.Event
+	for _, namespace := range scope.Namespaces {
+		for _, e := range w.known[namespace] {
+			all = append(all, *e)
+		}
 	}
 	for _, e := range w.options.only(scope.EventsIn(all)) {
 		if w.shown[e.ID()] == e.Count {
@@ -195,7 +178,7 @@ func (w *eventWatcher) next(ctx context.Context, ch change) error {
 		}
 		view.WriteEvent(w.out, e, view.Stamp(e.Time.Time))
 	}
-	return w.out.Err()
+	return false, w.out.Err()
 }
 
 // eventFeed watches the events of a namespace.
@@ -203,36 +186,7 @@ func (w *eventWatcher) eventFeed(namespace string) feed {
 	return feed{
 		newList: func() client.ObjectList { return &corev1.EventList{} },
 		options: []client.ListOption{client.InNamespace(namespace)},
-		listed: func(_ *snapshot, list client.ObjectList) {
-			if events, ok := list.(*corev1.EventList); ok {
-				for i := range events.Items {
-					w.known[string(events.Items[i].UID)] = events.Items[i]
-				}
-			}
-		},
-		changed: func(_ *snapshot, kind watch.EventType, o runtime.Object) {
-			if e, ok := o.(*corev1.Event); ok && kind != watch.Deleted {
-				w.known[string(e.UID)] = *e
-			}
-		},
-	}
-}
-
-// runEvents is run, but does without a namespace whose events may not be read.
-func (w *eventWatcher) runEvents(ctx context.Context, f feed) {
-	own := make(chan change)
-	go func() {
-		w.cluster.run(ctx, f, own)
-		close(own)
-	}()
-	for ch := range own {
-		if err := ch.err; err != nil {
-			ch = change{apply: func(*snapshot) { w.note("Note: some events are not shown: %s", err) }}
-		}
-		select {
-		case w.changes <- ch:
-		case <-ctx.Done():
-			return
-		}
+		set:     func(objects []runtime.Object) { w.known[namespace] = of[*corev1.Event](objects) },
+		failed:  func(err error) { w.note("Note: some events are not shown: %s", err) },
 	}
 }

@@ -4,13 +4,16 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,10 +26,8 @@ import (
 
 // snapshot is a package and its revisions as the cluster has them at a moment.
 type snapshot struct {
-	// pkg is nil while the package does not exist.
-	pkg *v1alpha1.Package
-	// revisions are in ascending order.
-	revisions []v1alpha1.Revision
+	view.Snapshot
+
 	// packageRead and revisionsRead are set once each has been listed.
 	packageRead, revisionsRead bool
 }
@@ -36,138 +37,168 @@ func (s *snapshot) complete() bool { return s.packageRead && s.revisionsRead }
 
 // change is what a watch reports.
 type change struct {
-	// apply brings the snapshot up to date.
-	apply func(*snapshot)
+	// apply brings what follows up to date.
+	apply func()
 	// err ends the watch: it could not begin, or is not allowed.
 	err error
 	// lost is why the watch is interrupted; it goes on by itself.
 	lost error
 }
 
-// feed watches one kind of object for a snapshot.
+// feed watches objects of one kind.
 type feed struct {
 	newList func() client.ObjectList
 	options []client.ListOption
-	// listed takes over a list, changed a single event.
-	listed  func(*snapshot, client.ObjectList)
-	changed func(*snapshot, watch.EventType, runtime.Object)
-	// isOperand is true for kinds that are not ours: that such a kind is not served
-	// does not mean that Strata is not installed.
-	isOperand bool
+	// set takes over the objects that there are, whenever one has changed.
+	set func(objects []runtime.Object)
+	// failed takes over why it cannot begin or is not allowed, which ends what follows where
+	// it is nil. With retries it is tried again.
+	failed  func(err error)
+	retries bool
 }
 
-// follower keeps the newest state of what a command waits for: a package with its
-// revisions, and what is watched beside them.
+// follower keeps the newest state of what a command waits for: a package with its revisions,
+// and what is watched beside them. Every command that watches does it with one.
 type follower struct {
 	cluster *cluster
 	// note writes a line to stderr.
 	note func(format string, args ...any)
-	// changes come from every feed.
+	// over ends it; nil is for no limit.
+	over <-chan time.Time
+	// wake is when the next step is taken although nothing has changed, 0 for never.
+	wake time.Duration
+
+	feeds    []feed
 	changes  chan change
 	snapshot snapshot
 	// lost is set while the connection is interrupted.
 	lost bool
 }
 
-// follow watches what feeds name until the context ends. Every change is sent; nothing is
-// missed when a watch is interrupted, as it begins anew with a list.
-func (c *cluster) follow(ctx context.Context, note func(format string, args ...any), feeds ...feed) *follower {
-	f := &follower{cluster: c, note: note, changes: make(chan change)}
-	for _, feed := range feeds {
-		go c.run(ctx, feed, f.changes)
+// errOver says that the time is over.
+var errOver = errors.New("the time is over")
+
+// follow follows what feeds watch, 0 for any time.
+func (c *cluster) follow(note func(format string, args ...any), limit time.Duration, feeds ...feed) *follower {
+	f := &follower{cluster: c, note: note, feeds: feeds, changes: make(chan change)}
+	if limit > 0 {
+		f.over = time.After(limit)
 	}
 	return f
 }
 
 // followPackage follows a package and its revisions.
-func (c *cluster) followPackage(ctx context.Context, note func(format string, args ...any), name string) *follower {
-	return c.follow(ctx, note, packageFeed(name), revisionFeed(name))
+func (c *cluster) followPackage(note func(format string, args ...any), limit time.Duration, name string) *follower {
+	f := c.follow(note, limit)
+	f.feeds = []feed{f.packageFeed(name), f.revisionFeed(name)}
+	return f
 }
 
-// take brings the snapshot up to date, and says whether there is news. An interruption is
-// noted once.
-func (f *follower) take(ch change) (bool, error) {
+// until takes a step after each change, and when it is to wake, until a step says that it was
+// the last. Nothing is missed when a watch is interrupted, as it begins anew with a list.
+func (f *follower) until(ctx context.Context, doing string, step func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, feed := range f.feeds {
+		f.start(ctx, feed)
+	}
+	timer := time.NewTimer(cmp.Or(f.wake, time.Hour))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", doing, ctx.Err())
+		case <-f.over:
+			return errOver
+		case ch := <-f.changes:
+			if err := f.take(ch); err != nil {
+				return err
+			}
+		case <-timer.C:
+		}
+		if done, err := step(ctx); done || err != nil {
+			return err
+		}
+		if f.wake > 0 {
+			timer.Reset(f.wake)
+		}
+	}
+}
+
+// start starts a feed, which ends with the context.
+func (f *follower) start(ctx context.Context, feed feed) { go f.cluster.run(ctx, feed, f.changes) }
+
+// take brings the state up to date. An interruption is noted once.
+func (f *follower) take(ch change) error {
 	switch {
 	case ch.err != nil:
-		return false, ch.err
+		return ch.err
 	case ch.lost != nil:
 		if !f.lost {
 			f.note("Note: the connection to %s is interrupted (%s); trying again.", f.cluster.host, ch.lost)
 		}
 		f.lost = true
-		return false, nil
+		return nil
 	}
 	f.lost = false
-	ch.apply(&f.snapshot)
-	return true, nil
+	ch.apply()
+	return nil
 }
 
-func packageFeed(name string) feed {
+func (f *follower) packageFeed(name string) feed {
 	return feed{
 		newList: func() client.ObjectList { return &v1alpha1.PackageList{} },
 		options: []client.ListOption{client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", name)}},
-		listed: func(s *snapshot, list client.ObjectList) {
-			s.packageRead, s.pkg = true, nil
-			packages, ok := list.(*v1alpha1.PackageList)
-			if !ok {
-				return
-			}
-			for i := range packages.Items {
-				if packages.Items[i].Name == name {
-					s.pkg = &packages.Items[i]
+		set: func(objects []runtime.Object) {
+			s := &f.snapshot
+			s.packageRead, s.Package = true, nil
+			for _, p := range of[*v1alpha1.Package](objects) {
+				if p.Name == name {
+					s.Package = p
 				}
 			}
 		},
-		changed: func(s *snapshot, event watch.EventType, o runtime.Object) {
-			p, ok := o.(*v1alpha1.Package)
-			if !ok || p.Name != name {
-				return
-			}
-			s.pkg = p
-			if event == watch.Deleted {
-				s.pkg = nil
-			}
-		},
 	}
 }
 
-func revisionFeed(pkg string) feed {
-	isOurs := func(r v1alpha1.Revision) bool { return r.Spec.Package == pkg }
+func (f *follower) revisionFeed(pkg string) feed {
 	return feed{
 		newList: func() client.ObjectList { return &v1alpha1.RevisionList{} },
 		options: []client.ListOption{client.MatchingFields{packageField: pkg}},
-		listed: func(s *snapshot, list client.ObjectList) {
-			s.revisionsRead = true
-			revisions, ok := list.(*v1alpha1.RevisionList)
-			if !ok {
-				return
+		set: func(objects []runtime.Object) {
+			s := &f.snapshot
+			s.revisionsRead, s.Revisions = true, nil
+			for _, r := range of[*v1alpha1.Revision](objects) {
+				if r.Spec.Package == pkg {
+					s.Revisions = append(s.Revisions, *r)
+				}
 			}
-			s.revisions = slices.DeleteFunc(revisions.Items, func(r v1alpha1.Revision) bool { return !isOurs(r) })
-			view.SortRevisions(s.revisions)
-		},
-		changed: func(s *snapshot, event watch.EventType, o runtime.Object) {
-			r, ok := o.(*v1alpha1.Revision)
-			if !ok || !isOurs(*r) {
-				return
-			}
-			s.revisions = slices.DeleteFunc(slices.Clone(s.revisions), func(old v1alpha1.Revision) bool { return old.Name == r.Name })
-			if event != watch.Deleted {
-				s.revisions = append(s.revisions, *r)
-			}
-			view.SortRevisions(s.revisions)
+			view.SortRevisions(s.Revisions)
 		},
 	}
 }
 
-// How long to wait before a watch that was interrupted begins anew.
+// of are the objects of a type.
+func of[T runtime.Object](objects []runtime.Object) []T {
+	var all []T
+	for _, object := range objects {
+		if one, ok := object.(T); ok {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// How long to wait before a watch that was interrupted, or could not begin, begins anew.
 const (
 	shortestPause = 100 * time.Millisecond
+	retryPause    = time.Second
 	longestPause  = 5 * time.Second
 )
 
 // run lists and watches until the context ends. client-go's RetryWatcher ends when its version
-// has become too old, and its informers say neither that they cannot begin nor that they are
-// interrupted, which is what people want to know while they wait.
+// has become too old, and its informers, which UntilWithSync is made of, say neither that they
+// cannot begin nor that they are interrupted, which is what people want to know while they wait.
 func (c *cluster) run(ctx context.Context, f feed, out chan<- change) {
 	send := func(ch change) bool {
 		select {
@@ -191,11 +222,10 @@ func (c *cluster) run(ctx context.Context, f feed, out chan<- change) {
 		case ctx.Err() != nil:
 			return
 		case err != nil && (!begun || apierrors.IsForbidden(err)):
-			if !f.isOperand {
-				err = c.explain("watching", err)
+			if !send(c.failure(f, err)) || !f.retries {
+				return
 			}
-			send(change{err: err})
-			return
+			pause, begun = retryPause, false
 		case err != nil:
 			if !send(change{lost: err}) {
 				return
@@ -209,6 +239,14 @@ func (c *cluster) run(ctx context.Context, f feed, out chan<- change) {
 	}
 }
 
+// failure is what a feed reports that cannot begin, or is not allowed.
+func (c *cluster) failure(f feed, err error) change {
+	if f.failed != nil {
+		return change{apply: func() { f.failed(err) }}
+	}
+	return change{err: c.explain("watching", err)}
+}
+
 // listed names what a list holds, such as "Deployment objects".
 func listed(list client.ObjectList) string {
 	kind := list.GetObjectKind().GroupVersionKind().Kind
@@ -219,17 +257,21 @@ func listed(list client.ObjectList) string {
 	return strings.TrimSuffix(kind, "List") + " objects"
 }
 
-// listAndWatch sends a list and then each change, until the watch ends.
+// listAndWatch sends the objects that there are, and again after each change, until the watch
+// ends.
 func (c *cluster) listAndWatch(ctx context.Context, f feed, send func(change) bool) error {
 	list := f.newList()
 	if err := c.client.List(ctx, list, f.options...); err != nil {
 		return fmt.Errorf("listing %s: %w", listed(list), err)
 	}
-	version := list.GetResourceVersion()
-	if !send(change{apply: func(s *snapshot) { f.listed(s, list) }}) {
+	objects, err := meta.ExtractList(list)
+	if err != nil {
+		return fmt.Errorf("listing %s: %w", listed(list), err)
+	}
+	if !send(change{apply: func() { f.set(objects) }}) {
 		return nil
 	}
-	options := append(slices.Clone(f.options), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
+	options := append(slices.Clone(f.options), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
 	w, err := c.client.Watch(ctx, f.newList(), options...)
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", listed(list), err)
@@ -252,9 +294,23 @@ func (c *cluster) listAndWatch(ctx context.Context, f feed, send func(change) bo
 			case event.Type == watch.Bookmark:
 				continue
 			}
-			if !send(change{apply: func(s *snapshot) { f.changed(s, event.Type, event.Object) }}) {
+			objects = slices.DeleteFunc(slices.Clone(objects), func(o runtime.Object) bool { return keyOf(o) == keyOf(event.Object) })
+			if event.Type != watch.Deleted {
+				objects = append(objects, event.Object)
+			}
+			now := objects
+			if !send(change{apply: func() { f.set(now) }}) {
 				return nil
 			}
 		}
 	}
+}
+
+// keyOf is the namespace and name of an object.
+func keyOf(o runtime.Object) client.ObjectKey {
+	accessor, err := meta.Accessor(o)
+	if err != nil {
+		return client.ObjectKey{}
+	}
+	return client.ObjectKey{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}
 }

@@ -5,14 +5,12 @@ package cmd
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -39,23 +37,12 @@ type listWatcher struct {
 
 // watchList follows packages until the context ends.
 func (a *app) watchList(ctx context.Context, c *cluster, o getOptions, selector labels.Selector, args []string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	w := &listWatcher{app: a, options: o, out: a.stdout(o.output.value), shown: map[string]string{}}
 	for _, arg := range args {
 		w.names = append(w.names, packageName(arg))
 	}
-	w.follower = c.follow(ctx, a.note, w.feed(selector))
-	for {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("following packages: %w", ctx.Err())
-		case ch := <-w.changes:
-			if err := w.next(ctx, ch); err != nil {
-				return err
-			}
-		}
-	}
+	w.follower = c.follow(a.note, 0, w.feed(selector))
+	return w.until(ctx, "following packages", w.next)
 }
 
 // feed watches the packages that a selector takes.
@@ -63,36 +50,24 @@ func (w *listWatcher) feed(selector labels.Selector) feed {
 	return feed{
 		newList: func() client.ObjectList { return &v1alpha1.PackageList{} },
 		options: []client.ListOption{client.MatchingLabelsSelector{Selector: selector}},
-		listed: func(_ *snapshot, list client.ObjectList) {
+		set: func(objects []runtime.Object) {
 			w.known = map[string]v1alpha1.Package{}
-			if packages, ok := list.(*v1alpha1.PackageList); ok {
-				for i := range packages.Items {
-					w.known[packages.Items[i].Name] = packages.Items[i]
-				}
-			}
-		},
-		changed: func(_ *snapshot, event watch.EventType, o runtime.Object) {
-			p, ok := o.(*v1alpha1.Package)
-			if !ok {
-				return
-			}
-			w.known[p.Name] = *p
-			if event == watch.Deleted {
-				delete(w.known, p.Name)
+			for _, p := range of[*v1alpha1.Package](objects) {
+				w.known[p.Name] = *p
 			}
 		},
 	}
 }
 
-func (w *listWatcher) next(ctx context.Context, ch change) error {
-	if news, err := w.take(ch); !news || err != nil {
-		return err
+func (w *listWatcher) next(ctx context.Context) (bool, error) {
+	if w.known == nil {
+		return false, nil
 	}
 	if !w.begun {
 		w.begun = true
 		for _, name := range w.names {
 			if _, found := w.known[name]; !found {
-				return w.cluster.notFound(ctx, name)
+				return false, w.cluster.notFound(ctx, name)
 			}
 		}
 		if len(w.known) == 0 {
@@ -105,7 +80,7 @@ func (w *listWatcher) next(ctx context.Context, ch change) error {
 			w.app.note("Package %s was deleted.", name)
 		}
 	}
-	return w.write(w.changed())
+	return false, w.write(w.changed())
 }
 
 // changed are the packages of which something else is to be written than before, by name.

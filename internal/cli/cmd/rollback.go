@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -332,25 +333,18 @@ func rollbackPatch(pkg *v1alpha1.Package, at metav1.Time, doc view.Rollback, by 
 
 // awaitRollback waits until the controller has answered the request of a time.
 func (a *app) awaitRollback(ctx context.Context, c *cluster, name string, at metav1.Time) (*v1alpha1.RollbackStatus, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	over := time.After(handledWithin)
-	f := c.followPackage(ctx, a.note, name)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for the controller: %w", ctx.Err())
-		case <-over:
-			return nil, exitf(CodeTimeout, "the rollback is requested, and the controller has not answered within %s: `strata status %s` tells when it has", handledWithin, name)
-		case ch := <-f.changes:
-			if _, err := f.take(ch); err != nil {
-				return nil, err
-			}
-			if pkg := f.snapshot.pkg; pkg != nil && pkg.Status.Rollback != nil && pkg.Status.Rollback.RequestedAt.Equal(&at) {
-				return pkg.Status.Rollback, nil
-			}
+	var handled *v1alpha1.RollbackStatus
+	f := c.followPackage(a.note, handledWithin, name)
+	err := f.until(ctx, "waiting for the controller", func(context.Context) (bool, error) {
+		if pkg := f.snapshot.Package; pkg != nil && pkg.Status.Rollback != nil && pkg.Status.Rollback.RequestedAt.Equal(&at) {
+			handled = pkg.Status.Rollback
 		}
+		return handled != nil, nil
+	})
+	if errors.Is(err, errOver) {
+		return nil, exitf(CodeTimeout, "the rollback is requested, and the controller has not answered within %s: `strata status %s` tells when it has", handledWithin, name)
 	}
+	return handled, err
 }
 
 // finishRollback says what came of it, and follows the rollout if asked to.

@@ -5,6 +5,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -138,36 +139,18 @@ func (a *app) watch(ctx context.Context, c *cluster, o watchOptions) error {
 
 // watchToEnd is watch, and returns the status that was seen last, nil for none.
 func (a *app) watchToEnd(ctx context.Context, c *cluster, o watchOptions) (*view.Status, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	w := &watcher{app: a, options: o, slices: view.Manifests{}, moved: a.now(), out: a.stdout(o.output.value)}
 	if output.IsTerminal(a.Out) && !o.output.isDocument() && !o.asNotes {
 		w.screen = output.NewScreen(a.Out)
 	}
-	var over <-chan time.Time
-	if o.timeout > 0 {
-		over = time.After(o.timeout)
+	w.follower = c.followPackage(w.noteAside, o.timeout, o.name)
+	// A terminal's times move on, pods are asked again, and a rollout may be held for too long.
+	w.wake = time.Second
+	err := w.until(ctx, "following "+o.name, w.next)
+	if errors.Is(err, errOver) {
+		err = exitf(CodeTimeout, "not rolled out after %s: %s", o.timeout, w.where())
 	}
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	w.follower = c.followPackage(ctx, w.noteAside, o.name)
-	for {
-		var done bool
-		var err error
-		select {
-		case <-ctx.Done():
-			return w.last, fmt.Errorf("following %s: %w", o.name, ctx.Err())
-		case <-over:
-			return w.last, exitf(CodeTimeout, "not rolled out after %s: %s", o.timeout, w.where())
-		case ch := <-w.changes:
-			done, err = w.next(ctx, ch)
-		case <-tick.C:
-			done, err = w.tick(ctx)
-		}
-		if done || err != nil {
-			return w.last, err
-		}
-	}
+	return w.last, err
 }
 
 // watcher follows one rollout.
@@ -188,35 +171,23 @@ type watcher struct {
 	moved    time.Time
 	progress string
 	// absent (no package), early (no such revision) and podsDenied are set once they have
-	// been noted.
-	absent, early, podsDenied bool
+	// been noted, existed once there was the package.
+	absent, early, podsDenied, existed bool
 }
 
-// next takes a change and shows what is new. It says whether that was the last.
-func (w *watcher) next(ctx context.Context, ch change) (bool, error) {
-	existed := w.snapshot.pkg != nil
-	if news, err := w.take(ch); !news || err != nil {
-		return false, err
-	}
+// next shows what is new, and says whether that was the last.
+func (w *watcher) next(ctx context.Context) (bool, error) {
 	switch {
 	case !w.snapshot.complete():
-		return false, nil
-	case w.snapshot.pkg == nil && existed:
+	case w.snapshot.Package == nil && w.existed:
 		return false, exitf(CodeNotFound, "package %s was deleted", w.options.name)
-	case w.snapshot.pkg == nil:
+	case w.snapshot.Package == nil:
 		if !w.absent {
 			w.noteAside("Package %s does not exist yet; waiting for it.", w.options.name)
 		}
 		w.absent = true
-		return false, nil
-	}
-	return w.show(ctx)
-}
-
-// tick is called each second: a terminal's times move on, pods are asked again,
-// and a rollout may have been held for too long.
-func (w *watcher) tick(ctx context.Context) (bool, error) {
-	if w.snapshot.pkg != nil && w.snapshot.complete() {
+	default:
+		w.existed = true
 		if done, err := w.show(ctx); done || err != nil {
 			return done, err
 		}
@@ -266,7 +237,8 @@ func (w *watcher) noteAside(format string, args ...any) {
 
 // status builds the present status.
 func (w *watcher) status(ctx context.Context) view.Status {
-	v := view.Snapshot{Package: w.snapshot.pkg, Revisions: w.snapshot.revisions, Manifests: w.slices, Pods: map[string][]pods.Trouble{}}
+	v := w.snapshot.Snapshot
+	v.Manifests, v.Pods = w.slices, map[string][]pods.Trouble{}
 	line := view.LineOf(v.Package, v.Revisions)
 	if err := w.cluster.readSlices(ctx, w.slices, v.ShownRevisions(false)...); err != nil && ctx.Err() == nil {
 		w.noteAside("Note: some objects cannot be named: %s", err)
