@@ -5,7 +5,6 @@ package cmd
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/revisions"
 )
@@ -77,11 +75,7 @@ func (a *app) adopt(ctx context.Context, o adoptOptions, name string, named []st
 	if err := o.validate(); err != nil {
 		return err
 	}
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	c, pkg, revisions, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -115,10 +109,8 @@ func (a *app) adopt(ctx context.Context, o adoptOptions, name string, named []st
 }
 
 func (a *app) carryOutAdoption(ctx context.Context, c *cluster, o adoptOptions, pkg *v1alpha1.Package, doc view.Adoption, adoptions []adoption) error {
-	p := a.stdout(o.output.value)
-	if !o.output.isDocument() {
-		view.WriteAdoption(p, doc)
-	}
+	p := a.text(o.output)
+	view.WriteAdoption(p, doc)
 	if len(doc.Objects) > 0 {
 		if err := a.ask(o.writeFlags, "Go on?"); err != nil {
 			return err
@@ -129,15 +121,10 @@ func (a *app) carryOutAdoption(ctx context.Context, c *cluster, o adoptOptions, 
 			return err
 		}
 	}
-	switch {
-	case o.output.isDocument():
-		return printDocument(p, o.output.value, doc)
-	case o.isDry():
-		p.Line(output.Span{Text: fmt.Sprintf("Nothing was changed (--dry-run=%s).", o.dryRun)})
-	case len(doc.Objects) > 0:
-		p.Line(output.Span{Text: "They are the package's; the rollout goes on."})
+	if o.isDry() || len(doc.Objects) > 0 {
+		o.outcome(p, "They are the package's; the rollout goes on.")
 	}
-	return p.Err()
+	return a.end(o.output, p, doc)
 }
 
 // adoptable are the objects of the target that are named; without names those that

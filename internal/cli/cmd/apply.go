@@ -94,15 +94,13 @@ objectslices; for Secrets in the content, to create and patch Secrets in the
 manager's namespace.`,
 		Example: `  strata apply web -f manifests/ --reason "raise the limits"
   strata apply web --chart ./web --values production.yaml --wait --yes`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
-		RunE: a.run(func(ctx context.Context, args []string) error {
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return a.apply(ctx, o, packageName(args[0]))
-		}),
 	}
+	a.onPackage(cmd, func(ctx context.Context, name string) error {
+		if err := o.validate(); err != nil {
+			return err
+		}
+		return a.apply(ctx, o, name)
+	})
 	o.add(cmd)
 	o.source.add(cmd)
 	addManagerNamespace(cmd, &o.managerNamespace)
@@ -145,17 +143,12 @@ func (a *app) apply(ctx context.Context, o applyOptions, name string) error {
 	}
 	doc := view.Applied{TypeMeta: view.DocumentType("Applied"), Package: name, DryRun: o.dryRun, Plan: proposed.Document()}
 	doc.Target = doc.Plan.FromRevision
-	p := a.stdout(o.output.value)
-	if !o.output.isDocument() {
-		view.WritePlanObjects(p, doc.Plan)
-		view.WritePlanNotes(p, doc.Plan)
-	}
+	p := a.text(o.output)
+	view.WritePlanObjects(p, doc.Plan)
+	view.WritePlanNotes(p, doc.Plan)
 	if err := a.agree(o, doc.Plan); err != nil {
-		if o.output.isDocument() {
-			doc.Refused = err.Error()
-			return cmp.Or(printDocument(p, o.output.value, doc), err)
-		}
-		return err
+		doc.Refused = err.Error()
+		return cmp.Or(a.end(o.output, p, doc), err)
 	}
 	if proposed.Need == history.NeedRevision || proposed.Need == history.NeedRejected {
 		if err := a.publish(ctx, c, proposed, o, &doc); err != nil {
@@ -284,28 +277,19 @@ func (c *cluster) explainWrite(doing string, err error) error {
 
 // finishApply says what came of it, and follows the rollout if asked to.
 func (a *app) finishApply(ctx context.Context, c *cluster, p *output.Printer, o applyOptions, doc view.Applied) error {
-	following := watchOptions{name: doc.Package, timeout: o.timeout, revision: doc.Target, asNotes: o.output.isDocument()}
-	if o.output.isDocument() {
-		var err error
-		if o.wait {
-			doc.Rollout, err = a.watchToEnd(ctx, c, following)
-		}
-		return cmp.Or(printDocument(p, o.output.value, doc), err)
-	}
 	switch {
-	case o.dryRun != dryRunNone:
-		p.Line(output.Span{Text: fmt.Sprintf("Nothing was changed (--dry-run=%s).", o.dryRun)})
 	case doc.Revision == 0:
-		p.Line(output.Span{Text: fmt.Sprintf("No revision is needed: revision %d has this content.", doc.Target)})
+		o.outcome(p, "No revision is needed: revision %d has this content.", doc.Target)
 	case doc.Plan.Waits != "":
-		p.Line(output.Span{Text: fmt.Sprintf("Revision %d was made, and waits.", doc.Revision)})
+		o.outcome(p, "Revision %d was made, and waits.", doc.Revision)
 	default:
-		p.Line(output.Span{Text: fmt.Sprintf("Revision %d was made and rolls out.", doc.Revision)})
+		o.outcome(p, "Revision %d was made and rolls out.", doc.Revision)
 	}
-	if err := p.Err(); err != nil || !o.wait {
-		return err
+	var err error
+	if o.wait && p.Err() == nil {
+		doc.Rollout, err = a.watchToEnd(ctx, c, watchOptions{name: doc.Package, timeout: o.timeout, revision: doc.Target, asNotes: o.output.isDocument()})
 	}
-	return a.watch(ctx, c, following)
+	return cmp.Or(a.end(o.output, p, doc), err)
 }
 
 // whoAmI is the name of the user of the command, as the API server knows it; empty

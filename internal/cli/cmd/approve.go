@@ -47,19 +47,14 @@ Rights: get and patch packages.strata.run; list revisions.strata.run.`,
 		Example: `  strata approve istiod-openshift-gateway
   strata approve istiod-openshift-gateway --revision 4 --yes
   strata approve istiod-openshift-gateway --digest sha256:9f86d0... --gate policy-check`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
-		RunE: a.run(func(ctx context.Context, args []string) error {
-			return a.approve(ctx, o, packageName(args[0]))
-		}),
 	}
+	a.onPackage(cmd, func(ctx context.Context, name string) error { return a.approve(ctx, o, name) })
 	o.add(cmd)
 	cmd.Flags().StringVar(&o.digest, "digest", "", "the content, sha256: and 64 hexadecimal digits; fewer do if a revision has them")
 	cmd.Flags().Int64Var(&o.revision, "revision", 0, "the revision whose content is approved")
 	cmd.Flags().StringSliceVar(&o.gates, "gate", nil, "the gate to open for it; can be given more than once")
 	cmd.MarkFlagsMutuallyExclusive("digest", "revision")
-	// The error is for a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("revision", a.completeRevisions)
+	complete(cmd, "revision", a.completeRevisions)
 	return cmd
 }
 
@@ -67,11 +62,7 @@ func (a *app) approve(ctx context.Context, o approveOptions, name string) error 
 	if err := o.validate(); err != nil {
 		return err
 	}
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	c, pkg, revisions, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -67,11 +67,7 @@ func (a *app) archive(ctx context.Context, o writeFlags, name string, n int64) e
 	if err := o.validate(); err != nil {
 		return err
 	}
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	c, pkg, revisions, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -94,11 +90,9 @@ func (a *app) archive(ctx context.Context, o writeFlags, name string, n int64) e
 	}
 	receipt.Changed = true
 	receipt.Message = fmt.Sprintf("Revision %d of package %s is archived.", n, name)
-	if !o.output.isDocument() {
-		p := a.stdout(o.output.value)
-		p.Wrapped("", output.Plain, fmt.Sprintf("Giving up revision %s of %s:", view.WithVersion(n, view.VersionOf(r)), name))
-		view.WriteChanges(p, receipt.Changes, 0)
-	}
+	p := a.text(o.output)
+	p.Wrapped("", output.Plain, fmt.Sprintf("Giving up revision %s of %s:", view.WithVersion(n, view.VersionOf(r)), name))
+	view.WriteChanges(p, receipt.Changes, 0)
 	if pkg.Spec.Paused != nil {
 		a.note("Note: %s is %s; nothing is deleted until it is resumed.", name, view.PauseText(pkg.Spec.Paused))
 	}

@@ -61,12 +61,8 @@ objectslices.strata.run; list and watch the live objects that are asserted.`,
 		Example: `  strata assert istiod-openshift-gateway
   strata assert istiod-openshift-gateway -f asserts.yaml --junit report.xml
   strata assert istiod-openshift-gateway --for available --within 1m --holds-for 30s`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
-		RunE: a.run(func(ctx context.Context, args []string) error {
-			return a.assert(ctx, o, packageName(args[0]))
-		}),
 	}
+	a.onPackage(cmd, func(ctx context.Context, name string) error { return a.assert(ctx, o, name) })
 	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJUnit, outputJSONPath)
 	cmd.Flags().StringSliceVarP(&o.files, "file", "f", nil, "a file of assertions; - is stdin; can be given more than once")
 	cmd.Flags().StringArrayVar(&o.targets, "for", nil, "what has to be so: "+waitTargets+"; can be given more than once")
@@ -74,9 +70,8 @@ objectslices.strata.run; list and watch the live objects that are asserted.`,
 	cmd.Flags().DurationVar(&o.holdsFor, "holds-for", 0, "how long it then has to hold without interruption, where the file says nothing")
 	cmd.Flags().Int64Var(&o.revision, "revision", 0, "the revision that is meant; 0 is the target")
 	cmd.Flags().StringVar(&o.junit, "junit", "", "write a JUnit report to this file, too")
-	// The error is for a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("revision", a.completeRevisions)
-	_ = cmd.RegisterFlagCompletionFunc("for", completeTargets)
+	complete(cmd, "revision", a.completeRevisions)
+	complete(cmd, "for", completeTargets)
 	return cmd
 }
 

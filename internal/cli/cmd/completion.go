@@ -153,6 +153,12 @@ func (a *app) completeObjects(cmd *cobra.Command, args []string, prefix string) 
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
+// complete sets what completes the value of a flag.
+func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
+	// The error is for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc(flag, f)
+}
+
 // completeTargets completes the values of --for.
 func completeTargets(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp

@@ -68,15 +68,13 @@ are some.`,
 		Example: `  strata delete web --dry-run=client
   strata delete web --yes --wait
   strata delete web --cascade=orphan`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
-		RunE: a.run(func(ctx context.Context, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			return a.delete(ctx, o, packageName(args[0]))
-		}),
 	}
+	a.onPackage(cmd, func(ctx context.Context, name string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		return a.delete(ctx, o, name)
+	})
 	o.add(cmd)
 	cmd.Flags().StringVar(&o.cascade, "cascade", view.CascadeBackground, "orphan (every object stays), background or foreground (Kubernetes then keeps the package until all is gone)")
 	cmd.Flags().StringVar(&o.allowLoss, "allow-data-loss", "", "the package's name, to lose data without being asked")
@@ -86,20 +84,14 @@ are some.`,
 }
 
 func (a *app) delete(ctx context.Context, o deleteOptions, name string) error {
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	c, pkg, revisions, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
 	d := a.lookAtDeletion(ctx, c, pkg, revisions, o)
-	p := a.stdout(o.output.value)
-	if !o.output.isDocument() {
-		p.Line(output.Span{Text: "Deleting package " + name + ":"})
-		view.WriteDeletion(p, d)
-	}
+	p := a.text(o.output)
+	p.Line(output.Span{Text: "Deleting package " + name + ":"})
+	view.WriteDeletion(p, d)
 	if pause := history.PauseOf(pkg, a.now()); pause != nil {
 		a.note("Note: %s is %s; nothing is torn down until it is resumed.", name, view.PauseText(pause))
 	}
@@ -115,17 +107,12 @@ func (a *app) delete(ctx context.Context, o deleteOptions, name string) error {
 		}
 		d.Deleted = true
 	}
-	switch {
-	case o.output.isDocument():
-		return printDocument(p, o.output.value, d)
-	case o.isDry():
-		p.Line(output.Span{Text: fmt.Sprintf("Nothing was changed (--dry-run=%s).", o.dryRun)})
-	case d.Deleted:
-		p.Line(output.Span{Text: "Package " + name + " is gone."})
-	default:
-		p.Line(output.Span{Text: "Package " + name + " is being deleted."})
+	if d.Deleted {
+		o.outcome(p, "Package %s is gone.", name)
+	} else {
+		o.outcome(p, "Package %s is being deleted.", name)
 	}
-	return p.Err()
+	return a.end(o.output, p, d)
 }
 
 // lookAtDeletion finds what would go, what would stay and what would be lost.

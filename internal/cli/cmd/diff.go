@@ -110,8 +110,7 @@ objects.`,
 	f.BoolVar(&o.ShowSecrets, "show-secrets", false, "show the values of Secrets")
 	f.IntVar(&o.Context, "context-lines", 3, "with -o unified: how many lines of context")
 	addManagerNamespace(cmd, &o.managerNamespace)
-	// The error is for a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("object", a.completeObjects)
+	complete(cmd, "object", a.completeObjects)
 	return cmd
 }
 
@@ -153,11 +152,7 @@ func errorIsTwo(err error) error {
 }
 
 func (a *app) diff(ctx context.Context, o diffOptions, args []string) error {
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	pkg, revisions, err := c.packageAndRevisions(ctx, packageName(args[0]))
+	c, pkg, revisions, err := a.readPackage(ctx, packageName(args[0]))
 	if err != nil {
 		return err
 	}

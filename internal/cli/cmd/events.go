@@ -45,20 +45,18 @@ Rights: get packages.strata.run; list revisions.strata.run; list events in the
 namespace default and in those of the objects, as far as you may.`,
 		Example: `  strata events istiod-openshift-gateway
   strata events istiod-openshift-gateway --types Warning -w`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
-		RunE: a.run(func(ctx context.Context, args []string) error {
-			if o.timeout != 0 && !o.watch {
-				return exitf(CodeUsage, "--timeout is for --watch")
-			}
-			for _, kind := range o.types {
-				if kind != corev1.EventTypeNormal && kind != corev1.EventTypeWarning {
-					return exitf(CodeUsage, "flag --types: %q is neither Normal nor Warning", kind)
-				}
-			}
-			return a.events(ctx, o, packageName(args[0]))
-		}),
 	}
+	a.onPackage(cmd, func(ctx context.Context, name string) error {
+		if o.timeout != 0 && !o.watch {
+			return exitf(CodeUsage, "--timeout is for --watch")
+		}
+		for _, kind := range o.types {
+			if kind != corev1.EventTypeNormal && kind != corev1.EventTypeWarning {
+				return exitf(CodeUsage, "flag --types: %q is neither Normal nor Warning", kind)
+			}
+		}
+		return a.events(ctx, o, name)
+	})
 	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputJSONPath)
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "show events as they come")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with --watch: for how long, 0 without limit")
@@ -67,11 +65,7 @@ namespace default and in those of the objects, as far as you may.`,
 }
 
 func (a *app) events(ctx context.Context, o eventsOptions, name string) error {
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	_, revisions, err := c.packageAndRevisions(ctx, name)
+	c, _, revisions, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}

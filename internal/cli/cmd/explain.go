@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/internal/pods"
 	"github.com/strata-run/strata/revisions"
@@ -34,11 +35,9 @@ no cluster answers. See status for codes that tell how a rollout stands.
 Rights: get packages.strata.run; list revisions.strata.run; get
 objectslices.strata.run. As far as you may: list pods, replicasets.apps and
 events in the namespaces of the objects.`,
-		Example:           `  strata explain istiod-openshift-gateway`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
-		RunE:              a.run(func(ctx context.Context, args []string) error { return a.explain(ctx, o, packageName(args[0])) }),
+		Example: `  strata explain istiod-openshift-gateway`,
 	}
+	a.onPackage(cmd, func(ctx context.Context, name string) error { return a.explain(ctx, o, name) })
 	addOutput(cmd, &o, outputJSON, outputYAML, outputJSONPath)
 	return cmd
 }
@@ -52,15 +51,12 @@ func (a *app) explain(ctx context.Context, o outputFlag, name string) error {
 	if err != nil {
 		return err
 	}
-	p := a.stdout(o.value)
-	if o.isDocument() {
-		return printDocument(p, o.value, e)
-	}
-	view.WriteExplanation(p, e, a.now())
-	for _, text := range e.Unread {
-		a.note("Note: %s", text)
-	}
-	return p.Err()
+	return a.print(o, e, func(p *output.Printer) {
+		view.WriteExplanation(p, e, a.now())
+		for _, text := range e.Unread {
+			a.note("Note: %s", text)
+		}
+	})
 }
 
 // explanation reads all that the explanation of a package needs.

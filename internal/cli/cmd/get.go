@@ -62,8 +62,7 @@ Rights: list packages.strata.run, to name some: get, with --watch: watch.`,
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "list each package that changes as well; of one that is named follow the rollout")
 	cmd.Flags().BoolVarP(&o.everywhere, "all-namespaces", "A", false, "changes nothing: packages have no namespace")
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "changes nothing: packages have no namespace")
-	// The error is for a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(view.PackageStates, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "state", cobra.FixedCompletions(view.PackageStates, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "only packages with these labels, such as strata.run/front=kyma")
 	return cmd
 }

@@ -84,10 +84,8 @@ func (a *app) handOver(ctx context.Context, o handOverOptions) error {
 		return err
 	}
 	d := describeHandOver(found, managed, o.dryRun)
-	p := a.stdout(o.output.value)
-	if !o.output.isDocument() {
-		view.WriteHandOver(p, d)
-	}
+	p := a.text(o.output)
+	view.WriteHandOver(p, d)
 	var obstacles []string
 	for i := range found.Packages {
 		obstacles = append(obstacles, view.StandsInTheWay(&found.Packages[i], a.now())...)
@@ -101,15 +99,8 @@ func (a *app) handOver(ctx context.Context, o handOverOptions) error {
 	if err := a.completeHandOver(ctx, c, found, managed, o); err != nil {
 		return err
 	}
-	switch {
-	case o.output.isDocument():
-		return printDocument(p, o.output.value, d)
-	case o.isDry():
-		p.Line(output.Span{Text: "Nothing was changed (--dry-run=" + o.dryRun + ")."})
-	default:
-		p.Line(output.Span{Text: "Everything is handed over."})
-	}
-	return p.Err()
+	o.outcome(p, "Everything is handed over.")
+	return a.end(o.output, p, d)
 }
 
 // completeHandOver sets the annotation, and then waits for the manager or does its part.

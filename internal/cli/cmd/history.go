@@ -49,18 +49,16 @@ namespace.`,
 		Example: `  strata history istiod-openshift-gateway
   strata history istiod-openshift-gateway -o wide
   strata history istiod-openshift-gateway --revision 2`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
-		RunE: a.run(func(ctx context.Context, args []string) error {
-			if o.revision < 0 {
-				return exitf(CodeUsage, "flag --revision: %d is no revision", o.revision)
-			}
-			if o.revision > 0 {
-				return a.historyOfOne(ctx, o, packageName(args[0]))
-			}
-			return a.history(ctx, o, packageName(args[0]))
-		}),
 	}
+	a.onPackage(cmd, func(ctx context.Context, name string) error {
+		if o.revision < 0 {
+			return exitf(CodeUsage, "flag --revision: %d is no revision", o.revision)
+		}
+		if o.revision > 0 {
+			return a.historyOfOne(ctx, o, name)
+		}
+		return a.history(ctx, o, name)
+	})
 	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputName, outputJSONPath)
 	a.addRevision(cmd, &o.revision, "show this revision alone")
 	addManagerNamespace(cmd, &o.managerNamespace)
@@ -68,11 +66,7 @@ namespace.`,
 }
 
 func (a *app) history(ctx context.Context, o historyOptions, name string) error {
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	c, pkg, revisions, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -106,11 +100,7 @@ func (a *app) history(ctx context.Context, o historyOptions, name string) error 
 
 // historyOfOne shows one revision.
 func (a *app) historyOfOne(ctx context.Context, o historyOptions, name string) error {
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	c, pkg, revisions, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}

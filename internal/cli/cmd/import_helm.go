@@ -107,8 +107,7 @@ over or delete the release's Secrets, patch or delete them.`,
 		}),
 	}
 	o.addFlags(cmd)
-	// The error is for a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("release-secrets", cobra.FixedCompletions([]string{"keep", "handover", "delete"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "release-secrets", cobra.FixedCompletions([]string{"keep", "handover", "delete"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -175,17 +174,10 @@ func (a *app) importNew(ctx context.Context, c *cluster, im *helmimport.Importer
 	doc.Fill(plan)
 	allowed := helmimport.Permissions{Restarts: o.restarts, TakeOver: o.takeOver}
 	doc.Refusals = plan.Refusals(allowed)
-	p := a.stdout(o.output.value)
-	if !o.output.isDocument() {
-		view.WriteImport(p, doc)
-	}
+	p := a.text(o.output)
+	view.WriteImport(p, doc)
 	if len(doc.Refusals) > 0 {
-		if o.output.isDocument() {
-			if err := printDocument(p, o.output.value, doc); err != nil {
-				return err
-			}
-		}
-		return exitf(CodeTerminal, "the import is refused:\n%s", strings.Join(doc.Refusals, "\n"))
+		return cmp.Or(a.end(o.output, p, doc), exitf(CodeTerminal, "the import is refused:\n%s", strings.Join(doc.Refusals, "\n")))
 	}
 	if err := a.ask(o.writeFlags, "Go on?"); err != nil {
 		return err
@@ -212,13 +204,7 @@ func (a *app) finishImport(ctx context.Context, c *cluster, im *helmimport.Impor
 			return c.explainImport(err)
 		}
 	}
-	switch {
-	case o.output.isDocument():
-	case o.isDry():
-		p.Line(output.Span{Text: fmt.Sprintf("Nothing was changed (--dry-run=%s).", o.dryRun)})
-	default:
-		p.Line(output.Span{Text: fmt.Sprintf("Package %s is made; revision %d adopts the objects.", o.pkg, doc.Revision)})
-	}
+	o.outcome(p, "Package %s is made; revision %d adopts the objects.", o.pkg, doc.Revision)
 	if err := a.followImport(ctx, c, p, o, doc); err != nil {
 		return err
 	}
@@ -236,10 +222,7 @@ func (a *app) followImport(ctx context.Context, c *cluster, p *output.Printer, o
 		following := watchOptions{name: o.pkg, timeout: o.timeout, revision: 1, asNotes: o.output.isDocument()}
 		doc.Rollout, err = a.watchToEnd(ctx, c, following)
 	}
-	if o.output.isDocument() {
-		return cmp.Or(printDocument(p, o.output.value, doc), err)
-	}
-	return cmp.Or(p.Err(), err)
+	return cmp.Or(a.end(o.output, p, doc), err)
 }
 
 // settle does with the release's Secrets what is to be done. They are deleted only
@@ -270,10 +253,8 @@ func (a *app) settle(ctx context.Context, c *cluster, im *helmimport.Importer, o
 // finishImported says that there is nothing to do.
 func (a *app) finishImported(ctx context.Context, c *cluster, o importHelmOptions, doc view.HelmImport, made *v1alpha1.Revision) error {
 	doc.Revision, doc.AlreadyImported = made.Spec.Revision, true
-	p := a.stdout(o.output.value)
-	if !o.output.isDocument() {
-		p.Wrapped("", output.Plain, fmt.Sprintf("Package %s is imported already: revision %d, %s.", o.pkg, made.Spec.Revision, made.Spec.Origin.Reason))
-	}
+	p := a.text(o.output)
+	p.Wrapped("", output.Plain, fmt.Sprintf("Package %s is imported already: revision %d, %s.", o.pkg, made.Spec.Revision, made.Spec.Origin.Reason))
 	return a.followImport(ctx, c, p, o, doc)
 }
 

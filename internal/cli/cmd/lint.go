@@ -98,12 +98,11 @@ objects; with --against: to get packages and objectslices, to list revisions.`,
 	f.StringSliceVar(&o.suppress, "suppress", nil, "a code, or CODE=OBJECT, that does not count; can be given more than once")
 	f.StringVar(&o.threshold, "threshold", string(lint.Warning), "how bad a finding must be to make the exit code 1: error, warning or note")
 	addManagerNamespace(cmd, &o.managerNamespace)
-	// The errors are for flags that do not exist.
-	_ = cmd.RegisterFlagCompletionFunc("against", func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	complete(cmd, "against", func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return a.completePackages(-1)(cmd, nil, prefix)
 	})
-	_ = cmd.RegisterFlagCompletionFunc("threshold", cobra.FixedCompletions([]cobra.Completion{"error", "warning", "note"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("suppress", cobra.FixedCompletions(lintCodes(), cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "threshold", cobra.FixedCompletions([]cobra.Completion{"error", "warning", "note"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "suppress", cobra.FixedCompletions(lintCodes(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

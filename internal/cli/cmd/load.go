@@ -48,6 +48,22 @@ func onePackage(_ *cobra.Command, args []string) error {
 	return fmt.Errorf("one package at a time: %s is one too many", args[1])
 }
 
+// onPackage makes a command one about the package that its argument names.
+func (a *app) onPackage(cmd *cobra.Command, f func(ctx context.Context, name string) error) {
+	cmd.Args, cmd.ValidArgsFunction = onePackage, a.completePackages(1)
+	cmd.RunE = a.run(func(ctx context.Context, args []string) error { return f(ctx, packageName(args[0])) })
+}
+
+// readPackage connects, and reads a package and its revisions, by number.
+func (a *app) readPackage(ctx context.Context, name string) (*cluster, *v1alpha1.Package, []v1alpha1.Revision, error) {
+	c, err := a.connect()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	return c, pkg, revisions, err
+}
+
 // pkg reads a package. The error for one that does not exist names those that
 // do.
 func (c *cluster) pkg(ctx context.Context, name string) (*v1alpha1.Package, error) {

@@ -5,6 +5,7 @@ package cmd
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -62,12 +63,11 @@ type outputFlag struct {
 func addOutput(cmd *cobra.Command, o *outputFlag, allowed ...outputFormat) {
 	o.allowed = allowed
 	cmd.Flags().VarP(o, "output", "o", "output format: "+o.list())
-	complete := make([]string, len(allowed))
+	formats := make([]string, len(allowed))
 	for i, f := range allowed {
-		complete[i] = string(f)
+		formats[i] = string(f)
 	}
-	// The error is for a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(complete, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (o *outputFlag) list() string {
@@ -109,6 +109,33 @@ func (o *outputFlag) Type() string { return "FORMAT" }
 func (o *outputFlag) isDocument() bool {
 	_, isTemplate, _ := o.value.printer() // checked when it was set
 	return isTemplate || o.value == outputJSON || o.value == outputYAML
+}
+
+// print writes a document to stdout, in one of the formats that programs read or as text.
+func (a *app) print(o outputFlag, document any, write func(p *output.Printer)) error {
+	p := a.stdout(o.value)
+	if o.isDocument() {
+		return printDocument(p, o.value, document)
+	}
+	write(p)
+	return p.Err()
+}
+
+// text is a printer for what stands beside a document: it writes nothing where stdout is to
+// be one.
+func (a *app) text(o outputFlag) *output.Printer {
+	if o.isDocument() {
+		return output.New(io.Discard, 0, false)
+	}
+	return a.stdout(o.value)
+}
+
+// end writes the document if that is asked for; else all was written as text.
+func (a *app) end(o outputFlag, p *output.Printer, document any) error {
+	if o.isDocument() {
+		return printDocument(a.stdout(o.value), o.value, document)
+	}
+	return p.Err()
 }
 
 // printDocument writes a value in one of the formats that programs read.

@@ -48,10 +48,8 @@ Rights: get and patch packages.strata.run, with --revision list and patch
 revisions.strata.run; create selfsubjectreviews, which everyone may.`,
 		Example: `  strata pause istiod-openshift-gateway --reason "change freeze" --until 2h
   strata pause istiod-openshift-gateway --reason "INC-4711" --until 2026-12-24T18:00:00Z`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
-		RunE:              a.run(func(ctx context.Context, args []string) error { return a.pause(ctx, o, packageName(args[0])) }),
 	}
+	a.onPackage(cmd, func(ctx context.Context, name string) error { return a.pause(ctx, o, name) })
 	o.add(cmd)
 	cmd.Flags().StringVar(&o.reason, "reason", "", "why it is paused")
 	cmd.Flags().StringVar(&o.until, "until", "", "when the pause ends by itself: a duration from now such as 2h, or a time such as 2026-12-24T18:00:00Z")
@@ -63,8 +61,7 @@ revisions.strata.run; create selfsubjectreviews, which everyone may.`,
 // addRevision adds the flag that names a revision.
 func (a *app) addRevision(cmd *cobra.Command, revision *int64, usage string) {
 	cmd.Flags().Int64Var(revision, "revision", 0, usage)
-	// The error is for a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("revision", a.completeRevisions)
+	complete(cmd, "revision", a.completeRevisions)
 }
 
 func (a *app) pause(ctx context.Context, o pauseOptions, name string) error {
@@ -195,11 +192,9 @@ cluster answers.
 
 Rights: get and patch packages.strata.run; list revisions.strata.run, with
 --revision also patch.`,
-		Example:           `  strata resume istiod-openshift-gateway`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
-		RunE:              a.run(func(ctx context.Context, args []string) error { return a.resume(ctx, o, packageName(args[0])) }),
+		Example: `  strata resume istiod-openshift-gateway`,
 	}
+	a.onPackage(cmd, func(ctx context.Context, name string) error { return a.resume(ctx, o, name) })
 	o.add(cmd)
 	a.addRevision(cmd, &o.revision, "end the pause of this revision alone; 0 is the package")
 	return cmd
@@ -215,11 +210,7 @@ func (a *app) resume(ctx context.Context, o resumeOptions, name string) error {
 	if o.revision > 0 {
 		return a.resumeRevision(ctx, o, name)
 	}
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	c, pkg, revisions, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -58,15 +58,13 @@ in the manager's namespace.`,
 		Example: `  strata plan web -f manifests/
   strata plan web --chart ./web-1.2.3.tgz --values production.yaml
   strata plan web -f manifests/ -o json`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
-		RunE: a.run(func(ctx context.Context, args []string) error {
-			if err := o.source.validate(); err != nil {
-				return err
-			}
-			return a.plan(ctx, o, packageName(args[0]))
-		}),
 	}
+	a.onPackage(cmd, func(ctx context.Context, name string) error {
+		if err := o.source.validate(); err != nil {
+			return err
+		}
+		return a.plan(ctx, o, name)
+	})
 	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputName, outputJSONPath)
 	o.source.add(cmd)
 	addManagerNamespace(cmd, &o.managerNamespace)

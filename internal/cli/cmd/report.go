@@ -99,15 +99,12 @@ func (a *app) report(ctx context.Context, o reportOptions, args []string) error 
 }
 
 func (a *app) printReport(o reportOptions, doc view.Report) error {
-	p := a.stdout(o.output.value)
-	if o.output.isDocument() {
-		return printDocument(p, o.output.value, doc)
-	}
-	for _, text := range doc.Unread {
-		a.note("Note: left out: %s", text)
-	}
-	p.Line(output.Span{Text: fmt.Sprintf("%s: %s about %s", doc.File, view.CountOf(len(doc.Entries), "file"), view.CountOf(len(doc.Packages), "package"))})
-	return p.Err()
+	return a.print(o.output, doc, func(p *output.Printer) {
+		for _, text := range doc.Unread {
+			a.note("Note: left out: %s", text)
+		}
+		p.Line(output.Span{Text: fmt.Sprintf("%s: %s about %s", doc.File, view.CountOf(len(doc.Entries), "file"), view.CountOf(len(doc.Packages), "package"))})
+	})
 }
 
 // bundle is a report that is being written.

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,15 +37,14 @@ const (
 )
 
 type rollbackOptions struct {
-	output      outputFlag
+	writeFlags
+
 	to          int64
 	reason      string
 	pin         bool
 	wait        bool
 	timeout     time.Duration
-	yes         bool
 	allowFailed bool
-	dryRun      string
 }
 
 // take takes the revision from the arguments, where Helm has it.
@@ -69,16 +67,14 @@ func (o rollbackOptions) validate() error {
 	switch {
 	case o.to < 0:
 		return exitf(CodeUsage, "flag --to: %d is no revision", o.to)
-	case !slices.Contains([]string{dryRunNone, dryRunClient, dryRunServer}, o.dryRun):
-		return exitf(CodeUsage, "flag --dry-run: must be none, client or server")
-	case o.dryRun != dryRunNone && o.wait:
+	case o.isDry() && o.wait && o.writeFlags.validate() == nil:
 		return exitf(CodeUsage, "--wait waits for a rollout, which --dry-run=%s does not begin", o.dryRun)
 	}
-	return nil
+	return o.writeFlags.validate()
 }
 
 func (a *app) rollbackCommand() *cobra.Command {
-	o := rollbackOptions{dryRun: dryRunNone}
+	var o rollbackOptions
 	cmd := &cobra.Command{
 		Use:     "rollback PACKAGE [REVISION]",
 		Aliases: []string{"undo"},
@@ -117,7 +113,8 @@ revisions.strata.run; get objectslices.strata.run.`,
 			return a.rollback(ctx, o, packageName(args[0]))
 		}),
 	}
-	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
+	o.add(cmd)
+	cmd.Flags().Lookup("dry-run").Usage = "none, client (ask nothing of the cluster) or server (let it check the request)"
 	// kubectl calls it --to-revision.
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "to-revision" {
@@ -130,20 +127,13 @@ revisions.strata.run; get objectslices.strata.run.`,
 	cmd.Flags().BoolVar(&o.pin, "pin", false, "let the front make no further revision until spec.rollback is taken away")
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "follow the rollout until it is done or cannot succeed")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --wait: how long to follow, 0 without limit")
-	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&o.allowFailed, "allow-failed", false, "also roll back to a revision that has never succeeded")
-	cmd.Flags().StringVar(&o.dryRun, "dry-run", o.dryRun, "none, client (ask nothing of the cluster) or server (let it check the request)")
-	// The error is for a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("to", a.completeRevisions)
+	complete(cmd, "to", a.completeRevisions)
 	return cmd
 }
 
 func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) error {
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	c, pkg, revisions, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -166,12 +156,10 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 		Reason: o.reason, Pin: o.pin, DryRun: o.dryRun, Changes: append([]view.Change{}, changes...),
 		Warnings: view.WarningsOf(from, to, changes, contents),
 	}
-	p := a.stdout(o.output.value)
-	if !o.output.isDocument() {
-		p.Wrapped("", output.Plain, fmt.Sprintf("Rolling back %s from revision %s to the content of revision %s:",
-			name, view.WithVersion(from.Spec.Revision, view.VersionOf(from)), view.WithVersion(to.Spec.Revision, view.VersionOf(to))))
-		view.WriteChanges(p, changes, same)
-	}
+	p := a.text(o.output)
+	p.Wrapped("", output.Plain, fmt.Sprintf("Rolling back %s from revision %s to the content of revision %s:",
+		name, view.WithVersion(from.Spec.Revision, view.VersionOf(from)), view.WithVersion(to.Spec.Revision, view.VersionOf(to))))
+	view.WriteChanges(p, changes, same)
 	for _, text := range doc.Warnings {
 		a.note("Warning: %s", text)
 	}
@@ -181,7 +169,7 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 	if pkg.Spec.Paused != nil {
 		a.note("Note: %s is paused (%s): nothing is written until it is resumed.", name, pkg.Spec.Paused.Reason)
 	}
-	if err := a.ask(writeFlags{yes: o.yes, dryRun: o.dryRun}, "Go on?"); err != nil {
+	if err := a.ask(o.writeFlags, "Go on?"); err != nil {
 		return err
 	}
 	if err := a.carryOut(ctx, c, pkg, o, &doc); err != nil {
@@ -192,15 +180,13 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 
 // nothingToRollBack says that what is wanted runs.
 func (a *app) nothingToRollBack(o rollbackOptions, name string, chosen choice) error {
-	p := a.stdout(o.output.value)
-	if o.output.isDocument() {
-		return printDocument(p, o.output.value, view.Rollback{
-			TypeMeta: view.DocumentType("Rollback"), Package: name, FromRevision: chosen.From.Spec.Revision, ToRevision: chosen.To.Spec.Revision,
-			Reason: o.reason, DryRun: o.dryRun, Changes: []view.Change{},
-		})
+	doc := view.Rollback{
+		TypeMeta: view.DocumentType("Rollback"), Package: name, FromRevision: chosen.From.Spec.Revision, ToRevision: chosen.To.Spec.Revision,
+		Reason: o.reason, DryRun: o.dryRun, Changes: []view.Change{},
 	}
-	p.Line(output.Span{Text: fmt.Sprintf("Nothing to roll back in package %s: %s.", name, chosen.done)})
-	return p.Err()
+	return a.print(o.output, doc, func(p *output.Printer) {
+		p.Line(output.Span{Text: fmt.Sprintf("Nothing to roll back in package %s: %s.", name, chosen.done)})
+	})
 }
 
 // choice is what a rollback would do.
@@ -349,23 +335,12 @@ func (a *app) awaitRollback(ctx context.Context, c *cluster, name string, at met
 
 // finishRollback says what came of it, and follows the rollout if asked to.
 func (a *app) finishRollback(ctx context.Context, c *cluster, p *output.Printer, o rollbackOptions, doc view.Rollback) error {
-	following := watchOptions{name: doc.Package, timeout: o.timeout, revision: doc.Revision, asNotes: o.output.isDocument()}
-	if o.output.isDocument() {
-		var err error
-		if o.wait {
-			doc.Rollout, err = a.watchToEnd(ctx, c, following)
-		}
-		return cmp.Or(printDocument(p, o.output.value, doc), err)
+	o.outcome(p, "Revision %d has the content of revision %d and rolls out.", doc.Revision, doc.ToRevision)
+	var err error
+	if o.wait && p.Err() == nil {
+		doc.Rollout, err = a.watchToEnd(ctx, c, watchOptions{name: doc.Package, timeout: o.timeout, revision: doc.Revision, asNotes: o.output.isDocument()})
 	}
-	if o.dryRun != dryRunNone {
-		p.Line(output.Span{Text: fmt.Sprintf("Nothing was changed (--dry-run=%s).", o.dryRun)})
-	} else {
-		p.Line(output.Span{Text: fmt.Sprintf("Revision %d has the content of revision %d and rolls out.", doc.Revision, doc.ToRevision)})
-	}
-	if err := p.Err(); err != nil || !o.wait {
-		return err
-	}
-	return a.watch(ctx, c, following)
+	return cmp.Or(a.end(o.output, p, doc), err)
 }
 
 // addFields adds the fields that differ to the changes from one revision to another, as

@@ -166,8 +166,7 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 	add("local", a.upCommand(), a.downCommand())
 	add("", a.versionCommand(), a.optionsCommand(), a.completionCommand())
 	suggest(root)
-	// The error is for a flag that does not exist.
-	_ = root.RegisterFlagCompletionFunc("context", a.completeContexts)
+	complete(root, "context", a.completeContexts)
 	return root
 }
 

@@ -54,8 +54,7 @@ manifests of kind Secret, to get Secrets in the manager's namespace.`,
 	cmd.Flags().StringVar(&o.object, "object", "", "only the object KIND/NAME, such as deployment/istiod or configmap/istio-system/istio")
 	cmd.Flags().BoolVar(&o.showSecrets, "show-secrets", false, "show the values of Secrets")
 	addManagerNamespace(cmd, &o.managerNamespace)
-	// The error is for a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("object", a.completeObjects)
+	complete(cmd, "object", a.completeObjects)
 	return cmd
 }
 
@@ -101,11 +100,7 @@ func (a *app) show(ctx context.Context, o showOptions, args []string) error {
 	if len(args) == 2 {
 		n, _ = revisionNumber(args[1]) // checked with the arguments
 	}
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	pkg, revisions, err := c.packageAndRevisions(ctx, packageName(args[0]))
+	c, pkg, revisions, err := a.readPackage(ctx, packageName(args[0]))
 	if err != nil {
 		return err
 	}

@@ -67,8 +67,7 @@ func (o *sourceOptions) add(cmd *cobra.Command) {
 	f.StringVar(&o.collisions, "collision-protection", "", "what to do with objects that exist and are not the package's: Prevent (the default), IfNoController or None")
 	f.StringVar(&o.probes, "probes", "", "a file with the list of probes, as in spec.probes of a Revision")
 	f.StringVar(&o.settings, "settings", "", "a file with a list of settings for objects, for manifests that cannot be annotated")
-	// The errors are for flags that do not exist.
-	_ = cmd.RegisterFlagCompletionFunc("collision-protection", cobra.FixedCompletions(
+	complete(cmd, "collision-protection", cobra.FixedCompletions(
 		[]cobra.Completion{string(v1alpha1.CollisionPrevent), string(v1alpha1.CollisionIfNoController), string(v1alpha1.CollisionNone)}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagDirname("chart")
 	_ = f.MarkHidden("kustomize")

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
 )
 
@@ -54,12 +55,7 @@ func (a *app) stats(ctx context.Context, o outputFlag) error {
 		a.note("Note: the size of ObjectSlices is not counted: %s", err)
 		s.Slices = -1
 	}
-	p := a.stdout(o.value)
-	if o.isDocument() {
-		return printDocument(p, o.value, s)
-	}
-	view.WriteStats(p, s)
-	return p.Err()
+	return a.print(o, s, func(p *output.Printer) { view.WriteStats(p, s) })
 }
 
 // addSlices adds the slices, read in parts: there may be many.

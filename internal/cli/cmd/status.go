@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,17 +91,7 @@ func (a *app) status(ctx context.Context, o statusOptions, name string) error {
 	v := view.Snapshot{Package: pkg, Revisions: revisions, Manifests: view.Manifests{}}
 	a.readDetails(ctx, c, &v, v.ShownRevisions(false))
 	s := v.Status()
-	p := a.stdout(o.output.value)
-	if o.output.isDocument() {
-		err = printDocument(p, o.output.value, s)
-	} else {
-		view.WriteStatus(p, s, a.now())
-		err = p.Err()
-	}
-	if err != nil {
-		return err
-	}
-	return verdictError(s)
+	return cmp.Or(a.print(o.output, s, func(p *output.Printer) { view.WriteStatus(p, s, a.now()) }), verdictError(s))
 }
 
 // verdictError is the exit code for a verdict. It has no text: the output has

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
 )
 
@@ -94,13 +95,7 @@ func (a *app) trace(ctx context.Context, o traceOptions, args []string) error {
 	if err := a.traceUp(ctx, c, object, &t); err != nil {
 		return err
 	}
-	p := a.stdout(o.output.value)
-	if o.output.isDocument() {
-		err = printDocument(p, o.output.value, t)
-	} else {
-		view.WriteTrace(p, t, o.fields, a.now())
-		err = p.Err()
-	}
+	err = a.print(o.output, t, func(p *output.Printer) { view.WriteTrace(p, t, o.fields, a.now()) })
 	if err == nil && !t.Managed {
 		return &ExitError{Code: CodeFalse}
 	}

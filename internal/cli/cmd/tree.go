@@ -48,28 +48,19 @@ secrets in strata-system, for the names of Secrets that no status names.`,
 		Example: `  strata tree istiod-openshift-gateway
   strata tree istiod-openshift-gateway --revision 2 --expand
   strata tree istiod-openshift-gateway -o dot | dot -Tsvg > tree.svg`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
-		RunE: a.run(func(ctx context.Context, args []string) error {
-			return a.tree(ctx, o, packageName(args[0]))
-		}),
 	}
+	a.onPackage(cmd, func(ctx context.Context, name string) error { return a.tree(ctx, o, name) })
 	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputJSONPath, outputDot)
 	cmd.Flags().Int64Var(&o.revision, "revision", 0, "show this revision only, which may be archived")
 	cmd.Flags().BoolVar(&o.all, "all", false, "show archived revisions too")
 	cmd.Flags().BoolVar(&o.expand, "expand", false, "list every object")
 	cmd.MarkFlagsMutuallyExclusive("all", "revision")
-	// The error is for a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("revision", a.completeRevisions)
+	complete(cmd, "revision", a.completeRevisions)
 	return cmd
 }
 
 func (a *app) tree(ctx context.Context, o treeOptions, name string) error {
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	c, pkg, revisions, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}

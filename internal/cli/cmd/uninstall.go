@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,17 +98,10 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions) error {
 	if err != nil {
 		return err
 	}
-	p := a.stdout(o.output.value)
-	if !o.output.isDocument() {
-		view.WriteUninstallation(p, d)
-	}
+	p := a.text(o.output)
+	view.WriteUninstallation(p, d)
 	if len(d.Obstacles) > 0 {
-		if o.output.isDocument() {
-			if err := printDocument(p, o.output.value, d); err != nil {
-				return err
-			}
-		}
-		return exitf(CodeFalse, "nothing was changed: what stands in the way has to be ended first: %s", strings.Join(d.Obstacles, "; "))
+		return cmp.Or(a.end(o.output, p, d), exitf(CodeFalse, "nothing was changed: what stands in the way has to be ended first: %s", strings.Join(d.Obstacles, "; ")))
 	}
 	if err := a.ask(o.writeFlags, "Release the packages?"); err != nil {
 		return err
@@ -116,9 +110,6 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions) error {
 		return err
 	}
 	d.Released = !o.isDry()
-	if o.output.isDocument() {
-		return printDocument(p, o.output.value, d)
-	}
 	if d.Released {
 		p.Line(output.Span{Text: "Every package is released. What is left to remove:"})
 	} else {
@@ -127,7 +118,7 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions) error {
 	for _, command := range d.Remaining {
 		p.Line(output.Span{Text: "  " + command})
 	}
-	return p.Err()
+	return a.end(o.output, p, d)
 }
 
 // releaseAll releases packages as `strata delete --cascade=orphan --wait` does, and fails

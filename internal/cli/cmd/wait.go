@@ -50,19 +50,16 @@ objectslices.strata.run.`,
   strata wait istiod-openshift-gateway --revision 2 --timeout 10m
   strata wait istiod-openshift-gateway --for available --holds-for 1m
   strata wait istiod-openshift-gateway --for phase=control-plane --wait-for-creation`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
-		RunE:              a.run(func(ctx context.Context, args []string) error { return a.wait(ctx, o, packageName(args[0])) }),
 	}
+	a.onPackage(cmd, func(ctx context.Context, name string) error { return a.wait(ctx, o, name) })
 	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
 	cmd.Flags().StringArrayVar(&o.targets, "for", o.targets, waitTargets+"; can be given more than once")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait")
 	cmd.Flags().DurationVar(&o.holdsFor, "holds-for", 0, "how long it then has to hold without interruption")
 	cmd.Flags().Int64Var(&o.revision, "revision", 0, "the revision that is meant: wait until it is made, and end with code 5 when a newer one replaces it; 0 is whichever is the target")
 	cmd.Flags().BoolVar(&o.create, "wait-for-creation", false, "wait also for the package to be created")
-	// The error is for a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("revision", a.completeRevisions)
-	_ = cmd.RegisterFlagCompletionFunc("for", completeTargets)
+	complete(cmd, "revision", a.completeRevisions)
+	complete(cmd, "for", completeTargets)
 	return cmd
 }
 

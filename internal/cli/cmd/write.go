@@ -50,6 +50,14 @@ func (o *writeFlags) validate() error {
 // isDry is true when nothing is to be changed.
 func (o *writeFlags) isDry() bool { return o.dryRun != dryRunNone }
 
+// outcome writes what was done, or that nothing was.
+func (o *writeFlags) outcome(p *output.Printer, format string, args ...any) {
+	if o.isDry() {
+		format, args = "Nothing was changed (--dry-run=%s).", []any{o.dryRun}
+	}
+	p.Line(output.Span{Text: fmt.Sprintf(format, args...)})
+}
+
 // ask asks whether to go on. Who cannot be asked has to say so beforehand.
 func (a *app) ask(o writeFlags, question string) error {
 	if o.yes || o.isDry() {
