@@ -37,7 +37,7 @@ func flaps(before v1alpha1.RevisionStatus, result revisions.RevisionResult, now 
 		unready[entry.ObjectReference] = true
 	}
 	// In a list that is full not every object that was not ready has a place.
-	isWhole := len(before.Objects) < mostObjects
+	isWhole := len(before.Objects) < MostObjects
 	list := slices.Clone(before.Flaps)
 	for _, phase := range result.Phases {
 		for _, object := range phase.Objects {

@@ -25,8 +25,8 @@ const (
 	ReasonDeleting     = "Deleting"
 )
 
-// mostObjects bounds the list of objects that are not ready.
-const mostObjects = 16
+// MostObjects bounds the list of objects that are not ready.
+const MostObjects = 16
 
 // phases are the states of a revision's phases. Before it has succeeded, the time
 // of completion is that of the present stretch, as the soak counts from it; a
@@ -88,7 +88,7 @@ func notReady(before []v1alpha1.ObjectStatus, o Observation) []v1alpha1.ObjectSt
 	var list []v1alpha1.ObjectStatus
 	for _, phase := range o.Result.Phases {
 		for _, object := range phase.Objects {
-			if object.Ready() || len(list) == mostObjects {
+			if object.Ready() || len(list) == MostObjects {
 				continue
 			}
 			entry := explain(object)
@@ -133,7 +133,7 @@ func interferenceHint(cause revisions.DriftCause) string {
 func removing(before []v1alpha1.ObjectStatus, result revisions.TeardownResult, now metav1.Time) []v1alpha1.ObjectStatus {
 	var list []v1alpha1.ObjectStatus
 	for _, object := range result.Waiting() {
-		if len(list) == mostObjects {
+		if len(list) == MostObjects {
 			break
 		}
 		entry := v1alpha1.ObjectStatus{ObjectReference: reference(object.ID, "-"), Phase: object.Phase, Reason: ReasonDeleting, Message: object.Message}

@@ -88,7 +88,7 @@ func (a *app) approve(ctx context.Context, o approveOptions, name string) error 
 	if err := a.ask(o.writeFlags, "Approve "+what+"?"); err != nil {
 		return err
 	}
-	written, err := c.editPackage(ctx, pkg, o.writeFlags, "approving", func(p *v1alpha1.Package) map[string]any { return approval(p, digest, c.whoAmI(ctx), o.gates) })
+	written, err := c.editPackage(ctx, pkg, o.writeFlags, edit{doing: "approving", before: "approving it"}, func(p *v1alpha1.Package) map[string]any { return approval(p, digest, c.whoAmI(ctx), o.gates) })
 	if err != nil {
 		return err
 	}

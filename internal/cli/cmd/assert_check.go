@@ -20,6 +20,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/probes"
 )
@@ -260,7 +261,7 @@ func (m moment) checkObject(ref v1alpha1.ObjectReference, phase string) finding 
 		}
 	}
 	for _, entry := range m.revision.Status.Inventory {
-		if view.IdentityOf(entry.ObjectReference) == id && len(m.revision.Status.Objects) < view.MostNotReady {
+		if view.IdentityOf(entry.ObjectReference) == id && len(m.revision.Status.Objects) < status.MostObjects {
 			return found(isTrue, "it is in place and its probes hold")
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
 )
@@ -72,10 +73,8 @@ func (a *app) completePackages(limit int) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		packages, err := c.packages(ctx, labels.Everything())
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
+		// Without packages nothing is completed.
+		packages, _ := c.packages(ctx, labels.Everything())
 		var found []cobra.Completion
 		for i := range packages {
 			s := view.SummarisePackage(&packages[i], nil)
@@ -87,32 +86,33 @@ func (a *app) completePackages(limit int) cobra.CompletionFunc {
 	}
 }
 
-// completeRevisions completes the number of a revision of the package that the
-// first argument names, newest first.
-func (a *app) completeRevisions(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+// completeOf completes what there is of the package that the first argument names.
+func (a *app) completeOf(cmd *cobra.Command, args []string, find func(*v1alpha1.Package, []v1alpha1.Revision) []cobra.Completion) []cobra.Completion {
 	if len(args) == 0 {
-		return nil, directive
+		return nil
 	}
 	ctx, cancel := completionContext(cmd)
 	defer cancel()
-	c, err := a.connect()
+	_, pkg, revisions, err := a.readPackage(ctx, packageName(args[0]))
 	if err != nil {
-		return nil, directive
+		return nil
 	}
-	p, revisions, err := c.packageAndRevisions(ctx, packageName(args[0]))
-	if err != nil {
-		return nil, directive
-	}
-	summary := view.SummarisePackage(p, revisions)
-	var found []cobra.Completion
-	for i := len(revisions) - 1; i >= 0; i-- {
-		s := view.SummariseRevision(&revisions[i], revisions, summary)
-		if n := view.Number(s.Revision); strings.HasPrefix(n, prefix) {
-			found = append(found, describe(n, s.Version, s.Outcome, view.Age(a.now(), s.CreatedAt)+" ago"))
+	return find(pkg, revisions)
+}
+
+// completeRevisions completes the number of a revision of the package that the
+// first argument names, newest first.
+func (a *app) completeRevisions(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return a.completeOf(cmd, args, func(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) (found []cobra.Completion) {
+		summary := view.SummarisePackage(pkg, revisions)
+		for i := range slices.Backward(revisions) {
+			s := view.SummariseRevision(&revisions[i], revisions, summary)
+			if n := view.Number(s.Revision); strings.HasPrefix(n, prefix) {
+				found = append(found, describe(n, s.Version, s.Outcome, view.Age(a.now(), s.CreatedAt)+" ago"))
+			}
 		}
-	}
-	return found, directive
+		return found
+	}), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
 // completeContexts completes the contexts of the kubeconfig.
@@ -127,30 +127,18 @@ func (a *app) completeContexts(*cobra.Command, []string, string) ([]cobra.Comple
 // completeObjects completes the objects of the package that the first argument names, as
 // its newest revision has put them in place.
 func (a *app) completeObjects(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ctx, cancel := completionContext(cmd)
-	defer cancel()
-	c, err := a.connect()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	pkg, revisions, err := c.packageAndRevisions(ctx, packageName(args[0]))
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	target, err := revisionOr(pkg, revisions, 0)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var found []cobra.Completion
-	for _, entry := range target.Status.Inventory {
-		if name := view.NameOf(entry.ObjectReference); strings.HasPrefix(name, prefix) {
-			found = append(found, output.Clean(name))
+	return a.completeOf(cmd, args, func(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) (found []cobra.Completion) {
+		target, err := revisionOr(pkg, revisions, 0)
+		if err != nil {
+			return nil
 		}
-	}
-	return found, cobra.ShellCompDirectiveNoFileComp
+		for _, entry := range target.Status.Inventory {
+			if name := view.NameOf(entry.ObjectReference); strings.HasPrefix(name, prefix) {
+				found = append(found, output.Clean(name))
+			}
+		}
+		return found
+	}), cobra.ShellCompDirectiveNoFileComp
 }
 
 // complete sets what completes the value of a flag.

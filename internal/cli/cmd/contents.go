@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,16 +39,12 @@ type reader struct {
 	contents *content.Store
 	// withSecrets is false when manifests of kind Secret are not to be read at all.
 	withSecrets bool
-	slices      map[string][]*unstructured.Unstructured
-	secrets     map[string][]content.Sealed
+	held        view.Manifests
 	failed      map[content.Reference]error
 }
 
 func newReader(contents *content.Store, withSecrets bool) *reader {
-	return &reader{
-		contents: contents, withSecrets: withSecrets, slices: map[string][]*unstructured.Unstructured{},
-		secrets: map[string][]content.Sealed{}, failed: map[content.Reference]error{},
-	}
+	return &reader{contents: contents, withSecrets: withSecrets, held: view.Manifests{}, failed: map[content.Reference]error{}}
 }
 
 // read reads the content of a revision. What cannot be read is reported at its place.
@@ -120,37 +117,25 @@ func (r *reader) object(ctx context.Context, object v1alpha1.Object) (view.Store
 		OnImmutableChange: object.OnImmutableChange, UnmanagedFields: object.UnmanagedFields,
 		ExclusiveFields: object.ExclusiveFields, UpdatePhase: object.UpdatePhase, CreateOnce: object.CreateOnce,
 	}
-	var manifest *unstructured.Unstructured
-	switch {
-	case object.Secret != nil:
-		stored.Source = "Secret/" + object.Secret.Name
-		held, err := readOnce(ctx, r, content.Reference{Secret: true, Name: object.Secret.Name}, r.secrets, r.secret)
-		if err != nil {
+	if reference, refers := view.ReferenceIn(object); refers {
+		stored.Source = strings.Replace(reference.String(), " ", "/", 1)
+		held, err := r.referred(ctx, reference)
+		at := view.IndexIn(object)
+		switch {
+		case err != nil:
 			return stored, "", err
+		case at >= len(held):
+			return stored, "", fmt.Errorf("%s holds %d manifests, and number %d is asked for", reference, len(held), at)
 		}
-		if int(object.Secret.Index) >= len(held) {
-			return stored, "", fmt.Errorf("reading Secret %s: it holds %d manifests, and number %d is asked for", object.Secret.Name, len(held), object.Secret.Index)
-		}
-		sealed := held[object.Secret.Index]
-		stored.Manifest = sealed.Manifest.Object
-		return stored, sealed.Digest, nil
-	case object.Slice != nil:
-		stored.Source = "ObjectSlice/" + object.Slice.Name
-		held, err := readOnce(ctx, r, content.Reference{Name: object.Slice.Name}, r.slices, r.contents.Slice)
-		if err != nil {
-			return stored, "", err
-		}
-		if int(object.Slice.Index) >= len(held) {
-			return stored, "", fmt.Errorf("ObjectSlice %s holds %d manifests, and number %d is asked for", object.Slice.Name, len(held), object.Slice.Index)
-		}
-		manifest = held[object.Slice.Index]
-	case object.Object != nil:
-		manifest = &unstructured.Unstructured{}
-		if err := manifest.UnmarshalJSON(object.Object.Raw); err != nil {
-			return stored, "", fmt.Errorf("reading an inline manifest: %w", err)
-		}
-	default:
+		stored.Manifest = held[at].Manifest.Object
+		return stored, held[at].Digest, nil
+	}
+	if object.Object == nil {
 		return stored, "", errors.New("neither object nor slice nor secret is set")
+	}
+	manifest := &unstructured.Unstructured{}
+	if err := manifest.UnmarshalJSON(object.Object.Raw); err != nil {
+		return stored, "", fmt.Errorf("reading an inline manifest: %w", err)
 	}
 	text, err := content.Canonical(manifest)
 	if err != nil {
@@ -166,32 +151,37 @@ var errMayNotRead = errors.New("you may not read it")
 // errSecretsNotRead says that the command was not asked to read Secrets.
 var errSecretsNotRead = errors.New("manifests of kind Secret are not read")
 
-func (r *reader) secret(ctx context.Context, name string) ([]content.Sealed, error) {
-	if !r.withSecrets {
-		return nil, errSecretsNotRead
-	}
-	held, err := r.contents.Secret(ctx, name)
-	if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("reading Secret %s/%s, which holds manifests of kind Secret: %w", r.contents.Namespace, name, errMayNotRead)
-	}
-	return held, err
-}
-
-// readOnce reads what is not known yet, and asks for nothing twice that failed.
-func readOnce[T any](ctx context.Context, r *reader, reference content.Reference, known map[string][]T, read func(context.Context, string) ([]T, error)) ([]T, error) {
-	if held, ok := known[reference.Name]; ok {
+// referred reads what a revision refers to, and asks for nothing twice.
+func (r *reader) referred(ctx context.Context, reference content.Reference) ([]view.Held, error) {
+	if held, known := r.held[reference]; known {
 		return held, nil
 	}
 	if err := r.failed[reference]; err != nil {
 		return nil, err
 	}
-	held, err := read(ctx, reference.Name)
+	err := errSecretsNotRead
+	switch {
+	case !reference.Secret:
+		var manifests []*unstructured.Unstructured
+		if manifests, err = r.contents.Slice(ctx, reference.Name); err == nil {
+			r.held.Keep(reference.Name, manifests)
+		}
+	case r.withSecrets:
+		var sealed []content.Sealed
+		if sealed, err = r.contents.Secret(ctx, reference.Name); apierrors.IsForbidden(err) {
+			err = fmt.Errorf("reading Secret %s/%s, which holds manifests of kind Secret: %w", r.contents.Namespace, reference.Name, errMayNotRead)
+		}
+		if err == nil {
+			r.held[reference] = []view.Held{}
+		}
+		for _, one := range sealed {
+			r.held[reference] = append(r.held[reference], view.Held{Manifest: one.Manifest, Digest: one.Digest})
+		}
+	}
 	if err != nil {
 		r.failed[reference] = err
-		return nil, err
 	}
-	known[reference.Name] = held
-	return held, nil
+	return r.held[reference], err
 }
 
 // readSlices reads the slices that revisions refer to and that are not in the

@@ -104,7 +104,7 @@ func (a *app) pause(ctx context.Context, o pauseOptions, name string) error {
 	if pause.By == "" {
 		pause.By = a.whoAmI(ctx, c)
 	}
-	_, err = c.editPackage(ctx, pkg, o.writeFlags, "pausing", func(*v1alpha1.Package) map[string]any {
+	_, err = c.editPackage(ctx, pkg, o.writeFlags, edit{doing: "pausing", before: "pausing it"}, func(*v1alpha1.Package) map[string]any {
 		set := map[string]any{"by": nil, "reason": pause.Reason, "until": pause.Until}
 		if pause.By != "" {
 			set["by"] = pause.By
@@ -224,7 +224,7 @@ func (a *app) resume(ctx context.Context, o resumeOptions, name string) error {
 	if target := view.LineOf(pkg, revisions).Target; target != nil && target.Status.Plan != nil && len(target.Status.Plan.Objects) > 0 {
 		r.Message += " Pending: " + target.Status.Plan.Summary + "."
 	}
-	_, err = c.editPackage(ctx, pkg, o.writeFlags, "resuming", func(*v1alpha1.Package) map[string]any {
+	_, err = c.editPackage(ctx, pkg, o.writeFlags, edit{doing: "resuming", before: "resuming it"}, func(*v1alpha1.Package) map[string]any {
 		return map[string]any{"spec": map[string]any{"paused": nil}}
 	})
 	if err != nil {

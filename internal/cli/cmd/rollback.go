@@ -6,17 +6,13 @@ package cmd
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/check/diff"
@@ -251,37 +247,27 @@ func (a *app) carryOut(ctx context.Context, c *cluster, pkg *v1alpha1.Package, o
 	return nil
 }
 
-// mostAttempts is how often a request is sent anew because the Package was
-// written meanwhile, which every step of a rollout does.
-const mostAttempts = 10
-
-// requestRollback sets spec.rollback, with the resourceVersion of the Package that
-// was read, so that it does not overwrite the request of another client.
+// requestRollback sets spec.rollback, with the resourceVersion of the Package that was read, so
+// that it does not overwrite the request of another client. Every field of it is set, so that
+// none is left over from an earlier request.
 func (a *app) requestRollback(ctx context.Context, c *cluster, pkg *v1alpha1.Package, o rollbackOptions, doc *view.Rollback) (metav1.Time, error) {
-	for attempt := 1; ; attempt++ {
-		at := requestTime(a.now(), pkg)
-		patch, err := rollbackPatch(pkg, at, *doc, c.whoAmI(ctx))
-		if err != nil {
-			return at, err
+	var at metav1.Time
+	e := edit{doing: "requesting the rollback of", before: "rolling back", stillHolds: func(p *v1alpha1.Package) bool { return p.Status.TargetRevision <= doc.FromRevision }}
+	_, err := c.editPackage(ctx, pkg, o.writeFlags, e, func(p *v1alpha1.Package) map[string]any {
+		at = requestTime(a.now(), p)
+		request := map[string]any{"toRevision": doc.ToRevision, "requestedAt": at, "reason": nil, "pin": nil, "by": nil}
+		if by := c.whoAmI(ctx); by != "" {
+			request["by"] = by
 		}
-		options := []client.PatchOption{client.FieldOwner(cliOwner)}
-		if o.dryRun == dryRunServer {
-			options = append(options, client.DryRunAll)
+		if doc.Reason != "" {
+			request["reason"] = doc.Reason
 		}
-		object := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: pkg.Name}}
-		err = c.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), options...)
-		if !apierrors.IsConflict(err) || attempt == mostAttempts {
-			return at, c.explain("requesting the rollback of package "+pkg.Name, err)
+		if doc.Pin {
+			request["pin"] = true
 		}
-		next, err := c.pkg(ctx, pkg.Name)
-		if err != nil {
-			return at, err
-		}
-		if next.Generation != pkg.Generation || next.Status.TargetRevision > doc.FromRevision {
-			return at, exitf(CodeSuperseded, "package %s was changed meanwhile: look again before rolling back", pkg.Name)
-		}
-		pkg = next
-	}
+		return map[string]any{"spec": map[string]any{"rollback": request}}
+	})
+	return at, err
 }
 
 // requestTime is now, but later than the last request, as the time in seconds
@@ -292,29 +278,6 @@ func requestTime(now time.Time, pkg *v1alpha1.Package) metav1.Time {
 		at = metav1.NewTime(last.RequestedAt.Add(time.Second))
 	}
 	return at
-}
-
-// rollbackPatch sets every field of spec.rollback, so that none is left over from
-// an earlier request.
-func rollbackPatch(pkg *v1alpha1.Package, at metav1.Time, doc view.Rollback, by string) ([]byte, error) {
-	request := map[string]any{"toRevision": doc.ToRevision, "requestedAt": at, "reason": nil, "pin": nil, "by": nil}
-	if by != "" {
-		request["by"] = by
-	}
-	if doc.Reason != "" {
-		request["reason"] = doc.Reason
-	}
-	if doc.Pin {
-		request["pin"] = true
-	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": pkg.ResourceVersion},
-		"spec":     map[string]any{"rollback": request},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encoding the rollback request: %w", err)
-	}
-	return patch, nil
 }
 
 // awaitRollback waits until the controller has answered the request of a time.

@@ -67,7 +67,7 @@ func (f *fixture) history() view.History {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		r.slices[f.objs[i].Name] = held
+		r.held.Keep(f.objs[i].Name, held)
 	}
 	h := f.view.History()
 	read, err := r.readEach(f.t.Context(), f.view.Revisions)

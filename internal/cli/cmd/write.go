@@ -98,9 +98,21 @@ func (a *app) prompt(question string) (string, error) {
 	}
 }
 
+// mostAttempts is how often a request is sent anew because the Package was
+// written meanwhile, which every step of a rollout does.
+const mostAttempts = 10
+
+// edit is a change of a Package: what is being done, and before what to look again when
+// another client has changed the Package meanwhile.
+type edit struct {
+	doing, before string
+	// stillHolds says whether the change still makes sense; nil is for always.
+	stillHolds func(*v1alpha1.Package) bool
+}
+
 // editPackage merges a patch into a Package, on condition that it is still what was
 // looked at: its status may have been written meanwhile, its spec not.
-func (c *cluster) editPackage(ctx context.Context, pkg *v1alpha1.Package, o writeFlags, doing string, patch func(*v1alpha1.Package) map[string]any) (*v1alpha1.Package, error) {
+func (c *cluster) editPackage(ctx context.Context, pkg *v1alpha1.Package, o writeFlags, e edit, patch func(*v1alpha1.Package) map[string]any) (*v1alpha1.Package, error) {
 	if o.dryRun == dryRunClient {
 		return pkg, nil
 	}
@@ -115,14 +127,14 @@ func (c *cluster) editPackage(ctx context.Context, pkg *v1alpha1.Package, o writ
 		written := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: pkg.Name}}
 		err := c.merge(ctx, written, change, o)
 		if !apierrors.IsConflict(err) || attempt == mostAttempts {
-			return written, c.explain(doing+" package "+pkg.Name, err)
+			return written, c.explain(e.doing+" package "+pkg.Name, err)
 		}
 		next, err := c.pkg(ctx, pkg.Name)
 		if err != nil {
 			return nil, err
 		}
-		if next.Generation != pkg.Generation || next.UID != pkg.UID {
-			return nil, exitf(CodeSuperseded, "package %s was changed meanwhile: look again before %s it", pkg.Name, doing)
+		if next.Generation != pkg.Generation || next.UID != pkg.UID || e.stillHolds != nil && !e.stillHolds(next) {
+			return nil, exitf(CodeSuperseded, "package %s was changed meanwhile: look again before %s", pkg.Name, e.before)
 		}
 		pkg = next
 	}

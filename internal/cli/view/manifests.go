@@ -80,6 +80,17 @@ func ReferenceIn(object v1alpha1.Object) (content.Reference, bool) {
 	return content.Reference{}, false
 }
 
+// IndexIn is the place of the manifest of an object in what it refers to.
+func IndexIn(object v1alpha1.Object) int {
+	switch {
+	case object.Slice != nil:
+		return int(object.Slice.Index)
+	case object.Secret != nil:
+		return int(object.Secret.Index)
+	}
+	return 0
+}
+
 // ItemsOf are the objects of each phase of a revision.
 func ItemsOf(r *v1alpha1.Revision, slices Manifests) [][]Item {
 	phases := make([][]Item, len(r.Spec.Phases))
@@ -94,15 +105,19 @@ func ItemsOf(r *v1alpha1.Revision, slices Manifests) [][]Item {
 
 func itemOf(object v1alpha1.Object, slices Manifests) Item {
 	it := Item{Retained: object.Deletion == v1alpha1.ObjectRetain}
+	reference, refers := ReferenceIn(object)
 	switch {
-	case object.Secret != nil:
-		it.Secret = object.Secret.Name
-		// Without the manifest, only what is in the same place is known to be equal.
-		it.Digest = fmt.Sprintf("%s/%d", object.Secret.Name, object.Secret.Index)
-		it.take(slices[content.Reference{Name: it.Secret, Secret: true}], object.Secret.Index)
-	case object.Slice != nil:
-		it.slice = object.Slice.Name
-		it.take(slices[content.Reference{Name: it.slice}], object.Slice.Index)
+	case refers:
+		if reference.Secret {
+			it.Secret = reference.Name
+			// Without the manifest, only what is in the same place is known to be equal.
+			it.Digest = fmt.Sprintf("%s/%d", reference.Name, object.Secret.Index)
+		} else {
+			it.slice = reference.Name
+		}
+		if held, at := slices[reference], IndexIn(object); at < len(held) {
+			it.Manifest, it.Digest = held[at].Manifest, held[at].Digest
+		}
 	case object.Object != nil:
 		manifest := &unstructured.Unstructured{}
 		if manifest.UnmarshalJSON(object.Object.Raw) == nil {
@@ -121,13 +136,6 @@ func itemOf(object v1alpha1.Object, slices Manifests) Item {
 		it.Digest = content.ObjectDigest(text)
 	}
 	return it
-}
-
-// take takes a manifest out of those of a slice or Secret.
-func (i *Item) take(all []Held, index int32) {
-	if int(index) < len(all) {
-		i.Manifest, i.Digest = all[index].Manifest, all[index].Digest
-	}
 }
 
 // nameSecrets names the objects that stand in Secrets which could not be read: the

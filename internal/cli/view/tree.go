@@ -13,6 +13,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/pods"
+	"github.com/strata-run/strata/internal/status"
 	"github.com/strata-run/strata/revisions"
 )
 
@@ -233,16 +234,13 @@ type states struct {
 	pods   map[string][]pods.Trouble
 }
 
-// MostNotReady is how many objects that are not ready a status lists.
-const MostNotReady = 16
-
 func (v Snapshot) statesOf(r *v1alpha1.Revision, p PackageSummary) states {
 	s := states{
 		placed:   map[revisions.ObjectID]v1alpha1.InventoryEntry{},
 		notReady: map[revisions.ObjectID]v1alpha1.ObjectStatus{},
 		flaps:    map[revisions.ObjectID]v1alpha1.Flap{},
 		probes:   r.Spec.Probes,
-		cut:      len(r.Status.Objects) >= MostNotReady,
+		cut:      len(r.Status.Objects) >= status.MostObjects,
 		pods:     v.Pods,
 	}
 	for _, entry := range r.Status.Inventory {
