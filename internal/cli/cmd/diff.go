@@ -91,7 +91,7 @@ objects.`,
 		Example: `  strata diff istiod-openshift-gateway 1 2
   strata diff istiod-openshift-gateway --live
   strata diff web 3 4 -o unified --object deployment/web`,
-		Args:              packageAndTwoRevisions,
+		Args:              packageAndRevisions("two revisions", 2),
 		ValidArgsFunction: a.completeContents(2),
 		RunE: a.run(func(ctx context.Context, args []string) error {
 			if err := o.validate(args); err != nil {
@@ -112,20 +112,6 @@ objects.`,
 	addManagerNamespace(cmd, &o.managerNamespace)
 	complete(cmd, "object", a.completeObjects)
 	return cmd
-}
-
-// packageAndTwoRevisions is the check of a command that takes a package and up to two
-// revisions.
-func packageAndTwoRevisions(cmd *cobra.Command, args []string) error {
-	if len(args) > 3 {
-		return fmt.Errorf("a package and two revisions: %s is one too many", args[3])
-	}
-	for _, arg := range args[min(len(args), 1):] {
-		if _, err := revisionNumber(arg); err != nil {
-			return err
-		}
-	}
-	return onePackage(cmd, args[:min(len(args), 1)])
 }
 
 // completeContents completes a package and then as many revisions of it as are given.

@@ -12,12 +12,12 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -131,19 +131,16 @@ func (in *installer) awaitServed(ctx context.Context, o *unstructured.Unstructur
 	}
 	current := &unstructured.Unstructured{}
 	current.SetGroupVersionKind(o.GroupVersionKind())
-	for {
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		if err := in.client.Get(ctx, client.ObjectKeyFromObject(o), current); err != nil {
-			return fmt.Errorf("reading CustomResourceDefinition %s: %w", o.GetName(), err)
+			return false, fmt.Errorf("reading CustomResourceDefinition %s: %w", o.GetName(), err)
 		}
-		if isEstablished(current) {
-			return nil
-		}
-		select {
-		case <-time.After(pollInterval):
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for CustomResourceDefinition %s: %w", o.GetName(), ctx.Err())
-		}
+		return isEstablished(current), nil
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("waiting for CustomResourceDefinition %s: %w", o.GetName(), err)
 	}
+	return err
 }
 
 func isEstablished(o *unstructured.Unstructured) bool {

@@ -10,15 +10,19 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -252,4 +256,171 @@ func (b *bundle) write(name string, text []byte) error {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil
+}
+
+// lastApplied is the annotation in which kubectl keeps a whole manifest.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// secretWord is found in the names of what is not to leave a cluster.
+var secretWord = regexp.MustCompile(`(?i)^(--?[\w.-]*(?:password|passwd|token|secret|credential|api-?key|private-?key)[\w.-]*)=.+`)
+
+// redact takes out of a manifest what may be confidential: the values of Secrets and
+// ConfigMaps, of environment variables, and of arguments whose names sound like it.
+// The manifest itself is not changed.
+func redact(manifest *unstructured.Unstructured) *unstructured.Unstructured {
+	clean := manifest.DeepCopy()
+	annotations := clean.GetAnnotations()
+	if _, found := annotations[lastApplied]; found {
+		delete(annotations, lastApplied)
+		clean.SetAnnotations(annotations)
+	}
+	if kind := clean.GetKind(); kind == "Secret" || kind == "ConfigMap" {
+		for _, field := range []string{"data", "stringData", "binaryData"} {
+			values, _ := clean.Object[field].(map[string]any)
+			for key, value := range values {
+				values[key] = redacted(value)
+			}
+		}
+		return clean
+	}
+	for field, value := range clean.Object {
+		if field != "metadata" {
+			redactValues(value)
+		}
+	}
+	return clean
+}
+
+// redacted stands for a value, and contains its size.
+func redacted(value any) string {
+	return fmt.Sprintf("<redacted, %d bytes>", len(fmt.Sprint(value)))
+}
+
+// redactValues goes through a manifest and takes out the values of environment
+// variables and of arguments.
+func redactValues(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for field, inner := range value {
+			list, isList := inner.([]any)
+			switch {
+			case field == "env" && isList:
+				redactEnvironment(list)
+			case (field == "args" || field == "command") && isList:
+				redactArguments(list)
+			}
+			redactValues(inner)
+		}
+	case []any:
+		for _, inner := range value {
+			redactValues(inner)
+		}
+	}
+}
+
+func redactArguments(list []any) {
+	for i, argument := range list {
+		if text, ok := argument.(string); ok {
+			list[i] = secretWord.ReplaceAllString(text, "$1=<redacted>")
+		}
+	}
+}
+
+func redactEnvironment(list []any) {
+	for _, entry := range list {
+		variable, ok := entry.(map[string]any)
+		if !ok {
+			continue
+		}
+		if value, set := variable["value"]; set {
+			variable["value"] = redacted(value)
+		}
+	}
+}
+
+// mostLogBytes bounds how much of one container's log is in a report.
+const mostLogBytes = 4 << 20
+
+// logOptions are what of a log is read.
+type logOptions struct {
+	container string
+	previous  bool
+	lines     int
+}
+
+// addLogs writes the logs of the manager's containers, also those of containers that
+// have ended.
+func (b *bundle) addLogs(ctx context.Context, lines int) error {
+	if lines <= 0 {
+		return nil
+	}
+	var list corev1.PodList
+	if err := b.cluster.client.List(ctx, &list, client.InNamespace(defaultManagerNamespace)); err != nil {
+		b.unread("the logs of the manager", err)
+		return nil
+	}
+	logs, err := newLogReader(b.cluster.config)
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		for _, container := range pod.Status.ContainerStatuses {
+			for _, o := range []logOptions{{container: container.Name, lines: lines}, {container: container.Name, lines: lines, previous: true}} {
+				if o.previous && container.RestartCount == 0 {
+					continue
+				}
+				if err := b.addLog(ctx, logs, pod, o); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bundle) addLog(ctx context.Context, logs *rest.RESTClient, pod *corev1.Pod, o logOptions) error {
+	name := pod.Name + "-" + o.container
+	if o.previous {
+		name += "-previous"
+	}
+	text, err := readLog(ctx, logs, pod, o)
+	if err != nil {
+		b.unread("the log of "+name, err)
+		return nil
+	}
+	return b.write("manager/logs/"+name+".log", redactLog(text))
+}
+
+// newLogReader reads logs.
+func newLogReader(config *rest.Config) (*rest.RESTClient, error) {
+	config = rest.CopyConfig(config)
+	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	config.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	logs, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", config.Host, err)
+	}
+	return logs, nil
+}
+
+func readLog(ctx context.Context, logs *rest.RESTClient, pod *corev1.Pod, o logOptions) ([]byte, error) {
+	return logs.Get().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("log").
+		Param("container", o.container).Param("tailLines", fmt.Sprint(o.lines)).Param("limitBytes", fmt.Sprint(mostLogBytes)).
+		Param("previous", fmt.Sprint(o.previous)).Do(ctx).Raw()
+}
+
+// What is taken out of logs. The manager logs no such value; what it quotes of others may
+// have one.
+var (
+	// secretAssignment is a word for what is confidential, with the value after it.
+	secretAssignment = regexp.MustCompile(`(?i)((?:password|passwd|token|credentials?|api-?key|private-?key|authorization)\\?["']?\s*[=:]\s*\\?["']?(?:bearer )?)[^\s"'\\,;}]+`)
+
+	// secretData is the data of a Secret as client-go logs it: a map of names to values.
+	secretData = regexp.MustCompile(`(?i)(\\?["']?(?:string)?data\\?["']?\s*:\s*)\{[^{}]*\}?`)
+)
+
+// redactLog takes out of a log what sounds like a password.
+func redactLog(text []byte) []byte {
+	return secretAssignment.ReplaceAll(secretData.ReplaceAll(text, []byte("${1}<redacted>")), []byte("${1}<redacted>"))
 }

@@ -97,7 +97,7 @@ Rights: get, list, watch and patch packages.strata.run; list and watch
 revisions.strata.run; get objectslices.strata.run.`,
 		Example: `  strata rollback istiod-openshift-gateway
   strata rollback istiod-openshift-gateway 2 --reason "1.31.0 drops mTLS" --wait`,
-		Args:              packageAndRevision,
+		Args:              packageAndRevisions("a revision", 1),
 		ValidArgsFunction: a.completeContents(1),
 		RunE: a.run(func(ctx context.Context, args []string) error {
 			if err := o.take(args[1:]); err != nil {

@@ -46,7 +46,7 @@ manifests of kind Secret, to get Secrets in the manager's namespace.`,
 		Example: `  strata show istiod-openshift-gateway
   strata show istiod-openshift-gateway 2 --object deployment/istiod
   strata show web 3 -o json | jq '.phases[].name'`,
-		Args:              packageAndRevision,
+		Args:              packageAndRevisions("a revision", 1),
 		ValidArgsFunction: a.completeContents(1),
 		RunE:              a.run(func(ctx context.Context, args []string) error { return a.show(ctx, o, args) }),
 	}
@@ -58,18 +58,20 @@ manifests of kind Secret, to get Secrets in the manager's namespace.`,
 	return cmd
 }
 
-// packageAndRevision is the check of a command that takes a package and, if wanted, the
-// number of a revision.
-func packageAndRevision(cmd *cobra.Command, args []string) error {
-	if len(args) > 2 {
-		return fmt.Errorf("a package and a revision: %s is one too many", args[2])
-	}
-	if len(args) == 2 {
-		if _, err := revisionNumber(args[1]); err != nil {
-			return err
+// packageAndRevisions is the check of a command that takes a package and, if wanted, the
+// numbers of so many revisions.
+func packageAndRevisions(what string, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1+most {
+			return fmt.Errorf("a package and %s: %s is one too many", what, args[1+most])
 		}
+		for _, arg := range args[min(len(args), 1):] {
+			if _, err := revisionNumber(arg); err != nil {
+				return err
+			}
+		}
+		return onePackage(cmd, args[:min(len(args), 1)])
 	}
-	return onePackage(cmd, args[:min(len(args), 1)])
 }
 
 // revisionNumber is the number of a revision in an argument.

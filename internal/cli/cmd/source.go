@@ -10,8 +10,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/metrics"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -423,4 +425,50 @@ func (a *app) noteUnknown(unknown []schema.GroupVersionKind, offline bool) {
 		}
 		a.note("Note: whether %s %s needs a namespace is not known, as %s; objects that name none are left without.", kind.GroupVersion(), kind.Kind, text)
 	}
+}
+
+// What the templates of a chart may take.
+const (
+	chartTime   = time.Minute
+	chartMemory = 1 << 30
+	// chartLook is how often is looked.
+	chartLook = 10 * time.Millisecond
+)
+
+// renderChart renders a chart within limits: a template may recurse or repeat without end,
+// and Go can neither stop it nor survive when the memory is gone. The rendering then goes
+// on until the process ends, which the error makes it do.
+func renderChart(loaded *chart.Chart, release chart.Release) ([]*unstructured.Unstructured, error) {
+	type result struct {
+		objects []*unstructured.Unstructured
+		err     error
+	}
+	done := make(chan result, 1)
+	most := memoryInUse() + chartMemory
+	go func() {
+		objects, err := loaded.Render(release)
+		done <- result{objects, err}
+	}()
+	over := time.After(chartTime)
+	look := time.NewTicker(chartLook)
+	defer look.Stop()
+	for {
+		select {
+		case r := <-done:
+			return r.objects, r.err
+		case <-over:
+			return nil, exitf(CodeTerminal, "rendering chart %s takes more than %s: a template may repeat without end", loaded.Name(), chartTime)
+		case <-look.C:
+			if memoryInUse() > most {
+				return nil, exitf(CodeTerminal, "rendering chart %s takes more than %d MiB of memory: a template may call itself, or repeat, without end", loaded.Name(), chartMemory>>20)
+			}
+		}
+	}
+}
+
+// memoryInUse is how much memory objects and stacks take.
+func memoryInUse() uint64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64() + samples[1].Value.Uint64()
 }
