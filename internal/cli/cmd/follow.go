@@ -294,16 +294,22 @@ func (c *cluster) listAndWatch(ctx context.Context, f feed, send func(change) bo
 			case event.Type == watch.Bookmark:
 				continue
 			}
-			objects = slices.DeleteFunc(slices.Clone(objects), func(o runtime.Object) bool { return keyOf(o) == keyOf(event.Object) })
-			if event.Type != watch.Deleted {
-				objects = append(objects, event.Object)
-			}
+			objects = after(objects, event)
 			now := objects
 			if !send(change{apply: func() { f.set(now) }}) {
 				return nil
 			}
 		}
 	}
+}
+
+// after are the objects that there are after an event.
+func after(objects []runtime.Object, event watch.Event) []runtime.Object {
+	objects = slices.DeleteFunc(slices.Clone(objects), func(o runtime.Object) bool { return keyOf(o) == keyOf(event.Object) })
+	if event.Type == watch.Deleted {
+		return objects
+	}
+	return append(objects, event.Object)
 }
 
 // keyOf is the namespace and name of an object.
