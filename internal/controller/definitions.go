@@ -194,7 +194,7 @@ func release(ctx context.Context, config *rest.Config, namespace string, meant f
 	for i := range left.Items {
 		if name := left.Items[i].Spec.Package; !exists[name] {
 			exists[name] = true
-			errs = append(errs, worker.Strays(ctx, name))
+			errs = append(errs, worker.Orphaned(ctx, name))
 		}
 	}
 	return errors.Join(errs...)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
@@ -47,6 +49,29 @@ func (h History) Unapproved(pkg *v1alpha1.Package, revision *v1alpha1.Revision, 
 		whys = append(whys, why)
 	}
 	return strings.Join(whys, "; ")
+}
+
+// Approved is the history as it may be rolled out, and which approvals revisions wait for.
+// While the newest one waits, an older one that may be rolled out and is not done goes on: no
+// user has approved half of a rollout. The caller says which have placed an object.
+func (h History) Approved(pkg *v1alpha1.Package, digest Digest, hasPlaced func(*v1alpha1.Revision) bool) (History, map[types.UID]string) {
+	if h.Target == nil || !NeedsApproval(pkg) {
+		return h, nil
+	}
+	unapproved := map[types.UID]string{}
+	for i, revision := range append([]*v1alpha1.Revision{h.Target}, h.Serving...) {
+		if i > 0 && Succeeded(revision) {
+			break
+		}
+		if !hasPlaced(revision) {
+			unapproved[revision.UID] = h.Unapproved(pkg, revision, digest(revision))
+		}
+		isPaused := i > 0 && revision.Spec.LifecycleState == v1alpha1.LifecyclePaused && !IsAwaiting(revision)
+		if unapproved[revision.UID] == "" && !isPaused {
+			return h.Before(revision), unapproved
+		}
+	}
+	return h, unapproved
 }
 
 // isMadeByRollback says whether a revision is on record as the answer to a

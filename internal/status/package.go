@@ -179,5 +179,6 @@ func ForTeardown(pkg *v1alpha1.Package, result revisions.TeardownResult, err err
 	Set(pkg.Generation, now, &next.Conditions, progressing,
 		Condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonTearingDown, message),
 		Condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTearingDown, message))
+	markStuck(pkg, next, now)
 	return next
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
-// MarkStuck says in the status of a package that is being deleted that this takes
+// markStuck says in the status of a package that is being deleted that this takes
 // longer than the package's progressDeadline. Without a deadline it never does.
-func MarkStuck(pkg *v1alpha1.Package, now metav1.Time) {
-	c := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionProgressing)
+func markStuck(pkg *v1alpha1.Package, next v1alpha1.PackageStatus, now metav1.Time) {
+	c := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing)
 	deadline := pkg.Spec.ProgressDeadline
 	if c == nil || c.Reason != v1alpha1.ReasonTearingDown || pkg.DeletionTimestamp.IsZero() || deadline == nil || deadline.Duration <= 0 {
 		return

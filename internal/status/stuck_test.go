@@ -32,7 +32,7 @@ func TestMarkStuck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &deleted}, Spec: v1alpha1.PackageSpec{ProgressDeadline: tc.deadline}}
 			pkg.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Reason: tc.condition, Message: "waits for x"}}
-			MarkStuck(pkg, metav1.NewTime(deleted.Add(tc.after)))
+			markStuck(pkg, pkg.Status, metav1.NewTime(deleted.Add(tc.after)))
 			if got := pkg.Status.Conditions[0]; got.Reason != tc.want || !strings.HasSuffix(got.Message, "waits for x") {
 				t.Errorf("%s: %s: %s, want %s", tc.reason, got.Reason, got.Message, tc.want)
 			}

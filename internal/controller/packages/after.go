@@ -15,39 +15,39 @@ import (
 // after says when to look again without an event: when a pause, a soak or the
 // deadline ends, when the next repair of an object that another manager keeps
 // changing is due, and at intervals for what causes no event.
-func (p *pass) after(known *memory) time.Duration {
+func (p *pass) after() time.Duration {
 	var after time.Duration
 	if p.pause != nil && p.pause.Until != nil {
 		after = soonest(after, p.pause.Until.Sub(p.now.Time))
 	}
-	after = soonest(soonest(after, p.untilJudged()), known.uncollected)
+	after = soonest(soonest(after, p.untilJudged()), p.state.uncollected)
 	p.eachObject(func(object revisions.ObjectResult) {
 		if !object.Retry.IsZero() {
 			after = soonest(after, max(object.Retry.Sub(p.now.Time), time.Second))
 		}
 	})
-	if p.line.Target != nil {
-		after = soonest(after, status.FlappingLeft(p.line.Target.Status, p.now.Time))
+	if p.history.Target != nil {
+		after = soonest(after, status.FlappingLeft(p.history.Target.Status, p.now.Time))
 	}
-	if isHeldBack(p.err) {
-		after = soonest(after, max(known.checked.again.Sub(p.now.Time), time.Second))
+	if isPreflight(p.err) {
+		after = soonest(after, max(p.state.checked.again.Sub(p.now.Time), time.Second))
 	}
-	if len(p.line.Waiting) > 0 && history.Succeeded(p.line.Target) {
-		after = soonest(after, settle) // it is the turn of what waits
+	if len(p.history.Waiting) > 0 && history.Succeeded(p.history.Target) {
+		after = soonest(after, progressDelay) // it is the turn of what waits
 	}
-	if !p.isHeldSilently() {
-		known.held = 0
+	if !p.waitsSilently() {
+		p.state.waits = 0
 		return after
 	}
-	known.held++
-	return soonest(after, heldDelay(known.held))
+	p.state.waits++
+	return soonest(after, waitDelay(p.state.waits))
 }
 
 // untilJudged is how long until the soak or the deadline of the target ends, 0 when
 // neither does.
 func (p *pass) untilJudged() time.Duration {
-	target := p.line.Target
-	if target == nil || history.Succeeded(target) || p.pause != nil || p.withheld != "" {
+	target := p.history.Target
+	if target == nil || history.Succeeded(target) || p.pause != nil || p.awaits() != "" {
 		return 0
 	}
 	switch o := p.observation(); {
@@ -62,21 +62,21 @@ func (p *pass) untilJudged() time.Duration {
 	}
 }
 
-// isHeldSilently says whether an object waits for something that no watch shows: a
+// waitsSilently says whether an object waits for something that no watch shows: a
 // kind to be served, a deletion to end, an object of another owner that cannot be
 // watched.
-func (p *pass) isHeldSilently() bool {
-	if len(p.line.Archiving) > 0 && !p.isPaused || p.unwatched != nil {
+func (p *pass) waitsSilently() bool {
+	if len(p.history.Archiving) > 0 && !p.isPaused || p.unwatched != nil {
 		return true
 	}
-	held := false
+	silent := false
 	for _, phase := range p.result.Target.Phases {
 		for _, object := range phase.Objects {
-			waits := object.Waiting != "" && object.Retry.IsZero() && p.pause == nil && p.withheld == ""
-			held = held || waits
+			waits := object.Waiting != "" && object.Retry.IsZero() && p.pause == nil && p.awaits() == ""
+			silent = silent || waits
 		}
 	}
-	return held
+	return silent
 }
 
 // eachObject calls do for every object that the pass has looked at.
@@ -90,7 +90,7 @@ func (p *pass) eachObject(do func(object revisions.ObjectResult)) {
 	}
 }
 
-// heldDelay grows from a second to a minute.
-func heldDelay(times int) time.Duration {
+// waitDelay grows from a second to a minute.
+func waitDelay(times int) time.Duration {
 	return min(time.Second<<min(times-1, 10), time.Minute)
 }

@@ -50,31 +50,31 @@ type question struct {
 
 // check asks the checker before the first write of the target's content, and again
 // when the package has changed, or now and then while the answer is no.
-func (w *Worker) check(ctx context.Context, p *pass, rollout revisions.Rollout, known *memory) error {
-	asked := question{revision: p.line.Target.UID, generation: p.pkg.Generation}
+func (p *pass) check(ctx context.Context, in revisions.Rollout) error {
+	asked := question{revision: p.history.Target.UID, generation: p.pkg.Generation}
 	for i, annotation := range checkAnnotations {
 		asked.annotations[i] = p.pkg.Annotations[annotation]
 	}
-	last := &known.checked
+	last := &p.state.checked
 	if last.question != asked {
 		*last = checked{question: asked, again: p.now.Time}
 	} else if last.err == nil && last.times > 0 || p.now.Time.Before(last.again) {
 		return last.err
 	}
-	if err := w.confirm(ctx, p, known, true); err != nil {
+	if err := p.confirm(ctx, true); err != nil {
 		*last = checked{}
 		return err
 	}
-	digest, err := w.digest(ctx, p.line.Target, known)
+	digest, err := p.digest(ctx, p.history.Target)
 	if err != nil {
-		return fmt.Errorf("working out the digest of revision %d: %w", p.line.Target.Spec.Revision, err)
+		return fmt.Errorf("working out the digest of revision %d: %w", p.history.Target.Spec.Revision, err)
 	}
 	last.err = p.identity.Checker.Check(ctx, preflight.Input{
-		Package: p.pkg, Target: rollout.Target, Serving: rollout.Serving, ContentDigest: digest,
+		Package: p.pkg, Target: in.Target, Serving: in.Serving, ContentDigest: digest,
 	})
 	last.times++
-	last.again = p.now.Add(heldDelay(last.times))
-	if last.err != nil && !isHeldBack(last.err) {
+	last.again = p.now.Add(waitDelay(last.times))
+	if last.err != nil && !isPreflight(last.err) {
 		// Nothing is known. It is asked for again as often as anything that fails.
 		err := last.err
 		*last = checked{}
@@ -83,8 +83,8 @@ func (w *Worker) check(ctx context.Context, p *pass, rollout revisions.Rollout, 
 	return last.err
 }
 
-// isHeldBack says that an error is the answer of a check.
-func isHeldBack(err error) bool {
-	var held *preflight.Error
-	return errors.As(err, &held)
+// isPreflight says that an error is the answer of a check.
+func isPreflight(err error) bool {
+	var refused *preflight.Error
+	return errors.As(err, &refused)
 }

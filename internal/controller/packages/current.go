@@ -29,12 +29,12 @@ type proof struct {
 // cache has them: before the first write of a content, before the first write for a
 // package after the process has begun to lead, as the cache may be from before what
 // another manager has done, and wherever the engine doubts it.
-func (w *Worker) confirm(ctx context.Context, p *pass, known *memory, doubt bool) error {
+func (p *pass) confirm(ctx context.Context, doubt bool) error {
 	p.proof.lock.Lock()
 	defer p.proof.lock.Unlock()
-	if !p.proof.asked && (doubt || !known.confirmed) {
-		p.proof.err, p.proof.asked = w.proveCurrent(ctx, p), true
-		known.confirmed = known.confirmed || p.proof.err == nil
+	if !p.proof.asked && (doubt || !p.state.confirmed) {
+		p.proof.err, p.proof.asked = p.proveCurrent(ctx), true
+		p.state.confirmed = p.state.confirmed || p.proof.err == nil
 	}
 	return p.proof.err
 }
@@ -43,9 +43,9 @@ func (w *Worker) confirm(ctx context.Context, p *pass, known *memory, doubt bool
 // revisions are watched apart, so a revision may be known before the approval, the gate
 // or the pause that its package asked for first; and a cache may lag behind both. What has
 // changed is a conflict: the next pass sees what is asked for.
-func (w *Worker) proveCurrent(ctx context.Context, p *pass) error {
+func (p *pass) proveCurrent(ctx context.Context) error {
 	live := &v1alpha1.Package{}
-	if err := w.Live.Get(ctx, types.NamespacedName{Name: p.pkg.Name}, live); err != nil {
+	if err := p.Live.Get(ctx, types.NamespacedName{Name: p.pkg.Name}, live); err != nil {
 		return fmt.Errorf("reading package %s before its objects are written: %w", p.pkg.Name, err)
 	}
 	if live.UID != p.pkg.UID || live.Generation != p.pkg.Generation {
@@ -53,7 +53,7 @@ func (w *Worker) proveCurrent(ctx context.Context, p *pass) error {
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("RevisionList"))
-	if err := w.Live.List(ctx, list, client.MatchingFields{indexPackage: p.pkg.Name}); err != nil {
+	if err := p.Live.List(ctx, list, client.MatchingFields{indexPackage: p.pkg.Name}); err != nil {
 		return fmt.Errorf("reading the revisions of package %s before its objects are written: %w", p.pkg.Name, err)
 	}
 	return p.compareWith(list.Items)
@@ -62,7 +62,7 @@ func (w *Worker) proveCurrent(ctx context.Context, p *pass) error {
 // compareWith says which revision the pass does not know, or not as it is.
 func (p *pass) compareWith(live []metav1.PartialObjectMetadata) error {
 	known := map[types.UID]*v1alpha1.Revision{}
-	for _, revision := range p.revisions() {
+	for _, revision := range p.all() {
 		known[revision.UID] = &revision
 	}
 	for i := range live {
@@ -70,7 +70,7 @@ func (p *pass) compareWith(live []metav1.PartialObjectMetadata) error {
 		delete(known, live[i].UID)
 		switch {
 		case ok && revision.Generation == live[i].Generation:
-		case ok, !isLeaving(&live[i]) && !isOfEarlier(p.pkg, &live[i]):
+		case ok, !isDeleted(&live[i]) && !isOfEarlier(p.pkg, &live[i]):
 			return changedMeanwhile("revisions", live[i].Name)
 		}
 	}

@@ -23,17 +23,17 @@ const (
 	// hangsAfter is how long a workload is not ready before its pods are looked at.
 	// Most are ready by then.
 	hangsAfter = 5 * time.Second
-	// firstLook and lastLook space the further looks at one workload: each wait is
+	// firstRead and lastRead space the further reads of the pods of one workload: each wait is
 	// twice as long as the one before.
-	firstLook, lastLook = 10 * time.Second, 5 * time.Minute
-	// mostLooks bounds the workloads whose pods are read in one pass.
-	mostLooks = 4
+	firstRead, lastRead = 10 * time.Second, 5 * time.Minute
+	// mostReads bounds the workloads whose pods are read in one pass.
+	mostReads = 4
 	// podsTextLimit bounds what is said of a workload's pods, in bytes.
 	podsTextLimit = 512
 )
 
-// look is what is known of the pods of a workload that is not ready.
-type look struct {
+// podsState is what is known of the pods of a workload that is not ready.
+type podsState struct {
 	// text says why they do not run; empty when nothing is known.
 	text string
 	// again is when to look at them again, and wait how long that is from the look
@@ -44,29 +44,29 @@ type look struct {
 
 // explain adds to the results of workloads that hang why their pods do not run. A
 // workload's own status does not say so.
-func (w *Worker) explain(ctx context.Context, p *pass, known *memory) {
-	if w.Pods == nil || p.line.Target == nil {
+func (p *pass) explain(ctx context.Context) {
+	if p.Pods == nil || p.history.Target == nil {
 		return
 	}
-	looking := looking{reader: w.Pods, now: p.now.Time, before: known.looks, looks: map[revisions.ObjectID]look{}}
-	looking.explain(ctx, p.line.Target, p.target, p.result.Target)
-	for i, revision := range p.line.Serving {
-		looking.explain(ctx, revision, p.serving[i], p.result.Serving[i])
+	survey := podsSurvey{reader: p.Pods, now: p.now.Time, before: p.state.pods, after: map[revisions.ObjectID]podsState{}}
+	survey.explain(ctx, p.history.Target, p.target, p.result.Target)
+	for i, revision := range p.history.Serving {
+		survey.explain(ctx, revision, p.serving[i], p.result.Serving[i])
 	}
-	known.looks = looking.looks
+	p.state.pods = survey.after
 }
 
-// looking is one pass over the workloads that hang.
-type looking struct {
+// podsSurvey is one pass over the workloads that hang.
+type podsSurvey struct {
 	reader client.Reader
 	now    time.Time
-	// before is what the passes before have found, looks what is known now.
-	before, looks map[revisions.ObjectID]look
+	// before is what the passes before have found, after what is known now.
+	before, after map[revisions.ObjectID]podsState
 	// asked counts the workloads whose pods were read.
 	asked int
 }
 
-func (g *looking) explain(ctx context.Context, revision *v1alpha1.Revision, loaded revisions.Revision, result revisions.RevisionResult) {
+func (g *podsSurvey) explain(ctx context.Context, revision *v1alpha1.Revision, loaded revisions.Revision, result revisions.RevisionResult) {
 	for _, phase := range result.Phases {
 		for i := range phase.Objects {
 			if object := &phase.Objects[i]; hangs(object) {
@@ -76,16 +76,16 @@ func (g *looking) explain(ctx context.Context, revision *v1alpha1.Revision, load
 	}
 }
 
-func (g *looking) explainOne(ctx context.Context, revision *v1alpha1.Revision, loaded revisions.Revision, object *revisions.ObjectResult) {
+func (g *podsSurvey) explainOne(ctx context.Context, revision *v1alpha1.Revision, loaded revisions.Revision, object *revisions.ObjectResult) {
 	l, ok := g.before[object.ID]
 	if !ok || object.Wrote() {
-		l = look{again: unreadySince(revision, object, g.now).Add(hangsAfter)}
+		l = podsState{again: unreadySince(revision, object, g.now).Add(hangsAfter)}
 	}
-	if !g.now.Before(l.again) && g.asked < mostLooks {
+	if !g.now.Before(l.again) && g.asked < mostReads {
 		g.asked++
 		l = l.next(readPods(ctx, g.reader, loaded, object), g.now)
 	}
-	g.looks[object.ID] = l
+	g.after[object.ID] = l
 	object.Probe = withPods(object.Probe, l.text)
 }
 
@@ -106,18 +106,18 @@ func unreadySince(revision *v1alpha1.Revision, object *revisions.ObjectResult, n
 	return now
 }
 
-// next is the look after another one.
-func (l look) next(text string, now time.Time) look {
-	wait := min(max(2*l.wait, firstLook), lastLook)
-	return look{text: text, again: now.Add(wait), wait: wait}
+// next is the state after another read.
+func (l podsState) next(text string, now time.Time) podsState {
+	wait := min(max(2*l.wait, firstRead), lastRead)
+	return podsState{text: text, again: now.Add(wait), wait: wait}
 }
 
-// untilLook is how long until the pods of a workload are looked at again, 0 when none
+// untilPods is how long until the pods of a workload are looked at again, 0 when none
 // are.
-func (m *memory) untilLook(now time.Time) time.Duration {
+func (p *pass) untilPods() time.Duration {
 	var after time.Duration
-	for l := range maps.Values(m.looks) {
-		after = soonest(after, max(l.again.Sub(now), time.Second))
+	for l := range maps.Values(p.state.pods) {
+		after = soonest(after, max(l.again.Sub(p.now.Time), time.Second))
 	}
 	return after
 }

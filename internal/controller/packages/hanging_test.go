@@ -52,9 +52,9 @@ func hangingPass(now time.Time, action revisions.Action, answer probes.Result) *
 	id := revisions.ObjectID{GroupKind: schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, Namespace: "ns", Name: "db"}
 	object := revisions.ObjectResult{ID: id, Version: "v1", Action: action, Record: &revisions.Record{UID: "uid"}, Probe: answer}
 	return &pass{
-		now:    metav1.NewTime(now),
-		line:   history.History{Target: &v1alpha1.Revision{}},
-		result: revisions.Result{Target: revisions.RevisionResult{Phases: []revisions.PhaseResult{{Name: "one", Size: 1, Reached: true, Objects: []revisions.ObjectResult{object}}}}},
+		now:     metav1.NewTime(now),
+		history: history.History{Target: &v1alpha1.Revision{}},
+		rollout: rollout{result: revisions.Result{Target: revisions.RevisionResult{Phases: []revisions.PhaseResult{{Name: "one", Size: 1, Reached: true, Objects: []revisions.ObjectResult{object}}}}}},
 	}
 }
 
@@ -65,8 +65,7 @@ func TestExplain(t *testing.T) {
 	waits := probes.Result{Status: probes.False, Message: "0 of 1 replicas available"}
 	const text = "0 of 1 replicas available; Pod db-0: ErrImagePull: no such image"
 	reader := &hangingPods{reason: "ErrImagePull"}
-	w := &Worker{Pods: reader}
-	known := &memory{}
+	w, state := &Worker{Pods: reader}, packageState{}
 	steps := []struct {
 		reason string
 		after  time.Duration
@@ -91,14 +90,16 @@ func TestExplain(t *testing.T) {
 			reader.reason = s.pod
 		}
 		p := hangingPass(start.Add(s.after), s.action, s.answer)
-		w.explain(t.Context(), p, known)
+		p.Worker, p.state = w, state
+		p.explain(t.Context())
+		state = p.state
 		if got := p.onlyProbe(); got.Message != s.want || got.Status != s.answer.Status {
 			t.Errorf("%s After %s the probe is %v, want %q", s.reason, s.after, got, s.want)
 		}
 		if reader.lists != s.lists {
 			t.Errorf("%s After %s there were %d requests, want %d", s.reason, s.after, reader.lists, s.lists)
 		}
-		if got := known.untilLook(p.now.Time); got != s.look {
+		if got := p.untilPods(); got != s.look {
 			t.Errorf("%s After %s the next look is in %s, want %s", s.reason, s.after, got, s.look)
 		}
 	}
@@ -109,10 +110,11 @@ func TestExplain(t *testing.T) {
 func TestExplain_AfterARestart(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	p := hangingPass(now, "", probes.Result{Status: probes.Unknown})
-	p.line.Target.Status.Objects = []v1alpha1.ObjectStatus{{
+	p.history.Target.Status.Objects = []v1alpha1.ObjectStatus{{
 		ObjectReference: v1alpha1.ObjectReference{Group: "apps", Version: "v1", Kind: "StatefulSet", Namespace: "ns", Name: "db"}, Since: metav1.NewTime(now.Add(-time.Hour)),
 	}}
-	(&Worker{Pods: &hangingPods{reason: "Evicted"}}).explain(t.Context(), p, &memory{})
+	p.Worker = &Worker{Pods: &hangingPods{reason: "Evicted"}}
+	p.explain(t.Context())
 	if got := p.onlyProbe().Message; got != "Pod db-0: Evicted: no such image" {
 		t.Errorf("the probe says %q", got)
 	}

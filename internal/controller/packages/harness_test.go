@@ -137,7 +137,7 @@ func (l *line) restart() {
 	contents := &content.Store{Client: api, Live: l.api, Namespace: "strata-system", Now: func() time.Time { return l.now }}
 	live := interceptor.NewClient(l.api, interceptor.Funcs{List: l.listedLive})
 	worker := &Worker{Client: api, Live: live, Contents: contents, Identities: l, Watches: l, Now: func() time.Time { return l.now }}
-	l.loop = &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: api, Worker: worker, Missing: worker.Strays, Wrote: worker.wrote}
+	l.loop = &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: api, Worker: worker, Missing: worker.Orphaned, Wrote: worker.statusWritten}
 }
 
 // done loses the answer to a write, if the test has it so: the write is done on a copy, as

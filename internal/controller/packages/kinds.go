@@ -6,8 +6,6 @@ package packages
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,28 +36,11 @@ func lacksKind(err error) bool {
 	return errors.As(err, &unknown)
 }
 
-// await notes whether a package waits for a kind that another package or a user installs.
-func (m *memories) await(name string, waits bool) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	if !waits {
-		delete(m.awaiting, name)
-		return
-	}
-	if m.awaiting == nil {
-		m.awaiting = map[string]bool{}
-	}
-	m.awaiting[name] = true
-}
-
 // byDefinition looks at the packages that wait for a kind when a CustomResourceDefinition
 // has changed, however long their last failure would have them wait.
 func (w *Worker) byDefinition() handler.EventHandler {
 	wake := func(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		w.memory.lock.Lock()
-		waiting := slices.Collect(maps.Keys(w.memory.awaiting))
-		w.memory.lock.Unlock()
-		for _, name := range waiting {
+		for _, name := range w.states.awaiting() {
 			for _, after := range servedAfter {
 				queue.AddAfter(requestFor(name), after)
 			}

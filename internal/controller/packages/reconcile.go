@@ -8,14 +8,13 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
@@ -30,7 +29,7 @@ type Watches interface {
 	// Labelled are the objects of all watched kinds that carry a package's label, but for
 	// those named.
 	Labelled(pkg string, except func(revisions.ObjectID) bool) ([]*unstructured.Unstructured, error)
-	// Release gives up everything that the user watches.
+	// Release stops every watch of the user.
 	Release(user string)
 }
 
@@ -49,7 +48,7 @@ type Identity struct {
 	Checker Checker
 }
 
-// Worker rolls out packages. Every field is required but the last three.
+// Worker rolls out packages. Every field is required but Removal, Recorder, Meter and Pods.
 type Worker struct {
 	// Client reads from the cache and writes.
 	Client client.Client
@@ -72,97 +71,105 @@ type Worker struct {
 	// the status does not say why they do not run.
 	Pods client.Reader
 
-	memory memories
+	states states
+	// own are the states of revisions that our own writes have returned.
+	own loop.OwnWrites[*v1alpha1.Revision]
 }
 
 var _ loop.Worker[*v1alpha1.Package] = (*Worker)(nil)
 
+// pass is one pass over a package. Its values are set from the first to the last: what is
+// observed, what is decided about it, what the engine has made of that, and what was done.
+type pass struct {
+	*Worker
+	pkg *v1alpha1.Package
+	// state is what is remembered of the package.
+	state packageState
+	now   metav1.Time
+	// observed are the revisions as they were before the pass, history as they are now.
+	observed []*v1alpha1.Revision
+	history  history.History
+	// proof says whether what the pass goes by is current.
+	proof proof
+	decision
+	rollout
+	did doings
+}
+
 // Work makes one pass over a package.
 func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome, error) {
-	if err := decoding.Problem(pkg); err != nil {
-		return w.failed(pkg, reconcile.TerminalError(err))
-	}
 	w.releaseFormer(pkg.Name, pkg.UID)
-	known := w.memory.of(pkg)
-	line, err := w.line(ctx, pkg, known)
-	if err != nil {
-		return w.failed(pkg, err)
+	p := &pass{Worker: w, pkg: pkg, state: w.states.read(pkg), now: w.now()}
+	outcome, err := p.run(ctx)
+	if !p.did.forgotten {
+		w.states.replace(pkg.UID, p.state)
 	}
-	switch going, err := w.removal(ctx, pkg, line); {
+	return outcome, err
+}
+
+func (p *pass) run(ctx context.Context) (loop.Outcome, error) {
+	if err := p.observe(ctx); err != nil {
+		return p.failed(err)
+	}
+	switch definition, err := p.definitionRemoved(ctx); {
 	case err != nil:
-		return w.failed(pkg, err)
-	case going != "":
-		return w.release(ctx, pkg, line, going, known)
-	case isLeaving(pkg):
-		return w.teardown(ctx, pkg, line, orphans(pkg), known)
+		return p.failed(err)
+	case definition != "":
+		return p.release(ctx, definition)
+	case isDeleted(p.pkg):
+		return p.teardown(ctx, orphans(p.pkg))
 	}
-	if added, err := w.ensureFinalizer(ctx, pkg); err != nil {
-		return w.failed(pkg, err)
+	if added, err := p.ensureFinalizer(ctx); err != nil {
+		return p.failed(err)
 	} else if added {
 		return loop.Outcome{Hold: true}, nil // the change brings us back
 	}
-	before := statesOf(line)
-	line, made, err := w.answer(ctx, pkg, line, known)
-	if err != nil {
-		return w.failed(pkg, err)
+	if made, err := p.decide(ctx); err != nil {
+		return p.failed(err)
 	} else if made {
 		return loop.Outcome{}, nil // the new revision brings us back
 	}
-	pass, err := w.rollOut(ctx, pkg, line, known)
-	if err != nil {
-		return w.failed(pkg, err)
+	if err := p.rollOut(ctx); err != nil {
+		return p.failed(err)
 	}
-	w.memory.await(pkg.Name, lacksKind(pass.err))
-	if known.isNewConflict(pass.err) {
-		return loop.Outcome{Hold: true}, pass.err
+	p.state.awaitsKind = lacksKind(p.err)
+	if p.state.isNewConflict(p.err) {
+		return loop.Outcome{Hold: true}, p.err
 	}
-	w.explain(ctx, &pass, known)
-	outcome, err := w.persist(ctx, &pass, known)
-	if err == nil && (!outcome.Hold || pass.hasSucceeded()) {
-		err = errors.Join(w.retire(ctx, &pass, known), w.sweep(ctx, &pass, known), w.fallBack(ctx, &pass, known))
+	p.explain(ctx)
+	outcome, err := p.writeStatuses(ctx)
+	if err == nil && (!outcome.Hold || p.hasSucceeded()) {
+		err = errors.Join(p.retire(ctx), p.sweep(ctx), p.rollBackFailed(ctx))
 	}
-	pass.sort()
-	w.announce(&pass, before)
-	told := pkg.Status
-	pkg.Status = status.ForPackage(pkg, pass.line, pass.result.Serves, pass.err, pass.now)
-	if wait := w.spacePackage(pkg, told, known); wait > 0 {
+	p.sort()
+	p.recordEvents()
+	if wait := p.setStatus(); wait > 0 {
 		outcome.Hold, outcome.After = true, soonest(outcome.After, wait)
 	}
-	outcome.After = soonest(soonest(outcome.After, pass.after(known)), known.untilLook(pass.now.Time))
-	return outcome, errors.Join(err, pass.retryable())
+	outcome.After = soonest(soonest(outcome.After, p.after()), p.untilPods())
+	return outcome, errors.Join(err, p.retryable())
 }
 
-// answer does what a user has requested of the line: it releases revisions that
-// were deleted, makes the revision of a rollback, and says whether it did, and sets
-// aside what is withheld.
-func (w *Worker) answer(ctx context.Context, pkg *v1alpha1.Package, line history.History, known *memory) (answered history.History, made bool, err error) {
-	if record := line.MissingRecord(pkg, w.digestOf(ctx, known)); record != nil {
-		pkg.Status.AutomaticRollback = record
+// setStatus sets the status of the package, and says how long its write may wait.
+func (p *pass) setStatus() time.Duration {
+	before := p.pkg.Status
+	p.pkg.Status = status.ForPackage(p.pkg, p.history, p.result.Serves, p.err, p.now)
+	if equality.Semantic.DeepEqual(before, p.pkg.Status) || isPackageNews(before, p.pkg.Status) {
+		return 0
 	}
-	if history.PauseOf(pkg, w.now().Time) == nil {
-		if line, err = w.dismiss(ctx, pkg, line, known); err != nil {
-			return line, false, err
-		}
-	}
-	if !history.IsHandled(pkg) {
-		if made, err = w.rollback(ctx, pkg, line, known); err != nil || made {
-			return line, made, err
-		}
-	}
-	line, err = w.withhold(ctx, pkg, line, known)
-	return line, false, err
+	return p.state.spacing.wait(p.Now())
 }
 
 // failed writes an error into the status that came before the rollout was observed. A
 // conflict is no such error: the next pass reads what has changed.
-func (w *Worker) failed(pkg *v1alpha1.Package, err error) (loop.Outcome, error) {
+func (p *pass) failed(err error) (loop.Outcome, error) {
 	switch {
 	case loop.IsConflict(err):
 		return loop.Outcome{Hold: true}, err
-	case !pkg.DeletionTimestamp.IsZero():
-		pkg.Status = status.ForTeardown(pkg, revisions.TeardownResult{}, err, w.now())
+	case isDeleted(p.pkg):
+		p.pkg.Status = status.ForTeardown(p.pkg, revisions.TeardownResult{}, err, p.Worker.now())
 	default:
-		pkg.Status = status.ForError(pkg, err, w.now())
+		p.pkg.Status = status.ForError(p.pkg, err, p.Worker.now())
 	}
 	return loop.Outcome{}, err
 }

@@ -7,9 +7,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/loop"
-	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
 )
 
@@ -17,43 +15,35 @@ import (
 // as the API server has it now; it is empty while all of them stand.
 type Removal func(ctx context.Context) (string, error)
 
-// removal says which definition is going, when a package or one of its revisions is being
+// definitionRemoved says which definition is going, when a package or one of its revisions is being
 // deleted: with its definition every resource is deleted, and no user has asked for the
 // objects to go. It costs no request otherwise. What cannot be found out is an error, so
 // that nothing is torn down on a guess.
-func (w *Worker) removal(ctx context.Context, pkg *v1alpha1.Package, line history.History) (string, error) {
-	deleted := isLeaving(pkg)
-	for _, revision := range line.Standing() {
-		deleted = deleted || isLeaving(revision)
+func (p *pass) definitionRemoved(ctx context.Context) (string, error) {
+	deleted := isDeleted(p.pkg)
+	for _, revision := range p.history.Standing() {
+		deleted = deleted || isDeleted(revision)
 	}
-	if !deleted || w.Removal == nil {
+	if !deleted || p.Removal == nil {
 		return "", nil
 	}
-	going, err := w.Removal(ctx)
+	going, err := p.Removal(ctx)
 	if err != nil {
 		return "", fmt.Errorf("finding out whether Strata is being removed: %w", err)
 	}
 	return going, nil
 }
 
-// release leaves every object in place without owner reference and label, and lets the
-// revisions go, and the package if it is being deleted.
-func (w *Worker) release(ctx context.Context, pkg *v1alpha1.Package, line history.History, going string, known *memory) (loop.Outcome, error) {
-	if isLeaving(pkg) {
-		return w.teardown(ctx, pkg, line, true, known)
+// release leaves every object in place without owner reference and label, and takes the
+// finalizers off the revisions, and off the package if it is being deleted.
+func (p *pass) release(ctx context.Context, definition string) (loop.Outcome, error) {
+	if isDeleted(p.pkg) {
+		return p.teardown(ctx, true)
 	}
-	all, complete, err := w.removeAll(ctx, pkg, line, true, known)
-	if err != nil || !complete {
-		known.held++
-		pkg.Status = status.ForTeardown(pkg, all, err, w.now())
-		return loop.Outcome{After: heldDelay(known.held)}, err
+	if _, done, outcome, err := p.removeAll(ctx, true); !done {
+		return outcome, err
 	}
-	for _, revision := range line.All() {
-		if err := w.letRevisionGo(ctx, revision, known); err != nil {
-			return w.failed(pkg, err)
-		}
-	}
-	w.Watches.Release(string(pkg.UID))
-	pkg.Status = status.ForError(pkg, fmt.Errorf("its objects are released, because CustomResourceDefinition %s is being deleted: apply the package again when the definition is back", going), w.now())
+	p.Watches.Release(string(p.pkg.UID))
+	p.pkg.Status = status.ForError(p.pkg, fmt.Errorf("its objects are released, because CustomResourceDefinition %s is being deleted: apply the package again when the definition is back", definition), p.Worker.now())
 	return loop.Outcome{}, nil
 }

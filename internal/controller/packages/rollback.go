@@ -18,13 +18,12 @@ import (
 	"github.com/strata-run/strata/internal/status"
 )
 
-// rollback answers the package's request: it creates the revision, and says
-// whether it did, and records the outcome in the package's status, which the loop
-// writes.
-func (w *Worker) rollback(ctx context.Context, pkg *v1alpha1.Package, line history.History, known *memory) (made bool, err error) {
-	next, outcome := line.Rollback(pkg, w.digestOf(ctx, known))
+// rollBack answers the package's request: it creates the revision, and says
+// whether it did, and records the outcome in the package's status.
+func (p *pass) rollBack(ctx context.Context) (made bool, err error) {
+	next, outcome := p.history.Rollback(p.pkg, p.digestOf(ctx))
 	if next != nil {
-		unserved, err := w.repeat(ctx, pkg, next, outcome.ToRevision)
+		unserved, err := p.repeat(ctx, next, outcome.ToRevision)
 		switch {
 		case err != nil:
 			return false, err
@@ -33,50 +32,54 @@ func (w *Worker) rollback(ctx context.Context, pkg *v1alpha1.Package, line histo
 			outcome.Revision, outcome.RejectedDigest, outcome.Message = 0, "", unserved
 		}
 	}
-	pkg.Status.Rollback = outcome
-	pkg.Status.HighestRevision = max(pkg.Status.HighestRevision, outcome.Revision)
-	known.held = 0
+	p.pkg.Status.Rollback = outcome
+	p.rolledBack(outcome)
 	return next != nil, nil
 }
 
-// fallBack answers a rollout that has missed its deadline, as spec.onFailure says.
+// rollBackFailed answers a rollout that has missed its deadline, as spec.onFailure says.
 // That it has is on record already.
-func (w *Worker) fallBack(ctx context.Context, p *pass, known *memory) error {
+func (p *pass) rollBackFailed(ctx context.Context) error {
 	if !p.isOverdue() {
-		known.stuck = ""
+		p.state.noRollback = ""
 		return nil
 	}
-	next, outcome, _ := p.line.AnswerFailure(p.pkg, p.failure())
+	next, outcome, _ := p.history.AnswerFailure(p.pkg, p.failure())
 	if next == nil {
 		return nil
 	}
-	unserved, err := w.repeat(ctx, p.pkg, next, outcome.ToRevision)
+	unserved, err := p.repeat(ctx, next, outcome.ToRevision)
 	if err != nil {
 		return err
 	}
-	if known.stuck = unserved; unserved != "" {
+	if p.state.noRollback = unserved; unserved != "" {
 		return errors.New(unserved) // the next pass says so, and tries again
 	}
 	p.pkg.Status.AutomaticRollback = outcome
-	p.pkg.Status.HighestRevision = max(p.pkg.Status.HighestRevision, outcome.Revision)
-	known.held = 0
+	p.rolledBack(outcome)
 	return nil
+}
+
+// rolledBack keeps the number of a rollback from being given again.
+func (p *pass) rolledBack(outcome *v1alpha1.RollbackStatus) {
+	p.pkg.Status.HighestRevision = max(p.pkg.Status.HighestRevision, outcome.Revision)
+	p.state.waits = 0
 }
 
 // repeat creates a revision with the content of an earlier one, which is read live:
 // the cache does not keep the content of what is archived. It creates none and says why if
 // the API server does not serve a kind of that content any more.
-func (w *Worker) repeat(ctx context.Context, pkg *v1alpha1.Package, next *v1alpha1.Revision, earlier int64) (unserved string, err error) {
+func (p *pass) repeat(ctx context.Context, next *v1alpha1.Revision, earlier int64) (unserved string, err error) {
 	source := &v1alpha1.Revision{}
 	key := types.NamespacedName{Name: v1alpha1.RevisionName(next.Spec.Package, earlier)}
-	if err := w.Live.Get(ctx, key, source); err != nil {
+	if err := p.Live.Get(ctx, key, source); err != nil {
 		return "", fmt.Errorf("reading revision %d to roll back to: %w", earlier, err)
 	}
-	if unserved, err = w.unserved(ctx, pkg, source); unserved != "" || err != nil {
+	if unserved, err = p.unserved(ctx, source); unserved != "" || err != nil {
 		return unserved, err
 	}
 	next.Spec.Phases, next.Spec.Probes = source.Spec.Phases, source.Spec.Probes
-	if err := w.Client.Create(ctx, next); err != nil {
+	if err := p.Client.Create(ctx, next); err != nil {
 		return "", fmt.Errorf("creating revision %d for a rollback: %w", next.Spec.Revision, err)
 	}
 	return "", nil
@@ -84,8 +87,8 @@ func (w *Worker) repeat(ctx context.Context, pkg *v1alpha1.Package, next *v1alph
 
 // unserved says which kinds of a revision the API server does not serve any more. That its
 // content is lost or unusable shows when it is rolled out.
-func (w *Worker) unserved(ctx context.Context, pkg *v1alpha1.Package, source *v1alpha1.Revision) (string, error) {
-	loaded, err := content.LoadRevision(ctx, w.Contents, source)
+func (p *pass) unserved(ctx context.Context, source *v1alpha1.Revision) (string, error) {
+	loaded, err := content.LoadRevision(ctx, p.Contents, source)
 	var lost *content.UnavailableError
 	var unusable *content.InvalidError
 	if errors.As(err, &lost) || errors.As(err, &unusable) {
@@ -94,7 +97,7 @@ func (w *Worker) unserved(ctx context.Context, pkg *v1alpha1.Package, source *v1
 	if err != nil {
 		return "", err
 	}
-	identity, err := w.Identities.For(pkg.Spec.ServiceAccount)
+	identity, err := p.Identities.For(p.pkg.Spec.ServiceAccount)
 	if err != nil {
 		return "", err
 	}
@@ -113,16 +116,16 @@ func (w *Worker) unserved(ctx context.Context, pkg *v1alpha1.Package, source *v1
 
 // isOverdue says whether the target has missed its deadline.
 func (p *pass) isOverdue() bool {
-	if p.line.Target == nil || p.pause != nil || p.withheld != "" || p.result.Target.Complete() {
+	if p.history.Target == nil || p.pause != nil || p.awaits() != "" || p.result.Target.Complete() {
 		return false
 	}
-	return !history.Succeeded(p.line.Target) && status.IsOverdue(p.line.Target.Status, p.deadline(), p.now.Time)
+	return !history.Succeeded(p.history.Target) && status.IsOverdue(p.history.Target.Status, p.deadline(), p.now.Time)
 }
 
 // failure is that of a target that has missed its deadline.
 func (p *pass) failure() history.Failure {
-	failure := history.Failure{Digest: p.digest, At: p.now, Cause: "the deadline has passed"}
-	if c := meta.FindStatusCondition(p.line.Target.Status.Conditions, v1alpha1.ConditionProgressing); c != nil {
+	failure := history.Failure{Digest: p.targetDigest, At: p.now, Cause: "the deadline has passed"}
+	if c := meta.FindStatusCondition(p.history.Target.Status.Conditions, v1alpha1.ConditionProgressing); c != nil {
 		failure.Cause = c.Message
 	}
 	return failure

@@ -271,7 +271,7 @@ func TestWorker_SoakAndDeadline(t *testing.T) {
 	want(t, "a rollout that hangs is told", "conditions", "Ready=False/NotReady Progressing=False/ProgressDeadlineExceeded Available=False/RollingOut", l.conditions())
 
 	l.ready("a", true)
-	l.advance(settle)
+	l.advance(progressDelay)
 	result, err = l.pass()
 	if err != nil || result.RequeueAfter != time.Minute {
 		t.Errorf("error %v, again after %v; want when the soak ends", err, result.RequeueAfter)

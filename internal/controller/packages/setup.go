@@ -35,7 +35,7 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes *Ch
 		}
 		return []reconcile.Request{requestFor(revision.Spec.Package)}
 	})
-	packages := &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: mgr.GetClient(), Worker: worker, Missing: worker.Strays, Wrote: worker.wrote}
+	packages := &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: mgr.GetClient(), Worker: worker, Missing: worker.Orphaned, Wrote: worker.statusWritten}
 	bld := builder.ControllerManagedBy(mgr)
 	for _, kind := range content.Kinds() {
 		bld = bld.Watches(kind, byContent(mgr))
@@ -55,15 +55,23 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes *Ch
 }
 
 // caughtUp lets through what changes a revision's spec. From every event of one the
-// memory learns that the cache has our own writes, so that it need not keep them: after
+// worker learns that the cache has our own writes, so that it need not keep them: after
 // a rollout no pass runs that would find out.
 func (w *Worker) caughtUp() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		if revision, ok := e.ObjectNew.(*v1alpha1.Revision); ok {
-			w.memory.seen(revision)
-		}
-		return predicate.GenerationChangedPredicate{}.Update(e)
-	}}
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			if revision, ok := e.ObjectNew.(*v1alpha1.Revision); ok {
+				w.own.Newest(revision)
+			}
+			return predicate.GenerationChangedPredicate{}.Update(e)
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			if revision, ok := e.Object.(*v1alpha1.Revision); ok {
+				w.own.Forget(revision)
+			}
+			return true
+		},
+	}
 }
 
 // finalizing lets through the deletion of a package, and changes of its finalizers

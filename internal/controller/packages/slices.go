@@ -36,35 +36,36 @@ type identities map[content.Reference]string
 // are not torn down. Loaded content is dropped when an object of it was deleted or
 // replaced by another of the same name, so that the pass finds out and reports it.
 // What a user has restored becomes the package's again.
-func (w *Worker) followContent(ctx context.Context, pkg *v1alpha1.Package, all []v1alpha1.Revision, known *memory) error {
+func (p *pass) followContent(ctx context.Context, all []v1alpha1.Revision) error {
 	var errs []error
 	for i := range all {
-		if all[i].Status.ArchivedAt == nil && pkg.DeletionTimestamp.IsZero() {
-			errs = append(errs, w.follow(ctx, pkg, &all[i], known))
+		if all[i].Status.ArchivedAt == nil && !isDeleted(p.pkg) {
+			errs = append(errs, p.follow(ctx, &all[i]))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (w *Worker) follow(ctx context.Context, pkg *v1alpha1.Package, revision *v1alpha1.Revision, known *memory) error {
-	seen, followed := known.content[revision.UID]
+func (p *pass) follow(ctx context.Context, revision *v1alpha1.Revision) error {
+	state := p.state.of(revision)
+	seen, followed := state.content, state.content != nil
 	if !followed {
 		seen = identities{}
 		for _, reference := range content.References(revision.Spec.Phases) {
 			seen[reference] = ""
 		}
-		known.content[revision.UID] = seen
+		state.content = seen
 	}
 	var errs []error
 	for reference, was := range seen {
-		is, err := w.identify(ctx, pkg, reference)
+		is, err := p.identify(ctx, reference)
 		errs = append(errs, err)
 		if err != nil || is != "" && is == was {
 			continue
 		}
 		// What is loaded already has been seen live, before the cache knew it.
 		if followed && (was != "" || is == "") {
-			delete(known.loaded, revision.UID)
+			state.loaded = cachedContent{}
 		}
 		seen[reference] = is
 	}
@@ -72,33 +73,33 @@ func (w *Worker) follow(ctx context.Context, pkg *v1alpha1.Package, revision *v1
 }
 
 // identify returns the identity of the object that a reference names, and adopts it for the package.
-func (w *Worker) identify(ctx context.Context, pkg *v1alpha1.Package, reference content.Reference) (string, error) {
-	current, key := w.Contents.Metadata(reference)
-	if err := w.Client.Get(ctx, key, current); err != nil {
+func (p *pass) identify(ctx context.Context, reference content.Reference) (string, error) {
+	current, key := p.Contents.Metadata(reference)
+	if err := p.Client.Get(ctx, key, current); err != nil {
 		if apierrors.IsNotFound(err) {
 			return "", nil
 		}
 		return "", fmt.Errorf("looking for %s: %w", reference, err)
 	}
 	identity := string(current.UID) + "/" + strconv.FormatInt(current.Generation, 10)
-	if content.OwnedBy(current, pkg.UID) || current.DeletionTimestamp != nil {
+	if content.OwnedBy(current, p.pkg.UID) || current.DeletionTimestamp != nil {
 		return identity, nil
 	}
-	return identity, w.Contents.Adopt(ctx, pkg, current)
+	return identity, p.Contents.Adopt(ctx, p.pkg, current)
 }
 
 // collect releases what the package keeps and none of its revisions refers to any
 // more, because they were pruned or were never made. The cache only says where to
 // look: before anything is released the revisions are read live.
-func (w *Worker) collect(ctx context.Context, pkg *v1alpha1.Package, known *memory) error {
-	known.uncollected = 0
-	unused, err := w.unused(ctx, pkg, known)
+func (p *pass) collect(ctx context.Context) error {
+	p.state.uncollected = 0
+	unused, err := p.unused(ctx)
 	if err != nil || len(unused) == 0 {
 		return err
 	}
 	list := &v1alpha1.RevisionList{}
-	if err := w.Live.List(ctx, list, client.MatchingFields{indexPackage: pkg.Name}); err != nil {
-		return fmt.Errorf("listing the revisions of %s: %w", pkg.Name, err)
+	if err := p.Live.List(ctx, list, client.MatchingFields{indexPackage: p.pkg.Name}); err != nil {
+		return fmt.Errorf("listing the revisions of %s: %w", p.pkg.Name, err)
 	}
 	used := map[content.Reference]bool{}
 	for i := range list.Items {
@@ -109,35 +110,35 @@ func (w *Worker) collect(ctx context.Context, pkg *v1alpha1.Package, known *memo
 	var errs []error
 	for _, reference := range unused {
 		if !used[reference] {
-			errs = append(errs, w.Contents.Release(ctx, pkg, reference))
+			errs = append(errs, p.Contents.Release(ctx, p.pkg, reference))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // unused are the slices and Secrets that no revision of the package seems to need.
-func (w *Worker) unused(ctx context.Context, pkg *v1alpha1.Package, known *memory) ([]content.Reference, error) {
+func (p *pass) unused(ctx context.Context) ([]content.Reference, error) {
 	var all []content.Reference
 	for _, kind := range content.Kinds() {
 		owned := &metav1.PartialObjectMetadataList{}
 		owned.SetGroupVersionKind(kind.GroupVersionKind())
-		if err := w.Client.List(ctx, owned, client.MatchingFields{indexOwner: string(pkg.UID)}, client.UnsafeDisableDeepCopy); err != nil {
-			return nil, fmt.Errorf("listing what package %s keeps: %w", pkg.Name, err)
+		if err := p.Client.List(ctx, owned, client.MatchingFields{indexOwner: string(p.pkg.UID)}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing what package %s keeps: %w", p.pkg.Name, err)
 		}
 		for i := range owned.Items {
 			item := &owned.Items[i]
 			item.SetGroupVersionKind(kind.GroupVersionKind())
 			reference := content.ReferenceTo(item)
-			users, err := w.users(ctx, reference)
+			names, err := users(ctx, p.Client, reference)
 			if err != nil {
 				return nil, err
 			}
 			// Others that refer to it make it theirs first.
-			if users[pkg.Name] || len(users) > 0 && len(item.OwnerReferences) == 1 {
+			if names[p.pkg.Name] || len(names) > 0 && len(item.OwnerReferences) == 1 {
 				continue
 			}
-			if left := content.Grace - w.Now().Sub(content.KeptAt(item)); left > 0 {
-				known.uncollected = soonest(known.uncollected, left)
+			if left := content.Grace - p.Now().Sub(content.KeptAt(item)); left > 0 {
+				p.state.uncollected = soonest(p.state.uncollected, left)
 				continue
 			}
 			all = append(all, reference)
@@ -147,10 +148,6 @@ func (w *Worker) unused(ctx context.Context, pkg *v1alpha1.Package, known *memor
 }
 
 // users are the packages of the revisions that refer to something, in the cache.
-func (w *Worker) users(ctx context.Context, reference content.Reference) (map[string]bool, error) {
-	return users(ctx, w.Client, reference)
-}
-
 func users(ctx context.Context, reader client.Reader, reference content.Reference) (map[string]bool, error) {
 	list := &v1alpha1.RevisionList{}
 	if err := reader.List(ctx, list, client.MatchingFields{indexContent: reference.String()}, client.UnsafeDisableDeepCopy); err != nil {

@@ -38,9 +38,9 @@ func (s spacing) wait(now time.Time) time.Duration {
 	case s.count == 0 || now.Sub(s.last) >= quiet || now.Before(s.last):
 		return 0
 	case s.count == 1:
-		return max(settle-now.Sub(s.last), 0)
+		return max(progressDelay-now.Sub(s.last), 0)
 	default:
-		return max(min(detailSettle<<min(s.count-2, 10), longestSpacing)-now.Sub(s.last), 0)
+		return max(min(detailDelay<<min(s.count-2, 10), longestSpacing)-now.Sub(s.last), 0)
 	}
 }
 
@@ -108,12 +108,4 @@ func isPackageNews(before, next v1alpha1.PackageStatus) bool {
 		before.TargetRevision != next.TargetRevision || before.CurrentRevision != next.CurrentRevision ||
 		!equality.Semantic.DeepEqual(before.Rollback, next.Rollback) || !equality.Semantic.DeepEqual(before.AutomaticRollback, next.AutomaticRollback) ||
 		!slices.Contains(settledReasons, progressReason(before.Conditions)) || !slices.Contains(settledReasons, progressReason(next.Conditions))
-}
-
-// spacePackage says how long the status of a package waits.
-func (w *Worker) spacePackage(pkg *v1alpha1.Package, before v1alpha1.PackageStatus, known *memory) time.Duration {
-	if equality.Semantic.DeepEqual(before, pkg.Status) || isPackageNews(before, pkg.Status) {
-		return 0
-	}
-	return known.spacing.wait(w.Now())
 }

@@ -22,42 +22,42 @@ import (
 // that looking costs no request; before anything is deleted the revisions are proven live,
 // and each object is read. What another client has made with our label and owner
 // reference, such as a copy, goes with the package.
-func (w *Worker) sweep(ctx context.Context, p *pass, known *memory) error {
+func (p *pass) sweep(ctx context.Context) error {
 	keep, all := p.wanted()
-	if !all || !p.isSettled() {
+	if !all || !p.isDone() {
 		return nil
 	}
-	labelled, err := w.Watches.Labelled(p.pkg.Name, func(id revisions.ObjectID) bool { return keep[id] })
+	labelled, err := p.Watches.Labelled(p.pkg.Name, func(id revisions.ObjectID) bool { return keep[id] })
 	if err != nil {
 		return err
 	}
-	strays := slices.DeleteFunc(labelled, func(object *unstructured.Unstructured) bool {
+	orphaned := slices.DeleteFunc(labelled, func(object *unstructured.Unstructured) bool {
 		return !metav1.IsControlledBy(object, p.pkg) || revisions.FieldsDigest(object, revisions.DefaultFieldOwner) == ""
 	})
-	before := known.swept
-	known.swept = map[types.UID]bool{}
-	strays = slices.DeleteFunc(strays, func(object *unstructured.Unstructured) bool {
-		known.swept[object.GetUID()] = before[object.GetUID()]
+	before := p.state.swept
+	p.state.swept = map[types.UID]bool{}
+	orphaned = slices.DeleteFunc(orphaned, func(object *unstructured.Unstructured) bool {
+		p.state.swept[object.GetUID()] = before[object.GetUID()]
 		return before[object.GetUID()] || object.GetDeletionTimestamp() != nil
 	})
-	if len(strays) == 0 {
+	if len(orphaned) == 0 {
 		return nil
 	}
-	if err := w.confirm(ctx, p, known, true); err != nil {
+	if err := p.confirm(ctx, true); err != nil {
 		return err
 	}
-	result, err := p.identity.Engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: revisionOf(strays), Keep: keep})
+	result, err := p.identity.Engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: revisionOf(orphaned), Keep: keep})
 	for i, removed := range result.Objects {
-		known.swept[strays[i].GetUID()] = removed.Err == nil && (removed.Deleted || removed.State != revisions.RemovalWaiting)
+		p.state.swept[orphaned[i].GetUID()] = removed.Err == nil && (removed.Deleted || removed.State != revisions.RemovalWaiting)
 		logging.FromContext(ctx).Info("Took away an object that no active revision contains", "object", removed.ID.String(), "state", string(removed.State), "deleted", removed.Deleted)
 	}
 	return err
 }
 
-// isSettled says that the line has nothing to put in place or to take away.
-func (p *pass) isSettled() bool {
-	return p.line.Target != nil && !p.isPaused && p.isTargetKnown() && history.Succeeded(p.line.Target) &&
-		len(p.line.Serving) == 0 && len(p.line.Waiting) == 0 && len(p.line.Archiving) == 0
+// isDone says that the line has nothing to put in place or to take away.
+func (p *pass) isDone() bool {
+	return p.history.Target != nil && !p.isPaused && p.isTargetKnown() && history.Succeeded(p.history.Target) &&
+		len(p.history.Serving) == 0 && len(p.history.Waiting) == 0 && len(p.history.Archiving) == 0
 }
 
 // revisionOf is a revision with the objects given, in one phase.

@@ -15,54 +15,68 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/loop"
-	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status"
+	"github.com/strata-run/strata/internal/telemetry"
 	"github.com/strata-run/strata/revisions"
 )
 
-// teardown takes away the objects of a package that is being deleted, those of
-// the newest revision first and each in reverse phase order, and then lets the
-// package go. Orphan leaves the objects in place, and lets them go as well.
-func (w *Worker) teardown(ctx context.Context, pkg *v1alpha1.Package, line history.History, orphan bool, known *memory) (loop.Outcome, error) {
-	if !controllerutil.ContainsFinalizer(pkg, v1alpha1.FinalizerTeardown) {
+// teardown deletes the objects of a package that is being deleted, those of
+// the newest revision first and each in reverse phase order, and then takes the finalizer off
+// the package. Orphan leaves the objects in place, and releases them as well.
+func (p *pass) teardown(ctx context.Context, orphan bool) (loop.Outcome, error) {
+	if !controllerutil.ContainsFinalizer(p.pkg, v1alpha1.FinalizerTeardown) {
 		return loop.Outcome{Gone: true}, nil
 	}
-	all, complete, err := w.removeAll(ctx, pkg, line, orphan, known)
-	if err != nil || !complete {
-		known.held++
-		pkg.Status = status.ForTeardown(pkg, all, err, w.now())
-		status.MarkStuck(pkg, w.now())
-		w.leaving(pkg, all)
-		return loop.Outcome{After: heldDelay(known.held)}, err
-	}
-	for _, revision := range line.All() {
-		if err := w.letRevisionGo(ctx, revision, known); err != nil {
-			return w.failed(pkg, err)
+	all, done, outcome, err := p.removeAll(ctx, orphan)
+	if !done {
+		if p.Meter != nil {
+			p.Meter.Hold(p.pkg.Name, telemetry.Held{Pending: len(all.Waiting())})
 		}
+		return outcome, err
 	}
-	if err := w.letGo(ctx, pkg); err != nil {
+	if err := p.releasePackage(ctx); err != nil {
 		return loop.Outcome{Gone: true}, err
 	}
-	w.left(pkg, all)
+	p.record(telemetry.Retained(p.pkg, nil, all.Objects))
+	if p.Meter != nil {
+		p.Meter.Forget(p.pkg.Name)
+	}
 	return loop.Outcome{Gone: true}, nil
 }
 
 // removeAll deletes the objects of all revisions that are not torn down, or orphans them, and
-// says whether none is left to wait for.
-func (w *Worker) removeAll(ctx context.Context, pkg *v1alpha1.Package, line history.History, orphan bool, known *memory) (all revisions.TeardownResult, complete bool, err error) {
-	identity, err := w.Identities.For(pkg.Spec.ServiceAccount)
+// takes the finalizers off the revisions. It says what comes next while that is not done.
+func (p *pass) removeAll(ctx context.Context, orphan bool) (all revisions.TeardownResult, done bool, next loop.Outcome, err error) {
+	all, complete, err := p.removeObjects(ctx, orphan)
+	if err != nil || !complete {
+		p.state.waits++
+		p.pkg.Status = status.ForTeardown(p.pkg, all, err, p.Worker.now())
+		return all, false, loop.Outcome{After: waitDelay(p.state.waits)}, err
+	}
+	for _, revision := range p.history.All() {
+		if err := p.releaseRevision(ctx, revision); err != nil {
+			next, err = p.failed(err)
+			return all, false, next, err
+		}
+	}
+	return all, true, next, nil
+}
+
+func (p *pass) removeObjects(ctx context.Context, orphan bool) (all revisions.TeardownResult, complete bool, err error) {
+	identity, err := p.Identities.For(p.pkg.Spec.ServiceAccount)
 	if err != nil {
 		return all, false, err
 	}
-	for _, revision := range line.Standing() {
-		loaded, err := w.placed(ctx, revision, known)
+	for _, revision := range p.history.Standing() {
+		loaded, err := p.placed(ctx, revision)
 		if err != nil {
 			return all, false, err
 		}
+		state := p.state.of(revision)
 		result, err := identity.Engine.Teardown(ctx, revisions.Teardown{
-			Owner: ownerOf(pkg), Revision: loaded, Orphan: orphan, OwnerGoes: !orphan, Gone: known.gone[revision.UID],
+			Owner: ownerOf(p.pkg), Revision: loaded, Orphan: orphan, OwnerGoes: !orphan, Gone: state.gone,
 		})
-		known.remove(revision.UID, result)
+		state.removed(result)
 		all.Objects = append(all.Objects, result.Objects...)
 		if err != nil || !result.Complete {
 			return all, false, err
@@ -81,8 +95,8 @@ func orphans(pkg *v1alpha1.Package) bool {
 // placed is a revision as it may stand on the cluster. Of content that is lost, or
 // cannot be used any more, it has the inventory; it is empty when the content could
 // never be rolled out.
-func (w *Worker) placed(ctx context.Context, revision *v1alpha1.Revision, known *memory) (revisions.Revision, error) {
-	loaded, err := w.load(ctx, revision, known)
+func (p *pass) placed(ctx context.Context, revision *v1alpha1.Revision) (revisions.Revision, error) {
+	loaded, err := p.load(ctx, revision)
 	var invalid *content.InvalidError
 	var unavailable *content.UnavailableError
 	switch {
@@ -93,15 +107,16 @@ func (w *Worker) placed(ctx context.Context, revision *v1alpha1.Revision, known 
 	}
 }
 
-// letGo takes the finalizer away and forgets the package.
-func (w *Worker) letGo(ctx context.Context, pkg *v1alpha1.Package) error {
-	before := pkg.DeepCopy()
-	controllerutil.RemoveFinalizer(pkg, v1alpha1.FinalizerTeardown)
-	err := w.Client.Patch(ctx, pkg, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if err != nil && client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("taking the finalizer off package %s: %w", pkg.Name, err)
+// releasePackage takes the finalizer off the package, and forgets it.
+func (p *pass) releasePackage(ctx context.Context) error {
+	before := p.pkg.DeepCopy()
+	controllerutil.RemoveFinalizer(p.pkg, v1alpha1.FinalizerTeardown)
+	err := p.Client.Patch(ctx, p.pkg, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("taking the finalizer off package %s: %w", p.pkg.Name, err)
 	}
-	w.Watches.Release(string(pkg.UID))
-	w.memory.forget(pkg.UID)
+	p.Watches.Release(string(p.pkg.UID))
+	p.states.forget(p.pkg.UID)
+	p.did.forgotten = true
 	return nil
 }

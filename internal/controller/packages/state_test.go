@@ -16,7 +16,6 @@ import (
 // TestWorker_ForgetsOwnWrites: what a write has returned is kept until the cache has
 // it, and no longer, although no pass comes by.
 func TestWorker_ForgetsOwnWrites(t *testing.T) {
-	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "p"}}
 	revision := func(version string, generation int64) *v1alpha1.Revision {
 		return &v1alpha1.Revision{ObjectMeta: metav1.ObjectMeta{
 			Name: "web-1", UID: "r", ResourceVersion: version, Generation: generation,
@@ -24,9 +23,8 @@ func TestWorker_ForgetsOwnWrites(t *testing.T) {
 		}}
 	}
 	w := &Worker{}
-	known := w.memory.of(pkg)
 	written := revision("7", 1)
-	known.own.Wrote(written)
+	w.own.Wrote(written)
 	cases := []struct {
 		reason        string
 		before, after *v1alpha1.Revision
@@ -40,7 +38,7 @@ func TestWorker_ForgetsOwnWrites(t *testing.T) {
 		if passes := w.caughtUp().Update(event.UpdateEvent{ObjectOld: c.before, ObjectNew: c.after}); passes != c.passes {
 			t.Errorf("%s: a pass is asked for: %t", c.reason, passes)
 		}
-		if kept := known.own.Newest(revision("1", 1)) == written; kept != c.kept {
+		if kept := w.own.Newest(revision("1", 1)) == written; kept != c.kept {
 			t.Errorf("%s: kept: %t", c.reason, kept)
 		}
 	}
@@ -51,19 +49,22 @@ func TestWorker_ForgetsOwnWrites(t *testing.T) {
 func TestWorker_RemembersLittleAtRest(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	l.revise(1, phase(configMap("a", "1")), phase(deployment("plane", "v1")))
-	l.mustSettle(2 * settle)
+	l.mustSettle(2 * progressDelay)
 	w, ok := l.loop.Worker.(*Worker)
 	if !ok {
 		t.Fatalf("the loop's worker is a %T", l.loop.Worker)
 	}
-	known := w.memory.of(l.pkg())
-	if len(known.records) != 1 || len(known.unwritten) != 1 {
-		t.Errorf("while its status is held back, %d records and %d statuses are known, want those of the revision", len(known.records), len(known.unwritten))
+	remembered := func() *revisionState {
+		state := w.states.read(l.pkg())
+		return state.of(l.revision(1))
+	}
+	if state := remembered(); state.records == nil || state.unwritten == nil {
+		t.Errorf("while its status is deferred, records %v and status %v are kept, want those of the revision", state.records, state.unwritten)
 	}
 	l.ready("plane", true)
 	l.mustSettle(10 * time.Second)
 	want(t, "it is rolled out", "conditions", readyLine, l.conditions())
-	if len(known.records) != 0 || len(known.unwritten) != 0 {
-		t.Errorf("at rest, records %v and statuses %v are kept", known.records, known.unwritten)
+	if state := remembered(); state.records != nil || state.unwritten != nil {
+		t.Errorf("at rest, records %v and status %v are kept", state.records, state.unwritten)
 	}
 }

@@ -24,42 +24,43 @@ import (
 // indexPackage is the cache index of Revisions by their package.
 const indexPackage = "spec.package"
 
-// line sorts the package's revisions, as the cache has them or newer. They are
-// shared with the cache and must not be changed.
-func (w *Worker) line(ctx context.Context, pkg *v1alpha1.Package, known *memory) (history.History, error) {
+// observe reads the package's revisions, as the cache has them or newer, and claims those
+// that are not the package's yet. They are shared with the cache and must not be changed.
+func (p *pass) observe(ctx context.Context) error {
+	if err := decoding.Problem(p.pkg); err != nil {
+		return reconcile.TerminalError(err)
+	}
 	list := &v1alpha1.RevisionList{}
-	if err := w.Client.List(ctx, list, client.MatchingFields{indexPackage: pkg.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		return history.History{}, fmt.Errorf("listing the revisions of %s: %w", pkg.Name, err)
+	if err := p.Client.List(ctx, list, client.MatchingFields{indexPackage: p.pkg.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the revisions of %s: %w", p.pkg.Name, err)
 	}
 	all := make([]v1alpha1.Revision, 0, len(list.Items))
 	for i := range list.Items {
 		if err := decoding.Problem(&list.Items[i]); err != nil {
-			return history.History{}, reconcile.TerminalError(fmt.Errorf("reading Revision %s: %w", list.Items[i].Name, err))
+			return reconcile.TerminalError(fmt.Errorf("reading Revision %s: %w", list.Items[i].Name, err))
 		}
-		newest := known.own.Newest(&list.Items[i])
-		if isOfEarlier(pkg, newest) && !isLeaving(newest) {
+		newest := p.own.Newest(&list.Items[i])
+		if isOfEarlier(p.pkg, newest) && !isDeleted(newest) {
 			continue // the garbage collector takes it away
 		}
-		revision, err := w.claim(ctx, pkg, newest, known)
+		revision, err := p.claim(ctx, p.pkg, newest)
 		if err != nil {
-			return history.History{}, err
+			return err
 		}
 		if revision != nil {
 			all = append(all, *revision)
 		}
 	}
-	known.forgetOthers(all)
-	if err := w.followContent(ctx, pkg, all, known); err != nil {
-		return history.History{}, err
-	}
-	return history.Sort(pkg, all), nil
+	p.state.keepOnly(all)
+	p.history = history.Sort(p.pkg, all)
+	p.observed = p.history.All()
+	return p.followContent(ctx, all)
 }
 
-// Strays writes into the revisions of a package that does not exist that it is
+// Orphaned writes into the revisions of a package that does not exist that it is
 // missing. Those that a package controlled are deleted with it.
-func (w *Worker) Strays(ctx context.Context, name string) error {
+func (w *Worker) Orphaned(ctx context.Context, name string) error {
 	w.releaseFormer(name, "")
-	w.memory.await(name, false)
 	list := &v1alpha1.RevisionList{}
 	if err := w.Client.List(ctx, list, client.MatchingFields{indexPackage: name}); err != nil {
 		return fmt.Errorf("listing the revisions of %s: %w", name, err)
@@ -67,8 +68,8 @@ func (w *Worker) Strays(ctx context.Context, name string) error {
 	var errs []error
 	for i := range list.Items {
 		before := &list.Items[i]
-		if isLeaving(before) {
-			errs = append(errs, w.letRevisionGo(ctx, before, nil))
+		if isDeleted(before) {
+			errs = append(errs, w.releaseRevision(ctx, before))
 			continue
 		}
 		if len(before.OwnerReferences) > 0 {
@@ -85,7 +86,7 @@ func (w *Worker) Strays(ctx context.Context, name string) error {
 // releaseFormer releases what is kept for packages of a name that went without a teardown,
 // as their finalizer was taken off by hand.
 func (w *Worker) releaseFormer(name string, but types.UID) {
-	for _, uid := range w.memory.forgetNamed(name, but) {
+	for _, uid := range w.states.forgetNamed(name, but) {
 		w.Watches.Release(string(uid))
 	}
 }
@@ -93,12 +94,12 @@ func (w *Worker) releaseFormer(name string, but types.UID) {
 // claim puts the package's owner reference, label and finalizer on a revision that
 // a user has made by hand, so that it is deleted with the package. It returns the
 // revision as it is then, nil when it is being deleted.
-func (w *Worker) claim(ctx context.Context, pkg *v1alpha1.Package, revision *v1alpha1.Revision, known *memory) (*v1alpha1.Revision, error) {
+func (w *Worker) claim(ctx context.Context, pkg *v1alpha1.Package, revision *v1alpha1.Revision) (*v1alpha1.Revision, error) {
 	isOurs := metav1.IsControlledBy(revision, pkg)
 	switch {
-	case isLeaving(revision) && (!isOurs || isOver(pkg, revision)):
-		return nil, w.letRevisionGo(ctx, revision, known)
-	case isOurs && (isOver(pkg, revision) || isLeaving(pkg) || isLeaving(revision) || controllerutil.ContainsFinalizer(revision, v1alpha1.FinalizerTeardown)):
+	case isDeleted(revision) && (!isOurs || isOver(pkg, revision)):
+		return nil, w.releaseRevision(ctx, revision)
+	case isOurs && (isOver(pkg, revision) || isDeleted(pkg) || isDeleted(revision) || controllerutil.ContainsFinalizer(revision, v1alpha1.FinalizerTeardown)):
 		return revision, nil
 	}
 	before := &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta}
@@ -114,7 +115,13 @@ func (w *Worker) claim(ctx context.Context, pkg *v1alpha1.Package, revision *v1a
 	if err := w.Client.Patch(ctx, claimed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return nil, fmt.Errorf("claiming revision %s: %w", revision.Name, err)
 	}
-	return known.remember(revision, claimed), nil
+	return w.wrote(revision, claimed), nil
+}
+
+// isOver says that a revision is torn down, and that its number is not given again
+// when it is gone.
+func isOver(pkg *v1alpha1.Package, revision *v1alpha1.Revision) bool {
+	return revision.Spec.LifecycleState == v1alpha1.LifecycleArchived && revision.Status.ArchivedAt != nil && history.IsOnRecord(pkg, revision)
 }
 
 // isOfEarlier says whether a revision belongs to a package of the same name that is gone.
@@ -124,18 +131,46 @@ func isOfEarlier(pkg *v1alpha1.Package, revision metav1.Object) bool {
 	return controller != nil && controller.Kind == "Package" && controller.Name == pkg.Name && controller.UID != pkg.UID
 }
 
-func isLeaving(object client.Object) bool { return !object.GetDeletionTimestamp().IsZero() }
+func isDeleted(object client.Object) bool { return !object.GetDeletionTimestamp().IsZero() }
 
 // ensureFinalizer puts the finalizer on a package that has none, such as one that a
 // user has made by hand, and says whether it had to.
-func (w *Worker) ensureFinalizer(ctx context.Context, pkg *v1alpha1.Package) (added bool, err error) {
+func (p *pass) ensureFinalizer(ctx context.Context) (added bool, err error) {
+	pkg := p.pkg
 	if controllerutil.ContainsFinalizer(pkg, v1alpha1.FinalizerTeardown) {
 		return false, nil
 	}
 	before := pkg.DeepCopy()
 	controllerutil.AddFinalizer(pkg, v1alpha1.FinalizerTeardown)
-	if err := w.Client.Patch(ctx, pkg, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := p.Client.Patch(ctx, pkg, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return false, fmt.Errorf("adding the finalizer to package %s: %w", pkg.Name, err)
 	}
 	return true, nil
+}
+
+// wrote keeps what a write has returned, with the content that the cache has.
+func (w *Worker) wrote(revision, answer *v1alpha1.Revision) *v1alpha1.Revision {
+	written := &v1alpha1.Revision{ObjectMeta: answer.ObjectMeta, Spec: revision.Spec, Status: answer.Status}
+	written.Spec.LifecycleState = answer.Spec.LifecycleState
+	w.own.Wrote(written)
+	return written
+}
+
+// releaseRevision takes the finalizer off a revision, if it is there. One that was deleted is
+// gone then.
+func (w *Worker) releaseRevision(ctx context.Context, revision *v1alpha1.Revision) error {
+	if !controllerutil.ContainsFinalizer(revision, v1alpha1.FinalizerTeardown) {
+		return nil
+	}
+	before := &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta}
+	after := before.DeepCopy()
+	controllerutil.RemoveFinalizer(after, v1alpha1.FinalizerTeardown)
+	err := w.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Errorf("taking the finalizer off revision %s: %w", revision.Name, err)
+	case err == nil && !isDeleted(revision):
+		w.wrote(revision, after)
+	}
+	return nil
 }

@@ -142,7 +142,7 @@ func TestWorker_DiscardAll(t *testing.T) {
 	if !ok {
 		t.Fatalf("the worker is a %T", l.loop.Worker)
 	}
-	if err := worker.Strays(t.Context(), "other"); err != nil {
+	if err := worker.Orphaned(t.Context(), "other"); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.api.Get(t.Context(), requestFor("other-1").NamespacedName, stray); !apierrors.IsNotFound(err) {

@@ -39,7 +39,7 @@ func (l *line) listen(r *recorder) {
 	if !ok {
 		l.t.Fatalf("the loop's worker is a %T", l.loop.Worker)
 	}
-	worker.Recorder, l.loop.Wrote = r, worker.wrote
+	worker.Recorder, l.loop.Wrote = r, worker.statusWritten
 }
 
 // TestWorker_Events: what is told has been written, and a restart tells nothing again.

@@ -28,24 +28,24 @@ func TestWorker_SpacesStatusWrites(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	l.revise(1, phase(deployment("a", "v1")), phase(deployment("b", "v1"), deployment("c", "v1")))
 	result, err := l.pass()
-	if writes, _ := l.since(); err != nil || result.RequeueAfter != settle || len(writes) != 0 {
+	if writes, _ := l.since(); err != nil || result.RequeueAfter != progressDelay || len(writes) != 0 {
 		t.Errorf("first pass: error %v, again after %v, writes %v; a rollout that is quick needs no status in between", err, result.RequeueAfter, writes)
 	}
 	began := l.now
-	want(t, "after a moment the package tells it", "writes", []string{"status web RollingOut"}, l.wrote(settle))
+	want(t, "after a moment the package tells it", "writes", []string{"status web RollingOut"}, l.wrote(progressDelay))
 	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, "waits for Deployment") {
 		t.Errorf("the package does not say what the rollout waits for: %s", message)
 	}
 	l.ready("a", true)
 	want(t, "another phase right after waits", "writes", nil, l.wrote(100*time.Millisecond))
-	want(t, "and is told by the package", "writes", []string{"status web RollingOut"}, l.wrote(settle))
-	want(t, "the revision tells it with its details", "writes", []string{"status web-1 RollingOut"}, l.wrote(detailSettle-l.now.Sub(began)))
-	if completed := l.revision(1).Status.Phases[0].CompletedAt; completed.Sub(began) >= detailSettle {
+	want(t, "and is told by the package", "writes", []string{"status web RollingOut"}, l.wrote(progressDelay))
+	want(t, "the revision tells it with its details", "writes", []string{"status web-1 RollingOut"}, l.wrote(detailDelay-l.now.Sub(began)))
+	if completed := l.revision(1).Status.Phases[0].CompletedAt; completed.Sub(began) >= detailDelay {
 		t.Errorf("the first phase was complete after %v: it counts when that was seen, and not when it was written", completed.Sub(began))
 	}
 	l.ready("b", true)
 	l.advance(2 * time.Second)
-	if result, _ = l.pass(); result.RequeueAfter != detailSettle-2*time.Second {
+	if result, _ = l.pass(); result.RequeueAfter != detailDelay-2*time.Second {
 		t.Errorf("a detail waits longer: again after %v", result.RequeueAfter)
 	}
 	l.ready("c", true)
@@ -101,7 +101,7 @@ func TestWorker_TellsOfAnApprovalSoon(t *testing.T) {
 	l.mustSettle(500 * time.Millisecond)
 	want(t, "it waits", "states", []string{"1: Active RolledOut", "2: Paused AwaitingApproval"}, l.states())
 	l.approve(next.Spec.ContentDigest)
-	l.mustSettle(settle)
+	l.mustSettle(progressDelay)
 	want(t, "the package tells of the rollout", "conditions", handoverLine, l.conditions())
 	want(t, "and so does the revision", "states", []string{"1: Active RolledOut", "2: Active RollingOut"}, l.states())
 }
@@ -112,13 +112,13 @@ func TestWorker_TellsOfTheEndOfAnError(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	l.revise(1, phase(deployment("plane", "v1")), phase(configMap("last", "1")))
 	_, _ = l.pass()
-	want(t, "it has begun", "writes", []string{"status web RollingOut"}, l.wrote(settle))
+	want(t, "it has begun", "writes", []string{"status web RollingOut"}, l.wrote(progressDelay))
 	l.noIdentity = errRefused
 	if _, err := l.pass(); err == nil {
 		t.Fatal("the error was not returned, so nobody would try again")
 	}
 	l.noIdentity = nil
-	want(t, "it goes on", "writes", []string{"status web RollingOut"}, l.wrote(settle))
+	want(t, "it goes on", "writes", []string{"status web RollingOut"}, l.wrote(progressDelay))
 }
 
 // TestWorker_TimesOfTheEnd: what a pass has done is told with the time when it was done, not

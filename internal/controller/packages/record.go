@@ -4,14 +4,10 @@
 package packages
 
 import (
-	"maps"
-	"slices"
-
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/telemetry"
 	"github.com/strata-run/strata/revisions"
 )
@@ -38,67 +34,47 @@ type doings struct {
 	pruned []int64
 	// removed are what became of the objects of revisions that are torn down.
 	removed map[types.UID][]revisions.RemovedObject
+	// forgotten says that the package is gone, and with it what was remembered of it.
+	forgotten bool
 }
 
-// states are the revisions of a line as they were before a pass.
-type states map[types.UID]*v1alpha1.Revision
-
-func statesOf(line history.History) states {
-	known := states{}
-	for _, revision := range line.All() {
-		known[revision.UID] = revision
-	}
-	return known
-}
-
-// announce records what a pass has written: an event for each transition, and the
+// recordEvents records what a pass has written: an event for each transition, and the
 // metrics that count them. What could not be written has not changed, and is
 // recorded with the next try.
-func (w *Worker) announce(p *pass, before states) {
-	others := slices.Collect(maps.Values(before))
-	for _, after := range p.line.All() {
+func (p *pass) recordEvents() {
+	before := map[types.UID]*v1alpha1.Revision{}
+	for _, revision := range p.observed {
+		before[revision.UID] = revision
+	}
+	for _, after := range p.history.All() {
 		was := before[after.UID]
 		if was == nil || was.ResourceVersion == after.ResourceVersion {
 			continue
 		}
-		w.tell(telemetry.ForRevision(was, after, others...))
+		p.record(telemetry.ForRevision(was, after, p.observed...))
 		if was.Status.ArchivedAt == nil && after.Status.ArchivedAt != nil {
-			w.tell(telemetry.Retained(p.pkg, after, p.did.removed[after.UID]))
+			p.record(telemetry.Retained(p.pkg, after, p.did.removed[after.UID]))
 		}
-		if w.Meter != nil {
-			w.Meter.Moved(p.pkg, was, after)
+		if p.Meter != nil {
+			p.Meter.Moved(p.pkg, was, after)
 		}
 	}
-	w.tell(telemetry.Pruned(p.pkg, p.did.pruned))
-	if w.Meter != nil {
-		w.Meter.Hold(p.pkg.Name, telemetry.Held{Retained: retaining(p.target)})
+	p.record(telemetry.Pruned(p.pkg, p.did.pruned))
+	if p.Meter != nil {
+		p.Meter.Hold(p.pkg.Name, telemetry.Held{Retained: retaining(p.target)})
 	}
 }
 
-// wrote records events for what the loop has written into the status of a package.
-func (w *Worker) wrote(before, after *v1alpha1.Package) {
-	known := w.memory.of(after)
-	known.toldPackage = w.Now()
-	known.spacing = known.spacing.after(isPackageNews(before.Status, after.Status), progressReason(after.Status.Conditions), w.Now())
-	w.tell(telemetry.ForPackage(before, after))
+// statusWritten records events for what the loop has written into the status of a package.
+func (w *Worker) statusWritten(before, after *v1alpha1.Package) {
+	state := w.states.read(after)
+	state.written = w.Now()
+	state.spacing = state.spacing.after(isPackageNews(before.Status, after.Status), progressReason(after.Status.Conditions), w.Now())
+	w.states.replace(after.UID, state)
+	w.record(telemetry.ForPackage(before, after))
 }
 
-// leaving sets the metrics of the teardown of a package.
-func (w *Worker) leaving(pkg *v1alpha1.Package, result revisions.TeardownResult) {
-	if w.Meter != nil {
-		w.Meter.Hold(pkg.Name, telemetry.Held{Pending: len(result.Waiting())})
-	}
-}
-
-// left records that a package is gone.
-func (w *Worker) left(pkg *v1alpha1.Package, result revisions.TeardownResult) {
-	w.tell(telemetry.Retained(pkg, nil, result.Objects))
-	if w.Meter != nil {
-		w.Meter.Forget(pkg.Name)
-	}
-}
-
-func (w *Worker) tell(list []telemetry.Event) {
+func (w *Worker) record(list []telemetry.Event) {
 	if w.Recorder == nil {
 		return
 	}

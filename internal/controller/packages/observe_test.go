@@ -211,7 +211,7 @@ func TestWorker_Strays(t *testing.T) {
 		t.Fatalf("the worker is a %T", l.loop.Worker)
 	}
 	for range 2 {
-		if err := worker.Strays(t.Context(), "other"); err != nil {
+		if err := worker.Orphaned(t.Context(), "other"); err != nil {
 			t.Fatal(err)
 		}
 	}
