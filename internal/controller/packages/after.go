@@ -12,7 +12,7 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
-// after says when to look again without an event: when a pause, a soak or the
+// after says when the next pass is due without an event: when a pause, a soak or the
 // deadline ends, when the next repair of an object that another manager keeps
 // changing is due, and at intervals for what causes no event.
 func (p *pass) after() time.Duration {
@@ -79,7 +79,7 @@ func (p *pass) waitsSilently() bool {
 	return silent
 }
 
-// eachObject calls do for every object that the pass has looked at.
+// eachObject calls do for every object that the pass has read.
 func (p *pass) eachObject(do func(object revisions.ObjectResult)) {
 	for _, revision := range append([]revisions.RevisionResult{p.result.Target}, p.result.Serving...) {
 		for _, phase := range revision.Phases {

@@ -17,7 +17,7 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
-// Checker looks at content before its first write.
+// Checker checks content before its first write.
 type Checker interface {
 	// Check says what would be refused or do harm, with a *preflight.Error, or what
 	// could not be looked at.
@@ -75,7 +75,7 @@ func (p *pass) check(ctx context.Context, in revisions.Rollout) error {
 	last.times++
 	last.again = p.now.Add(waitDelay(last.times))
 	if last.err != nil && !isPreflight(last.err) {
-		// Nothing is known. It is asked for again as often as anything that fails.
+		// Nothing was found out. It is asked for again as often as anything that fails.
 		err := last.err
 		*last = checked{}
 		return err

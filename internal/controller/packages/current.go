@@ -61,20 +61,20 @@ func (p *pass) proveCurrent(ctx context.Context) error {
 
 // compareWith says which revision the pass does not know, or not as it is.
 func (p *pass) compareWith(live []metav1.PartialObjectMetadata) error {
-	known := map[types.UID]*v1alpha1.Revision{}
+	cached := map[types.UID]*v1alpha1.Revision{}
 	for _, revision := range p.all() {
-		known[revision.UID] = &revision
+		cached[revision.UID] = &revision
 	}
 	for i := range live {
-		revision, ok := known[live[i].UID]
-		delete(known, live[i].UID)
+		revision, ok := cached[live[i].UID]
+		delete(cached, live[i].UID)
 		switch {
 		case ok && revision.Generation == live[i].Generation:
 		case ok, !isDeleted(&live[i]) && !isOfEarlier(p.pkg, &live[i]):
 			return changedMeanwhile("revisions", live[i].Name)
 		}
 	}
-	for _, revision := range known {
+	for _, revision := range cached {
 		if revision.Spec.LifecycleState != v1alpha1.LifecycleArchived {
 			return changedMeanwhile("revisions", revision.Name)
 		}

@@ -30,7 +30,7 @@ type rollout struct {
 	result  revisions.Result
 	// targetDigest is that of the target's content.
 	targetDigest string
-	// err is what kept the rollout from being looked at completely.
+	// err is what kept the pass of the engine from being complete.
 	err error
 	// unwatched is why not every object that is in the way is watched.
 	unwatched error
@@ -90,7 +90,7 @@ func (p *pass) reconcile(ctx context.Context, in revisions.Rollout) {
 }
 
 // keepRecords keeps the newest records of the revisions that are rolled out. What was only
-// looked at is not a revision's.
+// read is not a revision's.
 func (p *pass) keepRecords(in revisions.Rollout) {
 	if in.Paused {
 		return

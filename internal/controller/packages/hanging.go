@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// hangsAfter is how long a workload is not ready before its pods are looked at.
+	// hangsAfter is how long a workload is not ready before its pods are read.
 	// Most are ready by then.
 	hangsAfter = 5 * time.Second
 	// firstRead and lastRead space the further reads of the pods of one workload: each wait is
@@ -32,11 +32,11 @@ const (
 	podsTextLimit = 512
 )
 
-// podsState is what is known of the pods of a workload that is not ready.
+// podsState is what was read of the pods of a workload that is not ready.
 type podsState struct {
-	// text says why they do not run; empty when nothing is known.
+	// text says why they do not run; empty when nothing was found.
 	text string
-	// again is when to look at them again, and wait how long that is from the look
+	// again is when to read them again, and wait how long that is from the read
 	// before; 0 before the first one.
 	again time.Time
 	wait  time.Duration
@@ -60,7 +60,7 @@ func (p *pass) explain(ctx context.Context) {
 type podsSurvey struct {
 	reader client.Reader
 	now    time.Time
-	// before is what the passes before have found, after what is known now.
+	// before is what the passes before have found, after what is found now.
 	before, after map[revisions.ObjectID]podsState
 	// asked counts the workloads whose pods were read.
 	asked int
@@ -112,7 +112,7 @@ func (l podsState) next(text string, now time.Time) podsState {
 	return podsState{text: text, again: now.Add(wait), wait: wait}
 }
 
-// untilPods is how long until the pods of a workload are looked at again, 0 when none
+// untilPods is how long until the pods of a workload are read again, 0 when none
 // are.
 func (p *pass) untilPods() time.Duration {
 	var after time.Duration
@@ -144,7 +144,7 @@ func readPods(ctx context.Context, reader client.Reader, loaded revisions.Revisi
 	return pods.Text(pods.Failing(own), podsTextLimit)
 }
 
-// withPods is the answer of a probe with what is known of the pods.
+// withPods is the answer of a probe with what was found of the pods.
 func withPods(result probes.Result, text string) probes.Result {
 	if text == "" {
 		return result

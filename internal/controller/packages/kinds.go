@@ -36,7 +36,7 @@ func lacksKind(err error) bool {
 	return errors.As(err, &unknown)
 }
 
-// byDefinition looks at the packages that wait for a kind when a CustomResourceDefinition
+// byDefinition brings back the packages that wait for a kind when a CustomResourceDefinition
 // has changed, however long their last failure would have them wait.
 func (w *Worker) byDefinition() handler.EventHandler {
 	wake := func(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {

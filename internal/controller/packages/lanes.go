@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// fastPasses is how many packages are looked at side by side, and slowPasses how many
+	// fastPasses is how many passes run side by side, and slowPasses how many
 	// besides of which the pass goes on for long, or did so the last time and failed.
 	fastPasses, slowPasses = 4, 16
 	// workers are enough for both, and for what waits for room.
@@ -26,7 +26,7 @@ const (
 	passLimit = time.Minute
 )
 
-// lanes keep packages whose passes are slow from holding up others: behind a webhook that
+// lanes keep packages whose passes are slow from delaying others: behind a webhook that
 // does not answer, a pass takes ten seconds to fail, and is tried again. A pass that goes
 // on for longer than others leaves the fast lane to them. A package that was slow to fail
 // begins in the slow lane the next time, and comes back later when that is full.

@@ -44,7 +44,7 @@ type Identities interface {
 type Identity struct {
 	// Engine rolls out and tears down.
 	Engine *revisions.Engine
-	// Checker looks at content before its first write.
+	// Checker checks content before its first write.
 	Checker Checker
 }
 

@@ -68,7 +68,6 @@ func (p *pass) recordEvents() {
 // statusWritten records events for what the loop has written into the status of a package.
 func (w *Worker) statusWritten(before, after *v1alpha1.Package) {
 	state := w.states.read(after)
-	state.written = w.Now()
 	state.spacing = state.spacing.after(isPackageNews(before.Status, after.Status), progressReason(after.Status.Conditions), w.Now())
 	w.states.replace(after.UID, state)
 	w.record(telemetry.ForPackage(before, after))

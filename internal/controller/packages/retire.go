@@ -37,7 +37,7 @@ func (p *pass) retire(ctx context.Context) error {
 	}
 	p.sort()
 	var errs []error
-	// While the content of an active revision is not known, anything may be wanted.
+	// While the content of an active revision could not be loaded, anything may be wanted.
 	if keep, all := p.wanted(); all {
 		for i, revision := range p.history.Archiving {
 			written, err := p.takeDown(ctx, revision, keep)
@@ -65,7 +65,7 @@ func (p *pass) isTargetKnown() bool {
 	return p.history.Target == nil || p.unloaded[p.history.Target.Spec.Revision] == nil
 }
 
-// wanted are the objects of all active revisions, and whether these are all known.
+// wanted are the objects of all active revisions, and whether all of these could be loaded.
 func (p *pass) wanted() (keep map[revisions.ObjectID]bool, all bool) {
 	active := map[int64]bool{}
 	all = true

@@ -22,14 +22,24 @@ const (
 	quiet = 2 * longestSpacing
 )
 
-// spacing is about the writes of one status that report no progress: an object that does
-// not stay as it was left, or a probe that changes its mind, must not cost a write each time.
+// spacing is about the writes of one status. Those that report no progress are spaced: an
+// object that does not stay as it was left, or a probe that changes its mind, must not cost a
+// write each time.
 type spacing struct {
-	// count is how many there were in a row, last when the last one was.
-	count int
+	// last is when the status was written last, or else when there was something to write
+	// first, and count how many writes in a row have reported no progress.
 	last  time.Time
+	count int
 	// reasons are those of Progressing that were written since the last news.
 	reasons []string
+}
+
+// since is last, which is now for a status that was never written.
+func (s *spacing) since(now time.Time) time.Time {
+	if s.last.IsZero() {
+		s.last = now
+	}
+	return s.last
 }
 
 // wait is how long the next one has to wait: not at all, a second, five, ten and so on.

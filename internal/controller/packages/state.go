@@ -51,9 +51,8 @@ type packageState struct {
 	// waits counts the passes in a row that waited for what causes no event, conflicts those
 	// that ended in nothing but conflicts.
 	waits, conflicts int
-	// spacing spaces the statuses of the package, of which the last was written at written.
+	// spacing spaces the writes of the package's status.
 	spacing spacing
-	written time.Time
 	// revisions are those that are not torn down.
 	revisions map[types.UID]*revisionState
 }
@@ -66,14 +65,12 @@ type revisionState struct {
 	content identities
 	// digest is that of content whose spec.contentDigest is empty.
 	digest string
-	// records are newer than what the status holds; where it holds them there are none.
+	// records are newer than what the status holds; where it has them there are none.
 	records map[revisions.ObjectID]revisions.Record
 	// unwritten is a status whose write is deferred for more changes.
 	unwritten *v1alpha1.RevisionStatus
-	// firstSeen is when there was a status to write first, written when one was written last,
-	// and spacing spaces those that report no progress.
-	firstSeen, written time.Time
-	spacing            spacing
+	// spacing spaces the writes of the status.
+	spacing spacing
 	// archivedSince is since when the revision is being torn down.
 	archivedSince time.Time
 	// gone are the objects that the teardown has proven gone: one that cannot be read must
@@ -120,7 +117,7 @@ func (s *states) read(pkg *v1alpha1.Package) packageState {
 	return state
 }
 
-// replace remembers what is known of a package now.
+// replace remembers the state of a package.
 func (s *states) replace(uid types.UID, state packageState) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

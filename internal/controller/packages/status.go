@@ -125,7 +125,7 @@ func (p *pass) targetDelay(onRecord *v1alpha1.Revision, next v1alpha1.RevisionSt
 	case len(onRecord.Status.Conditions) == 0, isUnderWay(onRecord.Status) && onRecord.Status.Phase == next.Phase:
 		patience = detailDelay
 	}
-	return max(patience-p.Now().Sub(p.lastWritten(onRecord)), spaced, 0)
+	return max(patience-p.Now().Sub(p.state.of(onRecord).spacing.since(p.Now())), spaced, 0)
 }
 
 // hasProgressed says whether a rollout has moved on from one status to the next.
@@ -150,24 +150,11 @@ func (p *pass) packageDelay() time.Duration {
 	if progressReason(before.Conditions) == v1alpha1.ReasonRollingOut && before.TargetRevision == target.Spec.Revision && before.Phase == target.Status.Phase {
 		patience = detailDelay
 	}
-	since := p.lastWritten(target)
-	if p.state.written.After(since) {
-		since = p.state.written
+	since := p.state.of(target).spacing.since(p.Now())
+	if p.state.spacing.last.After(since) {
+		since = p.state.spacing.last
 	}
 	return max(patience-p.Now().Sub(since), 0)
-}
-
-// lastWritten is when a revision's status was written last, or else when there was something
-// to write first.
-func (p *pass) lastWritten(revision *v1alpha1.Revision) time.Time {
-	state := p.state.of(revision)
-	if state.written.IsZero() && state.firstSeen.IsZero() {
-		state.firstSeen = p.Now()
-	}
-	if state.written.IsZero() {
-		return state.firstSeen
-	}
-	return state.written
 }
 
 // isUnderWay says that a status is about a rollout that goes on.
@@ -206,7 +193,6 @@ func (p *pass) writeStatus(ctx context.Context, revision *v1alpha1.Revision, nex
 		return revision, fmt.Errorf("revision %d: %w", revision.Spec.Revision, err)
 	}
 	state := p.state.of(revision)
-	state.written = p.Now()
 	state.spacing = state.spacing.after(state.spacing.isRevisionNews(revision, next), progressReason(next.Conditions), p.Now())
 	p.state.onRecord(after)
 	return p.wrote(revision, after), nil

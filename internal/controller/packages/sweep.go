@@ -54,7 +54,7 @@ func (p *pass) sweep(ctx context.Context) error {
 	return err
 }
 
-// isDone says that the line has nothing to put in place or to take away.
+// isDone says that the package has nothing to put in place or to take away.
 func (p *pass) isDone() bool {
 	return p.history.Target != nil && !p.isPaused && p.isTargetKnown() && history.Succeeded(p.history.Target) &&
 		len(p.history.Serving) == 0 && len(p.history.Waiting) == 0 && len(p.history.Archiving) == 0
