@@ -34,12 +34,12 @@ import (
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/fence"
-	"github.com/strata-run/strata/internal/controller/packages"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gateway"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/front/istiocsr"
 	"github.com/strata-run/strata/internal/front/kyma"
+	"github.com/strata-run/strata/internal/packages"
 	"github.com/strata-run/strata/internal/telemetry"
 	revisionscache "github.com/strata-run/strata/revisions/cache"
 )

@@ -27,9 +27,9 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/loop"
-	"github.com/strata-run/strata/internal/controller/packages"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
+	"github.com/strata-run/strata/internal/packages"
 	"github.com/strata-run/strata/revisions"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/check/preflight"
-	"github.com/strata-run/strata/internal/controller/packages"
+	"github.com/strata-run/strata/internal/packages"
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/cache"
 )

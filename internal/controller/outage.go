@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/controller/packages"
+	"github.com/strata-run/strata/internal/packages"
 )
 
 // askEvery is how often the API server is asked whether it answers again.
