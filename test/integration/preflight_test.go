@@ -217,7 +217,7 @@ func TestPreflightImmutable(t *testing.T) {
 	}{
 		"DeploymentSelector": {apiVersion: "apps/v1", kind: "Deployment", before: "spec: {replicas: 0, selector: {matchLabels: {app: a}}, " + pod("Always", "i", "1") + "}", target: "spec: {replicas: 0, selector: {matchLabels: {app: b}}, " + strings.Replace(pod("Always", "i", "1"), "app: a", "app: b", 1) + "}", refused: true, path: ".spec.selector.matchLabels.app"},
 		"DeploymentImage":    {apiVersion: "apps/v1", kind: "Deployment", before: "spec: {replicas: 0, selector: {matchLabels: {app: a}}, " + pod("Always", "i", "1") + "}", target: "spec: {replicas: 0, selector: {matchLabels: {app: a}}, " + pod("Always", "j", "1") + "}"},
-		"JobImage":           {apiVersion: "batch/v1", kind: "Job", before: "spec: {" + pod("Never", "i", "1") + "}", target: "spec: {" + pod("Never", "j", "1") + "}", refused: true, path: ".spec.template.spec.containers[0].image"},
+		"JobImage":           {apiVersion: "batch/v1", kind: "Job", before: "spec: {" + pod("Never", "i", "1") + "}", target: "spec: {" + pod("Never", "j", "1") + "}", refused: true, path: ".spec.template.spec.containers[name=c].image"},
 		"JobQuantity":        {apiVersion: "batch/v1", kind: "Job", before: "spec: {" + pod("Never", "i", "1000m") + "}", target: "spec: {" + pod("Never", "i", "1") + "}"},
 		"JobParallelism":     {apiVersion: "batch/v1", kind: "Job", before: "spec: {parallelism: 1, " + pod("Never", "i", "1") + "}", target: "spec: {parallelism: 2, " + pod("Never", "i", "1") + "}"},
 		"JobCompletions":     {apiVersion: "batch/v1", kind: "Job", before: "spec: {completions: 1, " + pod("Never", "i", "1") + "}", target: "spec: {completions: 2, " + pod("Never", "i", "1") + "}", refused: true, path: ".spec.completions"},

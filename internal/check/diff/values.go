@@ -23,6 +23,8 @@ type Change struct {
 	Before any `json:"before,omitempty"`
 	// After is its value after; unset when it is gone.
 	After any `json:"after,omitempty"`
+	// IsEntry is true for an entry of a list that only one side has.
+	IsEntry bool `json:"-"`
 }
 
 // absent is the value of a field that is not there.
@@ -159,14 +161,14 @@ func walkKeyed(path string, before, after keyed, changes *[]Change) {
 		at := path + key
 		entry, both := after.entries[key]
 		if !both {
-			*changes = append(*changes, Change{Path: at, Before: before.entries[key], After: absent{}})
+			*changes = append(*changes, Change{Path: at, Before: before.entries[key], After: absent{}, IsEntry: true})
 			continue
 		}
 		walk(at, before.entries[key], entry, changes)
 	}
 	for _, key := range after.order {
 		if _, both := before.entries[key]; !both {
-			*changes = append(*changes, Change{Path: path + key, Before: absent{}, After: after.entries[key]})
+			*changes = append(*changes, Change{Path: path + key, Before: absent{}, After: after.entries[key], IsEntry: true})
 		}
 	}
 	if len(*changes) == found && !slices.Equal(before.order, after.order) {
@@ -192,9 +194,9 @@ func walkUnkeyed(path string, was, is []any, changes *[]Change) {
 			i, j := run.before+n, run.after+n
 			switch {
 			case n >= run.afterLen:
-				*changes = append(*changes, Change{Path: fmt.Sprintf("%s[%d]", path, i), Before: was[i], After: absent{}})
+				*changes = append(*changes, Change{Path: fmt.Sprintf("%s[%d]", path, i), Before: was[i], After: absent{}, IsEntry: true})
 			case n >= run.beforeLen:
-				*changes = append(*changes, Change{Path: fmt.Sprintf("%s[%d]", path, j), Before: absent{}, After: is[j]})
+				*changes = append(*changes, Change{Path: fmt.Sprintf("%s[%d]", path, j), Before: absent{}, After: is[j], IsEntry: true})
 			default:
 				walk(fmt.Sprintf("%s[%d]", path, j), was[i], is[j], changes)
 			}

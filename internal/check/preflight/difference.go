@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/strata-run/strata/internal/check/diff"
 	"github.com/strata-run/strata/revisions/probes"
 )
 
@@ -102,39 +103,14 @@ func but(compare comparer, fields ...string) comparer {
 	}
 }
 
-// walk compares two values all the way down.
+// walk finds the first change that an API server would not have made by itself.
 func walk(path string, is, was any, whole bool) *difference {
-	switch wanted := is.(type) {
-	case map[string]any:
-		if live, ok := was.(map[string]any); ok {
-			return walkMap(path, wanted, live, whole)
+	for _, change := range diff.Values(was, is) {
+		added := change.After == nil && !change.IsEntry
+		if isNothing(change.Before) && isNothing(change.After) || !whole && (added || sameQuantity(change.After, change.Before)) {
+			continue
 		}
-	case []any:
-		if live, ok := was.([]any); ok && len(live) == len(wanted) {
-			for i := range wanted {
-				if d := walk(fmt.Sprintf("%s[%d]", path, i), wanted[i], live[i], whole); d != nil {
-					return d
-				}
-			}
-			return nil
-		}
-	}
-	if same(is, was) || isNothing(is) && isNothing(was) || !whole && sameQuantity(is, was) {
-		return nil
-	}
-	return &difference{path: path, was: was, is: is}
-}
-
-func walkMap(path string, wanted, live map[string]any, whole bool) *difference {
-	names := slices.Collect(maps.Keys(wanted))
-	if whole {
-		names = append(names, slices.Collect(maps.Keys(live))...)
-	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		if d := walk(path+probes.FieldStep(name), wanted[name], live[name], whole); d != nil {
-			return d
-		}
+		return &difference{path: path + strings.TrimSuffix(change.Path, "."), was: change.Before, is: change.After}
 	}
 	return nil
 }
@@ -151,13 +127,6 @@ func isNothing(value any) bool {
 	default:
 		return v == "" || v == false || v == int64(0) || v == float64(0)
 	}
-}
-
-// same says whether two values are equal. A number may be written in two ways.
-func same(is, was any) bool {
-	_, isText := is.(string)
-	_, wasText := was.(string)
-	return equality.Semantic.DeepEqual(is, was) || isText == wasText && fmt.Sprint(is) == fmt.Sprint(was)
 }
 
 // sameQuantity says whether two values are one quantity, such as 1000m and 1.
