@@ -42,7 +42,7 @@ SOURCES := $(wildcard api cmd config internal revisions test)
 LIBRARY := revisions revisions/probes/celprobe test/consumer
 
 # The fronts, each of which has a role of its own.
-FRONTS := gatewayclass gateway istiocsr kyma
+FRONTS := $(patsubst internal/front/%/registration.go,%,$(wildcard internal/front/*/registration.go))
 
 # Everything that `make generate` writes, and nothing else.
 GENERATED := api config/crd config/rbac docs/reference internal/localplane/module

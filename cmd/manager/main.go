@@ -49,9 +49,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := options.ReadImages(os.Getenv); err != nil {
-				return err
-			}
+			options.Getenv = os.Getenv
 			if err := options.Validate(); err != nil {
 				return err
 			}

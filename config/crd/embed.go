@@ -14,5 +14,5 @@ var Files embed.FS
 
 // Fronts holds those of fronts, each in the folder of its front.
 //
-//go:embed kyma/*_*.yaml istiocsr/*_*.yaml
+//go:embed */*_*.yaml
 var Fronts embed.FS

@@ -26,19 +26,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/fence"
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/front/gateway"
-	"github.com/strata-run/strata/internal/front/gatewayclass"
-	"github.com/strata-run/strata/internal/front/istiocsr"
-	"github.com/strata-run/strata/internal/front/kyma"
 	"github.com/strata-run/strata/internal/packages"
 	"github.com/strata-run/strata/internal/telemetry"
 	revisionscache "github.com/strata-run/strata/revisions/cache"
@@ -68,13 +61,13 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		return err
 	}
 	meter.ReadFrom(mgr.GetCache())
+	if err := setup(ctx, mgr, meter, lost, o); err != nil {
+		return err
+	}
 	if err := ctrlmetrics.Registry.Register(meter); err != nil {
 		return fmt.Errorf("registering the metrics: %w", err)
 	}
 	defer ctrlmetrics.Registry.Unregister(meter)
-	if err := setup(ctx, mgr, meter, lost, o); err != nil {
-		return err
-	}
 	err = runUntilStopped(ctx, mgr)
 	if replaced := context.Cause(ctx); errors.Is(replaced, fence.ErrReplaced) {
 		err = replaced
@@ -168,7 +161,11 @@ func newManager(ctx context.Context, connection *rest.Config, meter *telemetry.M
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, operatorv1alpha1.AddToScheme, v1alpha2.AddToScheme, gatewayv1.Install, corev1.AddToScheme} {
+	adders := []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme}
+	for _, f := range Fronts {
+		adders = append(adders, f.AddToScheme)
+	}
+	for _, add := range adders {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}
@@ -189,12 +186,19 @@ func managerOptions(meter *telemetry.Metrics, o Options) (ctrl.Options, error) {
 	anyName := true
 	kept := map[client.Object]cache.ByObject{
 		&v1alpha1.Revision{}: {Transform: dropHistory(meter)},
-		&corev1.Node{}:       {Transform: kyma.SlimNode},
 		// Of Secrets, those that hold manifests, and of these the metadata.
 		secrets: {Namespaces: map[string]cache.Config{o.Namespace: {FieldSelector: holdManifests}}},
 	}
-	kept[&v1alpha2.Istio{}] = cache.ByObject{Namespaces: map[string]cache.Config{v1alpha2.Namespace: {}}}
-	maps.Copy(kept, gateway.Caches())
+	for _, f := range Fronts {
+		if f.Caches != nil {
+			maps.Copy(kept, f.Caches())
+		}
+	}
+	for _, kind := range ownKinds() {
+		if kind.Namespace != "" {
+			kept[kind.Object] = cache.ByObject{Namespaces: map[string]cache.Config{kind.Namespace: {}}}
+		}
+	}
 	return ctrl.Options{
 		Scheme:                  scheme,
 		GracefulShutdownTimeout: &shutdown,
@@ -206,30 +210,40 @@ func managerOptions(meter *telemetry.Metrics, o Options) (ctrl.Options, error) {
 	}, nil
 }
 
-// newCache is a cache that needs no definition of Istio resources: how they are cached is
-// set before it is known whether the cluster has any.
+// newCache is a cache that needs no definitions of kinds that are cached in one namespace: how they
+// are cached is set before it is known whether the cluster has them.
 func newCache(config *rest.Config, o cache.Options) (cache.Cache, error) {
 	known := meta.NewDefaultRESTMapper(nil)
-	known.Add(v1alpha2.GroupVersion.WithKind("Istio"), meta.RESTScopeNamespace)
+	for _, f := range Fronts {
+		if f.Served != nil && f.Served.Namespace != "" {
+			known.Add(f.Kind, meta.RESTScopeNamespace)
+		}
+	}
 	o.Mapper = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{known, o.Mapper}}
 	return cache.New(config, o)
 }
 
 // ownKinds are those whose definitions are in config/crd.
 func ownKinds() []decoding.Kind {
-	return []decoding.Kind{
+	kinds := []decoding.Kind{
 		{Object: &v1alpha1.Package{}, Resource: v1alpha1.GroupVersion.WithResource("packages")},
 		{Object: &v1alpha1.Revision{}, Resource: v1alpha1.GroupVersion.WithResource("revisions")},
 		{Object: &v1alpha1.ObjectSlice{}, Resource: v1alpha1.GroupVersion.WithResource("objectslices")},
-		{Object: &operatorv1alpha1.IstioCSR{}, Resource: operatorv1alpha1.GroupVersion.WithResource("istiocsrs")},
-		{Object: &v1alpha2.Istio{}, Resource: v1alpha2.GroupVersion.WithResource("istios"), Namespace: v1alpha2.Namespace},
 	}
+	for _, f := range Fronts {
+		if f.Served != nil {
+			kinds = append(kinds, *f.Served)
+		}
+	}
+	return kinds
 }
 
 // trim keeps out of the cache what no controller reads and may be large.
 func trim(object any) (any, error) {
-	if g, ok := object.(*gatewayv1.Gateway); ok {
-		gateway.Slim(g)
+	for _, f := range Fronts {
+		if f.Trim != nil {
+			f.Trim(object)
+		}
 	}
 	if o, err := meta.Accessor(object); err == nil {
 		o.SetManagedFields(nil)
@@ -278,38 +292,15 @@ func setup(ctx context.Context, mgr manager.Manager, meter *telemetry.Metrics, l
 	if err != nil {
 		return err
 	}
-	return setupFronts(front.Wiring{
-		Manager: mgr, Kinds: kinds, Recorder: mgr.GetEventRecorder(reportingController), Rendered: meter.Rendered,
-		Conditions: func(name, group string, all []front.Condition) { meter.Conditions(name, group, rowsOf(all)) },
-		Recovered:  lost.events,
-		Publisher:  &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now},
-	}, meter, o)
-}
-
-// rowsOf are conditions as the metrics take them.
-func rowsOf(conditions []front.Condition) []telemetry.ResourceCondition {
-	rows := make([]telemetry.ResourceCondition, len(conditions))
-	for i, c := range conditions {
-		rows[i] = telemetry.ResourceCondition{c.Namespace, c.Name, c.Part, c.Type, c.Status, c.Reason}
+	wiring := front.Wiring{
+		Manager: mgr, Kinds: kinds, Recorder: mgr.GetEventRecorder(reportingController), Meter: meter, Recovered: lost.events,
+		Publisher: &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now},
 	}
-	return rows
-}
-
-// setupFronts adds the fronts that are switched on.
-func setupFronts(w front.Wiring, meter *telemetry.Metrics, o Options) error {
-	setups := map[string]func() error{
-		"gatewayclass": func() error { return gatewayclass.Setup(w, o.gatewayClasses()) },
-		"gateway":      func() error { return gateway.Setup(w, o.DNSRecordFinalizer) },
-		"istiocsr": func() error {
-			return istiocsr.Setup(w, istiocsr.Settings{Image: o.agentImage(), ClusterResourceNamespace: o.ClusterResourceNamespace})
-		},
-		"kyma": func() error { return kyma.Setup(w, meter, o.Kyma) },
-	}
-	for _, name := range AllFronts {
-		if !slices.Contains(o.Fronts, name) {
+	for _, f := range Fronts {
+		if !slices.Contains(o.Fronts, f.Name) {
 			continue
 		}
-		if err := setups[name](); err != nil {
+		if err := o.Settings[f.Name].Setup(wiring); err != nil {
 			return err
 		}
 	}

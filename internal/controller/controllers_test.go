@@ -15,8 +15,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 
+	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/telemetry"
 )
 
@@ -83,5 +86,24 @@ func TestManagerOptions_Shutdown(t *testing.T) {
 	}
 	if limit := options.GracefulShutdownTimeout; limit == nil || *limit <= 0 || *limit > 12*time.Second {
 		t.Errorf("a manager takes %v to end, want less than the 15 s that its pod has", limit)
+	}
+}
+
+// TestNewCache_NeedsNoFront: how kinds are cached is set without the definitions of any front, which
+// a cluster may lack.
+func TestNewCache_NeedsNoFront(t *testing.T) {
+	options, err := managerOptions(telemetry.NewMetrics(), DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range []string{"Node", "Service", "Event", "Secret"} {
+		served.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
+	served.Add(v1alpha1.GroupVersion.WithKind("Revision"), meta.RESTScopeRoot)
+	caches := options.Cache
+	caches.Scheme, caches.Mapper, caches.HTTPClient = options.Scheme, served, http.DefaultClient
+	if _, err := newCache(&rest.Config{Host: "http://127.0.0.1:1"}, caches); err != nil {
+		t.Error(err)
 	}
 }

@@ -16,15 +16,10 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
 
-	kymav1alpha1 "github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha1"
-	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
-	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/config/crd"
 )
 
@@ -32,11 +27,9 @@ import (
 // does not would take the whole kind out of the manager's sight. The values are those at which
 // types differ: empty, at their bounds, beyond them, and forms that look alike.
 func TestDefinitions_Decode(t *testing.T) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, operatorv1alpha1.AddToScheme, v1alpha2.AddToScheme, kymav1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
 	}
 	decoder := serializer.NewCodecFactory(scheme).UniversalDeserializer()
 	definitions := definitionsIn(t, crd.Files, "*.yaml")

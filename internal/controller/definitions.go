@@ -22,35 +22,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/packages"
 	"github.com/strata-run/strata/revisions"
 )
 
 // Definitions are the CustomResourceDefinitions without which the manager does nothing.
 var Definitions = []string{"packages.strata.run", "revisions.strata.run", "objectslices.strata.run"}
-
-// HeldKind is a kind of resources that a front holds by a finalizer.
-type HeldKind struct {
-	// Front is the front.
-	Front string
-	// Kind is the kind, and Finalizer the finalizer.
-	Kind      schema.GroupVersionKind
-	Finalizer string
-}
-
-// Held are the kinds that fronts hold. The finalizers stay where a front runs no more.
-var Held = []HeldKind{
-	{"gatewayclass", schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "GatewayClass"}, gatewayclass.Finalizer},
-	{"istiocsr", operatorv1alpha1.GroupVersion.WithKind("IstioCSR"), operatorv1alpha1.Finalizer},
-	{"kyma", v1alpha2.GroupVersion.WithKind("Istio"), v1alpha2.Finalizer},
-}
 
 // definitionsEvery is how often the manager looks for definitions that are missing.
 const definitionsEvery = 2 * time.Second

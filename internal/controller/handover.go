@@ -13,64 +13,71 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/front/gatewayclass"
+	"github.com/strata-run/strata/internal/front"
 )
 
-// HandOver is what the front of GatewayClasses has of a cluster.
+// HandOver is what a front that can hand over has of a cluster.
 type HandOver struct {
-	// Packages are the front's, and Classes the GatewayClasses with its controller name.
-	Packages []v1alpha1.Package
-	Classes  []gatewayv1.GatewayClass
+	// Packages are the front's, and Resources those with its packages' content.
+	Packages  []v1alpha1.Package
+	Resources []client.Object
 
-	live client.Client
+	front front.Registration
+	live  client.Client
 }
 
-// FindHandOver reads what there is to be handed over.
-func FindHandOver(ctx context.Context, config *rest.Config) (*HandOver, error) {
+// FindHandOver reads what the front of a name has to hand over, nothing when there is no such front.
+func FindHandOver(ctx context.Context, config *rest.Config, name string) (*HandOver, error) {
 	live, err := newLive(config)
 	if err != nil {
 		return nil, err
 	}
 	h := &HandOver{live: live}
-	err = h.read(ctx)
-	return h, err
+	for _, f := range Fronts {
+		if f.Name == name && f.HandOver != nil {
+			h.front = f
+			err := h.read(ctx)
+			return h, err
+		}
+	}
+	return h, nil
 }
 
 func (h *HandOver) read(ctx context.Context) error {
-	packages, classes := &v1alpha1.PackageList{}, &gatewayv1.GatewayClassList{}
-	if err := h.live.List(ctx, packages, client.MatchingLabels{v1alpha1.LabelFront: gatewayclass.FrontName}); err != nil && !meta.IsNoMatchError(err) {
+	packages := &v1alpha1.PackageList{}
+	if err := h.live.List(ctx, packages, client.MatchingLabels{v1alpha1.LabelFront: h.front.Name}); err != nil && !meta.IsNoMatchError(err) {
 		return fmt.Errorf("listing packages: %w", err)
 	}
-	if err := h.live.List(ctx, classes); err != nil && !meta.IsNoMatchError(err) {
-		return fmt.Errorf("listing GatewayClasses: %w", err)
-	}
-	h.Packages, h.Classes = packages.Items, nil
-	for i := range classes.Items {
-		if classes.Items[i].Spec.ControllerName == gatewayclass.ControllerName {
-			h.Classes = append(h.Classes, classes.Items[i])
-		}
-	}
-	return nil
+	resources, err := h.front.HandOver.List(ctx, h.live)
+	h.Packages, h.Resources = packages.Items, resources
+	return err
 }
 
-// Annotate asks every class to be handed over: a manager that runs, or is started later, makes
+// Annotate asks every resource to be handed over: a manager that runs, or is started later, makes
 // no package and sets no finalizer any more.
 func (h *HandOver) Annotate(ctx context.Context, options ...client.PatchOption) error {
-	for i := range h.Classes {
-		before := h.Classes[i].DeepCopy()
-		metav1.SetMetaDataAnnotation(&h.Classes[i].ObjectMeta, gatewayclass.AnnotationHandOver, "true")
-		if err := h.live.Patch(ctx, &h.Classes[i], client.MergeFrom(before), options...); err != nil {
-			return fmt.Errorf("annotating GatewayClass %s: %w", before.Name, err)
+	for _, resource := range h.Resources {
+		before, ok := resource.DeepCopyObject().(client.Object)
+		if !ok {
+			continue // a copy has the same type
+		}
+		annotations := resource.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[h.front.HandOver.Annotation] = "true"
+		resource.SetAnnotations(annotations)
+		if err := h.live.Patch(ctx, resource, client.MergeFrom(before), options...); err != nil {
+			return fmt.Errorf("annotating %s: %w", h.named(resource), err)
 		}
 	}
 	return nil
 }
 
 // Pass hands over without the front: the packages are deleted and their objects stay, without
-// owner reference and label, and the classes lose the front's finalizer and conditions. It says
+// owner reference and label, and the resources lose the front's finalizer and conditions. It says
 // what is left for another pass.
 func (h *HandOver) Pass(ctx context.Context, config *rest.Config, namespace string) ([]string, error) {
 	for i := range h.Packages {
@@ -86,13 +93,13 @@ func (h *HandOver) Pass(ctx context.Context, config *rest.Config, namespace stri
 			return nil, fmt.Errorf("deleting package %s: %w", pkg.Name, err)
 		}
 	}
-	err := release(ctx, config, namespace, func(pkg *v1alpha1.Package) bool { return pkg.Labels[v1alpha1.LabelFront] == gatewayclass.FrontName })
+	err := release(ctx, config, namespace, func(pkg *v1alpha1.Package) bool { return pkg.Labels[v1alpha1.LabelFront] == h.front.Name })
 	if err := errors.Join(err, h.read(ctx)); err != nil {
 		return nil, err
 	}
 	if len(h.Packages) == 0 {
-		for i := range h.Classes {
-			if err := gatewayclass.Free(ctx, h.live, &h.Classes[i]); err != nil && !apierrors.IsConflict(err) {
+		for _, resource := range h.Resources {
+			if err := h.front.HandOver.Free(ctx, h.live, resource); err != nil && !apierrors.IsConflict(err) {
 				return nil, err
 			}
 		}
@@ -109,10 +116,14 @@ func (h *HandOver) Left(ctx context.Context) ([]string, error) {
 	for i := range h.Packages {
 		left = append(left, "package "+h.Packages[i].Name)
 	}
-	for i := range h.Classes {
-		if gatewayclass.IsMarked(&h.Classes[i]) {
-			left = append(left, "GatewayClass "+h.Classes[i].Name)
+	for _, resource := range h.Resources {
+		if h.front.HandOver.Marked(resource) {
+			left = append(left, h.named(resource))
 		}
 	}
 	return left, nil
+}
+
+func (h *HandOver) named(resource client.Object) string {
+	return h.front.Kind.Kind + " " + resource.GetName()
 }

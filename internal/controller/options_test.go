@@ -5,12 +5,9 @@ package controller
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
-
-	"github.com/strata-run/strata/internal/front/gateway"
 )
 
 // TestOptions_Metrics: metrics tell who runs what, and are not for everyone.
@@ -38,38 +35,6 @@ func TestOptions_Metrics(t *testing.T) {
 	}
 }
 
-// TestOptions_ClusterResourceNamespace: without one no Secret of a ClusterIssuer would be
-// found, and each IstioCSR would be told of a trouble of the API.
-func TestOptions_ClusterResourceNamespace(t *testing.T) {
-	for namespace, valid := range map[string]bool{"cert-manager": true, "": false, "a/b": false, "A": false} {
-		o := DefaultOptions()
-		o.ClusterResourceNamespace = namespace
-		if err := o.Validate(); (err == nil) != valid {
-			t.Errorf("%q: %v", namespace, err)
-		}
-	}
-}
-
-func TestOptions_IstioResources(t *testing.T) {
-	for resources, valid := range map[string]bool{"": true, "all": true, "envoyfilters.networking.istio.io": true, "envoyfilters": false, "all,envoyfilters.networking.istio.io": false} {
-		o := DefaultOptions()
-		o.IstioResources = strings.FieldsFunc(resources, func(r rune) bool { return r == ',' })
-		if err := o.Validate(); (err == nil) != valid {
-			t.Errorf("--istio-resources=%s: %v, want it valid: %t", resources, err, valid)
-		}
-	}
-}
-
-func TestOptions_DNSRecordFinalizer(t *testing.T) {
-	for finalizer, valid := range map[string]bool{"": true, gateway.NoFinalizer: true, gateway.DefaultFinalizer: true, "dns": false, "example.com/": false, "a b/c": false} {
-		o := DefaultOptions()
-		o.DNSRecordFinalizer = finalizer
-		if err := o.Validate(); (err == nil) != valid {
-			t.Errorf("finalizer %q: error %v, want valid: %t", finalizer, err, valid)
-		}
-	}
-}
-
 // TestOptions_Fronts: each front has its switch, and a manager may have none.
 func TestOptions_Fronts(t *testing.T) {
 	cases := map[string]struct {
@@ -79,7 +44,7 @@ func TestOptions_Fronts(t *testing.T) {
 	}{
 		"Default":    {want: AllFronts, valid: true},
 		"None":       {args: []string{"--fronts="}, valid: true},
-		"Components": {args: []string{"--fronts=", "--fronts=kyma", "--fronts=istiocsr"}, want: []string{"kyma", "istiocsr"}, valid: true},
+		"Components": {args: []string{"--fronts=", "--fronts=" + AllFronts[1], "--fronts=" + AllFronts[0]}, want: []string{AllFronts[1], AllFronts[0]}, valid: true},
 		"Unknown":    {args: []string{"--fronts=istio"}, want: []string{"istio"}},
 	}
 	for name, tc := range cases {

@@ -251,11 +251,11 @@ func TestRules(t *testing.T) {
 
 func TestFronts(t *testing.T) {
 	packages, err := ReadTree(fstest.MapFS{
-		"internal/front/kyma/front.go":       {Data: []byte("package kyma\nimport _ \"" + Module + "/internal/front/kyma/mesh\"\nimport _ \"" + Module + "/internal/front\"")},
-		"internal/front/gateway/front.go":    {Data: []byte("package gateway\nimport _ \"" + Module + "/internal/front/kyma\"")},
-		"internal/controller/controllers.go": {Data: []byte("package controller\nimport _ \"" + Module + "/internal/front/kyma\"")},
-		"internal/status/package.go":         {Data: []byte("package status\nimport _ \"" + Module + "/internal/front/kyma/mesh\"")},
-		"test/kyma/kyma_test.go":             {Data: []byte("package kyma\nimport _ \"" + Module + "/internal/front/kyma\"")},
+		"internal/front/kyma/front.go":    {Data: []byte("package kyma\nimport _ \"" + Module + "/internal/front/kyma/mesh\"\nimport _ \"" + Module + "/internal/front\"")},
+		"internal/front/gateway/front.go": {Data: []byte("package gateway\nimport _ \"" + Module + "/internal/front/kyma\"")},
+		"internal/controller/fronts.go":   {Data: []byte("package controller\nimport _ \"" + Module + "/internal/front/kyma\"")},
+		"internal/status/package.go":      {Data: []byte("package status\nimport _ \"" + Module + "/internal/front/kyma/mesh\"")},
+		"test/kyma/kyma_test.go":          {Data: []byte("package kyma\nimport _ \"" + Module + "/internal/front/kyma\"")},
 	})
 	if err != nil {
 		t.Fatal(err)

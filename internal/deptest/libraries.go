@@ -35,7 +35,7 @@ var libraries = []library{
 		why: "the API can be imported with nothing but apimachinery",
 	},
 	{
-		where: []string{"api/operator.openshift.io/...", "api/operator.kyma-project.io/..."}, only: []string{"k8s.io/apimachinery", "k8s.io/api/core/v1"},
+		where: []string{"api/..."}, only: []string{"k8s.io/apimachinery", "k8s.io/api/core/v1"},
 		why: "what ends up in a pod has the types of the core API, and nothing else is needed",
 	},
 	{

@@ -4,54 +4,41 @@
 package deptest
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
 	"slices"
 )
 
-// writerFiles may change a cluster, each what its entry says. What the preflight and a plan send
+// writerFiles may change a cluster, each what its entry says, and so may those
+// of acting. What the preflight and a plan send
 // looks like writes and changes nothing: dry runs, and reviews of rights.
 var writerFiles = map[string]string{
-	"revisions/apply.go":                         "objects of packages",
-	"revisions/delete.go":                        "objects of packages",
-	"internal/check/preflight/ask.go":            "nothing: it asks",
-	"internal/content/keep.go":                   "slices and Secrets with manifests: labels of the package",
-	"internal/content/key.go":                    "the Secret with the key of digests",
-	"internal/content/release.go":                "owner references of slices and Secrets",
-	"internal/check/plan/trial.go":               "nothing: it asks",
-	"internal/check/plan/dryrun.go":              "nothing: it asks",
-	"internal/controller/fence/fence.go":         "the lease",
-	"internal/controller/handover.go":            "Packages and GatewayClasses that are handed over",
-	"internal/controller/loop/loop.go":           "the status of what a loop is about",
-	"internal/packages/decide.go":                "Revisions",
-	"internal/packages/observe.go":               "Packages and Revisions",
-	"internal/packages/rollback.go":              "Revisions",
-	"internal/packages/retire.go":                "Revisions",
-	"internal/packages/teardown.go":              "the finalizer of a Package",
-	"internal/helmimport/compare.go":             "nothing: it asks",
-	"internal/helmimport/importer.go":            "a Package with its first Revision, and the Secrets of a release",
-	"internal/helmimport/prune.go":               "what a later version of a release has left out",
-	"internal/helmimport/retire.go":              "the Secrets of a release, and marks of Helm",
-	"internal/helmimport/takeover.go":            "who owns the fields of an object of a release",
-	"internal/front/publish.go":                  "Packages and Revisions",
-	"internal/front/resources.go":                "finalizers and annotations of a front's resources",
-	"internal/front/setup.go":                    "nothing: it hands events on",
-	"internal/front/gateway/observe.go":          "finalizers of DNSRecords, and those that the former operator has left",
-	"internal/front/gatewayclass/handover.go":    "finalizer and conditions of GatewayClasses",
-	"internal/front/gatewayclass/labeler.go":     "a label of Gateways",
-	"internal/front/gatewayclass/observe.go":     "OLM's labels on definitions, and the Istio of an operator before this one",
-	"internal/front/istiocsr/handover.go":        "who owns the fields of an agent that Helm has installed",
-	"internal/front/istiocsr/holder.go":          "the Certificate that an agent has left in the way of that of istiod",
-	"internal/front/istiocsr/leftovers.go":       "the label of a package that is gone, on what it has left",
-	"internal/front/istiocsr/cabundle/prompt.go": "an annotation of the agent's pods",
-	"internal/front/istiocsr/cabundle/write.go":  "the ConfigMap with the CAs, and its spare",
-	"internal/front/kyma/cluster.go":             "an annotation of the Istio resource",
-	"internal/front/kyma/former.go":              "what Kyma's own operator has left",
-	"internal/front/kyma/owner.go":               "an owner reference of objects of its own package",
-	"internal/front/kyma/purge.go":               "what is left of a mesh whose purge was asked for",
-	"internal/front/kyma/restarts/notes.go":      "annotations of the Istio resource and of Istio's namespace",
-	"internal/front/kyma/restarts/workload.go":   "an annotation in the pod template of a workload that is restarted, and pods of one that keeps them",
+	"revisions/apply.go":                 "objects of packages",
+	"revisions/delete.go":                "objects of packages",
+	"internal/check/preflight/ask.go":    "nothing: it asks",
+	"internal/content/keep.go":           "slices and Secrets with manifests: labels of the package",
+	"internal/content/key.go":            "the Secret with the key of digests",
+	"internal/content/release.go":        "owner references of slices and Secrets",
+	"internal/check/plan/trial.go":       "nothing: it asks",
+	"internal/check/plan/dryrun.go":      "nothing: it asks",
+	"internal/controller/fence/fence.go": "the lease",
+	"internal/controller/handover.go":    "Packages and resources of a front that are handed over",
+	"internal/controller/loop/loop.go":   "the status of what a loop is about",
+	"internal/packages/decide.go":        "Revisions",
+	"internal/packages/observe.go":       "Packages and Revisions",
+	"internal/packages/rollback.go":      "Revisions",
+	"internal/packages/retire.go":        "Revisions",
+	"internal/packages/teardown.go":      "the finalizer of a Package",
+	"internal/helmimport/compare.go":     "nothing: it asks",
+	"internal/helmimport/importer.go":    "a Package with its first Revision, and the Secrets of a release",
+	"internal/helmimport/prune.go":       "what a later version of a release has left out",
+	"internal/helmimport/retire.go":      "the Secrets of a release, and marks of Helm",
+	"internal/helmimport/takeover.go":    "who owns the fields of an object of a release",
+	"internal/front/publish.go":          "Packages and Revisions",
+	"internal/front/resources.go":        "finalizers and annotations of a front's resources",
+	"internal/front/setup.go":            "nothing: it hands events on",
 }
 
 // writerPackages may change a cluster in every file: the command line does at a user's request.
@@ -80,12 +67,12 @@ func Writers(packages []Package) []string {
 				continue
 			}
 			writes := writesOf(file)
-			switch _, listed := writerFiles[file.Path]; {
+			switch listed := cmp.Or(writerFiles[file.Path], acting[file.Path]) != ""; {
 			case listed && len(writes) == 0:
-				problems = append(problems, file.Path+": writes nothing, and internal/deptest/writers.go lists it")
+				problems = append(problems, file.Path+": writes nothing, and internal/deptest lists what it writes")
 			case !listed:
 				for _, at := range writes {
-					problems = append(problems, fmt.Sprintf("%s: writes to the cluster; only the files and packages that internal/deptest/writers.go lists do", at))
+					problems = append(problems, fmt.Sprintf("%s: writes to the cluster; only the files and packages that internal/deptest lists do", at))
 				}
 			}
 		}

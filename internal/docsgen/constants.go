@@ -13,44 +13,40 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/strata-run/strata/internal/front"
 )
 
-// constantSource is a file with constants, and the title of those whose group has none.
-type constantSource struct{ file, title string }
-
-// constantSources are the files that the page is made of, with the title of the
-// constants whose group has none.
-var constantSources = []constantSource{
-	{"api/v1alpha1/conditions.go", "Conditions"},
-	{"api/v1alpha1/labels.go", "Labels, annotations, finalizers and field owners"},
-	{"api/operator.openshift.io/v1alpha1/conditions.go", "Conditions of an IstioCSR"},
-	{"api/operator.openshift.io/v1alpha1/labels.go", "Names, finalizers and annotations of an IstioCSR"},
-	{"api/operator.kyma-project.io/v1alpha2/conditions.go", "Conditions of an Istio"},
-}
-
-// eventSources are the files that the page of events is made of.
-var eventSources = []constantSource{{"internal/telemetry/reasons.go", "Events"}, {"internal/front/istiocsr/events.go", "Events of an IstioCSR"}, {"internal/front/kyma/events.go", "Events of an Istio"}, {"internal/front/kyma/restarts/events.go", "Events of restarts for proxies"}}
+// constantSources are the files that the page of conditions is made of, and eventSources those of
+// the page of events, before those of fronts.
+var (
+	constantSources = []front.Source{
+		{File: "api/v1alpha1/conditions.go", Title: "Conditions"},
+		{File: "api/v1alpha1/labels.go", Title: "Labels, annotations, finalizers and field owners"},
+	}
+	eventSources = []front.Source{{File: "internal/telemetry/reasons.go", Title: "Events"}}
+)
 
 // constantsPage lists constants with what their comments say.
-func constantsPage(root fs.FS, title, from string, sources []constantSource) (string, error) {
+func constantsPage(root fs.FS, title, from string, sources []front.Source) (string, error) {
 	page := &strings.Builder{}
 	heading(page, title, "the comments in "+from)
 	for _, source := range sources {
-		data, err := fs.ReadFile(root, source.file)
+		data, err := fs.ReadFile(root, source.File)
 		if err != nil {
-			return "", fmt.Errorf("reading %s: %w", source.file, err)
+			return "", fmt.Errorf("reading %s: %w", source.File, err)
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path.Base(source.file), data, parser.ParseComments)
+		file, err := parser.ParseFile(token.NewFileSet(), path.Base(source.File), data, parser.ParseComments)
 		if err != nil {
-			return "", fmt.Errorf("parsing %s: %w", source.file, err)
+			return "", fmt.Errorf("parsing %s: %w", source.File, err)
 		}
 		for _, declaration := range file.Decls {
 			group, ok := declaration.(*ast.GenDecl)
 			if !ok || group.Tok != token.CONST {
 				continue
 			}
-			if err := writeConstants(page, source.title, group); err != nil {
-				return "", fmt.Errorf("reading %s: %w", source.file, err)
+			if err := writeConstants(page, source.Title, group); err != nil {
+				return "", fmt.Errorf("reading %s: %w", source.File, err)
 			}
 		}
 	}

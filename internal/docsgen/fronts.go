@@ -8,35 +8,16 @@ import (
 	"strings"
 
 	"github.com/strata-run/strata/internal/front"
-	"github.com/strata-run/strata/internal/front/gateway"
-	"github.com/strata-run/strata/internal/front/gatewayclass"
-	"github.com/strata-run/strata/internal/front/istiocsr"
-	"github.com/strata-run/strata/internal/front/kyma"
 )
 
-// frontSource is what a front says on its resources.
-type frontSource struct {
-	// title is the kind of the resources, and guide the page about them.
-	title, guide string
-	rows         func() []front.Row
-}
-
-// frontSources are the fronts, each with its rows.
-var frontSources = []frontSource{
-	{"GatewayClass", "gatewayclass.md", gatewayclass.Rows},
-	{"Gateway", "gateway-dns.md", gateway.Rows},
-	{"IstioCSR", "istiocsr.md", istiocsr.Rows},
-	{"Istio", "kyma.md", kyma.Rows},
-}
-
 // frontsPage lists what fronts say on their resources.
-func frontsPage(sources []frontSource) string {
+func frontsPage(fronts []front.Registration) string {
 	page := &strings.Builder{}
 	heading(page, "What fronts say on their resources", "the rows of each front below internal/front")
-	for _, source := range sources {
-		fmt.Fprintf(page, "\n## %s\n\nSee [its guide](../guides/%s).\n", source.title, source.guide)
+	for _, f := range fronts {
+		fmt.Fprintf(page, "\n## %s\n\nSee [its guide](../guides/%s).\n", f.Kind.Kind, f.Guide)
 		condition := ""
-		for _, r := range source.rows() {
+		for _, r := range f.Rows() {
 			if r.Condition != condition {
 				condition = r.Condition
 				fmt.Fprintf(page, "\n### %s\n\n| status | reason | when | message | what to do |\n|---|---|---|---|---|\n", condition)

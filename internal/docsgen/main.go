@@ -16,6 +16,7 @@ import (
 
 	"github.com/strata-run/strata/config/crd"
 	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/telemetry"
 )
 
@@ -81,14 +82,18 @@ func pages(ctx context.Context) (map[string]string, error) {
 	if pages["api.md"], err = apiPage(crd.Files, crd.Fronts); err != nil {
 		return nil, err
 	}
-	if pages["conditions.md"], err = constantsPage(os.DirFS("."), "Conditions, reasons and labels", "api/v1alpha1", constantSources); err != nil {
+	constants, events, catalog := constantSources, eventSources, telemetry.Catalog()
+	for _, f := range controller.Fronts {
+		constants, events, catalog = slices.Concat(constants, f.Constants), slices.Concat(events, f.Events), slices.Concat(catalog, f.Metrics)
+	}
+	if pages["conditions.md"], err = constantsPage(os.DirFS("."), "Conditions, reasons and labels", "api/v1alpha1", constants); err != nil {
 		return nil, err
 	}
-	if pages["events.md"], err = constantsPage(os.DirFS("."), "Events", "internal/telemetry/reasons.go", eventSources); err != nil {
+	if pages["events.md"], err = constantsPage(os.DirFS("."), "Events", "internal/telemetry/reasons.go", events); err != nil {
 		return nil, err
 	}
-	pages["fronts.md"] = frontsPage(frontSources)
-	pages["metrics.md"] = metricsPage(telemetry.Catalog())
+	pages["fronts.md"] = frontsPage(controller.Fronts)
+	pages["metrics.md"] = metricsPage(catalog)
 	commands, err := commandPages(ctx)
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ type Front[P client.Object, F any] struct {
 	// Events is pure: what of a change of status is worth an event. Optional.
 	Events func(before, after P) []telemetry.Event
 	// Conditions is pure: those of a resource that the front has set, for metrics. Optional.
-	Conditions func(resource P) []Condition
+	Conditions func(resource P) []telemetry.ResourceCondition
 	// Again is when to look again without an event, 0 for not at all. Optional.
 	Again func(facts F) time.Duration
 

@@ -25,15 +25,3 @@ type Package struct {
 	// back.
 	Held string
 }
-
-// Row is a line of the reference of what a front says on its resources.
-type Row struct {
-	// Condition is its type, Status what it is, and Reason why.
-	Condition, Status, Reason string
-	// When says in which situation, for people who know the front and not its code.
-	When string
-	// Message is an example, or the beginning of one.
-	Message string
-	// Remedy says what to do, empty when there is nothing to be done.
-	Remedy string
-}

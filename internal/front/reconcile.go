@@ -19,6 +19,7 @@ import (
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/loop"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // Reconciler reconciles the groups of a front, a group at a time.
@@ -40,7 +41,7 @@ type Reconciler[P client.Object, F any] struct {
 	isRemoved func(ctx context.Context) (bool, error)
 
 	// conditions takes in the conditions of a group. Optional.
-	conditions func(front, group string, all []Condition)
+	conditions func(front, group string, all []telemetry.ResourceCondition)
 
 	own       loop.OwnWrites[P]
 	conflicts loop.Conflicts

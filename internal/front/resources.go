@@ -18,6 +18,7 @@ import (
 
 	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/loop"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // gather reads a group from the cache, or from our own writes where these are newer.
@@ -161,7 +162,7 @@ func (r *Reconciler[P, F]) count(group string, resources []P) {
 	if r.conditions == nil || r.Front.Conditions == nil {
 		return
 	}
-	var all []Condition
+	var all []telemetry.ResourceCondition
 	for _, resource := range resources {
 		all = append(all, r.Front.Conditions(resource)...)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/telemetry"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -22,10 +23,9 @@ type Wiring struct {
 	Publisher *Publisher
 	// Recorder records events.
 	Recorder events.EventRecorder
-	// Rendered takes in how long a front took to render.
-	Rendered func(front string, took time.Duration)
-	// Conditions takes in all conditions of the resources of a group.
-	Conditions func(front, group string, all []Condition)
+	// Meter takes in how long fronts took to render, the conditions of their resources, and
+	// metrics of their own.
+	Meter *telemetry.Metrics
 	// Recovered has an event each time that the API server answers again.
 	Recovered func() <-chan event.GenericEvent
 }
@@ -34,7 +34,7 @@ type Wiring struct {
 func reconciler[P client.Object, F any](w Wiring, f Front[P, F]) *Reconciler[P, F] {
 	return &Reconciler[P, F]{
 		Front: timed(w, f), Client: w.Manager.GetClient(), Live: w.Manager.GetAPIReader(), Publisher: w.Publisher, Recorder: w.Recorder,
-		conditions: w.Conditions,
+		conditions: w.Meter.Conditions,
 	}
 }
 
@@ -43,7 +43,7 @@ func timed[P client.Object, F any](w Wiring, f Front[P, F]) Front[P, F] {
 	of := f.Render
 	f.Render = func(in Input[P, F]) ([]content.Package, error) {
 		began := time.Now()
-		defer func() { w.Rendered(f.Name, time.Since(began)) }()
+		defer func() { w.Meter.Rendered(f.Name, time.Since(began)) }()
 		return of(in)
 	}
 	return f

@@ -20,8 +20,6 @@ type Metrics struct {
 
 	rollouts, phases, renders                                      *prometheus.HistogramVec
 	failures, applies, conflicts, collisions, repaired, staleReads *prometheus.CounterVec
-	restarted                                                      *prometheus.CounterVec
-	outdated                                                       *prometheus.GaugeVec
 	kinds, managers, phaseNames                                    bounded
 
 	lock sync.Mutex
@@ -29,8 +27,8 @@ type Metrics struct {
 	held map[string]Held
 	// sizes are those of Revisions, with when they were taken.
 	sizes map[types.UID]size
-	// mesh is what the mesh of Kyma makes use of, nil while there is none.
-	mesh *Mesh
+	// added are the metrics of single fronts.
+	added []prometheus.Collector
 	// frontConditions are those of fronts' resources.
 	frontConditions map[frontGroup][]ResourceCondition
 }
@@ -48,9 +46,8 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		now:      time.Now,
 		rollouts: rolloutDuration.histogram(), phases: phaseDuration.histogram(), renders: renderDuration.histogram(),
-		failures: probeFailures.counter(), applies: objectApply.counter(), conflicts: objectConflicts.counter(),
-		collisions: collisions.counter(), repaired: driftCorrections.counter(), staleReads: stalenessWaits.counter(),
-		restarted: workloadRestarts.counter(), outdated: outdatedWorkloads.gauge(),
+		failures: probeFailures.NewCounter(), applies: objectApply.NewCounter(), conflicts: objectConflicts.NewCounter(),
+		collisions: collisions.NewCounter(), repaired: driftCorrections.NewCounter(), staleReads: stalenessWaits.NewCounter(),
 		held: map[string]Held{}, sizes: map[types.UID]size{}, frontConditions: map[frontGroup][]ResourceCondition{},
 	}
 	m.staleReads.WithLabelValues() // it has one series, which begins at 0
@@ -58,15 +55,18 @@ func NewMetrics() *Metrics {
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{
-		m.rollouts, m.phases, m.renders, m.failures, m.applies, m.conflicts, m.collisions, m.repaired, m.staleReads, m.restarted, m.outdated, &state{m}, &meshes{m}, &fronts{m},
-	}
+	return append([]prometheus.Collector{
+		m.rollouts, m.phases, m.renders, m.failures, m.applies, m.conflicts, m.collisions, m.repaired, m.staleReads, &state{m}, &fronts{m},
+	}, m.added...)
 }
 
 // ReadFrom sets what lists the packages and revisions that the gauges are about. It
 // must be a cache, as it is read at every scrape, and be set before the first of
 // them.
 func (m *Metrics) ReadFrom(reader client.Reader) { m.reader = reader }
+
+// Add adds the metrics of a front, before this set is registered.
+func (m *Metrics) Add(front prometheus.Collector) { m.added = append(m.added, front) }
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {

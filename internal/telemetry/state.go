@@ -26,8 +26,8 @@ type state struct{ *Metrics }
 // Describe implements prometheus.Collector.
 func (s *state) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range Catalog() {
-		if d.Type == gauge {
-			descs <- d.desc()
+		if d.Type == Gauge {
+			descs <- d.Desc()
 		}
 	}
 }
@@ -77,9 +77,9 @@ func deleting(revision *v1alpha1.Revision) int {
 type series struct{ metrics chan<- prometheus.Metric }
 
 func (s series) gauge(d Description, value float64, labels ...string) {
-	metric, err := prometheus.NewConstMetric(d.desc(), prometheus.GaugeValue, value, labels...)
+	metric, err := prometheus.NewConstMetric(d.Desc(), prometheus.GaugeValue, value, labels...)
 	if err != nil {
-		metric = prometheus.NewInvalidMetric(d.desc(), err)
+		metric = prometheus.NewInvalidMetric(d.Desc(), err)
 	}
 	s.metrics <- metric
 }

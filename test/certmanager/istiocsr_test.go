@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/internal/front/istiocsr"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/internal/status/statustest"
@@ -33,7 +34,7 @@ func TestIstioCSR_Install(t *testing.T) {
 	a := newInstall(m, nil)
 	a.ready()
 	a.condition("Degraded", "False/Ready")
-	statustest.Conditions(t, a.ic.Generation, a.ic.Status.Conditions, "Ready", "Degraded")
+	statustest.Conditions(t, istiocsr.Rows().Statuses(), a.ic.Generation, a.ic.Status.Conditions, "Ready", "Degraded")
 
 	namespace := a.ic.Namespace
 	fields := a.ic.Status

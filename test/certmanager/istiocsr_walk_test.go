@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
+	"github.com/strata-run/strata/internal/front/istiocsr"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/test/setup"
@@ -24,7 +25,7 @@ import (
 func (a install) since(kind string) time.Time {
 	a.t.Helper()
 	a.get(a.ic)
-	statustest.Conditions(a.t, a.ic.Generation, a.ic.Status.Conditions, "Ready", "Degraded")
+	statustest.Conditions(a.t, istiocsr.Rows().Statuses(), a.ic.Generation, a.ic.Status.Conditions, "Ready", "Degraded")
 	c := meta.FindStatusCondition(a.ic.Status.Conditions, kind)
 	if c == nil {
 		a.t.Fatalf("there is no condition %s", kind)

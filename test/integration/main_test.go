@@ -115,7 +115,7 @@ var (
 // managerOptions are the settings of every manager of these tests.
 func managerOptions() controller.Options {
 	options := setup.ManagerOptions()
-	options.IstioVersion = "1.29"
+	setup.Flags(&options, "--istio-version=1.29")
 	return options
 }
 

@@ -24,6 +24,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/internal/telemetry"
 )
@@ -155,8 +156,11 @@ func TestMetricsAreDescribed(t *testing.T) {
 	if status != http.StatusOK {
 		t.Fatalf("scraping: %d: %s", status, body)
 	}
-	described := map[string]bool{}
-	for _, d := range telemetry.Catalog() {
+	catalog, described := telemetry.Catalog(), map[string]bool{}
+	for _, f := range controller.Fronts {
+		catalog = append(catalog, f.Metrics...)
+	}
+	for _, d := range catalog {
 		described[fmt.Sprintf("# TYPE %s %s", d.Name, d.Type)] = true
 	}
 	found := 0

@@ -31,7 +31,7 @@ const (
 func hold(t *testing.T, istiod *program) {
 	before := currentRevision(t)
 	next := setup.ManagerOptions()
-	next.Images.All = gatewayclass.Images{Istiod: missingImage, Proxy: nextProxy}
+	setup.Flags(&next, "--istiod-image="+missingImage, "--proxy-image="+nextProxy)
 	replaceManager(t, next)
 	eventually(t, "the new istiod to lack its image", func() string { return pulled(t, gatewayclass.Namespace) })
 	istiod.stop(t)

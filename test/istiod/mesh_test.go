@@ -52,13 +52,13 @@ func TestMesh(t *testing.T) {
 	eventually(t, "the mesh to be rolled out", func() string { return unrolled(t, servicemesh.PackageIstio, 1) })
 
 	next := setup.ManagerOptions()
-	must(t, next.ReadImages(func(name string) string {
+	next.Getenv = func(name string) string {
 		images := map[string]string{"pilot": missingImage}
 		for _, other := range []string{"proxyv2", "install-cni"} {
 			images[other] = strings.Replace(missingImage, "pilot", other, 1)
 		}
 		return images[name]
-	}))
+	}
 	replaceManager(t, next)
 	eventually(t, "the new istiod to lack its image", func() string { return pulled(t, meshNamespace) })
 	istiod.stop(t)

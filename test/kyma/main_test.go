@@ -24,7 +24,7 @@ import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
 	cli "github.com/strata-run/strata/internal/cli/cmd"
-	"github.com/strata-run/strata/internal/controller"
+	"github.com/strata-run/strata/internal/front/kyma"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/simulate"
 	"github.com/strata-run/strata/test/setup"
@@ -93,7 +93,7 @@ func withCluster(tests func() int) (code int, err error) {
 
 // restartLimit is how many workloads the next manager restarts at a time, and restartDeadline
 // how long it waits for one.
-var restartLimit, restartDeadline = controller.DefaultOptions().Kyma.RestartLimit, controller.DefaultOptions().Kyma.RestartDeadline
+var restartLimit, restartDeadline = kyma.DefaultOptions().RestartLimit, kyma.DefaultOptions().RestartDeadline
 
 // withoutFront lets the next manager do nothing about Istio resources.
 var withoutFront bool
@@ -131,20 +131,19 @@ func startManager(ctx context.Context, version string, variables ...string) erro
 		return err
 	}
 	options := setup.ManagerOptions()
-	options.Kyma.IstioVersion = version
-	err := options.ReadImages(func(name string) string {
+	settings := kyma.DefaultOptions()
+	settings.IstioVersion, settings.Experimental = version, allowExperimental
+	settings.RestartLimit, settings.RestartDeadline = restartLimit, restartDeadline
+	options.Settings["kyma"] = &settings
+	options.Getenv = func(name string) string {
 		for i := 0; i < len(variables); i += 2 {
 			if variables[i] == name {
 				return variables[i+1]
 			}
 		}
 		return ""
-	})
-	if err != nil {
-		return err
 	}
-	options.Kyma.RestartLimit, options.Kyma.RestartDeadline = restartLimit, restartDeadline
-	options.Kyma.Experimental = allowExperimental
+	var err error
 	if withoutFront {
 		options.Fronts = slices.DeleteFunc(options.Fronts, func(front string) bool { return front == "kyma" })
 	}

@@ -10,12 +10,12 @@ import (
 	"os"
 	"sync"
 
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2/textlogger"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/strata-run/strata/internal/controller"
-	"github.com/strata-run/strata/internal/front/gateway"
 	"github.com/strata-run/strata/internal/localplane"
 )
 
@@ -31,8 +31,22 @@ var ManagerGroups = []string{"system:serviceaccounts", "system:serviceaccounts:s
 func ManagerOptions() controller.Options {
 	options := controller.DefaultOptions()
 	options.MetricsAddress, options.HealthAddress = "0", "0"
-	options.DNSRecordFinalizer = gateway.NoFinalizer
+	for _, f := range controller.Fronts {
+		if f.Name == "gateway" {
+			Flags(&options, "--dns-record-finalizer=none")
+		}
+	}
 	return options
+}
+
+// Flags sets flags of a manager, such as --istio-version=1.29.
+func Flags(options *controller.Options, flags ...string) {
+	set := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	options.AddFlags(set)
+	if err := set.Parse(flags); err != nil {
+		fmt.Fprintln(os.Stderr, "the tests set a flag that the manager does not have:", err)
+		os.Exit(1)
+	}
 }
 
 // Log says where managers of this process and clients log to: to the first writer that it is

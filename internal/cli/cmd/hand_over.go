@@ -70,11 +70,11 @@ func (a *app) handOver(ctx context.Context, o handOverOptions) error {
 	if err != nil {
 		return err
 	}
-	found, err := controller.FindHandOver(ctx, c.config)
+	found, err := controller.FindHandOver(ctx, c.config, "gatewayclass")
 	if err != nil {
 		return c.explain("looking for what to hand over", err)
 	}
-	if len(found.Packages)+len(found.Classes) == 0 && !o.output.isDocument() {
+	if len(found.Packages)+len(found.Resources) == 0 && !o.output.isDocument() {
 		p := a.stdout(o.output.value)
 		p.Line(output.Span{Text: "There is nothing to hand over: no package of the front gatewayclass, and no GatewayClass of its controller."})
 		return p.Err()
@@ -155,8 +155,8 @@ func describeHandOver(found *controller.HandOver, managed bool, dryRun string) v
 	for i := range found.Packages {
 		d.Packages = append(d.Packages, found.Packages[i].Name)
 	}
-	for i := range found.Classes {
-		d.Classes = append(d.Classes, found.Classes[i].Name)
+	for _, class := range found.Resources {
+		d.Classes = append(d.Classes, class.GetName())
 	}
 	return d
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/internal/controller"
+	"github.com/strata-run/strata/internal/front"
 )
 
 type uninstallOptions struct {
@@ -166,8 +167,8 @@ func (a *app) lookAtUninstallation(ctx context.Context, c *cluster, packages []v
 		d.Packages = append(d.Packages, view.PackageToRelease{Name: pkg.Name, Front: pkg.Labels[v1alpha1.LabelFront], Objects: len(objects)})
 		d.Obstacles = append(d.Obstacles, view.StandsInTheWay(pkg, a.now())...)
 	}
-	for _, kind := range controller.Held {
-		held, err := c.heldResources(ctx, kind)
+	for _, f := range controller.Fronts {
+		held, err := c.heldResources(ctx, f)
 		if err != nil {
 			return d, err
 		}
@@ -195,9 +196,12 @@ func (a *app) lookAtUninstallation(ctx context.Context, c *cluster, packages []v
 	return d, nil
 }
 
-// heldResources are the resources of a front that have its finalizer; none when the
-// cluster does not serve the kind.
-func (c *cluster) heldResources(ctx context.Context, of controller.HeldKind) ([]view.HeldResource, error) {
+// heldResources are the resources of a front that have its finalizer, which stays where the front
+// runs no more; none when the front sets none, or the cluster does not serve the kind.
+func (c *cluster) heldResources(ctx context.Context, of front.Registration) ([]view.HeldResource, error) {
+	if of.Finalizer == "" {
+		return nil, nil
+	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(of.Kind.GroupVersion().WithKind(of.Kind.Kind + "List"))
 	err := c.client.List(ctx, list)
@@ -205,12 +209,12 @@ func (c *cluster) heldResources(ctx context.Context, of controller.HeldKind) ([]
 		return nil, nil
 	}
 	if err != nil {
-		return nil, c.explain("listing the resources of front "+of.Front, err)
+		return nil, c.explain("listing the resources of front "+of.Name, err)
 	}
 	var held []view.HeldResource
 	for i := range list.Items {
 		if at := slices.Index(list.Items[i].Finalizers, of.Finalizer); at >= 0 {
-			held = append(held, view.HeldResource{Front: of.Front, Finalizer: of.Finalizer, At: at, ObjectReference: v1alpha1.ObjectReference{
+			held = append(held, view.HeldResource{Front: of.Name, Finalizer: of.Finalizer, At: at, ObjectReference: v1alpha1.ObjectReference{
 				Group: of.Kind.Group, Version: of.Kind.Version, Kind: of.Kind.Kind, Namespace: list.Items[i].Namespace, Name: list.Items[i].Name,
 			}})
 		}

@@ -73,9 +73,7 @@ Its folder is --dir, else $STRATA_DIR, else strata/local in $XDG_STATE_HOME or
 }
 
 func (a *app) up(ctx context.Context, o upOptions, flags *pflag.FlagSet) error {
-	if err := o.manager.ReadImages(a.Getenv); err != nil {
-		return &ExitError{Code: CodeUsage, Err: err}
-	}
+	o.manager.Getenv = a.Getenv
 	if err := o.manager.Validate(); err != nil {
 		return &ExitError{Code: CodeUsage, Err: err}
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -55,7 +56,9 @@ func standIn(ctx context.Context, cfg *rest.Config, o controller.Options) error 
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "the manager is %s\n", who.Status.UserInfo.Username)
-	if o.IstioVersion == "1.28" {
+	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	o.AddFlags(flags)
+	if flags.Lookup("istio-version").Value.String() == "1.28" {
 		return errors.New("the manager does not like 1.28")
 	}
 	server := &http.Server{Addr: o.HealthAddress, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ReadHeaderTimeout: time.Second}

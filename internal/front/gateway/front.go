@@ -11,10 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -24,19 +20,18 @@ import (
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/gateway/ingress"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
-// Setup adds the front to a manager. The finalizer is put on DNSRecords; empty puts none.
-func Setup(w front.Wiring, finalizer string) error {
-	return front.Setup(w, &gatewayv1.Gateway{}, newFront(newObserver(w, finalizer)))
-}
+// frontName is the front's name, which stands on its packages.
+const frontName = "gateway"
 
 // newFront makes the DNSRecords of Gateways, and writes into the Gateways' status
 // whether they and the load balancers work. Other controllers write into the same
 // status, which is why it is made from a live read.
 func newFront(observer *observer) front.Front[*gatewayv1.Gateway, Facts] {
 	return front.Front[*gatewayv1.Gateway, Facts]{
-		Name:    "gateway",
+		Name:    frontName,
 		List:    func() client.ObjectList { return &gatewayv1.GatewayList{} },
 		Selects: func(g *gatewayv1.Gateway) bool { return g.Namespace == Namespace },
 		Group:   func(g *gatewayv1.Gateway) string { return groupOf(g.Name) },
@@ -99,7 +94,7 @@ func setStatus(g *gatewayv1.Gateway, state front.State[Facts]) {
 }
 
 // conditionsOf are our conditions of a Gateway and of its listeners.
-func conditionsOf(g *gatewayv1.Gateway) []front.Condition {
+func conditionsOf(g *gatewayv1.Gateway) []telemetry.ResourceCondition {
 	all := front.ConditionsOf(g, "", g.Status.Conditions, ingress.ConditionLoadBalancerReady)
 	for i := range g.Status.Listeners {
 		listener := &g.Status.Listeners[i]
@@ -156,31 +151,4 @@ func ofLabel(_ context.Context, object client.Object) []string {
 		return nil
 	}
 	return []string{groupOf(name)}
-}
-
-// Caches limit what is cached of kinds that users have many objects of: Services that
-// belong to Gateways, and warnings about Services, in one namespace. Any other Service
-// has to be read live.
-func Caches() map[client.Object]cache.ByObject {
-	within := func(config cache.Config) cache.ByObject {
-		return cache.ByObject{Namespaces: map[string]cache.Config{Namespace: config}}
-	}
-	all := labels.Everything()
-	if belongs, err := labels.NewRequirement(LabelGateway, selection.Exists, nil); err == nil {
-		all = all.Add(*belongs)
-	}
-	return map[client.Object]cache.ByObject{
-		&corev1.Service{}: within(cache.Config{LabelSelector: all}),
-		&corev1.Event{}: within(cache.Config{FieldSelector: fields.SelectorFromSet(fields.Set{
-			"involvedObject.kind": "Service", "type": corev1.EventTypeWarning,
-		})}),
-	}
-}
-
-// Slim keeps of a Gateway in another namespace only whose it is.
-func Slim(g *gatewayv1.Gateway) {
-	if g.Namespace != Namespace {
-		g.Spec = gatewayv1.GatewaySpec{GatewayClassName: g.Spec.GatewayClassName}
-		g.Status = gatewayv1.GatewayStatus{}
-	}
 }

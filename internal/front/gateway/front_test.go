@@ -307,7 +307,7 @@ func TestSlim(t *testing.T) {
 	for namespace, kept := range map[string]bool{Namespace: true, "app": false} {
 		g := edgeGateway()
 		g.Namespace = namespace
-		Slim(g)
+		slim(g)
 		if g.Spec.GatewayClassName != "ours" {
 			t.Errorf("a Gateway in %s has lost its class", namespace)
 		}

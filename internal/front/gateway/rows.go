@@ -13,7 +13,7 @@ import (
 
 // Rows are all conditions, reasons and situations of Gateways, in the order in
 // which they are looked at. Status, reason and message are what an example gets.
-func Rows() []front.Row {
+func Rows() front.Rows {
 	return append(loadBalancerRows(), dnsRows()...)
 }
 

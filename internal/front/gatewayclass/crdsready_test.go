@@ -76,7 +76,7 @@ func TestSetCRDsReady(t *testing.T) {
 				return conditions
 			}
 			got := set([]metav1.Condition{foreign}, 100)
-			statustest.Conditions(t, generation, got, gatewayclass.ConditionCRDsReady)
+			statustest.Conditions(t, gatewayclass.Rows().Statuses(), generation, got, gatewayclass.ConditionCRDsReady)
 			statustest.Stable(t, tc.reason, got, set([]metav1.Condition{foreign}, 100), set(got, 160))
 			if diff := cmp.Diff(tc.want, statustest.Text(got, gatewayclass.ConditionCRDsReady)); diff != "" {
 				t.Errorf("%s: CRDsReady (-want +got):\n%s", tc.reason, diff)
@@ -187,7 +187,7 @@ func TestGatewayClassRows(t *testing.T) {
 	reasons := map[string]bool{}
 	for _, r := range gatewayclass.Rows() {
 		c := metav1.Condition{Type: r.Condition, Status: metav1.ConditionStatus(r.Status), Reason: r.Reason, Message: r.Message, ObservedGeneration: 1, LastTransitionTime: at(1)}
-		if problems := statustest.Problems(1, []metav1.Condition{c}, r.Condition); len(problems) > 0 {
+		if problems := statustest.Problems(gatewayclass.Rows().Statuses(), 1, []metav1.Condition{c}, r.Condition); len(problems) > 0 {
 			t.Errorf("%s/%s: %s", r.Condition, r.Reason, strings.Join(problems, "; "))
 		}
 		if r.When == "" {

@@ -38,9 +38,9 @@ type observed struct {
 	Sync string
 }
 
-// Setup adds the front to a manager. Of the settings, only what is the manager's to say is
+// setup adds the front to a manager. Of the settings, only what is the manager's to say is
 // read: versions and images.
-func Setup(w front.Wiring, settings Input) error {
+func setup(w front.Wiring, settings Input) error {
 	if err := setupLabeler(w); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func newFront(o *observer) front.Front[*gatewayv1.GatewayClass, observed] {
 		Annotations: syncGateways,
 		Status:      setStatus,
 		Events:      eventsOf,
-		Conditions: func(class *gatewayv1.GatewayClass) []front.Condition {
+		Conditions: func(class *gatewayv1.GatewayClass) []telemetry.ResourceCondition {
 			return front.ConditionsOf(class, "", class.Status.Conditions, classConditions...)
 		},
 		Again:      func(facts observed) time.Duration { return facts.Migration.Again(time.Now()) },

@@ -37,17 +37,17 @@ func (o *observer) freeClasses(ctx context.Context, group front.Group[*gatewayv1
 		if err := o.Live.Get(ctx, client.ObjectKeyFromObject(class), live); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("reading GatewayClass %s: %w", class.Name, err)
 		}
-		if err := Free(ctx, o.Client, live); err != nil {
+		if err := free(ctx, o.Client, live); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Free takes the front's finalizer and conditions off a class that was just read from the API
+// free takes the front's finalizer and conditions off a class that was just read from the API
 // server, unless all of them are another operator's by now.
-func Free(ctx context.Context, writer client.Client, class *gatewayv1.GatewayClass) error {
-	if !IsMarked(class) {
+func free(ctx context.Context, writer client.Client, class *gatewayv1.GatewayClass) error {
+	if !isMarked(class) {
 		return nil
 	}
 	locked := client.MergeFromWithOptimisticLock{}
@@ -76,10 +76,10 @@ func isHeld(class *gatewayv1.GatewayClass) bool {
 		slices.ContainsFunc(classConditions, func(name string) bool { return meta.FindStatusCondition(class.Status.Conditions, name) != nil })
 }
 
-// IsMarked says whether the finalizer of a class or one of its conditions is the manager's by
+// isMarked says whether the finalizer of a class or one of its conditions is the manager's by
 // managedFields. Another operator may use the same names. What has no entry at all counts as
 // the manager's.
-func IsMarked(class *gatewayv1.GatewayClass) bool {
+func isMarked(class *gatewayv1.GatewayClass) bool {
 	if controllerutil.ContainsFinalizer(class, Finalizer) &&
 		isManaged(class.ManagedFields, "f:metadata", "f:finalizers", fmt.Sprintf("v:%q", Finalizer)) {
 		return true

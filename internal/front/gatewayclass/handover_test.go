@@ -43,7 +43,7 @@ func TestIsMarked(t *testing.T) {
 			if got := isHeld(class); got != tc.held {
 				t.Errorf("%s: held %t, want %t", tc.reason, got, tc.held)
 			}
-			if got := IsMarked(class); got != tc.wants {
+			if got := isMarked(class); got != tc.wants {
 				t.Errorf("%s: marked %t, want %t", tc.reason, got, tc.wants)
 			}
 		})

@@ -28,14 +28,18 @@ type Images struct {
 
 // imagesFor are the images for a minor version.
 func (in Input) imagesFor(minor string) Images {
-	all, one := in.Images, in.VersionImages[minor]
-	if one.Istiod != "" {
-		all.Istiod, all.IstiodSource = one.Istiod, one.IstiodSource
+	return in.Images.with(in.VersionImages[minor])
+}
+
+// with are these images, and in place of them those that over has.
+func (i Images) with(over Images) Images {
+	if over.Istiod != "" {
+		i.Istiod, i.IstiodSource = over.Istiod, over.IstiodSource
 	}
-	if one.Proxy != "" {
-		all.Proxy, all.ProxySource = one.Proxy, one.ProxySource
+	if over.Proxy != "" {
+		i.Proxy, i.ProxySource = over.Proxy, over.ProxySource
 	}
-	return all
+	return i
 }
 
 // decideImages takes the settings, and for istiod the annotation of the oldest class

@@ -195,7 +195,7 @@ func TestSetControllerInstalled(t *testing.T) {
 				return conditions
 			}
 			got := set([]metav1.Condition{foreign}, 100)
-			statustest.Conditions(t, generation, got, gatewayclass.ConditionControllerInstalled)
+			statustest.Conditions(t, gatewayclass.Rows().Statuses(), generation, got, gatewayclass.ConditionControllerInstalled)
 			statustest.Stable(t, tc.reason, got, set([]metav1.Condition{foreign}, 100), set(got, 160))
 			if diff := cmp.Diff(tc.want, statustest.Text(got, gatewayclass.ConditionControllerInstalled)); diff != "" {
 				t.Errorf("%s: ControllerInstalled (-want +got):\n%s", tc.reason, diff)

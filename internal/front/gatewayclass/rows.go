@@ -6,7 +6,7 @@ package gatewayclass
 import "github.com/strata-run/strata/internal/front"
 
 // Rows are all conditions, reasons and scenarios of GatewayClasses.
-func Rows() []front.Row {
+func Rows() front.Rows {
 	return append(controllerInstalledRows(), crdsReadyRows()...)
 }
 

@@ -14,6 +14,7 @@ import (
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // observed are what the front of IstioCSRs looks at besides them.
@@ -49,28 +50,14 @@ type (
 	groupState = front.State[observed]
 )
 
-// Settings are the manager's.
-type Settings struct {
-	// Image is what agents run.
-	Image Image
-	// ClusterResourceNamespace is where cert-manager looks for the Secrets of ClusterIssuers.
-	ClusterResourceNamespace string
-}
-
-// Setup adds the front to a manager.
-func Setup(w front.Wiring, settings Settings) error {
-	observer, err := newObserver(w, settings)
-	if err != nil {
-		return err
-	}
-	return front.Setup(w, &operatorv1alpha1.IstioCSR{}, newFront(observer))
-}
+// frontName is the front's name, which stands on its packages.
+const frontName = "istiocsr"
 
 // newFront runs one istio-csr agent in the cluster, for the oldest IstioCSR.
 func newFront(o *observer) front.Front[*operatorv1alpha1.IstioCSR, observed] {
 	image := o.image
 	return front.Front[*operatorv1alpha1.IstioCSR, observed]{
-		Name:      "istiocsr",
+		Name:      frontName,
 		Finalizer: operatorv1alpha1.Finalizer,
 		List:      func() client.ObjectList { return &operatorv1alpha1.IstioCSRList{} },
 		// Another definition of the kind might let others through.
@@ -82,7 +69,7 @@ func newFront(o *observer) front.Front[*operatorv1alpha1.IstioCSR, observed] {
 		},
 		Leave: leave,
 		Stays: func(ic *operatorv1alpha1.IstioCSR, facts observed) error { return facts.Unremoved[ic.Namespace] },
-		Conditions: func(ic *operatorv1alpha1.IstioCSR) []front.Condition {
+		Conditions: func(ic *operatorv1alpha1.IstioCSR) []telemetry.ResourceCondition {
 			return front.ConditionsOf(ic, "", ic.Status.Conditions)
 		},
 		Status: func(ic *operatorv1alpha1.IstioCSR, state groupState) {

@@ -67,7 +67,7 @@ type observer struct {
 	signal front.Signal
 }
 
-func newObserver(w front.Wiring, settings Settings) (*observer, error) {
+func newObserver(w front.Wiring, settings *Settings) (*observer, error) {
 	mgr, signal := w.Manager, front.NewSignal()
 	watched, err := pins.Setup(mgr, func() { signal.Raise(&operatorv1alpha1.IstioCSR{}) })
 	if err != nil {
@@ -80,7 +80,7 @@ func newObserver(w front.Wiring, settings Settings) (*observer, error) {
 		pins:             watched,
 		served:           w.Kinds.Served,
 		keeper:           &cabundle.Keeper{Cache: watched, Live: mgr.GetAPIReader(), Writer: mgr.GetClient()},
-		image:            settings.Image,
+		image:            settings.image,
 		clusterNamespace: settings.ClusterResourceNamespace,
 		now:              time.Now,
 		signal:           signal,

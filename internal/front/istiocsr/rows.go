@@ -9,7 +9,7 @@ import (
 )
 
 // Rows are all conditions and reasons of IstioCSRs.
-func Rows() []front.Row {
+func Rows() front.Rows {
 	ready := func(value, reason, when, message, remedy string) front.Row {
 		return front.Row{Condition: operatorv1alpha1.ConditionReady, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
 	}

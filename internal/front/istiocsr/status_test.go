@@ -226,7 +226,7 @@ func TestSetStatus(t *testing.T) {
 			if tc.degraded != "" {
 				required = append(required, operatorv1alpha1.ConditionDegraded)
 			}
-			statustest.Conditions(t, generation, ic.Status.Conditions, required...)
+			statustest.Conditions(t, istiocsr.Rows().Statuses(), generation, ic.Status.Conditions, required...)
 			again := ic.DeepCopy()
 			s.Now = at(160)
 			istiocsr.SetStatus(again, s)

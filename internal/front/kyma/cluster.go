@@ -127,8 +127,8 @@ func nodeOf(n *corev1.Node) servicemesh.Node {
 	}
 }
 
-// SlimNode keeps of a node what a mesh depends on.
-func SlimNode(object any) (any, error) {
+// slimNode keeps of a node what a mesh depends on.
+func slimNode(object any) (any, error) {
 	n, ok := object.(*corev1.Node)
 	if !ok {
 		return object, nil

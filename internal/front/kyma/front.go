@@ -21,6 +21,7 @@ import (
 	"github.com/strata-run/strata/internal/front/kyma/restarts"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // observed are what the kyma front looks at besides its resources.
@@ -52,31 +53,31 @@ type (
 	groupState = front.State[observed]
 )
 
-// Setup adds the front, and the restarts of workloads, to a manager.
-func Setup(w front.Wiring, meter Meter, o Options) error {
-	settings, err := o.settings()
+// Setup implements [front.Settings]. It adds the restarts of workloads, too.
+func (o *Options) Setup(w front.Wiring) error {
+	observer, err := newObserver(w, o)
 	if err != nil {
 		return err
 	}
-	observer, err := newObserver(w, meter, o)
-	if err != nil {
-		return err
-	}
+	w.Meter.Add(observer.meter)
 	restarter, err := restarts.Setup(w.Manager, restarts.Config{
-		Kinds: w.Kinds, Recorder: w.Recorder, Meter: meter, Changed: observer.changed,
+		Kinds: w.Kinds, Recorder: w.Recorder, Meter: observer.meter, Changed: observer.changed,
 		Settings: restarts.Settings{Limit: o.RestartLimit, Deadline: o.RestartDeadline, Interval: o.Interval},
 	})
 	if err != nil {
 		return err
 	}
 	observer.restarts = restarter.State
-	return front.Setup(w, &v1alpha2.Istio{}, newFront(settings, observer))
+	return front.Setup(w, &v1alpha2.Istio{}, newFront(o.rendering, observer))
 }
+
+// frontName is the front's name, which stands on its packages.
+const frontName = "kyma"
 
 // newFront installs the service mesh that the oldest Istio resource describes.
 func newFront(settings servicemesh.Settings, o *observer) front.Front[*v1alpha2.Istio, observed] {
 	return front.Front[*v1alpha2.Istio, observed]{
-		Name:      "kyma",
+		Name:      frontName,
 		Finalizer: v1alpha2.Finalizer,
 		Namespace: v1alpha2.Namespace,
 		Holds: func(istio *v1alpha2.Istio, among []*v1alpha2.Istio) bool {
@@ -95,7 +96,7 @@ func newFront(settings servicemesh.Settings, o *observer) front.Front[*v1alpha2.
 			return annotations(settings, istio, state)
 		},
 		Status: func(istio *v1alpha2.Istio, state groupState) { setStatus(settings, istio, state) },
-		Conditions: func(istio *v1alpha2.Istio) []front.Condition {
+		Conditions: func(istio *v1alpha2.Istio) []telemetry.ResourceCondition {
 			return front.ConditionsOf(istio, "", ptr.Deref(istio.Status.Conditions, nil))
 		},
 		Events: changeEvents,

@@ -24,11 +24,11 @@ import (
 
 func settingsOf(t *testing.T) servicemesh.Settings {
 	t.Helper()
-	settings, err := DefaultOptions().settings()
-	if err != nil {
+	o := DefaultOptions()
+	if err := o.Complete(func(string) string { return "" }); err != nil {
 		t.Fatal(err)
 	}
-	return settings
+	return o.rendering
 }
 
 // meshOf is the package of a mesh of which a revision runs, and another one is the target.
@@ -138,7 +138,7 @@ func TestSlimNode(t *testing.T) {
 	node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8G"), "pods": resource.MustParse("110")}
 	node.Status.NodeInfo.KubeletVersion, node.Status.NodeInfo.OSImage = "v1.33.0", "Garden Linux"
 	node.Status.Images = []corev1.ContainerImage{{Names: []string{"large"}}}
-	slim, err := SlimNode(node)
+	slim, err := slimNode(node)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestSlimNode(t *testing.T) {
 	if !ok || !nodeOf(got).Equal(nodeOf(node)) || len(got.Status.Images) > 0 || got.Annotations != nil {
 		t.Errorf("got %+v", slim)
 	}
-	if other, err := SlimNode("a tombstone"); other != "a tombstone" || err != nil {
+	if other, err := slimNode("a tombstone"); other != "a tombstone" || err != nil {
 		t.Errorf("got %v, %v", other, err)
 	}
 }
@@ -255,17 +255,18 @@ func TestObserver_Flips(t *testing.T) {
 func TestOptions(t *testing.T) {
 	cases := map[string]struct {
 		change func(*Options)
+		image  string
 		fails  bool
 	}{
 		"Default":  {change: func(*Options) {}},
 		"Version":  {change: func(o *Options) { o.IstioVersion = "1.30" }, fails: true},
 		"Interval": {change: func(o *Options) { o.Interval = 0 }, fails: true},
-		"Images":   {change: func(o *Options) { o.Getenv = func(string) string { return "latest" } }, fails: true},
+		"Images":   {change: func(*Options) {}, image: "latest", fails: true},
 	}
 	for name, tc := range cases {
 		o := DefaultOptions()
 		tc.change(&o)
-		if err := o.Validate(); (err != nil) != tc.fails {
+		if err := o.Complete(func(string) string { return tc.image }); (err != nil) != tc.fails {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

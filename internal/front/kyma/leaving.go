@@ -29,7 +29,7 @@ func (k *observer) observeLeaving(ctx context.Context, group front.Group[*v1alph
 	}
 	last := slices.IndexFunc(group.Leaving, func(istio *v1alpha2.Istio) bool { return istio.Namespace == v1alpha2.Namespace })
 	if last < 0 || len(group.Existing) == 0 {
-		k.meter.Mesh(nil)
+		k.meter.describes(nil)
 	}
 	if len(group.Existing) == 0 {
 		k.known = nil // the next mesh is another one

@@ -66,7 +66,7 @@ type observer struct {
 	now      func() time.Time
 	pins     *pins.Reader
 	blockers *crwatch.Watcher
-	meter    Meter
+	meter    *meter
 	served   func(kind schema.GroupVersionKind) bool
 	recorder toolsevents.EventRecorder
 	interval time.Duration
@@ -92,11 +92,11 @@ type observer struct {
 	versions string
 }
 
-func newObserver(w front.Wiring, meter Meter, o Options) (*observer, error) {
+func newObserver(w front.Wiring, o *Options) (*observer, error) {
 	mgr := w.Manager
 	k := &observer{
 		cache: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), now: time.Now, served: w.Kinds.Served,
-		meter: meter, recorder: w.Recorder, interval: o.Interval, experimental: o.Experimental, signal: front.NewSignal(),
+		meter: newMeter(), recorder: w.Recorder, interval: o.Interval, experimental: o.Experimental, signal: front.NewSignal(),
 	}
 	var err error
 	if k.blockers, err = crwatch.Setup(mgr, servicemesh.BlockingKinds, v1alpha2.LabelModule, k.changed); err != nil {
@@ -122,7 +122,7 @@ func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Isti
 	if err := front.Unreadable(istio); err != nil {
 		return facts, err
 	}
-	k.meter.Mesh(usedBy(istio))
+	k.meter.describes(istio)
 	k.blockers.Stop()
 	k.pins.Begin()
 	istio = handedDown(istio, group.Leaving, k.known)

@@ -32,8 +32,8 @@ type Options struct {
 	RestartLimit    int
 	RestartDeadline time.Duration
 
-	// Getenv reads the environment, which names images; nil stands for an empty one.
-	Getenv func(name string) string
+	// rendering are what rendering needs of the options and the environment.
+	rendering servicemesh.Settings
 }
 
 // DefaultOptions are the settings without flags.
@@ -41,7 +41,7 @@ func DefaultOptions() Options {
 	return Options{IstioVersion: istio.Newest().Minor(), Interval: 10 * time.Hour, RestartLimit: 5, RestartDeadline: 15 * time.Minute}
 }
 
-// AddFlags adds a flag for each setting, with its present value as default.
+// AddFlags implements [front.Settings].
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.IstioVersion, "kyma-istio-version", o.IstioVersion, "Istio version for the Istio resource of Kyma")
 	fs.BoolVar(&o.Experimental, "kyma-experimental", o.Experimental, "let the Istio resource of Kyma set spec.experimental")
@@ -50,26 +50,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.RestartDeadline, "kyma-restart-deadline", o.RestartDeadline, "how long a restarted workload may take to come up until no other of its namespace is restarted")
 }
 
-// settings are what rendering needs of the options and the environment.
-func (o Options) settings() (servicemesh.Settings, error) {
-	release, ok := istio.Resolve(o.IstioVersion)
-	if !ok {
-		return servicemesh.Settings{}, fmt.Errorf("--kyma-istio-version %q is not in the manager: set it to one of %s", o.IstioVersion, knownVersions())
-	}
-	getenv := o.Getenv
-	if getenv == nil {
-		getenv = func(string) string { return "" }
-	}
-	s, err := servicemesh.SettingsFrom(getenv, release)
-	if err != nil {
-		return s, fmt.Errorf("reading the images of the mesh of Kyma: %w", err)
-	}
-	s.Experimental = o.Experimental
-	return s, nil
-}
-
-// Validate says which setting cannot work, and what would.
-func (o Options) Validate() error {
+// Complete implements [front.Settings]. The environment names images.
+func (o *Options) Complete(getenv func(name string) string) error {
 	if o.Interval < time.Second {
 		return fmt.Errorf("--kyma-reconciliation-interval is %s: it must be a second or longer", o.Interval)
 	}
@@ -79,8 +61,17 @@ func (o Options) Validate() error {
 	if o.RestartDeadline < time.Second {
 		return fmt.Errorf("--kyma-restart-deadline is %s: it must be a second or longer", o.RestartDeadline)
 	}
-	_, err := o.settings()
-	return err
+	release, ok := istio.Resolve(o.IstioVersion)
+	if !ok {
+		return fmt.Errorf("--kyma-istio-version %q is not in the manager: set it to one of %s", o.IstioVersion, knownVersions())
+	}
+	settings, err := servicemesh.SettingsFrom(getenv, release)
+	if err != nil {
+		return fmt.Errorf("reading the images of the mesh of Kyma: %w", err)
+	}
+	settings.Experimental = o.Experimental
+	o.rendering = settings
+	return nil
 }
 
 // knownVersions are those of Istio in the binary.

@@ -10,7 +10,7 @@ import (
 
 // Rows are all conditions and reasons of Istio resources, with the state that comes with
 // each of them before its situation.
-func Rows() []front.Row {
+func Rows() front.Rows {
 	return append(kymaReadyRows(), kymaFurtherRows()...)
 }
 

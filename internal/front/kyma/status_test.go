@@ -86,7 +86,7 @@ func (tc kymaCase) check(t *testing.T) {
 	istio := kymaIstio(tc.change)
 	tc.state.Version, tc.state.Size, tc.state.Now = "1.31.0-distroless", servicemesh.Production, kymaNow
 	kyma.SetStatus(istio, tc.state)
-	statustest.Conditions(t, istio.Generation, *istio.Status.Conditions, v1alpha2.ConditionReady)
+	statustest.Conditions(t, kyma.Rows().Statuses(), istio.Generation, *istio.Status.Conditions, v1alpha2.ConditionReady)
 	ready := (*istio.Status.Conditions)[0]
 	if got := string(ready.Status) + "/" + ready.Reason; istio.Status.State != tc.want || got != tc.ready {
 		t.Fatalf("%s: got %s, Ready %s: %s", tc.reason, istio.Status.State, got, ready.Message)
@@ -291,7 +291,7 @@ func TestSetKyma_Further(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 			if got != "" {
-				statustest.Conditions(t, istio.Generation, *istio.Status.Conditions, tc.kind)
+				statustest.Conditions(t, kyma.Rows().Statuses(), istio.Generation, *istio.Status.Conditions, tc.kind)
 			}
 			told(t, *istio.Status.Conditions)
 			// One that is not the oldest any more says nothing of the mesh.
@@ -314,10 +314,12 @@ func TestKymaRows(t *testing.T) {
 		})
 	}
 	for _, c := range conditions {
-		if problems := statustest.Problems(1, []metav1.Condition{c}); len(problems) > 0 {
+		if problems := statustest.Problems(kyma.Rows().Statuses(), 1, []metav1.Condition{c}); len(problems) > 0 {
 			t.Errorf("%s: %v", c.Reason, problems)
 		}
 	}
+	// The reason of the API that is not written: another one stands for it.
+	statustest.DeclaredIn(t, kyma.Rows().Statuses(), "../../../api/operator.kyma-project.io/v1alpha2/conditions.go", v1alpha2.ReasonCustomResourcesReconcileSucceeded)
 }
 
 // told checks that the reference knows conditions as they are.

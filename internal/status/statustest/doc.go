@@ -5,6 +5,7 @@
 //
 // Every test of a controller, and every test of what a status is made of, hands
 // over what was written: [Package] and [Revision] for our own kinds, [Conditions]
-// for those of a front's custom resource. contract.go holds the promise: which
-// condition may have which reason with which status.
+// for those of a front's custom resource. contract.go holds the promise for our own
+// kinds, and the rows of the reference that for a front's: which condition may have
+// which reason with which status.
 package statustest

@@ -25,7 +25,7 @@ const messageLimit = 16 << 10
 func Package(t testing.TB, pkg *v1alpha1.Package) {
 	t.Helper()
 	what := "Package " + pkg.Name
-	report(t, what, Problems(pkg.Status.ObservedGeneration, pkg.Status.Conditions,
+	report(t, what, Problems(contract, pkg.Status.ObservedGeneration, pkg.Status.Conditions,
 		v1alpha1.ConditionReady, v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable))
 	checkGeneration(t, what, pkg.Status.ObservedGeneration, pkg.Generation)
 }
@@ -35,7 +35,7 @@ func Package(t testing.TB, pkg *v1alpha1.Package) {
 func Revision(t testing.TB, revision *v1alpha1.Revision) {
 	t.Helper()
 	what := "Revision " + revision.Name
-	report(t, what, Problems(revision.Status.ObservedGeneration, revision.Status.Conditions,
+	report(t, what, Problems(contract, revision.Status.ObservedGeneration, revision.Status.Conditions,
 		v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable))
 	checkGeneration(t, what, revision.Status.ObservedGeneration, revision.Generation)
 }
@@ -48,11 +48,11 @@ func checkGeneration(t testing.TB, what string, observed, generation int64) {
 }
 
 // Conditions checks conditions of a front's custom resource. Those that are not
-// required may be anybody's, and are not looked at.
-func Conditions(t testing.TB, generation int64, conditions []metav1.Condition, required ...string) {
+// required may be another controller's, and are not checked.
+func Conditions(t testing.TB, c Contract, generation int64, conditions []metav1.Condition, required ...string) {
 	t.Helper()
 	own := slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool { return !slices.Contains(required, c.Type) })
-	report(t, "conditions", Problems(generation, own, required...))
+	report(t, "conditions", Problems(c, generation, own, required...))
 }
 
 func report(t testing.TB, what string, problems []string) {
@@ -66,7 +66,7 @@ func report(t testing.TB, what string, problems []string) {
 // there twice, its type, reason or the reason's status is not in the contract, its
 // message is empty, too long or no text, it is not about the generation, or it
 // does not tell since when.
-func Problems(generation int64, conditions []metav1.Condition, required ...string) []string {
+func Problems(contract Contract, generation int64, conditions []metav1.Condition, required ...string) []string {
 	var problems []string
 	seen := map[string]bool{}
 	for _, c := range conditions {

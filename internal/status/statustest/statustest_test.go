@@ -4,11 +4,6 @@
 package statustest
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,66 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
 // The contract knows every condition and reason of the API, and no other.
 func TestContract_IsThatOfTheAPI(t *testing.T) {
-	var declarations []ast.Decl
-	for _, api := range []string{"v1alpha1", "operator.openshift.io/v1alpha1", "operator.kyma-project.io/v1alpha2"} {
-		file, err := parser.ParseFile(token.NewFileSet(), "../../../api/"+api+"/conditions.go", nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		declarations = append(declarations, file.Decls...)
-	}
-	declared := map[string][]string{}
-	for _, declaration := range declarations {
-		group, ok := declaration.(*ast.GenDecl)
-		if !ok {
-			continue
-		}
-		for _, spec := range group.Specs {
-			value, ok := spec.(*ast.ValueSpec)
-			if !ok {
-				continue
-			}
-			literal, ok := value.Values[0].(*ast.BasicLit)
-			if !ok {
-				t.Fatalf("%s is no text", value.Names[0].Name)
-			}
-			text, err := strconv.Unquote(literal.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, kind := range []string{"Condition", "Reason"} {
-				if strings.HasPrefix(value.Names[0].Name, kind) {
-					declared[kind] = append(declared[kind], text)
-				}
-			}
-		}
-	}
-	known := map[string][]string{}
-	for _, kind := range []string{
-		v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable, v1alpha1.ConditionSucceeded, v1alpha1.ConditionReady, operatorv1alpha1.ConditionDegraded,
-		v1alpha2.ConditionProxySidecarRestartSucceeded, v1alpha2.ConditionIngressTargetingUserResourceFound,
-	} {
-		known["Condition"] = append(known["Condition"], kind)
-		for reason := range contract[kind] {
-			known["Reason"] = append(known["Reason"], reason)
-		}
-	}
-	for _, kind := range []string{"Condition", "Reason"} {
-		for _, list := range []map[string][]string{declared, known} {
-			slices.Sort(list[kind])
-			list[kind] = slices.Compact(list[kind])
-		}
-		if diff := cmp.Diff(declared[kind], known[kind]); diff != "" {
-			t.Errorf("%s: (-declared in the API +known to the contract):\n%s", kind, diff)
-		}
-	}
+	DeclaredIn(t, contract, "../../../api/v1alpha1/conditions.go")
 }
 
 func TestProblems(t *testing.T) {
@@ -123,7 +64,7 @@ func TestProblems(t *testing.T) {
 			if tc.want != "" {
 				want = []string{tc.want}
 			}
-			if diff := cmp.Diff(want, Problems(3, conditions, required...)); diff != "" {
+			if diff := cmp.Diff(want, Problems(contract, 3, conditions, required...)); diff != "" {
 				t.Errorf("%s: problems (-want +got):\n%s", tc.reason, diff)
 			}
 		})
