@@ -4,8 +4,9 @@
 package v1alpha1
 
 import (
-	"reflect"
-	"strings"
+	"encoding/json"
+	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -105,26 +106,19 @@ func AssertionOf(check Check) Assertion {
 }
 
 // AssertionKinds lists the fields of an assertion of which exactly one is set.
-func AssertionKinds() string {
-	names := assertionFields(func(reflect.StructField) bool { return true })
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
-}
+const AssertionKinds = "condition, fieldValue, fieldsEqual, observedGeneration, default, cel, not and anyOf"
 
-// Kinds are the fields of the assertion that are set, as manifests spell them.
+// Kinds are the fields of the assertion that are set, as manifests spell them, sorted.
 func (a Assertion) Kinds() []string {
-	value := reflect.ValueOf(a)
-	return assertionFields(func(field reflect.StructField) bool { return !value.FieldByIndex(field.Index).IsNil() })
-}
-
-func assertionFields(chosen func(reflect.StructField) bool) []string {
-	var names []string
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[Assertion]()) {
-		if !field.Anonymous && chosen(field) {
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			names = append(names, name)
-		}
+	fields := map[string]json.RawMessage{}
+	data, err := json.Marshal(a)
+	if err == nil {
+		err = json.Unmarshal(data, &fields)
 	}
-	return names
+	if err != nil {
+		return nil // an assertion that was read can be written
+	}
+	return slices.Sorted(maps.Keys(fields))
 }
 
 // Alternative is one of several things of which one must hold.

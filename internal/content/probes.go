@@ -127,7 +127,7 @@ func compileAlternative(a v1alpha1.Alternative, selector v1alpha1.ProbeSelector)
 }
 
 // errNothing is about an assertion that the API server would not have taken.
-var errNothing = errors.New("set one of " + v1alpha1.AssertionKinds())
+var errNothing = errors.New("set one of " + v1alpha1.AssertionKinds)
 
 func compileCheck(c v1alpha1.Check, selector v1alpha1.ProbeSelector) (probes.Probe, string, error) {
 	switch {

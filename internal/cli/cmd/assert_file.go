@@ -120,7 +120,7 @@ func (a *Assert) validate() error {
 	builtIn := a.RolledOut || a.Available || a.Phase != "" || a.Probe != ""
 	switch {
 	case len(names) != 1:
-		return fmt.Errorf("exactly one of rolledOut, available, phase, probe, %s must be set; it has %s", v1alpha1.AssertionKinds(), strings.Join(append(names, "nothing more"), ", "))
+		return fmt.Errorf("exactly one of rolledOut, available, phase, probe, %s must be set; it has %s", v1alpha1.AssertionKinds, strings.Join(append(names, "nothing more"), ", "))
 	case builtIn && a.Object != nil:
 		return fmt.Errorf("%s is not about an object", names[0])
 	case a.Object != nil && (a.Object.Kind == "" || a.Object.Name == ""):
