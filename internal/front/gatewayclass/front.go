@@ -28,6 +28,8 @@ type observed struct {
 	// OLM-based installation.
 	Ownership Ownership
 	Migration Migration
+	// Again is when to observe again without an event, 0 for not at all.
+	Again time.Duration
 	// HandedOver says why nothing is managed any more, empty when it is.
 	HandedOver string
 	// Orphaned are the subscriptions that an operator before this one has made.
@@ -68,7 +70,7 @@ func newFront(o *observer) front.Front[*gatewayv1.GatewayClass, observed] {
 		Conditions: func(class *gatewayv1.GatewayClass) []telemetry.ResourceCondition {
 			return front.ConditionsOf(class, "", class.Status.Conditions, classConditions...)
 		},
-		Again:      func(facts observed) time.Duration { return facts.Migration.Again(time.Now()) },
+		Again:      func(facts observed) time.Duration { return facts.Again },
 		LiveStatus: true, // istiod writes its own condition into the same list
 		Watches:    watches(),
 	}

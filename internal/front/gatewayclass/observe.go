@@ -230,7 +230,8 @@ func (o *observer) observeMigration(ctx context.Context, facts *observed) error 
 		return err
 	}
 	facts.Migration = MigrationOf(istio, revision)
-	facts.Input.Migration = facts.Migration.Message(o.Now())
+	now := o.Now()
+	facts.Input.Migration, facts.Again = facts.Migration.Message(now), facts.Migration.Again(now)
 	if !facts.Migration.Delete {
 		return nil
 	}
