@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // hangUp closes a connection without an answer.
@@ -62,10 +64,13 @@ func TestOutage(t *testing.T) {
 	if err := send(t.Context(), http.MethodGet, "/broken"); err == nil {
 		t.Fatal("the request has not failed")
 	}
-	for asking := true; asking; time.Sleep(time.Millisecond) {
+	err := wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
 		watched.lock.Lock()
-		asking = watched.present != nil
-		watched.lock.Unlock()
+		defer watched.lock.Unlock()
+		return watched.present == nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if len(over) != 0 {
 		t.Error("a request that failed alone is an outage")

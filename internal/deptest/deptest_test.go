@@ -83,6 +83,7 @@ func rules(packages []Package) []string {
 	problems = append(problems, Imports(rows, packages)...)
 	problems = append(problems, Names(packages)...)
 	problems = append(problems, LongTests(packages)...)
+	problems = append(problems, Sleeps(packages)...)
 	problems = append(problems, Comments(packages)...)
 	problems = append(problems, Libraries(packages)...)
 	problems = append(problems, Clocks(packages)...)
@@ -207,6 +208,16 @@ var ruleCases = map[string]ruleCase{
 			"internal/watch/some_test.go": "package watch\n// b is for somebody.\nvar b = \"somebody\"",
 		},
 		want: []string{"doc.go:4:18, line 1 of the text: \"somebody\"", "line 2 of the text: \"is told\"", "doc.go:1:1, line 1 of the text: \"is told\""},
+	},
+	"Sleeps": {
+		reason: "a test waits for conditions; only the helper that does so sleeps, and a bubble's clock costs no time",
+		files: map[string]string{
+			"internal/watch/watch.go":                    "// Package watch watches.\npackage watch\nimport \"time\"\nfunc f() { time.Sleep(1) }",
+			"internal/watch/some_test.go":                "package watch\nimport \"time\"\nfunc g() { time.Sleep(1) }",
+			"internal/watch/bubble_test.go":              "package watch\nimport _ \"testing/synctest\"\nimport \"time\"\nfunc h() { time.Sleep(1) }",
+			"internal/localplane/planetest/planetest.go": "// Package planetest polls.\npackage planetest\nimport \"time\"\nfunc f() { time.Sleep(1) }",
+		},
+		want: []string{"watch.go:4:12: sleeps", "some_test.go:3:12: sleeps"},
 	},
 	"LongTests": {
 		reason: "a function in a test may have 100 lines, one elsewhere is not looked at here",

@@ -7,7 +7,7 @@
 // [ReadTable] reads it, [ReadTree] reads the packages as they are, and the
 // functions in rules.go compare the two: imports, names, package comments,
 // libraries of others, who calls a client's writing methods, vague words in texts,
-// and the length of tests. The test of this package runs them on the repository;
+// the length of tests, and where they sleep. The test of this package runs them on the repository;
 // every problem names the file and what to do.
 //
 // The sources are parsed, not compiled, so a rule is also checked for other

@@ -47,10 +47,11 @@ func TestRepository(t *testing.T) {
 		"Writers":   func() []string { return Writers(packages) },
 		"Clocks":    func() []string { return Clocks(packages) },
 		"Words":     func() []string { return Words(packages) },
+		"Sleeps":    func() []string { return Sleeps(packages) },
 		"LongTests": func() []string { return LongTests(packages) },
 		"Fronts":    func() []string { return Fronts(packages) },
 		"Listed": func() []string {
-			return missing(slices.Concat([]string{list}, slices.Sorted(maps.Keys(acting)), slices.Sorted(maps.Keys(writerFiles))))
+			return missing(slices.Concat([]string{list, polling}, slices.Sorted(maps.Keys(acting)), slices.Sorted(maps.Keys(writerFiles))))
 		},
 		"Prose": func() []string {
 			problems, err := Prose(os.DirFS(root))

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 )
@@ -44,26 +45,31 @@ type AuditEvent struct {
 // event just after the client has the answer, so the newest requests may still
 // be missing; a line that is being written is left out.
 func ReadAudit(path string) ([]AuditEvent, error) {
+	events, _, err := ReadAuditFrom(path, 0)
+	return events, err
+}
+
+// ReadAuditFrom does so from an offset on, and returns the one to go on from.
+func ReadAuditFrom(path string, from int64) (events []AuditEvent, next int64, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the audit log: %w", err)
+		return nil, from, fmt.Errorf("reading the audit log: %w", err)
 	}
 	defer file.Close()
-	var events []AuditEvent
-	reader := bufio.NewReaderSize(file, 1<<16)
+	reader := bufio.NewReaderSize(io.NewSectionReader(file, from, math.MaxInt64-from), 1<<16)
 	for number := 1; ; number++ {
 		line, err := reader.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return events, nil
+			return events, from, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading the audit log: %w", err)
+			return nil, from, fmt.Errorf("reading the audit log: %w", err)
 		}
 		event, err := parseAudit(line)
 		if err != nil {
-			return nil, fmt.Errorf("reading the audit log %s: line %d: %w", path, number, err)
+			return nil, from, fmt.Errorf("reading the audit log %s: line %d: %w", path, number, err)
 		}
-		events = append(events, event)
+		events, from = append(events, event), from+int64(len(line))
 	}
 }
 

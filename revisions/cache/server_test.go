@@ -312,11 +312,10 @@ const patience = time.Minute
 // eventually waits for a condition.
 func (f *fixture) eventually(what string, is func() bool) {
 	f.t.Helper()
-	for end := time.Now().Add(patience); !is(); {
+	for end := time.Now().Add(patience); !is(); <-time.After(time.Millisecond) {
 		if time.Now().After(end) {
 			f.t.Fatalf("it does not come about that %s", what)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

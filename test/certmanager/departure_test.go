@@ -44,10 +44,9 @@ func TestIstioCSR_DeleteAndRecreate(t *testing.T) {
 	if d.Labels[v1alpha1.LabelPackage] != "" || len(d.OwnerReferences) != 0 {
 		t.Errorf("it is still somebody's: %v %v", d.Labels, d.OwnerReferences)
 	}
-	time.Sleep(2 * time.Second)
-	if got := a.deployment(); got.Generation != generation || !slices.Equal(pods, a.pods()) {
-		t.Error("the pods were replaced when the IstioCSR went")
-	}
+	planetest.Stays(t, 2*time.Second, "the pods stay when the IstioCSR goes", func() (bool, error) {
+		return a.deployment().Generation == generation && slices.Equal(pods, a.pods()), nil
+	})
 	again := newInstallIn(a.mesh, a.ic.Namespace, nil)
 	again.ready()
 	if got := again.deployment(); got.Generation != generation || !slices.Equal(pods, again.pods()) || got.Labels[v1alpha1.LabelPackage] == "" {

@@ -49,9 +49,9 @@ func younger(t *testing.T) {
 	t.Helper()
 	list := &operatorv1alpha1.IstioCSRList{}
 	must(t, admin.List(t.Context(), list))
-	for i := range list.Items {
-		time.Sleep(time.Until(list.Items[i].CreationTimestamp.Add(time.Second)))
-	}
+	planetest.Eventually(t, "the second of the last IstioCSR to be over", func() (bool, error) {
+		return !slices.ContainsFunc(list.Items, func(ic operatorv1alpha1.IstioCSR) bool { return time.Since(ic.CreationTimestamp.Time) < time.Second }), nil
+	})
 }
 
 func newInstallIn(m mesh, namespace string, change func(ic *operatorv1alpha1.IstioCSR)) install {
@@ -105,26 +105,19 @@ func relax(t *testing.T, definition *unstructured.Unstructured) {
 // remove takes the IstioCSR away and waits until nothing of it can meet the next test.
 func (a install) remove() {
 	// The garbage collector finds a new kind within half a minute, and lets a package go then.
-	const most = 3 * time.Minute
-	ctx, cancel := context.WithTimeout(context.Background(), most)
-	defer cancel()
+	ctx := context.Background()
 	if err := client.IgnoreNotFound(admin.Delete(ctx, a.ic.DeepCopy())); err != nil {
 		a.t.Error(err)
 	}
-	for ctx.Err() == nil {
+	planetest.Within(a.t, 3*time.Minute, "IstioCSR "+a.ic.Namespace+" to go", func() (bool, error) {
 		err := admin.Get(ctx, client.ObjectKeyFromObject(a.ic), a.ic.DeepCopy())
 		packages := &v1alpha1.PackageList{}
 		if listErr := admin.List(ctx, packages, client.MatchingLabels{v1alpha1.LabelFront: "istiocsr"}); listErr != nil {
-			a.t.Error(listErr)
-			return
+			return false, listErr
 		}
 		gone := !slices.ContainsFunc(packages.Items, func(p v1alpha1.Package) bool { return p.Name == "istio-csr-"+a.ic.Namespace })
-		if apierrors.IsNotFound(err) && gone {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	a.t.Errorf("IstioCSR %s is not gone after %s", a.ic.Namespace, most)
+		return apierrors.IsNotFound(err) && gone, err
+	})
 }
 
 // condition waits until a condition begins with STATUS/REASON: MESSAGE, and is about the

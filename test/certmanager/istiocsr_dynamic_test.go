@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -54,11 +55,11 @@ func (a install) provision() {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
 			if err := p.round(ctx); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
 				p.failed = err
 			}
-		}
+		}, 50*time.Millisecond)
 	}()
 	a.t.Cleanup(func() {
 		cancel()

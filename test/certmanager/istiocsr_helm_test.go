@@ -284,12 +284,12 @@ func TestIstioCSR_HelmAgentLater(t *testing.T) {
 	a, before, _ := helmAgent(t, false)
 	withoutManager(t, func() {})
 	a.update(func(ic *operatorv1alpha1.IstioCSR) { ic.Annotations = map[string]string{"look": "again"} })
-	time.Sleep(2 * time.Second)
+	planetest.Stays(t, 2*time.Second, "a restart makes no revision", func() (bool, error) {
+		got := a.revision()
+		return got == 1, fmt.Errorf("it is at revision %d", got)
+	})
 	a.ready()
 	a.as(before, "after a restart of the manager")
-	if got := a.revision(); got != 1 {
-		t.Errorf("a restart has led to revision %d", got)
-	}
 
 	d := a.deployment()
 	drifted := d.DeepCopy()

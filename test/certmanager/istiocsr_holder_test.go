@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
@@ -41,13 +42,13 @@ func (a install) serving() {
 	lost, stopped := 0, make(chan struct{})
 	go func() {
 		defer close(stopped)
-		for ; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
 			secret := &corev1.Secret{}
 			err := admin.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: "istiod-tls"}, secret)
 			if apierrors.IsNotFound(err) || err == nil && len(secret.Data["tls.crt"]) == 0 {
 				lost++
 			}
-		}
+		}, 20*time.Millisecond)
 	}()
 	a.t.Cleanup(func() {
 		cancel()

@@ -6,7 +6,6 @@ package certmanager
 import (
 	"context"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -124,7 +123,7 @@ func TestIstioCSR_SameSecond(t *testing.T) {
 	}
 	var winner, loser install
 	planetest.Eventually(t, "two of one second", func() (bool, error) {
-		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // there is time for both
+		planetest.NextSecond() // there is time for both
 		loser = newInstallIn(m, after, nil)
 		winner = newInstallIn(m, before, nil)
 		if winner.ic.CreationTimestamp.Equal(&loser.ic.CreationTimestamp) {

@@ -4,6 +4,7 @@
 package certmanager
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -96,20 +97,20 @@ func quiet(t *testing.T, span time.Duration) {
 	t.Helper()
 	// Events are counted with some delay, and statuses wait for more.
 	const rest = 10 * time.Second
-	for deadline := time.Now().Add(2 * time.Minute); len(asked(t, rest)) > 0 && time.Now().Before(deadline); {
-		t.Log("the manager is not at rest yet")
-	}
-	for _, e := range asked(t, span) {
-		t.Errorf("at rest: %s %s/%s %s/%s", e.Verb, e.Resource, e.Subresource, e.Namespace, e.Name)
-	}
-}
-
-// asked are the manager's requests of a time that begins now, but for its watches.
-func asked(t *testing.T, span time.Duration) []localplane.AuditEvent {
-	t.Helper()
 	since := time.Now()
-	time.Sleep(span)
-	return setup.Requests(t, plane, setup.Manager, since)
+	asked := func() []localplane.AuditEvent { return setup.Requests(t, plane, setup.Manager, since) }
+	planetest.Eventually(t, "the manager to come to rest", func() (bool, error) {
+		last := asked()
+		if len(last) > 0 {
+			since = time.Now()
+		}
+		return time.Since(since) > rest, fmt.Errorf("it asks %v", last)
+	})
+	since = time.Now()
+	planetest.Stays(t, span, "the manager rests", func() (bool, error) {
+		now := asked()
+		return len(now) == 0, fmt.Errorf("it asks %+v", now)
+	})
 }
 
 // TestIstioCSR_Update: a change makes one revision, and only what it is about changes.
@@ -148,10 +149,10 @@ func TestIstioCSR_Update(t *testing.T) {
 	}
 	before := a.pods()
 	a.update(func(ic *operatorv1alpha1.IstioCSR) { ic.Labels = map[string]string{"own": "label"} })
-	time.Sleep(2 * time.Second)
-	if got := a.revision(); got != 3 || !slices.Equal(before, a.pods()) {
-		t.Errorf("a label of the IstioCSR's own has led to revision %d", got)
-	}
+	planetest.Stays(t, 2*time.Second, "a label of the IstioCSR's own changes nothing", func() (bool, error) {
+		got := a.revision()
+		return got == 3 && slices.Equal(before, a.pods()), fmt.Errorf("it is at revision %d", got)
+	})
 }
 
 // TestIstioCSR_ReadyGoesAndComes: Ready follows what the agent needs, both ways.

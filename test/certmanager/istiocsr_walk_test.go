@@ -5,6 +5,7 @@ package certmanager
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/internal/front/istiocsr"
 	"github.com/strata-run/strata/internal/localplane"
+	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/internal/status/statustest"
 	"github.com/strata-run/strata/test/setup"
 )
@@ -42,7 +44,7 @@ func TestIstioCSR_StuckCertificate(t *testing.T) {
 	a.condition("Ready", "False/Progressing: "+issuer+" does not exist: create it; the agent that runs answers meanwhile")
 	a.condition("Degraded", "False/Ready")
 	since := a.since("Ready")
-	time.Sleep(1100 * time.Millisecond) // times are in seconds
+	planetest.NextSecond() // times are in seconds
 	must(t, admin.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "istiod-tls"}}))
 	a.condition("Ready", "False/Progressing: "+issuer+" does not exist: create it; ", "Certificate", a.namespace+"/istiod")
 	a.condition("Degraded", "False/Ready")
@@ -80,7 +82,7 @@ func TestIstioCSR_DegradedGoesAndComes(t *testing.T) {
 	for range 2 {
 		a.condition("Degraded", "False/Ready")
 		mended := a.since("Degraded")
-		time.Sleep(1100 * time.Millisecond)
+		planetest.NextSecond()
 		set("x")
 		a.condition("Degraded", "True/Failed", "it holds no certificate in PEM")
 		a.condition("Ready", "False/Failed", "it holds no certificate in PEM")
@@ -88,7 +90,7 @@ func TestIstioCSR_DegradedGoesAndComes(t *testing.T) {
 		if !since.After(mended) {
 			t.Errorf("it has been degraded since %s, and was not at %s", since, mended)
 		}
-		time.Sleep(1100 * time.Millisecond)
+		planetest.NextSecond()
 		set(root + root[:100])
 		a.condition("Degraded", "True/Failed", "block 2: it is no valid PEM")
 		// What goes by itself does not hide it.
@@ -110,7 +112,8 @@ func TestIstioCSR_DegradedGoesAndComes(t *testing.T) {
 func (a install) churn(span time.Duration) {
 	a.t.Helper()
 	g := a.agent()
-	renewals := 0
+	renewals, rounds := 0, time.NewTicker(500*time.Millisecond)
+	defer rounds.Stop()
 	for began := time.Now(); time.Since(began) < span || renewals < 2 || len(g.handed) < 10; {
 		g.round()
 		pods := &corev1.PodList{}
@@ -124,7 +127,7 @@ func (a install) churn(span time.Duration) {
 			a.renew("istiod")
 			renewals++
 		}
-		time.Sleep(500 * time.Millisecond)
+		<-rounds.C
 	}
 }
 
@@ -140,21 +143,14 @@ func TestIstioCSR_QuietMinute(t *testing.T) {
 	quiet(t, time.Minute)
 	since := time.Now()
 	a.churn(time.Minute)
-	time.Sleep(5 * time.Second) // what is late counts, too
-	all, err := localplane.ReadAudit(plane.AuditLog())
-	must(t, err)
-	reads := 0
-	for _, e := range all {
-		if e.User != setup.Manager || e.Time.Before(since) || e.Stage != "ResponseComplete" {
-			continue
-		}
-		switch e.Verb {
-		case "get", "list", "watch":
-			reads++
-		default:
-			t.Errorf("a write although nothing was to be done: %s %s/%s %s/%s", e.Verb, e.Resource, e.Subresource, e.Namespace, e.Name)
-		}
-	}
-	t.Logf("%d reads", reads)
+	planetest.Stays(t, 5*time.Second, "nothing is written late", func() (bool, error) {
+		return len(writesSince(t, since)) == 0, fmt.Errorf("written are %+v", writesSince(t, since))
+	})
 	a.ready()
+}
+
+// writesSince are what the manager has written since a time.
+func writesSince(t *testing.T, since time.Time) []localplane.AuditEvent {
+	t.Helper()
+	return slices.DeleteFunc(setup.Requests(t, plane, setup.Manager, since), func(e localplane.AuditEvent) bool { return e.Verb == "get" || e.Verb == "list" })
 }

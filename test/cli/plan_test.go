@@ -248,10 +248,7 @@ func (w *walk) mark(t *testing.T) string {
 // after are the events of the audit log after a mark, nil while the mark is not there.
 func (w *walk) after(t *testing.T, mark string) []localplane.AuditEvent {
 	t.Helper()
-	events, err := localplane.ReadAudit(plane.AuditLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := setup.Audit(t, plane)
 	at := slices.IndexFunc(events, func(e localplane.AuditEvent) bool { return e.Verb == "delete" && e.Name == mark })
 	if at < 0 {
 		return nil

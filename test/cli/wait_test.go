@@ -158,10 +158,7 @@ func lastBefore(t *testing.T, takes func(localplane.AuditEvent) bool, before tim
 	t.Helper()
 	var at time.Time
 	planetest.Eventually(t, "the event that decides in the audit log", func() (bool, error) {
-		events, err := localplane.ReadAudit(plane.AuditLog())
-		if err != nil {
-			return false, err
-		}
+		events := setup.Audit(t, plane)
 		for _, event := range slices.Backward(events) {
 			if event.Stage == "ResponseComplete" && event.Time.Before(before) && takes(event) {
 				at = event.Time
@@ -179,10 +176,7 @@ type cast struct{ pkg, namespace string }
 // isWatched says whether the command under test watches the package and its revisions.
 func (c *cast) isWatched(t *testing.T) bool {
 	t.Helper()
-	events, err := localplane.ReadAudit(plane.AuditLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := setup.Audit(t, plane)
 	watched := map[string]bool{}
 	for _, e := range events {
 		if e.User == waiter && e.Verb == "watch" && strings.Contains(e.RequestURI, c.pkg) {

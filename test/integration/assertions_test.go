@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,7 +99,9 @@ func TestProbes_HoldsFor(t *testing.T) {
 	}
 	unready(`.metadata.annotations["example.com/state"] is missing, expected "good"`)
 	setState(t, ns, "a", "good")
-	time.Sleep(2 * time.Second)
+	planetest.Stays(t, 2*time.Second, "a probe that has to hold for longer keeps the gate closed", func() (bool, error) {
+		return !meta.IsStatusConditionTrue(getRevision(t, pkg.Name, 1).Status.Conditions, v1alpha1.ConditionSucceeded), nil
+	})
 	setState(t, ns, "a", "bad")
 	unready(`is "bad", expected "good"`)
 	again := time.Now()

@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/strata-run/strata/internal/localplane"
+	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/test/setup"
 )
 
@@ -25,17 +27,23 @@ func requests(t *testing.T, since time.Time) []localplane.AuditEvent {
 // do, or held back, is done by then. Who counts what rest costs begins after it.
 func comeToRest(t *testing.T, quiet time.Duration) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; {
-		since := time.Now()
-		time.Sleep(quiet)
+	since := time.Now()
+	planetest.Eventually(t, "the manager to come to rest", func() (bool, error) {
 		events := requests(t, since)
-		if len(events) == 0 {
-			return
+		if len(events) > 0 {
+			since = time.Now()
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the manager does not come to rest; %s have cost:%s", quiet, describe(byURI(events)))
-		}
-	}
+		return time.Since(since) > quiet, fmt.Errorf("at last it has sent:%s", describe(byURI(events)))
+	})
+}
+
+// noRequests wants the manager to send nothing for a time that has begun.
+func noRequests(t *testing.T, span time.Duration, since time.Time) {
+	t.Helper()
+	planetest.Stays(t, span, "the manager sends nothing at rest", func() (bool, error) {
+		events := requests(t, since)
+		return len(events) == 0, errors.New(describe(byURI(events)))
+	})
 }
 
 // byURI counts requests by what they ask for.

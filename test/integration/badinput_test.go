@@ -7,7 +7,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -210,7 +209,6 @@ func TestNoRevision(t *testing.T) {
 		text := message(getPackage(t, pkg.Name).Status.Conditions, v1alpha1.ConditionReady)
 		return containsAll(text, "no active revision"), errors.New(text)
 	})
-	time.Sleep(time.Second)
 	must(t, admin.Delete(t.Context(), pkg))
 	planetest.Eventually(t, "the package to go", func() (bool, error) {
 		return !exists(t, &v1alpha1.Package{}, "", pkg.Name), nil

@@ -46,7 +46,8 @@ func TestCollisionAtRest(t *testing.T) {
 		for range 10 {
 			other.n++
 			must(t, other.patchStatus(t.Context(), fields{"collisionCount": other.n}))
-			time.Sleep(100 * time.Millisecond)
+			at := time.Now()
+			planetest.Eventually(t, "a tenth of a second to go by", func() (bool, error) { return time.Since(at) >= 100*time.Millisecond, nil })
 		}
 		count := requestsFor(since)
 		return count == 0, fmt.Errorf("there are %d", count)

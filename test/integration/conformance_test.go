@@ -5,7 +5,6 @@ package integration
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,8 +18,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	ns := planetest.Namespace(t, plane)
 	// managedFields tell time in seconds.
-	tick := func() { time.Sleep(1100 * time.Millisecond) }
-	told, err := revisionstest.Conform(t.Context(), admin, admin, ns, tick)
+	told, err := revisionstest.Conform(t.Context(), admin, admin, ns, planetest.NextSecond)
 	must(t, err)
 	if diff := cmp.Diff(revisionstest.Conformance, told); diff != "" {
 		t.Errorf("the API server does not do what the engine relies on (-want +got):\n%s", diff)

@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -50,10 +51,10 @@ spec:
 	pkg := newPackage(t, v1alpha1.PackageSpec{}, job("1"))
 	eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
 	planetest.Eventually(t, "the Job to be deleted", gone)
-	time.Sleep(5 * time.Second)
-	if count := created(since); count != 1 {
-		t.Errorf("the Job was created %d times, want once", count)
-	}
+	planetest.Stays(t, 5*time.Second, "the Job is created once", func() (bool, error) {
+		count := created(since)
+		return count == 1, fmt.Errorf("it was created %d times", count)
+	})
 	if found := getRevision(t, pkg.Name, 1).Status.Interference; len(found) > 0 {
 		t.Errorf("its deletion is told as interference: %+v", found)
 	}
@@ -92,12 +93,10 @@ rules: []
 	pastLastWrite(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: ns + "-whole"}})
 	since := time.Now()
 	patchAs(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: ns + "-part"}}, "kubectl-edit", fields{"metadata": fields{"annotations": fields{"note": "x"}}})
-	for range 30 {
-		if rules := whole(); len(rules) != 1 {
-			t.Fatalf("the rules are %v", rules)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+	planetest.Stays(t, 3*time.Second, "the rules stay", func() (bool, error) {
+		rules := whole()
+		return len(rules) == 1, fmt.Errorf("the rules are %v", rules)
+	})
 	writes := 0
 	for _, e := range requests(t, since) {
 		if e.Resource == "clusterroles" && strings.HasPrefix(e.Name, ns) && e.Verb != "get" {

@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -105,12 +106,14 @@ func TestExclusive(t *testing.T) {
 		return named["deny-all intruder .spec.egress"] && named["nothing intruder .rules"] &&
 			named["agent intruder .spec.externalIPs .spec.ports[port=8080,protocol=TCP]"], fmt.Errorf("it has %v", named)
 	})
-	time.Sleep(time.Second)
 	since := time.Now()
-	time.Sleep(2 * time.Second)
-	if counts := writesTo(t, ns, since); len(counts) != 0 {
-		t.Errorf("at rest there are writes:%s", describe(counts))
-	}
+	planetest.Eventually(t, "three seconds without a write", func() (bool, error) {
+		counts := writesTo(t, ns, since)
+		if len(counts) > 0 {
+			since = time.Now()
+		}
+		return time.Since(since) > 3*time.Second, errors.New(describe(counts))
+	})
 }
 
 // TestServicePort: a changed port or protocol comes back, although the API server refuses to
@@ -133,8 +136,11 @@ func TestServicePort(t *testing.T) {
 	change(t, &corev1.Service{}, ns, "agent", "mesh", func(s *corev1.Service) {
 		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "metrics", Port: 9090})
 	})
-	time.Sleep(2 * time.Second)
-	eventuallyIs(t, &corev1.Service{}, ns, "agent", "the added port", func(s *corev1.Service) bool { return len(s.Spec.Ports) == 2 })
+	planetest.Stays(t, 2*time.Second, "the added port", func() (bool, error) {
+		service := &corev1.Service{}
+		must(t, admin.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "agent"}, service))
+		return len(service.Spec.Ports) == 2, fmt.Errorf("the ports are %v", service.Spec.Ports)
+	})
 }
 
 // TestMadeByHand: a field of an object that kubectl has made goes with the revision that

@@ -25,8 +25,8 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller"
-	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // asManager is the variable that has this binary run a manager in place of tests, with the
@@ -125,8 +125,7 @@ func leads(t *testing.T, before string) (holder string) {
 // events.
 func accepted(t *testing.T, user string, since time.Time) []string {
 	t.Helper()
-	all, err := localplane.ReadAudit(plane.AuditLog())
-	must(t, err)
+	all := setup.Audit(t, plane)
 	var found []string
 	for _, e := range all {
 		isWrite := slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb) && e.Group != "authorization.k8s.io" && e.Resource != "events"

@@ -32,22 +32,18 @@ func interleaved(t *testing.T) {
 	e := publishedEdge(t, "interleaved", "a "+a)
 	for i := range 40 {
 		e.publish(a, "Z1="+[]string{"False", "True"}[i%2])
-		time.Sleep(time.Duration(i%8) * 5 * time.Millisecond)
+		<-time.After(time.Duration(i%8) * 5 * time.Millisecond) // another moment of the manager's each time
 		tick := metav1.Condition{Type: "Tick", Status: metav1.ConditionTrue, Reason: "Tick", Message: fmt.Sprint(i)}
 		e.update(func(g *gatewayv1.Gateway) error {
 			meta.SetStatusCondition(&g.Status.Conditions, tick)
 			meta.SetStatusCondition(&g.Status.Listeners[0].Conditions, tick)
 			return admin.Status().Update(t.Context(), g)
 		})
-		for range 5 {
+		planetest.Stays(t, 50*time.Millisecond, "the other's condition is not overwritten", func() (bool, error) {
 			now := e.get()
-			for _, conditions := range [][]metav1.Condition{now.Status.Conditions, now.Status.Listeners[0].Conditions} {
-				if got := message(conditions, "Tick"); got != tick.Message {
-					t.Fatalf("after write %d the other's condition says %q: it was overwritten", i, got)
-				}
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+			got, listeners := message(now.Status.Conditions, "Tick"), message(now.Status.Listeners[0].Conditions, "Tick")
+			return got == tick.Message && listeners == tick.Message, fmt.Errorf("after write %d it says %q, and the listener's %q", i, got, listeners)
+		})
 	}
 	e.eventually("", provisioned, "a", published)
 }

@@ -51,7 +51,6 @@ func TestGatewayClass(t *testing.T) {
 	noWarnings(t)
 	eventuallyCounted(t, "CRDsReady True ManagedByCIO", "ControllerInstalled True Installed")
 	t.Run("FirstRollout", func(t *testing.T) { firstRollout(t, started) })
-	t.Run("Quiet", quiet)
 	t.Run("Upgrade", upgrade)
 	t.Run("BadImageAndRollback", badImageAndRollback)
 	t.Run("UnknownVersion", unknownVersion)
@@ -162,18 +161,6 @@ func firstRollout(t *testing.T, since time.Time) {
 	}
 }
 
-// quiet: a line at rest costs no request but watches and leases.
-func quiet(t *testing.T) {
-	comeToRest(t, 8*time.Second) // what was held back is written by then
-	since := time.Now()
-	time.Sleep(quietTime)
-	if events := requests(t, since); len(events) > 0 {
-		t.Errorf("%s of rest cost %d requests:%s", quietTime, len(events), describe(byURI(events)))
-	}
-}
-
-const quietTime = 20 * time.Second
-
 func annotate(t *testing.T, key, value string) {
 	t.Helper()
 	class := &gatewayv1.GatewayClass{}
@@ -254,13 +241,10 @@ func badImageAndRollback(t *testing.T) {
 	}
 	t.Logf("rollback, by object:%s", describe(objects))
 	eventuallyPackage(t, pkg.Name, v1alpha1.ConditionReady, v1alpha1.ReasonRolledBack)
-	time.Sleep(3 * time.Second)
-	if exists(t, &v1alpha1.Revision{}, "", "istiod-openshift-gateway-5") {
-		t.Error("the front has created the rejected content again")
-	}
-	if c := meta.FindStatusCondition(getPackage(t, pkg.Name).Status.Conditions, v1alpha1.ConditionReady); c.Reason != v1alpha1.ReasonRolledBack {
-		t.Errorf("Ready is %s/%s: %s; want RolledBack", c.Status, c.Reason, c.Message)
-	}
+	planetest.Stays(t, 3*time.Second, "the rejected content is not created again", func() (bool, error) {
+		c := meta.FindStatusCondition(getPackage(t, pkg.Name).Status.Conditions, v1alpha1.ConditionReady)
+		return !exists(t, &v1alpha1.Revision{}, "", "istiod-openshift-gateway-5") && c.Reason == v1alpha1.ReasonRolledBack, fmt.Errorf("Ready is %s/%s: %s", c.Status, c.Reason, c.Message)
+	})
 	annotate(t, gatewayclass.AnnotationIstiodImage, "")
 	eventuallyInstalled(t, "1.31.0")
 }

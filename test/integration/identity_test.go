@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/test/setup"
 )
@@ -90,8 +89,7 @@ func TestIdentity(t *testing.T) {
 	if exists(t, &corev1.ServiceAccount{}, ns, "other") {
 		t.Error("the identity has made what it has no right to make")
 	}
-	all, err := localplane.ReadAudit(plane.AuditLog())
-	must(t, err)
+	all := setup.Audit(t, plane)
 	impersonated := 0
 	for _, e := range all {
 		if e.Namespace != ns || e.Resource != "configmaps" || e.Time.Before(since) || e.Verb == "watch" || e.Verb == "list" || e.User != setup.Manager {

@@ -4,7 +4,9 @@
 package integration
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,8 +132,10 @@ func TestIstioCRDs_OLM(t *testing.T) {
 
 	must(t, admin.Delete(t.Context(), subscription))
 	eventuallyInstalledOf(t, class, "istiod 1.29.1 installed")
-	time.Sleep(2 * time.Second)
-	eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "True/ManagedByOLM", message)
+	planetest.Stays(t, 2*time.Second, "the install plan speaks for OLM", func() (bool, error) {
+		c := conditionOf(t, class, gatewayclass.ConditionCRDsReady)
+		return string(c.Status)+"/"+c.Reason == "True/ManagedByOLM" && strings.Contains(c.Message, message), fmt.Errorf("%s/%s: %s", c.Status, c.Reason, c.Message)
+	})
 	if diff := cmp.Diff(before, generations(t)); diff != "" {
 		t.Errorf("CRDs of OLM were changed:\n%s", diff)
 	}
@@ -185,12 +189,9 @@ func TestIstioCRDs_OLMComesLater(t *testing.T) {
 		return c.Status == "True", nil
 	})
 	since := time.Now()
-	time.Sleep(3 * time.Second)
-	if c := conditionOf(t, class, gatewayclass.ConditionCRDsReady); c.Reason != owner {
-		t.Errorf("they were %s, and are %s: %s", owner, c.Reason, c.Message)
-	}
-	if counts := writes(requests(t, since)); len(counts) > 0 {
-		t.Errorf("the CRDs are %s, and there is no peace:%s", owner, describe(counts))
-	}
+	planetest.Stays(t, 3*time.Second, "the CRDs are "+owner, func() (bool, error) {
+		c, counts := conditionOf(t, class, gatewayclass.ConditionCRDsReady), writes(requests(t, since))
+		return c.Reason == owner && len(counts) == 0, fmt.Errorf("%s: %s; the manager writes:%s", c.Reason, c.Message, describe(counts))
+	})
 	t.Logf("they are %s", owner)
 }

@@ -5,6 +5,7 @@ package integration
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -28,7 +29,6 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
-	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/test/setup"
 )
@@ -93,14 +93,13 @@ func TestIstioMigration_OLM(t *testing.T) {
 func eventuallyWatched(t *testing.T, since time.Time, resources ...string) {
 	t.Helper()
 	planetest.Eventually(t, fmt.Sprintf("the manager to watch %v", resources), func() (bool, error) {
-		all, err := localplane.ReadAudit(plane.AuditLog())
 		watched := map[string]bool{}
-		for _, e := range all {
+		for _, e := range setup.Audit(t, plane) {
 			if e.User == setup.Manager && e.Verb == "watch" && e.Code == http.StatusOK && !e.Time.Before(since) {
 				watched[e.Resource] = true
 			}
 		}
-		return !slices.ContainsFunc(resources, func(r string) bool { return !watched[r] }), err
+		return !slices.ContainsFunc(resources, func(r string) bool { return !watched[r] }), nil
 	})
 }
 
@@ -172,10 +171,10 @@ func checkDowngrade(t *testing.T, helm *helmOf, class string) {
 	if left := releaseSecrets(t); len(left) != 1 {
 		t.Errorf("Helm has the releases %v", left)
 	}
-	time.Sleep(2 * time.Second)
-	if counts := writtenObjects(t, since); len(counts) > 0 {
-		t.Errorf("we have written what was handed over:%s", describe(counts))
-	}
+	planetest.Stays(t, 2*time.Second, "what was handed over is not written", func() (bool, error) {
+		counts := writtenObjects(t, since)
+		return len(counts) == 0, errors.New(describe(counts))
+	})
 	annotateClass(t, class, gatewayclass.AnnotationHandOver, "")
 	eventuallyInstalledOf(t, class, "istiod 1.29.1 installed")
 	planetest.Eventually(t, "the release to be history once more", func() (bool, error) { return len(releaseSecrets(t)) == 0, nil })

@@ -5,6 +5,7 @@ package integration
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -56,10 +57,10 @@ func TestIstioMigration_Sail(t *testing.T) {
 	// Another class, and a wish of the handed-over one, are no reason to touch what is theirs.
 	newClass(t, "beside-sail", nil)
 	annotateClass(t, class, gatewayclass.AnnotationIstioVersion, "1.31")
-	time.Sleep(3 * time.Second) // nothing happens, which no event tells
-	if counts := writtenObjects(t, since); len(counts) > 0 {
-		t.Errorf("we have written beside the other operator:%s", describe(counts))
-	}
+	planetest.Stays(t, 3*time.Second, "nothing is written beside the other operator", func() (bool, error) {
+		counts := writtenObjects(t, since)
+		return len(counts) == 0, errors.New(describe(counts))
+	})
 	if !exists(t, untypedOf("sailoperator.io/v1", "Istio"), "", istio.GetName()) || exists(t, &v1alpha1.Package{}, "", gatewayclass.PackageControlPlane) {
 		t.Error("the other operator's Istio is gone, or there is a package")
 	}

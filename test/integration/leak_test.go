@@ -4,10 +4,13 @@
 package integration
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // leakCheck returns a function that names goroutines which have been started since
@@ -24,13 +27,13 @@ func leakCheck() func() error {
 	return func() error {
 		// The library itself waits for less than half a second, and what was told to end
 		// may take longer on a machine that has no time.
-		err := goleak.Find(ignored...)
-		for deadline := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(deadline); {
-			time.Sleep(100 * time.Millisecond)
-			err = goleak.Find(ignored...)
-		}
+		var found error
+		err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+			found = goleak.Find(ignored...)
+			return found == nil, nil
+		})
 		if err != nil {
-			return fmt.Errorf("the manager or a test has left goroutines behind: %w", err)
+			return fmt.Errorf("the manager or a test has left goroutines behind: %w", errors.Join(err, found))
 		}
 		return nil
 	}

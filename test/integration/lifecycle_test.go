@@ -47,9 +47,6 @@ func eventuallyGone(t *testing.T, pkg string, number int64) {
 	})
 }
 
-// settled gives the manager time to do what it must not do.
-func settled() { time.Sleep(2 * time.Second) }
-
 // TestApproval: new content waits with its plan, until the digest that the plan
 // shows is approved.
 func TestApproval(t *testing.T) {
@@ -107,15 +104,14 @@ func TestFallback(t *testing.T) {
 	}
 	newRevision(t, pkg, 4, phase("one", configMapManifest(t, ns, "a", "bad")), phase("two", deploymentManifest(t, ns, "app", badImage)))
 	eventuallyRevision(t, pkg.Name, 4, v1alpha1.ConditionProgressing, v1alpha1.ReasonProgressDeadlineExceeded)
-	highest := int64(0)
-	planetest.Eventually(t, "the package to tell of revision 4", func() (bool, error) {
-		highest = getPackage(t, pkg.Name).Status.HighestRevision
+	planetest.Eventually(t, "the package to count revision 4", func() (bool, error) {
+		highest := getPackage(t, pkg.Name).Status.HighestRevision
 		return highest >= 4, fmt.Errorf("the highest revision is %d", highest)
 	})
-	settled()
-	if highest = getPackage(t, pkg.Name).Status.HighestRevision; highest != 4 {
-		t.Errorf("the highest revision is %d: the same content was rolled back from twice", highest)
-	}
+	planetest.Stays(t, 2*time.Second, "the same content is not rolled back from twice", func() (bool, error) {
+		highest := getPackage(t, pkg.Name).Status.HighestRevision
+		return highest == 4, fmt.Errorf("the highest revision is %d", highest)
+	})
 }
 
 // TestPauseUntil: a pause says who and why, stops every write, and ends by itself.

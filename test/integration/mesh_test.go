@@ -113,11 +113,7 @@ func withoutIstioCRDs(t *testing.T) {
 // patiently waits for what may take some minutes.
 func patiently(t *testing.T, what string, ask func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); !ask(); time.Sleep(time.Second) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waiting for %s: not within 5 minutes", what)
-		}
-	}
+	planetest.Within(t, 5*time.Minute, what, func() (bool, error) { return ask(), nil })
 }
 
 // arrangeIstioCRDs makes the CRDs of Istio 1.28 be there as somebody else has installed

@@ -16,14 +16,15 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // connection is the way to the API server, which can be cut.
@@ -140,7 +141,9 @@ func TestOutage(t *testing.T) {
 		waiting.SetName("waits")
 		patchAs(t, waiting, "kubectl", fields{"metadata": fields{"annotations": fields{"example.com/state": "good"}}})
 	}
-	time.Sleep(outageTime)
+	planetest.Stays(t, outageTime, "the rollout waits for the API server", func() (bool, error) {
+		return !meta.IsStatusConditionTrue(getRevision(t, ns, 1).Status.Conditions, v1alpha1.ConditionSucceeded), nil
+	})
 	way.mend(t)
 	since := time.Now()
 	eventuallyRevision(t, ns, 1, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
@@ -172,13 +175,12 @@ func TestStoppedBeforeSync(t *testing.T) {
 	since := time.Now()
 	manager := startWith(t, name, kubeconfig)
 	planetest.Eventually(t, "the manager to list revisions in vain", func() (bool, error) {
-		all, err := localplane.ReadAudit(plane.AuditLog())
-		for _, e := range all {
+		for _, e := range setup.Audit(t, plane) {
 			if e.User == name && e.Resource == "revisions" && e.Code == 403 && e.Time.After(since) {
 				return true, nil
 			}
 		}
-		return false, err
+		return false, nil
 	})
 	told := time.Now()
 	manager.signal(t, syscall.SIGTERM)

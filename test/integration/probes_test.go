@@ -65,14 +65,11 @@ func (l *live) becomes(want probes.Status, text string) {
 // stays checks that the probe goes on giving an answer.
 func (l *live) stays(want probes.Status) {
 	l.t.Helper()
-	for range 10 {
+	planetest.Stays(l.t, time.Second, fmt.Sprintf("%s %s is %s", l.obj.GetKind(), l.obj.GetName(), want), func() (bool, error) {
 		got, err := l.probe()
 		must(l.t, err)
-		if got.Status != want {
-			l.t.Errorf("%s %s is %s %q, want it to stay %s", l.obj.GetKind(), l.obj.GetName(), got.Status, got.Message, want)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+		return got.Status == want, fmt.Errorf("it is %s %q", got.Status, got.Message)
+	})
 }
 
 func (l *live) patch(patch string) {

@@ -6,6 +6,7 @@ package integration
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -50,6 +51,15 @@ func writesTo(t *testing.T, namespace string, since time.Time) map[string]int {
 	return counts
 }
 
+// notWritten wants the manager to write nothing in a namespace for a time that has begun.
+func notWritten(t *testing.T, span time.Duration, namespace string, since time.Time) {
+	t.Helper()
+	planetest.Stays(t, span, "the manager writes nothing", func() (bool, error) {
+		counts := writesTo(t, namespace, since)
+		return len(counts) == 0, errors.New(describe(counts))
+	})
+}
+
 // scaleAs scales the Deployment app through the subresource.
 func scaleAs(t *testing.T, namespace, manager string, replicas int32) {
 	t.Helper()
@@ -71,10 +81,7 @@ func TestYield(t *testing.T) {
 	// As kubectl rollout restart and a person do.
 	patchAs(t, deployment(t, ns, "app"), "kubectl-rollout", fields{"spec": fields{"template": fields{"metadata": fields{"annotations": fields{"kubectl.kubernetes.io/restartedAt": "now"}}}}})
 	patchAs(t, deployment(t, ns, "app"), "kubectl-edit", fields{"metadata": fields{"labels": fields{"team": "blue"}, "annotations": fields{"note": "x"}}})
-	time.Sleep(3 * time.Second)
-	if counts := writesTo(t, ns, since); len(counts) != 0 {
-		t.Errorf("nothing of this is ours, and it was written:%s", describe(counts))
-	}
+	notWritten(t, 3*time.Second, ns, since)
 	newRevision(t, pkg, 2, phase("one", deploymentManifest(t, ns, "app", "registry.example/app:2.0")))
 	eventuallyRevision(t, pkg.Name, 2, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
 	app := deployment(t, ns, "app")
@@ -135,7 +142,7 @@ func TestYield_Webhook(t *testing.T) {
 	must(t, unstructured.SetNestedSlice(config.Object, list, "webhooks"))
 	since := time.Now()
 	must(t, admin.Update(t.Context(), config, client.FieldOwner("pilot-discovery")))
-	time.Sleep(2 * time.Second)
+	notWritten(t, 2*time.Second, ns, since)
 	newRevision(t, pkg, 2, phase("one", manifests(t, ns, strings.Replace(withBundle, "[nones]", "[nones, others]", 1))...))
 	eventuallyRevision(t, pkg.Name, 2, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
 	list, _, err = unstructured.NestedSlice(get().Object, "webhooks")
@@ -253,9 +260,9 @@ func TestUnmanagedFields(t *testing.T) {
 	pastLastWrite(t, deployment(t, ns, "app"))
 	since := time.Now()
 	patchAs(t, deployment(t, ns, "app"), "operator", fields{"spec": fields{"replicas": 2}})
-	time.Sleep(2 * time.Second)
-	if counts := writesTo(t, ns, since); len(counts) != 0 || *deployment(t, ns, "app").Spec.Replicas != 2 {
-		t.Errorf("replicas are not managed, and are %d:%s", *deployment(t, ns, "app").Spec.Replicas, describe(counts))
+	notWritten(t, 2*time.Second, ns, since)
+	if replicas := *deployment(t, ns, "app").Spec.Replicas; replicas != 2 {
+		t.Errorf("replicas are not managed, and are %d", replicas)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -38,10 +37,10 @@ func TestGate(t *testing.T) {
 		revision := getRevision(t, pkg.Name, 2)
 		return len(revision.Status.Objects) == 1, fmt.Errorf("objects: %v", revision.Status.Objects)
 	})
-	time.Sleep(2 * time.Second)
-	if got := configMap(t, ns, "after").Data["value"]; got != "1" {
-		t.Errorf("the second phase has %s behind a closed gate, want 1", got)
-	}
+	planetest.Stays(t, 2*time.Second, "the second phase stays behind a closed gate", func() (bool, error) {
+		got := configMap(t, ns, "after").Data["value"]
+		return got == "1", fmt.Errorf("it has %s", got)
+	})
 	// What the target has not reached is kept as the serving revision says.
 	must(t, admin.Delete(t.Context(), configMap(t, ns, "after")))
 	planetest.Eventually(t, "the deleted object of revision 1 to come back", func() (bool, error) {
@@ -158,10 +157,9 @@ func TestRollback(t *testing.T) {
 	if got := configMap(t, ns, "a").Data["value"]; got != "1" {
 		t.Errorf("the object has %s after the rollback, want 1", got)
 	}
-	time.Sleep(2 * time.Second)
-	if exists(t, &v1alpha1.Revision{}, "", v1alpha1.RevisionName(pkg.Name, 4)) {
-		t.Error("one request made two revisions")
-	}
+	planetest.Stays(t, 2*time.Second, "one request makes one revision", func() (bool, error) {
+		return !exists(t, &v1alpha1.Revision{}, "", v1alpha1.RevisionName(pkg.Name, 4)), nil
+	})
 }
 
 func requestRollback(t *testing.T, name string, request v1alpha1.Rollback) {
@@ -257,9 +255,8 @@ func orphan(t *testing.T, policy v1alpha1.DeletionPolicy, options ...client.Dele
 	planetest.Eventually(t, "the package to go", func() (bool, error) {
 		return !exists(t, &v1alpha1.Package{}, "", pkg.Name), nil
 	})
-	time.Sleep(2 * time.Second) // the garbage collector's time
-	object := &corev1.ConfigMap{}
-	must(t, admin.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "a"}, object))
+	planetest.Stays(t, 2*time.Second, "the garbage collector leaves the orphan", func() (bool, error) { return exists(t, configMapType(), ns, "a"), nil })
+	object := configMap(t, ns, "a")
 	if len(object.OwnerReferences) != 0 || object.Labels[v1alpha1.LabelPackage] != "" {
 		t.Errorf("the orphan still has owner references %v and labels %v", object.OwnerReferences, object.Labels)
 	}

@@ -49,10 +49,7 @@ func restsAfterRepair(t *testing.T, ns string, pkg *v1alpha1.Package) {
 	pastLastWrite(t, configMap(t, ns, "a"))
 	since := time.Now()
 	patchAs(t, configMap(t, ns, "a"), "kubectl-edit", fields{"data": fields{"more": "y"}})
-	time.Sleep(2 * time.Second)
-	if counts := writesTo(t, ns, since); len(counts) != 0 {
-		t.Errorf("at rest there are writes:%s", describe(counts))
-	}
+	notWritten(t, 2*time.Second, ns, since)
 }
 
 // pastLastWrite waits until the second of the last write to an object is over, and what the

@@ -89,16 +89,11 @@ func publish(t *testing.T, pkg *v1alpha1.Package, phases ...content.Phase) *v1al
 // for nothing large.
 func eventuallyCurrent(t *testing.T, name string, revision int64) {
 	t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	planetest.Within(t, 3*time.Minute, fmt.Sprintf("revision %d to be the current one", revision), func() (bool, error) {
 		status := getPackage(t, name).Status
-		if status.CurrentRevision == revision && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("revision %d is not the current one after 3 minutes: %s of phases, %s of probes, current %d: %s",
-				revision, status.Phase, status.Probes, status.CurrentRevision, message(status.Conditions, v1alpha1.ConditionProgressing))
-		}
-	}
+		isCurrent := status.CurrentRevision == revision && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)
+		return isCurrent, fmt.Errorf("%s of phases, %s of probes, current %d: %s", status.Phase, status.Probes, status.CurrentRevision, message(status.Conditions, v1alpha1.ConditionProgressing))
+	})
 }
 
 // stored are the names of the slices, or Secrets, that a package owns.
@@ -218,11 +213,10 @@ func largeRevision(t *testing.T, ns string, objects, written int, render func(ch
 	step("restarted")
 
 	must(t, admin.Delete(t.Context(), pkg))
-	for deadline := time.Now().Add(3 * time.Minute); exists(t, &v1alpha1.Package{}, "", pkg.Name); time.Sleep(200 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the package is not gone after 3 minutes: %s", message(getPackage(t, pkg.Name).Status.Conditions, v1alpha1.ConditionProgressing))
-		}
-	}
+	planetest.Within(t, 3*time.Minute, "the package to go", func() (bool, error) {
+		left := &v1alpha1.Package{}
+		return !exists(t, left, "", pkg.Name), errors.New(message(left.Status.Conditions, v1alpha1.ConditionProgressing))
+	})
 	step("deleted")
 	if got := count(t, ns, pkg); got != 0 {
 		t.Errorf("%d objects have outlived their package", got)
@@ -332,10 +326,7 @@ func TestLostSlice(t *testing.T) {
 				return containsAll(text, want...), errors.New(text)
 			})
 			eventuallyRevision(t, pkg.Name, 1, v1alpha1.ConditionProgressing, v1alpha1.ReasonContentUnavailable)
-			time.Sleep(2 * time.Second)
-			if !exists(t, configMapType(), ns, "large") {
-				t.Error("what runs was taken away with the slice")
-			}
+			planetest.Stays(t, 2*time.Second, "what runs stays without the slice", func() (bool, error) { return exists(t, configMapType(), ns, "large"), nil })
 			next := nextTry(t, good.Name, lost)
 			if alter {
 				must(t, admin.Delete(t.Context(), &v1alpha1.ObjectSlice{ObjectMeta: metav1.ObjectMeta{Name: good.Name}}))
@@ -362,7 +353,6 @@ func nextTry(t *testing.T, slice string, since time.Time) time.Time {
 	t.Helper()
 	var next time.Time
 	planetest.Eventually(t, "the manager to try seldom", func() (bool, error) {
-		time.Sleep(500 * time.Millisecond)
 		var tries []time.Duration
 		for _, e := range requests(t, since) {
 			if e.Name == slice && e.Verb == "get" {
@@ -406,11 +396,11 @@ func TestCollection(t *testing.T) {
 	planetest.Eventually(t, "revision 1 to be pruned", func() (bool, error) {
 		return !exists(t, &v1alpha1.Revision{}, "", v1alpha1.RevisionName(pkg.Name, 1)), nil
 	})
-	time.Sleep(2 * time.Second)
-	all := slicesOf(t, pkg)
-	if len(all) != 5 {
-		t.Errorf("within an hour after they were kept nothing is collected: %d slices, want 5", len(all))
-	}
+	var all []string
+	planetest.Stays(t, 2*time.Second, "within an hour after they were kept nothing is collected", func() (bool, error) {
+		all = slicesOf(t, pkg)
+		return len(all) == 5, fmt.Errorf("%d slices, want 5", len(all))
+	})
 	for _, name := range all {
 		age(t, name)
 	}
@@ -433,15 +423,15 @@ func TestCollection(t *testing.T) {
 			t.Errorf("ObjectSlice %s has no owner and stays", name)
 		}
 	}
+	since := time.Now()
 	planetest.Eventually(t, "three seconds without a request", func() (bool, error) {
-		since := time.Now()
-		time.Sleep(3 * time.Second)
+		var err error
 		for _, e := range requests(t, since) {
 			if e.Resource == "objectslices" && slices.Contains(all, e.Name) || strings.HasPrefix(e.Name, pkg.Name) {
-				return false, fmt.Errorf("at rest: %s %s %s", e.Verb, e.Resource, e.Name)
+				since, err = time.Now(), fmt.Errorf("at rest: %s %s %s", e.Verb, e.Resource, e.Name)
 			}
 		}
-		return true, nil
+		return time.Since(since) > 3*time.Second, err
 	})
 }
 

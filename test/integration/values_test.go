@@ -123,7 +123,7 @@ func appliedOnce(t *testing.T, pkg, ns string, since time.Time, objects int) {
 	for _, value := range []string{"1", "2", "3"} {
 		patch := []byte(`{"spec":{"progressDeadline":"1` + value + `m"}}`)
 		must(t, admin.Patch(t.Context(), getPackage(t, pkg), client.RawPatch("application/merge-patch+json", patch)))
-		time.Sleep(700 * time.Millisecond)
+		planetest.Stays(t, 700*time.Millisecond, "the package stays", func() (bool, error) { return exists(t, &v1alpha1.Package{}, "", pkg), nil })
 	}
 	counts := map[string]int{}
 	for _, e := range requests(t, since) {

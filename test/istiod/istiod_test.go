@@ -31,8 +31,8 @@ const (
 	// quietTime is how long nothing may be written when nothing changes.
 	quietTime = time.Minute
 	// restTime is longer than anything is held back, and the echo of what was done: who has
-	// been quiet for so long is at rest. longestUnrest is when that has to be.
-	restTime, longestUnrest = 8 * time.Second, 2 * time.Minute
+	// been quiet for so long is at rest.
+	restTime = 8 * time.Second
 )
 
 // TestIstiod installs istiod for a class, starts the real one behind it, and goes
@@ -152,10 +152,10 @@ func rights(t *testing.T) {
 func quiet(t *testing.T) {
 	settle(t)
 	since := time.Now()
-	time.Sleep(quietTime)
-	if events := requests(t, setup.Manager, since); len(events) > 0 {
-		t.Errorf("%s of rest cost %d requests:%s", quietTime, len(events), describe(events))
-	}
+	planetest.Stays(t, quietTime, "the manager sends nothing at rest", func() (bool, error) {
+		events := requests(t, setup.Manager, since)
+		return len(events) == 0, errors.New(describe(events))
+	})
 }
 
 // uninstall: with the last class the control plane goes, and nothing is left that would
@@ -184,16 +184,12 @@ func uninstall(t *testing.T, istiod *program) {
 // asks for nothing then.
 func settle(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(longestUnrest); ; {
-		since := time.Now()
-		time.Sleep(restTime)
+	since := time.Now()
+	planetest.Eventually(t, "the manager to come to rest", func() (bool, error) {
 		events := requests(t, setup.Manager, since)
-		if len(events) == 0 {
-			return
+		if len(events) > 0 {
+			since = time.Now()
 		}
-		if time.Now().After(deadline) {
-			t.Errorf("the manager does not come to rest within %s:%s", longestUnrest, describe(events))
-			return
-		}
-	}
+		return time.Since(since) > restTime, errors.New(describe(events))
+	})
 }

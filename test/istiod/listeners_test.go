@@ -136,19 +136,15 @@ func eventuallyListeners(t *testing.T, want ...expected) {
 	}
 	// Both may write once more, istiod from what it has read before, and the manager over it:
 	// but not without end.
-	for deadline := time.Now().Add(longestUnrest); ; {
-		eventually(t, "the conditions of the listeners", difference)
-		since := time.Now()
-		time.Sleep(restTime)
+	eventually(t, "the conditions of the listeners", difference)
+	since := time.Now()
+	planetest.Eventually(t, "the conditions of the listeners to last", func() (bool, error) {
 		events, text := gatewayWrites(t, since), difference()
-		if len(events) == 0 && text == "" {
-			return
+		if len(events) > 0 || text != "" {
+			since = time.Now()
 		}
-		if time.Now().After(deadline) {
-			t.Errorf("the conditions of the listeners did not last:\n%s\nthe manager goes on writing:%s", text, describe(events))
-			return
-		}
-	}
+		return time.Since(since) > restTime, fmt.Errorf("%s\nthe manager writes:%s", text, describe(events))
+	})
 }
 
 // gatewayWrites are what the manager has written to Gateways since a time.

@@ -6,15 +6,14 @@ package istiod
 import (
 	"testing"
 
-	"github.com/strata-run/strata/internal/localplane"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // filterResources: of Istio's own kinds istiod reads those that it is to take configuration from,
 // and no others.
 func filterResources(t *testing.T) {
 	read := map[string]bool{}
-	events, err := localplane.ReadAudit(plane.AuditLog())
-	must(t, err)
+	events := setup.Audit(t, plane)
 	for _, e := range events {
 		if e.User == istiodUser && (e.Verb == "list" || e.Verb == "watch") {
 			read[e.Resource+"."+e.Group] = true

@@ -4,7 +4,6 @@
 package kyma
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
-	"github.com/strata-run/strata/internal/localplane"
+	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/test/setup"
 )
 
@@ -49,21 +48,27 @@ func blocked(t *testing.T) {
 	manifest(t, "{apiVersion: networking.istio.io/v1, kind: Gateway, metadata: {name: mine, namespace: default, labels: {kyma-project.io/module: istio}}, spec: {}}")
 	changes("the label to excuse it", "(1 Sidecar): Sidecar default/mine")
 	remove(t, untyped("networking.istio.io/v1", "Gateway", "default", "mine"))
-	time.Sleep(time.Second)
 	since := time.Now()
-	time.Sleep(20 * time.Second) // longer than what used to be polled
-	all, err := localplane.ReadAudit(plane.AuditLog())
-	if err != nil {
-		t.Fatal(err)
+	asks := func() (now []string) {
+		for _, e := range setup.Requests(t, plane, setup.Manager, since) {
+			if strings.HasSuffix(e.Group, "istio.io") {
+				now = append(now, e.Verb+" "+e.Resource)
+			}
+		}
+		return now
 	}
+	eventually(t, "a second without a question", func() (bool, error) {
+		if len(asks()) > 0 {
+			since = time.Now()
+		}
+		return time.Since(since) > time.Second, nil
+	})
+	// Longer than what used to be polled.
+	planetest.Stays(t, 20*time.Second, "the manager asks for nothing while the deletion waits", func() (bool, error) { return len(asks()) == 0, fmt.Errorf("it asks for %v", asks()) })
 	asked := map[string]int{}
-	for _, e := range all {
-		switch {
-		case e.User != setup.Manager || !strings.HasSuffix(e.Group, "istio.io"):
-		case e.Time.Before(since):
+	for _, e := range setup.Audit(t, plane) {
+		if e.User == setup.Manager && strings.HasSuffix(e.Group, "istio.io") && e.Time.Before(since) {
 			asked[e.Verb]++
-		case e.Verb != "watch":
-			t.Errorf("while the deletion waits, the manager asks for %s %s", e.Verb, e.Resource)
 		}
 	}
 	if asked["list"] == 0 {
@@ -76,9 +81,8 @@ func restsAfter(t *testing.T) {
 	t.Helper()
 	for _, resource := range []string{"nodes", "sidecars", "virtualservices"} {
 		eventually(t, "the watch of "+resource+" to end", func() (bool, error) {
-			all, err := localplane.ReadAudit(plane.AuditLog())
 			began, ended := 0, 0
-			for _, e := range all {
+			for _, e := range setup.Audit(t, plane) {
 				// One that is refused does not begin, and only its end is told.
 				if e.User != setup.Manager || e.Verb != "watch" || e.Resource != resource || e.Code != http.StatusOK {
 					continue
@@ -89,7 +93,7 @@ func restsAfter(t *testing.T) {
 					ended++
 				}
 			}
-			return began > 0 && began == ended, errors.Join(err, fmt.Errorf("%d began, %d have ended", began, ended))
+			return began > 0 && began == ended, fmt.Errorf("%d began, %d have ended", began, ended)
 		})
 	}
 	eventually(t, "the metrics to go", func() (bool, error) { return len(usage(t)) == 0, nil })

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
 // plain is a spec that asks for nothing. An empty one cannot be applied over another.
@@ -110,8 +111,7 @@ func features(t *testing.T) {
 	if err := startManager(t.Context(), "1.31"); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * time.Second)
-	keeps()
+	planetest.Stays(t, 2*time.Second, "another manager keeps it, too", func() (bool, error) { keeps(); return true, nil })
 	removeConfigMap(t, "kyma-system", name)
 	eventually(t, "the node agent to come back", func() (bool, error) { return deployed(t, "DaemonSet", "istio-cni-node") != nil, nil })
 	state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
 // manifest applies YAML.
@@ -44,15 +45,7 @@ const patience = 5 * time.Minute
 // eventually asks until the answer is true. The last error says why it is not.
 func eventually(t *testing.T, what string, ask func() (bool, error)) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		ok, err := ask()
-		if ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waiting for %s: not within %s; last answer: %v", what, patience, err)
-		}
-	}
+	planetest.Within(t, patience, what, ask)
 }
 
 // rested waits until somebody has been left alone for some seconds: what tells of them, such as
@@ -72,12 +65,11 @@ func rested(t *testing.T, what string, tells func() string) {
 // state waits until an Istio resource as it is now is in a state, and Ready has a reason.
 func state(t *testing.T, name string, want v1alpha2.State, reason string) *v1alpha2.Istio {
 	t.Helper()
-	var last string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		istio := &v1alpha2.Istio{}
+	var istio *v1alpha2.Istio
+	eventually(t, fmt.Sprintf("Istio %s to be %s/%s", name, want, reason), func() (bool, error) {
+		istio = &v1alpha2.Istio{}
 		if err := admin.Get(t.Context(), types.NamespacedName{Namespace: v1alpha2.Namespace, Name: name}, istio); err != nil {
-			last = err.Error()
-			continue
+			return false, err
 		}
 		got := ""
 		if istio.Status.Conditions != nil {
@@ -87,11 +79,7 @@ func state(t *testing.T, name string, want v1alpha2.State, reason string) *v1alp
 				}
 			}
 		}
-		if istio.Status.State == want && got == reason {
-			return istio
-		}
-		last = fmt.Sprintf("%s/%s: %s", istio.Status.State, got, istio.Status.Description)
-	}
-	t.Fatalf("Istio %s is not %s/%s; last: %s", name, want, reason, last)
-	return nil
+		return istio.Status.State == want && got == reason, fmt.Errorf("%s/%s: %s", istio.Status.State, got, istio.Status.Description)
+	})
+	return istio
 }

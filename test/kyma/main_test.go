@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
@@ -155,11 +156,13 @@ func startManager(ctx context.Context, version string, variables ...string) erro
 // apply applies a manifest as an administrator does. A kind that has just been defined may
 // not be served yet.
 func apply(ctx context.Context, object *unstructured.Unstructured) error {
-	var err error
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if err = admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("admin"), client.ForceOwnership); err == nil {
-			return nil
-		}
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		last = admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("admin"), client.ForceOwnership)
+		return last == nil, nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
 	}
-	return err
+	return nil
 }

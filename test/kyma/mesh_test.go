@@ -23,6 +23,7 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
 // an Istio resource of a name, with a spec in YAML of one line.
@@ -158,10 +159,10 @@ func size(t *testing.T) {
 	defer set(was.String())
 	first := mesh(t).Status.CurrentRevision
 	set("4500m")
-	time.Sleep(2 * time.Second)
-	if now := mesh(t); now.Status.TargetRevision != first {
-		t.Errorf("a cluster that lacks less than a fifth has led to revision %d", now.Status.TargetRevision)
-	}
+	planetest.Stays(t, 2*time.Second, "a cluster that lacks less than a fifth leads to no revision", func() (bool, error) {
+		now := mesh(t).Status.TargetRevision
+		return now == first, fmt.Errorf("it has led to revision %d", now)
+	})
 	set("3")
 	eventually(t, "the revision for a small cluster", func() (bool, error) { return mesh(t).Status.CurrentRevision == first+1, nil })
 	eventually(t, "the size to be told", func() (bool, error) {

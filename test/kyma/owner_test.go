@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
 // guarded is the network policy beside the resource.
@@ -60,11 +61,11 @@ func owner(t *testing.T) {
 	remove(t, named("second"))
 	awaitOwners(t, "Istio/heir", "Package/kyma-istio controls")
 	state(t, "heir", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
-	time.Sleep(3 * time.Second) // the garbage collector looks at it, and leaves it
+	planetest.Stays(t, 3*time.Second, "the garbage collector leaves the object", func() (bool, error) {
+		now := guarded(t)
+		return before.UID == now.UID && now.DeletionTimestamp.IsZero(), nil
+	})
 	after := guarded(t)
-	if before.UID != after.UID || !after.DeletionTimestamp.IsZero() {
-		t.Error("the object was deleted with the resource that is gone")
-	}
 	if diff := cmp.Diff([]string{"Istio/heir", "Package/kyma-istio controls"}, ownersOf(after)); diff != "" {
 		t.Error(diff)
 	}

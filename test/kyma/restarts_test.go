@@ -20,17 +20,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/internal/front/kyma/restarts"
 	"github.com/strata-run/strata/internal/localplane"
+	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/test/setup"
 )
 
-// perNamespace makes the fleet of the test: 300 pods of 60 workloads, which take several pages
-// to read. "make bench" restarts 1,000 pods of 200 workloads.
-var perNamespace = flag.Int("workloads", 15, "how many workloads of five pods each of the four namespaces of the fleet has")
+// perNamespace makes the fleet of the test: 160 pods of 32 workloads, which take more than one
+// page to read. "make bench" restarts 1,000 pods of 200 workloads.
+var perNamespace = flag.Int("workloads", 8, "how many workloads of five pods each of the four namespaces of the fleet has")
 
 const (
 	fleetNamespaces = 4
@@ -77,9 +79,9 @@ func TestRestarts(t *testing.T) {
 	t.Run("Restart", func(t *testing.T) {
 		since := time.Now()
 		must(t, startManager(t.Context(), istioVersion))
-		time.Sleep(3 * time.Second) // long enough for a survey, see the log
+		// Long enough for a survey, see the log.
+		planetest.Stays(t, 3*time.Second, "another manager restarts nothing again", func() (bool, error) { restarted(t, since, 0); return true, nil })
 		awaitRestarts(t, restarts.CauseDNSProxying)
-		restarted(t, since, 0)
 	})
 	t.Run("ByHand", func(t *testing.T) { byHand(t, injector, image) })
 }
@@ -354,12 +356,11 @@ func watchHeap(t *testing.T) func() uint64 {
 	runtime.GC()
 	before, most := live(), atomic.Uint64{}
 	go func() {
-		for t.Context().Err() == nil {
+		wait.UntilWithContext(t.Context(), func(context.Context) {
 			if now := live(); now > before && now-before > most.Load() {
 				most.Store(now - before)
 			}
-			time.Sleep(20 * time.Millisecond)
-		}
+		}, 20*time.Millisecond)
 	}()
 	return most.Load
 }
@@ -367,11 +368,8 @@ func watchHeap(t *testing.T) func() uint64 {
 // await asks until there is no error.
 func await(t *testing.T, what string, within time.Duration, ask func() error) {
 	t.Helper()
-	var err error
-	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
-		if err = ask(); err == nil {
-			return
-		}
-	}
-	t.Fatalf("%s: not within %s: %v", what, within, err)
+	planetest.Within(t, within, what, func() (bool, error) {
+		err := ask()
+		return err == nil, err
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
 	istiorelease "github.com/strata-run/strata/internal/istio"
+	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
 // TestGate: a mesh that somebody has let go up by two minor versions, and that does not come up,
@@ -51,11 +52,11 @@ func TestGate(t *testing.T) {
 		told := state(t, "gate", v1alpha2.StateError, v1alpha2.ReasonIstioInstallUninstallFailed).Status.Description
 		return strings.Contains(told, why), fmt.Errorf("%s", told)
 	})
-	time.Sleep(3 * time.Second)
-	held := mesh(t)
-	if held.Status.CurrentRevision != good || held.Status.TargetRevision != good+1 || held.Status.AutomaticRollback != nil {
-		t.Errorf("revision %d runs, and revision %d is rolled out: %+v", held.Status.CurrentRevision, held.Status.TargetRevision, held.Status.AutomaticRollback)
-	}
+	planetest.Stays(t, 3*time.Second, "nothing answers the failure", func() (bool, error) {
+		held := mesh(t).Status
+		return held.CurrentRevision == good && held.TargetRevision == good+1 && held.AutomaticRollback == nil,
+			fmt.Errorf("revision %d runs, and revision %d is rolled out: %+v", held.CurrentRevision, held.TargetRevision, held.AutomaticRollback)
+	})
 	// Neither does a rollback that somebody asks for, which is told.
 	patchMesh(t, func(pkg *v1alpha1.Package) {
 		pkg.Spec.Rollback = &v1alpha1.Rollback{ToRevision: good, RequestedAt: metav1.Now().Rfc3339Copy()}

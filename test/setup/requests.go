@@ -6,6 +6,7 @@ package setup
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,11 +34,37 @@ const managerNamespace = "strata-system"
 // answered are the requests of all users since a time that were answered.
 func answered(t *testing.T, plane *localplane.Plane, since time.Time) []localplane.AuditEvent {
 	t.Helper()
-	all, err := localplane.ReadAudit(plane.AuditLog())
+	return slices.DeleteFunc(Audit(t, plane), func(e localplane.AuditEvent) bool { return e.Time.Before(since) || e.Stage != "ResponseComplete" })
+}
+
+// audits are the audit logs of planes as far as they were read. The log of a suite has tens of
+// megabytes in the end, and is asked for many times.
+var audits struct {
+	sync.Mutex
+	read map[string]auditLog
+}
+
+type auditLog struct {
+	events []localplane.AuditEvent
+	next   int64
+}
+
+// Audit is a plane's audit log, oldest answer first.
+func Audit(t *testing.T, plane *localplane.Plane) []localplane.AuditEvent {
+	t.Helper()
+	audits.Lock()
+	defer audits.Unlock()
+	if audits.read == nil {
+		audits.read = map[string]auditLog{}
+	}
+	log := audits.read[plane.AuditLog()]
+	events, next, err := localplane.ReadAuditFrom(plane.AuditLog(), log.next)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(all, func(e localplane.AuditEvent) bool { return e.Time.Before(since) || e.Stage != "ResponseComplete" })
+	log = auditLog{append(log.events, events...), next}
+	audits.read[plane.AuditLog()] = log
+	return slices.Clone(log.events)
 }
 
 // Writes counts the writes of an object. Most is how many there may be where one would do: the

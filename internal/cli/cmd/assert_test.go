@@ -329,7 +329,11 @@ asserts:
 		return map[string]any{"metadata": metav1.ObjectMeta{Namespace: "openshift-ingress", Name: "extra"}, "status": map[string]any{"phase": phase}}
 	}
 	tm.server.put(podsPath, pod("Pending"))
-	time.Sleep(300 * time.Millisecond)
+	select {
+	case code := <-w.done:
+		t.Fatalf("it ends with %d before the pod runs", code)
+	case <-time.After(300 * time.Millisecond):
+	}
 	tm.server.put(podsPath, pod("Running"))
 	w.sees("✔ one pod waits  holds")
 	w.sees("✔ condition Available  holds")

@@ -131,9 +131,10 @@ func TestReader_InitialStateIsNoNews(t *testing.T) {
 	if got := f.read(t); got != "1" {
 		t.Errorf("it is read as %q", got)
 	}
-	time.Sleep(100 * time.Millisecond)
-	if len(f.changed) != 0 {
-		t.Error("somebody was told of a change")
+	select {
+	case <-f.changed:
+		t.Error("there is news of a change")
+	case <-time.After(100 * time.Millisecond):
 	}
 }
 

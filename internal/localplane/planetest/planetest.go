@@ -93,13 +93,53 @@ const eventually = 2 * time.Minute
 // within two minutes; the last error says why.
 func Eventually(t *testing.T, what string, ask func() (bool, error)) {
 	t.Helper()
-	for deadline := time.Now().Add(eventually); ; time.Sleep(50 * time.Millisecond) {
+	Within(t, eventually, what, ask)
+}
+
+// Within does so for another time than two minutes: for what takes minutes by itself.
+func Within(t *testing.T, limit time.Duration, what string, ask func() (bool, error)) {
+	t.Helper()
+	var last error
+	if !poll(limit, func() bool {
 		ok, err := ask()
-		if ok {
-			return
+		last = err
+		return ok
+	}) {
+		t.Fatalf("waiting for %s: not within %s; last answer: %v", what, limit, last)
+	}
+}
+
+// Stays asks for a time, and ends the test when the answer is not true once; the error of
+// that answer says why. It is for what must not happen, and for what has to stay.
+func Stays(t *testing.T, span time.Duration, what string, ask func() (bool, error)) {
+	t.Helper()
+	began := time.Now()
+	var last error
+	if poll(span, func() bool {
+		ok, err := ask()
+		last = err
+		return !ok
+	}) {
+		t.Fatalf("%s: not so after %s of %s; the answer: %v", what, time.Since(began).Round(time.Millisecond), span, last)
+	}
+}
+
+// NextSecond waits until the clock shows another second, for times that have whole ones.
+func NextSecond() {
+	began := time.Now().Truncate(time.Second)
+	poll(time.Minute, func() bool { return time.Since(began) >= time.Second })
+}
+
+// poll asks until the answer is true, or the time is over, and returns the last answer. It is
+// the one place in which tests sleep.
+func poll(limit time.Duration, ask func() bool) bool {
+	for deadline := time.Now().Add(limit); ; time.Sleep(min(50*time.Millisecond, max(limit/10, time.Millisecond))) {
+		isLast := !time.Now().Before(deadline)
+		if ask() {
+			return true
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waiting for %s: not within %s; last answer: %v", what, eventually, err)
+		if isLast {
+			return false
 		}
 	}
 }
