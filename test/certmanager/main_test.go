@@ -13,12 +13,12 @@ import (
 
 	"github.com/strata-run/strata/internal/localplane"
 	rig "github.com/strata-run/strata/internal/localplane/certmanager"
-	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/test/setup"
 )
 
 var (
-	plane *localplane.Plane
+	plane   *localplane.Plane
+	cluster *setup.Cluster
 	// admin may do everything, and is not the manager.
 	admin client.WithWatch
 )
@@ -26,20 +26,14 @@ var (
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	setup.Log(os.Stderr)
-	program, err := rig.Build(ctx, os.Stderr)
+	program, err := rig.Build(context.Background(), os.Stderr)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "tests with cert-manager:", err)
 		return 1
 	}
-	return planetest.Main(m, localplane.Options{Progress: os.Stderr}, func(p *localplane.Plane) error {
-		plane = p
-		if admin, err = client.NewWithWatch(p.Config(), client.Options{}); err != nil {
-			return err
-		}
-		_, err := rig.Start(ctx, p, program)
+	return setup.Main(m.Run, setup.Options{Log: os.Stderr}, func(ctx context.Context, c *setup.Cluster) error {
+		plane, cluster, admin = c.Plane, c, c.Admin
+		_, err := rig.Start(ctx, c.Plane, program)
 		return err
 	})
 }

@@ -4,7 +4,6 @@
 package certmanager
 
 import (
-	"context"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -14,11 +13,7 @@ import (
 	"github.com/strata-run/strata/test/setup"
 )
 
-var (
-	startOnce sync.Once
-	// stopManager ends the manager. It is nil while none runs.
-	stopManager func() error
-)
+var startOnce sync.Once
 
 // withManager runs the manager in this process from the first test on that wants it.
 // It ends with the process.
@@ -37,9 +32,7 @@ func startManager(t *testing.T) {
 	t.Helper()
 	options := setup.ManagerOptions()
 	options.LeaderElect = false
-	var err error
-	stopManager, err = setup.StartManager(context.Background(), plane, options)
-	must(t, err)
+	must(t, cluster.StartManager(options))
 }
 
 // withoutManager ends the manager while something happens, and starts another one then,
@@ -47,6 +40,6 @@ func startManager(t *testing.T) {
 func withoutManager(t *testing.T, happens func()) {
 	t.Helper()
 	defer startManager(t) // for the other tests, too
-	must(t, stopManager())
+	must(t, cluster.StopManager())
 	happens()
 }

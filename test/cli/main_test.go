@@ -5,8 +5,6 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -14,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -24,7 +23,8 @@ import (
 )
 
 var (
-	plane    *localplane.Plane
+	plane *localplane.Plane
+
 	binaries localplane.Binaries
 	// admin may do everything, and is not the manager.
 	admin client.Client
@@ -48,47 +48,13 @@ type onPlane struct{ tests *testing.M }
 
 // Run returns the code for the process.
 func (o onPlane) Run() int {
-	code, err := withCluster(o.tests.Run)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "command line tests:", err)
-		return max(code, 1)
-	}
-	return code
-}
-
-// withCluster runs the tests against a plane and a manager. The manager ends first: it
-// must not see the API server go.
-func withCluster(tests func() int) (code int, err error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	if binaries, err = localplane.Build(ctx, localplane.BuildOptions{Progress: os.Stderr}); err != nil {
-		return 1, err
-	}
-	if plane, err = localplane.Start(ctx, localplane.Options{Binaries: binaries, Progress: os.Stderr}); err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	log, err := os.Create(filepath.Join(plane.DataDir(), "manager.log"))
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	setup.Log(log)
-	if admin, err = client.New(plane.Config(), client.Options{}); err != nil {
-		return 1, err
-	}
-	if err := v1alpha1.AddToScheme(admin.Scheme()); err != nil {
-		return 1, err
-	}
-	if err := install(ctx); err != nil {
-		return 1, err
-	}
-	stopManager, err := setup.StartManager(ctx, plane, setup.ManagerOptions())
-	if err != nil {
-		return 1, err
-	}
-	code = tests()
-	return code, stopManager()
+	return setup.Main(o.tests.Run, setup.Options{Schemes: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}}, func(ctx context.Context, c *setup.Cluster) error {
+		plane, binaries, admin = c.Plane, c.Binaries, c.Admin
+		if err := install(ctx); err != nil {
+			return err
+		}
+		return c.StartManager(setup.ManagerOptions())
+	})
 }
 
 // install installs what a cluster has before the manager starts, the policies, and the

@@ -139,8 +139,8 @@ func accepted(t *testing.T, user string, since time.Time) []string {
 // TestFrozenLeader: a leader that is frozen among its writes and goes on after its
 // successor has rolled out a newer revision writes nothing any more, and ends.
 func TestFrozenLeader(t *testing.T) {
-	must(t, stopManager())
-	t.Cleanup(func() { must(t, restartManager()) })
+	must(t, cluster.StopManager())
+	t.Cleanup(func() { must(t, startManager()) })
 	ns := planetest.Namespace(t, plane)
 	old := startProcess(t, "manager-old")
 	first := leads(t, "")

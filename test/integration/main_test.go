@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,7 +28,8 @@ import (
 )
 
 var (
-	plane *localplane.Plane
+	plane   *localplane.Plane
+	cluster *setup.Cluster
 	// admin may do everything, and is not the manager.
 	admin client.Client
 )
@@ -43,48 +45,29 @@ func run(m *testing.M) int {
 		}
 		return 0
 	}
-	code, err := withCluster(m.Run)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "integration tests:", err)
-		return max(code, 1)
-	}
-	return code
-}
-
-// withCluster runs the tests against a plane and a manager. The manager ends
-// first: it must not see the API server go.
-func withCluster(tests func() int) (code int, err error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	setup.Log(os.Stderr)
 	stages, err := simulate.Istiod()
 	if err != nil {
-		return 1, err
+		fmt.Fprintln(os.Stderr, "integration tests:", err)
+		return 1
 	}
-	binaries, err := localplane.Build(ctx, localplane.BuildOptions{Progress: os.Stderr})
-	if err != nil {
-		return 1, err
+	leaks := func() error { return nil }
+	tests := func() int {
+		code := m.Run()
+		if err := errors.Join(cluster.StopManager(), leaks()); err != nil {
+			fmt.Fprintln(os.Stderr, "integration tests:", err)
+			code = max(code, 1)
+		}
+		return code
 	}
-	if plane, err = localplane.Start(ctx, localplane.Options{Binaries: binaries, Stages: stages, Progress: os.Stderr}); err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	if admin, err = client.New(plane.Config(), client.Options{}); err != nil {
-		return 1, err
-	}
-	if err := v1alpha1.AddToScheme(admin.Scheme()); err != nil {
-		return 1, err
-	}
-	if err := installCluster(ctx); err != nil {
-		return 1, err
-	}
-	leaks := leakCheck()
-	if err := startManager(ctx); err != nil {
-		return 1, err
-	}
-	restartManager = func() error { return errors.Join(stopManager(), startManager(ctx)) }
-	code = tests()
-	return code, errors.Join(stopManager(), leaks())
+	options := setup.Options{Plane: localplane.Options{Stages: stages}, Schemes: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}, Log: os.Stderr}
+	return setup.Main(tests, options, func(ctx context.Context, c *setup.Cluster) error {
+		plane, cluster, admin = c.Plane, c, c.Admin
+		if err := installCluster(ctx); err != nil {
+			return err
+		}
+		leaks = leakCheck()
+		return startManager()
+	})
 }
 
 // installCluster installs what a cluster has before the manager starts.
@@ -102,15 +85,8 @@ func installCluster(ctx context.Context) error {
 	return setup.Apply(ctx, admin, append(setup.Shipped(root), classes, gateways, samples)...)
 }
 
-var (
-	// stopManager ends the manager that runs, and returns its end.
-	stopManager func() error
-	// restartManager does so and starts another one. A test that calls it must not
-	// run beside others.
-	restartManager func() error
-	// metricsAddress is where the manager that runs serves its metrics.
-	metricsAddress string
-)
+// metricsAddress is where the manager that runs serves its metrics.
+var metricsAddress string
 
 // managerOptions are the settings of every manager of these tests.
 func managerOptions() controller.Options {
@@ -119,16 +95,16 @@ func managerOptions() controller.Options {
 	return options
 }
 
-// startManager runs the manager in this process, with its shipped rights.
-func startManager(ctx context.Context) (err error) {
+// startManager runs a manager in this process, in place of the one that runs. A test that does
+// so must not run beside others.
+func startManager() (err error) {
 	options := managerOptions()
 	options.MetricsSecure = true
-	if options.MetricsAddress, err = freeAddress(ctx); err != nil {
+	if options.MetricsAddress, err = freeAddress(context.Background()); err != nil {
 		return err
 	}
 	metricsAddress = options.MetricsAddress
-	stopManager, err = setup.StartManager(ctx, plane, options)
-	return err
+	return cluster.StartManager(options)
 }
 
 // newPackage makes a package that the test owns, with revision 1 of the phases.

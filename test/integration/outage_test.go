@@ -96,8 +96,8 @@ const outageTime = 35 * time.Second
 // TestOutage: a rollout that waits for objects when the API server goes away goes on as soon
 // as the manager has it back, and not when the next try of what has failed is due.
 func TestOutage(t *testing.T) {
-	must(t, stopManager())
-	t.Cleanup(func() { must(t, restartManager()) })
+	must(t, cluster.StopManager())
+	t.Cleanup(func() { must(t, startManager()) })
 	server, err := url.Parse(plane.Config().Host)
 	must(t, err)
 	way := &connection{address: "127.0.0.1:0", server: server.Host}

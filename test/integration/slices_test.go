@@ -205,7 +205,7 @@ func largeRevision(t *testing.T, ns string, objects, written int, render func(ch
 		t.Errorf("the changed object has %q after the rollback", got)
 	}
 
-	must(t, restartManager())
+	must(t, startManager())
 	patchAs(t, configMap(t, ns, "object-1"), "tester", fields{"data": fields{"value": "drift"}})
 	planetest.Eventually(t, "a new manager to repair drift", func() (bool, error) {
 		return configMap(t, ns, "object-1").Data["value"] != "drift", nil

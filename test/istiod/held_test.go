@@ -4,7 +4,6 @@
 package istiod
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -52,10 +51,7 @@ func hold(t *testing.T, istiod *program) {
 // replaceManager ends the manager and starts one with other settings.
 func replaceManager(t *testing.T, options controller.Options) {
 	t.Helper()
-	must(t, stopManager())
-	var err error
-	stopManager, err = setup.StartManager(context.Background(), plane, options)
-	must(t, err)
+	must(t, cluster.StartManager(options))
 }
 
 func currentRevision(t *testing.T) int64 {

@@ -5,7 +5,6 @@ package istiod
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,73 +33,47 @@ const (
 )
 
 var (
-	plane *localplane.Plane
+	plane   *localplane.Plane
+	cluster *setup.Cluster
 	// router lets the API server reach istiod.
 	router *egress.Router
 	// admin may do everything, and is neither the manager nor istiod.
 	admin client.Client
-	// stopManager ends the manager that runs.
-	stopManager func() error
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
-func run(m *testing.M) int {
-	code, err := withCluster(m.Run)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "istiod tests:", err)
-		return max(code, 1)
-	}
-	return code
-}
-
-// withCluster runs the tests against a plane and a manager. The manager ends first:
-// it must not see the API server go.
-func withCluster(tests func() int) (code int, err error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+func run(m *testing.M) (code int) {
 	if _, err := os.Stat(binary); err != nil {
-		return 1, fmt.Errorf("%w; build istiod and run these tests with make test-istiod", err)
+		fmt.Fprintf(os.Stderr, "%v; build istiod and run these tests with make test-istiod\n", err)
+		return 1
 	}
-	binaries, err := localplane.Build(ctx, localplane.BuildOptions{Progress: os.Stderr})
-	if err != nil {
-		return 1, err
-	}
+	var err error
 	if router, err = egress.Listen(); err != nil {
-		return 1, err
+		fmt.Fprintln(os.Stderr, "istiod tests:", err)
+		return 1
 	}
-	defer func() { err = errors.Join(err, router.Close()) }()
-	plane, err = localplane.Start(ctx, localplane.Options{Binaries: binaries, APIServerArgs: router.APIServerArgs(), Progress: os.Stderr})
-	if err != nil {
-		return 1, err
+	defer func() {
+		if err := router.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "istiod tests:", err)
+			code = max(code, 1)
+		}
+	}()
+	options := setup.Options{
+		Plane:   localplane.Options{APIServerArgs: router.APIServerArgs()},
+		Schemes: []func(*runtime.Scheme) error{v1alpha1.AddToScheme, gatewayv1.Install, apiextensionsv1.AddToScheme},
 	}
-	defer func() { err = errors.Join(err, plane.Err(), plane.Stop()) }()
-	log, err := os.Create(plane.Log("strata-manager"))
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	setup.Log(log)
-	if err := installCluster(ctx); err != nil {
-		return 1, err
-	}
-	if stopManager, err = setup.StartManager(ctx, plane, setup.ManagerOptions()); err != nil {
-		return 1, err
-	}
-	code = tests()
-	return code, stopManager()
+	return setup.Main(m.Run, options, func(ctx context.Context, c *setup.Cluster) error {
+		plane, cluster, admin = c.Plane, c, c.Admin
+		if err := installCluster(ctx); err != nil {
+			return err
+		}
+		return c.StartManager(setup.ManagerOptions())
+	})
 }
 
 // installCluster installs what a cluster has before the manager starts.
-func installCluster(ctx context.Context) (err error) {
-	if admin, err = client.New(plane.Config(), client.Options{}); err != nil {
-		return err
-	}
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, gatewayv1.Install, apiextensionsv1.AddToScheme} {
-		if err := add(admin.Scheme()); err != nil {
-			return err
-		}
-	}
+func installCluster(ctx context.Context) error {
 	gatewayAPI, err := setup.GatewayAPI(ctx, "gateway.networking.k8s.io_*s.yaml")
 	if err != nil {
 		return err

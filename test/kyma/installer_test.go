@@ -59,8 +59,7 @@ func TestInstaller(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "kubeconfig")
 	must(t, plane.WriteKubeconfig(config, "kyma-operator", "system:masters"))
 	m := &moved{t: t, install: func() { t.Helper(); install(t, program, "-f", file, "-kubeconfig", config) }}
-	must(t, stop())
-	stop = func() error { return nil }
+	must(t, cluster.StopManager())
 	// It comes with Kyma's operator, and the pods of the mesh need it.
 	manifest(t, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: istio-kyma-priority}, value: 2100000}")
 	m.install()

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,11 +34,10 @@ import (
 
 var (
 	plane    *localplane.Plane
+	cluster  *setup.Cluster
 	binaries localplane.Binaries
 	// admin may do everything, and is not the manager.
 	admin client.Client
-	// stop ends the manager that runs, and returns its end.
-	stop = func() error { return nil }
 )
 
 // TestMain runs the tests, or strata when the binary is called by that name.
@@ -48,48 +48,25 @@ func TestMain(m *testing.M) {
 		done()
 		os.Exit(int(code))
 	}
-	code, err := withCluster(m.Run)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "tests of the kyma front:", err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
-}
-
-// withCluster runs the tests against a plane. The manager ends first: it must not see the
-// API server go.
-func withCluster(tests func() int) (code int, err error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	setup.Log(io.MultiWriter(os.Stderr, &managerLog))
 	stages, err := simulate.Istiod()
 	if err != nil {
-		return 1, err
+		fmt.Fprintln(os.Stderr, "tests of the kyma front:", err)
+		os.Exit(1)
 	}
-	if binaries, err = localplane.Build(ctx, localplane.BuildOptions{Progress: os.Stderr}); err != nil {
-		return 1, err
+	options := setup.Options{
+		Plane: localplane.Options{Stages: stages}, Log: io.MultiWriter(os.Stderr, &managerLog),
+		Schemes: []func(*runtime.Scheme) error{v1alpha1.AddToScheme, v1alpha2.AddToScheme},
 	}
-	if plane, err = localplane.Start(ctx, localplane.Options{Binaries: binaries, Stages: stages, Progress: os.Stderr}); err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, plane.Err(), plane.Stop()) }()
-	if admin, err = client.New(plane.Config(), client.Options{}); err != nil {
-		return 1, err
-	}
-	if err := errors.Join(v1alpha1.AddToScheme(admin.Scheme()), v1alpha2.AddToScheme(admin.Scheme())); err != nil {
-		return 1, err
-	}
-	if err := setup.Apply(ctx, admin, setup.Shipped(filepath.Join("..", ".."))...); err != nil {
-		return 1, err
-	}
-	if err := setup.Served(ctx, admin, v1alpha1.GroupVersion.WithKind("Revision"), v1alpha2.GroupVersion.WithKind("Istio")); err != nil {
-		return 1, err
-	}
-	if err := startManager(ctx, "1.28"); err != nil {
-		return 1, err
-	}
-	code = tests()
-	return code, stop()
+	os.Exit(setup.Main(m.Run, options, func(ctx context.Context, c *setup.Cluster) error {
+		plane, cluster, binaries, admin = c.Plane, c, c.Binaries, c.Admin
+		if err := setup.Apply(ctx, admin, setup.Shipped(filepath.Join("..", ".."))...); err != nil {
+			return err
+		}
+		if err := setup.Served(ctx, admin, v1alpha1.GroupVersion.WithKind("Revision"), v1alpha2.GroupVersion.WithKind("Istio")); err != nil {
+			return err
+		}
+		return startManager(ctx, "1.28")
+	}))
 }
 
 // restartLimit is how many workloads the next manager restarts at a time, and restartDeadline
@@ -127,10 +104,7 @@ func (l *logged) String() string {
 
 // startManager ends the manager that runs, and starts one with another version of Istio, and
 // with variables in its environment.
-func startManager(ctx context.Context, version string, variables ...string) error {
-	if err := stop(); err != nil {
-		return err
-	}
+func startManager(_ context.Context, version string, variables ...string) error {
 	options := setup.ManagerOptions()
 	settings := kyma.DefaultOptions()
 	settings.IstioVersion, settings.Experimental = version, allowExperimental
@@ -149,8 +123,7 @@ func startManager(ctx context.Context, version string, variables ...string) erro
 		options.Fronts = slices.DeleteFunc(options.Fronts, func(front string) bool { return front == "kyma" })
 	}
 	options.LeaderElect = false
-	stop, err = setup.StartManager(context.WithoutCancel(ctx), plane, options)
-	return err
+	return cluster.StartManager(options)
 }
 
 // apply applies a manifest as an administrator does. A kind that has just been defined may

@@ -6,7 +6,7 @@
 // that it ships.
 //
 // The tests of the other folders differ in what else they install, and in the manager's
-// settings. A test's TestMain starts a plane, calls [Apply] with [Shipped] and files of
-// its own, waits with [Served], and runs the manager with [StartManager]; before any of it,
-// [Log] says where to log to.
+// settings. A test's TestMain calls [Main] with a function that calls [Apply] with [Shipped]
+// and files of its own, waits with [Served], and starts the manager; a test that needs a
+// cluster of its own calls [Start].
 package setup

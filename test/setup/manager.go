@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -16,7 +15,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/strata-run/strata/internal/controller"
-	"github.com/strata-run/strata/internal/localplane"
 )
 
 // Manager is who the manager is in the audit log. It has the rights of config/rbac.
@@ -58,22 +56,11 @@ func Log(w io.Writer) {
 	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(w))))
 }
 
-// StartManager runs the manager in this process, with its shipped rights. What it returns
-// ends the manager, which has to be done before the plane is stopped, and gives the error
-// that it ended with; once more, it gives that again. A manager that ends by itself ends the
-// process.
-func StartManager(ctx context.Context, plane *localplane.Plane, options controller.Options) (stop func() error, err error) {
-	config, err := plane.ConfigFor(Manager, ManagerGroups...)
-	if err != nil {
-		return func() error { return nil }, fmt.Errorf("connecting as the manager: %w", err)
-	}
-	return RunManager(ctx, config, options), nil
-}
-
-// RunManager does the same over a connection of the test's.
-func RunManager(ctx context.Context, config *rest.Config, options controller.Options) (stop func() error) {
+// runManager runs a manager in this process. What it returns ends the manager, and gives the
+// error that it ended with.
+func runManager(config *rest.Config, options controller.Options) (stop func() error) {
 	ended := make(chan error, 1)
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		err := controller.Run(ctx, config, options)
 		if ctx.Err() == nil {
@@ -82,8 +69,8 @@ func RunManager(ctx context.Context, config *rest.Config, options controller.Opt
 		}
 		ended <- err
 	}()
-	return sync.OnceValue(func() error {
+	return func() error {
 		cancel()
 		return <-ended
-	})
+	}
 }

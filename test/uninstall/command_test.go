@@ -36,7 +36,7 @@ func (c *cluster) strata(code cli.Code, words string, args ...string) string {
 func (c *cluster) kubectl(command string) {
 	c.Helper()
 	args := strings.Fields(command)
-	typed := exec.CommandContext(c.Context(), c.binaries.Path(args[0]), args[1:]...)
+	typed := exec.CommandContext(c.Context(), c.plane.Binaries.Path(args[0]), args[1:]...)
 	typed.Dir, typed.Env = root, append(os.Environ(), "KUBECONFIG="+c.plane.Kubeconfig())
 	if out, err := typed.CombinedOutput(); err != nil {
 		c.Fatalf("%s: %v\n%s", command, err, out)
@@ -67,7 +67,7 @@ func TestUninstall(t *testing.T) {
 	c.kubectl(`kubectl patch deployment strata-manager -n strata-system --type=json -p [{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--fronts=gatewayclass"}]`)
 	c.strata(cli.CodeFalse, "front gatewayclass runs", "uninstall", "--yes")
 	c.patch(`{"metadata":{"labels":{"strata.run/front":null}}}`)
-	c.must(c.stop())
+	c.must(c.plane.StopManager())
 	c.strata(cli.CodeFalse, "no manager renews the lease", "uninstall", "--yes", "-o", "json")
 	c.must(c.admin.Get(c.Context(), client.ObjectKey{Name: "web"}, &v1alpha1.Package{}))
 
@@ -75,7 +75,7 @@ func TestUninstall(t *testing.T) {
 	c.awaitLease()
 	told := c.strata(cli.CodeOK, "Every package is released", "uninstall", "--yes")
 	c.survived(before)
-	c.must(c.stop())
+	c.must(c.plane.StopManager())
 	for line := range strings.Lines(told) {
 		if command := strings.TrimSpace(line); strings.HasPrefix(command, "kubectl ") {
 			c.kubectl(command)

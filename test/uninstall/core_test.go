@@ -30,9 +30,7 @@ func TestCoreAlone(t *testing.T) {
 			c.applyKustomization()
 			options := setup.ManagerOptions()
 			options.Fronts = fronts
-			var err error
-			c.stop, err = setup.StartManager(context.Background(), c.plane, options)
-			c.must(err)
+			c.must(c.plane.StartManager(options))
 			c.rollOut()
 		})
 	}
@@ -81,9 +79,9 @@ func TestDefinitionGoesBeforeTheManagerIsMade(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- controller.Run(ctx, config, setup.ManagerOptions()) }()
-	c.stop = sync.OnceValue(func() error {
+	t.Cleanup(func() { // before the plane stops
 		cancel()
-		return <-ended
+		c.must(<-ended)
 	})
 	select {
 	case <-gone:

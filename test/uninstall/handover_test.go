@@ -42,7 +42,7 @@ func TestHandOver(t *testing.T) {
 	}))
 	c.awaitInstalled()
 	before := c.uids()
-	c.must(c.stop())
+	c.must(c.plane.StopManager())
 
 	c.strata(cli.CodeOK, "this command releases them. Nothing was changed", "hand-over", "--dry-run=client")
 	c.strata(cli.CodeUsage, "give --yes", "hand-over")

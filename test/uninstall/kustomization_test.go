@@ -28,7 +28,7 @@ func (c *cluster) deleteKustomization() (output string) {
 	c.Helper()
 	ctx, interrupt := context.WithCancel(c.Context())
 	defer interrupt()
-	typed := exec.CommandContext(ctx, c.binaries.Path("kubectl"), "delete", "-k", "config/default")
+	typed := exec.CommandContext(ctx, c.plane.Binaries.Path("kubectl"), "delete", "-k", "config/default")
 	var out bytes.Buffer
 	typed.Dir, typed.Env = root, append(os.Environ(), "KUBECONFIG="+c.plane.Kubeconfig())
 	typed.Stdout, typed.Stderr, typed.Cancel = &out, &out, func() error { return typed.Process.Signal(os.Interrupt) }
@@ -39,7 +39,7 @@ func (c *cluster) deleteKustomization() (output string) {
 		err := c.admin.Get(c.Context(), client.ObjectKey{Namespace: "strata-system", Name: "strata-manager"}, &appsv1.Deployment{})
 		return apierrors.IsNotFound(err), err
 	})
-	c.must(c.stop())
+	c.must(c.plane.StopManager())
 	planetest.Eventually(c.T, "kubectl has ended, or hangs in what it has deleted", func() (bool, error) {
 		select {
 		case err := <-ended:
@@ -78,7 +78,7 @@ func (c *cluster) hangs() bool {
 func (c *cluster) applyKustomization() {
 	c.Helper()
 	planetest.Eventually(c.T, "config/default is applied", func() (bool, error) {
-		typed := exec.CommandContext(c.Context(), c.binaries.Path("kubectl"), "apply", "--server-side", "--force-conflicts", "-k", "config/default")
+		typed := exec.CommandContext(c.Context(), c.plane.Binaries.Path("kubectl"), "apply", "--server-side", "--force-conflicts", "-k", "config/default")
 		typed.Dir, typed.Env = root, append(os.Environ(), "KUBECONFIG="+c.plane.Kubeconfig())
 		out, err := typed.CombinedOutput()
 		if err != nil {

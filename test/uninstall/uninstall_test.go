@@ -38,10 +38,8 @@ var root = filepath.Join("..", "..")
 type cluster struct {
 	*testing.T
 
-	plane    *localplane.Plane
-	binaries localplane.Binaries
-	admin    client.Client
-	stop     func() error
+	plane *setup.Cluster
+	admin client.Client
 	// made counts revisions: those of a package that is gone stay until the garbage
 	// collector knows their owner's kind again.
 	made int64
@@ -57,20 +55,13 @@ func newCluster(t *testing.T) *cluster {
 // newBareCluster is a local Kubernetes without Strata.
 func newBareCluster(t *testing.T) *cluster {
 	t.Helper()
-	setup.Log(os.Stderr)
-	ctx := context.Background()
-	binaries, err := localplane.Build(ctx, localplane.BuildOptions{Progress: os.Stderr})
-	c := &cluster{T: t, binaries: binaries, stop: func() error { return nil }}
-	c.must(err)
+	c := &cluster{T: t}
 	stages, err := simulate.Istiod()
 	c.must(err)
-	c.plane, err = localplane.Start(ctx, localplane.Options{Binaries: binaries, Stages: stages, Progress: os.Stderr})
+	c.plane, err = setup.Start(context.Background(), setup.Options{Plane: localplane.Options{Stages: stages}, Schemes: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}, Log: os.Stderr})
 	c.must(err)
+	c.admin = c.plane.Admin
 	t.Cleanup(func() { c.must(c.plane.Stop()) })
-	c.admin, err = client.New(c.plane.Config(), client.Options{})
-	c.must(err)
-	c.must(v1alpha1.AddToScheme(c.admin.Scheme()))
-	t.Cleanup(func() { c.must(c.stop()) })
 	return c
 }
 
@@ -89,9 +80,7 @@ func (c *cluster) install() {
 // start runs the manager. A manager that ends by itself ends the process.
 func (c *cluster) start() {
 	c.Helper()
-	var err error
-	c.stop, err = setup.StartManager(context.Background(), c.plane, setup.ManagerOptions())
-	c.must(err)
+	c.must(c.plane.StartManager(setup.ManagerOptions()))
 }
 
 // rollOut makes a package with a ConfigMap and a Service, and waits until it owns them.
@@ -214,7 +203,7 @@ func (c *cluster) startAndLose(lose func() error) {
 			return next.RoundTrip(r)
 		})
 	})
-	c.stop = setup.RunManager(context.Background(), config, setup.ManagerOptions())
+	c.must(c.plane.RunManager(config, setup.ManagerOptions()))
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -266,7 +255,7 @@ func TestDefinitionsDeleted(t *testing.T) {
 	c.deleteDefinitions(controller.Definitions...)
 	c.awaitGone(controller.Definitions...)
 	c.survived(before)
-	c.must(c.stop())
+	c.must(c.plane.StopManager())
 	c.install()
 	c.start()
 	c.rollOut()
@@ -274,7 +263,7 @@ func TestDefinitionsDeleted(t *testing.T) {
 	// As kubectl delete -k does it: the manager goes first or at once, and the definitions
 	// hang in deletion. The manager comes back, and the one definition that nothing holds
 	// goes in the moment in which the manager's informer lists its kind, if it does.
-	c.must(c.stop())
+	c.must(c.plane.StopManager())
 	c.holdSlices()
 	c.deleteDefinitions(controller.Definitions...)
 	lose := sync.OnceValue(c.releaseSlices)
@@ -287,7 +276,7 @@ func TestDefinitionsDeleted(t *testing.T) {
 	c.rollOut()
 
 	// The same, and the manager comes back to definitions of which one is gone already.
-	c.must(c.stop())
+	c.must(c.plane.StopManager())
 	c.deleteDefinitions(controller.Definitions...)
 	c.awaitGone("objectslices.strata.run")
 	c.start()
