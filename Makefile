@@ -117,15 +117,21 @@ demo-down: build ## Stop what the demo has left running, and remove its data
 
 ##@ Check
 
-# These take minutes, mostly to wait for a local Kubernetes: they begin first, and beside
-# one more than two processors would run.
-LONGEST := ./test/integration ./test/kyma ./test/certmanager
+# These take minutes, mostly to wait for a local Kubernetes: they begin first, and side by
+# side, also on two processors. test/README.md says what takes how long.
+LONGEST := ./test/integration ./test/kyma ./test/certmanager ./test/uninstall
 
 .PHONY: test
 test: bin/helm ## Run the unit tests, and the integration tests against the local Kubernetes
 	$(GO) -C test/helm3 test ./...
 	for module in $(LIBRARY); do $(GO) -C $$module test ./... || exit; done
-	$(GO) test -p 3 -timeout 30m $(LONGEST) $$($(GO) list ./... | grep -v '/test/istiod$$')
+	$(GO) test -p 4 -timeout 30m $(LONGEST) $$($(GO) list ./... | grep -v '/test/istiod$$')
+
+.PHONY: times
+times: LOG ?= test.log
+times: ## Print which tests have taken longest, and their sum by folder, of LOG, what `go test -v` has printed
+	@awk '/^--- (PASS|FAIL): / { gsub(/[()s]$$|[(]/, "", $$4); printf "%8.1f %s\n", $$4, $$3 }' $(LOG) | sort -rn | head -40
+	@awk '$$1 == "ok" || $$1 == "FAIL" && NF > 2 { printf "%8.1f %s\n", $$3, $$2 }' $(LOG) | sort -rn | head -12
 
 # The tests build the local Kubernetes when it is missing, but silently. In a fresh
 # clone it is built before them, with its progress shown; no test runs.
