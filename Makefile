@@ -125,7 +125,7 @@ LONGEST := ./test/integration ./test/kyma ./test/certmanager ./test/uninstall
 test: bin/helm ## Run the unit tests, and the integration tests against the local Kubernetes
 	$(GO) -C test/helm3 test ./...
 	for module in $(LIBRARY); do $(GO) -C $$module test ./... || exit; done
-	$(GO) test -p 4 -timeout 30m $(LONGEST) $$($(GO) list ./... | grep -v '/test/istiod$$')
+	$(GO) test -p 4 -parallel 4 -timeout 30m $(LONGEST) $$($(GO) list ./... | grep -v '/test/istiod$$')
 
 .PHONY: times
 times: LOG ?= test.log
