@@ -31,7 +31,6 @@ func withManager(t *testing.T) {
 func startManager(t *testing.T) {
 	t.Helper()
 	options := setup.ManagerOptions()
-	options.LeaderElect = false
 	must(t, cluster.StartManager(options))
 }
 

@@ -118,11 +118,9 @@ func startManager(_ context.Context, version string, variables ...string) error 
 		}
 		return ""
 	}
-	var err error
 	if withoutFront {
 		options.Fronts = slices.DeleteFunc(options.Fronts, func(front string) bool { return front == "kyma" })
 	}
-	options.LeaderElect = false
 	return cluster.StartManager(options)
 }
 

@@ -24,11 +24,12 @@ const Manager = "system:serviceaccount:strata-system:strata-manager"
 var ManagerGroups = []string{"system:serviceaccounts", "system:serviceaccounts:strata-system"}
 
 // ManagerOptions are a manager's default settings, without the ports that it serves on, as
-// tests of several folders may run at once, and without the finalizer of OpenShift's DNS
-// controller, which no test runs.
+// tests of several folders may run at once, without the finalizer of OpenShift's DNS
+// controller, which no test runs, and without leader election: a manager that cannot renew its
+// lease in time, as on a busy machine, ends, and the tests with it.
 func ManagerOptions() controller.Options {
 	options := controller.DefaultOptions()
-	options.MetricsAddress, options.HealthAddress = "0", "0"
+	options.MetricsAddress, options.HealthAddress, options.LeaderElect = "0", "0", false
 	for _, f := range controller.Fronts {
 		if f.Name == "gateway" {
 			Flags(&options, "--dns-record-finalizer=none")
