@@ -170,7 +170,7 @@ func TestStuckFinalizer(t *testing.T) {
 	planetest.Eventually(t, "the rest of the phase to go", func() (bool, error) { return !exists(t, configMapType(), ns, "free"), nil })
 	planetest.Eventually(t, "the finalizer to be named", func() (bool, error) {
 		text := message(getPackage(t, pkg.Name).Status.Conditions, v1alpha1.ConditionProgressing)
-		return containsAll(text, "stuck", "example.com/stuck", "since"), errors.New(text)
+		return containsAll(text, "stuck", "example.com/stuck", "finalizer"), errors.New(text)
 	})
 	if !exists(t, configMapType(), ns, "first") {
 		t.Error("the next phase was begun")
