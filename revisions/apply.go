@@ -122,7 +122,7 @@ func (e *Engine) claim(ctx context.Context, t *task, current *unstructured.Unstr
 		return nil, err
 	}
 	if live.GetUID() != current.GetUID() || controlOf(currentOf(live, t.input.Owner), t.input.Owner, t.input.Record, t.input.Retain) != ControlOurs {
-		return nil, apierrors.NewConflict(schema.GroupResource{Group: p.id.Group, Resource: p.id.Kind}, p.id.Name, errors.New("it is not the object that was looked at"))
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: p.id.Group, Resource: p.id.Kind}, p.id.Name, errors.New("it is not the object that was read"))
 	}
 	claims := t.claims(live, lists)
 	if len(claims) == 0 {
@@ -165,7 +165,7 @@ func (e *Engine) patch(ctx context.Context, owner Owner, request *unstructured.U
 	err = e.config.Writer.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, data), options...)
 	if isAnotherObject(err) {
 		err = apierrors.NewConflict(schema.GroupResource{Group: request.GroupVersionKind().Group, Resource: request.GetKind()},
-			request.GetName(), errors.New("it was deleted and created anew"))
+			request.GetName(), errors.New("it was deleted and created again"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("applying: %w", withImmutable(withoutValues(request, err)))

@@ -17,7 +17,7 @@ type DriftCause string
 const (
 	// DriftChanged means that fields of it were changed or removed.
 	DriftChanged DriftCause = "Changed"
-	// DriftDeleted means that it was deleted, or deleted and created anew.
+	// DriftDeleted means that it was deleted, or deleted and created again.
 	DriftDeleted DriftCause = "Deleted"
 	// DriftTakenOver means that another controller has taken it over.
 	DriftTakenOver DriftCause = "TakenOver"

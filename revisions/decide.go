@@ -111,7 +111,7 @@ func decide(in decisionInput) decision {
 		if in.isDone() && controlOf(in.Current, in.Owner, in.Record, in.Retain) == ControlOurs {
 			return decision{Operation: OperationNone, Reason: in.doneReason()}
 		}
-		return decision{Operation: OperationWait, Reason: "it is being deleted, and is created again when it is gone"}
+		return decision{Operation: OperationWait, Reason: "it is being deleted, and is created again afterwards"}
 	}
 	switch controlOf(in.Current, in.Owner, in.Record, in.Retain) {
 	case ControlOurs:
@@ -122,7 +122,7 @@ func decide(in decisionInput) decision {
 		return decision{
 			Operation: OperationRefuse,
 			Reason:    fmt.Sprintf("a %s of this name had it, and its owner reference was taken off to keep it", in.Owner.Kind),
-			Remedy:    "remove its label " + in.Owner.Label + " to let it be adopted by its collisionProtection, delete it, or take it out of the revision",
+			Remedy:    "remove its label " + in.Owner.Label + " to let it be adopted by its collisionProtection, delete it, or remove it from the revision",
 		}
 	case ControlForeign:
 		return collideForeign(in)
@@ -213,7 +213,7 @@ func collideForeign(in decisionInput) decision {
 	if in.placed() && !in.Record.Earlier {
 		remedy := "take the object out of one of the two, or remove that owner reference from it to have it back"
 		if in.Current.Controller == nil {
-			remedy = "take it out of one of the two, or remove its label " + in.Owner.Label + " to have it back"
+			remedy = "remove it from one of the two, or remove its label " + in.Owner.Label + " to have it back"
 		}
 		return decision{
 			Operation: OperationRefuse, Drift: DriftTakenOver, Remedy: remedy,
@@ -223,9 +223,9 @@ func collideForeign(in decisionInput) decision {
 	if in.CollisionProtection == CollisionNone {
 		return repair(in, DriftTakenOver, OperationAdopt, foreignText(in.Current, in.Owner)+", and is taken over, as its collision protection is None")
 	}
-	remedy := "delete it or that owner, take the object out of the revision, or set its collisionProtection to None to take it over"
+	remedy := "delete it or that owner, remove the object from the revision, or set its collisionProtection to None to take it over"
 	if in.Current.Controller == nil {
-		remedy = "take it out of one of the two, remove its label " + in.Owner.Label + ", or set its collisionProtection to None to take it over"
+		remedy = "remove it from one of the two, remove its label " + in.Owner.Label + ", or set its collisionProtection to None to take it over"
 	}
 	return decision{Operation: OperationRefuse, Reason: foreignText(in.Current, in.Owner), Remedy: remedy}
 }
@@ -237,7 +237,7 @@ func collideUncontrolled(in decisionInput) decision {
 	return decision{
 		Operation: OperationRefuse,
 		Reason:    "it exists already, and was not created by this " + in.Owner.Kind,
-		Remedy:    "delete it, take it out of the revision, or set its collisionProtection to IfNoController to adopt it",
+		Remedy:    "delete it, remove it from the revision, or set its collisionProtection to IfNoController to adopt it",
 	}
 }
 

@@ -158,7 +158,7 @@ func (e *Engine) delete(ctx context.Context, result *RemovedObject, current *uns
 	case provenAbsent(err):
 		result.State = RemovalGone
 	case apierrors.IsConflict(err):
-		result.Message = "it changed while it was being deleted, and is looked at again"
+		result.Message = "it changed while it was being deleted, and is checked again"
 	case err != nil:
 		result.Err = err
 	default:
@@ -206,7 +206,7 @@ func (e *Engine) release(ctx context.Context, result *RemovedObject, owner Owner
 	case provenAbsent(err):
 		result.State = RemovalGone
 	case apierrors.IsConflict(err):
-		result.Message = "it changed while it was being released, and is looked at again"
+		result.Message = "it changed while it was being released, and is checked again"
 	default:
 		result.Err = fmt.Errorf("releasing: %w", withoutValues(current, err))
 	}
@@ -228,7 +228,7 @@ func (e *Engine) judgeNoMatch(ctx context.Context, result *RemovedObject, asked 
 		if defined, ok := definedKind(&definition); ok && defined == gk {
 			version := anotherVersion(&definition, asked.Version)
 			if version == "" {
-				result.Err = fmt.Errorf("the kind %s is defined and not served just now", gk)
+				result.Err = fmt.Errorf("the kind %s is defined, but not served at the moment", gk)
 			}
 			return version
 		}

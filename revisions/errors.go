@@ -89,9 +89,9 @@ type ImmutableError struct {
 // Error names the field and the remedy.
 func (e *ImmutableError) Error() string {
 	if e.Foreign {
-		return fmt.Sprintf("%s cannot be changed, and the object is not replaced, as another client has created it: delete it to have it created anew (%v)", e.Path, e.Err)
+		return fmt.Sprintf("%s cannot be changed, and the object is not replaced, as another client has created it: delete it so that it is created again (%v)", e.Path, e.Err)
 	}
-	return fmt.Sprintf("%s cannot be changed: give the object another name, or set its onImmutableChange to Replace to have it deleted and created anew (%v)", e.Path, e.Err)
+	return fmt.Sprintf("%s cannot be changed: give the object another name, or set its onImmutableChange to Replace to have it deleted and created again (%v)", e.Path, e.Err)
 }
 
 // Unwrap is the API server's answer.

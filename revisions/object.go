@@ -269,7 +269,7 @@ func (e *Engine) dryRunReplace(ctx context.Context, t *task, decided *decision, 
 	_, err := e.patch(ctx, t.input.Owner, request, client.DryRunAll)
 	if immutable := t.replaces(err); immutable != nil {
 		decided.Operation = OperationReplace
-		decided.Reason = immutable.Path + " cannot be changed, so it is deleted and created anew"
+		decided.Reason = immutable.Path + " cannot be changed, so it is deleted and created again"
 	}
 }
 

@@ -193,7 +193,7 @@ func (o ObjectResult) String() string {
 
 // pendingResult is a result in which nothing was looked at yet.
 func pendingResult(in Rollout) Result {
-	result := Result{Target: pendingRevision(in.Target), Serves: probes.Result{Status: probes.Unknown, Message: "not looked at"}}
+	result := Result{Target: pendingRevision(in.Target), Serves: probes.Result{Status: probes.Unknown, Message: "not checked"}}
 	for _, serving := range in.Serving {
 		result.Serving = append(result.Serving, pendingRevision(serving))
 	}

@@ -214,7 +214,7 @@ func (r Revision) Validate() error {
 		if phase.Name == "" {
 			v.addf("", "phase %d has no name", i+1)
 		} else if phases[phase.Name] {
-			v.addf(phase.Name, "stands in the revision twice: give each phase a name of its own")
+			v.addf(phase.Name, "is in the revision twice: give each phase a unique name")
 		}
 		phases[phase.Name] = true
 		for j, obj := range phase.Objects {
@@ -224,7 +224,7 @@ func (r Revision) Validate() error {
 			}
 			id := IDOf(obj.Manifest)
 			if first, twice := seen[id]; twice {
-				v.addf(phase.Name, "%s stands in the revision twice, first in phase %s: remove one", id, first)
+				v.addf(phase.Name, "%s is in the revision twice, first in phase %s: remove one", id, first)
 				continue
 			}
 			seen[id] = phase.Name
@@ -263,7 +263,7 @@ func validateObject(v *ValidationError, phase string, index int, obj Object) {
 	}
 	for _, field := range []string{"labels", "annotations"} {
 		if !isStringMap(m, field) {
-			v.addf(phase, "%s has a value in metadata.%s that is no string: quote it", describe(m), field)
+			v.addf(phase, "%s has a value in metadata.%s that is not a string: quote it", describe(m), field)
 		}
 	}
 	for _, field := range forbidden {

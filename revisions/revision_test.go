@@ -46,7 +46,7 @@ var invalidCases = map[string]invalidCase{
 	"PhaseTwice": {
 		reason: "a status is told by the phase's name",
 		phases: []Phase{{Name: "run"}, {Name: "run"}},
-		want:   []string{"phase run: stands in the revision twice: give each phase a name of its own"},
+		want:   []string{"phase run: is in the revision twice: give each phase a unique name"},
 	},
 	"UpdatePhase": {
 		reason: "an object is updated in a phase that comes after its own, or it never is",
@@ -99,12 +99,12 @@ var invalidCases = map[string]invalidCase{
 	"LabelNumber": {
 		reason: "YAML makes a number of an unquoted version",
 		phases: invalidOne(Object{Manifest: manifest("v1", "ConfigMap", "app", "settings", content{"labels": content{"version": int64(1)}})}),
-		want:   []string{"phase run: ConfigMap settings has a value in metadata.labels that is no string: quote it"},
+		want:   []string{"phase run: ConfigMap settings has a value in metadata.labels that is not a string: quote it"},
 	},
 	"AnnotationsList": {
 		reason: "annotations are a map",
 		phases: invalidOne(Object{Manifest: manifest("v1", "ConfigMap", "app", "settings", content{"annotations": []any{"a"}})}),
-		want:   []string{"phase run: ConfigMap settings has a value in metadata.annotations that is no string: quote it"},
+		want:   []string{"phase run: ConfigMap settings has a value in metadata.annotations that is not a string: quote it"},
 	},
 	"NullLabels": {
 		reason: "charts leave empty maps behind as null, which says nothing",
@@ -118,19 +118,19 @@ var invalidCases = map[string]invalidCase{
 	"TwiceInAPhase": {
 		reason: "the second would undo the first",
 		phases: invalidOne(Object{Manifest: settings()}, Object{Manifest: settings()}),
-		want:   []string{"phase run: ConfigMap app/settings stands in the revision twice, first in phase run: remove one"},
+		want:   []string{"phase run: ConfigMap app/settings is in the revision twice, first in phase run: remove one"},
 	},
 	"TwiceInTwoPhases": {
 		reason: "also across phases",
 		phases: []Phase{{Name: "config", Objects: []Object{{Manifest: settings()}}}, {Name: "run", Objects: []Object{{Manifest: settings()}}}},
-		want:   []string{"phase run: ConfigMap app/settings stands in the revision twice, first in phase config: remove one"},
+		want:   []string{"phase run: ConfigMap app/settings is in the revision twice, first in phase config: remove one"},
 	},
 	"TwiceInTwoVersions": {
 		reason: "two API versions of an object are one object",
 		phases: invalidOne(
 			Object{Manifest: manifest("autoscaling/v1", "HorizontalPodAutoscaler", "app", "web", nil)},
 			Object{Manifest: manifest("autoscaling/v2", "HorizontalPodAutoscaler", "app", "web", nil)}),
-		want: []string{"phase run: HorizontalPodAutoscaler.autoscaling app/web stands in the revision twice, first in phase run: remove one"},
+		want: []string{"phase run: HorizontalPodAutoscaler.autoscaling app/web is in the revision twice, first in phase run: remove one"},
 	},
 	"SameNameElsewhere": {
 		reason: "another namespace, group or kind makes another object",

@@ -34,7 +34,7 @@ const stateSettled = "settled"
 // of it, whatever the clocks say.
 const settledAfter = time.Minute
 
-// lookAgainAfter is how long after the second of our last apply an object is looked at again of
+// lookAgainAfter is how long after the second of our last apply an object is checked again of
 // which the state may have changed in it.
 const lookAgainAfter = 2 * time.Second
 

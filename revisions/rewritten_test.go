@@ -197,7 +197,7 @@ func TestEngine_Explained(t *testing.T) {
 		"SameSecond": {"kubectl has an entry of the same second, in which another client may have applied each", func(s *settled) {
 			edit(s, "3")
 		}, 2},
-		"OftenInTheSecond": {"what kubectl does in the same second is looked at when that is over", func(s *settled) {
+		"OftenInTheSecond": {"what kubectl does in the same second is checked when that is over", func(s *settled) {
 			for _, value := range []string{"3", "4", "5"} {
 				edit(s, value)
 				if sent := s.pass(t); sent != 0 {

@@ -34,7 +34,7 @@ func judgeServing(revision Revision, in Rollout, result Result) probes.Result {
 			state, known := states[object.prepared.id]
 			switch {
 			case !known:
-				return probes.Result{Status: probes.Unknown, Message: fmt.Sprintf("%s was not looked at", object.prepared.id)}
+				return probes.Result{Status: probes.Unknown, Message: fmt.Sprintf("%s was not checked", object.prepared.id)}
 			case state.Serves.Status != probes.True:
 				return probes.Result{Status: state.Serves.Status, Message: fmt.Sprintf("%s: %s", object.prepared.id, state.Serves.Message)}
 			}

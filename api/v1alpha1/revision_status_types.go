@@ -188,7 +188,7 @@ const (
 	PlanCreate PlannedAction = "Create"
 	// PlanUpdate: its content is new, or it has drifted.
 	PlanUpdate PlannedAction = "Update"
-	// PlanReplace: it has to be deleted and created anew.
+	// PlanReplace: it has to be deleted and created again.
 	PlanReplace PlannedAction = "Replace"
 	// PlanAdopt: it exists and is taken over.
 	PlanAdopt PlannedAction = "Adopt"
@@ -245,7 +245,7 @@ type InterferenceCause string
 const (
 	// InterferenceChanged: fields of it were changed or removed.
 	InterferenceChanged InterferenceCause = "Changed"
-	// InterferenceDeleted: it was deleted, or deleted and created anew.
+	// InterferenceDeleted: it was deleted, or deleted and created again.
 	InterferenceDeleted InterferenceCause = "Deleted"
 	// InterferenceTakenOver: another controller has taken it over.
 	InterferenceTakenOver InterferenceCause = "TakenOver"

@@ -22,7 +22,7 @@ const (
 	// refer to it or not: so long a writer may take to create its revision.
 	Grace = time.Hour
 
-	// tries is how many times something is looked at again that has changed between
+	// tries is how many times something is checked again that has changed between
 	// a read and a write.
 	tries = 4
 )

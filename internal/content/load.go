@@ -95,7 +95,7 @@ func manifestsOf(ctx context.Context, stored Stored, revision *v1alpha1.Revision
 				return nil, fmt.Errorf("phase %s, object %d: %w", phase.Name, i, err)
 			}
 			if next.sealed == nil && IsSecret(next.manifest) {
-				return nil, &InvalidError{Err: fmt.Errorf("phase %s: Secret %s/%s stands in the revision, where its values can be read: take it out", phase.Name, next.manifest.GetNamespace(), next.manifest.GetName())}
+				return nil, &InvalidError{Err: fmt.Errorf("phase %s: Secret %s/%s stands in the revision, where its values can be read: remove it", phase.Name, next.manifest.GetNamespace(), next.manifest.GetName())}
 			}
 			own = append(own, next)
 		}
@@ -130,7 +130,7 @@ func (r *reading) take(kind, name string, bytes int) error {
 	if r.bytes += bytes; r.bytes <= MaxBytes {
 		return nil
 	}
-	return &InvalidError{Err: fmt.Errorf("with %s %s the content takes at least %d bytes, and a revision may take %d: split it into several packages",
+	return &InvalidError{Err: fmt.Errorf("with %s %s the content has at least %d bytes, and a revision may have %d: split it into several packages",
 		kind, name, r.bytes, MaxBytes)}
 }
 

@@ -255,7 +255,7 @@ var revisionErrorCases = map[string]revisionErrorCase{
 			}
 			return r, f
 		},
-		class: revisionErrorUnavailable, want: "holds other content than its name says",
+		class: revisionErrorUnavailable, want: "contains other content than its name says",
 	},
 	"UnreadableSlice": {
 		reason: "an API server that does not answer says nothing about the content",
@@ -358,14 +358,14 @@ var revisionErrorCases = map[string]revisionErrorCase{
 				s.Data[SecretKey] = sliceOf(t, `{"manifest":{"apiVersion":"v1","kind":"Secret","data":{"key":"`+revisionErrorSecret+`"}},"salt":""}`).Data
 			})
 		},
-		class: revisionErrorUnavailable, want: "holds other content than its name says",
+		class: revisionErrorUnavailable, want: "contains other content than its name says",
 	},
 	"UnreadableSecret": {
 		reason: "an error must not quote what could not be read",
 		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
 			return revisionErrorWithSecretNamed(t, `{"manifest":{"apiVersion":"v1","kind":"Secret","data":`+revisionErrorSecret+`}}`)
 		},
-		class: revisionErrorUnavailable, want: "holds a manifest that cannot be read",
+		class: revisionErrorUnavailable, want: "contains a manifest that cannot be read",
 	},
 	"ConfigMapInASecret": {
 		reason: "only manifests of kind Secret are kept there",

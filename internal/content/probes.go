@@ -56,7 +56,7 @@ func compileProbes(specs []v1alpha1.Probe) (compiled, error) {
 			}
 		}
 		if len(own) == 0 {
-			return nil, refuse("assertions", errors.New("there is none, and a probe that asks for nothing would always hold"))
+			return nil, refuse("assertions", errors.New("there is none, and a probe without assertions would always be true"))
 		}
 		next.probe = probes.ObservedGeneration{Inner: own}
 		all = append(all, next)
@@ -186,11 +186,11 @@ func compileFieldValue(spec v1alpha1.FieldValueAssertion) (probes.Probe, string,
 // quantity reads a value of a revision as an amount.
 func quantity(value any) (resource.Quantity, error) {
 	if _, isBool := value.(bool); isBool {
-		return resource.Quantity{}, errors.New("true and false are no quantities: write an amount such as 1Gi")
+		return resource.Quantity{}, errors.New("true and false are not quantities: use an amount such as 1Gi")
 	}
 	q, err := probes.ParseQuantity(fmt.Sprint(value))
 	if err != nil {
-		return q, fmt.Errorf("it is no quantity such as 500m or 1Gi: %w", err)
+		return q, fmt.Errorf("it is not a quantity such as 500m or 1Gi: %w", err)
 	}
 	return q, nil
 }
@@ -204,7 +204,7 @@ func compileDefault(selector v1alpha1.ProbeSelector) (probes.Probe, string, erro
 	kind := schema.GroupKind{Group: selector.Group, Kind: selector.Kind}
 	probe, ok := probes.Default(kind)
 	if !ok {
-		return nil, ".default", fmt.Errorf("there is no default for %s: no general rule says when such an object is ready", kind)
+		return nil, ".default", fmt.Errorf("%s has no default: no general rule says when such an object is ready", kind)
 	}
 	return probe, "", nil
 }

@@ -94,7 +94,7 @@ func UnpackSecret(secret *corev1.Secret) ([]Sealed, error) {
 		return nil, altered("%v", err)
 	}
 	if SliceName(raw) != secret.Name {
-		return nil, altered("holds other content than its name says")
+		return nil, altered("contains other content than its name says")
 	}
 	var all []Sealed
 	for line := range bytes.SplitSeq(raw, []byte("\n")) {
@@ -105,7 +105,7 @@ func UnpackSecret(secret *corev1.Secret) ([]Sealed, error) {
 		manifest := &unstructured.Unstructured{}
 		// The errors are left out: they may quote what they could not read.
 		if json.Unmarshal(line, &stored) != nil || manifest.UnmarshalJSON(stored.Manifest) != nil {
-			return nil, altered("holds a manifest that cannot be read")
+			return nil, altered("contains a manifest that cannot be read")
 		}
 		if !IsSecret(manifest) {
 			return nil, altered("holds a manifest of kind %s, and may hold Secrets only", manifest.GetKind())

@@ -296,7 +296,7 @@ func TestContents_KeepAltered(t *testing.T) {
 	}
 }
 
-// What changes between a read and a write is looked at again.
+// What changes between a read and a write is checked again.
 func TestContents_KeepRaces(t *testing.T) {
 	f := newFixture(t)
 	packed := f.pack("ConfigMap/a")

@@ -59,13 +59,13 @@ func Unpack(slice *v1alpha1.ObjectSlice) ([]*unstructured.Unstructured, error) {
 		return nil, altered("%v", err)
 	}
 	if SliceName(raw) != slice.Name {
-		return nil, altered("holds other content than its name says (%s)", SliceName(raw))
+		return nil, altered("contains other content than its name says (%s)", SliceName(raw))
 	}
 	var manifests []*unstructured.Unstructured
 	for line := range bytes.SplitSeq(raw, []byte("\n")) {
 		manifest := &unstructured.Unstructured{}
 		if err := manifest.UnmarshalJSON(line); err != nil {
-			return nil, altered("holds a manifest that cannot be read: %v", err)
+			return nil, altered("contains a manifest that cannot be read: %v", err)
 		}
 		manifests = append(manifests, manifest)
 	}
@@ -77,7 +77,7 @@ func Unpack(slice *v1alpha1.ObjectSlice) ([]*unstructured.Unstructured, error) {
 func inflate(data []byte) ([]byte, error) {
 	reader, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("does not hold gzip'd data: %w", err)
+		return nil, fmt.Errorf("does not contain gzip data: %w", err)
 	}
 	raw, err := io.ReadAll(io.LimitReader(reader, inflateLimit+1))
 	if err != nil {

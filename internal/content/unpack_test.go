@@ -64,12 +64,12 @@ var alteredCases = map[string]alteredCase{
 	"NoData": {
 		reason: "a slice that has lost its data",
 		slice:  func(t *testing.T) *v1alpha1.ObjectSlice { s := goodSlice(t); s.Data = nil; return s },
-		want:   "does not hold gzip'd data",
+		want:   "does not contain gzip data",
 	},
 	"NotCompressed": {
 		reason: "data of another form",
 		slice:  func(t *testing.T) *v1alpha1.ObjectSlice { s := goodSlice(t); s.Data = []byte(`{"kind":"A"}`); return s },
-		want:   "does not hold gzip'd data",
+		want:   "does not contain gzip data",
 	},
 	"CutOff": {
 		reason: "data that ends too early",
@@ -92,7 +92,7 @@ var alteredCases = map[string]alteredCase{
 			s.Name = goodSlice(t).Name
 			return s
 		},
-		want: "holds other content than its name says",
+		want: "contains other content than its name says",
 	},
 	"AppendedContent": {
 		reason: "a second gzip stream after the first is content, too",
@@ -101,19 +101,19 @@ var alteredCases = map[string]alteredCase{
 			s.Data = append(s.Data, rawSlice(t, "\n{}").Data...)
 			return s
 		},
-		want: "holds other content than its name says",
+		want: "contains other content than its name says",
 	},
 	"NoManifest": {
 		reason: "content of the right digest that is no manifest",
 		slice: func(t *testing.T) *v1alpha1.ObjectSlice {
 			return rawSlice(t, "{\"apiVersion\":\"v1\",\"kind\":\"A\"}\n")
 		},
-		want: "holds a manifest that cannot be read",
+		want: "contains a manifest that cannot be read",
 	},
 	"NoKind": {
 		reason: "an object without a kind",
 		slice:  func(t *testing.T) *v1alpha1.ObjectSlice { return rawSlice(t, `{"apiVersion":"v1"}`) },
-		want:   "holds a manifest that cannot be read",
+		want:   "contains a manifest that cannot be read",
 	},
 	"Bomb": {
 		reason: "a few kilobytes that inflate to more memory than a manager has",

@@ -96,7 +96,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 func (o Options) Validate() error {
 	for _, name := range o.Fronts {
 		if !slices.Contains(AllFronts, name) {
-			return fmt.Errorf("--fronts: there is no front %.50q: there are %s", name, strings.Join(AllFronts, ", "))
+			return fmt.Errorf("--fronts: unknown front %.50q: use %s", name, strings.Join(AllFronts, ", "))
 		}
 	}
 	if o.MetricsAddress != "0" && !o.MetricsSecure && !isLoopback(o.MetricsAddress) {

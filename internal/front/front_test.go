@@ -151,7 +151,7 @@ func TestReconciler_RolledBack(t *testing.T) {
 	f.rendered = []content.Package{rendering("plane", "2")}
 	f.mustPass()
 	want(t, "rejected content does not come again", "revisions", []string{"plane-1"}, f.revisions())
-	want(t, "and that is told", "ControllerInstalled", "True/Installed: istiod 1.0-1 installed (with warning: a rollback keeps out the newest content of package plane: ask for something else first)", f.installed("a"))
+	want(t, "and that is told", "ControllerInstalled", "True/Installed: istiod 1.0-1 installed (with warning: a rollback excludes the newest content of package plane: change the resource first)", f.installed("a"))
 	f.rendered = []content.Package{rendering("plane", "3")}
 	f.mustPass()
 	want(t, "other content comes through", "revisions", []string{"plane-1", "plane-2"}, f.revisions())
@@ -300,7 +300,7 @@ func TestReconciler_PackageBeingDeleted(t *testing.T) {
 		t.Error("the error was not returned, so nobody would try again")
 	}
 	want(t, "no revision is added to a package that goes", "revisions", []string{"plane-1"}, f.revisions())
-	want(t, "the cause is told", "ControllerInstalled", "Unknown/Pending: package plane is being deleted, and is made again when it is gone", f.installed("a"))
+	want(t, "the cause is told", "ControllerInstalled", "Unknown/Pending: package plane is being deleted, and is created again afterwards", f.installed("a"))
 
 	pkg := f.pkg("plane")
 	pkg.Finalizers = nil
@@ -320,7 +320,7 @@ func TestReconciler_PackageBeingDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.mustPass()
-	want(t, "it is made again when it is gone", "revisions", []string{"plane-1"}, f.revisions())
+	want(t, "it is created again afterwards", "revisions", []string{"plane-1"}, f.revisions())
 }
 
 // What cannot be rendered changes nothing but the status.

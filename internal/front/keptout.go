@@ -14,12 +14,12 @@ import (
 func KeptOut(p Package) string {
 	switch {
 	case p.Need == history.NeedPinned:
-		return fmt.Sprintf("a rollback keeps out the newest content, as spec.rollback of package %[1]s pins it: kubectl patch package.strata.run %[1]s --type=merge -p '{\"spec\":{\"rollback\":null}}'", p.Name)
+		return fmt.Sprintf("a rollback excludes the newest content, as spec.rollback of package %[1]s pins it: kubectl patch package.strata.run %[1]s --type=merge -p '{\"spec\":{\"rollback\":null}}'", p.Name)
 	case p.Need == history.NeedRejected && p.Target != nil && p.Target.Spec.Previous > 0:
-		return fmt.Sprintf("a rollback keeps out the newest content: revision %d of package %s has rejected that of revision %d; ask for something else first, or: strata rollback %s --to %d --allow-failed",
+		return fmt.Sprintf("a rollback excludes the newest content: revision %d of package %s has rejected that of revision %d; change the resource first, or: strata rollback %s --to %d --allow-failed",
 			p.Target.Spec.Revision, p.Name, p.Target.Spec.Previous, p.Name, p.Target.Spec.Previous)
 	case p.Need == history.NeedRejected:
-		return fmt.Sprintf("a rollback keeps out the newest content of package %s: ask for something else first", p.Name)
+		return fmt.Sprintf("a rollback excludes the newest content of package %s: change the resource first", p.Name)
 	default:
 		return ""
 	}

@@ -129,7 +129,7 @@ func (k *Kinds) forget(ctx context.Context, definition string) error {
 			continue
 		}
 		k.setName(row, "")
-		log.FromContext(ctx).Info("Kind is not served any more", "kind", row.kind.String())
+		log.FromContext(ctx).Info("The kind is not served any more", "kind", row.kind.String())
 		errs = append(errs, k.caches.RemoveInformer(ctx, row.object))
 	}
 	return errors.Join(errs...)

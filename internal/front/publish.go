@@ -142,7 +142,7 @@ func (p *Publisher) read(ctx context.Context, owner Owner, name string) (*v1alph
 	case group != owner.Group:
 		return pkg, fmt.Errorf("package %s exists and is not of %s (its annotation %s is %q): delete or rename it", name, owner.Group, v1alpha1.AnnotationFrontGroup, group)
 	case !pkg.DeletionTimestamp.IsZero():
-		return pkg, fmt.Errorf("package %s is being deleted, and is made again when it is gone", name)
+		return pkg, fmt.Errorf("package %s is being deleted, and is created again afterwards", name)
 	}
 	return pkg, nil
 }

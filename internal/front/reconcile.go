@@ -233,7 +233,7 @@ func (r *Reconciler[P, F]) confirm(ctx context.Context, group Group[P]) error {
 	for _, resource := range live {
 		i := slices.IndexFunc(known, func(k P) bool { return k.GetUID() == resource.GetUID() })
 		if i < 0 || known[i].GetGeneration() != resource.GetGeneration() {
-			behind := errors.New("the cache has another state of it, and packages might be deleted for want of it")
+			behind := errors.New("the cache is outdated, and packages might be deleted because of that")
 			return apierrors.NewConflict(schema.GroupResource{Resource: r.Front.Name}, resource.GetName(), behind)
 		}
 	}

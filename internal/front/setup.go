@@ -140,7 +140,7 @@ func (r *Reconciler[P, F]) allGroups(ctx context.Context, _ client.Object) []str
 	}
 	resources, err := r.list(ctx, r.Client, func(P) bool { return true })
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Finding the groups that an event matters to")
+		log.FromContext(ctx).Error(err, "Finding the groups that an event concerns")
 		return nil
 	}
 	var groups []string

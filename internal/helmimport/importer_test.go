@@ -25,7 +25,7 @@ func TestStanding(t *testing.T) {
 	}{
 		"Empty":       {reason: "an import that was interrupted leaves a package without revisions", version: 2},
 		"Same":        {reason: "importing again changes nothing", origin: &imported, version: 2, made: true},
-		"AnyVersion":  {reason: "when Helm does not know the release any more any version counts", origin: &imported, made: true},
+		"AnyVersion":  {reason: "when Helm has no such release any more any version counts", origin: &imported, made: true},
 		"Newer":       {reason: "an import makes revision 1 only", origin: &imported, version: 3, refused: "has version 2 of this release"},
 		"Foreign":     {reason: "the name is somebody else's", origin: &v1alpha1.Origin{Kind: v1alpha1.OriginCLI}, version: 2, refused: "--package"},
 		"NoOrigin":    {reason: "the name is somebody else's", origin: &v1alpha1.Origin{}, version: 2, refused: "--package"},

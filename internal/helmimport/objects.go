@@ -40,7 +40,7 @@ func objectsOf(r Release, crds bool) ([]Object, error) {
 	for _, phase := range phases {
 		for _, object := range phase.Objects {
 			if id := revisions.IDOf(object.Manifest); seen[id] {
-				return nil, fmt.Errorf("%s stands twice in the manifest and crds/ of %s", plain.NameOf(object.Manifest), r)
+				return nil, fmt.Errorf("%s is in the manifest and crds/ of %s twice", plain.NameOf(object.Manifest), r)
 			}
 			seen[revisions.IDOf(object.Manifest)] = true
 			objects = append(objects, Object{Manifest: object.Manifest, Phase: phase.Name})

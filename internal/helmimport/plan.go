@@ -188,7 +188,7 @@ func (o *Object) refusal(allowed Permissions) string {
 	case o.Action == ActionRefuse:
 		return o.Note
 	case o.Holder != "" && !allowed.TakeOver:
-		return "is " + o.Holder + ": take it out of the release, or allow to take it over (--take-over)"
+		return "is " + o.Holder + ": remove it from the release, or allow to take it over (--take-over)"
 	case o.Pods && !allowed.Restarts:
 		return "differs from the release in " + strings.Join(o.Fields, ", ") + ", so that the import would start or stop pods: bring the release up to date with `helm upgrade`, or allow it (--allow-restarts)"
 	default:

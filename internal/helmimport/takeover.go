@@ -25,7 +25,7 @@ const helmManager = "helm"
 // writer is the field manager of what an import itself writes.
 const writer = "strata-cli"
 
-// tries is how often an object is looked at again that changed between a read and a
+// tries is how often an object is checked again that changed between a read and a
 // write.
 const tries = 5
 

@@ -31,7 +31,7 @@ type Program struct {
 // run again.
 func (p *Plane) Run(program Program) (stop func() error, err error) {
 	if program.Name == "" || filepath.Base(program.Name) != program.Name {
-		return nil, fmt.Errorf("running a program: %q is no name for a file", program.Name)
+		return nil, fmt.Errorf("running a program: %q is not a file name", program.Name)
 	}
 	c, err := p.start(program)
 	if err != nil {

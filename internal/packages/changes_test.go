@@ -12,7 +12,7 @@ import (
 )
 
 // TestChanges tells of many more changes than anybody takes in: nobody is blocked,
-// and each package is looked at once.
+// and each package is checked once.
 func TestChanges(t *testing.T) {
 	changes := &Changes{}
 	tell := func(names ...string) {

@@ -84,5 +84,5 @@ func (p *pass) compareWith(live []metav1.PartialObjectMetadata) error {
 
 func changedMeanwhile(resource, name string) error {
 	return fmt.Errorf("looking at what is wanted now: %w", apierrors.NewConflict(
-		schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: resource}, name, errors.New("it has changed and is looked at again")))
+		schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: resource}, name, errors.New("it has changed, and is checked again")))
 }

@@ -150,7 +150,7 @@ func (p *pass) judgeUnloaded() {
 			continue
 		}
 		if err := p.unloaded[revision.Spec.Revision]; err != nil {
-			p.result.Serves = probes.Result{Status: probes.Unknown, Message: fmt.Sprintf("revision %d could not be looked at: %v", revision.Spec.Revision, err)}
+			p.result.Serves = probes.Result{Status: probes.Unknown, Message: fmt.Sprintf("revision %d could not be checked: %v", revision.Spec.Revision, err)}
 		}
 		return
 	}

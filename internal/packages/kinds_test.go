@@ -14,7 +14,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
-// TestWorker_ByDefinition: a package that waits for a kind is looked at as soon as a
+// TestWorker_ByDefinition: a package that waits for a kind is checked as soon as a
 // CustomResourceDefinition comes, and no other package is.
 func TestWorker_ByDefinition(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})

@@ -127,7 +127,7 @@ func TestWorker_StaleCacheAfterArchiving(t *testing.T) {
 	want(t, "and after it has caught up", "states", []string{"1: Archived Archived", "2: Active RolledOut"}, l.states())
 }
 
-// Archiving by hand ends a line; what is still being deleted is looked at again
+// Archiving by hand ends a line; what is still being deleted is checked again
 // although no target brings a watch.
 func TestWorker_ArchivedByHand(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{RevisionHistoryLimit: ptr.To[int32](0)})

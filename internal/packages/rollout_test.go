@@ -296,7 +296,7 @@ func TestWorker_Collision(t *testing.T) {
 	}
 	result, err := l.pass()
 	if err != nil || result.RequeueAfter > 0 && result.RequeueAfter < 50*time.Minute {
-		t.Errorf("it is looked at again after %s, %v, want no timer but the deadline's", result.RequeueAfter, err)
+		t.Errorf("it is checked again after %s, %v, want no timer but the deadline's", result.RequeueAfter, err)
 	}
 	if len(l.blockers) != 1 || l.blockers[0].ID.Name != "a" || l.blockers[0].ResourceVersion == "" {
 		t.Errorf("watched are %+v, want the object in the way in the state that was seen", l.blockers)

@@ -140,7 +140,7 @@ func TestWorker_Collects(t *testing.T) {
 	}
 }
 
-// What is waited for is looked at when its time has come, and nothing is asked for
+// What is waited for is checked when its time has come, and nothing is asked for
 // at rest.
 func TestWorker_CollectsInTime(t *testing.T) {
 	l, first := pruned(t)

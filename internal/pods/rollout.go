@@ -77,7 +77,7 @@ func RolloutOf(o *unstructured.Unstructured) Rollout {
 	r.Done = r.Updated && available >= want
 	r.Progress = fmt.Sprintf("%d of %d pods are new, %d of %d serve", updated, want, available, max(want, number(0, "status", "replicas")))
 	if !seen {
-		r.Failed, r.Progress = "", "it was not looked at yet"
+		r.Failed, r.Progress = "", "it was not checked yet"
 	}
 	return r
 }

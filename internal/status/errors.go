@@ -83,7 +83,7 @@ func errorMessage(err error) string {
 	if errors.As(err, &refused) || !isDenied(err) {
 		return partsText(err)
 	}
-	return partsText(err) + ": grant the right to the package's identity, or name another one in spec.serviceAccount; it is tried again at least once a minute"
+	return partsText(err) + ": grant the right to the package's identity, or name another one in spec.serviceAccount; the manager retries at least once a minute"
 }
 
 // partsText is the text of an error with that of each of its parts cut, so that one

@@ -116,7 +116,7 @@ func explain(object revisions.ObjectResult) v1alpha1.ObjectStatus {
 	default:
 		entry.Reason, entry.Message = ReasonProbeUnknown, object.Probe.Message
 	}
-	entry.Message = cmp.Or(entry.Message, "its probe says nothing more")
+	entry.Message = cmp.Or(entry.Message, "its probe gives no details")
 	entry.Message = bound(entry.Message, objectMessageLimit)
 	return entry
 }
@@ -124,7 +124,7 @@ func explain(object revisions.ObjectResult) v1alpha1.ObjectStatus {
 // interferenceHint is what to do about an object that does not stay as it was left.
 func interferenceHint(cause revisions.DriftCause) string {
 	if cause == revisions.DriftDeleted {
-		return "find out from the audit log of the API server which client deletes it, and stop that, or take the object out of the revision"
+		return "find out from the audit log of the API server which client deletes it, and stop that, or remove the object from the revision"
 	}
 	return "stop that manager, or leave the fields to it with unmanagedFields"
 }

@@ -36,7 +36,7 @@ func ForPackage(pkg *v1alpha1.Package, h history.History, serves probes.Result, 
 	next.Phase, next.Probes = h.Target.Status.Phase, h.Target.Status.Probes
 	progressing := withRefusal(pkg, fromTarget(h.Target))
 	if serves.Status == "" {
-		serves = probes.Result{Status: probes.Unknown, Message: "the objects could not be looked at: " + progressing.Message}
+		serves = probes.Result{Status: probes.Unknown, Message: "the objects could not be checked: " + progressing.Message}
 	}
 	Set(pkg.Generation, now, &next.Conditions, progressing, availableOf(h, serves))
 	Set(pkg.Generation, now, &next.Conditions, ready(next, h, now))
@@ -58,7 +58,7 @@ func without(err error) []metav1.Condition {
 func fromTarget(target *v1alpha1.Revision) metav1.Condition {
 	c := meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionProgressing)
 	if c == nil {
-		return Condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRollingOut, "revision "+Describe(target)+" is looked at")
+		return Condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonRollingOut, "revision "+Describe(target)+" is checked")
 	}
 	message := c.Message
 	if c.Reason != v1alpha1.ReasonRolledOut {

@@ -87,8 +87,8 @@ var packageCases = map[string]packageCase{
 	"NotLookedAtYet": {
 		reason: "a revision that has no status yet is about to be looked at", revisions: []v1alpha1.Revision{*revisionOf(2)}, serves: packageNotYet,
 		want:         packageSummary{Target: 2, Highest: 2},
-		wantProgress: "True/RollingOut: revision 2 (1.29.0) is looked at", wantAvailable: "False/RollingOut: the first revision has not been rolled out yet",
-		wantReady: "False/NotReady: revision 2 (1.29.0) is looked at",
+		wantProgress: "True/RollingOut: revision 2 (1.29.0) is checked", wantAvailable: "False/RollingOut: the first revision has not been rolled out yet",
+		wantReady: "False/NotReady: revision 2 (1.29.0) is checked",
 	},
 	"RolledOut": {
 		reason: "the package is ready when its target is rolled out and serves", revisions: []v1alpha1.Revision{rolled(2, "1.29.0", packageGood...)}, serves: packageServes,
@@ -123,7 +123,7 @@ var packageCases = map[string]packageCase{
 			return r
 		}()},
 		want:         packageSummary{Current: 2, Target: 2, Highest: 2, Version: "1.29.0", Phase: "2/2", Probes: "3/3"},
-		wantProgress: "False/RolloutError: revision 2 (1.29.0): timeout", wantAvailable: "Unknown/Unknown: the objects could not be looked at: revision 2 (1.29.0): timeout",
+		wantProgress: "False/RolloutError: revision 2 (1.29.0): timeout", wantAvailable: "Unknown/Unknown: the objects could not be checked: revision 2 (1.29.0): timeout",
 		wantReady: "False/NotReady: revision 2 (1.29.0): timeout",
 	},
 	"NotLoadedBeforeTheFirstSuccess": {

@@ -74,7 +74,7 @@ func (p *planner) target(phase string, object revisions.Object, results []revisi
 	id := revisions.IDOf(object.Manifest)
 	ref := reference(id, object.Manifest.GroupVersionKind().Version)
 	if i >= len(results) || j >= len(results[i].Objects) {
-		p.add(phase, ref, v1alpha1.PlanUnknown, "it was not looked at")
+		p.add(phase, ref, v1alpha1.PlanUnknown, "it was not checked")
 		return
 	}
 	result := results[i].Objects[j]

@@ -194,7 +194,7 @@ func targetConditions(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus,
 	}
 	switch {
 	case complete && o.Unapproved == "":
-		return append(conditions, Condition(v1alpha1.ConditionAvailable, metav1.ConditionTrue, v1alpha1.ReasonProbesSucceeded, "every object is in place and every probe holds"))
+		return append(conditions, Condition(v1alpha1.ConditionAvailable, metav1.ConditionTrue, v1alpha1.ReasonProbesSucceeded, "every object is in place and every probe is true"))
 	case succeeded:
 		return append(conditions, available(o.Serves, v1alpha1.ReasonProbeFailed))
 	default:
@@ -340,6 +340,6 @@ func available(serves probes.Result, reason string) metav1.Condition {
 	case probes.False:
 		return Condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, reason, cmp.Or(serves.Message, "an object does not serve"))
 	default:
-		return Condition(v1alpha1.ConditionAvailable, metav1.ConditionUnknown, v1alpha1.ReasonUnknown, cmp.Or(serves.Message, "the objects could not be looked at"))
+		return Condition(v1alpha1.ConditionAvailable, metav1.ConditionUnknown, v1alpha1.ReasonUnknown, cmp.Or(serves.Message, "the objects could not be checked"))
 	}
 }

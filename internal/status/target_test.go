@@ -62,7 +62,7 @@ var targetConditionCases = map[string]targetConditionCase{
 	},
 	"ProbeWithoutAnAnswer": {
 		reason: "Unknown holds the gate, and is said although the probe says nothing", phases: targetConditionBlockedFirst(undecided),
-		wantProgress:  "True/RollingOut: phase 1/2 crds waits for Deployment istio-system/crds-0: its probe says nothing more",
+		wantProgress:  "True/RollingOut: phase 1/2 crds waits for Deployment istio-system/crds-0: its probe gives no details",
 		wantAvailable: targetConditionNotYet,
 	},
 	"Waiting": {
@@ -72,12 +72,12 @@ var targetConditionCases = map[string]targetConditionCase{
 	},
 	"RolledOut": {
 		reason: "with every phase complete the rollout is done, and has succeeded", phases: targetConditionComplete,
-		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe is true",
 		wantSucceeded: true,
 	},
 	"NoPhases": {
 		reason: "a revision of nothing is rolled out at once", phases: nil,
-		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe is true",
 		wantSucceeded: true,
 	},
 	"NoPhasesAndAnError": {
@@ -137,7 +137,7 @@ var targetConditionCases = map[string]targetConditionCase{
 			*o = status.Observation{Err: &content.UnavailableError{Slice: "sha256-1", Reason: "does not exist"}, Now: o.Now}
 		},
 		wantProgress:  "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision",
-		wantAvailable: "Unknown/Unknown: the objects could not be looked at", wantSucceeded: true,
+		wantAvailable: "Unknown/Unknown: the objects could not be checked", wantSucceeded: true,
 	},
 	"Paused": {
 		reason: "a pause says who and why", phases: targetConditionHalfway,
@@ -154,7 +154,7 @@ var targetConditionCases = map[string]targetConditionCase{
 	"PausedAndComplete": {
 		reason: "observation goes on while paused, and success waits: what has to go is still there, and no time counts for the soak", phases: targetConditionComplete,
 		observe:      func(o *status.Observation) { o.Pause = &v1alpha1.Pause{Reason: "incident 7"} },
-		wantProgress: "False/Paused: paused by an unnamed user: incident 7", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		wantProgress: "False/Paused: paused by an unnamed user: incident 7", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe is true",
 	},
 	"AwaitingApproval": {
 		reason: "what is withheld says what lets it through", phases: targetConditionHalfway,
@@ -177,7 +177,7 @@ var targetConditionCases = map[string]targetConditionCase{
 			o.Err = errors.Join(errors.New("timeout"), fmt.Errorf("phase plane: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a",
 				errors.New(`User "system:serviceaccount:apps:web" cannot patch resource "configmaps" in API group "" in the namespace "apps"`))))
 		},
-		wantProgress:  "False/PermissionDenied: timeout\nphase plane: configmaps \"a\" is forbidden: User \"system:serviceaccount:apps:web\" cannot patch resource \"configmaps\" in API group \"\" in the namespace \"apps\": grant the right to the package's identity, or name another one in spec.serviceAccount; it is tried again at least once a minute",
+		wantProgress:  "False/PermissionDenied: timeout\nphase plane: configmaps \"a\" is forbidden: User \"system:serviceaccount:apps:web\" cannot patch resource \"configmaps\" in API group \"\" in the namespace \"apps\": grant the right to the package's identity, or name another one in spec.serviceAccount; the manager retries at least once a minute",
 		wantAvailable: targetConditionNotYet,
 	},
 	"ForbiddenByAQuota": {
@@ -223,7 +223,7 @@ var targetConditionCases = map[string]targetConditionCase{
 		before: func(s *v1alpha1.RevisionStatus) {
 			*s = status.ForTarget(revisionOf(2, targetConditionHalfway...), observe(0, targetConditionHalfway...))
 		},
-		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe is true",
 		wantSucceeded: true,
 	},
 	"NoDeadline": {
@@ -239,7 +239,7 @@ var targetConditionCases = map[string]targetConditionCase{
 		reason: "every phase is complete, and success comes when that has held; the operand is available meanwhile", phases: targetConditionComplete,
 		observe:       func(o *status.Observation) { o.Soak = time.Minute },
 		wantProgress:  "True/RollingOut: every phase is complete, and has to stay so for 1m0s (soak)",
-		wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		wantAvailable: "True/ProbesSucceeded: every object is in place and every probe is true",
 	},
 	"SoakingBeyondTheDeadline": {
 		reason: "a soak is no hang, however long", phases: targetConditionComplete,
@@ -248,7 +248,7 @@ var targetConditionCases = map[string]targetConditionCase{
 		},
 		observe:       func(o *status.Observation) { o.Soak = time.Hour },
 		wantProgress:  "True/RollingOut: every phase is complete, and has to stay so for 1h0m0s (soak)",
-		wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		wantAvailable: "True/ProbesSucceeded: every object is in place and every probe is true",
 	},
 	"Soaked": {
 		reason: "success comes when all has held for the soak", phases: targetConditionComplete,
@@ -260,7 +260,7 @@ var targetConditionCases = map[string]targetConditionCase{
 			}())
 		},
 		observe:      func(o *status.Observation) { o.Soak = time.Minute },
-		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe is true",
 		wantSucceeded: true,
 	},
 	"SoakInterrupted": {
@@ -281,12 +281,12 @@ var targetConditionCases = map[string]targetConditionCase{
 		},
 		observe:       func(o *status.Observation) { o.Soak = time.Minute },
 		wantProgress:  "True/RollingOut: every phase is complete, and has to stay so for 1m0s (soak)",
-		wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		wantAvailable: "True/ProbesSucceeded: every object is in place and every probe is true",
 	},
 	"ErrorOfAnOlderRevision": {
 		reason: "what an older revision cannot repair does not keep the newer one from replacing it", phases: targetConditionComplete,
 		observe:      func(o *status.Observation) { o.Err = targetConditionErrServing },
-		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe holds",
+		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe is true",
 		wantSucceeded: true,
 	},
 	"ErrorBeforeTheFirstObject": {

@@ -29,7 +29,7 @@ func (a Any) Probe(obj *unstructured.Unstructured) Result {
 		failing.add(r)
 	}
 	if len(a) == 0 {
-		return Result{Status: False, Message: "there is no probe of which one could hold"}
+		return Result{Status: False, Message: "there is no probe in it"}
 	}
 	return NewResult(status, "none holds: "+failing.String())
 }

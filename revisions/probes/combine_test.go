@@ -80,9 +80,9 @@ func TestCombinators_Messages(t *testing.T) {
 		"AllNil":      {"A probe that is not set is Unknown.", All{nil}, Result{Unknown, "no probe is set"}},
 		"AnyFirst":    {"The message of the first True one is passed on.", Any{bad, told, good}, Result{True, "waits"}},
 		"AnyNone":     {"All are told when none holds.", Any{bad, unsure}, Result{Unknown, "none holds: a is 1; c is not observed"}},
-		"AnyEmpty":    {"Nothing cannot hold.", Any{}, Result{False, "there is no probe of which one could hold"}},
+		"AnyEmpty":    {"Nothing cannot hold.", Any{}, Result{False, "there is no probe in it"}},
 		"AnyNil":      {"A probe that is not set is Unknown.", Any{nil, bad}, Result{Unknown, "none holds: no probe is set; a is 1"}},
-		"NotHolding":  {"A function cannot say what it asks.", Not{Inner: told}, Result{False, "this holds and must not: the negated probe"}},
+		"NotHolding":  {"A function cannot say what it asks.", Not{Inner: told}, Result{False, "this is true and must not be: the negated probe"}},
 		"NotUnknown":  {"The reason why it is not known is kept.", Not{Inner: unsure}, Result{Unknown, "c is not observed"}},
 		"NotFalse":    {"The message of what must not hold is not of interest.", Not{Inner: bad}, Result{True, ""}},
 		"NotNil":      {"A probe that is not set is Unknown.", Not{}, Result{Unknown, "no probe is set"}},
@@ -112,14 +112,14 @@ func TestNot_SaysWhatHolds(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			testProbe(t, Not{Inner: tc.inner}, map[string]probeCase{"Probe": {
-				"The message names what must not be so.", obj, Result{False, "this holds and must not: " + tc.want},
+				"The message names what must not be so.", obj, Result{False, "this is true and must not be: " + tc.want},
 			}})
 		})
 	}
 	namespaceDefault, _ := Default(schema.GroupKind{Kind: "Namespace"})
 	testProbe(t, Not{Inner: namespaceDefault}, map[string]probeCase{"Default": {
 		"A default probe names its kind.", `{apiVersion: v1, kind: Namespace, status: {phase: Active}}`,
-		Result{False, "this holds and must not: the Namespace is ready"},
+		Result{False, "this is true and must not be: the Namespace is ready"},
 	}})
 }
 

@@ -128,7 +128,7 @@ func ExampleNot() {
 	fmt.Println(probes.Not{Inner: probes.Condition{Type: "Available"}}.Probe(deployment()))
 	fmt.Println(probes.Not{Inner: probes.Condition{Type: "Degraded"}}.Probe(deployment()))
 	// Output:
-	// {False this holds and must not: condition "Available" is "True"}
+	// {False this is true and must not be: condition "Available" is "True"}
 	// {Unknown the object has no condition "Degraded" yet}
 }
 
@@ -182,7 +182,7 @@ func ExampleAll() {
 	obj.SetAnnotations(map[string]string{"example.org/broken": "true"})
 	result := p.Probe(obj)
 	fmt.Printf("%s: %s\n", result.Status, result.Message)
-	// Output: False: 2 of 3 updated replicas available; this holds and must not: .metadata.annotations["example.org/broken"] is "true"
+	// Output: False: 2 of 3 updated replicas available; this is true and must not be: .metadata.annotations["example.org/broken"] is "true"
 }
 
 // A probe of one's own keeps to the rules with HoldsSecrets and NewResult.

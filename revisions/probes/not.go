@@ -24,7 +24,7 @@ func (n Not) Probe(obj *unstructured.Unstructured) Result {
 	r := run(n.Inner, obj)
 	switch r.Status {
 	case True:
-		return NewResult(False, "this holds and must not: "+claimOf(n.Inner, obj))
+		return NewResult(False, "this is true and must not be: "+claimOf(n.Inner, obj))
 	case False:
 		return Result{Status: True}
 	case Unknown:

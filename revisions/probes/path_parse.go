@@ -231,7 +231,7 @@ func (p *pathParser) failUnexpected(want string) {
 		return
 	}
 	found, _ := utf8.DecodeRuneInString(p.text[p.pos:])
-	p.fail(fmt.Sprintf("%q stands where %s is expected", found, want))
+	p.fail(fmt.Sprintf("found %q, expected %s", found, want))
 }
 
 func (p *pathParser) fail(reason string) {

@@ -112,7 +112,7 @@ func TestProbes_WhatIsSaidOfASecret(t *testing.T) {
 		"Ready":             `condition "Ready" differs`,
 		"OldCondition":      `condition "Old" is missing or not up to date`,
 		"Observed":          "not observed yet",
-		"NotValue":          "this holds and must not: the negated probe",
+		"NotValue":          "this is true and must not be: the negated probe",
 	}
 	list := secretProbes(t)
 	for name, message := range want {

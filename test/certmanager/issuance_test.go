@@ -34,7 +34,7 @@ func TestIssuance(t *testing.T) {
 		t.Error("the Secret holds no key")
 	}
 
-	// A change makes the answer old until it is looked at again; then there is a new
+	// A change makes the answer old until it is checked again; then there is a new
 	// certificate.
 	first := m.secret(istiod, "tls.crt")
 	m.edit(istiod, []any{"istiod." + m.namespace + ".svc", "istiod-canary." + m.namespace + ".svc"}, "dnsNames")

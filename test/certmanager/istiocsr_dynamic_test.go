@@ -174,7 +174,7 @@ func TestIstioCSR_Dynamic(t *testing.T) {
 		ic.Spec.IstioCSRConfig.CertManager.IstioCACertificate = &operatorv1alpha1.ConfigMapReference{Name: "roots", Key: "ca.crt"}
 		ic.Spec.AgentConfig = &operatorv1alpha1.AgentConfig{IstiodCertificate: "Dynamic", RuntimeIssuerConfigMap: "issuer"}
 	})
-	a.condition("Ready", "False/Progressing: Certificate "+m.namespace+"/istiod, which the agent makes, does not exist yet")
+	a.condition("Ready", "False/Progressing: Certificate "+m.namespace+"/istiod, which the agent creates, does not exist yet")
 	a.provision()
 	a.condition("Ready", "True/Ready: istio-csr v0.14.2 answers", "ConfigMap "+namespace+"/issuer: it does not exist, and the agent has issuerRef sign")
 

@@ -246,7 +246,7 @@ func TestIstioCSR_HelmPodsStay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, before, uids := helmAgent(t, applies)
 			a.as(before, "after the takeover")
-			a.condition("Ready", "True/Ready", "without --root-ca-file", "there are 2 replicas", "Helm counts the agent as part of its release "+a.ic.Namespace+"/csr-release")
+			a.condition("Ready", "True/Ready", "without --root-ca-file", "there are 2 replicas", "Helm has the agent in its release "+a.ic.Namespace+"/csr-release")
 			planetest.Eventually(t, "the event of the takeover", func() (bool, error) {
 				note := a.eventNote("AgentTakenOver")
 				return strings.HasSuffix(note, "and its pods stay"), fmt.Errorf("the note is %q", note)
@@ -316,7 +316,7 @@ func TestIstioCSR_HelmAgentLater(t *testing.T) {
 	request.Spec.Rollback = &v1alpha1.Rollback{ToRevision: 1, Reason: "a test", RequestedAt: metav1.Now()}
 	must(t, admin.Patch(t.Context(), request, client.MergeFrom(pkg)))
 	planetest.Eventually(t, "the rollback", func() (bool, error) { return a.revision() == 3, nil })
-	a.condition("Ready", "True/Ready", "a rollback keeps out the newest content")
+	a.condition("Ready", "True/Ready", "a rollback excludes the newest content")
 	a.settled(before.Spec)
 	if got := a.revision(); got != 3 {
 		t.Errorf("the rollback has led to revision %d", got)

@@ -228,7 +228,7 @@ func TestIstioCSR_ExpiredRoot(t *testing.T) {
 	a.copyIs("both roots", root+short.PEM)
 	a.condition("Ready", "True/Ready", `CA "short" expires at`)
 	a.copyIs("the root that is valid", root)
-	a.condition("Ready", "True/Ready", `CA "short" of ConfigMap `+a.namespace+`/mine, key roots has expired and is left out: take it out there`)
+	a.condition("Ready", "True/Ready", `CA "short" of ConfigMap `+a.namespace+`/mine, key roots has expired and is left out: remove it there`)
 	a.condition("Degraded", "False/Ready")
 	chosen.Data["roots"] = "\uFEFF" + root
 	must(t, admin.Update(t.Context(), chosen))

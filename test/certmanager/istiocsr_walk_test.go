@@ -92,12 +92,12 @@ func TestIstioCSR_DegradedGoesAndComes(t *testing.T) {
 		}
 		planetest.NextSecond()
 		set(root + root[:100])
-		a.condition("Degraded", "True/Failed", "block 2: it is no valid PEM")
+		a.condition("Degraded", "True/Failed", "block 2: it is not valid PEM")
 		// What goes by itself does not hide it.
 		a.edit(a.issuerObject(), "missing", "ca", "secretName")
-		a.condition("Degraded", "True/Failed", "block 2: it is no valid PEM")
+		a.condition("Degraded", "True/Failed", "block 2: it is not valid PEM")
 		a.edit(a.issuerObject(), "root", "ca", "secretName")
-		a.condition("Ready", "False/Failed", "block 2: it is no valid PEM")
+		a.condition("Ready", "False/Failed", "block 2: it is not valid PEM")
 		if got := a.since("Degraded"); !got.Equal(since) {
 			t.Errorf("another message of the same status counts as a change: since %s, was %s", got, since)
 		}

@@ -20,7 +20,7 @@ import (
 )
 
 // TestCollisionAtRest: an object of another owner costs nothing while it stays as it is,
-// however often the package is looked at; and the package goes on when it is gone.
+// however often the package is checked; and the package goes on when it is gone.
 func TestCollisionAtRest(t *testing.T) {
 	t.Parallel()
 	ns := planetest.Namespace(t, plane)

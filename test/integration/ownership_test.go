@@ -98,7 +98,7 @@ func isUntouched(t *testing.T, before *corev1.ConfigMap) {
 	}
 }
 
-// TestBlockerIsWatched: a collision is looked at again when the object in the way
+// TestBlockerIsWatched: a collision is checked again when the object in the way
 // changes, and never on a timer.
 func TestBlockerIsWatched(t *testing.T) {
 	t.Parallel()

@@ -79,7 +79,7 @@ func keepsUnknown(s *schema) bool {
 }
 
 // compareRequired finds fields that have to be set now. One with a default is
-// always set when it is looked at.
+// always set when it is checked.
 func (c *comparison) compareRequired(path string, before, after *schema) {
 	for _, name := range slices.Sorted(slices.Values(after.Required)) {
 		if slices.Contains(before.Required, name) || after.Properties[name].Default != nil {

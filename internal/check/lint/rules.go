@@ -59,7 +59,7 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		{CodeParse, "Unreadable", Error, "A file cannot be read as manifests."},
-		{CodeDuplicate, "Duplicate", Error, "An object stands in the content twice."},
+		{CodeDuplicate, "Duplicate", Error, "An object is in the content twice."},
 		{CodeNoNamespace, "NoNamespace", Warning, "An object of a namespaced kind names no namespace, and takes that of --namespace."},
 		{CodeHasNamespace, "NamespaceOfCluster", Error, "An object of a cluster-scoped kind names a namespace."},
 		{CodeUnknownKind, "UnknownKind", Error, "The cluster does not serve a kind, and the content does not bring it (with --live)."},
@@ -72,7 +72,7 @@ func Rules() []Rule {
 		{CodeAdmission, "Refused", Error, "The API server refuses an object (with --live), or the controller would hold the content back for another reason (with --against)."},
 		{CodeProbe, "ProbeDoesNotCompile", Error, "A probe cannot be compiled."},
 		{CodeProbeIdle, "ProbeSelectsNothing", Warning, "A probe selects no object of the content."},
-		{CodeProbeCost, "ProbeCostly", Warning, "The expression of a probe costs too much for an object of the content, so that it would never hold."},
+		{CodeProbeCost, "ProbeCostly", Warning, "The expression of a probe costs too much for an object of the content, so that it would never be true."},
 		{CodeNoProbe, "NoProbe", Note, "Nothing says when the objects of a custom kind are ready: they count as ready at once."},
 		{CodeSize, "TooLarge", Error, "The content is too large to be stored as one revision."},
 		{CodeNearSize, "NearlyTooLarge", Warning, "The content takes more than three quarters of what can be stored."},

@@ -201,7 +201,7 @@ func TestCheckDryRun(t *testing.T) {
 	}
 }
 
-// TestCheckDryRun_Replace tries nothing out that is deleted and created anew.
+// TestCheckDryRun_Replace tries nothing out that is deleted and created again.
 func TestCheckDryRun_Replace(t *testing.T) {
 	checked := newChecked()
 	before := checked.inPlace(t, revision(t, 1, definition, widget))

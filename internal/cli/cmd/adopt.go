@@ -122,7 +122,7 @@ func (a *app) carryOutAdoption(ctx context.Context, c *cluster, o adoptOptions, 
 		}
 	}
 	if o.isDry() || len(doc.Objects) > 0 {
-		o.outcome(p, "They are the package's; the rollout goes on.")
+		o.outcome(p, "They belong to the package now; the rollout continues.")
 	}
 	return a.end(o.output, p, doc)
 }
@@ -155,7 +155,7 @@ func adoptable(target *v1alpha1.Revision, held view.Manifests, named []string) (
 		}
 	}
 	if len(wanted) == 0 {
-		return nil, exitf(CodeNotFound, "no object is in the way of revision %d; name objects to make them the package's beforehand", target.Spec.Revision)
+		return nil, exitf(CodeNotFound, "no object blocks revision %d; name objects to adopt them in advance", target.Spec.Revision)
 	}
 	return wanted, nil
 }
@@ -181,7 +181,7 @@ func (c *cluster) lookAtAdoption(ctx context.Context, pkg *v1alpha1.Package, it 
 		object.From = "Package " + label
 	}
 	if object.From != "" && !takeOver {
-		return object, false, exitf(CodeTerminal, "%s is that of %s: take it out there, or give --take-over", view.ObjectName(it.Ref), object.From)
+		return object, false, exitf(CodeTerminal, "%s is that of %s: remove it there, or give --take-over", view.ObjectName(it.Ref), object.From)
 	}
 	return object, false, nil
 }
@@ -206,7 +206,7 @@ func (c *cluster) takeOver(ctx context.Context, pkg *v1alpha1.Package, object ad
 	}}
 	err := c.merge(ctx, object.current.DeepCopy(), change, o)
 	if apierrors.IsConflict(err) {
-		return exitf(CodeSuperseded, "%s was changed meanwhile: look again before adopting it", view.ObjectName(object.ObjectReference))
+		return exitf(CodeSuperseded, "%s has changed: check it again before adopting it", view.ObjectName(object.ObjectReference))
 	}
 	return c.explain("adopting "+view.ObjectName(object.ObjectReference), err)
 }

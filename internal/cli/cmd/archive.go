@@ -54,7 +54,7 @@ objectslices.strata.run.`,
 		RunE: a.run(func(ctx context.Context, args []string) error {
 			n, err := strconv.ParseInt(strings.TrimPrefix(args[1], packageName(args[0])+"-"), 10, 64)
 			if err != nil || n < 1 {
-				return exitf(CodeUsage, "%q is no revision: give its number, such as 4", args[1])
+				return exitf(CodeUsage, "%q is not a revision: give its number, such as 4", args[1])
 			}
 			return a.archive(ctx, o, packageName(args[0]), n)
 		}),
@@ -152,7 +152,7 @@ func (c *cluster) setArchived(ctx context.Context, r *v1alpha1.Revision, o write
 	change := map[string]any{"metadata": map[string]any{"uid": r.UID}, "spec": map[string]any{"lifecycleState": v1alpha1.LifecycleArchived}}
 	err := c.merge(ctx, &v1alpha1.Revision{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}, change, o)
 	if apierrors.IsConflict(err) {
-		return exitf(CodeSuperseded, "revision %d was changed meanwhile: look again before archiving it", r.Spec.Revision)
+		return exitf(CodeSuperseded, "revision %d has changed: check it again before archiving it", r.Spec.Revision)
 	}
 	return c.explain("archiving revision "+r.Name, err)
 }

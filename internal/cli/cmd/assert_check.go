@@ -57,7 +57,7 @@ func found(t truth, format string, args ...any) finding {
 type moment struct {
 	view.Snapshot
 
-	// revision is the one that is looked at, nil while there is none.
+	// revision is the one that is checked, nil while there is none.
 	revision *v1alpha1.Revision
 	// live are the objects that are watched.
 	live map[revisions.ObjectID]*liveObject
@@ -257,12 +257,12 @@ func (m moment) checkObject(ref v1alpha1.ObjectReference, phase string) finding 
 			return found(notReached, "the rollout has not reached phase %s", phase)
 		}
 		if s.Name == phase && s.State == v1alpha1.PhaseComplete && s.Ready >= s.Objects {
-			return found(isTrue, "it is in place and its probes hold")
+			return found(isTrue, "it is in place and its probes are true")
 		}
 	}
 	for _, entry := range m.revision.Status.Inventory {
 		if view.IdentityOf(entry.ObjectReference) == id && len(m.revision.Status.Objects) < status.MostObjects {
-			return found(isTrue, "it is in place and its probes hold")
+			return found(isTrue, "it is in place and its probes are true")
 		}
 	}
 	return found(isFalse, "it is not in place, or not known to be ready")

@@ -30,7 +30,7 @@ type assertRun struct {
 	app     *app
 	cluster *cluster
 	name    string
-	// revision is the one that is looked at, 0 for whichever is the target.
+	// revision is the one that is checked, 0 for whichever is the target.
 	revision int64
 	// checks are decided here, or by the first look at the revision.
 	checks []check

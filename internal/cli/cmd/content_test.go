@@ -35,7 +35,7 @@ func TestShow(t *testing.T) {
 		"NoSuchObject": {reason: "What it contains is told how to list.", args: []string{"show", fixturePackage, "1", "--object", "pod/x"}, code: CodeNotFound, err: "-o name"},
 		"NoRevision":   {reason: "Those there are are named.", args: []string{"show", fixturePackage, "9"}, code: CodeNotFound, err: "there are: 1, 2"},
 		"NoPackage":    {reason: "So are packages.", args: []string{"show", "other"}, code: CodeNotFound, err: "there are: " + fixturePackage},
-		"NoNumber":     {reason: "A revision is a number.", args: []string{"show", fixturePackage, "two"}, code: CodeUsage, err: `"two" is no revision`},
+		"NoNumber":     {reason: "A revision is a number.", args: []string{"show", fixturePackage, "two"}, code: CodeUsage, err: `"two" is not a revision`},
 		"TooMany":      {reason: "One revision at a time.", args: []string{"show", fixturePackage, "1", "2"}, code: CodeUsage, err: "one too many"},
 	}
 	for name, tc := range cases {

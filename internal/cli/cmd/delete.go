@@ -234,7 +234,7 @@ func (a *app) confirmDeletion(o deleteOptions, d view.Deletion) error {
 	if !a.isTerminal(a.In) {
 		return exitf(CodeUsage, "data would be lost (%s): give --allow-data-loss=%s to lose it, --cascade=orphan to keep every object, or --dry-run=client to look only", view.RiskText(lost[0]), d.Package)
 	}
-	answer, err := a.prompt(fmt.Sprintf("Data is lost that no revision can bring back. Type the package's name (%s) to go on: ", d.Package))
+	answer, err := a.prompt(fmt.Sprintf("Data is lost that no revision can restore. Type the package's name (%s) to go on: ", d.Package))
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (c *cluster) deletePackage(ctx context.Context, pkg *v1alpha1.Package, o de
 	err := c.client.Delete(ctx, &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: pkg.Name}}, options...)
 	switch {
 	case apierrors.IsConflict(err):
-		return exitf(CodeSuperseded, "package %s was replaced by another one of its name meanwhile: look again before deleting it", pkg.Name)
+		return exitf(CodeSuperseded, "package %s was replaced by another one of its name: check it again before deleting it", pkg.Name)
 	case apierrors.IsNotFound(err):
 		return nil
 	}

@@ -23,7 +23,7 @@ func (a *app) explainCommand() *cobra.Command {
 	var o outputFlag
 	cmd := &cobra.Command{
 		Use:   "explain PACKAGE",
-		Short: "Say why a rollout does not go on, and which command helps",
+		Short: "Say why a rollout is stuck, and which command helps",
 		Long: `Say why a package is where it is: the first object that holds it, what its probe
 expects and what it finds, the pods that do not run, the last events of both,
 the rights that are missing, who else changes its objects, what waits for

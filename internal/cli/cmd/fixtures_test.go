@@ -192,7 +192,7 @@ func (f *fixture) succeed(r *v1alpha1.Revision, took time.Duration, action func(
 	at := metav1.NewTime(r.CreationTimestamp.Add(took))
 	r.Status.SucceededAt, r.Status.LastProgressTime = &at, &at
 	set(&r.Status.Conditions, v1alpha1.ConditionProgressing, "False", v1alpha1.ReasonRolledOut, fmt.Sprintf("revision %d is rolled out", r.Spec.Revision))
-	set(&r.Status.Conditions, v1alpha1.ConditionAvailable, "True", v1alpha1.ReasonProbesSucceeded, "every object is in place and every probe holds")
+	set(&r.Status.Conditions, v1alpha1.ConditionAvailable, "True", v1alpha1.ReasonProbesSucceeded, "every object is in place and every probe is true")
 	set(&r.Status.Conditions, v1alpha1.ConditionSucceeded, "True", v1alpha1.ReasonRolloutSuccess, "the revision was rolled out")
 }
 

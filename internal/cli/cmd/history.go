@@ -52,7 +52,7 @@ namespace.`,
 	}
 	a.onPackage(cmd, func(ctx context.Context, name string) error {
 		if o.revision < 0 {
-			return exitf(CodeUsage, "flag --revision: %d is no revision", o.revision)
+			return exitf(CodeUsage, "flag --revision: %d is not a revision", o.revision)
 		}
 		if o.revision > 0 {
 			return a.historyOfOne(ctx, o, name)

@@ -118,7 +118,7 @@ func (o *importHelmOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.secrets, "release-secrets", o.secrets, "what becomes of the Secrets that Helm keeps the release in: keep, handover or delete")
 	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the history")
 	cmd.Flags().BoolVar(&o.crds, "include-crds", false, "also take the chart's folder crds/, which Helm creates and then never looks at; they are retained")
-	cmd.Flags().BoolVar(&o.restarts, "allow-restarts", false, "go on though pods are started or stopped")
+	cmd.Flags().BoolVar(&o.restarts, "allow-restarts", false, "continue although pods are started or stopped")
 	cmd.Flags().BoolVar(&o.takeOver, "take-over", false, "also take objects that another owner has")
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "follow the rollout until it is done or cannot succeed")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --wait: how long to follow, 0 without limit")
@@ -245,7 +245,7 @@ func (a *app) settle(ctx context.Context, c *cluster, im *helmimport.Importer, o
 		return c.explainImport(err)
 	}
 	if o.fate() != helmimport.FateKeep {
-		a.note("Helm does not know release %s/%s any more.", o.namespace, doc.Release.Name)
+		a.note("Helm has no release %s/%s any more.", o.namespace, doc.Release.Name)
 	}
 	return nil
 }

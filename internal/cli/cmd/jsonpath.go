@@ -68,7 +68,7 @@ func parseGoTemplate(template string) (documentPrinter, error) {
 	return func(p *output.Printer, document any) error {
 		fields, ok := document.(map[string]any)
 		if !ok {
-			return errors.New("-o go-template: the document is no object")
+			return errors.New("-o go-template: the document is not an object")
 		}
 		var out bytes.Buffer
 		if err := printer.PrintObj(&unstructured.Unstructured{Object: fields}, &out); err != nil {

@@ -180,5 +180,5 @@ func (d localDir) clear() (bool, error) {
 	return found, nil
 }
 
-// pollInterval is how often the folder of a local cluster is looked at.
+// pollInterval is how often the folder of a local cluster is checked.
 const pollInterval = 100 * time.Millisecond

@@ -69,7 +69,7 @@ func (a *app) pause(ctx context.Context, o pauseOptions, name string) error {
 		return err
 	}
 	if o.revision < 0 {
-		return exitf(CodeUsage, "flag --revision: %d is no revision", o.revision)
+		return exitf(CodeUsage, "flag --revision: %d is not a revision", o.revision)
 	}
 	if o.revision > 0 {
 		return a.pauseRevision(ctx, o, name)
@@ -205,7 +205,7 @@ func (a *app) resume(ctx context.Context, o resumeOptions, name string) error {
 		return err
 	}
 	if o.revision < 0 {
-		return exitf(CodeUsage, "flag --revision: %d is no revision", o.revision)
+		return exitf(CodeUsage, "flag --revision: %d is not a revision", o.revision)
 	}
 	if o.revision > 0 {
 		return a.resumeRevision(ctx, o, name)
@@ -220,7 +220,7 @@ func (a *app) resume(ctx context.Context, o resumeOptions, name string) error {
 		return a.printReceipt(o.writeFlags, r)
 	}
 	r.Paused, r.Changed = pkg.Spec.Paused, true
-	r.Message = fmt.Sprintf("Package %s goes on. It was %s.", name, view.PauseText(pkg.Spec.Paused))
+	r.Message = fmt.Sprintf("Package %s is resumed. It was %s.", name, view.PauseText(pkg.Spec.Paused))
 	if target := view.LineOf(pkg, revisions).Target; target != nil && target.Status.Plan != nil && len(target.Status.Plan.Objects) > 0 {
 		r.Message += " Pending: " + target.Status.Plan.Summary + "."
 	}
@@ -302,7 +302,7 @@ func (a *app) resumeRevision(ctx context.Context, o resumeOptions, name string) 
 		return a.printReceipt(o.writeFlags, receipt)
 	}
 	receipt.Changed, receipt.Paused = true, pause
-	receipt.Message = fmt.Sprintf("Revision %d of package %s goes on. It was %s.", o.revision, name, view.PauseText(pause))
+	receipt.Message = fmt.Sprintf("Revision %d of package %s is resumed. It was %s.", o.revision, name, view.PauseText(pause))
 	if err := c.setPaused(ctx, r, v1alpha1.LifecycleActive, v1alpha1.Pause{}, o.writeFlags); err != nil {
 		return err
 	}
@@ -346,7 +346,7 @@ func (c *cluster) setPaused(ctx context.Context, r *v1alpha1.Revision, state v1a
 	}
 	err := c.merge(ctx, &v1alpha1.Revision{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}, change, o)
 	if apierrors.IsConflict(err) {
-		return exitf(CodeSuperseded, "revision %d was changed meanwhile: look again before changing it", r.Spec.Revision)
+		return exitf(CodeSuperseded, "revision %d has changed: check it again before changing it", r.Spec.Revision)
 	}
 	return c.explainWrite("changing revision "+r.Name, err)
 }

@@ -233,7 +233,7 @@ func packWith(ctx context.Context, c *cluster, phases []content.Phase, probes []
 	}
 	switch {
 	case apierrors.IsForbidden(err):
-		return packed, exitf(CodeFalse, "the content holds Secrets, and takes the right to get Secrets in namespace %s, where they are kept: %w", managerNamespace, err)
+		return packed, exitf(CodeFalse, "the content holds Secrets, and requires the right to get Secrets in namespace %s, where they are kept: %w", managerNamespace, err)
 	case apierrors.IsUnauthorized(err), apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err):
 		return packed, c.explain("reading the key for Secrets", err)
 	case err != nil:

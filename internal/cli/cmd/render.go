@@ -77,7 +77,7 @@ func (a *app) render(o renderOptions, name string) error {
 		return exitf(CodeTerminal, "packing the content: %w", err)
 	}
 	if content.HasSecrets(phases) {
-		a.note("Note: the content holds Secrets: its digest in a cluster is another one.")
+		a.note("Note: the content contains Secrets, so its digest differs in a cluster.")
 	}
 	revision := history.History{}.Next(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}}, contentOf(s, packed))
 	revision.OwnerReferences = nil

@@ -24,7 +24,7 @@ func TestRestarts(t *testing.T) {
 	}
 	tm.server.put("/apis/operator.kyma-project.io/v1alpha2/namespaces/kyma-system/istios", istio("another"))
 	tm.server.put("/apis/operator.kyma-project.io/v1alpha2/namespaces/kyma-system/istios", istio("default", map[string]any{
-		"type": "ProxySidecarRestartSucceeded", "status": "False", "reason": "ProxySidecarRestartFailed", "message": "restarts have stopped in the namespaces of workloads that do not come up: shop/Deployment/cart",
+		"type": "ProxySidecarRestartSucceeded", "status": "False", "reason": "ProxySidecarRestartFailed", "message": "restarts have stopped in the namespaces of workloads that do not become ready: shop/Deployment/cart",
 	}))
 	tm.run("restarts").wants(t, CodeOK, "Istio kyma-system/default is Processing: restarts have stopped", "No workload was restarted")
 

@@ -62,7 +62,7 @@ func (o *rollbackOptions) take(args []string) error {
 func (o rollbackOptions) validate() error {
 	switch {
 	case o.to < 0:
-		return exitf(CodeUsage, "flag --to: %d is no revision", o.to)
+		return exitf(CodeUsage, "flag --to: %d is not a revision", o.to)
 	case o.isDry() && o.wait && o.writeFlags.validate() == nil:
 		return exitf(CodeUsage, "--wait waits for a rollout, which --dry-run=%s does not begin", o.dryRun)
 	}
@@ -83,8 +83,8 @@ content runs already, nothing is done.
 
 A revision that has never succeeded is refused without --allow-failed. The
 content that is rolled back is rejected: the front that made it does not make it
-again until its custom resource has asked for something else. With --pin it
-makes nothing at all until spec.rollback is taken away.
+again until its custom resource has changed. With --pin it
+makes nothing at all until spec.rollback is removed.
 CustomResourceDefinitions never go back, and neither do volumes and what Jobs
 have done; a warning says so.
 
@@ -120,7 +120,7 @@ revisions.strata.run; get objectslices.strata.run.`,
 	})
 	cmd.Flags().Int64Var(&o.to, "to", 0, "the revision whose content is wanted; 0 is the newest earlier one that has succeeded")
 	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the history")
-	cmd.Flags().BoolVar(&o.pin, "pin", false, "let the front make no further revision until spec.rollback is taken away")
+	cmd.Flags().BoolVar(&o.pin, "pin", false, "let the front make no further revision until spec.rollback is removed")
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "follow the rollout until it is done or cannot succeed")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --wait: how long to follow, 0 without limit")
 	cmd.Flags().BoolVar(&o.allowFailed, "allow-failed", false, "also roll back to a revision that has never succeeded")

@@ -82,7 +82,7 @@ func TestRollback_Refusals(t *testing.T) {
 		err     string
 	}{
 		"NoSuchRevision": {reason: "The revisions that exist are named.", args: []string{"--to", "9", "--yes"}, code: CodeNotFound, err: "there are: 1, 2, 3"},
-		"Negative":       {reason: "Numbers begin at 1.", args: []string{"--to", "-1"}, code: CodeUsage, err: "no revision"},
+		"Negative":       {reason: "Numbers begin at 1.", args: []string{"--to", "-1"}, code: CodeUsage, err: "not a revision"},
 		"NeverSucceeded": {reason: "A bad revision is not what one wants back.", fixture: failed, args: []string{"--to", "3", "--yes"}, code: CodeTerminal, err: "has never succeeded (RolledBack): choose another, or give --allow-failed"},
 		"TooFarBack":     {reason: "What the manager would refuse is refused before anything is asked.", fixture: bounded, args: []string{"--to", "1"}, code: CodeTerminal, err: "version 1.28.2 of revision 1 is too far back"},
 		"NoEarlier":      {reason: "A first revision has no predecessor.", fixture: fixtures()["first_rollout"], args: []string{"--yes"}, code: CodeNotFound, err: "no earlier revision"},
@@ -189,7 +189,7 @@ func TestRollback_Conflicts(t *testing.T) {
 			pkg.Generation++
 			pkg.Spec.Rollback = &v1alpha1.Rollback{ToRevision: 1, RequestedAt: metav1.NewTime(fixtureNow)}
 		})
-		tm.run("rollback", fixturePackage, "--yes").wants(t, CodeSuperseded, "", "was changed meanwhile")
+		tm.run("rollback", fixturePackage, "--yes").wants(t, CodeSuperseded, "", "has changed: check it again")
 		if got := tm.pkg().Spec.Rollback.ToRevision; got != 1 {
 			t.Errorf("someone else's request to revision 1 was written over with one to %d", got)
 		}

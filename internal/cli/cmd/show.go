@@ -78,7 +78,7 @@ func packageAndRevisions(what string, most int) cobra.PositionalArgs {
 func revisionNumber(arg string) (int64, error) {
 	n, err := strconv.ParseInt(arg, 10, 64)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%q is no revision: `strata history` lists them by number", arg)
+		return 0, fmt.Errorf("%q is not a revision: `strata history` lists them by number", arg)
 	}
 	return n, nil
 }

@@ -31,9 +31,9 @@ func (a *app) statusCommand() *cobra.Command {
 	var o statusOptions
 	cmd := &cobra.Command{
 		Use:   "status PACKAGE",
-		Short: "Show how a rollout stands and what holds it; -w follows it",
-		Long: `Show what runs, what rolls out, how far each phase is, and the object that holds
-the rollout.
+		Short: "Show the progress of a rollout and what blocks it; -w follows it",
+		Long: `Show what runs, what rolls out, the progress of each phase, and the object
+that blocks the rollout.
 
 With --watch the rollout is followed until it is done or cannot succeed: in
 place on a terminal, else with one line for each change. A package that does not

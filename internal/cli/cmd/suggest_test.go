@@ -25,7 +25,7 @@ func TestManners(t *testing.T) {
 		"Undo":           {args: []string{"undo", fixturePackage, "1", "--dry-run=client"}, out: "to the content of\nrevision 1"},
 		"ToRevision":     {args: []string{"rollback", fixturePackage, "--to-revision", "1", "--dry-run=client"}, out: "Nothing was changed"},
 		"TwoTargets":     {args: []string{"rollback", fixturePackage, "1", "--to", "2"}, code: CodeUsage, err: "give one"},
-		"NoRevision":     {args: []string{"rollback", fixturePackage, "x"}, code: CodeUsage, err: `"x" is no revision`},
+		"NoRevision":     {args: []string{"rollback", fixturePackage, "x"}, code: CodeUsage, err: `"x" is not a revision`},
 		"Fields":         {args: []string{"rollback", fixturePackage, "1", "--dry-run=client"}, out: ".spec.image"},
 		"Install":        {args: []string{"install"}, code: CodeUsage, err: "apply"},
 		"Describe":       {args: []string{"describe", "x"}, code: CodeUsage, err: "explain"},

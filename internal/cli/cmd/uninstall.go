@@ -80,7 +80,7 @@ manager; list the resources of fronts.`,
 		}),
 	}
 	o.add(cmd)
-	cmd.Flags().BoolVar(&o.check, "check", false, "show what would happen and what stands in the way, and change nothing")
+	cmd.Flags().BoolVar(&o.check, "check", false, "show what would happen and what blocks it, and change nothing")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "for how long to wait for each package, 0 without limit")
 	addManagerNamespace(cmd, &o.namespace)
 	return cmd
@@ -102,7 +102,7 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions) error {
 	p := a.text(o.output)
 	view.WriteUninstallation(p, d)
 	if len(d.Obstacles) > 0 {
-		return cmp.Or(a.end(o.output, p, d), exitf(CodeFalse, "nothing was changed: what stands in the way has to be ended first: %s", strings.Join(d.Obstacles, "; ")))
+		return cmp.Or(a.end(o.output, p, d), exitf(CodeFalse, "nothing was changed: what blocks it has to be removed first: %s", strings.Join(d.Obstacles, "; ")))
 	}
 	if err := a.ask(o.writeFlags, "Release the packages?"); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions) error {
 	if d.Released {
 		p.Line(output.Span{Text: "Every package is released. What is left to remove:"})
 	} else {
-		p.Line(output.Span{Text: "Nothing stands in the way. After the release is left to remove:"})
+		p.Line(output.Span{Text: "Nothing blocks it. What is left to remove after the release:"})
 	}
 	for _, command := range d.Remaining {
 		p.Line(output.Span{Text: "  " + command})
@@ -148,7 +148,7 @@ func (a *app) releaseAll(ctx context.Context, c *cluster, packages []v1alpha1.Pa
 		names[i] = left[i].Name
 	}
 	if len(names) > 0 {
-		return exitf(CodeFalse, "made meanwhile: package %s; see `strata uninstall --check`", strings.Join(names, ", "))
+		return exitf(CodeFalse, "created in the meantime: package %s; see `strata uninstall --check`", strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (a *app) lookAtUninstallation(ctx context.Context, c *cluster, packages []v
 	}
 	for _, front := range slices.DeleteFunc(slices.Clone(controller.AllFronts), func(f string) bool { return !slices.Contains(fronts, f) }) {
 		if about := d.Of(front); len(about) > 0 {
-			d.Obstacles = append(d.Obstacles, fmt.Sprintf("front %s runs, and makes packages again (%s): take its component out of your kustomization, and apply that", front, strings.Join(about, ", ")))
+			d.Obstacles = append(d.Obstacles, fmt.Sprintf("front %s runs, and makes packages again (%s): remove its component from your kustomization, and apply that", front, strings.Join(about, ", ")))
 		}
 	}
 	if len(packages) > 0 {
@@ -255,7 +255,7 @@ func (c *cluster) frontsThatRun(ctx context.Context, namespace string) ([]string
 // errNotHeld is that no manager holds the lease.
 var errNotHeld = errors.New("the lease is not held")
 
-// managerLeads says whether a manager renews its lease: it is looked at until it changes,
+// managerLeads says whether a manager renews its lease: it is checked until it changes,
 // as the clocks of this machine and of the manager may differ.
 func (c *cluster) managerLeads(ctx context.Context, namespace string) (bool, error) {
 	first := ""

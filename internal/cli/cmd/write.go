@@ -64,7 +64,7 @@ func (a *app) ask(o writeFlags, question string) error {
 		return nil
 	}
 	if !a.isTerminal(a.In) {
-		return exitf(CodeUsage, "there is no terminal to ask at: give --yes to go on, or --dry-run=client to look only")
+		return exitf(CodeUsage, "there is no terminal to confirm on: give --yes to continue, or --dry-run=client to see what would be done")
 	}
 	answer, err := a.prompt(question + " [y/N] ")
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *cluster) editPackage(ctx context.Context, pkg *v1alpha1.Package, o writ
 			return nil, err
 		}
 		if next.Generation != pkg.Generation || next.UID != pkg.UID || e.stillHolds != nil && !e.stillHolds(next) {
-			return nil, exitf(CodeSuperseded, "package %s was changed meanwhile: look again before %s", pkg.Name, e.before)
+			return nil, exitf(CodeSuperseded, "package %s has changed: check it again before %s", pkg.Name, e.before)
 		}
 		pkg = next
 	}

@@ -181,7 +181,7 @@ func TestPause_Revision(t *testing.T) {
 		{reason: "Why it stands still is told, and what helps.", args: []string{"explain", fixturePackage}, out: "revision 3 is paused by bob: freeze   next try  when it is resumed   next      strata resume " + fixturePackage + " --revision 3", want: "Paused freeze by bob"},
 		{reason: "What is history is not paused.", args: []string{"pause", fixturePackage, "--revision", "1", "--reason", "x"}, code: CodeTerminal, err: "revision 1 is archived", want: "Paused freeze by bob"},
 		{reason: "The revisions that exist are named.", args: []string{"resume", fixturePackage, "--revision", "9"}, code: CodeNotFound, err: "there are: 1, 2, 3", want: "Paused freeze by bob"},
-		{reason: "It goes on.", args: []string{"resume", fixturePackage, "--revision", "3"}, out: "goes on. It was paused by bob: freeze", want: "Active "},
+		{reason: "It goes on.", args: []string{"resume", fixturePackage, "--revision", "3"}, out: "is resumed. It was paused by bob: freeze", want: "Active "},
 		{reason: "It is not paused any more.", args: []string{"resume", fixturePackage, "--revision", "3", "-o", "jsonpath={.changed}"}, out: "false\n", want: "Active "},
 	}
 	for _, step := range steps {
@@ -209,7 +209,7 @@ func TestArchive(t *testing.T) {
 		"Current":    {reason: "What runs is not archived.", fixture: "done", args: []string{"3", "--yes"}, code: CodeTerminal, err: "revision 3 is what runs"},
 		"Already":    {reason: "Saying it twice is no error.", fixture: "done", args: []string{"2"}, out: "is archived already"},
 		"Missing":    {reason: "The revisions that exist are named.", fixture: "done", args: []string{"9"}, code: CodeNotFound, err: "there are: 1, 2, 3"},
-		"NoNumber":   {reason: "A revision is a number.", fixture: "done", args: []string{"latest"}, code: CodeUsage, err: "is no revision"},
+		"NoNumber":   {reason: "A revision is a number.", fixture: "done", args: []string{"latest"}, code: CodeUsage, err: "is not a revision"},
 		"ByName":     {reason: "Or its name.", fixture: "bad_image", args: []string{fixturePackage + "-3", "--yes"}, out: "is archived", archived: true},
 		"NotAsked":   {reason: "A script must say --yes.", fixture: "bad_image", args: []string{"3"}, code: CodeUsage, err: "give --yes"},
 		"DryRun":     {reason: "Nothing is written.", fixture: "bad_image", args: []string{"3", "--dry-run=client"}, out: "nothing was changed"},

@@ -181,7 +181,7 @@ func WriteDeletion(p *output.Printer, d Deletion) {
 		p.Wrapped("Not known: ", output.Busy, text)
 	}
 	if d.Front != "" {
-		p.Wrapped("Note: ", output.Plain, fmt.Sprintf("the front %s makes the package again as long as its custom resource exists: delete that instead to be rid of it.", d.Front))
+		p.Wrapped("Note: ", output.Plain, fmt.Sprintf("the front %s makes the package again as long as its custom resource exists: delete that resource instead.", d.Front))
 	}
 }
 

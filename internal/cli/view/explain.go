@@ -200,7 +200,7 @@ func nextCommands(v Snapshot, e Explanation, now time.Time) []NextCommand {
 		add("go on", "strata resume %s", name)
 	}
 	if target := LineOf(v.Package, v.Revisions).Target; target != nil && RevisionPause(target) != nil {
-		add("let the revision go on", "strata resume %s --revision %d", name, target.Spec.Revision)
+		add("resume the revision", "strata resume %s --revision %d", name, target.Spec.Revision)
 	}
 	if len(e.Waiting) > 0 {
 		add(fmt.Sprintf("see what revision %d would do, and approve it", e.Waiting[0].Revision), "strata approve %s --revision %d%s", name, e.Waiting[0].Revision, gateFlags(v.Package, e.Waiting[0].Digest))
@@ -382,13 +382,13 @@ func WriteExplanation(p *output.Printer, e Explanation, now time.Time) {
 func (e Explanation) rejectedText() string {
 	switch {
 	case e.Pinned:
-		return "spec.rollback of the package pins it: no front makes a revision until it is taken away"
+		return "spec.rollback of the package pins it: no front makes a revision until it is removed"
 	case e.Rejected == 0:
 		return ""
 	case e.Package.Front != "":
-		return fmt.Sprintf("revision %d, a rollback, keeps out the content of revision %d: the front makes it again once its resource has asked for something else", e.Target.Revision, e.Rejected)
+		return fmt.Sprintf("revision %d, a rollback, excludes the content of revision %d: the front makes it again once its resource has changed", e.Target.Revision, e.Rejected)
 	}
-	return fmt.Sprintf("revision %d, a rollback, keeps out the content of revision %d: strata apply takes it with --allow-rejected", e.Target.Revision, e.Rejected)
+	return fmt.Sprintf("revision %d, a rollback, excludes the content of revision %d: strata apply takes it with --allow-rejected", e.Target.Revision, e.Rejected)
 }
 
 // writeWhy writes what holds it.
@@ -413,7 +413,7 @@ func writeWhy(line func(string, output.Style, string), e Explanation, now time.T
 	}
 	switch {
 	case e.Verdict == VerdictRolledOut && e.Package.Available == string(metav1.ConditionTrue):
-		line("state", output.Good, "nothing holds it: it is rolled out and serves")
+		line("state", output.Good, "nothing blocks it: it is rolled out and serves")
 	case len(e.Findings) == 0 && len(e.Waiting) == 0:
 		line("state", output.Bad, cmp.Or(e.Message, e.Package.State))
 	}

@@ -76,7 +76,7 @@ func junitOf(r AssertReport) JunitSuites {
 		c := junitCase{Name: output.Clean(result.Name), Class: name + "." + result.Class, Time: fmt.Sprintf("%.3f", result.Seconds)}
 		outcome := &junitOutcome{Message: output.Clean(result.Message)}
 		if result.Interruptions > 0 {
-			outcome.Text = fmt.Sprintf("it ceased to hold %s", CountOf(result.Interruptions, "time"))
+			outcome.Text = fmt.Sprintf("it stopped being true %s", CountOf(result.Interruptions, "time"))
 		}
 		suite.Tests++
 		switch result.Result {

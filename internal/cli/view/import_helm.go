@@ -200,7 +200,7 @@ func writeFate(p *output.Printer, d HelmImport) {
 	text := map[helmimport.Fate]string{
 		helmimport.FateKeep:     "kept: a later `helm upgrade` or `helm uninstall` would change or delete these objects",
 		helmimport.FateHandover: "handed over: Helm does not see the release any more, and they go with the package",
-		helmimport.FateDelete:   "deleted once the import has succeeded: Helm does not know the release any more",
+		helmimport.FateDelete:   "deleted once the import has succeeded: Helm has no such release any more",
 	}
 	p.Line(output.Span{Text: "  release history (" + CountOf(len(d.Secrets.Names), "Secret") + ")"})
 	p.Wrapped("    ", output.Plain, text[helmimport.Fate(d.Secrets.Fate)])

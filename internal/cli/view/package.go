@@ -178,7 +178,7 @@ const (
 	roleTarget         = "target"
 	roleServing        = "serving"
 	roleWaiting        = "waiting"
-	NotObservedMessage = "the controller has not looked at it yet"
+	NotObservedMessage = "the controller has not processed it yet"
 )
 
 // SummarisePackage says what a Package is and does. Without its revisions, it
@@ -232,7 +232,7 @@ func LineOf(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) history.Histor
 
 // NotLookedAt says that a revision is newer than what the controller has seen.
 func NotLookedAt(revision int64) string {
-	return fmt.Sprintf("the controller has not looked at revision %d yet", revision)
+	return fmt.Sprintf("the controller has not processed revision %d yet", revision)
 }
 
 // PackageState is a word for what the Package does, and its message.

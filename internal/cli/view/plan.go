@@ -292,7 +292,7 @@ func WritePlanNotes(p *output.Printer, doc Plan) {
 		}
 	}
 	if doc.Count(v1alpha1.PlanCollide) > 0 {
-		p.Wrapped("  ", output.Bad, "What collides is left alone, and holds its phase: take it out, or give --collision-protection IfNoController to adopt it.")
+		p.Wrapped("  ", output.Bad, "What collides is left as it is, and blocks its phase: remove it, or give --collision-protection IfNoController to adopt it.")
 	}
 	if doc.Need == string(history.NeedRejected) {
 		p.Wrapped("  ", output.Bad, "A rollback has rejected this content: applying it takes --allow-rejected.")

@@ -186,7 +186,7 @@ func phaseWords(p PhaseProgress) string {
 		v1alpha1.PhaseComplete: "complete", v1alpha1.PhaseProgressing: "in progress", v1alpha1.PhasePending: "pending",
 	}[v1alpha1.PhaseState(p.State)]
 	if words == "" {
-		words = "not looked at"
+		words = "not checked"
 	}
 	if done := actionWords(p); done != "" {
 		words += ": " + done

@@ -39,7 +39,7 @@ func (c *Conflicts) Decide(ctx context.Context, request reconcile.Request, outco
 		return reconcile.Result{RequeueAfter: outcome.After}, nil
 	case row > 0:
 		wait := min(firstConflict<<min(row-1, 20), longestConflict)
-		log.FromContext(ctx).V(1).Info("Object has changed meanwhile, looking again", "cause", err.Error(), "after", wait.String())
+		log.FromContext(ctx).V(1).Info("The object has changed; reconciling again", "cause", err.Error(), "after", wait.String())
 		return reconcile.Result{RequeueAfter: wait}, nil
 	default:
 		return reconcile.Result{}, err

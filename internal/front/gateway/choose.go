@@ -112,7 +112,7 @@ func addressOf(service *corev1.Service) (address, string) {
 		case netutils.IsIPv4String(ingress.IP):
 			return address{target: ingress.IP, kind: "A"}, ""
 		case ingress.IP != "":
-			reason = fmt.Sprintf("a DNSRecord cannot point at %s, the address of service %s: it takes hostnames and IPv4 addresses", ingress.IP, service.Name)
+			reason = fmt.Sprintf("a DNSRecord cannot point at %s, the address of service %s: it accepts hostnames and IPv4 addresses", ingress.IP, service.Name)
 		}
 	}
 	return address{}, reason

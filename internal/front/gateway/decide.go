@@ -77,7 +77,7 @@ func Decide(gateway *gatewayv1.Gateway, facts Facts) (Decision, error) {
 		return Decision{Reason: fmt.Sprintf("no Service has the label %s: %s", LabelGateway, gateway.Name)}, nil
 	}
 	if kind := facts.Service.Spec.Type; kind != "" && kind != corev1.ServiceTypeLoadBalancer {
-		return Decision{Reason: fmt.Sprintf("service %s is of type %s, which has no address for the world", facts.Service.Name, kind)}, nil
+		return Decision{Reason: fmt.Sprintf("service %s is of type %s, which has no external address", facts.Service.Name, kind)}, nil
 	}
 	address, reason := addressOf(facts.Service)
 	if reason != "" {

@@ -85,7 +85,7 @@ var decideCases = map[string]decideCase{
 		reason:    "the kind knows no AAAA, and an A record of an IPv6 address is wrong",
 		hostnames: []string{decideA},
 		facts:     facts(func(f *gateway.Facts) { f.Service = balanced(corev1.LoadBalancerIngress{IP: "2001:db8::1"}) }),
-		want:      []string{"held: a DNSRecord cannot point at 2001:db8::1, the address of service edge-openshift-default: it takes hostnames and IPv4 addresses"},
+		want:      []string{"held: a DNSRecord cannot point at 2001:db8::1, the address of service edge-openshift-default: it accepts hostnames and IPv4 addresses"},
 	},
 	"HostnameAndIP": {
 		reason:    "which of them is meant cannot be known",
@@ -111,7 +111,7 @@ var decideCases = map[string]decideCase{
 		reason:    "so would those of a Service that has given its address up",
 		hostnames: []string{decideA},
 		facts:     facts(func(f *gateway.Facts) { f.Service.Spec.Type = corev1.ServiceTypeClusterIP }),
-		want:      []string{"none: service edge-openshift-default is of type ClusterIP, which has no address for the world"},
+		want:      []string{"none: service edge-openshift-default is of type ClusterIP, which has no external address"},
 	},
 	"OutsideOfTheDomainOnAWS": {
 		reason:    "the zones of AWS and GCP take only names below the base domain; the domain itself is not",

@@ -231,7 +231,7 @@ func TestObserver_TellsFullOnce(t *testing.T) {
 	for range 3 {
 		observe(t, o, g)
 	}
-	if len(told.told) != 1 || !strings.Contains(told.told[0], "on listener a,") {
+	if len(told.told) != 1 || !strings.Contains(told.told[0], "listener a has ") {
 		t.Errorf("it was told %q, want once", told.told)
 	}
 	g.Status.Listeners[0].Conditions = nil
@@ -263,7 +263,7 @@ func TestMissingRecords(t *testing.T) {
 		"Stuck": {reason: "then why the package is not rolled out", want: "package p: because", state: front.State[Facts]{Facts: facts, Packages: []front.Package{
 			{Name: "p", Package: pkg(v1alpha1.ReasonObjectCollisions)},
 		}}},
-		"RolledBack": {reason: "or kept out", want: "a rollback keeps out the newest content of package p: ask for something else first", state: front.State[Facts]{Facts: facts, Packages: []front.Package{
+		"RolledBack": {reason: "or kept out", want: "a rollback excludes the newest content of package p: change the resource first", state: front.State[Facts]{Facts: facts, Packages: []front.Package{
 			{Name: "p", Package: pkg(v1alpha1.ReasonRolledOut), Need: history.NeedRejected},
 		}}},
 		"RolledOut": {reason: "else it is not known", state: front.State[Facts]{Facts: facts, Packages: []front.Package{

@@ -184,7 +184,7 @@ func noRoomText(full []string) string {
 	if len(full) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("There are %d conditions of others on %s, which is the most that a Gateway takes, so %s or %s cannot be shown",
+	return fmt.Sprintf("%[2]s has %[1]d conditions of other controllers, which is the maximum of a Gateway, so %[3]s or %[4]s cannot be set",
 		ingress.MaxConditions, strings.Join(full, ", "), ingress.ConditionLoadBalancerReady, ingress.ConditionDNSReady)
 }
 

@@ -60,7 +60,7 @@ func dnsRows() []front.Row {
 	published := func(in ...ingress.ZoneStatus) ingress.DNSInput {
 		return ingress.DNSInput{Config: config, Platform: "AWS", Record: &ingress.Record{Name: "edge-5b7-wildcard", Zones: in}}
 	}
-	const publisher = "see the DNS controller's log; where none runs, the record is not published"
+	const publisher = "see the DNS controller's log; if none runs, the record is not published"
 	return []front.Row{
 		row("the DNS config has no zones", "`kubectl get dns.config.openshift.io cluster -o yaml`", ingress.DNSInput{Config: &ingress.DNSConfig{}, Platform: "AWS"}),
 		row("the cluster does not run in a cloud whose DNS OpenShift manages", "create the DNS record where the domain is hosted", ingress.DNSInput{Config: &ingress.DNSConfig{}, Platform: "BareMetal"}),
@@ -70,7 +70,7 @@ func dnsRows() []front.Row {
 		row("the DNSRecord's policy is Unmanaged: on AWS and GCP, that of hostnames which are not below the base domain", "create the DNS record where the domain is hosted",
 			ingress.DNSInput{Config: config, Record: &ingress.Record{Name: "edge-5b7-wildcard", Unmanaged: true}}),
 		row("the DNSRecord has no zones in its status", publisher, published()),
-		row("publishing failed in a zone of the DNS config, whatever became of it in others", "correct what the DNS provider complains about",
+		row("publishing failed in a zone of the DNS config, whatever its result in other zones", "correct what the DNS provider complains about",
 			published(ingress.ZoneStatus{Zone: ingress.Zone{ID: "Z123"}, Published: yes}, ingress.ZoneStatus{Zone: ingress.Zone{Name: "cluster-int"}, Published: no, Reason: "ProviderError", Message: "Throttling: Rate exceeded"})),
 		row("the record does not say whether it is published in a zone of the DNS config", publisher, published(ingress.ZoneStatus{Zone: ingress.Zone{ID: "Z123"}, Published: unknown})),
 		row("the record is published in all zones of the DNS config that the DNSRecord reports; zones outside of it do not count", "", published(ingress.ZoneStatus{Zone: ingress.Zone{ID: "Z123"}, Published: yes})),

@@ -32,7 +32,7 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 // Complete implements [front.Settings].
 func (s *Settings) Complete(func(name string) string) error {
 	if f := s.Finalizer; f != "" && f != NoFinalizer && (!strings.Contains(f, "/") || len(validation.IsQualifiedName(f)) > 0) {
-		return fmt.Errorf("--dns-record-finalizer %q is no finalizer: it is a domain, a slash and a name, such as %s", f, DefaultFinalizer)
+		return fmt.Errorf("--dns-record-finalizer %q is not a finalizer: it must be a domain, a slash and a name, such as %s", f, DefaultFinalizer)
 	}
 	return nil
 }

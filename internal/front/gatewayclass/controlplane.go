@@ -82,7 +82,7 @@ func toPhases(objects []*unstructured.Unstructured, helmRelease string) ([]conte
 	for _, o := range objects {
 		i := place(o)
 		if i < 0 {
-			return nil, fmt.Errorf("%s %s has no place: objects of kind %s are not expected of the control plane", o.GetKind(), o.GetName(), o.GroupVersionKind().GroupKind())
+			return nil, fmt.Errorf("%s %s: the charts of the control plane are not expected to contain objects of kind %s", o.GetKind(), o.GetName(), o.GroupVersionKind().GroupKind())
 		}
 		if err := prepare(o, placements[i].namespaced, helmRelease); err != nil {
 			return nil, err

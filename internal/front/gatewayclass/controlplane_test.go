@@ -177,8 +177,8 @@ func TestToPhases_Errors(t *testing.T) {
 		object *unstructured.Unstructured
 		want   []string
 	}{
-		"Secret":     {reason: "a Secret must not stand in a revision", object: object("v1", "Secret", "openshift-ingress"), want: []string{"Secret x", "no place"}},
-		"OtherKind":  {reason: "what a new chart brings must be looked at", object: object("policy.networking.k8s.io/v1", "ClusterNetworkPolicy", ""), want: []string{"ClusterNetworkPolicy x", "no place"}},
+		"Secret":     {reason: "a Secret must not stand in a revision", object: object("v1", "Secret", "openshift-ingress"), want: []string{"Secret x", "not expected"}},
+		"OtherKind":  {reason: "what a new chart brings must be looked at", object: object("policy.networking.k8s.io/v1", "ClusterNetworkPolicy", ""), want: []string{"ClusterNetworkPolicy x", "not expected"}},
 		"OtherGroup": {reason: "a kind of the same name in another group is another kind", object: object("example.com/v1", "Service", "n"), want: []string{"Service x", "Service.example.com"}},
 		"Namespace":  {reason: "a cluster-scoped object has no namespace", object: object("rbac.authorization.k8s.io/v1", "ClusterRole", "n"), want: []string{"ClusterRole x", "namespace n"}},
 		"Owner":      {reason: "owners are the engine's to set", object: owned, want: []string{"ConfigMap x", "owner"}},

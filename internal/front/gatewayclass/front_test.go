@@ -129,7 +129,7 @@ func TestObserver_NoRoom(t *testing.T) {
 	classes := []*gatewayv1.GatewayClass{class, {ObjectMeta: metav1.ObjectMeta{Name: "empty", UID: "2"}}}
 	o.recordRoom(classes)
 	o.recordRoom(classes)
-	want := "NoRoomForCondition: There are 8 conditions of others, which is the most that a GatewayClass takes, so ControllerInstalled cannot be shown"
+	want := "NoRoomForCondition: There are 8 conditions of other controllers, which is the maximum of a GatewayClass, so ControllerInstalled cannot be set"
 	if len(told.recorded) != 1 || told.recorded[0] != want {
 		t.Errorf("got %q, want once %q", told.recorded, want)
 	}
@@ -137,7 +137,7 @@ func TestObserver_NoRoom(t *testing.T) {
 	o.recordRoom(classes)
 	class.Status.Conditions = append(class.Status.Conditions, metav1.Condition{Type: "Another"})
 	o.recordRoom(classes)
-	if len(told.recorded) != 2 || !strings.HasSuffix(told.recorded[1], "ControllerInstalled and CRDsReady cannot be shown") {
+	if len(told.recorded) != 2 || !strings.HasSuffix(told.recorded[1], "ControllerInstalled and CRDsReady cannot be set") {
 		t.Errorf("a class that is full again got the events %q", told.recorded)
 	}
 }

@@ -92,11 +92,11 @@ var installedCases = map[string]installedCase{
 	},
 	"RolledBack": {
 		reason: "content that a rollback keeps out is a warning", packages: installedWith(frontPackage(plane, 3, installedRolledOut, installedServes), func(p *front.Package) { p.Need = history.NeedRejected }),
-		want: "True/Installed: istiod 1.30.0 installed (with warning: a rollback keeps out the newest content of package " + plane + ": ask for something else first)",
+		want: "True/Installed: istiod 1.30.0 installed (with warning: a rollback excludes the newest content of package " + plane + ": change the resource first)",
 	},
 	"Pinned": {
 		reason: "content that a pin keeps out is a warning", packages: installedWith(frontPackage(plane, 3, installedRolledOut, installedServes), func(p *front.Package) { p.Need = history.NeedPinned }),
-		want: "True/Installed: istiod 1.30.0 installed (with warning: a rollback keeps out the newest content, as spec.rollback of package " + plane + " pins it: kubectl patch package.strata.run " + plane + ` --type=merge -p '{"spec":{"rollback":null}}'` + ")",
+		want: "True/Installed: istiod 1.30.0 installed (with warning: a rollback excludes the newest content, as spec.rollback of package " + plane + " pins it: kubectl patch package.strata.run " + plane + ` --type=merge -p '{"spec":{"rollback":null}}'` + ")",
 	},
 	"ErrorWhileItServes": {
 		reason: "an error does not take away what serves", packages: installedOnly(frontPackage(plane, 2, installedRolledOut, installedServes)), cause: errors.New("creating revision 3: timeout"),
@@ -113,8 +113,8 @@ var installedCases = map[string]installedCase{
 	"MadeAgain": {
 		reason: "a class that comes while the last one goes has not failed", packages: installedWith(frontPackage(plane, 2, installedRolledOut, installedServes), func(p *front.Package) {
 			p.Target, p.Package.DeletionTimestamp = nil, new(at(1))
-		}), cause: errors.New("package istiod-openshift-gateway is being deleted, and is made again when it is gone"),
-		want: "Unknown/Pending: package istiod-openshift-gateway is being deleted, and is made again when it is gone",
+		}), cause: errors.New("package istiod-openshift-gateway is being deleted, and is created again afterwards"),
+		want: "Unknown/Pending: package istiod-openshift-gateway is being deleted, and is created again afterwards",
 	},
 	"ForeignPackage": {
 		reason: "a package of that name that is somebody else's is not the control plane, even if it serves",

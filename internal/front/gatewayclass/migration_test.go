@@ -67,9 +67,9 @@ func TestMigrationOf(t *testing.T) {
 	m := MigrationOf(nil, fromYAML(t, going))
 	start := m.Since
 	if again := m.Again(start.Add(time.Minute)); again <= 4*time.Minute || again > 5*time.Minute {
-		t.Errorf("a minute after the deletion it is looked at again after %s", again)
+		t.Errorf("a minute after the deletion it is checked again after %s", again)
 	}
 	if again := m.Again(start.Add(time.Hour)); again != 0 {
-		t.Errorf("when it has been told, it is looked at again after %s", again)
+		t.Errorf("when it has been told, it is checked again after %s", again)
 	}
 }

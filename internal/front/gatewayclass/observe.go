@@ -94,7 +94,7 @@ func (o *observer) recordRoom(classes []*gatewayv1.GatewayClass) {
 	for _, class := range classes {
 		text := ""
 		if missing := MissingOnClass(class.Status.Conditions); missing != "" {
-			text = fmt.Sprintf("There are %d conditions of others, which is the most that a GatewayClass takes, so %s cannot be shown", MaxClassConditions, missing)
+			text = fmt.Sprintf("There are %d conditions of other controllers, which is the maximum of a GatewayClass, so %s cannot be set", MaxClassConditions, missing)
 		}
 		o.NoRoom.Record(class, text)
 	}
@@ -165,7 +165,7 @@ func (o *observer) confirmCRDs(ctx context.Context, cached map[string]*metav1.Pa
 			continue
 		}
 		if known := cached[name]; known == nil || !maps.Equal(known.Labels, live.Items[i].Labels) {
-			return behind(name, "the cache has another state of it, and it might be taken over for want of it")
+			return behind(name, "the cache is outdated, and it might be taken over because of that")
 		}
 	}
 	return nil

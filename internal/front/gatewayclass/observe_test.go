@@ -44,7 +44,7 @@ func TestObserver_CRDs(t *testing.T) {
 		"JustTaken":  {reason: "somebody has taken our label off a moment ago", cached: crd(own), live: crd(nil), behind: true},
 		"RolledOut":  {reason: "what is ours already takes no request", live: crd(nil), existing: made},
 		"JustGone":   {reason: "what is gone is nobody's", cached: crd(own)},
-		"OurOwnCame": {reason: "what the cache does not have is looked at again, whosever it is", live: crd(own), behind: true},
+		"OurOwnCame": {reason: "what the cache does not have is checked again, whosever it is", live: crd(own), behind: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

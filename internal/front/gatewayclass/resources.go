@@ -27,7 +27,7 @@ func CheckResources(resources []string) error {
 	}
 	for _, name := range resources {
 		if !slices.Contains(istio.CRDNames(), name) {
-			return fmt.Errorf("%.100q is no CustomResourceDefinition of Istio: there are %s, or %s alone for all", name, strings.Join(istio.CRDNames(), ", "), AllResources)
+			return fmt.Errorf("%.100q is not a CustomResourceDefinition of Istio: there are %s, or %s alone for all", name, strings.Join(istio.CRDNames(), ", "), AllResources)
 		}
 	}
 	return nil

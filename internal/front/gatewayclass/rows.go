@@ -15,18 +15,18 @@ func controllerInstalledRows() []front.Row {
 		return front.Row{Condition: ConditionControllerInstalled, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
 	}
 	return []front.Row{
-		row("True", ReasonInstalled, "istiod is rolled out, and all its probes hold", "istiod 1.31.0 installed", ""),
-		row("True", ReasonInstalled, "istiod serves, and something else that is asked for is not so: an upgrade goes on or hangs, a rollback keeps out the newest content, the CRDs have no known manager, a canary is refused",
+		row("True", ReasonInstalled, "istiod is rolled out, and all its probes are true", "istiod 1.31.0 installed", ""),
+		row("True", ReasonInstalled, "istiod serves, but not everything in the spec is in effect: an upgrade is in progress or stuck, a rollback excludes the newest content, the CRDs have no known manager, or a canary is rejected",
 			"istiod 1.29.1 installed (with warning: ...)", "the warning says it"),
 		row("Unknown", ReasonPending, "nothing has been started", "waiting for first reconciliation", ""),
 		row("Unknown", ReasonPending, "the first revision is being rolled out, or waits for the CRDs", "istiod 1.31.0 is being installed: ...", ""),
-		row("Unknown", ReasonPending, "what an OLM-based operator has installed has to go first", "waiting for the Sail operator to remove the OLM-based control plane: ...",
+		row("Unknown", ReasonPending, "what an OLM-based operator has installed must be removed first", "waiting for the Sail operator to remove the OLM-based control plane: ...",
 			"after 5 minutes the message says how to help the Sail operator, or how to do without it"),
-		row("Unknown", ReasonPending, "a package of before is still being deleted: a user has deleted it, or another class has come while the last one went", "package istiod-openshift-gateway is being deleted, and is made again when it is gone", ""),
-		row("Unknown", ReasonPending, "an administrator hands over to another operator, with `strata hand-over` or the annotation `strata.run/hand-over`; afterwards the condition is taken off", "being handed over, since ...", "remove the annotation to take over again"),
+		row("Unknown", ReasonPending, "an earlier package is still being deleted: a user has deleted it, or a class was created while the last one was being deleted", "package istiod-openshift-gateway is being deleted, and is created again afterwards", ""),
+		row("Unknown", ReasonPending, "an administrator hands over to another operator, with `strata hand-over` or the annotation `strata.run/hand-over`; afterwards the condition is removed", "being handed over, since ...", "remove the annotation to take over again"),
 		row("Unknown", ReasonPending, "the objects of istiod cannot be observed", "whether istiod serves could not be observed: ...", "see the manager's log, and its rights"),
-		row("False", ReasonInstallFailed, "what is asked for cannot be rendered, such as an Istio version that the manager does not have", "GatewayClass x asks for Istio version ...", "change the annotation or setting that the message names"),
-		row("False", ReasonInstallFailed, "the first rollout does not go on: the API server refuses an object, an object has another owner, the deadline has passed", "the object, and the API server's words", "`strata explain istiod-openshift-gateway`"),
+		row("False", ReasonInstallFailed, "the spec cannot be rendered, such as an Istio version that the manager does not have", "GatewayClass x asks for Istio version ...", "change the annotation or setting that the message names"),
+		row("False", ReasonInstallFailed, "the first rollout is blocked: the API server refuses an object, an object has another owner, the deadline has passed", "the object, and the API server's words", "`strata explain istiod-openshift-gateway`"),
 		row("False", ReasonInstallFailed, "another controller keeps changing a Role, a ClusterRole or a binding of istiod", "istiod does not have its rights: ClusterRole ...", "have that controller leave it alone, see [RightsDiffer](../guides/runbook.md#rightsdiffer)"),
 		row("False", ReasonInstallFailed, "istiod was installed, and does not serve any more", "istiod does not serve: ...", "`strata tree istiod-openshift-gateway`"),
 	}

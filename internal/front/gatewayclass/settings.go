@@ -155,7 +155,7 @@ func (s *Settings) validate() error {
 	}
 	for minor, images := range s.versions {
 		if !slices.Contains(Versions(), minor) { // no class looks up a patch version
-			return fmt.Errorf("images of Istio %s: there is no such version: take one of %s", minor, strings.Join(Versions(), ", "))
+			return fmt.Errorf("images of Istio %s: there is no such version: use one of %s", minor, strings.Join(Versions(), ", "))
 		}
 		if err := images.Validate(); err != nil {
 			return fmt.Errorf("images of Istio %s: %w", minor, err)

@@ -75,7 +75,7 @@ func TestAccess_LeftRunning(t *testing.T) {
 	texts := []string{
 		"another agent runs for this mesh in namespace a without an IstioCSR; it holds Lease mesh/istio-csr, and so it is the one that publishes ConfigMap istio-ca-root-cert; " +
 			"when no mesh points at it any more, run `kubectl delete deployment cert-manager-istio-csr -n a`",
-		"another agent runs for this mesh in namespace b without an IstioCSR; its issuer is another one, so that it does not follow when the CA changes; " +
+		"another agent runs for this mesh in namespace b without an IstioCSR; it uses another issuer, so it does not follow when the CA changes; " +
 			"when no mesh points at it any more, run `kubectl delete deployment cert-manager-istio-csr -n b`",
 	}
 	if diff := cmp.Diff(texts, Warnings(in)); diff != "" {

@@ -103,7 +103,7 @@ func takeoverWarnings(in Input) []string {
 	var warnings []string
 	if o := newObjects(in); o.found.kept != nil {
 		if o.keepsNoRoot() {
-			warnings = append(warnings, fmt.Sprintf("the pods are as they were found, without --%s: they trust the CA that the issuer tells, and not ConfigMap %s, "+
+			warnings = append(warnings, fmt.Sprintf("the pods are as they were found, without --%s: they trust the CA that the issuer publishes, and not ConfigMap %s, "+
 				"so that a new root is not served beside the old one; the next change of the agent brings it", flagRoot, CAConfigMap))
 		}
 		if count := o.replicasAsFound(); count != Replicas(in.IstioCSR) {
@@ -111,7 +111,7 @@ func takeoverWarnings(in Input) []string {
 		}
 	}
 	if namespace, name, ok := strings.Cut(in.Facts.Release, "/"); ok {
-		warnings = append(warnings, fmt.Sprintf("Helm counts the agent as part of its release %s, and would change or delete it: have it forget the release with "+
+		warnings = append(warnings, fmt.Sprintf("Helm has the agent in its release %s, and would change or delete it: remove the release with "+
 			"`kubectl delete secret -n %s -l owner=helm,name=%s`, and then `kubectl annotate deployment %s -n %s meta.helm.sh/release-name- meta.helm.sh/release-namespace-`; what the chart has made under other names stays",
 			in.Facts.Release, namespace, name, AgentName, in.IstioCSR.Namespace))
 	}

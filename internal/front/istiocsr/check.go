@@ -63,7 +63,7 @@ func checkFacts(in Input) []Problem {
 	case !in.Facts.Namespace:
 		return []Problem{{Waiting: true, Holds: true, Message: fmt.Sprintf("namespace %s (spec.istioCSRConfig.istio.namespace) does not exist: create it", config.Istio.Namespace)}}
 	case len(in.Facts.GoingFirst) > 0:
-		return []Problem{{Waiting: true, Holds: true, Message: fmt.Sprintf("package %s, of an agent before this one, has not let go yet of what agents have in namespace %s", strings.Join(in.Facts.GoingFirst, ", "), config.Istio.Namespace)}}
+		return []Problem{{Waiting: true, Holds: true, Message: fmt.Sprintf("package %s, of an agent before this one, has not yet released what agents have in namespace %s", strings.Join(in.Facts.GoingFirst, ", "), config.Istio.Namespace)}}
 	}
 	problems := slices.Concat(checkClusterRoles(in), checkIssuer(in), checkIstiodCertificate(in), checkHolder(in))
 	if in.Facts.CA.Problem != "" {
@@ -158,13 +158,13 @@ func Warnings(in Input) []string {
 		warnings = append(warnings, "CA "+ca+": replace it before, as the certificates of the mesh end with it")
 	}
 	for _, ca := range in.Facts.CA.Expired {
-		warnings = append(warnings, fmt.Sprintf("CA %s of %s has expired and is left out: take it out there", ca, in.Facts.CA.Source))
+		warnings = append(warnings, fmt.Sprintf("CA %s of %s has expired and is left out: remove it there", ca, in.Facts.CA.Source))
 	}
 	for _, why := range in.Facts.CA.Undropped {
 		warnings = append(warnings, "the annotation "+operatorv1alpha1.AnnotationDropCAs+": "+why)
 	}
 	if reference := in.IstioCSR.Spec.IstioCSRConfig.CertManager.IstioCACertificate; reference != nil && reference.Name == publishedName {
-		warnings = append(warnings, "spec.istioCSRConfig.certManager.istioCACertificate names ConfigMap "+publishedName+", which agents write: a new CA that is added to it is taken out again; name a ConfigMap that is yours")
+		warnings = append(warnings, "spec.istioCSRConfig.certManager.istioCACertificate names ConfigMap "+publishedName+", which agents write: a new CA that is added to it is removed again; name a ConfigMap that is yours")
 	}
 	warnings = append(warnings, takeoverWarnings(in)...)
 	if ignored := ignoredLabels(in.IstioCSR); len(ignored) > 0 {
@@ -200,7 +200,7 @@ func leftWarnings(in Input) []string {
 			text += fmt.Sprintf("; the agent of this IstioCSR holds Lease %s/%s, and publishes ConfigMap %s", mesh, LeaseName, publishedName)
 		}
 		if slices.Contains(in.Facts.LeftApart, namespace) {
-			text += "; its issuer is another one, so that it does not follow when the CA changes"
+			text += "; it uses another issuer, so it does not follow when the CA changes"
 		}
 		warnings = append(warnings, text+fmt.Sprintf("; when no mesh points at it any more, run `kubectl delete deployment %s -n %s`", AgentName, namespace))
 	}

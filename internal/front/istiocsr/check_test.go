@@ -276,7 +276,7 @@ func TestWarnings(t *testing.T) {
 	ic.Spec.IstioCSRConfig.CertManager.IstioCACertificate = &operatorv1alpha1.ConfigMapReference{Name: "istio-ca-root-cert", Namespace: "istio-system", Key: "root-cert.pem"}
 	want := []string{
 		`CA "root" expires at 2026-01-01T00:00:00Z: replace it before, as the certificates of the mesh end with it`,
-		"spec.istioCSRConfig.certManager.istioCACertificate names ConfigMap istio-ca-root-cert, which agents write: a new CA that is added to it is taken out again; name a ConfigMap that is yours",
+		"spec.istioCSRConfig.certManager.istioCACertificate names ConfigMap istio-ca-root-cert, which agents write: a new CA that is added to it is removed again; name a ConfigMap that is yours",
 		"spec.agentConfig.serviceMonitor.labels: the object has app of its own, so these are ignored",
 	}
 	if diff := cmp.Diff(want, Warnings(Input{IstioCSR: ic, Image: image, Facts: facts})); diff != "" {

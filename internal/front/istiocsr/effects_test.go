@@ -218,7 +218,7 @@ func TestRender_Absent(t *testing.T) {
 	}
 	old := smallest()
 	old.Spec.AgentConfig = &operatorv1alpha1.AgentConfig{TLS: &operatorv1alpha1.AgentTLS{MinVersion: "1.3"}}
-	if held := Render(Input{IstioCSR: old, Image: image, Facts: working()}).Held; !strings.Contains(held, "spec.agentConfig.tls.minVersion: istio-csr ends at flags") {
+	if held := Render(Input{IstioCSR: old, Image: image, Facts: working()}).Held; !strings.Contains(held, "spec.agentConfig.tls.minVersion: istio-csr exits on flags") {
 		t.Errorf("TLS settings for an agent that does not know them: %q", held)
 	}
 }

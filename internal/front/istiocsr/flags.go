@@ -198,7 +198,7 @@ func readFlags(args []string, version string) (map[string]string, error) {
 		delete(given, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		return nil, fmt.Errorf("--%s is no flag that istio-csr %s is known to have", name, version)
+		return nil, fmt.Errorf("istio-csr %[2]s is not known to have the flag --%[1]s", name, version)
 	}
 	return meant, nil
 }
@@ -235,7 +235,7 @@ func splitFlag(arg string) (name, value string, hasValue bool, err error) {
 	}
 	short, ok := strings.CutPrefix(arg, "-")
 	if !ok || short == "" || arg == "--" {
-		return "", "", false, fmt.Errorf("argument %.100q is no flag", arg)
+		return "", "", false, fmt.Errorf("argument %.100q is not a flag", arg)
 	}
 	for _, name := range slices.Sorted(maps.Keys(agentFlags)) {
 		flag := agentFlags[name]
@@ -251,7 +251,7 @@ func splitFlag(arg string) (name, value string, hasValue bool, err error) {
 		}
 		return name, rest, rest != "", nil
 	}
-	return "", "", false, fmt.Errorf("argument %.100q is no flag that istio-csr is known to have", arg)
+	return "", "", false, fmt.Errorf("argument %.100q is not a flag that istio-csr is known to have", arg)
 }
 
 // meaning is what the values mean that a flag is given, in one spelling.
@@ -270,7 +270,7 @@ func (f agentFlag) meaning(values []string) (string, error) {
 	case selectorFlag:
 		selector, err := labels.Parse(last)
 		if err != nil {
-			return "", fmt.Errorf("%.200q is no label selector: %w", last, err)
+			return "", fmt.Errorf("%.200q is not a label selector: %w", last, err)
 		}
 		return strings.ReplaceAll(selector.String(), "==", "="), nil // two ways to write one operator
 	case listFlag, orderedFlag:

@@ -63,17 +63,17 @@ func TestReadFlags_Unreadable(t *testing.T) {
 		arg  string
 		want string
 	}{
-		"Unknown":      {"--kubeconfig=/etc/config", "--kubeconfig is no flag"},
-		"TooNew":       {"--serving-tls-min-version=VersionTLS13", "no flag that istio-csr v0.15.1 is known to have"},
-		"Positional":   {"serve", `"serve" is no flag`},
-		"Ended":        {"--", `"--" is no flag`},
-		"Dash":         {"-", `"-" is no flag`},
-		"UnknownShort": {"-x=1", "no flag"},
+		"Unknown":      {"--kubeconfig=/etc/config", "known to have the flag --kubeconfig"},
+		"TooNew":       {"--serving-tls-min-version=VersionTLS13", "istio-csr v0.15.1 is not known to have the flag"},
+		"Positional":   {"serve", `"serve" is not a flag`},
+		"Ended":        {"--", `"--" is not a flag`},
+		"Dash":         {"-", `"-" is not a flag`},
+		"UnknownShort": {"-x=1", "not a flag"},
 		"Cluster":      {"-de", "several flags at once"},
 		"NoValue":      {"--log-level", "has no value"},
 		"NoNumber":     {"--log-level=high", "--log-level"},
 		"NoDuration":   {"--max-client-certificate-duration=1d", "--max-client-certificate-duration"},
-		"NoSelector":   {"--configmap-namespace-selector=a==b==c", "no label selector"},
+		"NoSelector":   {"--configmap-namespace-selector=a==b==c", "not a label selector"},
 		"NoSwitch":     {"--issuer-enabled=maybe", "--issuer-enabled"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ func revisionWith(t *testing.T, number int64, owner types.UID, deployment *unstr
 	}
 }
 
-// TestObserver_Deployment: what somebody else has made is looked at until it is ours, and
+// TestObserver_Deployment: what somebody else has made is checked until it is ours, and
 // then what the newest revision says, whatever others do to the object.
 func TestObserver_Deployment(t *testing.T) {
 	name := PackageName("a")

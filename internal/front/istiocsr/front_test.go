@@ -262,7 +262,7 @@ func TestDroppedBy(t *testing.T) {
 	ic := csrIn("a", false)
 	ic.Annotations = map[string]string{operatorv1alpha1.AnnotationDropCAs: "0123456789ABCDEF, short,,"}
 	digests, malformed := droppedBy(ic)
-	if !slices.Equal(digests, []string{"0123456789abcdef"}) || len(malformed) != 1 || !strings.HasPrefix(malformed[0], `" short" is no digest`) {
+	if !slices.Equal(digests, []string{"0123456789abcdef"}) || len(malformed) != 1 || !strings.HasPrefix(malformed[0], `" short" is not the digest`) {
 		t.Errorf("digests %q, malformed %q", digests, malformed)
 	}
 }

@@ -222,7 +222,7 @@ func TestObserver_Holder(t *testing.T) {
 				deleted = string(*set.PropagationPolicy)
 				return c.Delete(ctx, object, options...)
 			}})
-			o.live, o.writer = writer, writer
+			o.live, o.writer, o.now = writer, writer, func() time.Time { return holderNow }
 			ic := csrIn("a", false)
 			ic.Spec.IstioCSRConfig.Istio.Namespace = "mesh"
 			facts := observed{Facts: Facts{LeftRunning: []string{"left"}}}
@@ -238,7 +238,7 @@ func TestObserver_Holder(t *testing.T) {
 				t.Errorf("the Certificate of istiod is in the place of %q: %v", got, err)
 			}
 			if waits := tc.want != nil && tc.want.ByAgent; waits != (facts.Again > 0) {
-				t.Errorf("it is looked at again after %s", facts.Again)
+				t.Errorf("it is checked again after %s", facts.Again)
 			}
 		})
 	}

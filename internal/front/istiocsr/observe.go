@@ -255,7 +255,7 @@ func droppedBy(ic *operatorv1alpha1.IstioCSR) (digests, malformed []string) {
 		case digest != "":
 			digests = append(digests, digest)
 		case strings.TrimSpace(text) != "":
-			malformed = append(malformed, fmt.Sprintf("%.80q is no digest of a certificate, such as those in status.caCertificates", text))
+			malformed = append(malformed, fmt.Sprintf("%.80q is not the digest of a certificate, such as those in status.caCertificates", text))
 		}
 	}
 	return digests, malformed

@@ -45,7 +45,7 @@ func runtimeIssuerOf(config *unstructured.Unstructured, found bool) RuntimeIssue
 		return RuntimeIssuer{Problem: "it has no " + strings.Join(missing, ", ") + ", and the agent does not follow it"}
 	}
 	if len(validation.IsDNS1123Subdomain(issuer.Name)) > 0 {
-		return RuntimeIssuer{Problem: fmt.Sprintf("%s is %.100q, which is no name of an issuer", flagIssuerName, issuer.Name)}
+		return RuntimeIssuer{Problem: fmt.Sprintf("%s is %.100q, which is not the name of an issuer", flagIssuerName, issuer.Name)}
 	}
 	return issuer
 }
@@ -100,7 +100,7 @@ func checkRuntime(r *refusals, path string, ic *operatorv1alpha1.IstioCSR) {
 	agent, config := askedOf(ic), ic.Spec.IstioCSRConfig
 	checkRuntimeName(r, path, ic)
 	if agent.RuntimeIssuerConfigMap != "" && config.CertManager.IstioCACertificate == nil {
-		r.add(path+".runtimeIssuerConfigMap", "it takes spec.istioCSRConfig.certManager.istioCACertificate with the CAs of every issuer that it may name: the agent refuses certificates of others")
+		r.add(path+".runtimeIssuerConfigMap", "it requires spec.istioCSRConfig.certManager.istioCACertificate with the CAs of every issuer that it may name: the agent refuses certificates of others")
 	}
 	switch agent.IstiodCertificate {
 	case "", "Static":
@@ -115,7 +115,7 @@ func checkRuntime(r *refusals, path string, ic *operatorv1alpha1.IstioCSR) {
 	}
 	for i, name := range config.IstiodTLSConfig.CertificateDNSNames {
 		if len(validation.IsDNS1123Subdomain(name)) > 0 {
-			r.add(fmt.Sprintf("spec.istioCSRConfig.istiodTLSConfig.certificateDNSNames[%d]", i), "%.100q: an agent that makes the Certificate itself takes neither wildcards nor capital letters: use istiodCertificate Static", name)
+			r.add(fmt.Sprintf("spec.istioCSRConfig.istiodTLSConfig.certificateDNSNames[%d]", i), "%.100q: an agent that creates the Certificate itself accepts neither wildcards nor capital letters: use istiodCertificate Static", name)
 		}
 	}
 }
@@ -132,11 +132,11 @@ func checkIstiodCertificate(in Input) []Problem {
 	case in.Facts.Issuer.Type != issuerCA && in.IstioCSR.Spec.IstioCSRConfig.CertManager.IstioCACertificate == nil:
 		// The CA would be read from the Secret of the Certificate that an agent makes which
 		// does not start without the CA.
-		return []Problem{{Holds: true, Message: fmt.Sprintf("spec.agentConfig.istiodCertificate Dynamic takes spec.istioCSRConfig.certManager.istioCACertificate, as %s is not of type CA and the agent does not start without the CA", issuerText(in))}}
+		return []Problem{{Holds: true, Message: fmt.Sprintf("spec.agentConfig.istiodCertificate Dynamic requires spec.istioCSRConfig.certManager.istioCACertificate, as %s is not of type CA and the agent does not start without the CA", issuerText(in))}}
 	case !certificate.Exists:
-		return []Problem{{Waiting: true, Message: "Certificate " + name + ", which the agent makes, does not exist yet"}}
+		return []Problem{{Waiting: true, Message: "Certificate " + name + ", which the agent creates, does not exist yet"}}
 	case !certificate.Ready:
-		message := "Certificate " + name + ", which the agent makes, is not ready"
+		message := "Certificate " + name + ", which the agent creates, is not ready"
 		if certificate.Message != "" {
 			message += ": " + certificate.Message
 		}
@@ -152,7 +152,7 @@ func runtimeWarnings(in Input) []string {
 		warnings = append(warnings, fmt.Sprintf("spec.agentConfig.runtimeIssuerConfigMap names ConfigMap %s/%s: %s", in.IstioCSR.Namespace, name, in.Facts.RuntimeIssuer.Problem))
 	}
 	if name := in.IstioCSR.Spec.IstioCSRConfig.IstiodTLSConfig.CommonName; isDynamic(in.IstioCSR) && name != "" && name != istiodHost(defaultRevision, in.IstioCSR.Spec.IstioCSRConfig.Istio.Namespace) {
-		warnings = append(warnings, "spec.istioCSRConfig.istiodTLSConfig.commonName has no effect: the agent makes the Certificate of istiod, and takes its own")
+		warnings = append(warnings, "spec.istioCSRConfig.istiodTLSConfig.commonName has no effect: the agent creates the Certificate of istiod with its own common name")
 	}
 	return warnings
 }

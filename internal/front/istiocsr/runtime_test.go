@@ -31,7 +31,7 @@ func TestRuntimeIssuerOf(t *testing.T) {
 		"Whole":   {map[string]any{"issuer-name": "a", "issuer-kind": "Issuer", "issuer-group": "cert-manager.io"}, true, RuntimeIssuer{Name: "a", Kind: "Issuer", Group: "cert-manager.io"}},
 		"Partial": {map[string]any{"issuer-name": "a", "issuer-kind": ""}, true, RuntimeIssuer{Problem: "it has no issuer-kind, issuer-group, and the agent does not follow it"}},
 		"NoText":  {map[string]any{"issuer-name": int64(1), "issuer-kind": "Issuer", "issuer-group": "x"}, true, RuntimeIssuer{Problem: "it has no issuer-name, and the agent does not follow it"}},
-		"NoName":  {map[string]any{"issuer-name": "A/B", "issuer-kind": "Issuer", "issuer-group": "x"}, true, RuntimeIssuer{Problem: `issuer-name is "A/B", which is no name of an issuer`}},
+		"NoName":  {map[string]any{"issuer-name": "A/B", "issuer-kind": "Issuer", "issuer-group": "x"}, true, RuntimeIssuer{Problem: `issuer-name is "A/B", which is not the name of an issuer`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := runtimeIssuerOf(&unstructured.Unstructured{Object: map[string]any{"data": tc.data}}, tc.found); got != tc.want {
@@ -56,11 +56,11 @@ func TestCheck_Runtime(t *testing.T) {
 	}{
 		"Works":    {config: operatorv1alpha1.AgentConfig{RuntimeIssuerConfigMap: "issuer", IstiodCertificate: "Dynamic"}, certificate: made},
 		"Static":   {config: operatorv1alpha1.AgentConfig{IstiodCertificate: "Static"}},
-		"NoRoots":  {config: operatorv1alpha1.AgentConfig{RuntimeIssuerConfigMap: "issuer"}, change: withoutRoots, want: "spec.agentConfig.runtimeIssuerConfigMap: it takes spec.istioCSRConfig.certManager.istioCACertificate", holds: true},
+		"NoRoots":  {config: operatorv1alpha1.AgentConfig{RuntimeIssuerConfigMap: "issuer"}, change: withoutRoots, want: "spec.agentConfig.runtimeIssuerConfigMap: it requires spec.istioCSRConfig.certManager.istioCACertificate", holds: true},
 		"BadName":  {config: operatorv1alpha1.AgentConfig{RuntimeIssuerConfigMap: "A_B"}, want: `spec.agentConfig.runtimeIssuerConfigMap: "A_B"`, holds: true},
 		"BadMode":  {config: operatorv1alpha1.AgentConfig{IstiodCertificate: "Other"}, want: "must be Static or Dynamic", holds: true},
-		"NotYet":   {config: dynamic, want: "Certificate istio-system/istiod, which the agent makes, does not exist yet"},
-		"NotReady": {config: dynamic, certificate: Issuer{Exists: true, Message: "issuing"}, want: "Certificate istio-system/istiod, which the agent makes, is not ready: issuing"},
+		"NotYet":   {config: dynamic, want: "Certificate istio-system/istiod, which the agent creates, does not exist yet"},
+		"NotReady": {config: dynamic, certificate: Issuer{Exists: true, Message: "issuing"}, want: "Certificate istio-system/istiod, which the agent creates, is not ready: issuing"},
 		"Wildcard": {config: dynamic, certificate: made, change: func(ic *operatorv1alpha1.IstioCSR) {
 			ic.Spec.IstioCSRConfig.IstiodTLSConfig.CertificateDNSNames = []string{"*.a"}
 		}, want: "certificateDNSNames[0]", holds: true},
@@ -109,7 +109,7 @@ func TestWarnings_Runtime(t *testing.T) {
 	want := []string{
 		"spec.agentConfig.deploymentLabels: the object has app of its own, so these are ignored",
 		"spec.agentConfig.runtimeIssuerConfigMap names ConfigMap cert-manager/issuer: it does not exist, and the agent has issuerRef sign",
-		"spec.istioCSRConfig.istiodTLSConfig.commonName has no effect: the agent makes the Certificate of istiod, and takes its own",
+		"spec.istioCSRConfig.istiodTLSConfig.commonName has no effect: the agent creates the Certificate of istiod with its own common name",
 	}
 	if got := Warnings(in); !slices.Equal(got, want) {
 		t.Errorf("warnings are %q", got)

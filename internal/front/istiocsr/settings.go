@@ -55,7 +55,7 @@ func (s *Settings) Complete(getenv func(name string) string) error {
 		return fmt.Errorf("--istio-csr-image %.100q is not a full image reference with a tag or digest, such as %s", s.image.Reference, DefaultImage)
 	}
 	if found := validation.IsDNS1123Label(s.ClusterResourceNamespace); len(found) > 0 {
-		return fmt.Errorf("--cluster-resource-namespace %.100q is no namespace: %s", s.ClusterResourceNamespace, strings.Join(found, "; "))
+		return fmt.Errorf("--cluster-resource-namespace %.100q is not a namespace: %s", s.ClusterResourceNamespace, strings.Join(found, "; "))
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func checkSpec(in Input) []string {
 	checkStored(&r, config, c)
 	checkDurations(&r, config+".istiodTLSConfig", durationsOf(in.IstioCSR))
 	if _, err := labels.Parse(c.IstioDataPlaneNamespaceSelector); err != nil {
-		r.add(config+".istioDataPlaneNamespaceSelector", "%.200q is no label selector, such as maistra.io/member-of=istio-system: %v", c.IstioDataPlaneNamespaceSelector, err)
+		r.add(config+".istioDataPlaneNamespaceSelector", "%.200q is not a label selector, such as maistra.io/member-of=istio-system: %v", c.IstioDataPlaneNamespaceSelector, err)
 	}
 	for i, revision := range c.Istio.Revisions {
 		r.addAll(fmt.Sprintf("%s.istio.revisions[%d]", config, i), revision, validation.IsDNS1123Label(revision))
@@ -138,7 +138,7 @@ func checkAgent(r *refusals, in Input) {
 
 // unknownFlag says that an agent would end at a flag, and what to do.
 func unknownFlag(image Image, flag string) string {
-	text := fmt.Sprintf("istio-csr ends at flags that it does not have, and image %s of version %q is not known to have --%s, which ", image.Reference, image.Version, flag)
+	text := fmt.Sprintf("istio-csr exits on flags that it does not have, and image %s of version %q is not known to have --%s, which ", image.Reference, image.Version, flag)
 	since := agentFlags[flag].since
 	if since == mainBranch {
 		return text + fmt.Sprintf("no release up to %s has: remove the field, or set spec.agentConfig.image to a build of its main branch, with version: %s",

@@ -71,13 +71,13 @@ func csrDeparture(ic *operatorv1alpha1.IstioCSR, s State) (string, bool) {
 	i := slices.IndexFunc(s.Departing, func(p v1alpha1.Package) bool { return p.Name == PackageName(ic.Namespace) })
 	switch {
 	case i < 0 && s.Unremoved != nil:
-		return fmt.Sprintf("this is being deleted, and waits: %v; it is tried again", s.Unremoved), true
+		return fmt.Sprintf("the IstioCSR is being deleted, and waits: %v; the manager retries", s.Unremoved), true
 	case i < 0:
 		return "", false
 	}
-	message := "this is being deleted: the agent keeps running, and its objects are let go of"
+	message := "the IstioCSR is being deleted: the agent keeps running, and its objects are released"
 	if RemovesOnDeletion(ic) {
-		message = "this is being deleted, and its agent is removed"
+		message = "the IstioCSR is being deleted, and its agent is removed"
 		if len(s.Facts.Clients) > 0 {
 			message += fmt.Sprintf(", although %s still points at %s", strings.Join(s.Facts.Clients, ", "), Endpoint(ic))
 		}
@@ -114,7 +114,7 @@ func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *front.Package, s State) []
 	case failure != "":
 		return csrFailed(failure + csrServing(agent))
 	case s.Err != nil:
-		return csrProgressing(s.Err.Error() + "; it is tried again" + csrServing(agent))
+		return csrProgressing(s.Err.Error() + "; the manager retries" + csrServing(agent))
 	case waiting != "" && !rollout.done && !rollout.failed && agent.Target != nil:
 		return csrProgressing(waiting + "; " + rollout.message + csrServing(agent) + csrTakeover(agent, in))
 	case waiting != "" && !rollout.failed:
@@ -140,7 +140,7 @@ func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *front.Package, s State) []
 	}
 	return []metav1.Condition{
 		csrReady(metav1.ConditionTrue, operatorv1alpha1.ReasonReady, message),
-		status.Condition(operatorv1alpha1.ConditionDegraded, metav1.ConditionFalse, operatorv1alpha1.ReasonReady, "nothing has to be mended by hand"),
+		status.Condition(operatorv1alpha1.ConditionDegraded, metav1.ConditionFalse, operatorv1alpha1.ReasonReady, "no user action is needed"),
 	}
 }
 
@@ -167,7 +167,7 @@ func csrFailed(message string) []metav1.Condition {
 func csrProgressing(message string) []metav1.Condition {
 	return []metav1.Condition{
 		csrReady(metav1.ConditionFalse, operatorv1alpha1.ReasonProgressing, message),
-		status.Condition(operatorv1alpha1.ConditionDegraded, metav1.ConditionFalse, operatorv1alpha1.ReasonReady, "nothing has to be mended by hand"),
+		status.Condition(operatorv1alpha1.ConditionDegraded, metav1.ConditionFalse, operatorv1alpha1.ReasonReady, "no user action is needed"),
 	}
 }
 

@@ -70,7 +70,7 @@ type statusCase struct {
 }
 
 const (
-	statusNotDegraded = "False/Ready: nothing has to be mended by hand"
+	statusNotDegraded = "False/Ready: no user action is needed"
 	statusAnswers     = "istio-csr v0.14.2 answers at cert-manager-istio-csr.csr.svc:443"
 	statusMeanwhile   = "; the agent that runs answers meanwhile"
 )
@@ -93,14 +93,14 @@ var statusCases = map[string]statusCase{
 			s.Packages = []front.Package{{Name: "istio-csr-csr"}}
 			s.Facts.GoingFirst = []string{"istio-csr-before"}
 		},
-		ready: "False/Progressing: package istio-csr-before, of an agent before this one, has not let go yet of what agents have in namespace mesh", degraded: statusNotDegraded,
+		ready: "False/Progressing: package istio-csr-before, of an agent before this one, has not yet released what agents have in namespace mesh", degraded: statusNotDegraded,
 	},
 	"Warnings": {
 		reason: "what has no effect is told", change: func(ic *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
 			ic.Spec.ControllerConfig = &operatorv1alpha1.ControllerConfig{Labels: map[string]string{"app": "mine"}}
 			s.Packages[0].Need = history.NeedRejected
 		},
-		ready: "True/Ready: " + statusAnswers + " (with warning: a rollback keeps out the newest content of package istio-csr-csr: ask for something else first; spec.controllerConfig.labels: the objects have app of their own, so these are ignored)", degraded: statusNotDegraded,
+		ready: "True/Ready: " + statusAnswers + " (with warning: a rollback excludes the newest content of package istio-csr-csr: change the resource first; spec.controllerConfig.labels: the objects have app of their own, so these are ignored)", degraded: statusNotDegraded,
 	},
 	"RollsOut": {
 		reason: "what is asked for is not there yet, and what was there still works", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
@@ -116,7 +116,7 @@ var statusCases = map[string]statusCase{
 			}}
 		},
 		ready: "False/Progressing: revision 2: phase 2/3" + statusMeanwhile + "; a Deployment from before is taken over: csr/cert-manager-istio-csr, and its pods are replaced by one rolling update, " +
-			`as it is not what is asked for: label app is "", and "cert-manager-istio-csr" is asked for; serviceAccountName is "", and "cert-manager-istio-csr" is asked for; no container is named cert-manager-istio-csr`,
+			`as it is not what is asked for: label app differs from the IstioCSR: "", want "cert-manager-istio-csr"; serviceAccountName differs from the IstioCSR: "", want "cert-manager-istio-csr"; no container is named cert-manager-istio-csr`,
 		degraded: statusNotDegraded,
 	},
 	"TakenOver": {
@@ -128,7 +128,7 @@ var statusCases = map[string]statusCase{
 	},
 	"HelmsStill": {
 		reason: "Helm would take it away", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) { s.Facts.Release = "csr/agent" },
-		ready: "True/Ready: " + statusAnswers + " (with warning: Helm counts the agent as part of its release csr/agent, and would change or delete it: have it forget the release with `kubectl delete secret -n csr -l owner=helm,name=agent`, " +
+		ready: "True/Ready: " + statusAnswers + " (with warning: Helm has the agent in its release csr/agent, and would change or delete it: remove the release with `kubectl delete secret -n csr -l owner=helm,name=agent`, " +
 			"and then `kubectl annotate deployment cert-manager-istio-csr -n csr meta.helm.sh/release-name- meta.helm.sh/release-namespace-`; what the chart has made under other names stays)",
 		degraded: statusNotDegraded,
 	},
@@ -201,7 +201,7 @@ var statusCases = map[string]statusCase{
 		reason: "what could not be observed is not told", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
 			s.Facts, s.Packages, s.Err = istiocsr.Facts{Running: "csr"}, nil, errors.New("reading Issuer mesh/ca: timeout")
 		},
-		ready: "False/Progressing: reading Issuer mesh/ca: timeout; it is tried again", degraded: statusNotDegraded,
+		ready: "False/Progressing: reading Issuer mesh/ca: timeout; the manager retries", degraded: statusNotDegraded,
 	},
 	"Undecodable": {
 		reason: "only the user can mend it", change: func(ic *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
@@ -302,7 +302,7 @@ func TestSetStatus_Leaving(t *testing.T) {
 	departing := csrPackage("False/RolledOut: x", "", "").Package
 	s.Departing, s.Facts.Clients = []v1alpha1.Package{*departing}, []string{"Istio default"}
 	istiocsr.SetStatus(ic, s)
-	if diff := cmp.Diff("False/Progressing: this is being deleted: the agent keeps running, and its objects are let go of", statustest.Text(ic.Status.Conditions, operatorv1alpha1.ConditionReady)); diff != "" {
+	if diff := cmp.Diff("False/Progressing: the IstioCSR is being deleted: the agent keeps running, and its objects are released", statustest.Text(ic.Status.Conditions, operatorv1alpha1.ConditionReady)); diff != "" {
 		t.Errorf("one whose agent stays (-want +got):\n%s", diff)
 	}
 	ic.Annotations = map[string]string{operatorv1alpha1.AnnotationDeletionPolicy: "Delete"}
@@ -310,7 +310,7 @@ func TestSetStatus_Leaving(t *testing.T) {
 	s.Departing = []v1alpha1.Package{*departing}
 	s.Facts.Unread = []string{"ConfigMap mesh/istio-sidecar-injector: forbidden"}
 	istiocsr.SetStatus(ic, s)
-	want := "False/Progressing: this is being deleted, and its agent is removed, although Istio default still points at cert-manager-istio-csr.csr.svc:443" +
+	want := "False/Progressing: the IstioCSR is being deleted, and its agent is removed, although Istio default still points at cert-manager-istio-csr.csr.svc:443" +
 		"; what else points at it is not known (ConfigMap mesh/istio-sidecar-injector: forbidden): Deployment x is waited for"
 	if diff := cmp.Diff(want, statustest.Text(ic.Status.Conditions, operatorv1alpha1.ConditionReady)); diff != "" {
 		t.Errorf("one whose agent goes (-want +got):\n%s", diff)

@@ -145,7 +145,7 @@ func checkExtras(r *refusals, path string, agent operatorv1alpha1.AgentConfig) {
 	checkAnnotations(r, path+".certificateRequestAnnotations", agent.CertificateRequestAnnotations)
 	for _, key := range slices.Sorted(maps.Keys(agent.CertificateRequestAnnotations)) {
 		if value := agent.CertificateRequestAnnotations[key]; strings.ContainsAny(value, ",\"\r\n") {
-			r.add(path+".certificateRequestAnnotations["+key+"]", "%.100q must have no comma, no quotation mark and no line break, at which the agent ends", value)
+			r.add(path+".certificateRequestAnnotations["+key+"]", "%.100q must have no comma, quotation mark or line break, on which the agent exits", value)
 		}
 	}
 	if count := agent.MaxConcurrentReconciles; count != nil && *count < 1 {
@@ -176,12 +176,12 @@ func checkAgentTLS(r *refusals, path string, c operatorv1alpha1.AgentTLS) {
 	}
 	for i, suite := range c.CipherSuites {
 		if !isCipherSuite(suite) {
-			r.add(fmt.Sprintf("%s.cipherSuites[%d]", path, i), "%.100q is no cipher suite that istio-csr knows, and it would end at it", suite)
+			r.add(fmt.Sprintf("%s.cipherSuites[%d]", path, i), "%.100q is not a cipher suite that istio-csr knows, and istio-csr would exit", suite)
 		}
 	}
 	for i, curve := range c.CurvePreferences {
 		if !isCurve(curve) {
-			r.add(fmt.Sprintf("%s.curvePreferences[%d]", path, i), "%.100q is no curve that istio-csr knows, and it would end at it: use X25519, CurveP256, CurveP384, CurveP521, or the number of a curve", curve)
+			r.add(fmt.Sprintf("%s.curvePreferences[%d]", path, i), "%.100q is not a curve that istio-csr knows, and istio-csr would exit: use X25519, CurveP256, CurveP384, CurveP521, or the number of a curve", curve)
 		}
 	}
 }

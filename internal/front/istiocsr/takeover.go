@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // Deployment is an agent's, as far as a rendering depends on it: one that another tool
@@ -38,6 +40,9 @@ const (
 // maxAsFound is how large the spec of a Deployment may be that is kept: what is larger
 // stands in no revision itself, where it has to be found again.
 const maxAsFound = 12 << 10
+
+// maxValue is how many bytes of a value a message shows.
+const maxValue = 200
 
 // IsAsFound says whether a Deployment of a revision is as another tool had created it.
 func IsAsFound(labels map[string]string) bool { return labels[labelPods] == podsAsFound }
@@ -79,7 +84,7 @@ func (o objects) takeover() takeover {
 	}
 	if differences := o.differences(&found.Template); len(differences) > 0 {
 		if wanted := selector(); d.Foreign && !equality.Semantic.DeepEqual(d.Spec["selector"], map[string]any{"matchLabels": wanted}) {
-			differences = append([]string{"selector is another one, which cannot be changed: delete the Deployment, to have it made anew"}, differences...)
+			differences = append([]string{difference("selector", d.Spec["selector"], map[string]any{"matchLabels": wanted}) + ", which cannot be changed: delete the Deployment so that it is created again"}, differences...)
 		}
 		return takeover{differences: differences}
 	}
@@ -107,31 +112,32 @@ func (o objects) hasMore(pod *corev1.PodSpec) bool {
 // be as it is.
 func (o objects) differences(found *corev1.PodTemplateSpec) []string {
 	var all []string
-	differ := func(is bool, format string, args ...any) {
+	differ := func(is bool, what string, found, wanted any) {
 		if is {
-			all = append(all, fmt.Sprintf(format, args...))
+			all = append(all, difference(what, found, wanted))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.labels)) {
 		value, ok := found.Labels[key]
 		if key == "app" || !isReserved(key) {
-			differ(!ok || value != o.labels[key], "label %s is %q, and %q is asked for", key, value, o.labels[key])
+			differ(!ok || value != o.labels[key], "label "+key, value, o.labels[key])
 		}
 	}
 	spec, c := &found.Spec, o.IstioCSR.Spec.IstioCSRConfig
-	differ(spec.ServiceAccountName != AgentName, "serviceAccountName is %q, and %q is asked for", spec.ServiceAccountName, AgentName)
-	differ(c.Affinity != nil && !equality.Semantic.DeepEqual(c.Affinity, spec.Affinity), "affinity is another one")
-	differ(c.Tolerations != nil && !equality.Semantic.DeepEqual(c.Tolerations, spec.Tolerations), "tolerations are others")
-	differ(c.NodeSelector != nil && !equality.Semantic.DeepEqual(c.NodeSelector, spec.NodeSelector), "nodeSelector is another one")
+	differ(spec.ServiceAccountName != AgentName, "serviceAccountName", spec.ServiceAccountName, AgentName)
+	differ(c.Affinity != nil && !equality.Semantic.DeepEqual(c.Affinity, spec.Affinity), "affinity", spec.Affinity, c.Affinity)
+	differ(c.Tolerations != nil && !equality.Semantic.DeepEqual(c.Tolerations, spec.Tolerations), "tolerations", spec.Tolerations, c.Tolerations)
+	differ(c.NodeSelector != nil && !equality.Semantic.DeepEqual(c.NodeSelector, spec.NodeSelector), "nodeSelector", spec.NodeSelector, c.NodeSelector)
 	if agent := o.IstioCSR.Spec.AgentConfig; agent != nil {
-		differ(agent.PriorityClassName != "" && agent.PriorityClassName != spec.PriorityClassName, "priorityClassName is %q, and %q is asked for", spec.PriorityClassName, agent.PriorityClassName)
-		differ(len(agent.TopologySpreadConstraints) > 0 && !equality.Semantic.DeepEqual(spreadOf(agent), spec.TopologySpreadConstraints), "topologySpreadConstraints are others")
+		differ(agent.PriorityClassName != "" && agent.PriorityClassName != spec.PriorityClassName, "priorityClassName", spec.PriorityClassName, agent.PriorityClassName)
+		differ(len(agent.TopologySpreadConstraints) > 0 && !equality.Semantic.DeepEqual(spreadOf(agent), spec.TopologySpreadConstraints),
+			"topologySpreadConstraints", spec.TopologySpreadConstraints, spreadOf(agent))
 	}
 	agent := askedOf(o.IstioCSR)
-	differ(len(agent.ImagePullSecrets) > 0 && !equality.Semantic.DeepEqual(pullSecretsOf(&agent), spec.ImagePullSecrets), "imagePullSecrets are others")
+	differ(len(agent.ImagePullSecrets) > 0 && !equality.Semantic.DeepEqual(pullSecretsOf(&agent), spec.ImagePullSecrets), "imagePullSecrets", spec.ImagePullSecrets, pullSecretsOf(&agent))
 	for _, key := range slices.Sorted(maps.Keys(agent.PodAnnotations)) {
 		value, ok := found.Annotations[key]
-		differ(!ok || value != agent.PodAnnotations[key], "annotation %s is %q, and %q is asked for", key, value, agent.PodAnnotations[key])
+		differ(!ok || value != agent.PodAnnotations[key], "annotation "+key, value, agent.PodAnnotations[key])
 	}
 	at := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == AgentName })
 	if at < 0 {
@@ -145,6 +151,20 @@ func (o objects) differences(found *corev1.PodTemplateSpec) []string {
 	return append(all, o.differencesOf(&spec.Containers[at], spec.Volumes)...)
 }
 
+// difference says what was found in place of what the IstioCSR asks for.
+func difference(what string, found, wanted any) string {
+	return fmt.Sprintf("%s differs from the IstioCSR: %s, want %s", what, compact(found), compact(wanted))
+}
+
+// compact is a value as short JSON, cut where it is too long for a message.
+func compact(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return probes.Cut(string(data), maxValue, "...")
+}
+
 // differencesOf are those of the agent's container.
 func (o objects) differencesOf(found *corev1.Container, volumes []corev1.Volume) []string {
 	var all []string
@@ -152,10 +172,10 @@ func (o objects) differencesOf(found *corev1.Container, volumes []corev1.Volume)
 		if agent := o.IstioCSR.Spec.AgentConfig; agent != nil && agent.Image != nil {
 			wanted = agent.Image.Reference
 		}
-		all = append(all, fmt.Sprintf("image is %s, and %s is asked for", found.Image, wanted))
+		all = append(all, difference("image", found.Image, wanted))
 	}
 	if wanted := o.IstioCSR.Spec.IstioCSRConfig.Resources; len(wanted.Limits)+len(wanted.Requests) > 0 && !equality.Semantic.DeepEqual(wanted, found.Resources) {
-		all = append(all, "resources are others")
+		all = append(all, difference("resources", found.Resources, wanted))
 	}
 	if len(found.Command) > 0 && path.Base(found.Command[0]) != AgentName {
 		return append(all, fmt.Sprintf("command is %q", found.Command))
@@ -176,14 +196,14 @@ func (o objects) differencesOfFlags(given []string, mounts []corev1.VolumeMount,
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if isMaterial(name, is) && is[name] != wanted[name] {
-			all = append(all, fmt.Sprintf("--%s is %q, and %q is asked for", name, is[name], wanted[name]))
+			all = append(all, difference("--"+name, is[name], wanted[name]))
 		}
 	}
 	switch root := is[flagRoot]; {
 	case root == "" && o.IstioCSR.Spec.IstioCSRConfig.CertManager.IstioCACertificate == nil:
 		// The agent trusts the CA that the issuer tells, which is the one that is meant.
 	case root != wanted[flagRoot]:
-		all = append(all, fmt.Sprintf("--%s is %q, and %q is asked for", flagRoot, root, wanted[flagRoot]))
+		all = append(all, difference("--"+flagRoot, root, wanted[flagRoot]))
 	case caVolume(mounts, volumes) == "":
 		all = append(all, fmt.Sprintf("ConfigMap %s is not mounted at %s", CAConfigMap, caMountPath))
 	}

@@ -150,18 +150,18 @@ func TestRender_TakeoverByMeaning(t *testing.T) {
 		"Spelling":         {reason: "flags apart from their values, and letters", found: found{"agent.args": []any{"--log-level", "1", "-m", "3600s", "--cluster-id", "Kubernetes", "-e"}}},
 		"InCommand":        {reason: "flags may stand in the command", found: found{"agent.command": []any{"/usr/bin/cert-manager-istio-csr", "--log-level=1"}, "agent.args": []any{}}},
 		"Shell":            {reason: "nobody knows what a shell makes of it", found: found{"agent.command": []any{"sh", "-c"}}, want: `command is ["sh" "-c"]`},
-		"LogLevel":         {reason: "another value of a flag", found: found{"agent.args": replaceArg(t, "--log-level=1", "--log-level=2")}, want: `--log-level is "2", and "1" is asked for`},
-		"LogLevelIsAsked":  {reason: "another value of a field", ask: asked(func(c *config) { c.LogLevel = 3 }), want: `--log-level is "1", and "3" is asked for`},
+		"LogLevel":         {reason: "another value of a flag", found: found{"agent.args": replaceArg(t, "--log-level=1", "--log-level=2")}, want: `--log-level differs from the IstioCSR: "2", want "1"`},
+		"LogLevelIsAsked":  {reason: "another value of a field", ask: asked(func(c *config) { c.LogLevel = 3 }), want: `--log-level differs from the IstioCSR: "1", want "3"`},
 		"SameLogLevel":     {reason: "the same value in both", found: found{"agent.args": replaceArg(t, "--log-level=1", "-v3")}, ask: asked(func(c *config) { c.LogLevel = 3 })},
 		"DurationsByValue": {reason: "90m are 1h30m", found: found{"agent.args": replaceArg(t, "--max-client-certificate-duration=1h", "--max-client-certificate-duration=90m")}, ask: asked(func(c *config) { c.IstiodTLSConfig.MaxCertificateDuration = duration(90 * 60 * 1e9) })},
 		"NoRootFile":       {reason: "the agent has the issuer's CA", found: found{"agent.args": replaceArg(t, "--root-ca-file=", "")}},
 		"RootIsAsked": {reason: "a CA that the user names has to be mounted", ask: asked(func(c *config) {
 			c.CertManager.IstioCACertificate = &operatorv1alpha1.ConfigMapReference{Name: "ca", Key: "ca"}
-		}), want: `--root-ca-file is "", and "/var/run/configmaps/istio-csr/ca.crt" is asked for`},
-		"PinnedRoot":        {reason: "a file of somebody else's is not what the IstioCSR is about", found: found{"agent.args": replaceArg(t, "--root-ca-file=", pinned)}, want: `--root-ca-file is "/var/run/secrets/istio-csr/ca.pem"`},
+		}), want: `--root-ca-file differs from the IstioCSR: "", want "/var/run/configmaps/istio-csr/ca.crt"`},
+		"PinnedRoot":        {reason: "a file of somebody else's is not what the IstioCSR is about", found: found{"agent.args": replaceArg(t, "--root-ca-file=", pinned)}, want: `--root-ca-file differs from the IstioCSR: "/var/run/secrets/istio-csr/ca.pem"`},
 		"OurFileUnmounted":  {reason: "our file has to be there", found: found{"agent.args": replaceArg(t, "--root-ca-file=", "--root-ca-file=/var/run/configmaps/istio-csr/ca.crt")}, want: "ConfigMap cert-manager-istio-csr-issuer-ca-copy is not mounted"},
-		"UnknownFlag":       {reason: "what it does is not known", found: found{"agent.args": replaceArg(t, "", "", "--kubeconfig=/a")}, want: "--kubeconfig is no flag"},
-		"DynamicIstiod":     {reason: "two would make the certificate of istiod", found: found{"agent.args": replaceArg(t, "--istiod-cert-enabled=false", "--istiod-cert-enabled=true")}, want: `--istiod-cert-enabled is "true"`},
+		"UnknownFlag":       {reason: "what it does is not known", found: found{"agent.args": replaceArg(t, "", "", "--kubeconfig=/a")}, want: "known to have the flag --kubeconfig"},
+		"DynamicIstiod":     {reason: "two would make the certificate of istiod", found: found{"agent.args": replaceArg(t, "--istiod-cert-enabled=false", "--istiod-cert-enabled=true")}, want: `--istiod-cert-enabled differs from the IstioCSR: "true", want "false"`},
 		"IstiodWithout":     {reason: "what is about no certificate has no effect", found: found{"agent.args": replaceArg(t, "--istiod-cert-duration=1h", "--istiod-cert-duration=9h")}},
 		"Revisions":         {reason: "they are in the Certificate, and the agent does not look at them", ask: asked(func(c *config) { c.Istio.Revisions = []string{"canary"} })},
 		"RuntimeConfigMap":  {reason: "another issuer would sign", found: found{"agent.args": replaceArg(t, "--runtime-issuance-config-map-name=", "--runtime-issuance-config-map-name=x")}, want: "--runtime-issuance-config-map-name"},
@@ -169,37 +169,37 @@ func TestRender_TakeoverByMeaning(t *testing.T) {
 		"MetricsElsewhere":  {reason: "the Service of the metrics goes to 9402", found: found{"agent.args": replaceArg(t, "--metrics-port=9402", "--metrics-port=9999")}, want: "--metrics-port"},
 		"Selector":          {reason: "what selects the same is the same", found: found{"agent.args": replaceArg(t, "", "", "--configmap-namespace-selector=b=c,a==b")}, ask: asked(func(c *config) { c.IstioDataPlaneNamespaceSelector = "a=b,b=c" })},
 		"OtherRegistry":     {reason: "nobody has asked for another registry, and the version is the same", found: found{"agent.image": "mirror.example.com/istio-csr:v0.14.2"}},
-		"OtherTag":          {reason: "another version is another agent", found: found{"agent.image": "quay.io/jetstack/cert-manager-istio-csr:v0.16.0"}, want: "image is quay.io/jetstack/cert-manager-istio-csr:v0.16.0, and quay.io/jetstack/cert-manager-istio-csr:v0.14.2 is asked for"},
+		"OtherTag":          {reason: "another version is another agent", found: found{"agent.image": "quay.io/jetstack/cert-manager-istio-csr:v0.16.0"}, want: `image differs from the IstioCSR: "quay.io/jetstack/cert-manager-istio-csr:v0.16.0", want "quay.io/jetstack/cert-manager-istio-csr:v0.14.2"`},
 		"TagAsked":          {reason: "the user can ask for what runs", found: found{"agent.image": "quay.io/jetstack/cert-manager-istio-csr:v0.16.0"}, ask: agentAsks(operatorv1alpha1.AgentConfig{Image: &operatorv1alpha1.AgentImage{Reference: "quay.io/jetstack/cert-manager-istio-csr:v0.16.0"}})},
-		"RegistryAsked":     {reason: "an image that is asked for by name is meant", found: found{"agent.image": "mirror.example.com/istio-csr:v0.14.2"}, ask: agentAsks(operatorv1alpha1.AgentConfig{Image: &operatorv1alpha1.AgentImage{Reference: "quay.io/jetstack/cert-manager-istio-csr:v0.14.2"}}), want: "image is mirror.example.com"},
-		"NoTag":             {reason: "a digest says no version", found: found{"agent.image": "quay.io/jetstack/cert-manager-istio-csr@sha256:" + strings.Repeat("0", 64)}, want: "image is"},
+		"RegistryAsked":     {reason: "an image that is asked for by name is meant", found: found{"agent.image": "mirror.example.com/istio-csr:v0.14.2"}, ask: agentAsks(operatorv1alpha1.AgentConfig{Image: &operatorv1alpha1.AgentImage{Reference: "quay.io/jetstack/cert-manager-istio-csr:v0.14.2"}}), want: `image differs from the IstioCSR: "mirror.example.com/istio-csr:v0.14.2"`},
+		"NoTag":             {reason: "a digest says no version", found: found{"agent.image": "quay.io/jetstack/cert-manager-istio-csr@sha256:" + strings.Repeat("0", 64)}, want: "image differs from the IstioCSR: "},
 		"OwnResources":      {reason: "the IstioCSR says nothing of them", found: found{"agent.resources": map[string]any{"requests": map[string]any{"cpu": "10m"}}}},
 		"ResourcesAsked":    {reason: "quantities are compared by value", found: found{"agent.resources": map[string]any{"requests": map[string]any{"cpu": "100m"}}}, ask: asked(func(c *config) { c.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("0.1")} })},
-		"ResourcesDiffer":   {reason: "it says something else", ask: asked(func(c *config) { c.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("0.1")} }), want: "resources are others"},
+		"ResourcesDiffer":   {reason: "it says something else", ask: asked(func(c *config) { c.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("0.1")} }), want: `resources differs from the IstioCSR: {}, want {"requests":{"cpu":"100m"}}`},
 		"SecurityContext":   {reason: "the chart may be stricter or laxer", found: found{"agent.securityContext": map[string]any{"runAsUser": int64(7)}}},
 		"Probe":             {reason: "the chart's own", found: found{"agent.readinessProbe": map[string]any{"tcpSocket": map[string]any{"port": int64(6443)}}}},
 		"MoreVolumes":       {reason: "they belong to what is there", found: found{"template.spec.volumes": []any{map[string]any{"name": "extra", "emptyDir": map[string]any{}}}}},
 		"Scheduling":        {reason: "the IstioCSR says nothing of it", found: found{"template.spec.tolerations": []any{map[string]any{"operator": "Exists"}}, "template.spec.nodeSelector": map[string]any{"infra": ""}, "template.spec.priorityClassName": "high"}},
-		"TolerationsAsked":  {reason: "it says something", ask: asked(func(c *config) { c.Tolerations = []corev1.Toleration{{Operator: "Exists"}} }), want: "tolerations are others"},
-		"AffinityAsked":     {reason: "it says something", ask: asked(func(c *config) { c.Affinity = &corev1.Affinity{} }), want: "affinity is another one"},
-		"NodeSelectorAsked": {reason: "it says something", ask: asked(func(c *config) { c.NodeSelector = map[string]string{"infra": ""} }), want: "nodeSelector is another one"},
-		"PriorityAsked":     {reason: "it says something", ask: agentAsks(operatorv1alpha1.AgentConfig{PriorityClassName: "high"}), want: `priorityClassName is ""`},
+		"TolerationsAsked":  {reason: "it says something", ask: asked(func(c *config) { c.Tolerations = []corev1.Toleration{{Operator: "Exists"}} }), want: `tolerations differs from the IstioCSR: null, want [{"operator":"Exists"}]`},
+		"AffinityAsked":     {reason: "it says something", ask: asked(func(c *config) { c.Affinity = &corev1.Affinity{} }), want: "affinity differs from the IstioCSR: null, want {}"},
+		"NodeSelectorAsked": {reason: "it says something", ask: asked(func(c *config) { c.NodeSelector = map[string]string{"infra": ""} }), want: `nodeSelector differs from the IstioCSR: {"kubernetes.io/os":"linux"}, want {"infra":""}`},
+		"PriorityAsked":     {reason: "it says something", ask: agentAsks(operatorv1alpha1.AgentConfig{PriorityClassName: "high"}), want: `priorityClassName differs from the IstioCSR: "", want "high"`},
 		"SpreadAsked": {
 			reason: "it says something", ask: agentAsks(operatorv1alpha1.AgentConfig{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: "ScheduleAnyway"}}}),
-			want: "topologySpreadConstraints are others",
+			want: "topologySpreadConstraints differs from the IstioCSR: ",
 		},
 		"LabelAsked": {
 			reason: "the user's labels stand on the pods", ask: func(ic *operatorv1alpha1.IstioCSR) {
 				ic.Spec.ControllerConfig = &operatorv1alpha1.ControllerConfig{Labels: map[string]string{"team": "mesh", "app": "mine"}}
-			}, want: `label team is "", and "mesh" is asked for`,
+			}, want: `label team differs from the IstioCSR: "", want "mesh"`,
 		},
 		"OtherSelector": {reason: "it selects the pods that are there", found: found{"selector": map[string]any{"matchLabels": map[string]any{"app.kubernetes.io/name": AgentName}}}},
 		"SelectorStays": {
 			reason: "what is in the way of replacing the pods is told first", found: found{"selector": map[string]any{"matchLabels": map[string]any{"app.kubernetes.io/name": AgentName}}},
-			ask: asked(func(c *config) { c.LogLevel = 3 }), want: "selector is another one, which cannot be changed",
+			ask: asked(func(c *config) { c.LogLevel = 3 }), want: `, which cannot be changed: delete the Deployment so that it is created again`,
 		},
-		"OtherApp":       {reason: "our Services would not find the pods", found: found{"template.metadata.labels": map[string]any{"app": "csr"}}, want: `label app is "csr"`},
-		"OtherAccount":   {reason: "our roles are bound to another", found: found{"template.spec.serviceAccountName": "csr"}, want: `serviceAccountName is "csr"`},
+		"OtherApp":       {reason: "our Services would not find the pods", found: found{"template.metadata.labels": map[string]any{"app": "csr"}}, want: `label app differs from the IstioCSR: "csr", want "cert-manager-istio-csr"`},
+		"OtherAccount":   {reason: "our roles are bound to another", found: found{"template.spec.serviceAccountName": "csr"}, want: `serviceAccountName differs from the IstioCSR: "csr", want "cert-manager-istio-csr"`},
 		"OtherContainer": {reason: "it is no agent", found: found{"agent.name": "other"}, want: "no container is named"},
 		"Repeated":       {reason: "it could never be applied", found: found{"agent.env": []any{map[string]any{"name": "A"}, map[string]any{"name": "A"}}}, want: "container cert-manager-istio-csr has variable A twice"},
 		"Trusted":        {reason: "ambient mode", found: found{"agent.args": replaceArg(t, "", "", "--ca-trusted-node-accounts=b/z", "--ca-trusted-node-accounts=a/z")}, ask: agentAsks(operatorv1alpha1.AgentConfig{TrustedNodeAccounts: []string{"a/z", "b/z"}})},
@@ -239,7 +239,7 @@ func TestRender_AsFoundStays(t *testing.T) {
 	}
 	in.IstioCSR.Spec.IstioCSRConfig.LogLevel = 5
 	ours, kept := rendered(t, in)
-	if reason := Render(in).Origin.Reason; !strings.HasSuffix(reason, `the pods are not kept any longer as they were found: --log-level is "1", and "5" is asked for`) {
+	if reason := Render(in).Origin.Reason; !strings.HasSuffix(reason, `the pods are not kept any longer as they were found: --log-level differs from the IstioCSR: "1", want "5"`) {
 		t.Errorf("the origin says %q", reason)
 	}
 	plain := in

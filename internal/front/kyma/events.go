@@ -19,7 +19,7 @@ const (
 	// ReasonMeshProcessing (Normal, on an Istio): a rollout has begun.
 	ReasonMeshProcessing = "MeshProcessing"
 
-	// ReasonMeshDeleting (Normal, on an Istio): the mesh is being taken away.
+	// ReasonMeshDeleting (Normal, on an Istio): the mesh is being removed.
 	ReasonMeshDeleting = "MeshDeleting"
 
 	// ReasonMeshWarning (Warning, on an Istio): something needs a person, the mesh works.

@@ -24,7 +24,7 @@ type Options struct {
 	// Experimental lets Istio resources set spec.experimental.
 	Experimental bool
 
-	// Interval is how often a mesh is looked at without any news.
+	// Interval is how often a mesh is checked without any news.
 	Interval time.Duration
 
 	// RestartLimit is how many workloads may roll out at a time when their proxies are
@@ -45,9 +45,9 @@ func DefaultOptions() Options {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.IstioVersion, "kyma-istio-version", o.IstioVersion, "Istio version for the Istio resource of Kyma")
 	fs.BoolVar(&o.Experimental, "kyma-experimental", o.Experimental, "let the Istio resource of Kyma set spec.experimental")
-	fs.DurationVar(&o.Interval, "kyma-reconciliation-interval", o.Interval, "how often the mesh of Kyma is looked at without any news")
+	fs.DurationVar(&o.Interval, "kyma-reconciliation-interval", o.Interval, "how often the mesh of Kyma is reconciled without any event")
 	fs.IntVar(&o.RestartLimit, "kyma-restart-limit", o.RestartLimit, "how many workloads with an outdated proxy are restarted at a time")
-	fs.DurationVar(&o.RestartDeadline, "kyma-restart-deadline", o.RestartDeadline, "how long a restarted workload may take to come up until no other of its namespace is restarted")
+	fs.DurationVar(&o.RestartDeadline, "kyma-restart-deadline", o.RestartDeadline, "how long a restarted workload may take to become ready before restarts in its namespace stop")
 }
 
 // Complete implements [front.Settings]. The environment names images.

@@ -19,7 +19,7 @@ func stays(istio *v1alpha2.Istio, facts observed) error {
 	if istio.Namespace != v1alpha2.Namespace || facts.Oldest != "" || facts.Restarts.Departed {
 		return nil
 	}
-	return fmt.Errorf("workloads are restarted to be rid of the sidecars of the mesh: %w", front.ErrNotYet)
+	return fmt.Errorf("workloads are restarted to remove the sidecars of the mesh: %w", front.ErrNotYet)
 }
 
 // awaited says whether pods were not compared yet with the mesh that runs for a resource.

@@ -160,16 +160,16 @@ func kymaDeparture(istio *v1alpha2.Istio, s State) verdict {
 	case s.Oldest != "":
 		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallNotNeeded, fmt.Sprintf("Istio resource %s describes the mesh, which stays", s.Oldest)}
 	case s.Blocked != nil:
-		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonIstioCustomResourcesDangling, "Istio is not taken away: " + s.Blocked.Error()}
+		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonIstioCustomResourcesDangling, "Istio is not removed: " + s.Blocked.Error()}
 	case s.Err != nil:
 		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallUninstallFailed, s.Err.Error()}
 	case len(s.Departing) == 0 && !slices.Contains(istio.Finalizers, v1alpha2.Finalizer):
 		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallNotNeeded, "nothing is installed for it"}
 	case len(s.Departing) == 0 && s.Restarts.Pending > 0:
 		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioUninstallSucceeded,
-			fmt.Sprintf("Istio is gone, and %s still to be restarted to be rid of its sidecars", workloadsAre(s.Restarts.Pending))}
+			fmt.Sprintf("Istio is gone, and %s still to be restarted to remove its sidecars", workloadsAre(s.Restarts.Pending))}
 	case len(s.Departing) == 0:
-		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioUninstallSucceeded, "nothing of Istio is left to be taken away"}
+		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioUninstallSucceeded, "nothing of Istio is left to remove"}
 	}
 	pkg := &s.Departing[0]
 	for i := range s.Departing {
@@ -177,10 +177,10 @@ func kymaDeparture(istio *v1alpha2.Istio, s State) verdict {
 			pkg = &s.Departing[i]
 		}
 	}
-	message := "Istio is being taken away"
+	message := "Istio is being removed"
 	progressing := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionProgressing)
 	if progressing != nil && progressing.Reason == v1alpha1.ReasonTeardownStuck {
-		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallUninstallFailed, message + ", and does not get on: " + progressing.Message}
+		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallUninstallFailed, message + ", and is stuck: " + progressing.Message}
 	}
 	if progressing != nil && progressing.Reason == v1alpha1.ReasonTearingDown {
 		message += ": " + progressing.Message
@@ -262,9 +262,9 @@ func kymaRunning(istio *v1alpha2.Istio, s State) verdict {
 		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, kymaFilters(s).Message}
 	case r.GatewayRolling:
 		// What the resource asks for holds from when the new pods serve.
-		return verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonIngressGatewayRestartSucceeded, "the ingress gateway was restarted, and its new pods are coming up"}
+		return verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonIngressGatewayRestartSucceeded, "the ingress gateway was restarted, and its new pods are starting"}
 	case r.EgressRolling:
-		return verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonEgressGatewayRestartSucceeded, "the egress gateway was restarted, and its new pods are coming up"}
+		return verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonEgressGatewayRestartSucceeded, "the egress gateway was restarted, and its new pods are starting"}
 	case r.GatewayWaits != "" || r.EgressWaits != "":
 		return kymaWaits(r)
 	case r.Problem != nil:
@@ -323,9 +323,9 @@ func kymaRestarts(r Restarts) (c metav1.Condition, known bool) {
 	case !r.Known:
 		return c, false
 	case len(r.Failed) > 0:
-		stopped := "restarts have stopped in the namespaces of workloads that do not come up"
+		stopped := "restarts have stopped in the namespaces of workloads that do not become ready"
 		if r.Stopped {
-			stopped = "restarts have stopped, as these do not come up"
+			stopped = "restarts have stopped, as these do not become ready"
 		}
 		return status.Condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartFailed, stopped+": "+strings.Join(r.Failed, "; ")), true
 	case r.Pending > 0:

@@ -138,8 +138,8 @@ func kymaRestartCases(done []front.Package) map[string]kymaCase {
 			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 2, EgressWaits: "NumTrustedProxies", Failed: []string{"shop/Deployment/a"}, Stopped: true}},
 		},
 		"GatewayProblem": {
-			reason: "a window that cannot be read does, too", want: v1alpha2.StateWarning, ready: "False/ReconcileRequeued", says: []string{"that is no window"},
-			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, GatewayWaits: "NumTrustedProxies", Problem: errors.New("that is no window")}},
+			reason: "a window that cannot be read does, too", want: v1alpha2.StateWarning, ready: "False/ReconcileRequeued", says: []string{"that is not a window"},
+			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, GatewayWaits: "NumTrustedProxies", Problem: errors.New("that is not a window")}},
 		},
 		"Egress":      {reason: "the egress gateway counts, too", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, EgressErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/EgressGatewayRestartFailed", says: []string{"refused"}},
 		"EgressRolls": {reason: "until the egress gateway has its new settings", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, EgressRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/EgressGatewayRestartSucceeded"},
@@ -180,7 +180,7 @@ func TestSetKyma(t *testing.T) {
 		"LateFail": {reason: "nor do they come", state: kyma.State{Oldest: "default", Packages: with(kymaLate(v1alpha1.ReasonRolloutError))}, want: v1alpha2.StateError, ready: "False/CustomResourcesReconcileFailed", says: []string{"PeerAuthentication default"}},
 		"Down":     {reason: "a rollout that was over says nothing of now", state: kyma.State{Oldest: "default", Packages: with(down)}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown"},
 		"Paused":   {reason: "a person has to go on", state: kyma.State{Oldest: "default", Packages: with(kymaAt(mesh, v1alpha1.ReasonPaused, "False", "paused by ann"))}, want: v1alpha2.StateWarning, ready: "Unknown/ReconcileUnknown", says: []string{"ann"}},
-		"Rejected": {reason: "what is asked for is not what runs", state: kyma.State{Oldest: "default", Packages: with(rejected)}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"a rollback keeps out the newest content"}},
+		"Rejected": {reason: "what is asked for is not what runs", state: kyma.State{Oldest: "default", Packages: with(rejected)}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"a rollback excludes the newest content"}},
 		"Held": {
 			reason: "the version gate", want: v1alpha2.StateWarning, ready: "False/IstioVersionUpdateNotAllowed", says: []string{"Istio version update is not allowed", "both versions"},
 			state: kyma.State{Oldest: "default", Packages: []front.Package{{Name: crds, Held: "both versions"}, {Name: mesh, Held: "both versions"}}},
@@ -202,7 +202,7 @@ func TestSetKyma(t *testing.T) {
 		"Misconfigured": {reason: "what cannot be rendered", state: kyma.State{Oldest: "default", Err: errors.New("no chart"), Unrendered: true}, want: v1alpha2.StateError, ready: "False/IstioCustomResourceMisconfigured", says: []string{"stays as it is"}},
 		"NotObserved":   {reason: "the cluster cannot be asked", state: kyma.State{Oldest: "default", Err: errors.New("listing nodes: refused")}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"listing nodes"}},
 		"Older":         {reason: "one describes the mesh", state: kyma.State{Oldest: "first", Packages: done}, want: v1alpha2.StateError, ready: "False/OlderCRExists", says: []string{"first"}},
-		"OlderInvalid":  {reason: "who is the older is looked at first", state: kyma.State{Oldest: "first", Err: errors.New("of the other")}, want: v1alpha2.StateError, ready: "False/OlderCRExists"},
+		"OlderInvalid":  {reason: "who is the older is checked first", state: kyma.State{Oldest: "first", Err: errors.New("of the other")}, want: v1alpha2.StateError, ready: "False/OlderCRExists"},
 		"NoOldest":      {reason: "nobody knows", want: v1alpha2.StateWarning, ready: "False/OldestCRNotFound"},
 		"Blocked": {
 			reason: "custom resources of users", change: deleting, want: v1alpha2.StateWarning, ready: "False/IstioCustomResourcesDangling", says: []string{"1 VirtualService", "shop/web"},

@@ -93,7 +93,7 @@ func DNS(in DNSInput) Verdict {
 		return Verdict{metav1.ConditionFalse, ReasonRecordNotFound, sentence(message)}
 	case in.Record.Leaving:
 		return Verdict{metav1.ConditionFalse, ReasonRecordNotFound, fmt.Sprintf(
-			"DNSRecord %s for hostname %s is being deleted and taken out of its zones: it is made again when it is gone.", in.Record.Name, in.Hostname)}
+			"DNSRecord %s for hostname %s is being deleted and removed from its zones: it is created again afterwards.", in.Record.Name, in.Hostname)}
 	case in.Record.Unmanaged:
 		return Verdict{metav1.ConditionUnknown, ReasonUnmanagedDNS, fmt.Sprintf(
 			"The DNS management policy of DNSRecord %s is Unmanaged: OpenShift does not publish the record for hostname %s.", in.Record.Name, in.Hostname)}

@@ -54,7 +54,7 @@ var dnsThrottled = in(private, no, "ProviderError", "Throttling: Rate exceeded")
 // dnsCases are the cases of [TestDNS].
 var dnsCases = map[string]dnsCase{
 	"NoZonesInConfig": {
-		reason: "without zones nothing else is looked at, not even a failed record",
+		reason: "without zones nothing else is checked, not even a failed record",
 		in:     ingress.DNSInput{Config: &ingress.DNSConfig{BaseDomain: "example.com"}, Platform: "AWS", Record: record(dnsThrottled)},
 		want:   ingress.Verdict{Status: no, Reason: "NoDNSZones", Message: "No DNS zones are defined in the cluster dns config."},
 	},
@@ -144,8 +144,8 @@ var dnsCases = map[string]dnsCase{
 	"Leaving": {
 		reason: "what is taken out of its zones is not ready, whatever they say",
 		in:     ingress.DNSInput{Hostname: "a.example.com", Config: config(), Record: &ingress.Record{Name: "edge-5x-wildcard", Leaving: true, Zones: []ingress.ZoneStatus{in(public, yes)}}},
-		want: ingress.Verdict{Status: no, Reason: "RecordNotFound", Message: "DNSRecord edge-5x-wildcard for hostname a.example.com is being deleted and taken out of its zones: " +
-			"it is made again when it is gone."},
+		want: ingress.Verdict{Status: no, Reason: "RecordNotFound", Message: "DNSRecord edge-5x-wildcard for hostname a.example.com is being deleted and removed from its zones: " +
+			"it is created again afterwards."},
 	},
 	"OneOfTwoReported": {
 		reason: "what a record does not report does not count",

@@ -118,7 +118,7 @@ func (r *reader) list(path ...string) []any {
 	}
 	entries, ok := value.([]any)
 	if !ok {
-		r.keep(fmt.Errorf("%s is no list", strings.Join(path, ".")))
+		r.keep(fmt.Errorf("%s is not a list", strings.Join(path, ".")))
 	}
 	return entries
 }
@@ -132,7 +132,7 @@ func (r *reader) mapping(path ...string) (map[string]any, bool) {
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
-		r.keep(fmt.Errorf("%s is no object", strings.Join(path, ".")))
+		r.keep(fmt.Errorf("%s is not an object", strings.Join(path, ".")))
 	}
 	return object, ok
 }

@@ -184,7 +184,7 @@ func certificateSource(request Request, secret *corev1.Secret) trust.Source {
 		source.Missing = "the istiod certificate is not issued yet"
 		source.Waiting = true
 	case len(secret.Data[caKey]) == 0:
-		source.Missing = "the issuer does not tell its CA, so ca.crt is empty; put the CA into a ConfigMap and name that in " + caField
+		source.Missing = "the issuer does not publish its CA, so ca.crt is empty; put the CA into a ConfigMap and name that in " + caField
 	default:
 		source.PEM = secret.Data[caKey]
 	}

@@ -176,7 +176,7 @@ func TestDecide(t *testing.T) {
 		},
 		"Invalid": {
 			reason: "an edit that makes no sense changes nothing", in: Input{Source: chosen(c.old.PEM + "-----BEGIN CERT"), Issued: []byte(c.byOld), Serving: bundleOf(c.old, c.fresh)},
-			want: "old new", problem: "here: block 2: it is no valid PEM",
+			want: "old new", problem: "here: block 2: it is not valid PEM",
 		},
 	} {
 		t.Run(name, tc.check)
@@ -222,7 +222,7 @@ func TestDecide_Left(t *testing.T) {
 		"DroppedInSource": {
 			reason: "what the source has is the source's to drop",
 			in:     Input{Source: chosen(c.old.PEM + c.fresh.PEM), Issued: []byte(c.byOld), Serving: bundleOf(c.old, c.fresh), Dropped: []string{digest(c.fresh)}}, want: "old new",
-			undropped: `CA "new" (` + digest(c.fresh) + `) is still served: here has it; take it out there`,
+			undropped: `CA "new" (` + digest(c.fresh) + `) is still served: here has it; remove it there`,
 		},
 		"DroppedMeanwhile": {
 			reason: "a source that is wrong keeps what leaves from nothing",

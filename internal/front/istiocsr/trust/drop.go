@@ -34,7 +34,7 @@ func (in Input) undropped(bundle Bundle) []string {
 			all = append(all, fmt.Sprintf("no CA that is served has the digest %s", digest))
 			continue
 		}
-		remedy := in.Source.Name + " has it; take it out there"
+		remedy := in.Source.Name + " has it; remove it there"
 		if bundle[i].Old {
 			remedy = fmt.Sprintf("the istiod certificate leads to it, in %s; delete that Secret to have it issued again", in.Certificate)
 		}

@@ -56,7 +56,7 @@ var byteOrderMark = []byte("\uFEFF")
 func parse(text []byte, times int) ([]*x509.Certificate, error) {
 	text = bytes.ReplaceAll(text, byteOrderMark, nil)
 	if len(text) > MaxBytes*times {
-		return nil, fmt.Errorf("it holds %d bytes, and at most %d are taken", len(text), MaxBytes*times)
+		return nil, fmt.Errorf("it holds %d bytes, and at most %d are accepted", len(text), MaxBytes*times)
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, errors.New("it is empty")
@@ -83,7 +83,7 @@ func parse(text []byte, times int) ([]*x509.Certificate, error) {
 	case len(cas) == 0:
 		return nil, errors.New("it holds no certificate in PEM")
 	case len(cas) > MaxCAs*times:
-		return nil, fmt.Errorf("it holds %d CAs, and at most %d are taken", len(cas), MaxCAs*times)
+		return nil, fmt.Errorf("it holds %d CAs, and at most %d are accepted", len(cas), MaxCAs*times)
 	}
 	return cas, nil
 }
@@ -100,7 +100,7 @@ func nextBlock(text []byte) (block *pem.Block, rest []byte, err error) {
 		blocks = 1
 	}
 	if bytes.Count(read, []byte("-----BEGIN")) != blocks || bytes.Count(read, []byte("-----END")) != blocks {
-		return nil, nil, errors.New("it is no valid PEM: look for lines that are cut, indented or joined")
+		return nil, nil, errors.New("it is not valid PEM: check for lines that are cut, indented or joined")
 	}
 	return block, rest, nil
 }
@@ -109,11 +109,11 @@ func nextBlock(text []byte) (block *pem.Block, rest []byte, err error) {
 func parseCA(block *pem.Block) (*x509.Certificate, error) {
 	switch {
 	case strings.HasSuffix(block.Type, "PRIVATE KEY"):
-		return nil, errors.New("it is a private key, which only its owner may have: remove it there, and replace the key, since others could read it")
+		return nil, errors.New("it is a private key, which only its owner may have: remove it there, and replace the key, as it was readable")
 	case block.Type != certificateBlock:
-		return nil, fmt.Errorf("its type is %s, and only %s is taken", quote(block.Type), certificateBlock)
+		return nil, fmt.Errorf("its type is %s, and only %s is accepted", quote(block.Type), certificateBlock)
 	case len(block.Headers) > 0:
-		return nil, errors.New("it has PEM headers, and other programs leave out certificates that have")
+		return nil, errors.New("it has PEM headers, and other programs ignore certificates with headers")
 	}
 	ca, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
@@ -121,9 +121,9 @@ func parseCA(block *pem.Block) (*x509.Certificate, error) {
 	}
 	switch {
 	case !ca.BasicConstraintsValid:
-		return nil, fmt.Errorf("certificate %s is no CA: it has no Basic Constraints", Name(ca))
+		return nil, fmt.Errorf("certificate %s is not a CA: it has no Basic Constraints", Name(ca))
 	case !ca.IsCA:
-		return nil, fmt.Errorf("certificate %s is no CA: its Basic Constraints say CA:FALSE", Name(ca))
+		return nil, fmt.Errorf("certificate %s is not a CA: its Basic Constraints say CA:FALSE", Name(ca))
 	case ca.KeyUsage&x509.KeyUsageCertSign == 0:
 		return nil, fmt.Errorf("certificate %s may not sign certificates: its key usage lacks certSign", Name(ca))
 	}

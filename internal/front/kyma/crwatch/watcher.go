@@ -236,7 +236,7 @@ func resourceOf(kind schema.GroupKind, o *metav1.PartialObjectMetadata) servicem
 	return servicemesh.CustomResource{Kind: kind.Kind, Namespace: o.Namespace, Name: o.Name, Labels: o.Labels}
 }
 
-// slim keeps of an object what is looked at.
+// slim keeps of an object what is checked.
 func (w *Watcher) slim(object any) (any, error) {
 	if o, ok := object.(*metav1.PartialObjectMetadata); ok {
 		return w.slimmed(o), nil

@@ -131,7 +131,7 @@ func TestController_NotWhole(t *testing.T) {
 		t.Errorf("at first, the state is %+v", state)
 	}
 	for range 3 {
-		if state := c.run(time.Hour); len(state.Manual) != 1 || !strings.Contains(state.Manual[0], "when it is whole") {
+		if state := c.run(time.Hour); len(state.Manual) != 1 || !strings.Contains(state.Manual[0], "once it is ready") {
 			t.Errorf("when it takes long, the state is %+v", state)
 		}
 	}

@@ -264,7 +264,7 @@ func TestController_NoHelp(t *testing.T) {
 		c.run(4 * time.Hour)
 		c.start()
 	}
-	c.wants("however often it is looked at", map[string]int{"shop/a": 1})
+	c.wants("however often it is checked", map[string]int{"shop/a": 1})
 	if state := c.run(time.Minute); len(state.Manual) != 1 || !strings.Contains(state.Manual[0], "still outdated after a restart (ProxyImage)") {
 		t.Errorf("it is told as %+v", state)
 	}

@@ -86,9 +86,9 @@ func Decide(o Outdated, current Current, restarted bool, now time.Time, deadline
 		// What a restart has begun, also by a process before this one.
 		return underway(current, now, deadline)
 	case current.Injected && leaves && o.Gone:
-		return Decision{NeedsUser, "the sidecar is a part of its pod template: take it out of there"}
+		return Decision{NeedsUser, "the sidecar is a part of its pod template: remove it there"}
 	case len(causes) == 0 && !restarted:
-		return Decision{Finish, "its pods are as they should be"}
+		return Decision{Finish, "its pods are up to date"}
 	case r.Blocked != "" && len(causes) > 0:
 		return Decision{NeedsUser, r.Blocked}
 	case !r.Done && !o.Stuck && (!o.Gone || !r.Updated):
@@ -100,7 +100,7 @@ func Decide(o Outdated, current Current, restarted bool, now time.Time, deadline
 	case restarted:
 		return Decision{Finish, "its pods are replaced"}
 	case !o.Newest.Before(current.Record.At):
-		return Decision{NeedsUser, fmt.Sprintf("its pods are still outdated after a restart (%s): look what its pod template sets, or exclude it with the annotation %s",
+		return Decision{NeedsUser, fmt.Sprintf("its pods are still outdated after a restart (%s): check what its pod template sets, or exclude it with the annotation %s",
 			causesText(slices.Sorted(maps.Keys(causes))), v1alpha2.AnnotationExcludeFromRestart)}
 	}
 	return Decision{NeedsUser, "pods from before its restart are still there: delete them"}

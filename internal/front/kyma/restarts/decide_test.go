@@ -168,7 +168,7 @@ func TestWindow(t *testing.T) {
 		"RangeAround": {reason: "a range may pass the end of the week", text: "Sat-Mon 12:00-13:00", now: at(4, 12)},
 		"NoDay":       {reason: "there is no such day", text: "Foo 12:00-13:00", wrong: true},
 		"NoTime":      {reason: "there is no such time", text: "25:00-26:00", wrong: true},
-		"NoWindow":    {reason: "that is no window", text: "at night", wrong: true},
+		"NoWindow":    {reason: "that is not a window", text: "at night", wrong: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -193,7 +193,7 @@ func TestController_LeftoverLookedOver(t *testing.T) {
 	c.wants("only the first one was a restart", map[string]int{"shop/a": 1})
 }
 
-// Who needs a person is looked at soon, and then less and less often; it is told all the time.
+// Who needs a person is checked soon, and then less and less often; it is told all the time.
 func TestController_ManualLookedOver(t *testing.T) {
 	c := newCluster(t)
 	c.workload("shop", "a", oldImage)

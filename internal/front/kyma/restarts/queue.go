@@ -208,7 +208,7 @@ func (q *queue) record(w Workload, d Decision, now time.Time, allowed time.Durat
 			i.incompleteSince = now
 		}
 		if now.Sub(i.incompleteSince) >= allowed {
-			d = Decision{NeedsUser, "it is restarted when it is whole: " + d.Reason}
+			d = Decision{NeedsUser, "it is restarted once it is ready: " + d.Reason}
 		}
 	} else if d.Action != NeedsUser {
 		i.incompleteSince = time.Time{}

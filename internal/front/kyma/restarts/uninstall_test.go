@@ -130,7 +130,7 @@ func TestController_GoneForGood(t *testing.T) {
 	c.leaves()
 	c.torndown()
 	if state := c.run(23 * time.Hour); !state.Departed || state.FailedCount != 2 {
-		t.Errorf("while it is looked at, the state is %+v", state)
+		t.Errorf("while it is checked, the state is %+v", state)
 	}
 	c.now = c.now.Add(uninstallDeadline - 24*time.Hour)
 	c.run(2 * time.Hour)

@@ -40,7 +40,7 @@ func ParseWindow(text string) (Window, error) {
 	}
 	parts := windowForm.FindStringSubmatch(text)
 	if parts == nil {
-		return Window{}, wrong("that is no window")
+		return Window{}, wrong("that is not a window")
 	}
 	w := Window{set: true}
 	var clock [4]int
@@ -62,7 +62,7 @@ func ParseWindow(text string) (Window, error) {
 		}
 		from, to := slices.Index(weekdays, first), slices.Index(weekdays, last)
 		if from < 0 || to < 0 {
-			return Window{}, wrong(fmt.Sprintf("%q are no days", part))
+			return Window{}, wrong(fmt.Sprintf("%q are not days", part))
 		}
 		for day := from; ; day = (day + 1) % 7 {
 			w.days[day] = true

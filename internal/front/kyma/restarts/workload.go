@@ -293,8 +293,8 @@ func (c *Controller) recordEvents(ctx context.Context, object *unstructured.Unst
 		if c.run.queue.failures(Workload{}).all {
 			stopped = ""
 		}
-		log.FromContext(ctx).Info("A restarted workload does not come up, no other "+stopped+"is restarted", "reason", d.Reason)
-		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, ReasonRestartFailed, "Restart", "Does not come up after its restart for its proxies, no other workload %sis restarted: %s", stopped, d.Reason)
+		log.FromContext(ctx).Info("A restarted workload does not become ready, no other "+stopped+"is restarted", "reason", d.Reason)
+		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, ReasonRestartFailed, "Restart", "Does not become ready after it was restarted for its outdated proxies; no other workload %sis restarted: %s", stopped, d.Reason)
 	case NeedsUser:
 		log.FromContext(ctx).V(1).Info("A workload needs a user", "reason", d.Reason)
 		c.Recorder.Eventf(object, nil, corev1.EventTypeWarning, ReasonRestartByHand, "Restart", manualNote, d.Reason)

@@ -74,7 +74,7 @@ func (a amounts) quantity(kind, name string) (resource.Quantity, error) {
 	}
 	q, err := resource.ParseQuantity(fmt.Sprint(value))
 	if err != nil {
-		return q, a.refuse("resources."+kind+"."+name, "is %q, which is no amount: %v", value, err)
+		return q, a.refuse("resources."+kind+"."+name, "is %q, which is not an amount: %v", value, err)
 	}
 	return q, nil
 }

@@ -69,7 +69,7 @@ func Validate(istio *v1alpha2.Istio, experimental bool) error {
 			if _, err := regexp.Compile(expression); err != nil {
 				return &ValidationError{
 					Field:   fmt.Sprintf("spec.config.proxyStatsMatcher.inclusionRegexps[%d]", i),
-					Problem: fmt.Sprintf("is no expression: %v", err),
+					Problem: fmt.Sprintf("is not an expression: %v", err),
 				}
 			}
 		}
@@ -167,7 +167,7 @@ func wrongHeader(h *v1alpha2.Headers) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.InCheck.Add)) {
 		if !headerName.MatchString(name) {
-			return fmt.Sprintf("has %q, which is no name of a header", name)
+			return fmt.Sprintf("has %q, which is not the name of a header", name)
 		}
 		if !headerValue.MatchString(h.InCheck.Add[name]) {
 			return fmt.Sprintf("has a value of %q that goes over more than one line", name)

@@ -109,7 +109,7 @@ func (i *Images) add(image string) error {
 	}
 	parts := imageReference.FindStringSubmatch(image)
 	if len(image) > 512 || parts == nil {
-		return fmt.Errorf("%.100q is no full image reference with a tag, such as %s/pilot:1.31.0-distroless", image, imageHub)
+		return fmt.Errorf("%.100q is not a full image reference with a tag, such as %s/pilot:1.31.0-distroless", image, imageHub)
 	}
 	hub, tag := parts[1], parts[3]
 	if i.Hub == "" {

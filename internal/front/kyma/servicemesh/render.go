@@ -313,7 +313,7 @@ func updatePhase(phase string, o *unstructured.Unstructured) string {
 func (p phases) place(o *unstructured.Unstructured, ofGateway bool) error {
 	i := placeOf(o)
 	if i < 0 {
-		return fmt.Errorf("%s %s has no place: objects of kind %s are not expected of the charts", o.GetKind(), o.GetName(), o.GroupVersionKind().GroupKind())
+		return fmt.Errorf("%s %s: the charts are not expected to contain objects of kind %s", o.GetKind(), o.GetName(), o.GroupVersionKind().GroupKind())
 	}
 	phase := places[i].phase
 	if ofGateway && phase == PhaseControlPlane {

@@ -24,7 +24,7 @@ var tagForm = regexp.MustCompile(`^v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:[-.+][0-9
 func parseTag(tag string) (version, error) {
 	parts := tagForm.FindStringSubmatch(tag)
 	if parts == nil {
-		return version{}, fmt.Errorf("%.100q is no tag of Istio, such as 1.31.0-distroless", tag)
+		return version{}, fmt.Errorf("%.100q is not a tag of Istio, such as 1.31.0-distroless", tag)
 	}
 	v := version{}
 	for i, number := range []*int{&v.major, &v.minor, &v.patch} {
