@@ -82,6 +82,9 @@ var _ loop.Worker[*v1alpha1.Package] = (*Worker)(nil)
 // observed, what is decided about it, what the engine has made of that, and what was done.
 type pass struct {
 	*Worker
+	decision
+	rollout
+
 	pkg *v1alpha1.Package
 	// state is what is remembered of the package.
 	state packageState
@@ -91,9 +94,7 @@ type pass struct {
 	history  history.History
 	// proof says whether what the pass goes by is current.
 	proof proof
-	decision
-	rollout
-	did doings
+	did   doings
 }
 
 // Work makes one pass over a package.
