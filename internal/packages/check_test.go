@@ -88,7 +88,7 @@ func TestWorker_CheckedRights(t *testing.T) {
 	want(t, "it goes on by itself when they are granted", "conditions", readyLine, l.conditions())
 }
 
-// What could not be looked at is no answer.
+// What could not be checked is no answer.
 func TestWorker_CheckFails(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	l.finding = errors.New("timeout")

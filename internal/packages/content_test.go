@@ -148,7 +148,7 @@ func TestWorker_LostSliceOfServing(t *testing.T) {
 			}
 			want(t, "what is lost is told where it is lost", "states", []string{"1: Active ContentUnavailable", "2: Active RollingOut"}, l.states())
 			want(t, "nobody knows whether the lost content serves", "Available",
-				"Unknown/Unknown: revision 1 could not be looked at: phase phase-1, object 0: ObjectSlice "+slices[0].Name+" does not exist: apply the same content again, which restores it, or create a new revision",
+				"Unknown/Unknown: revision 1 could not be checked: phase phase-1, object 0: ObjectSlice "+slices[0].Name+" does not exist: apply the same content again, which restores it, or create a new revision",
 				l.condition(v1alpha1.ConditionAvailable))
 			want(t, "nothing is taken away", "objects", []string{"ConfigMap/shared=1", "Deployment/gate=v1"}, l.objects())
 
