@@ -6,9 +6,10 @@ package front
 import (
 	"testing"
 
-	"github.com/strata-run/strata/internal/content"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/strata-run/strata/internal/content"
 )
 
 // A resource that a laxer definition of its kind has let through cannot be written to:

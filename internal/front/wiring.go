@@ -6,12 +6,13 @@ package front
 import (
 	"time"
 
-	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/telemetry"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // Wiring is what the fronts of a manager share. Every field is required.

@@ -43,7 +43,7 @@ var targetConditionBlockedFirst = func(s stand) []phase {
 
 const targetConditionNotYet = "False/RollingOut: the revision has not been rolled out completely"
 
-var targetConditionErrServing = fmt.Errorf("revision 1, phase plane: %w", errors.New("namespaces \"old\" not found"))
+var errServing = fmt.Errorf("revision 1, phase plane: %w", errors.New("namespaces \"old\" not found"))
 
 var targetConditionSucceeded = func(s *v1alpha1.RevisionStatus) {
 	s.Conditions = []metav1.Condition{{
@@ -285,7 +285,7 @@ var targetConditionCases = map[string]targetConditionCase{
 	},
 	"ErrorOfAnOlderRevision": {
 		reason: "what an older revision cannot repair does not keep the newer one from replacing it", phases: targetConditionComplete,
-		observe:      func(o *status.Observation) { o.Err = targetConditionErrServing },
+		observe:      func(o *status.Observation) { o.Err = errServing },
 		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: every object is in place and every probe is true",
 		wantSucceeded: true,
 	},

@@ -56,6 +56,8 @@ type Settings struct {
 
 // Controller restarts workloads. It does one thing at a time.
 type Controller struct {
+	signals
+
 	// Cache reads Istio resources and Packages.
 	Cache client.Reader
 	// Live reads everything else from the API server.
@@ -74,8 +76,6 @@ type Controller struct {
 	// WatchNamespaces begins to watch namespaces for changes of their labels; it is called once
 	// there is a mesh. Nil for none.
 	WatchNamespaces func() error
-
-	signals
 
 	requests workqueue.TypedInterface[Workload]
 	watching bool
@@ -188,7 +188,8 @@ func (c *Controller) reconcileRollout(ctx context.Context, m *mesh) (time.Durati
 // be checked, or the interval is over.
 func (c *Controller) survey(ctx context.Context, m *mesh) (time.Duration, bool, error) {
 	var seen Seen
-	key, news := "", false
+	var key string
+	var news bool
 	if m.installed() {
 		// A user who changes the mesh may have seen to what was left.
 		seen, key = m.seen(), m.key()

@@ -275,10 +275,12 @@ func (q *queue) state() State {
 	}
 	var rolling []Workload
 	for w, i := range q.items {
-		if i.Role == RoleGateway {
+		switch i.Role {
+		case RoleGateway:
 			s.Gateway.add(i)
-		} else if i.Role == RoleEgress {
+		case RoleEgress:
 			s.Egress.add(i)
+		case RoleComponent, RoleModule, RoleCustomer:
 		}
 		switch {
 		case i.needsUser():
