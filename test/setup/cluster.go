@@ -31,6 +31,7 @@ type Options struct {
 // Cluster is a local Kubernetes, and the manager that runs beside it.
 type Cluster struct {
 	*localplane.Plane
+
 	// Binaries are those that the plane runs, and kubectl.
 	Binaries localplane.Binaries
 	// Admin may do everything, and is not the manager.
@@ -83,7 +84,7 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 
 func (c *Cluster) connect(o Options) (err error) {
 	if o.Log == nil {
-		file, err := os.Create(c.Plane.Log("strata-manager"))
+		file, err := os.Create(c.Log("strata-manager"))
 		if err != nil {
 			return fmt.Errorf("opening the manager's log: %w", err)
 		}

@@ -41,6 +41,7 @@ func answered(t *testing.T, plane *localplane.Plane, since time.Time) []localpla
 // megabytes in the end, and is asked for many times.
 var audits struct {
 	sync.Mutex
+
 	read map[string]auditLog
 }
 
