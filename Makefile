@@ -45,7 +45,7 @@ LIBRARY := revisions revisions/probes/celprobe test/consumer
 FRONTS := $(patsubst internal/front/%/registration.go,%,$(wildcard internal/front/*/registration.go))
 
 # Everything that `make generate` writes, and nothing else.
-GENERATED := api config/crd config/rbac docs/reference internal/localplane/module
+GENERATED := ARCHITECTURE.md api config/crd config/rbac docs/reference internal/localplane/module
 
 ##@ Build
 
@@ -62,7 +62,7 @@ build: ## Build strata (also as kubectl-strata) and strata-manager into bin/
 	ln -sf strata bin/kubectl-strata
 
 .PHONY: generate
-generate: bin/controller-gen ## Renew deep copies, CRDs, RBAC, embedded module files and the reference
+generate: bin/controller-gen ## Renew deep copies, CRDs, RBAC, embedded module files, the reference and the picture of the packages
 	bin/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	bin/controller-gen crd paths=./api/v1alpha1 output:crd:dir=config/crd
 	bin/controller-gen crd paths=./api/operator.kyma-project.io/... output:crd:dir=config/crd/kyma

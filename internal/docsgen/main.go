@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/strata-run/strata/config/crd"
 	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/internal/controller"
+	"github.com/strata-run/strata/internal/deptest"
 	"github.com/strata-run/strata/internal/telemetry"
 )
 
@@ -40,7 +42,8 @@ func run(ctx context.Context, args []string) error {
 	return errors.New("usage: docsgen generate|links")
 }
 
-// generate writes every page, and removes those that are no longer made.
+// generate writes every page, removes those that are no longer made, and draws the picture of
+// the packages.
 func generate(ctx context.Context) error {
 	pages, err := pages(ctx)
 	if err != nil {
@@ -55,7 +58,39 @@ func generate(ctx context.Context) error {
 			return fmt.Errorf("writing %s: %w", name, err)
 		}
 	}
-	return removeOthers(pages)
+	if err := removeOthers(pages); err != nil {
+		return err
+	}
+	return drawPicture(architecture)
+}
+
+// architecture is the page that holds the picture of the packages.
+const architecture = "ARCHITECTURE.md"
+
+// drawPicture renews the picture of the packages in a page, which also holds the table of what
+// they may import.
+func drawPicture(page string) error {
+	markdown, err := os.ReadFile(page)
+	if err != nil {
+		return fmt.Errorf("reading the page that the picture of the packages is in: %w", err)
+	}
+	rows, err := deptest.ReadTable(bytes.NewReader(markdown))
+	if err != nil {
+		return err
+	}
+	packages, err := deptest.ReadTree(os.DirFS("."))
+	if err != nil {
+		return err
+	}
+	picture, err := deptest.Picture(rows, packages)
+	if err != nil {
+		return err
+	}
+	drawn, err := deptest.WithPicture(string(markdown), picture)
+	if err != nil {
+		return fmt.Errorf("%s: %w", page, err)
+	}
+	return os.WriteFile(page, []byte(drawn), 0o644)
 }
 
 // removeOthers removes what is no page.
