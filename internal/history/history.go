@@ -117,30 +117,6 @@ func Succeeded(revision *v1alpha1.Revision) bool {
 	return meta.IsStatusConditionTrue(revision.Status.Conditions, v1alpha1.ConditionSucceeded)
 }
 
-// Prune are the archived revisions beyond the package's history limit, oldest
-// first. The current one and the newest that has succeeded are never among them,
-// and neither is one whose number the package's status does not cover yet: the
-// number could be given again.
-func (h History) Prune(pkg *v1alpha1.Package) []*v1alpha1.Revision {
-	limit := 5
-	if pkg.Spec.RevisionHistoryLimit != nil {
-		limit = int(*pkg.Spec.RevisionHistoryLimit)
-	}
-	var beyond []*v1alpha1.Revision
-	kept := 0
-	for _, revision := range h.Archived {
-		if revision == h.Current || revision == h.lastGood || !IsOnRecord(pkg, revision) {
-			continue
-		}
-		kept++
-		if kept > limit {
-			beyond = append(beyond, revision)
-		}
-	}
-	slices.Reverse(beyond)
-	return beyond
-}
-
 // IsOnRecord says whether the package's status covers a revision's number, so that
 // it is not given again when the revision is gone.
 func IsOnRecord(pkg *v1alpha1.Package, revision *v1alpha1.Revision) bool {

@@ -79,7 +79,7 @@ func ExampleParsePath() {
 	// Output:
 	// stable true
 	// MinimumReplicasAvailable true
-	// parsing path ".metadata.annotations.example.org/channel": position 34: '/' stands where "." or "[" is expected
+	// parsing path ".metadata.annotations.example.org/channel": position 34: found '/', expected "." or "["
 }
 
 func ExampleFieldValue_operator() {

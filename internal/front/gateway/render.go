@@ -4,44 +4,18 @@
 package gateway
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/rand"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/front/gateway/ingress"
 )
-
-// PackageName is the name of a Gateway's package: gateway-NAME, or for a long name
-// gw- and its beginning with a digest of it.
-func PackageName(gateway string) string {
-	const short, long = "gateway-", "gw-"
-	if name := short + gateway; len(name) <= maxPackage {
-		return name
-	}
-	sum := sha256.Sum256([]byte(gateway))
-	digest := hex.EncodeToString(sum[:])[:12]
-	beginning := gateway[:maxPackage-len(long)-len(digest)-1]
-	return long + strings.TrimRight(beginning, "-.") + "-" + digest
-}
-
-// RecordName is the name of a hostname's DNSRecord. It is what OpenShift's ingress
-// operator calls it, so that records of before are taken over.
-func RecordName(gateway, hostname string) string {
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(hostname + ".")) // never an error
-	return gateway + "-" + rand.SafeEncodeString(strconv.FormatUint(uint64(hash.Sum32()), 10)) + "-wildcard"
-}
 
 // records renders a package with a DNSRecord for each hostname.
 func records(gateway *gatewayv1.Gateway, hostnames []string, to address, facts Facts) (*content.Package, error) {
