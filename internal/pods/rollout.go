@@ -5,6 +5,7 @@ package pods
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -16,6 +17,10 @@ type Rollout struct {
 	// Updated says that all pods are of the newest template, whether they serve or not, and
 	// Completed that all of them have served once, as far as the workload tells.
 	Updated, Completed bool
+	// CompletedAt is when the workload has said so, zero when it does not say. One from before a
+	// change of the template is of the pods before: the deployment controller may lose the
+	// condition that follows on the change, when another client writes at the same time.
+	CompletedAt time.Time
 	// Empty says that there are to be no pods.
 	Empty bool
 	// Failed is why it does not go on, as the workload tells. Empty while it may.
@@ -48,8 +53,12 @@ func RolloutOf(o *unstructured.Unstructured) Rollout {
 		if paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); paused {
 			r.Blocked = "it is paused: resume it"
 		}
-		reason := conditionOf(o, "Progressing")["reason"]
-		r.Completed = reason == "NewReplicaSetAvailable"
+		progressing := conditionOf(o, "Progressing")
+		reason := progressing["reason"]
+		if r.Completed = reason == "NewReplicaSetAvailable"; r.Completed {
+			at, _ := progressing["lastUpdateTime"].(string)
+			r.CompletedAt, _ = time.Parse(time.RFC3339, at)
+		}
 		if reason == "ProgressDeadlineExceeded" {
 			r.Failed = "it has exceeded its progress deadline"
 		}

@@ -28,7 +28,7 @@ func TestRolloutOf(t *testing.T) {
 		f["currentRevision"], f["updateRevision"] = current, update
 		return f
 	}
-	available["conditions"] = []any{fields{"type": "Progressing", "reason": "NewReplicaSetAvailable"}}
+	available["conditions"] = []any{fields{"type": "Progressing", "reason": "NewReplicaSetAvailable", "lastUpdateTime": "2026-01-01T00:00:10Z"}}
 	nodes := fields{"desiredNumberScheduled": int64(2), "updatedNumberScheduled": int64(2), "numberAvailable": int64(2)}
 	tests := map[string]struct {
 		reason                string
@@ -61,6 +61,9 @@ func TestRolloutOf(t *testing.T) {
 			got := RolloutOf(tc.object)
 			if got.Done != tc.done || (got.Failed != "") != tc.failed || (got.Blocked != "") != tc.blocked {
 				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+			if at := got.CompletedAt; !at.IsZero() != (name == "Complete") || name == "Complete" && at.Second() != 10 {
+				t.Errorf("%s: it has completed at %s", tc.reason, at)
 			}
 			if got.Updated != (tc.done || tc.updated) || !tc.done && got.Completed != tc.completed || got.Empty != tc.empty {
 				t.Errorf("%s: got %+v", tc.reason, got)

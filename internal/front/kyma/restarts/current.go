@@ -40,7 +40,8 @@ type Current struct {
 // Unfinished says whether its pods are still being replaced because of its last restart:
 // the pod template has not changed since, and they have not come up yet.
 func (c *Current) Unfinished() bool {
-	return !c.Record.At.IsZero() && c.Record.Template == c.Template && !c.Rollout.Done && !c.Rollout.Completed
+	completed := c.Rollout.Completed && (c.Rollout.CompletedAt.IsZero() || !c.Rollout.CompletedAt.Before(c.Record.At.Truncate(time.Second)))
+	return !c.Record.At.IsZero() && c.Record.Template == c.Template && !c.Rollout.Done && !completed
 }
 
 // Replace says how far a workload is whose pods are deleted, one after the other, because of
