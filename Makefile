@@ -141,7 +141,7 @@ endif
 
 .PHONY: kubernetes
 kubernetes:
-	$(GO) test -timeout 30m -v -run '^$$' ./internal/localplane
+	$(GO) test -count=1 -timeout 30m -v -run '^$$' ./internal/localplane
 
 # istiod is built once and takes some minutes; then the tests take three.
 .PHONY: test-istiod
