@@ -92,7 +92,7 @@ func TestIstioCSR_CA(t *testing.T) {
 		{name: "no PEM", data: map[string]string{"roots": "hello"}, want: "it holds no certificate in PEM"},
 		{name: "another block", data: map[string]string{"roots": strings.ReplaceAll(root, "CERTIFICATE", "PUBLIC KEY")}, want: "block 1: its type is"},
 		{name: "cut", data: map[string]string{"roots": root + root[:len(root)/2]}, want: "block 2: it is not valid PEM"},
-		{name: "no CA", data: map[string]string{"roots": secret("istiod-tls", "tls.crt")}, want: "is no CA"},
+		{name: "no CA", data: map[string]string{"roots": secret("istiod-tls", "tls.crt")}, want: "is not a CA"},
 		{name: "CA, then none", data: map[string]string{"roots": root + secret("istiod-tls", "tls.crt")}, want: "block 2: certificate"},
 		{name: "a key", data: map[string]string{"roots": root + secret("root", "tls.key")}, want: "block 2: it is a private key"},
 		{name: "unrelated", data: map[string]string{"roots": stranger}, want: `none of its CAs ("stranger") has signed the istiod certificate`},

@@ -355,7 +355,7 @@ func TestIstioCSR_HelmForgets(t *testing.T) {
 	must(t, admin.Patch(t.Context(), a.deployment(), client.RawPatch(types.MergePatchType, patch)))
 	planetest.Eventually(t, "nobody to be warned of Helm any more", func() (bool, error) {
 		a.get(a.ic)
-		return !strings.Contains(fmt.Sprint(a.ic.Status.Conditions), "Helm counts"), nil
+		return !strings.Contains(fmt.Sprint(a.ic.Status.Conditions), "Helm has the agent"), nil
 	})
 	a.ready()
 	before.Generation++ // annotations count
@@ -397,7 +397,7 @@ func TestIstioCSR_HelmPinnedRoot(t *testing.T) {
 	}
 	planetest.Eventually(t, "the event of the takeover", func() (bool, error) {
 		note := a.eventNote("AgentTakenOver")
-		return strings.Contains(note, `--root-ca-file is "/var/run/secrets/istio-csr/ca.pem"`), fmt.Errorf("the note is %q", note)
+		return strings.Contains(note, `--root-ca-file differs from the IstioCSR: "/var/run/secrets/istio-csr/ca.pem"`), fmt.Errorf("the note is %q", note)
 	})
 	pod := a.deployment().Spec.Template.Spec
 	if len(pod.Volumes) != 1 || pod.Volumes[0].ConfigMap == nil {

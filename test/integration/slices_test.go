@@ -319,7 +319,7 @@ func TestLostSlice(t *testing.T) {
 				altered := fresh(good)
 				altered.Data = []byte("altered")
 				must(t, admin.Create(t.Context(), altered))
-				want[1] = "does not hold"
+				want[1] = "does not contain"
 			}
 			planetest.Eventually(t, "the loss to be told", func() (bool, error) {
 				text := message(getPackage(t, pkg.Name).Status.Conditions, v1alpha1.ConditionProgressing)

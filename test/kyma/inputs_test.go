@@ -54,7 +54,7 @@ func invalidTag(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := state(t, "mesh", v1alpha2.StateError, v1alpha2.ReasonIstioCustomResourceMisconfigured)
-	if !strings.Contains(refused.Status.Description, `"latest" is no tag of Istio`) || deployed(t, "Deployment", "istiod") != nil {
+	if !strings.Contains(refused.Status.Description, `"latest" is not a tag of Istio`) || deployed(t, "Deployment", "istiod") != nil {
 		t.Fatalf("an invalid tag: %s", refused.Status.Description)
 	}
 	changed := refused.DeepCopy()

@@ -80,7 +80,9 @@ func (c *cluster) install() {
 // start runs the manager. A manager that ends by itself ends the process.
 func (c *cluster) start() {
 	c.Helper()
-	c.must(c.plane.StartManager(setup.ManagerOptions()))
+	options := setup.ManagerOptions()
+	options.LeaderElect = true // the commands find the manager by its lease
+	c.must(c.plane.StartManager(options))
 }
 
 // rollOut makes a package with a ConfigMap and a Service, and waits until it owns them.
