@@ -46,7 +46,7 @@ type Workload struct {
 func List(ctx context.Context, reader client.Reader, w Workload) ([]corev1.Pod, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "PodList"})
-	err := reader.List(ctx, list, client.InNamespace(w.Namespace), client.MatchingLabelsSelector{Selector: w.selector()}, client.Limit(mostPods))
+	err := reader.List(ctx, list, client.InNamespace(w.Namespace), client.MatchingLabelsSelector{Selector: w.Selector()}, client.Limit(mostPods))
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of %s %s/%s: %w", w.Kind.Kind, w.Namespace, w.Name, err)
 	}
@@ -77,9 +77,9 @@ func (w Workload) owns(pod *corev1.Pod) bool {
 	return owner.Kind == "ReplicaSet" && hash != "" && owner.Name == w.Name+"-"+hash
 }
 
-// selector is that in the workload's manifest; the pods of a Job are labelled with its
+// Selector is that in the workload's manifest; the pods of a Job are labelled with its
 // name. It only saves reading other pods: the owner of a pod says what it belongs to.
-func (w Workload) selector() labels.Selector {
+func (w Workload) Selector() labels.Selector {
 	if w.Kind.Kind == "Job" {
 		return labels.SelectorFromSet(labels.Set{"batch.kubernetes.io/job-name": w.Name})
 	}
@@ -89,6 +89,9 @@ func (w Workload) selector() labels.Selector {
 	spelled, found, err := unstructured.NestedMap(w.Manifest.Object, "spec", "selector")
 	if !found || err != nil {
 		return labels.Everything()
+	}
+	if w.Kind.Kind == "ReplicationController" { // a map of labels
+		spelled = map[string]any{"matchLabels": spelled}
 	}
 	var parsed metav1.LabelSelector
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(spelled, &parsed); err != nil {

@@ -11,6 +11,6 @@
 // reference of it in rows.go, and events.go what of that is an event.
 //
 // Three packages below belong to it: servicemesh renders the mesh, crwatch knows the custom
-// resources that keep it from being taken away, and the package restarts sees to it that no
-// workload runs with an outdated proxy.
+// resources that keep it from being taken away, and the controller in restarts replaces outdated
+// proxies.
 package kyma

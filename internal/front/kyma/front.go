@@ -189,13 +189,11 @@ func rolledOut(p *front.Package) bool {
 
 func setStatus(settings servicemesh.Settings, istio *v1alpha2.Istio, state groupState) {
 	_, unrendered := errors.AsType[*front.RenderError](state.Err)
-	restarts := restartsOf(state.Facts.Restarts)
-	restarts.Awaited = awaited(istio, state.Packages, state.Facts.Restarts.Seen)
 	SetStatus(istio, State{
 		Oldest: state.Facts.Oldest, Version: settings.Images.Tag, Size: state.Facts.Cluster.Size, Warning: state.Facts.Warning,
 		Packages: state.Packages, Departing: state.Departing, Blocked: state.Blocked,
 		Err: state.Err, Unrendered: unrendered,
 		Filters: state.Facts.Filters, FiltersErr: state.Facts.FiltersErr, Now: state.Now,
-		Restarts: restarts,
+		Restarts: state.Facts.Restarts, Awaited: awaited(istio, state.Packages, state.Facts.Restarts.Seen),
 	})
 }

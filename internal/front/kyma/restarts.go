@@ -31,11 +31,3 @@ func awaited(istio *v1alpha2.Istio, packages []front.Package, seen restarts.Seen
 	}
 	return false
 }
-
-func restartsOf(s restarts.State) Restarts {
-	return Restarts{
-		Known: s.Known, Opens: s.Opens, Pending: s.Pending, Failed: s.Failed, Manual: s.Manual, Problem: s.Problem,
-		Stopped: s.Stopped, GatewayWaits: s.Gateway.Waits, EgressWaits: s.Egress.Waits,
-		GatewayErr: s.Gateway.Err, EgressErr: s.Egress.Err, GatewayRolling: s.Gateway.Rolling, EgressRolling: s.Egress.Rolling,
-	}
-}

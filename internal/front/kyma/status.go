@@ -16,6 +16,7 @@ import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/front/kyma/restarts"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 	"github.com/strata-run/strata/internal/status"
 )
@@ -39,42 +40,16 @@ type State struct {
 	// that it is what the resource asks for.
 	Err        error
 	Unrendered bool
-	// Restarts are those of workloads.
-	Restarts Restarts
+	// Restarts are those of workloads. Awaited says that pods were not compared with the mesh since it
+	// has changed last.
+	Restarts restarts.State
+	Awaited  bool
 	// Filters are EnvoyFilters of users that configure the ingress gateway, such as
 	// istio-system/a. FiltersErr is why they could not be looked for.
 	Filters    []string
 	FiltersErr error
 	// Now is the time.
 	Now metav1.Time
-}
-
-// Restarts are restarts of workloads that run an outdated proxy.
-type Restarts struct {
-	// Known says that they were looked at, and Awaited that they were not since the mesh has
-	// changed last.
-	Known, Awaited bool
-	// Pending is how many workloads are still to be restarted. Opens is when that may begin,
-	// zero when it may now.
-	Pending int
-	Opens   time.Time
-	// Failed are workloads that do not come up, and Manual those that only a person can
-	// restart: an entry for each reason, such as shop/Job/a, shop/Job/b (a restart would run it
-	// again), and perhaps one that counts more.
-	Failed, Manual []string
-	// Stopped says that no workload is restarted because of those that do not come up, and not
-	// only none of their namespaces.
-	Stopped bool
-	// GatewayErr is why the ingress gateway cannot be restarted, and EgressErr why the egress
-	// gateway cannot.
-	GatewayErr, EgressErr error
-	// GatewayRolling and EgressRolling say that one was restarted, and is coming up.
-	GatewayRolling, EgressRolling bool
-	// GatewayWaits and EgressWaits are what one is outdated in that waits for its restart, such as
-	// NumTrustedProxies. Empty while none does.
-	GatewayWaits, EgressWaits string
-	// Problem is why nothing is restarted, such as a setting that cannot be read.
-	Problem error
 }
 
 // verdict is a state, and what the condition Ready says of it.
@@ -254,22 +229,22 @@ func kymaRunning(istio *v1alpha2.Istio, s State) verdict {
 	switch r := s.Restarts; {
 	case s.FiltersErr != nil:
 		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, kymaFilters(s).Message}
-	case r.GatewayErr != nil:
-		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonIngressGatewayRestartFailed, "the ingress gateway cannot be restarted: " + r.GatewayErr.Error()}
-	case r.EgressErr != nil:
-		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonEgressGatewayRestartFailed, "the egress gateway cannot be restarted: " + r.EgressErr.Error()}
+	case r.Gateway.Err != nil:
+		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonIngressGatewayRestartFailed, "the ingress gateway cannot be restarted: " + r.Gateway.Err.Error()}
+	case r.Egress.Err != nil:
+		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonEgressGatewayRestartFailed, "the egress gateway cannot be restarted: " + r.Egress.Err.Error()}
 	case len(s.Filters) > 0:
 		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, kymaFilters(s).Message}
-	case r.GatewayRolling:
+	case r.Gateway.Rolling:
 		// What the resource asks for holds from when the new pods serve.
 		return verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonIngressGatewayRestartSucceeded, "the ingress gateway was restarted, and its new pods are starting"}
-	case r.EgressRolling:
+	case r.Egress.Rolling:
 		return verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonEgressGatewayRestartSucceeded, "the egress gateway was restarted, and its new pods are starting"}
-	case r.GatewayWaits != "" || r.EgressWaits != "":
+	case r.Gateway.Waits != "" || r.Egress.Waits != "":
 		return kymaWaits(r)
 	case r.Problem != nil:
 		ready.state, ready.message = v1alpha2.StateWarning, ready.message+"; no workload is restarted: "+r.Problem.Error()
-	case r.Awaited && !kymaWasReady(istio):
+	case s.Awaited && !kymaWasReady(istio):
 		// Gateways may have to be restarted before what the resource asks for holds.
 		return verdict{v1alpha2.StateProcessing, metav1.ConditionUnknown, v1alpha2.ReasonReconcileUnknown,
 			fmt.Sprintf("Istio %s runs, and which pods have an outdated proxy is being found out", s.Version)}
@@ -282,10 +257,10 @@ func kymaRunning(istio *v1alpha2.Istio, s State) verdict {
 
 // kymaWaits reports a gateway that waits for its restart: what the resource asks for does not hold
 // until then.
-func kymaWaits(r Restarts) verdict {
-	name, causes := "ingress", r.GatewayWaits
+func kymaWaits(r restarts.State) verdict {
+	name, causes := "ingress", r.Gateway.Waits
 	if causes == "" {
-		name, causes = "egress", r.EgressWaits
+		name, causes = "egress", r.Egress.Waits
 	}
 	v := verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonReconcileRequeued,
 		fmt.Sprintf("the %s gateway runs with outdated settings (%s) until it is restarted", name, causes)}
@@ -317,7 +292,7 @@ func kymaWasReady(istio *v1alpha2.Istio) bool {
 }
 
 // kymaRestarts is the condition about proxies.
-func kymaRestarts(r Restarts) (c metav1.Condition, known bool) {
+func kymaRestarts(r restarts.State) (c metav1.Condition, known bool) {
 	const kind = v1alpha2.ConditionProxySidecarRestartSucceeded
 	switch {
 	case !r.Known:

@@ -19,6 +19,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma"
+	"github.com/strata-run/strata/internal/front/kyma/restarts"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 	"github.com/strata-run/strata/internal/history"
 	"github.com/strata-run/strata/internal/status/statustest"
@@ -116,33 +117,33 @@ func kymaRestartCases(done []front.Package) map[string]kymaCase {
 	return map[string]kymaCase{
 		"Manual": {
 			reason: "the mesh is ready, a person has to see to something", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"shop/Job/a"},
-			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Manual: []string{"shop/Job/a"}}},
+			state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Manual: []string{"shop/Job/a"}}},
 		},
-		"Restarting": {reason: "sidecars do not take away Ready", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 3}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
+		"Restarting": {reason: "sidecars do not take away Ready", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 3}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
 		"ManualToo": {
 			reason: "who has to see to something is told while others are restarted", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"shop/Job/a", "3 workloads", "2026-11-21T22:00:00Z"},
-			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 3, Manual: []string{"shop/Job/a"}, Opens: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}},
+			state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 3, Manual: []string{"shop/Job/a"}, Opens: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}},
 		},
-		"Awaited":        {reason: "gateways may have to be restarted yet", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Awaited: true}}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{"outdated"}},
-		"AwaitedBegin":   {reason: "another manager makes it no less ready", change: wasReady(0), state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Awaited: true}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
-		"AwaitedAnew":    {reason: "but a change of its spec does", change: wasReady(-1), state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Awaited: true}}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown"},
-		"AwaitedProblem": {reason: "what cannot be found out is told", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Awaited: true, Problem: errors.New("listing pods: refused")}}, want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"refused"}},
-		"Gateway":        {reason: "the gateway counts", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, GatewayErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/IngressGatewayRestartFailed"},
-		"GatewayRolls":   {reason: "until the gateway has its new settings", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, GatewayRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/IngressGatewayRestartSucceeded"},
+		"Awaited":        {reason: "gateways may have to be restarted yet", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true}, Awaited: true}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{"outdated"}},
+		"AwaitedBegin":   {reason: "another manager makes it no less ready", change: wasReady(0), state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{}, Awaited: true}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
+		"AwaitedAnew":    {reason: "but a change of its spec does", change: wasReady(-1), state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{}, Awaited: true}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown"},
+		"AwaitedProblem": {reason: "what cannot be found out is told", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Problem: errors.New("listing pods: refused")}, Awaited: true}, want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"refused"}},
+		"Gateway":        {reason: "the gateway counts", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Gateway: restarts.GatewayState{Err: errors.New("refused")}}}, want: v1alpha2.StateError, ready: "False/IngressGatewayRestartFailed"},
+		"GatewayRolls":   {reason: "until the gateway has its new settings", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 1, Gateway: restarts.GatewayState{Rolling: true}}}, want: v1alpha2.StateProcessing, ready: "False/IngressGatewayRestartSucceeded"},
 		"GatewayWaits": {
 			reason: "what is asked for does not hold before the window opens", want: v1alpha2.StateProcessing, ready: "False/ReconcileRequeued", says: []string{"ingress gateway", "NumTrustedProxies", "2026-11-21T22:00:00Z"},
-			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, GatewayWaits: "NumTrustedProxies", Opens: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}},
+			state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 1, Gateway: restarts.GatewayState{Waits: "NumTrustedProxies"}, Opens: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}},
 		},
 		"GatewayStopped": {
 			reason: "a failure keeps the gateway from its restart", want: v1alpha2.StateWarning, ready: "False/ReconcileRequeued", says: []string{"egress gateway", "shop/Deployment/a", "restarts have stopped, as"},
-			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 2, EgressWaits: "NumTrustedProxies", Failed: []string{"shop/Deployment/a"}, Stopped: true}},
+			state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 2, Egress: restarts.GatewayState{Waits: "NumTrustedProxies"}, Failed: []string{"shop/Deployment/a"}, Stopped: true}},
 		},
 		"GatewayProblem": {
 			reason: "a window that cannot be read does, too", want: v1alpha2.StateWarning, ready: "False/ReconcileRequeued", says: []string{"that is not a window"},
-			state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, GatewayWaits: "NumTrustedProxies", Problem: errors.New("that is not a window")}},
+			state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 1, Gateway: restarts.GatewayState{Waits: "NumTrustedProxies"}, Problem: errors.New("that is not a window")}},
 		},
-		"Egress":      {reason: "the egress gateway counts, too", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, EgressErr: errors.New("refused")}}, want: v1alpha2.StateError, ready: "False/EgressGatewayRestartFailed", says: []string{"refused"}},
-		"EgressRolls": {reason: "until the egress gateway has its new settings", state: kyma.State{Oldest: "default", Packages: done, Restarts: kyma.Restarts{Known: true, Pending: 1, EgressRolling: true}}, want: v1alpha2.StateProcessing, ready: "False/EgressGatewayRestartSucceeded"},
+		"Egress":      {reason: "the egress gateway counts, too", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Egress: restarts.GatewayState{Err: errors.New("refused")}}}, want: v1alpha2.StateError, ready: "False/EgressGatewayRestartFailed", says: []string{"refused"}},
+		"EgressRolls": {reason: "until the egress gateway has its new settings", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 1, Egress: restarts.GatewayState{Rolling: true}}}, want: v1alpha2.StateProcessing, ready: "False/EgressGatewayRestartSucceeded"},
 	}
 }
 
@@ -214,7 +215,7 @@ func TestSetKyma(t *testing.T) {
 		"NotNeeded":    {reason: "nothing was installed for it", change: freed, want: v1alpha2.StateDeleting, ready: "False/IstioInstallNotNeeded", says: []string{"nothing is installed"}},
 		"HandedOn":     {reason: "another takes over, nothing goes", change: deleting, state: kyma.State{Oldest: "next", Packages: done}, want: v1alpha2.StateDeleting, ready: "False/IstioInstallNotNeeded", says: []string{"next"}},
 		"GoneError":    {reason: "what cannot be asked", change: deleting, state: kyma.State{Err: errors.New("listing Gateways: refused")}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed"},
-		"GoneSidecars": {reason: "sidecars are left", change: deleting, state: kyma.State{Restarts: kyma.Restarts{Pending: 7}}, want: v1alpha2.StateDeleting, ready: "False/IstioUninstallSucceeded", says: []string{"7 workloads"}},
+		"GoneSidecars": {reason: "sidecars are left", change: deleting, state: kyma.State{Restarts: restarts.State{Pending: 7}}, want: v1alpha2.StateDeleting, ready: "False/IstioUninstallSucceeded", says: []string{"7 workloads"}},
 		"Filter":       {reason: "an EnvoyFilter of a user", state: kyma.State{Oldest: "default", Packages: done, Filters: []string{"istio-system/x"}}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"istio-system/x"}},
 		"NoFilters":    {reason: "they cannot be looked for", state: kyma.State{Oldest: "default", Packages: done, FiltersErr: errors.New("refused")}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"refused"}},
 	}
@@ -267,10 +268,10 @@ func TestSetKyma_Further(t *testing.T) {
 		kind  string
 		want  string
 	}{
-		"Restarted":   {state: kyma.State{Restarts: kyma.Restarts{Known: true}}, kind: v1alpha2.ConditionProxySidecarRestartSucceeded, want: "True/ProxySidecarRestartSucceeded"},
-		"Restarting":  {state: kyma.State{Restarts: kyma.Restarts{Known: true, Pending: 7, Manual: []string{"a"}}}, kind: v1alpha2.ConditionProxySidecarRestartSucceeded, want: "False/ProxySidecarRestartPartiallySucceeded"},
-		"Failed":      {state: kyma.State{Restarts: kyma.Restarts{Known: true, Failed: []string{"a"}, Pending: 7}}, kind: v1alpha2.ConditionProxySidecarRestartSucceeded, want: "False/ProxySidecarRestartFailed"},
-		"Manual":      {state: kyma.State{Restarts: kyma.Restarts{Known: true, Manual: []string{"a"}}}, kind: v1alpha2.ConditionProxySidecarRestartSucceeded, want: "False/ProxySidecarManualRestartRequired"},
+		"Restarted":   {state: kyma.State{Restarts: restarts.State{Known: true}}, kind: v1alpha2.ConditionProxySidecarRestartSucceeded, want: "True/ProxySidecarRestartSucceeded"},
+		"Restarting":  {state: kyma.State{Restarts: restarts.State{Known: true, Pending: 7, Manual: []string{"a"}}}, kind: v1alpha2.ConditionProxySidecarRestartSucceeded, want: "False/ProxySidecarRestartPartiallySucceeded"},
+		"Failed":      {state: kyma.State{Restarts: restarts.State{Known: true, Failed: []string{"a"}, Pending: 7}}, kind: v1alpha2.ConditionProxySidecarRestartSucceeded, want: "False/ProxySidecarRestartFailed"},
+		"Manual":      {state: kyma.State{Restarts: restarts.State{Known: true, Manual: []string{"a"}}}, kind: v1alpha2.ConditionProxySidecarRestartSucceeded, want: "False/ProxySidecarManualRestartRequired"},
 		"NotYet":      {state: kyma.State{}, kind: v1alpha2.ConditionProxySidecarRestartSucceeded, want: ""},
 		"Filter":      {state: kyma.State{Filters: []string{"a/b"}}, kind: v1alpha2.ConditionIngressTargetingUserResourceFound, want: "True/IngressTargetingUserResourceFound"},
 		"NoFilter":    {state: kyma.State{}, kind: v1alpha2.ConditionIngressTargetingUserResourceFound, want: "False/IngressTargetingUserResourceNotFound"},
@@ -338,7 +339,7 @@ func told(t *testing.T, conditions []metav1.Condition) {
 func TestSetKyma_Counts(t *testing.T) {
 	for pending, want := range map[int]string{1: "1 workload is still to be restarted, as proxies are outdated", 2: "2 workloads are still to be restarted, as proxies are outdated"} {
 		istio := kymaIstio(nil)
-		kyma.SetStatus(istio, kyma.State{Oldest: "default", Now: kymaNow, Restarts: kyma.Restarts{Known: true, Pending: pending}})
+		kyma.SetStatus(istio, kyma.State{Oldest: "default", Now: kymaNow, Restarts: restarts.State{Known: true, Pending: pending}})
 		c := meta.FindStatusCondition(*istio.Status.Conditions, v1alpha2.ConditionProxySidecarRestartSucceeded)
 		if c == nil || c.Message != want {
 			t.Errorf("of %d it is told: %+v", pending, c)

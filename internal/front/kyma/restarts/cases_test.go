@@ -189,6 +189,20 @@ func TestController_Owners(t *testing.T) {
 	}
 }
 
+// A pod that only a user can restart, and that is excluded, is not listed for a user.
+func TestController_ExcludedManual(t *testing.T) {
+	c := newCluster(t)
+	for _, name := range []string{"a", "b"} {
+		c.pod("shop", name, oldImage)
+		c.change("shop", name, func(p *corev1.Pod) { p.OwnerReferences = nil })
+	}
+	c.change("shop", "a", func(p *corev1.Pod) { p.Annotations[v1alpha2.AnnotationExcludeFromRestart] = "true" })
+	c.rolledOut(v1alpha2.IstioSpec{})
+	if state := c.run(time.Minute); state.ManualCount != 1 || !strings.HasPrefix(state.Manual[0], "shop/Pod/b-1-a (") {
+		t.Errorf("the state is %+v", state)
+	}
+}
+
 // The egress gateway is restarted for its settings where the mesh has one.
 func TestController_Egress(t *testing.T) {
 	for _, on := range []bool{true, false} {

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	toolsevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -35,47 +34,21 @@ const (
 	countInterval = 10 * time.Second
 )
 
-// Meter takes in what is done.
-type Meter interface {
-	// Restarted counts a restart for a cause. Several causes are counted one by one.
-	Restarted(cause string)
-	// Restarts takes in how many workloads are to be restarted, do not come up, and need a
-	// user.
-	Restarts(pending, failed, manual int)
-}
-
-// Settings are those of the controller.
-type Settings struct {
-	// Limit is how many workloads may roll out at a time.
-	Limit int
-	// Deadline is how long the rollout of a restart may take until it counts as failed.
-	Deadline time.Duration
-	// Interval is the time between surveys without any news.
-	Interval time.Duration
-}
-
 // Controller restarts workloads. It does one thing at a time.
 type Controller struct {
+	Config
 	signals
 
-	// Cache reads Istio resources and Packages.
-	Cache client.Reader
-	// Live reads everything else from the API server.
-	Live client.Reader
-	// Writer writes to workloads, and notes to the Istio resource and the namespace of Istio.
-	Writer   client.Writer
-	Recorder toolsevents.EventRecorder
-	Meter    Meter
-	Settings Settings
-	// Served says whether there can be Istio resources.
-	Served func() bool
-	// Changed is called when State has changed.
-	Changed func()
-	// Now is the clock.
-	Now func() time.Time
-	// WatchNamespaces begins to watch namespaces for changes of their labels; it is called once
+	// cache reads Istio resources and Packages, live everything else from the API server.
+	cache, live client.Reader
+	// writer writes to workloads, and notes to the Istio resource and the namespace of Istio.
+	writer client.Writer
+	// served says whether there can be Istio resources.
+	served func() bool
+	now    func() time.Time
+	// watchNamespaces begins to watch namespaces for changes of their labels; it is called once
 	// there is a mesh. Nil for none.
-	WatchNamespaces func() error
+	watchNamespaces func() error
 
 	requests workqueue.TypedInterface[Workload]
 	watching bool
@@ -171,8 +144,8 @@ func (c *Controller) reconcileRollout(ctx context.Context, m *mesh) (time.Durati
 	if !m.rolledOut {
 		return 0, true, nil
 	}
-	if !c.watching && c.WatchNamespaces != nil { // a cluster without a mesh does not pay for it
-		if err := c.WatchNamespaces(); err != nil {
+	if !c.watching && c.watchNamespaces != nil { // a cluster without a mesh does not pay for it
+		if err := c.watchNamespaces(); err != nil {
 			return 0, true, fmt.Errorf("watching namespaces: %w", err)
 		}
 		c.watching = true
@@ -180,7 +153,7 @@ func (c *Controller) reconcileRollout(ctx context.Context, m *mesh) (time.Durati
 	if err := c.clearUninstall(ctx); err != nil {
 		return 0, true, err
 	}
-	wait := m.delay(c.Now())
+	wait := m.delay(c.now())
 	return max(wait, 0), wait > 0, nil
 }
 
@@ -198,7 +171,7 @@ func (c *Controller) survey(ctx context.Context, m *mesh) (time.Duration, bool, 
 		key = "gone " + c.uninstall.note.Since.String()
 	}
 	news = news || key != c.run.surveyed
-	if news || c.run.queue.idle() && (c.run.restarted || c.Now().Sub(c.run.surveyedAt) >= c.interval()) {
+	if news || c.run.queue.idle() && (c.run.restarted || c.now().Sub(c.run.surveyedAt) >= c.interval()) {
 		if ended, err := c.endReplaced(ctx, m); ended || err != nil {
 			return 0, true, err
 		}
@@ -210,7 +183,7 @@ func (c *Controller) survey(ctx context.Context, m *mesh) (time.Duration, bool, 
 		if news || c.run.restarted {
 			c.run.repeats = 0
 		}
-		c.run.surveyed, c.run.surveyedAt, c.run.restarted = key, c.Now(), false
+		c.run.surveyed, c.run.surveyedAt, c.run.restarted = key, c.now(), false
 	}
 	c.run.seen = seen
 	return 0, false, nil
@@ -250,7 +223,7 @@ func (c *Controller) enqueue() time.Duration {
 	if c.run.restarted {
 		c.requests.Add(Workload{}) // for a survey of what was restarted
 	}
-	return max(time.Second, c.interval()-c.Now().Sub(c.run.surveyedAt))
+	return max(time.Second, c.interval()-c.now().Sub(c.run.surveyedAt))
 }
 
 // gate says whether workloads may be restarted now.
@@ -279,7 +252,7 @@ func (c *Controller) gate() gate {
 	default:
 		g.closed = true
 	}
-	g.opens = window.Opens(c.Now())
+	g.opens = window.Opens(c.now())
 	return g
 }
 
@@ -290,7 +263,7 @@ func (c *Controller) publish(ctx context.Context) time.Duration {
 	next, g := c.run.queue.state(), c.gate()
 	next.Known, next.Seen = c.run.surveyed != "" && (c.mesh.removed() || c.mesh.rolledOut), c.run.seen
 	if g.opens > 0 {
-		next.Opens = c.Now().UTC().Add(g.opens).Round(0) // without the reading of a monotonic clock
+		next.Opens = c.now().UTC().Add(g.opens).Round(0) // without the reading of a monotonic clock
 	}
 	next.Problem = g.problem
 	if next.Departed = c.departed(); c.failures >= maxFailures && next.Problem == nil {
@@ -303,10 +276,10 @@ func (c *Controller) publish(ctx context.Context) time.Duration {
 	}
 	counted := before
 	counted.Pending, counted.InProgress = next.Pending, next.InProgress
-	if wait := countInterval - c.Now().Sub(c.publishedAt); wait > 0 && counted.equals(&next) && (before.Pending == 0) == (next.Pending == 0) {
+	if wait := countInterval - c.now().Sub(c.publishedAt); wait > 0 && counted.equals(&next) && (before.Pending == 0) == (next.Pending == 0) {
 		return wait
 	}
-	c.publishedAt = c.Now()
+	c.publishedAt = c.now()
 	c.state.Store(&next)
 	log.FromContext(ctx).V(1).Info("Restarts have changed", "pending", next.Pending, "failed", next.Failed, "manual", next.Manual)
 	c.Changed()

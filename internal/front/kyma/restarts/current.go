@@ -47,22 +47,22 @@ func (c *Current) Unfinished() bool {
 // Replace says how far a workload is whose pods are deleted, one after the other, because of
 // the restart in its record. These are the pods that it has, without those that are being
 // deleted.
-func (c *Current) Replace(o *unstructured.Unstructured, present []Pod) {
+func (c *Current) Replace(o *unstructured.Unstructured, present []*Pod) {
 	want, found, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
 	if !found {
 		want = 1
 	}
-	var old []Pod
+	var old []*Pod
 	var serving, fresh int64
 	for _, p := range present {
-		if p.Serving {
+		if p.serving() {
 			serving++
 		}
 		switch {
-		case c.Record.At.IsZero() || p.Excluded:
-		case p.Created.After(c.Record.At):
+		case c.Record.At.IsZero() || p.excluded():
+		case p.CreationTimestamp.After(c.Record.At):
 			fresh++
-			c.Progressed = latest(c.Progressed, p.Created)
+			c.Progressed = latest(c.Progressed, p.CreationTimestamp.Time)
 		default:
 			old = append(old, p)
 		}
@@ -76,18 +76,17 @@ func (c *Current) Replace(o *unstructured.Unstructured, present []Pod) {
 	if len(old) == 0 {
 		return
 	}
-	// Those that do not serve first.
-	slices.SortFunc(old, func(a, b Pod) int {
+	slices.SortFunc(old, func(a, b *Pod) int {
 		switch {
-		case a.Serving == b.Serving:
+		case a.serving() == b.serving():
 			return cmp.Compare(a.Name, b.Name)
-		case b.Serving:
+		case b.serving(): // those that do not serve come first
 			return -1
 		}
 		return 1
 	})
-	if serving >= want || !old[0].Serving {
-		c.Next = &old[0]
+	if serving >= want || !old[0].serving() {
+		c.Next = old[0]
 	}
 }
 

@@ -43,20 +43,13 @@ type Action int
 
 // The actions.
 const (
-	// Finish: nothing is left to do.
-	Finish Action = iota + 1
-	// Restart it.
-	Restart
-	// Watch the rollout of its restart.
-	Watch
-	// Fail: it does not come up after its restart.
-	Fail
-	// Postpone it: its own rollout is not complete.
-	Postpone
-	// Skip it, as it is excluded.
-	Skip
-	// NeedsUser: a restart does not help.
-	NeedsUser
+	Finish    Action = iota + 1 // nothing is left to do
+	Restart                     // restart it
+	Watch                       // watch the rollout of its restart
+	Fail                        // it does not come up after its restart
+	Postpone                    // its own rollout is not complete
+	Skip                        // it is excluded
+	NeedsUser                   // a restart does not help
 )
 
 // Decision is an action and why.

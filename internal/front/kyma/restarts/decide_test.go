@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -99,7 +100,7 @@ func TestResolve(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, hand := Resolve(&Pod{Namespace: "shop", Name: "cart-0", Owner: tc.owner}, tc.above)
+			got, hand := Resolve(&Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-0"}}, Owner: tc.owner}, tc.above)
 			if got != tc.want || (hand != nil) != tc.byHand {
 				t.Errorf("%s: got %s (%+v), want %s", tc.reason, got, hand, tc.want)
 			}

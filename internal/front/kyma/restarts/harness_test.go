@@ -143,9 +143,11 @@ func (c *cluster) start() {
 	})
 	c.timers = map[Workload]time.Time{}
 	c.c = &Controller{
-		Cache: cached, Live: live, Writer: live, Recorder: c.events, Meter: c.meter,
-		Settings: Settings{Limit: 2, Deadline: 10 * time.Minute, Interval: 10 * time.Hour},
-		Served:   func() bool { return true }, Changed: func() {}, Now: func() time.Time { return c.now },
+		Config: Config{
+			Recorder: c.events, Meter: c.meter, Changed: func() {},
+			Settings: Settings{Limit: 2, Deadline: 10 * time.Minute, Interval: 10 * time.Hour},
+		},
+		cache: cached, live: live, writer: live, served: func() bool { return true }, now: func() time.Time { return c.now },
 		requests: workqueue.NewTyped[Workload](),
 	}
 }

@@ -66,10 +66,13 @@ func (m *mesh) seen() Seen {
 // delay is how long it takes until a pod that is made now can be distinguished from
 // those made before the newest change, as creation times have seconds. Zero when it can.
 func (m *mesh) delay(now time.Time) time.Duration {
-	newest := time.Time{}
-	for _, at := range append(m.notes.ledger.Times(), m.target.Updated, m.target.GatewayUpdated) {
-		if at.After(newest) && !at.After(now.Add(clockSkew)) {
-			newest = at
+	newest, times := time.Time{}, []time.Time{m.target.Updated, m.target.GatewayUpdated}
+	for _, e := range m.notes.ledger {
+		times = append(times, e.Since)
+	}
+	for _, at := range times {
+		if !at.After(now.Add(clockSkew)) {
+			newest = latest(newest, at)
 		}
 	}
 	return newest.Truncate(time.Second).Add(time.Second).Sub(now)
@@ -90,8 +93,8 @@ type known struct {
 // written before anything is done by them.
 func (c *Controller) observe(ctx context.Context) (*mesh, error) {
 	list := &v1alpha2.IstioList{}
-	if c.Served() {
-		if err := c.Cache.List(ctx, list); err != nil {
+	if c.served() {
+		if err := c.cache.List(ctx, list); err != nil {
 			return nil, fmt.Errorf("listing Istio resources: %w", err)
 		}
 	}
@@ -104,7 +107,7 @@ func (c *Controller) observe(ctx context.Context) (*mesh, error) {
 			m.before = append(m.before, istio)
 		}
 	}
-	err := c.Cache.Get(ctx, types.NamespacedName{Name: servicemesh.PackageIstio}, m.pkg)
+	err := c.cache.Get(ctx, types.NamespacedName{Name: servicemesh.PackageIstio}, m.pkg)
 	if apierrors.IsNotFound(err) {
 		m.pkg = nil
 	} else if err != nil {
@@ -146,7 +149,7 @@ func (c *Controller) observeTarget(ctx context.Context, m *mesh, applied service
 	m.target.Spec, m.target.Since = applied.IstioSpec, m.pkg.CreationTimestamp.Time
 	// A namespace that has left has not joined, also if it has joined again since.
 	left := c.left.names()
-	m.notes.ledger, m.notes.joined = m.notes.ledger.Next(&m.target, c.Now()), maps.Clone(m.notes.joined)
+	m.notes.ledger, m.notes.joined = m.notes.ledger.Next(&m.target, c.now()), maps.Clone(m.notes.joined)
 	for _, name := range left {
 		delete(m.notes.joined, name)
 	}
@@ -191,7 +194,7 @@ func (c *Controller) targetOf(ctx context.Context, pkg *v1alpha1.Package) (Targe
 // readTarget reads what the revision that runs wants of pods.
 func (c *Controller) readTarget(ctx context.Context) (Target, error) {
 	input, operator := &corev1.ConfigMap{}, map[string]any{}
-	err := c.Live.Get(ctx, types.NamespacedName{Namespace: servicemesh.IstioNamespace, Name: servicemesh.InputConfigMap}, input)
+	err := c.live.Get(ctx, types.NamespacedName{Namespace: servicemesh.IstioNamespace, Name: servicemesh.InputConfigMap}, input)
 	if err == nil {
 		err = yaml.Unmarshal([]byte(input.Data[servicemesh.InputKey]), &operator)
 	}
@@ -201,18 +204,13 @@ func (c *Controller) readTarget(ctx context.Context) (Target, error) {
 	return TargetOf(operator)
 }
 
-// ofMesh selects the objects of the mesh.
-func ofMesh() []client.ListOption {
-	return []client.ListOption{client.InNamespace(servicemesh.IstioNamespace), client.MatchingLabels{v1alpha2.LabelModule: v1alpha2.ModuleName}}
-}
-
 // appliedAt is when the configuration of the mesh that gateways read as they start was written
 // last, by any manager, and when the newest of its network policies was made. Zero for what is
 // not there.
 func (c *Controller) appliedAt(ctx context.Context) (configured, policed time.Time, err error) {
-	config, policies := &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadataList{}
+	config := &metav1.PartialObjectMetadata{}
 	config.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	err = c.Live.Get(ctx, types.NamespacedName{Namespace: servicemesh.IstioNamespace, Name: servicemesh.MeshConfigMap}, config)
+	err = c.live.Get(ctx, types.NamespacedName{Namespace: servicemesh.IstioNamespace, Name: servicemesh.MeshConfigMap}, config)
 	if client.IgnoreNotFound(err) != nil {
 		return configured, policed, fmt.Errorf("reading ConfigMap %s/%s: %w", servicemesh.IstioNamespace, servicemesh.MeshConfigMap, err)
 	}
@@ -221,40 +219,43 @@ func (c *Controller) appliedAt(ctx context.Context) (configured, policed time.Ti
 			configured = latest(configured, at.Time)
 		}
 	}
-	policies.SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("NetworkPolicyList"))
-	if err := c.Live.List(ctx, policies, ofMesh()...); err != nil {
-		return configured, policed, fmt.Errorf("listing NetworkPolicies in %s: %w", servicemesh.IstioNamespace, err)
-	}
-	for i := range policies.Items {
-		if policies.Items[i].DeletionTimestamp.IsZero() {
-			policed = latest(policed, policies.Items[i].CreationTimestamp.Time)
+	policies, err := c.ofMesh(ctx, networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"))
+	for i := range policies {
+		if policies[i].DeletionTimestamp.IsZero() {
+			policed = latest(policed, policies[i].CreationTimestamp.Time)
 		}
 	}
-	return configured, policed, nil
+	return configured, policed, err
 }
 
 // updatedAt is when EnvoyFilters of the mesh have changed last, as their annotation says.
 func (c *Controller) updatedAt(ctx context.Context) (all, gateway time.Time, err error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(filterKind.GroupVersion().WithKind(filterKind.Kind + "List"))
-	err = c.Live.List(ctx, list, ofMesh()...)
+	filters, err := c.ofMesh(ctx, filterKind)
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-		return all, gateway, nil
+		err = nil
 	}
-	if err != nil {
-		return all, gateway, fmt.Errorf("listing EnvoyFilters: %w", err)
-	}
-	for i := range list.Items {
-		at, err := time.Parse(time.RFC3339, list.Items[i].Annotations[v1alpha2.AnnotationUpdatedAt])
+	for i := range filters {
+		at, invalid := time.Parse(time.RFC3339, filters[i].Annotations[v1alpha2.AnnotationUpdatedAt])
 		switch {
-		case err != nil || at.After(c.Now().Add(clockSkew)): // it does not ask for restarts
-		case list.Items[i].Name == proxyProtocol:
+		case invalid != nil || at.After(c.now().Add(clockSkew)): // it does not ask for restarts
+		case filters[i].Name == proxyProtocol:
 			gateway = latest(gateway, at)
 		default:
 			all = latest(all, at)
 		}
 	}
-	return all, gateway, nil
+	return all, gateway, err
+}
+
+// ofMesh lists the objects of a kind that are the mesh's.
+func (c *Controller) ofMesh(ctx context.Context, kind schema.GroupVersionKind) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err := c.live.List(ctx, list, client.InNamespace(servicemesh.IstioNamespace), client.MatchingLabels{v1alpha2.LabelModule: v1alpha2.ModuleName})
+	if err != nil {
+		return nil, fmt.Errorf("listing objects of kind %s in %s: %w", kind.Kind, servicemesh.IstioNamespace, err)
+	}
+	return list.Items, nil
 }
 
 func latest(a, b time.Time) time.Time {

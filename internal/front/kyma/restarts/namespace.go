@@ -33,14 +33,10 @@ type Injection int
 
 // What a namespace can say about sidecars.
 const (
-	// InjectOwn: pods that ask for one get a sidecar.
-	InjectOwn Injection = iota
-	// InjectAll: pods get one that do not refuse it.
-	InjectAll
-	// InjectNone: no pod gets a sidecar of any mesh.
-	InjectNone
-	// InjectOther: another revision of Istio decides, or it is not known which.
-	InjectOther
+	InjectOwn   Injection = iota // pods that ask for one get a sidecar
+	InjectAll                    // pods get one that do not refuse it
+	InjectNone                   // no pod gets a sidecar of any mesh
+	InjectOther                  // another revision of Istio decides, or it is not known which
 )
 
 // withoutInjection are namespaces that Istio never injects into.

@@ -46,12 +46,12 @@ type notes struct {
 	left, joined namespaceTimes
 }
 
-// parseNotes reads the annotations of an Istio resource. What cannot be read counts for nothing.
+// parseNotes reads the annotations of an Istio resource.
 func parseNotes(annotations map[string]string) notes {
-	var n notes
-	n.ledger, _ = ParseLedger(annotations[annotationLedger])
-	n.left, n.joined = parseNamespaceTimes(annotations[annotationLeft]), parseNamespaceTimes(annotations[annotationJoined])
-	return n
+	return notes{
+		ledger: parseJSON[Ledger](annotations[annotationLedger]),
+		left:   parseJSON[namespaceTimes](annotations[annotationLeft]), joined: parseJSON[namespaceTimes](annotations[annotationJoined]),
+	}
 }
 
 // or takes what is missing from other notes.
@@ -129,31 +129,31 @@ func (c *Controller) annotate(ctx context.Context, o *metav1.PartialObjectMetada
 	if err != nil {
 		return fmt.Errorf("encoding annotations: %w", err)
 	}
-	return c.Writer.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), fieldOwner)
+	return c.writer.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), fieldOwner)
 }
 
 // namespaceTimes are namespaces, each with a time.
 type namespaceTimes map[string]time.Time
 
-// parseNamespaceTimes reads what String has written. What cannot be read is empty.
-func parseNamespaceTimes(text string) namespaceTimes {
-	t := namespaceTimes{}
-	if err := json.Unmarshal([]byte(text), &t); err != nil || t == nil {
-		return namespaceTimes{}
-	}
-	return t
-}
+// String is the form for an annotation.
+func (t namespaceTimes) String() string { return jsonOf(t) }
 
-// String is the form for an annotation, the same for the same times, empty for none.
-func (t namespaceTimes) String() string {
-	if len(t) == 0 {
+// jsonOf is the form of notes for an annotation, the same for the same notes, empty for none.
+func jsonOf[M ~map[K]V, K ~string, V any](m M) string {
+	data, err := json.Marshal(m)
+	if err != nil || len(m) == 0 {
 		return ""
 	}
-	data, err := json.Marshal(t)
-	if err != nil {
-		return "" // times can be encoded
-	}
 	return string(data)
+}
+
+// parseJSON reads what jsonOf has written. What cannot be read counts for nothing.
+func parseJSON[M ~map[K]V, K ~string, V any](text string) M {
+	m := M{}
+	if err := json.Unmarshal([]byte(text), &m); err != nil || m == nil {
+		return M{}
+	}
+	return m
 }
 
 // add takes in a namespace, unless there are too many.

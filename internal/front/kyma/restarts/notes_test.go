@@ -40,13 +40,13 @@ func TestNextJoined(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(got, parseNamespaceTimes(got.String())); diff != "" {
+			if diff := cmp.Diff(got, parseJSON[namespaceTimes](got.String())); diff != "" {
 				t.Errorf("%s: what was written is read as another one (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 	for _, text := range []string{"", "null", "[]", "{broken"} {
-		if got := parseNamespaceTimes(text); got == nil || len(got) > 0 {
+		if got := parseJSON[namespaceTimes](text); got == nil || len(got) > 0 {
 			t.Errorf("%q is read as %v, want none", text, got)
 		}
 	}

@@ -14,12 +14,10 @@ import (
 
 // The kinds of workloads that can be restarted, all but the last of the group apps.
 const (
-	KindDeployment  = "Deployment"
-	KindStatefulSet = "StatefulSet"
-	KindDaemonSet   = "DaemonSet"
-	// KindReplicaSet is between pods and Deployments, or by itself.
-	KindReplicaSet = "ReplicaSet"
-	// KindReplicationController is what there was before it.
+	KindDeployment            = "Deployment"
+	KindStatefulSet           = "StatefulSet"
+	KindDaemonSet             = "DaemonSet"
+	KindReplicaSet            = "ReplicaSet" // between pods and Deployments, or by itself
 	KindReplicationController = "ReplicationController"
 )
 
@@ -112,9 +110,5 @@ func RoleOf(w Workload) Role {
 func appsKind(kind string) schema.GroupKind { return schema.GroupKind{Group: "apps", Kind: kind} }
 
 func kindOf(r *metav1.OwnerReference) schema.GroupKind {
-	gv, err := schema.ParseGroupVersion(r.APIVersion)
-	if err != nil {
-		return schema.GroupKind{Kind: r.Kind}
-	}
-	return schema.GroupKind{Group: gv.Group, Kind: r.Kind}
+	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
 }

@@ -7,12 +7,10 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
@@ -55,146 +53,108 @@ type Amounts struct {
 	CPURequest, MemoryRequest, CPULimit, MemoryLimit int64
 }
 
-// Role is what a pod is to the mesh.
+// Role is what a pod is to the mesh. Workloads are restarted in the order of their roles.
 type Role int
 
-// The roles of pods, in the order in which their workloads are restarted.
+// The roles of pods.
 const (
-	// RoleGateway is the ingress gateway.
-	RoleGateway Role = iota + 1
-	// RoleEgress is the egress gateway.
-	RoleEgress
-	// RoleComponent is the control plane, or the node agent.
-	RoleComponent
-	// RoleModule is a workload of Kyma.
-	RoleModule
-	// RoleCustomer is any other workload.
-	RoleCustomer
+	RoleGateway   Role = iota + 1 // the ingress gateway
+	RoleEgress                    // the egress gateway
+	RoleComponent                 // the control plane, or the node agent
+	RoleModule                    // a workload of Kyma
+	RoleCustomer                  // any other workload
 )
 
 // ofMesh says whether the workload is one of the mesh itself.
 func (r Role) ofMesh() bool { return r == RoleGateway || r == RoleEgress || r == RoleComponent }
 
-// Pod is what counts of a pod. Everything else of it is not kept.
+// Pod is a pod, and what follows from it.
 type Pod struct {
-	// Namespace and Name are the pod's, Role what it is to the mesh. The pods of Istio's
-	// namespace that are neither gateway nor component have none.
-	Namespace, Name string
-	UID             types.UID
-	Role            Role
-	// Created is when it was made, to the second.
-	Created time.Time
+	*corev1.Pod
+
+	// Role is what it is to the mesh. The pods of Istio's namespace that are neither gateway nor
+	// component have none.
+	Role Role
 	// Owner is the controller that replaces it, nil if it has none.
 	Owner *metav1.OwnerReference
-	// Serving says that it is Ready, and not on its way out.
-	Serving bool
-	// Excluded says that it is not to be restarted.
-	Excluded bool
-	// Stuck says that it does not come up for want of its sidecar, such as one whose image
-	// cannot be pulled.
-	Stuck bool
-
 	// Injected says that it has a sidecar, and Revision whose: empty or default for the one
-	// of the mesh.
+	// of the mesh. Proxy is the sidecar, empty without one.
 	Injected bool
 	Revision string
-	// ProxyOnly says that the proxy is all there is to it, as in gateways of users.
-	ProxyOnly bool
-	// Inject is its own wish for a sidecar, true, false or empty. WantedRevision is whose.
-	Inject, WantedRevision string
-	// HostNetwork says that it shares the node's network, and never gets a sidecar.
-	HostNetwork bool
-
-	// Image and Amounts are the sidecar's. CustomImage says that the pod has chosen it.
-	Image       string
-	CustomImage bool
-	Amounts     Amounts
-	// Own are the amounts that the pod has chosen, if Chosen says so. Unreadable ones leave
-	// Amounts out of any comparison, as Istio leaves them out too.
-	Own                Amounts
-	Chosen, Unreadable bool
-	// Init and ValidatesCNI say which init container redirects its traffic, or checks that
-	// the node agent has.
-	Init, ValidatesCNI bool
-	// ScrapePath and ScrapePort are where its metrics are asked for. OwnMetrics says that it
-	// wants to stay without those of the sidecar.
-	ScrapePath, ScrapePort string
-	OwnMetrics             bool
+	Proxy    corev1.Container
 }
 
 // PodOf takes from a pod what counts.
-func PodOf(p *corev1.Pod) Pod {
-	pod := Pod{
-		Namespace: p.Namespace, Name: p.Name, UID: p.UID, Role: roleOf(p), Created: p.CreationTimestamp.Time,
-		Serving:  p.DeletionTimestamp.IsZero() && isReady(p),
-		Excluded: p.Annotations[v1alpha2.AnnotationExcludeFromRestart] == "true",
-		Inject:   p.Labels[labelInject], WantedRevision: p.Labels[LabelRevision], HostNetwork: p.Spec.HostNetwork,
-		CustomImage: p.Annotations[annotationImage] != "",
-		ScrapePath:  p.Annotations[annotationScrapePath], ScrapePort: p.Annotations[annotationScrapePort],
-		OwnMetrics: p.Annotations[annotationMergeMetrics] == "false",
-		Stuck:      isStuck(p.Status.InitContainerStatuses) || isStuck(p.Status.ContainerStatuses),
+func PodOf(p *corev1.Pod) *Pod {
+	pod := &Pod{Pod: p, Role: roleOf(p), Owner: ownerOf(p.OwnerReferences)}
+	status := struct {
+		Revision string `json:"revision"`
+	}{}
+	var text string
+	if text, pod.Injected = p.Annotations[AnnotationInjected]; pod.Injected && json.Unmarshal([]byte(text), &status) == nil {
+		pod.Revision = status.Revision
 	}
-	if pod.Inject == "" && p.Annotations[labelInject] == "false" {
-		pod.Inject = "false" // as Istio still reads it
+	for _, containers := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+		if i := indexOf(containers, proxyContainer); i >= 0 {
+			pod.Proxy = containers[i]
+		}
 	}
-	if owner := ownerOf(p.OwnerReferences); owner != nil {
-		pod.Owner = owner.DeepCopy() // not the whole pod
-	}
-	pod.readSidecar(p)
 	return pod
 }
 
-// readSidecar takes in what the pod shows of its sidecar.
-func (p *Pod) readSidecar(from *corev1.Pod) {
-	status, injected := from.Annotations[AnnotationInjected]
-	p.Injected = injected
-	told := struct {
-		Revision string `json:"revision"`
-	}{}
-	if injected && json.Unmarshal([]byte(status), &told) == nil {
-		p.Revision = told.Revision
-	}
-	for i := range from.Spec.InitContainers {
-		switch c := &from.Spec.InitContainers[i]; c.Name {
-		case initContainer:
-			p.Init = true
-		case validateCNI:
-			p.ValidatesCNI = true
-		case proxyContainer:
-			p.Image, p.Amounts = c.Image, amountsOf(c.Resources)
-		}
-	}
-	templates := strings.Split(from.Annotations[annotationTemplates], ",")
-	p.ProxyOnly = len(from.Spec.Containers) == 1 && from.Spec.Containers[0].Name == proxyContainer || slices.Contains(templates, "gateway")
-	for i := range from.Spec.Containers {
-		if c := &from.Spec.Containers[i]; c.Name == proxyContainer {
-			p.Image, p.Amounts = c.Image, amountsOf(c.Resources)
-		}
-	}
-	p.readOwnAmounts(from.Annotations)
+func indexOf(containers []corev1.Container, name string) int {
+	return slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
 }
 
-// readOwnAmounts takes in the amounts that annotations ask for. One of them does away with
-// all that the mesh would give, and a limit alone is the request too.
-func (p *Pod) readOwnAmounts(annotations map[string]string) {
-	own := [...]*int64{&p.Own.CPURequest, &p.Own.MemoryRequest, &p.Own.CPULimit, &p.Own.MemoryLimit}
-	for i, name := range annotationsResources {
-		text, set := annotations[name]
+func (p *Pod) hasInit(name string) bool { return indexOf(p.Spec.InitContainers, name) >= 0 }
+
+// serving says that it is Ready, and not on its way out.
+func (p *Pod) serving() bool {
+	return p.DeletionTimestamp.IsZero() && p.Status.Phase == corev1.PodRunning && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// excluded says that it is not to be restarted.
+func (p *Pod) excluded() bool { return p.Annotations[v1alpha2.AnnotationExcludeFromRestart] == "true" }
+
+// refuses and asks say what the pod itself wants of sidecars.
+func (p *Pod) refuses() bool {
+	label := p.Labels[labelInject]
+	return label == "false" || label == "" && p.Annotations[labelInject] == "false" // as Istio still reads it
+}
+
+func (p *Pod) asks() bool { return p.Labels[labelInject] == "true" }
+
+// hasOwnImage says that the pod has chosen its sidecar.
+func (p *Pod) hasOwnImage() bool { return p.Annotations[annotationImage] != "" }
+
+// isProxyOnly says that the proxy is all there is to it, as in gateways of users.
+func (p *Pod) isProxyOnly() bool {
+	templates := strings.Split(p.Annotations[annotationTemplates], ",")
+	return len(p.Spec.Containers) == 1 && p.Spec.Containers[0].Name == proxyContainer || slices.Contains(templates, "gateway")
+}
+
+// ownAmounts are those that annotations of the pod ask for, if chosen says so. One of them takes the
+// place of all that the mesh would give. Istio leaves out amounts that it cannot read.
+func (p *Pod) ownAmounts() (own Amounts, chosen, readable bool) {
+	readable = true
+	for i, value := range [...]*int64{&own.CPURequest, &own.MemoryRequest, &own.CPULimit, &own.MemoryLimit} {
+		text, set := p.Annotations[annotationsResources[i]]
 		if !set {
 			continue
 		}
-		p.Chosen = true
+		chosen = true
 		quantity, err := resource.ParseQuantity(text)
 		if err != nil {
-			p.Unreadable = true
+			readable = false
 			continue
 		}
-		*own[i] = quantity.Value()
-		if i%2 == 0 {
-			*own[i] = quantity.MilliValue()
+		if *value = quantity.Value(); i%2 == 0 {
+			*value = quantity.MilliValue()
 		}
 	}
-	p.Own = p.Own.defaulted()
+	return own.defaulted(), chosen, readable
 }
 
 // defaulted is what the API server makes of amounts: a limit without a request is both.
@@ -246,21 +206,15 @@ func ownerOf(all []metav1.OwnerReference) *metav1.OwnerReference {
 	return nil
 }
 
-// isStuck says whether a container that Istio has put into a pod cannot run.
-func isStuck(containers []corev1.ContainerStatus) bool {
-	return slices.ContainsFunc(containers, func(c corev1.ContainerStatus) bool {
-		istios := c.Name == proxyContainer || c.Name == initContainer || c.Name == validateCNI
-		return istios && c.State.Waiting != nil && slices.Contains(stuckReasons, c.State.Waiting.Reason)
+// stuck says that it does not come up for want of its sidecar, such as one whose image cannot be pulled.
+func (p *Pod) stuck() bool {
+	return slices.ContainsFunc(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses), func(c corev1.ContainerStatus) bool {
+		ofIstio := c.Name == proxyContainer || c.Name == initContainer || c.Name == validateCNI
+		return ofIstio && c.State.Waiting != nil && slices.Contains(stuckReasons, c.State.Waiting.Reason)
 	})
 }
 
 // stuckReasons are why a container waits that does not run by itself.
 var stuckReasons = []string{
 	"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
-}
-
-func isReady(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodRunning && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }

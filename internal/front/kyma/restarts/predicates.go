@@ -16,34 +16,20 @@ type Cause = v1alpha2.RestartCause
 
 // The causes.
 const (
-	// CauseProxyImage: the sidecar is of another version, or from another registry.
-	CauseProxyImage Cause = "ProxyImage"
-	// CauseProxyResources: the sidecar asks for other amounts than it should.
-	CauseProxyResources Cause = "ProxyResources"
-	// CauseCNI: the traffic is redirected in the other way than it should.
-	CauseCNI Cause = "CNI"
-	// CausePrometheusMerge: metrics are served in the other way than they should.
-	CausePrometheusMerge Cause = "PrometheusMerge"
-	// CauseJoin: the pod has no sidecar and should have one.
-	CauseJoin Cause = "JoinMesh"
-	// CauseLeave: the pod has a sidecar and should have none.
-	CauseLeave Cause = "LeaveMesh"
-	// CauseDNSProxying: config.enableDNSProxying has changed.
-	CauseDNSProxying Cause = "DNSProxying"
-	// CauseStatsMatcher: config.proxyStatsMatcher has changed.
-	CauseStatsMatcher Cause = "ProxyStatsMatcher"
-	// CauseCompatibility: compatibilityMode has changed, and sidecars depend on it.
-	CauseCompatibility Cause = "CompatibilityMode"
-	// CauseTrustedProxies: config.numTrustedProxies has changed.
-	CauseTrustedProxies Cause = "NumTrustedProxies"
-	// CauseClientCert: config.forwardClientCertDetails has changed.
-	CauseClientCert Cause = "ForwardClientCertDetails"
-	// CauseNetworkPolicies: networkPoliciesEnabled has changed.
-	CauseNetworkPolicies Cause = "NetworkPolicies"
-	// CauseUpdated: a resource of the mesh has changed that all proxies are restarted for.
-	CauseUpdated Cause = "ResourceUpdated"
-	// CauseGatewayUpdated: one has changed that gateways are restarted for.
-	CauseGatewayUpdated Cause = "GatewayResourceUpdated"
+	CauseProxyImage      Cause = "ProxyImage"               // the sidecar is of another version, or from another registry
+	CauseProxyResources  Cause = "ProxyResources"           // the sidecar asks for other amounts than it should
+	CauseCNI             Cause = "CNI"                      // the traffic is redirected in the other way than it should
+	CausePrometheusMerge Cause = "PrometheusMerge"          // metrics are served in the other way than they should
+	CauseJoin            Cause = "JoinMesh"                 // the pod has no sidecar and should have one
+	CauseLeave           Cause = "LeaveMesh"                // the pod has a sidecar and should have none
+	CauseDNSProxying     Cause = "DNSProxying"              // config.enableDNSProxying has changed
+	CauseStatsMatcher    Cause = "ProxyStatsMatcher"        // config.proxyStatsMatcher has changed
+	CauseCompatibility   Cause = "CompatibilityMode"        // compatibilityMode has changed, and sidecars depend on it
+	CauseTrustedProxies  Cause = "NumTrustedProxies"        // config.numTrustedProxies has changed
+	CauseClientCert      Cause = "ForwardClientCertDetails" // config.forwardClientCertDetails has changed
+	CauseNetworkPolicies Cause = "NetworkPolicies"          // networkPoliciesEnabled has changed
+	CauseUpdated         Cause = "ResourceUpdated"          // a resource of the mesh has changed that all proxies are restarted for
+	CauseGatewayUpdated  Cause = "GatewayResourceUpdated"   // one has changed that gateways are restarted for
 )
 
 // rule finds one cause. A pod of a role that it has no function for is never outdated in it.
@@ -68,7 +54,7 @@ type view struct {
 }
 
 // outdated pods are from before a change of something that pods do not show.
-func outdated(p *Pod, v view) bool { return v.epoch.outdates(p.Created) }
+func outdated(p *Pod, v view) bool { return v.epoch.outdates(p.CreationTimestamp.Time) }
 
 func outdatedSidecar(p *Pod, v view) bool { return p.inMesh() && outdated(p, v) }
 
@@ -106,42 +92,42 @@ var rules = []rule{
 		cause: CauseNetworkPolicies, setting: true, gateway: outdated, component: outdated,
 		value: func(t *Target) string { return fmt.Sprint(t.Spec.NetworkPoliciesEnabled) },
 	},
-	{cause: CauseUpdated, since: func(v view) Epoch { return epochOf(v.target.Updated) }, gateway: outdated, sidecar: outdatedSidecar},
+	{cause: CauseUpdated, since: func(v view) Epoch { return epochAt("t", v.target.Updated) }, gateway: outdated, sidecar: outdatedSidecar},
 	{
-		cause: CauseGatewayUpdated, since: func(v view) Epoch { return epochOf(v.target.GatewayUpdated) },
+		cause: CauseGatewayUpdated, since: func(v view) Epoch { return epochAt("t", v.target.GatewayUpdated) },
 		gateway: func(p *Pod, v view) bool { return p.Role == RoleGateway && outdated(p, v) },
 	},
 }
 
 func hasOtherImage(p *Pod, v view) bool {
-	return p.inMesh() && p.Image != "" && !p.CustomImage && p.Image != v.target.ProxyImage
+	return p.inMesh() && p.Proxy.Image != "" && !p.hasOwnImage() && p.Proxy.Image != v.target.ProxyImage
 }
 
 func hasOtherAmounts(p *Pod, v view) bool {
 	// A pod with an image of its own has been configured by hand, as it is in Kyma.
-	if !p.inMesh() || p.Image == "" || p.CustomImage || p.Unreadable {
+	want, chosen, readable := p.ownAmounts()
+	if !p.inMesh() || p.Proxy.Image == "" || p.hasOwnImage() || !readable {
 		return false
 	}
-	want := v.target.Amounts
-	if p.Chosen {
-		want = p.Own
+	if !chosen {
+		want = v.target.Amounts
 	}
-	return p.Amounts != want
+	return amountsOf(p.Proxy.Resources) != want
 }
 
 func hasOtherRedirection(p *Pod, v view) bool {
 	if v.target.CNI {
-		return p.inMesh() && p.Init
+		return p.inMesh() && p.hasInit(initContainer)
 	}
-	return p.inMesh() && p.ValidatesCNI
+	return p.inMesh() && p.hasInit(validateCNI)
 }
 
 const mergedPath = "/stats/prometheus"
 
 func hasOtherMetrics(p *Pod, v view) bool {
-	path, port := p.ScrapePath == mergedPath, p.ScrapePort == v.target.StatusPort
+	path, port := p.Annotations[annotationScrapePath] == mergedPath, p.Annotations[annotationScrapePort] == v.target.StatusPort
 	switch {
-	case !p.inMesh() || p.OwnMetrics:
+	case !p.inMesh() || p.Annotations[annotationMergeMetrics] == "false":
 		return false
 	case v.target.PrometheusMerge:
 		return !path || !port
@@ -153,18 +139,12 @@ func hasOtherMetrics(p *Pod, v view) bool {
 // labelled after they were made.
 func joins(p *Pod, v view) bool {
 	wanted, _ := p.wantsSidecar(v.namespace)
-	return !p.Injected && !p.HostNetwork && wanted
+	return !p.Injected && !p.Spec.HostNetwork && wanted
 }
 
 // joinedSince is of the mesh if that is newer: a mesh that is installed anew is another one, also for
 // namespaces that were labelled before.
-func joinedSince(v view) Epoch {
-	since := v.namespace.Since
-	if v.target.Since.After(since) {
-		since = v.target.Since
-	}
-	return Epoch{Value: "n", Since: since.Truncate(time.Second)}
-}
+func joinedSince(v view) Epoch { return epochAt("n", latest(v.namespace.Since, v.target.Since)) }
 
 // leaves is true for pods that have a sidecar of this mesh and would get none any more.
 func leaves(p *Pod, v view) bool {
@@ -172,18 +152,18 @@ func leaves(p *Pod, v view) bool {
 	return p.surelyInMesh() && known && !wanted && !v.namespace.Left.IsZero()
 }
 
-func leftSince(v view) Epoch { return Epoch{Value: "n", Since: v.namespace.Left.Truncate(time.Second)} }
+func leftSince(v view) Epoch { return epochAt("n", v.namespace.Left) }
 
 // wantsSidecar says whether the pod would get a sidecar of this mesh if it was made now, and
 // whether that is known: another Istio may decide, or make this one decide.
 func (p *Pod) wantsSidecar(n Namespace) (wanted, known bool) {
-	switch own := p.WantedRevision == DefaultRevision; {
-	case p.Inject == "false":
+	switch own := p.Labels[LabelRevision] == DefaultRevision; {
+	case p.refuses():
 		return false, true
-	case p.WantedRevision != "" && !own, n.Inject == InjectOther:
+	case p.Labels[LabelRevision] != "" && !own, n.Inject == InjectOther:
 		return false, false
 	case n.Inject == InjectOwn:
-		return own || p.Inject == "true", true
+		return own || p.asks(), true
 	default:
 		return n.Inject == InjectAll, true
 	}
@@ -197,14 +177,14 @@ func (p *Pod) inMesh() bool {
 // surelyInMesh says whether the pod has a sidecar that only this mesh can have given it. A
 // pod that is nothing but a proxy would be nothing without it.
 func (p *Pod) surelyInMesh() bool {
-	return p.Injected && p.Revision == DefaultRevision && !p.ProxyOnly
+	return p.Injected && p.Revision == DefaultRevision && !p.isProxyOnly()
 }
 
 // GoneCauses are those of a pod after the mesh is gone, since some time: a sidecar that it has
 // left behind. Empty for any other pod.
 func GoneCauses(p *Pod, since time.Time) map[Cause]string {
 	ofUser := p.Role == RoleModule || p.Role == RoleCustomer
-	if !ofUser || !p.surelyInMesh() || p.Created.After(since) {
+	if !ofUser || !p.surelyInMesh() || p.CreationTimestamp.After(since) {
 		return nil
 	}
 	return map[Cause]string{CauseLeave: Epoch{Value: "m", Since: since}.String()}

@@ -50,11 +50,11 @@ func (f *fleet) survey() *Survey {
 		if f.seen[w] == f.epoch && !f.stale[w] {
 			continue
 		}
-		pod := &Pod{Role: RoleOf(w), Created: made}
+		o := Outdated{Workload: w, Role: RoleOf(w), Newest: made, Causes: map[Cause]string{CauseProxyImage: f.epoch}}
 		if f.restarts[w] > 0 && f.left[w] == 0 {
-			pod.Created = f.now
+			o.Newest = f.now
 		}
-		p.Add(pod, w, nil, map[Cause]string{CauseProxyImage: f.epoch}, false)
+		p.Add(o)
 	}
 	return p
 }
@@ -286,7 +286,7 @@ func TestQueue_Explain(t *testing.T) {
 func TestQueue_Order(t *testing.T) {
 	p := NewSurvey()
 	for i, role := range []Role{RoleCustomer, RoleModule, RoleGateway, RoleComponent} {
-		p.Add(&Pod{Role: role}, Workload{KindDeployment, "n", fmt.Sprint(i)}, nil, map[Cause]string{CauseCNI: "a"}, false)
+		p.Add(Outdated{Role: role, Workload: Workload{KindDeployment, "n", fmt.Sprint(i)}, Causes: map[Cause]string{CauseCNI: "a"}})
 	}
 	b := &queue{limit: 10}
 	b.take(p)
@@ -304,10 +304,9 @@ func TestSurvey_Bounded(t *testing.T) {
 	p := NewSurvey()
 	for i := range 3000 {
 		name := fmt.Sprint(i)
-		p.Add(&Pod{}, Workload{}, &Manual{Workload: Workload{"Job", "n", name}, Reason: "by hand"}, nil, false)
-		p.Add(&Pod{}, Workload{}, &Manual{Workload: Workload{"Pod", "n", name}, Reason: "by hand"}, nil, true)
-		p.Add(&Pod{}, Workload{KindDeployment, "n", name}, nil, map[Cause]string{CauseCNI: "a"}, false)
-		p.Add(&Pod{}, Workload{KindDaemonSet, "n", name}, nil, map[Cause]string{CauseCNI: "a"}, true)
+		p.AddManual(Manual{Workload: Workload{"Job", "n", name}, Reason: "by hand"})
+		p.Add(Outdated{Workload: Workload{KindDeployment, "n", name}, Causes: map[Cause]string{CauseCNI: "a"}})
+		p.Add(Outdated{Workload: Workload{KindDaemonSet, "n", name}, Causes: map[Cause]string{CauseCNI: "a"}, Excluded: true})
 	}
 	b := &queue{limit: 1}
 	b.take(p)
@@ -323,7 +322,7 @@ func TestSurvey_Bounded(t *testing.T) {
 // Outside of the window a workload waits, and comes up again later.
 func TestQueue_Window(t *testing.T) {
 	p := NewSurvey()
-	p.Add(&Pod{}, cart, nil, map[Cause]string{CauseCNI: "a"}, false)
+	p.Add(Outdated{Workload: cart, Causes: map[Cause]string{CauseCNI: "a"}})
 	b := &queue{limit: 1}
 	b.take(p)
 	for range 2 {
@@ -347,7 +346,7 @@ func TestQueue_LookedAtAgain(t *testing.T) {
 	gateway := Workload{KindDeployment, "istio-system", "istio-ingressgateway"}
 	took := func(b *queue, epoch string) {
 		p := NewSurvey()
-		p.Add(&Pod{Role: RoleGateway}, gateway, nil, map[Cause]string{CauseTrustedProxies: epoch}, false)
+		p.Add(Outdated{Workload: gateway, Role: RoleGateway, Causes: map[Cause]string{CauseTrustedProxies: epoch}})
 		b.take(p)
 	}
 	tests := map[string]struct {

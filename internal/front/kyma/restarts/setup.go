@@ -5,12 +5,12 @@ package restarts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolsevents "k8s.io/client-go/tools/events"
@@ -27,6 +27,25 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 )
+
+// Meter takes in what is done.
+type Meter interface {
+	// Restarted counts a restart for a cause. Several causes are counted one by one.
+	Restarted(cause string)
+	// Restarts takes in how many workloads are to be restarted, do not come up, and need a
+	// user.
+	Restarts(pending, failed, manual int)
+}
+
+// Settings are those of the controller.
+type Settings struct {
+	// Limit is how many workloads may roll out at a time.
+	Limit int
+	// Deadline is how long the rollout of a restart may take until it counts as failed.
+	Deadline time.Duration
+	// Interval is the time between surveys without any news.
+	Interval time.Duration
+}
 
 // Kinds knows which kinds the API server serves.
 type Kinds interface {
@@ -50,9 +69,8 @@ type Config struct {
 func Setup(mgr manager.Manager, config Config) (*Controller, error) {
 	kind := v1alpha2.GroupVersion.WithKind("Istio")
 	c := &Controller{
-		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(), Recorder: config.Recorder, Meter: config.Meter,
-		Settings: config.Settings, Changed: config.Changed, Now: time.Now,
-		Served: func() bool { return config.Kinds.Served(kind) },
+		Config: config, cache: mgr.GetClient(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), now: time.Now,
+		served: func() bool { return config.Kinds.Served(kind) },
 	}
 	loop, err := controller.NewTyped("kyma-restarts", mgr, controller.TypedOptions[Workload]{
 		Reconciler: c, RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[Workload](200*time.Millisecond, time.Minute),
@@ -61,35 +79,30 @@ func Setup(mgr manager.Manager, config Config) (*Controller, error) {
 		return nil, fmt.Errorf("setting up restarts: %w", err)
 	}
 	enqueueMesh := handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, client.Object) []Workload { return []Workload{{}} })
-	ofPackage := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == servicemesh.PackageIstio })
-	err = loop.Watch(source.TypedFunc[Workload](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[Workload]) error {
-		c.requests = queue
-		queue.Add(Workload{}) // nothing is left of a mesh that is gone that an event would be about
-		return nil
-	}))
-	if err == nil {
-		err = loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), &v1alpha1.Package{}, enqueueMesh, ofPackage))
+	watch := func(o client.Object, news predicate.Predicate) func() error {
+		return func() error {
+			return loop.Watch(source.TypedKind(mgr.GetCache(), o, enqueueMesh, news))
+		}
 	}
-	if err == nil {
-		err = config.Kinds.Await(kind, &v1alpha2.Istio{}, func() error {
-			news := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
-			return loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), &v1alpha2.Istio{}, enqueueMesh, news))
-		})
+	metadata := func(kind schema.GroupVersionKind) client.Object {
+		o := &metav1.PartialObjectMetadata{}
+		o.SetGroupVersionKind(kind)
+		return o
 	}
-	if err == nil {
-		filter := &metav1.PartialObjectMetadata{}
-		filter.SetGroupVersionKind(filterKind)
-		err = config.Kinds.Await(filterKind, filter, func() error {
-			return loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), filter, enqueueMesh, c.filterEvents()))
-		})
-	}
+	c.watchNamespaces = watch(metadata(namespaceKind), c.namespaceEvents())
+	istio, filter := &v1alpha2.Istio{}, metadata(filterKind)
+	err = errors.Join(
+		loop.Watch(source.TypedFunc[Workload](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[Workload]) error {
+			c.requests = queue
+			queue.Add(Workload{}) // nothing is left of a mesh that is gone that an event would be about
+			return nil
+		})),
+		watch(&v1alpha1.Package{}, predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == servicemesh.PackageIstio }))(),
+		config.Kinds.Await(kind, istio, watch(istio, predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))),
+		config.Kinds.Await(filterKind, filter, watch(filter, c.filterEvents())),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("setting up restarts: %w", err)
-	}
-	c.WatchNamespaces = func() error {
-		namespace := &metav1.PartialObjectMetadata{}
-		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-		return loop.Watch(source.TypedKind[client.Object](mgr.GetCache(), namespace, enqueueMesh, c.namespaceEvents()))
 	}
 	return c, nil
 }

@@ -61,35 +61,29 @@ func NewSurvey() *Survey {
 // incomplete says that there may be workloads that it has not found.
 func (s *Survey) incomplete() bool { return s.More || s.Unready > 0 }
 
-// Add takes in a pod that is outdated. Manual is set when nothing can restart the workload,
-// see [Resolve].
-func (s *Survey) Add(pod *Pod, w Workload, manual *Manual, causes map[Cause]string, excluded bool) {
-	found := s.outdated[w]
+// Add takes in what a pod shows of its workload.
+func (s *Survey) Add(o Outdated) {
+	found := s.outdated[o.Workload]
 	switch {
-	case manual != nil:
-		s.addManual(*manual, excluded)
-		return
-	case s.excluded[w]:
-		return
-	case excluded && len(s.excluded) < maxOutdated:
-		delete(s.outdated, w) // one of its pods is enough
-		s.excluded[w] = true
-		return
-	case excluded, found == nil && len(s.outdated) >= maxOutdated:
+	case s.excluded[o.Workload]:
+	case o.Excluded && len(s.excluded) < maxOutdated:
+		delete(s.outdated, o.Workload) // one of its pods is enough
+		s.excluded[o.Workload] = true
+	case o.Excluded, found == nil && len(s.outdated) >= maxOutdated:
 		s.More = true
-		return
 	case found == nil:
-		found = &Outdated{Workload: w, Role: pod.Role, Causes: map[Cause]string{}, Gone: s.Gone}
-		s.outdated[w] = found
+		s.outdated[o.Workload] = &o
+	default:
+		maps.Copy(found.Causes, o.Causes)
+		found.Stuck = found.Stuck || o.Stuck
+		found.Newest = latest(found.Newest, o.Newest)
 	}
-	maps.Copy(found.Causes, causes)
-	found.Stuck = found.Stuck || pod.Stuck
-	found.Newest = latest(found.Newest, pod.Created)
 }
 
-func (s *Survey) addManual(m Manual, excluded bool) {
+// AddManual takes in a workload that only a user can restart.
+func (s *Survey) AddManual(m Manual) {
 	switch _, known := s.manual[m.Workload]; {
-	case excluded || known:
+	case known:
 	case len(s.manual) >= maxManual:
 		s.unlisted++
 	default:
@@ -118,8 +112,8 @@ type surveyor struct {
 // restarted and that have not come up: both together are the queue.
 func (c *Controller) surveyPods(ctx context.Context, m *mesh) error {
 	s := &surveyor{
-		Survey: NewSurvey(), live: c.Live, mesh: m, namespaces: map[string]Namespace{}, sets: map[types.UID]*metav1.PartialObjectMetadata{},
-		left: namespaceTimes{}, joining: namespaceTimes{}, now: c.Now().UTC().Truncate(time.Second),
+		Survey: NewSurvey(), live: c.live, mesh: m, namespaces: map[string]Namespace{}, sets: map[types.UID]*metav1.PartialObjectMetadata{},
+		left: namespaceTimes{}, joining: namespaceTimes{}, now: c.now().UTC().Truncate(time.Second),
 	}
 	if s.Gone = m.removed() && c.uninstall.note != nil; s.Gone {
 		s.gone = c.uninstall.note.Since
@@ -164,7 +158,7 @@ func (c *Controller) unfinished(ctx context.Context) ([]Workload, error) {
 		err := pages(func(next string) (string, error) {
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(gvk.GroupVersion().WithKind(kind + "List"))
-			if err := c.Live.List(ctx, list, client.Limit(podPage), client.Continue(next)); err != nil {
+			if err := c.live.List(ctx, list, client.Limit(podPage), client.Continue(next)); err != nil {
 				return "", fmt.Errorf("listing objects of kind %s: %w", kind, err)
 			}
 			for i := range list.Items {
@@ -264,38 +258,43 @@ func (s *surveyor) compare(ctx context.Context, from *corev1.Pod) error {
 	if !known {
 		namespace.Inject = InjectOther // newer than the list: its pods are, too
 	}
-	causes := s.causes(&pod, namespace)
-	switch {
-	case len(causes) == 0 || !from.DeletionTimestamp.IsZero() || hasEnded(from):
+	o := Outdated{
+		Role: pod.Role, Causes: s.causes(pod, namespace), Newest: pod.CreationTimestamp.Time,
+		Excluded: pod.excluded() || namespace.Excluded, Stuck: pod.stuck(), Gone: s.Gone,
+	}
+	if len(o.Causes) == 0 || !pod.DeletionTimestamp.IsZero() || hasEnded(from) {
 		return nil
-	case !pod.Serving && !pod.Stuck && !s.Gone:
+	}
+	if !pod.serving() && !o.Stuck && !s.Gone {
 		s.Unready++
 		return nil
 	}
-	excluded := pod.Excluded || namespace.Excluded
-	set, gone, err := s.set(ctx, &pod)
+	set, gone, err := s.set(ctx, pod)
+	var manual *Manual
 	switch {
 	case apierrors.IsForbidden(err):
-		w, manual := Unresolved(&pod, err)
-		s.Add(&pod, w, manual, causes, excluded)
-		return nil
+		_, manual = Unresolved(pod, err)
 	case err != nil:
 		return err
 	case gone:
 		s.Unready++ // and so will be the pod
 		return nil
-	}
-	if pod.OfReplicaSet() {
-		Replaced(causes, &pod, s.mesh.notes.ledger, set.CreationTimestamp.Time)
-		if len(causes) == 0 {
-			return nil
+	default:
+		if pod.OfReplicaSet() {
+			Replaced(o.Causes, pod, s.mesh.notes.ledger, set.CreationTimestamp.Time)
 		}
+		o.Workload, manual = Resolve(pod, set.OwnerReferences)
 	}
-	w, manual := Resolve(&pod, set.OwnerReferences)
-	if _, joins := causes[CauseJoin]; joins && manual == nil && !excluded && namespace.Inject == InjectAll {
-		s.joining[pod.Namespace] = namespace.Since.UTC()
+	switch _, joins := o.Causes[CauseJoin]; {
+	case len(o.Causes) == 0:
+	case manual != nil && !o.Excluded:
+		s.AddManual(*manual)
+	case manual == nil:
+		if joins && !o.Excluded && namespace.Inject == InjectAll {
+			s.joining[pod.Namespace] = namespace.Since.UTC()
+		}
+		s.Add(o)
 	}
-	s.Add(&pod, w, manual, causes, excluded)
 	return nil
 }
 

@@ -80,7 +80,7 @@ func TestController_Survey(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			recorder := toolsevents.NewFakeRecorder(10)
-			c := &Controller{Live: &tc.pages, Recorder: recorder, Now: time.Now}
+			c := &Controller{live: &tc.pages, Config: Config{Recorder: recorder}, now: time.Now}
 			err := c.surveyPods(t.Context(), &mesh{target: Target{ProxyImage: newImage}})
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s: the error is %v", tc.reason, err)

@@ -6,15 +6,15 @@ package restarts
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
@@ -86,29 +86,15 @@ func TargetOf(operator map[string]any) (Target, error) {
 	if t.ProxyImage == "" {
 		return t, fmt.Errorf("reading the merged input of the mesh: spec.values.global.proxy.image is missing")
 	}
-	amounts := []struct {
-		path  []string
-		value *int64
-		milli bool
-	}{
-		{[]string{"requests", "cpu"}, &t.Amounts.CPURequest, true}, {[]string{"requests", "memory"}, &t.Amounts.MemoryRequest, false},
-		{[]string{"limits", "cpu"}, &t.Amounts.CPULimit, true}, {[]string{"limits", "memory"}, &t.Amounts.MemoryLimit, false},
+	var resources struct {
+		Resources corev1.ResourceRequirements `json:"resources"`
 	}
-	for _, a := range amounts {
-		path := append([]string{"spec", "values", "global", "proxy", "resources"}, a.path...)
-		value := text(path...)
-		if value == "" {
-			continue
-		}
-		quantity, err := resource.ParseQuantity(value)
-		if err != nil {
-			return t, fmt.Errorf("reading the merged input of the mesh: %s is %q: %w", strings.Join(path, "."), value, err)
-		}
-		if *a.value = quantity.Value(); a.milli {
-			*a.value = quantity.MilliValue()
-		}
+	found, _, _ = unstructured.NestedFieldNoCopy(operator, "spec", "values", "global", "proxy")
+	proxy, _ := found.(map[string]any)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(proxy, &resources); err != nil {
+		return t, fmt.Errorf("reading the merged input of the mesh: spec.values.global.proxy.resources: %w", err)
 	}
-	t.Amounts = t.Amounts.defaulted()
+	t.Amounts = amountsOf(resources.Resources).defaulted()
 	return t, nil
 }
 
@@ -137,48 +123,16 @@ func (e Epoch) outdates(created time.Time) bool {
 	return !e.Since.IsZero() && !created.After(e.Since)
 }
 
-// epochOf is the epoch of something that has a time of its own.
-func epochOf(at time.Time) Epoch {
-	if at.IsZero() {
-		return Epoch{}
-	}
-	return Epoch{Value: "t", Since: at.Truncate(time.Second)}
+// epochAt is the epoch of something that has a time of its own.
+func epochAt(value string, at time.Time) Epoch {
+	return Epoch{Value: value, Since: at.Truncate(time.Second)}
 }
 
 // Ledger is since when which thing of the mesh is as it is.
 type Ledger map[Cause]Epoch
 
-// ParseLedger reads what [Ledger.String] has written. Empty is an empty one.
-func ParseLedger(text string) (Ledger, error) {
-	ledger := Ledger{}
-	if text == "" {
-		return ledger, nil
-	}
-	if err := json.Unmarshal([]byte(text), &ledger); err != nil {
-		return Ledger{}, fmt.Errorf("reading since when the mesh is as it is: %w", err)
-	}
-	return ledger, nil
-}
-
-// String is the ledger as text, the same for the same ledger.
-func (l Ledger) String() string {
-	data, err := json.Marshal(l)
-	if err != nil {
-		return "" // maps of text can be encoded
-	}
-	return string(data)
-}
-
-// Times are when something has changed.
-func (l Ledger) Times() []time.Time {
-	var all []time.Time
-	for _, e := range l {
-		if !e.Since.IsZero() {
-			all = append(all, e.Since)
-		}
-	}
-	return all
-}
+// String is the form for an annotation.
+func (l Ledger) String() string { return jsonOf(l) }
 
 // Next is the ledger with the values of a target. What is new in it has been so since before
 // anybody looked; what has changed is so since now.

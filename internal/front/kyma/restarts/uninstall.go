@@ -78,7 +78,7 @@ func (c *Controller) reconcileUninstall(ctx context.Context, m *mesh) (time.Dura
 	}
 	if c.uninstall.note == nil && c.uninstall.existed {
 		log.FromContext(ctx).Info("The mesh is gone, workloads are restarted to remove its sidecars")
-		err := c.writeNote(ctx, &uninstallNote{Since: c.Now().UTC().Truncate(time.Second), Window: c.uninstall.window})
+		err := c.writeNote(ctx, &uninstallNote{Since: c.now().UTC().Truncate(time.Second), Window: c.uninstall.window})
 		if err != nil {
 			return 0, true, err
 		}
@@ -100,7 +100,7 @@ func (c *Controller) finishUninstall(ctx context.Context, m *mesh) (time.Duratio
 }
 
 func (c *Controller) uninstallLeft() time.Duration {
-	return uninstallDeadline - c.Now().Sub(c.uninstall.note.Since)
+	return uninstallDeadline - c.now().Sub(c.uninstall.note.Since)
 }
 
 func (c *Controller) endUninstall(ctx context.Context, why string) error {
@@ -132,7 +132,7 @@ func (c *Controller) readNote(ctx context.Context) error {
 	}
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(namespaceKind)
-	err := c.Live.Get(ctx, types.NamespacedName{Name: servicemesh.IstioNamespace}, namespace)
+	err := c.live.Get(ctx, types.NamespacedName{Name: servicemesh.IstioNamespace}, namespace)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading Namespace %s: %w", servicemesh.IstioNamespace, err)
 	}
@@ -171,7 +171,7 @@ func (c *Controller) endReplaced(ctx context.Context, m *mesh) (bool, error) {
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(webhookKind.GroupVersion().WithKind(webhookKind.Kind + "List"))
-	err := c.Live.List(ctx, list, client.Limit(1), client.MatchingLabels{LabelRevision: DefaultRevision})
+	err := c.live.List(ctx, list, client.Limit(1), client.MatchingLabels{LabelRevision: DefaultRevision})
 	if err != nil {
 		return false, fmt.Errorf("listing objects of kind %s: %w", webhookKind.Kind, err)
 	}

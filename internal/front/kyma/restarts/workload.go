@@ -6,7 +6,6 @@ package restarts
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,8 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,7 +44,7 @@ func (c *Controller) reconcileWorkload(ctx context.Context, w Workload) (time.Du
 	object, current, err := c.read(ctx, w)
 	d := Decision{Action: NeedsUser, Reason: errorText("it cannot be read", err)}
 	if err == nil {
-		d, err = c.act(ctx, object, i, &current, Decide(i.Outdated, current, i.restarted(), c.Now(), c.Settings.Deadline))
+		d, err = c.act(ctx, object, i, &current, Decide(i.Outdated, current, i.restarted(), c.now(), c.Settings.Deadline))
 	} else if apierrors.IsForbidden(err) {
 		err = nil
 	}
@@ -83,9 +80,7 @@ func (c *Controller) act(ctx context.Context, object *unstructured.Unstructured,
 
 // failing is what the pods of a workload show of why they do not come up, empty for nothing.
 func (c *Controller) failing(ctx context.Context, object *unstructured.Unstructured, w Workload) string {
-	own, err := pods.List(ctx, c.Live, pods.Workload{
-		Kind: w.GroupVersionKind().GroupKind(), Namespace: w.Namespace, Name: w.Name, UID: object.GetUID(), Manifest: object,
-	})
+	own, err := pods.List(ctx, c.live, w.pods(object))
 	if err != nil {
 		return "" // the failure is reported without it
 	}
@@ -101,7 +96,7 @@ func (c *Controller) poll(d Decision, current *Current) time.Duration {
 		if opens := c.gate().opens; current.Next != nil && opens > 0 {
 			return opens
 		}
-		return min(max(c.Now().Sub(latest(current.Record.At, current.Progressed))/2, firstPoll), longestPoll)
+		return min(max(c.now().Sub(latest(current.Record.At, current.Progressed))/2, firstPoll), longestPoll)
 	case Fail:
 		return failedPoll
 	case Postpone:
@@ -114,7 +109,7 @@ func (c *Controller) poll(d Decision, current *Current) time.Duration {
 // retry is for a workload that cannot be read or written to now. It is tried again; when that does
 // not help for as long as a rollout may take, it has failed.
 func (c *Controller) retry(ctx context.Context, object *unstructured.Unstructured, i *item, err error) (time.Duration, error) {
-	if loop.IsConflict(err) || i.fail(err, c.Now()) < c.Settings.Deadline {
+	if loop.IsConflict(err) || i.fail(err, c.now()) < c.Settings.Deadline {
 		return 0, err
 	}
 	c.record(ctx, object, i.Workload, Decision{Action: Fail, Reason: errorText("it cannot be restarted", err)})
@@ -132,7 +127,7 @@ func errorText(what string, err error) string {
 
 // record records what was decided, and lets other workloads take their turn.
 func (c *Controller) record(ctx context.Context, object *unstructured.Unstructured, w Workload, d Decision) {
-	if d, news := c.run.queue.record(w, d, c.Now(), c.Settings.Deadline); news {
+	if d, news := c.run.queue.record(w, d, c.now(), c.Settings.Deadline); news {
 		c.recordEvents(ctx, object, d)
 	}
 	if c.enqueue() > 0 {
@@ -146,7 +141,7 @@ func (c *Controller) read(ctx context.Context, w Workload) (*unstructured.Unstru
 	object.SetGroupVersionKind(w.GroupVersionKind())
 	object.SetNamespace(w.Namespace)
 	object.SetName(w.Name)
-	err := c.Live.Get(ctx, types.NamespacedName{Namespace: w.Namespace, Name: w.Name}, object)
+	err := c.live.Get(ctx, types.NamespacedName{Namespace: w.Namespace, Name: w.Name}, object)
 	if apierrors.IsNotFound(err) || err == nil && object.GetDeletionTimestamp() != nil {
 		return object, Current{}, nil
 	}
@@ -175,15 +170,11 @@ func currentOf(object *unstructured.Unstructured) Current {
 
 // readReplacement reads how far a workload is that keeps its pods.
 func (c *Controller) readReplacement(ctx context.Context, w Workload, object *unstructured.Unstructured, current *Current) error {
-	selector, err := selectorOf(object)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", w, err)
-	}
-	var own []Pod
-	err = pages(func(next string) (string, error) {
+	var own []*Pod
+	selector := client.MatchingLabelsSelector{Selector: w.pods(object).Selector()}
+	err := pages(func(next string) (string, error) {
 		list := &corev1.PodList{}
-		options := []client.ListOption{client.InNamespace(w.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(podPage), client.Continue(next)}
-		if err := c.Live.List(ctx, list, options...); err != nil {
+		if err := c.live.List(ctx, list, client.InNamespace(w.Namespace), selector, client.Limit(podPage), client.Continue(next)); err != nil {
 			return "", fmt.Errorf("listing the pods of %s: %w", w, err)
 		}
 		for i := range list.Items {
@@ -199,32 +190,16 @@ func (c *Controller) readReplacement(ctx context.Context, w Workload, object *un
 	return err
 }
 
-// selectorOf is how a workload finds its pods.
-func selectorOf(object *unstructured.Unstructured) (labels.Selector, error) {
-	if object.GetKind() == KindReplicationController {
-		set, _, err := unstructured.NestedStringMap(object.Object, "spec", "selector")
-		if err != nil {
-			return nil, fmt.Errorf("decoding spec.selector: %w", err)
-		}
-		return labels.SelectorFromSet(set), nil
-	}
-	found, _, err := unstructured.NestedMap(object.Object, "spec", "selector")
-	read := &metav1.LabelSelector{}
-	if err == nil {
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(found, read)
-	}
-	selector, invalid := metav1.LabelSelectorAsSelector(read)
-	if err = errors.Join(err, invalid); err != nil {
-		return nil, fmt.Errorf("decoding spec.selector: %w", err)
-	}
-	return selector, nil
+// pods names the pods of the workload.
+func (w Workload) pods(object *unstructured.Unstructured) pods.Workload {
+	return pods.Workload{Kind: w.GroupVersionKind().GroupKind(), Namespace: w.Namespace, Name: w.Name, UID: object.GetUID(), Manifest: object}
 }
 
 // restart restarts a workload as it was read, and records what for in the same write. The pods
 // of one that keeps them are deleted from the next reconciliation on: a pod that is made then is of
 // another second than the record. What the cluster refuses for good is for a user.
 func (c *Controller) restart(ctx context.Context, object *unstructured.Unstructured, outdated Outdated, current Current, d Decision) (Decision, error) {
-	record := current.Record.With(outdated.Causes, current.Template, c.Now().UTC().Truncate(time.Second))
+	record := current.Record.With(outdated.Causes, current.Template, c.now().UTC().Truncate(time.Second))
 	change := map[string]any{"metadata": map[string]any{
 		"resourceVersion": object.GetResourceVersion(),
 		"annotations":     map[string]string{v1alpha2.AnnotationRestartedFor: record.String()},
@@ -238,7 +213,7 @@ func (c *Controller) restart(ctx context.Context, object *unstructured.Unstructu
 	if err != nil {
 		return d, fmt.Errorf("encoding the restart of %s: %w", outdated.Workload, err)
 	}
-	err = c.Writer.Patch(ctx, object.DeepCopy(), client.RawPatch(types.MergePatchType, patch), fieldOwner)
+	err = c.writer.Patch(ctx, object.DeepCopy(), client.RawPatch(types.MergePatchType, patch), fieldOwner)
 	switch {
 	case apierrors.IsNotFound(err):
 		return Decision{Action: Finish, Reason: "it is gone"}, nil
@@ -258,7 +233,7 @@ func (c *Controller) restart(ctx context.Context, object *unstructured.Unstructu
 // for good is for a user.
 func (c *Controller) replace(ctx context.Context, pod *Pod, d Decision) (Decision, error) {
 	gone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
-	err := c.Writer.Delete(ctx, gone, client.Preconditions{UID: &pod.UID})
+	err := c.writer.Delete(ctx, gone, client.Preconditions{UID: &pod.UID})
 	switch {
 	case isRefused(err):
 		return Decision{Action: NeedsUser, Reason: errorText("the deletion of its pod "+pod.Name+" is refused", err)}, nil
