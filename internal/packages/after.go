@@ -17,8 +17,8 @@ import (
 // changing is due, and at intervals for what causes no event.
 func (p *pass) after() time.Duration {
 	var after time.Duration
-	if p.pause != nil && p.pause.Until != nil {
-		after = soonest(after, p.pause.Until.Sub(p.now.Time))
+	if p.decided.pause != nil && p.decided.pause.Until != nil {
+		after = soonest(after, p.decided.pause.Until.Sub(p.now.Time))
 	}
 	after = soonest(soonest(after, p.untilJudged()), p.state.uncollected)
 	p.eachObject(func(object revisions.ObjectResult) {
@@ -29,7 +29,7 @@ func (p *pass) after() time.Duration {
 	if p.history.Target != nil {
 		after = soonest(after, status.FlappingLeft(p.history.Target.Status, p.now.Time))
 	}
-	if isPreflight(p.err) {
+	if isPreflight(p.rolled.err) {
 		after = soonest(after, max(p.state.checked.again.Sub(p.now.Time), time.Second))
 	}
 	if len(p.history.Waiting) > 0 && history.Succeeded(p.history.Target) {
@@ -47,13 +47,13 @@ func (p *pass) after() time.Duration {
 // neither does.
 func (p *pass) untilJudged() time.Duration {
 	target := p.history.Target
-	if target == nil || history.Succeeded(target) || p.pause != nil || p.awaits() != "" {
+	if target == nil || history.Succeeded(target) || p.decided.pause != nil || p.awaits() != "" {
 		return 0
 	}
 	switch o := p.observation(); {
-	case p.err != nil && p.pkg.Spec.OnFailure != v1alpha1.FailureRollback:
+	case p.rolled.err != nil && p.pkg.Spec.OnFailure != v1alpha1.FailureRollback:
 		return 0
-	case p.result.Target.Complete():
+	case p.rolled.result.Target.Complete():
 		return status.SoakLeft(target.Status, o.Soak, p.now.Time)
 	case o.Deadline > 0:
 		return soonest(status.DeadlineLeft(target.Status, o.Deadline, p.now.Time), status.DueLeft(target.Status, p.now.Time))
@@ -66,13 +66,13 @@ func (p *pass) untilJudged() time.Duration {
 // kind to be served, a deletion to end, an object of another owner that cannot be
 // watched.
 func (p *pass) waitsSilently() bool {
-	if len(p.history.Archiving) > 0 && !p.isPaused || p.unwatched != nil {
+	if len(p.history.Archiving) > 0 && !p.decided.isPaused || p.rolled.unwatched != nil {
 		return true
 	}
 	silent := false
-	for _, phase := range p.result.Target.Phases {
+	for _, phase := range p.rolled.result.Target.Phases {
 		for _, object := range phase.Objects {
-			waits := object.Waiting != "" && object.Retry.IsZero() && p.pause == nil && p.awaits() == ""
+			waits := object.Waiting != "" && object.Retry.IsZero() && p.decided.pause == nil && p.awaits() == ""
 			silent = silent || waits
 		}
 	}
@@ -81,7 +81,7 @@ func (p *pass) waitsSilently() bool {
 
 // eachObject calls do for every object that the pass has read.
 func (p *pass) eachObject(do func(object revisions.ObjectResult)) {
-	for _, revision := range append([]revisions.RevisionResult{p.result.Target}, p.result.Serving...) {
+	for _, revision := range append([]revisions.RevisionResult{p.rolled.result.Target}, p.rolled.result.Serving...) {
 		for _, phase := range revision.Phases {
 			for _, object := range phase.Objects {
 				do(object)

@@ -69,7 +69,7 @@ func (p *pass) check(ctx context.Context, in revisions.Rollout) error {
 	if err != nil {
 		return fmt.Errorf("working out the digest of revision %d: %w", p.history.Target.Spec.Revision, err)
 	}
-	last.err = p.identity.Checker.Check(ctx, preflight.Input{
+	last.err = p.rolled.identity.Checker.Check(ctx, preflight.Input{
 		Package: p.pkg, Target: in.Target, Serving: in.Serving, ContentDigest: digest,
 	})
 	last.times++

@@ -13,6 +13,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/status"
 )
 
 // decision is what a pass has decided about a package.
@@ -30,10 +31,10 @@ type decision struct {
 // rolled out. One that was made paused for want of approval, and has it now, is activated.
 func (p *pass) decide(ctx context.Context) (made bool, err error) {
 	if record := p.history.MissingRecord(p.pkg, p.digestOf(ctx)); record != nil {
-		p.pkg.Status.AutomaticRollback = record
+		p.pkg = onRecord(p.pkg, p.pkg.Status.Rollback, record)
 	}
-	p.pause = history.PauseOf(p.pkg, p.now.Time)
-	if p.isPaused = p.pause != nil; !p.isPaused {
+	p.decided.pause = history.PauseOf(p.pkg, p.now.Time)
+	if p.decided.isPaused = p.decided.pause != nil; !p.decided.isPaused {
 		if err := p.archiveDeleted(ctx); err != nil {
 			return false, err
 		}
@@ -43,17 +44,21 @@ func (p *pass) decide(ctx context.Context) (made bool, err error) {
 			return made, err
 		}
 	}
-	p.history, p.unapproved = p.history.Approved(p.pkg, p.digestOf(ctx), p.state.hasPlaced)
+	p.history, p.decided.unapproved = p.history.Approved(p.pkg, p.digestOf(ctx), p.state.hasPlaced)
 	target := p.history.Target
-	if target == nil || p.unapproved[target.UID] != "" || !history.IsAwaiting(target) {
+	if target == nil || p.awaits() != "" {
 		return false, nil
 	}
-	p.history.Target, err = p.setLifecycle(ctx, target, v1alpha1.LifecycleActive)
+	if history.IsAwaiting(target) {
+		p.history.Target, err = p.setLifecycle(ctx, target, v1alpha1.LifecycleActive)
+	} else if target.Spec.LifecycleState == v1alpha1.LifecyclePaused && p.decided.pause == nil {
+		p.decided.pause = &v1alpha1.Pause{Reason: status.PausedRevision(target)}
+	}
 	return false, err
 }
 
 // awaits says which approval the target waits for, empty for none.
-func (p *pass) awaits() string { return p.unapproved[p.history.Target.UID] }
+func (p *pass) awaits() string { return p.decided.unapproved[p.history.Target.UID] }
 
 // setLifecycle activates a revision that has waited for approval, or archives one.
 func (w *Worker) setLifecycle(ctx context.Context, revision *v1alpha1.Revision, state v1alpha1.LifecycleState) (*v1alpha1.Revision, error) {

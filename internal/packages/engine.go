@@ -42,41 +42,39 @@ type rollout struct {
 // rollOut loads the active revisions and makes one pass of the engine over them.
 // The error says that the package's identity could not be taken on.
 func (p *pass) rollOut(ctx context.Context) (err error) {
-	p.unloaded = map[int64]error{}
-	if p.identity, err = p.Identities.For(p.pkg.Spec.ServiceAccount); err != nil {
+	p.rolled.unloaded = map[int64]error{}
+	if p.rolled.identity, err = p.Identities.For(p.pkg.Spec.ServiceAccount); err != nil {
 		return err
 	}
 	target := p.history.Target
 	if target == nil {
-		p.unwatched = p.Watches.Block(string(p.pkg.UID), p.pkg.Name, nil)
+		p.rolled.unwatched = p.Watches.Block(string(p.pkg.UID), p.pkg.Name, nil)
 		return nil
 	}
-	in := revisions.Rollout{Owner: ownerOf(p.pkg), Paused: p.isPaused, Now: p.now.Time, KnownBlockers: p.state.blockers, Confirm: p.confirm}
-	p.target, in.Target = p.loadFor(ctx, target)
+	in := revisions.Rollout{Owner: ownerOf(p.pkg), Paused: p.decided.isPaused, Now: p.now.Time, KnownBlockers: p.state.blockers, Confirm: p.confirm}
+	p.rolled.target, in.Target = p.loadFor(ctx, target)
 	if p.awaits() != "" {
 		in.Target.Paused = true
-	} else if in.Target.Paused && p.pause == nil {
-		p.pause = &v1alpha1.Pause{Reason: status.PausedRevision(target)}
 	}
-	if in.Target.Paused || p.isPaused || p.pkg.Spec.OnFailure == v1alpha1.FailureRollback {
-		p.targetDigest, _ = p.digest(ctx, target) // what keeps it from being read is in unloaded
+	if in.Target.Paused || p.decided.isPaused || p.pkg.Spec.OnFailure == v1alpha1.FailureRollback {
+		p.rolled.targetDigest, _ = p.digest(ctx, target) // what keeps it from being read is in unloaded
 	}
 	for _, revision := range p.history.Serving {
 		loaded, given := p.loadFor(ctx, revision)
-		p.serving, in.Serving = append(p.serving, loaded), append(in.Serving, given)
+		p.rolled.serving, in.Serving = append(p.rolled.serving, loaded), append(in.Serving, given)
 	}
 	in.Preflight = func(ctx context.Context) error { return p.check(ctx, in) }
 	p.reconcile(ctx, in)
-	if err := p.unloaded[target.Spec.Revision]; err != nil {
-		p.err = err
+	if err := p.rolled.unloaded[target.Spec.Revision]; err != nil {
+		p.rolled.err = err
 	}
 	p.judgeUnloaded()
 	p.keepRecords(in)
 	p.state.blockers = map[revisions.ObjectID]string{}
-	for _, blocker := range p.result.Blockers() {
+	for _, blocker := range p.rolled.result.Blockers() {
 		p.state.blockers[blocker.ID] = blocker.ResourceVersion
 	}
-	p.unwatched = p.Watches.Block(string(p.pkg.UID), p.pkg.Name, p.result.Blockers())
+	p.rolled.unwatched = p.Watches.Block(string(p.pkg.UID), p.pkg.Name, p.rolled.result.Blockers())
 	return nil
 }
 
@@ -85,7 +83,7 @@ func (p *pass) rollOut(ctx context.Context) (err error) {
 func (p *pass) reconcile(ctx context.Context, in revisions.Rollout) {
 	limited, end := context.WithTimeout(ctx, passLimit)
 	defer end()
-	p.result, p.err = p.identity.Engine.Reconcile(limited, in)
+	p.rolled.result, p.rolled.err = p.rolled.identity.Engine.Reconcile(limited, in)
 	p.now = p.Worker.now()
 }
 
@@ -96,11 +94,11 @@ func (p *pass) keepRecords(in revisions.Rollout) {
 		return
 	}
 	if !in.Target.Paused {
-		p.state.of(p.history.Target).records = p.result.Target.Records
+		p.state.of(p.history.Target).records = p.rolled.result.Target.Records
 	}
 	for i, revision := range p.history.Serving {
 		if !in.Serving[i].Paused {
-			p.state.of(revision).records = p.result.Serving[i].Records
+			p.state.of(revision).records = p.rolled.result.Serving[i].Records
 		}
 	}
 }
@@ -117,7 +115,7 @@ func (p *pass) loadFor(ctx context.Context, revision *v1alpha1.Revision) (loaded
 	given = loaded
 	given.Paused = revision.Spec.LifecycleState == v1alpha1.LifecyclePaused
 	if err != nil {
-		p.unloaded[revision.Spec.Revision] = err
+		p.rolled.unloaded[revision.Spec.Revision] = err
 		given.Phases = []revisions.Phase{{}}
 	}
 	return loaded, given
@@ -142,15 +140,15 @@ func (p *pass) overtaken() map[revisions.ObjectID]bool {
 // judgeUnloaded says that it is unknown whether the workloads are available, when
 // that depends on content that could not be loaded.
 func (p *pass) judgeUnloaded() {
-	if p.result.Target.Complete() || p.target.Succeeded {
+	if p.rolled.result.Target.Complete() || p.rolled.target.Succeeded {
 		return
 	}
 	for _, revision := range append([]*v1alpha1.Revision{p.history.Target}, p.history.Serving...) {
 		if !history.Succeeded(revision) {
 			continue
 		}
-		if err := p.unloaded[revision.Spec.Revision]; err != nil {
-			p.result.Serves = probes.Result{Status: probes.Unknown, Message: fmt.Sprintf("revision %d could not be checked: %v", revision.Spec.Revision, err)}
+		if err := p.rolled.unloaded[revision.Spec.Revision]; err != nil {
+			p.rolled.result.Serves = probes.Result{Status: probes.Unknown, Message: fmt.Sprintf("revision %d could not be checked: %v", revision.Spec.Revision, err)}
 		}
 		return
 	}
@@ -184,8 +182,8 @@ func ownerOf(pkg *v1alpha1.Package) revisions.Owner {
 // observation is what the pass has found about the target.
 func (p *pass) observation() status.Observation {
 	o := status.Observation{
-		Loaded: p.target, Result: p.result.Target, Serves: p.result.Serves, Err: p.err, Now: p.now, Serving: p.serving,
-		Pause: p.pause, Unapproved: p.awaits(), Digest: p.targetDigest, Deadline: p.deadline(),
+		Loaded: p.rolled.target, Result: p.rolled.result.Target, Serves: p.rolled.result.Serves, Err: p.rolled.err, Now: p.now, Serving: p.rolled.serving,
+		Pause: p.decided.pause, Unapproved: p.awaits(), Digest: p.rolled.targetDigest, Deadline: p.deadline(),
 	}
 	if p.pkg.Spec.Soak != nil {
 		o.Soak = p.pkg.Spec.Soak.Duration
@@ -233,13 +231,13 @@ func (p *pass) hasSucceeded() bool {
 // retryable is the part of the pass's errors that another try may mend. Content
 // that can never be rolled out waits for a new revision.
 func (p *pass) retryable() error {
-	errs := []error{p.err}
-	for i, serving := range p.serving {
-		errs = append(errs, p.unloaded[serving.Number])
-		if !isInvalid(p.err) {
+	errs := []error{p.rolled.err}
+	for i, serving := range p.rolled.serving {
+		errs = append(errs, p.rolled.unloaded[serving.Number])
+		if !isInvalid(p.rolled.err) {
 			continue // what serves is part of it
 		}
-		for _, phase := range p.result.Serving[i].Phases {
+		for _, phase := range p.rolled.result.Serving[i].Phases {
 			for _, object := range phase.Objects {
 				errs = append(errs, object.Err)
 			}

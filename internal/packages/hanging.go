@@ -49,9 +49,9 @@ func (p *pass) explain(ctx context.Context) {
 		return
 	}
 	survey := podsSurvey{reader: p.Pods, now: p.now.Time, before: p.state.pods, after: map[revisions.ObjectID]podsState{}}
-	survey.explain(ctx, p.history.Target, p.target, p.result.Target)
+	survey.explain(ctx, p.history.Target, p.rolled.target, p.rolled.result.Target)
 	for i, revision := range p.history.Serving {
-		survey.explain(ctx, revision, p.serving[i], p.result.Serving[i])
+		survey.explain(ctx, revision, p.rolled.serving[i], p.rolled.result.Serving[i])
 	}
 	p.state.pods = survey.after
 }

@@ -54,11 +54,11 @@ func hangingPass(now time.Time, action revisions.Action, answer probes.Result) *
 	return &pass{
 		now:     metav1.NewTime(now),
 		history: history.History{Target: &v1alpha1.Revision{}},
-		rollout: rollout{result: revisions.Result{Target: revisions.RevisionResult{Phases: []revisions.PhaseResult{{Name: "one", Size: 1, Reached: true, Objects: []revisions.ObjectResult{object}}}}}},
+		rolled:  rollout{result: revisions.Result{Target: revisions.RevisionResult{Phases: []revisions.PhaseResult{{Name: "one", Size: 1, Reached: true, Objects: []revisions.ObjectResult{object}}}}}},
 	}
 }
 
-func (p *pass) onlyProbe() probes.Result { return p.result.Target.Phases[0].Objects[0].Probe }
+func (p *pass) onlyProbe() probes.Result { return p.rolled.result.Target.Phases[0].Objects[0].Probe }
 
 func TestExplain(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
@@ -121,7 +121,7 @@ func TestExplain_AfterARestart(t *testing.T) {
 }
 
 func TestReadPods(t *testing.T) {
-	object := &hangingPass(time.Time{}, "", probes.Result{}).result.Target.Phases[0].Objects[0]
+	object := &hangingPass(time.Time{}, "", probes.Result{}).rolled.result.Target.Phases[0].Objects[0]
 	if got := readPods(t.Context(), &hangingPods{none: true}, revisions.Revision{}, object); got != "no pod of it exists: its events say why" {
 		t.Errorf("a workload without pods is %q", got)
 	}
@@ -131,7 +131,7 @@ func TestReadPods(t *testing.T) {
 }
 
 func TestHangs(t *testing.T) {
-	object := hangingPass(time.Time{}, "", probes.Result{Status: probes.False}).result.Target.Phases[0].Objects[0]
+	object := hangingPass(time.Time{}, "", probes.Result{Status: probes.False}).rolled.result.Target.Phases[0].Objects[0]
 	cases := map[string]struct {
 		reason string
 		change func(o *revisions.ObjectResult)

@@ -82,9 +82,8 @@ var _ loop.Worker[*v1alpha1.Package] = (*Worker)(nil)
 // observed, what is decided about it, what the engine has made of that, and what was done.
 type pass struct {
 	*Worker
-	decision
-	rollout
 
+	// pkg is the package, with the rollbacks that the pass has answered on record.
 	pkg *v1alpha1.Package
 	// state is what is remembered of the package.
 	state packageState
@@ -92,6 +91,8 @@ type pass struct {
 	// observed are the revisions as they were before the pass, history as they are now.
 	observed []*v1alpha1.Revision
 	history  history.History
+	decided  decision
+	rolled   rollout
 	// proof says whether what the pass goes by is current.
 	proof proof
 	did   doings
@@ -101,41 +102,41 @@ type pass struct {
 func (w *Worker) Work(ctx context.Context, pkg *v1alpha1.Package) (loop.Outcome, error) {
 	w.releaseFormer(pkg.Name, pkg.UID)
 	p := &pass{Worker: w, pkg: pkg, state: w.states.read(pkg), now: w.now()}
-	outcome, err := p.run(ctx)
+	next, outcome, err := p.run(ctx)
+	pkg.Status = next
 	if !p.did.forgotten {
 		w.states.replace(pkg.UID, p.state)
 	}
 	return outcome, err
 }
 
-func (p *pass) run(ctx context.Context) (loop.Outcome, error) {
+// run makes the pass. It returns the status that the package is to have.
+func (p *pass) run(ctx context.Context) (v1alpha1.PackageStatus, loop.Outcome, error) {
 	if err := p.observe(ctx); err != nil {
 		return p.failed(err)
 	}
 	switch definition, err := p.definitionRemoved(ctx); {
 	case err != nil:
 		return p.failed(err)
-	case definition != "":
-		return p.release(ctx, definition)
-	case isDeleted(p.pkg):
-		return p.teardown(ctx, orphans(p.pkg))
+	case definition != "", isDeleted(p.pkg):
+		return p.teardown(ctx, definition)
 	}
 	if added, err := p.ensureFinalizer(ctx); err != nil {
 		return p.failed(err)
 	} else if added {
-		return loop.Outcome{Hold: true}, nil // the change brings us back
+		return p.pkg.Status, loop.Outcome{Hold: true}, nil // the change brings us back
 	}
 	if made, err := p.decide(ctx); err != nil {
 		return p.failed(err)
 	} else if made {
-		return loop.Outcome{}, nil // the new revision brings us back
+		return p.pkg.Status, loop.Outcome{}, nil // the new revision brings us back
 	}
 	if err := p.rollOut(ctx); err != nil {
 		return p.failed(err)
 	}
-	p.state.awaitsKind = lacksKind(p.err)
-	if p.state.isNewConflict(p.err) {
-		return loop.Outcome{Hold: true}, p.err
+	p.state.awaitsKind = lacksKind(p.rolled.err)
+	if p.state.isNewConflict(p.rolled.err) {
+		return p.pkg.Status, loop.Outcome{Hold: true}, p.rolled.err
 	}
 	p.explain(ctx)
 	outcome, err := p.writeStatuses(ctx)
@@ -144,35 +145,33 @@ func (p *pass) run(ctx context.Context) (loop.Outcome, error) {
 	}
 	p.sort()
 	p.recordEvents()
-	if wait := p.setStatus(); wait > 0 {
+	next := status.ForPackage(p.pkg, p.history, p.rolled.result.Serves, p.rolled.err, p.now)
+	if wait := p.untilStatus(next); wait > 0 {
 		outcome.Hold, outcome.After = true, soonest(outcome.After, wait)
 	}
 	outcome.After = soonest(soonest(outcome.After, p.after()), p.untilPods())
-	return outcome, errors.Join(err, p.retryable())
+	return next, outcome, errors.Join(err, p.retryable())
 }
 
-// setStatus sets the status of the package, and says how long its write may wait.
-func (p *pass) setStatus() time.Duration {
-	before := p.pkg.Status
-	p.pkg.Status = status.ForPackage(p.pkg, p.history, p.result.Serves, p.err, p.now)
-	if equality.Semantic.DeepEqual(before, p.pkg.Status) || isPackageNews(before, p.pkg.Status) {
+// untilStatus is how long the write of the package's status may wait.
+func (p *pass) untilStatus(next v1alpha1.PackageStatus) time.Duration {
+	if equality.Semantic.DeepEqual(p.pkg.Status, next) || isPackageNews(p.pkg.Status, next) {
 		return 0
 	}
 	return p.state.spacing.wait(p.Now())
 }
 
-// failed writes an error into the status that came before the rollout was observed. A
-// conflict is no such error: the next pass reads what has changed.
-func (p *pass) failed(err error) (loop.Outcome, error) {
+// failed ends a pass with an error from before the rollout was observed, which the status
+// reports. A conflict is no such error: the next pass reads what has changed.
+func (p *pass) failed(err error) (v1alpha1.PackageStatus, loop.Outcome, error) {
 	switch {
 	case loop.IsConflict(err):
-		return loop.Outcome{Hold: true}, err
+		return p.pkg.Status, loop.Outcome{Hold: true}, err
 	case isDeleted(p.pkg):
-		p.pkg.Status = status.ForTeardown(p.pkg, revisions.TeardownResult{}, err, p.Worker.now())
+		return status.ForTeardown(p.pkg, revisions.TeardownResult{}, err, p.Worker.now()), loop.Outcome{}, err
 	default:
-		p.pkg.Status = status.ForError(p.pkg, err, p.Worker.now())
+		return status.ForError(p.pkg, err, p.Worker.now()), loop.Outcome{}, err
 	}
-	return loop.Outcome{}, err
 }
 
 // soonest is the shorter of two waits, of which 0 means none.

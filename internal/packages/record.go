@@ -61,7 +61,7 @@ func (p *pass) recordEvents() {
 	}
 	p.record(telemetry.Pruned(p.pkg, p.did.pruned))
 	if p.Meter != nil {
-		p.Meter.Hold(p.pkg.Name, telemetry.Held{Retained: retaining(p.target)})
+		p.Meter.Hold(p.pkg.Name, telemetry.Held{Retained: retaining(p.rolled.target)})
 	}
 }
 

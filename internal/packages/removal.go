@@ -6,9 +6,6 @@ package packages
 import (
 	"context"
 	"fmt"
-
-	"github.com/strata-run/strata/internal/controller/loop"
-	"github.com/strata-run/strata/internal/status"
 )
 
 // Removal names a CustomResourceDefinition of Strata that is being deleted or is gone,
@@ -32,18 +29,4 @@ func (p *pass) definitionRemoved(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("finding out whether Strata is being removed: %w", err)
 	}
 	return going, nil
-}
-
-// release leaves every object in place without owner reference and label, and takes the
-// finalizers off the revisions, and off the package if it is being deleted.
-func (p *pass) release(ctx context.Context, definition string) (loop.Outcome, error) {
-	if isDeleted(p.pkg) {
-		return p.teardown(ctx, true)
-	}
-	if _, done, outcome, err := p.removeAll(ctx, true); !done {
-		return outcome, err
-	}
-	p.Watches.Release(string(p.pkg.UID))
-	p.pkg.Status = status.ForError(p.pkg, fmt.Errorf("its objects are released, because CustomResourceDefinition %s is being deleted: apply the package again when the definition is back", definition), p.Worker.now())
-	return loop.Outcome{}, nil
 }

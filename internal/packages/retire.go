@@ -22,7 +22,7 @@ import (
 // begun; takes away what only archived revisions contained; and prunes history. The
 // target's success is on record before the first write for what it has replaced.
 func (p *pass) retire(ctx context.Context) error {
-	if p.isPaused || !p.isTargetKnown() {
+	if p.decided.isPaused || !p.isTargetKnown() {
 		return nil
 	}
 	for _, revision := range append(p.history.LeftBehind(p.state.hasPlaced), p.history.Superseded()...) {
@@ -62,7 +62,7 @@ func (p *pass) replace(before, after *v1alpha1.Revision) {
 // isTargetKnown says whether the target's content could be loaded, if there is a
 // target.
 func (p *pass) isTargetKnown() bool {
-	return p.history.Target == nil || p.unloaded[p.history.Target.Spec.Revision] == nil
+	return p.history.Target == nil || p.rolled.unloaded[p.history.Target.Spec.Revision] == nil
 }
 
 // wanted are the objects of all active revisions, and whether all of these could be loaded.
@@ -71,11 +71,11 @@ func (p *pass) wanted() (keep map[revisions.ObjectID]bool, all bool) {
 	all = true
 	for _, revision := range p.history.Serving {
 		active[revision.Spec.Revision] = true
-		all = all && p.unloaded[revision.Spec.Revision] == nil
+		all = all && p.rolled.unloaded[revision.Spec.Revision] == nil
 	}
 	keep = map[revisions.ObjectID]bool{}
-	for _, revision := range append([]revisions.Revision{p.target}, p.serving...) {
-		if revision.Number != p.target.Number && !active[revision.Number] {
+	for _, revision := range append([]revisions.Revision{p.rolled.target}, p.rolled.serving...) {
+		if revision.Number != p.rolled.target.Number && !active[revision.Number] {
 			continue
 		}
 		for _, phase := range revision.Phases {
@@ -96,7 +96,7 @@ func (p *pass) takeDown(ctx context.Context, revision *v1alpha1.Revision, keep m
 	state := p.state.of(revision)
 	var result revisions.TeardownResult
 	if err == nil {
-		result, err = p.identity.Engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: loaded, Keep: keep, Gone: state.gone})
+		result, err = p.rolled.identity.Engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: loaded, Keep: keep, Gone: state.gone})
 		state.removed(result)
 	}
 	if p.did.removed == nil {

@@ -32,8 +32,7 @@ func (p *pass) rollBack(ctx context.Context) (made bool, err error) {
 			outcome.Revision, outcome.RejectedDigest, outcome.Message = 0, "", unserved
 		}
 	}
-	p.pkg.Status.Rollback = outcome
-	p.rolledBack(outcome)
+	p.pkg, p.state.waits = onRecord(p.pkg, outcome, p.pkg.Status.AutomaticRollback), 0
 	return next != nil, nil
 }
 
@@ -55,15 +54,21 @@ func (p *pass) rollBackFailed(ctx context.Context) error {
 	if p.state.noRollback = unserved; unserved != "" {
 		return errors.New(unserved) // the next pass says so, and tries again
 	}
-	p.pkg.Status.AutomaticRollback = outcome
-	p.rolledBack(outcome)
+	p.pkg, p.state.waits = onRecord(p.pkg, p.pkg.Status.Rollback, outcome), 0
 	return nil
 }
 
-// rolledBack keeps the number of a rollback from being given again.
-func (p *pass) rolledBack(outcome *v1alpha1.RollbackStatus) {
-	p.pkg.Status.HighestRevision = max(p.pkg.Status.HighestRevision, outcome.Revision)
-	p.state.waits = 0
+// onRecord is a package with its last rollbacks in the status. Their numbers are not given again.
+func onRecord(pkg *v1alpha1.Package, requested, automatic *v1alpha1.RollbackStatus) *v1alpha1.Package {
+	recorded := *pkg
+	next := &recorded.Status
+	next.Rollback, next.AutomaticRollback = requested, automatic
+	for _, rollback := range []*v1alpha1.RollbackStatus{requested, automatic} {
+		if rollback != nil {
+			next.HighestRevision = max(next.HighestRevision, rollback.Revision)
+		}
+	}
+	return &recorded
 }
 
 // repeat creates a revision with the content of an earlier one, which is read live:
@@ -116,7 +121,7 @@ func (p *pass) unserved(ctx context.Context, source *v1alpha1.Revision) (string,
 
 // isOverdue says whether the target has missed its deadline.
 func (p *pass) isOverdue() bool {
-	if p.history.Target == nil || p.pause != nil || p.awaits() != "" || p.result.Target.Complete() {
+	if p.history.Target == nil || p.decided.pause != nil || p.awaits() != "" || p.rolled.result.Target.Complete() {
 		return false
 	}
 	return !history.Succeeded(p.history.Target) && status.IsOverdue(p.history.Target.Status, p.deadline(), p.now.Time)
@@ -124,7 +129,7 @@ func (p *pass) isOverdue() bool {
 
 // failure is that of a target that has missed its deadline.
 func (p *pass) failure() history.Failure {
-	failure := history.Failure{Digest: p.targetDigest, At: p.now, Cause: "the deadline has passed"}
+	failure := history.Failure{Digest: p.rolled.targetDigest, At: p.now, Cause: "the deadline has passed"}
 	if c := meta.FindStatusCondition(p.history.Target.Status.Conditions, v1alpha1.ConditionProgressing); c != nil {
 		failure.Cause = c.Message
 	}

@@ -75,7 +75,7 @@ func (p *pass) writeWaiting(ctx context.Context) error {
 		if i > 0 && !p.state.hasPlaced(revision) {
 			continue // it is archived in this pass
 		}
-		next := status.ForWaiting(revision, p.unapproved[revision.UID], p.history.Target.Spec.Revision, p.now)
+		next := status.ForWaiting(revision, p.decided.unapproved[revision.UID], p.history.Target.Spec.Revision, p.now)
 		written, err := p.writeStatus(ctx, revision, next)
 		p.history.Waiting[i] = written
 		errs = append(errs, err)
@@ -88,12 +88,12 @@ func (p *pass) writeWaiting(ctx context.Context) error {
 // first one that waits is due.
 func (p *pass) writeServing(ctx context.Context, isDeferred bool) (after time.Duration, err error) {
 	var errs []error
-	archives := !p.isPaused && p.isTargetKnown()
+	archives := !p.decided.isPaused && p.isTargetKnown()
 	for i, revision := range p.history.Serving {
 		if archives && (p.hasSucceeded() || !history.Succeeded(revision) && !p.state.hasPlaced(revision)) {
 			continue // it is archived in this pass
 		}
-		next := status.ForServing(p.state.latest(revision), p.serving[i], p.result.Serving[i], p.result.Serves, p.unloaded[revision.Spec.Revision], p.now)
+		next := status.ForServing(p.state.latest(revision), p.rolled.serving[i], p.rolled.result.Serving[i], p.rolled.result.Serves, p.rolled.unloaded[revision.Spec.Revision], p.now)
 		if isUnderWay(p.history.Target.Status) && (isDeferred && sameHealth(revision.Status, next) || sameButForWords(revision.Status, next)) {
 			continue
 		}

@@ -46,7 +46,7 @@ func (p *pass) sweep(ctx context.Context) error {
 	if err := p.confirm(ctx, true); err != nil {
 		return err
 	}
-	result, err := p.identity.Engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: revisionOf(orphaned), Keep: keep})
+	result, err := p.rolled.identity.Engine.Teardown(ctx, revisions.Teardown{Owner: ownerOf(p.pkg), Revision: revisionOf(orphaned), Keep: keep})
 	for i, removed := range result.Objects {
 		p.state.swept[orphaned[i].GetUID()] = removed.Err == nil && (removed.Deleted || removed.State != revisions.RemovalWaiting)
 		logging.FromContext(ctx).Info("Took away an object that no active revision contains", "object", removed.ID.String(), "state", string(removed.State), "deleted", removed.Deleted)
@@ -56,7 +56,7 @@ func (p *pass) sweep(ctx context.Context) error {
 
 // isDone says that the package has nothing to put in place or to take away.
 func (p *pass) isDone() bool {
-	return p.history.Target != nil && !p.isPaused && p.isTargetKnown() && history.Succeeded(p.history.Target) &&
+	return p.history.Target != nil && !p.decided.isPaused && p.isTargetKnown() && history.Succeeded(p.history.Target) &&
 		len(p.history.Serving) == 0 && len(p.history.Waiting) == 0 && len(p.history.Archiving) == 0
 }
 

@@ -22,44 +22,33 @@ import (
 
 // teardown deletes the objects of a package that is being deleted, those of
 // the newest revision first and each in reverse phase order, and then takes the finalizer off
-// the package. Orphan leaves the objects in place, and releases them as well.
-func (p *pass) teardown(ctx context.Context, orphan bool) (loop.Outcome, error) {
-	if !controllerutil.ContainsFinalizer(p.pkg, v1alpha1.FinalizerTeardown) {
-		return loop.Outcome{Gone: true}, nil
+// the package. When a definition of Strata goes, or the package's policy says so, the objects
+// are left in place instead, without owner reference and label; so are those of a package
+// that is not being deleted itself.
+func (p *pass) teardown(ctx context.Context, definition string) (v1alpha1.PackageStatus, loop.Outcome, error) {
+	deleted := isDeleted(p.pkg)
+	if deleted && !controllerutil.ContainsFinalizer(p.pkg, v1alpha1.FinalizerTeardown) {
+		return p.pkg.Status, loop.Outcome{Gone: true}, nil
 	}
-	all, done, outcome, err := p.removeAll(ctx, orphan)
-	if !done {
-		if p.Meter != nil {
-			p.Meter.Hold(p.pkg.Name, telemetry.Held{Pending: len(all.Waiting())})
-		}
-		return outcome, err
+	all, complete, err := p.removeObjects(ctx, definition != "" || orphans(p.pkg))
+	if deleted && p.Meter != nil {
+		p.Meter.Hold(p.pkg.Name, telemetry.Held{Pending: len(all.Waiting())})
 	}
-	if err := p.releasePackage(ctx); err != nil {
-		return loop.Outcome{Gone: true}, err
-	}
-	p.record(telemetry.Retained(p.pkg, nil, all.Objects))
-	if p.Meter != nil {
-		p.Meter.Forget(p.pkg.Name)
-	}
-	return loop.Outcome{Gone: true}, nil
-}
-
-// removeAll deletes the objects of all revisions that are not torn down, or orphans them, and
-// takes the finalizers off the revisions. It says what comes next while that is not done.
-func (p *pass) removeAll(ctx context.Context, orphan bool) (all revisions.TeardownResult, done bool, next loop.Outcome, err error) {
-	all, complete, err := p.removeObjects(ctx, orphan)
 	if err != nil || !complete {
 		p.state.waits++
-		p.pkg.Status = status.ForTeardown(p.pkg, all, err, p.Worker.now())
-		return all, false, loop.Outcome{After: waitDelay(p.state.waits)}, err
+		return status.ForTeardown(p.pkg, all, err, p.Worker.now()), loop.Outcome{After: waitDelay(p.state.waits)}, err
 	}
 	for _, revision := range p.history.All() {
 		if err := p.releaseRevision(ctx, revision); err != nil {
-			next, err = p.failed(err)
-			return all, false, next, err
+			return p.failed(err)
 		}
 	}
-	return all, true, next, nil
+	if !deleted {
+		p.Watches.Release(string(p.pkg.UID))
+		err := fmt.Errorf("its objects are released, because CustomResourceDefinition %s is being deleted: apply the package again when the definition is back", definition)
+		return status.ForError(p.pkg, err, p.Worker.now()), loop.Outcome{}, nil
+	}
+	return p.pkg.Status, loop.Outcome{Gone: true}, p.releasePackage(ctx, all.Objects)
 }
 
 func (p *pass) removeObjects(ctx context.Context, orphan bool) (all revisions.TeardownResult, complete bool, err error) {
@@ -108,7 +97,7 @@ func (p *pass) placed(ctx context.Context, revision *v1alpha1.Revision) (revisio
 }
 
 // releasePackage takes the finalizer off the package, and forgets it.
-func (p *pass) releasePackage(ctx context.Context) error {
+func (p *pass) releasePackage(ctx context.Context, removed []revisions.RemovedObject) error {
 	before := p.pkg.DeepCopy()
 	controllerutil.RemoveFinalizer(p.pkg, v1alpha1.FinalizerTeardown)
 	err := p.Client.Patch(ctx, p.pkg, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
@@ -118,5 +107,9 @@ func (p *pass) releasePackage(ctx context.Context) error {
 	p.Watches.Release(string(p.pkg.UID))
 	p.states.forget(p.pkg.UID)
 	p.did.forgotten = true
+	p.record(telemetry.Retained(p.pkg, nil, removed))
+	if p.Meter != nil {
+		p.Meter.Forget(p.pkg.Name)
+	}
 	return nil
 }
