@@ -79,6 +79,9 @@ func TestImporter(t *testing.T) {
 	}
 }
 
+// mostLines is how long the program of the guide may be: the library is easy to use.
+const mostLines = 50
+
 // TestConsumer builds the program that the guide to the library shows, which is a module of
 // its own.
 func TestConsumer(t *testing.T) {
@@ -87,7 +90,7 @@ func TestConsumer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, from := range map[string]string{"main.go": "func run(", "definition.yaml": "", "order.yaml": ""} {
+	for name, from := range map[string]string{"main.go": "//go:embed definition", "definition.yaml": "", "order.yaml": ""} {
 		content, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
 			t.Fatal(err)
@@ -95,6 +98,9 @@ func TestConsumer(t *testing.T) {
 		_, shown, found := strings.Cut(string(content), from)
 		if !found || !strings.Contains(string(text), from+shown) {
 			t.Errorf("the guide shows another %s", name)
+		}
+		if lines := strings.Count(string(content), "\n"); lines > mostLines {
+			t.Errorf("%s has %d lines, want at most %d", name, lines, mostLines)
 		}
 	}
 	build := exec.CommandContext(t.Context(), "go", "-C", folder, "build", "-o", filepath.Join(t.TempDir(), "consumer"), ".")

@@ -54,7 +54,7 @@ var libraries = []library{
 	},
 	{
 		where: []string{"revisions/cache"},
-		only:  []string{"k8s.io/apimachinery", "k8s.io/client-go"},
+		only:  []string{"k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/client"},
 		why:   "the cache needs informers, and no manager",
 	},
 	{

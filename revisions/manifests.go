@@ -1,0 +1,41 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revisions
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/strata-run/strata/revisions/probes"
+)
+
+// Objects are the objects of a text, one YAML document each, with the probes of their kinds
+// as far as [probes.Default] has them. Empty documents are left out.
+func Objects(text string) ([]Object, error) {
+	var objects []Object
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	for n := 1; ; n++ {
+		document, manifest := runtime.RawExtension{}, &unstructured.Unstructured{}
+		err := decoder.Decode(&document)
+		switch {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err == nil && (len(document.Raw) == 0 || string(document.Raw) == "null"):
+			continue
+		case err == nil:
+			err = manifest.UnmarshalJSON(document.Raw)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		probe, _ := probes.Default(manifest.GroupVersionKind().GroupKind())
+		objects = append(objects, Object{Manifest: manifest, Probe: probe})
+	}
+}
