@@ -1,0 +1,259 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/strata-run/strata/internal/catalog"
+)
+
+var update = flag.Bool("update", false, "write the answers of testdata/cases anew")
+
+// TestCases plays testdata/cases/NAME.txtar. The answer must not depend on the order of what is
+// given, and answering must not change it.
+func TestCases(t *testing.T) {
+	files, err := filepath.Glob("testdata/cases/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 60 {
+		t.Errorf("%d cases were found", len(files))
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request, want := readCase(t, archive)
+			answer := Resolve(request)
+			got := textOf(t, answer)
+			if reversed := textOf(t, Resolve(backwards(t, archive))); reversed != got {
+				t.Errorf("the order matters:\n%s", cmp.Diff(got, reversed))
+			}
+			if again := textOf(t, Resolve(request)); again != got {
+				t.Errorf("the second answer differs:\n%s", cmp.Diff(got, again))
+			}
+			if *update {
+				i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == "answer.txt" })
+				archive.Files[i].Data = []byte(got)
+				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got; -update writes it anew:\n%s", diff)
+			}
+		})
+	}
+}
+
+// asked is request.yaml.
+type asked struct {
+	Package       string                `json:"package"`
+	Version       string                `json:"version"`
+	Channels      []string              `json:"channels"`
+	Selector      *metav1.LabelSelector `json:"selector"`
+	SelfCertified bool                  `json:"selfCertified"`
+	Installed     *Identity             `json:"installed"`
+}
+
+// state is what catalogs.yaml says of a catalog.
+type state struct {
+	Priority    int32             `json:"priority"`
+	Labels      map[string]string `json:"labels"`
+	Unavailable bool              `json:"unavailable"`
+	Digest      string            `json:"digest"`
+	Error       string            `json:"error"`
+	Stale       string            `json:"stale"`
+	Since       time.Time         `json:"since"`
+}
+
+func readCase(t *testing.T, archive *txtar.Archive) (request Request, answer string) {
+	t.Helper()
+	states := map[string]state{}
+	packages := map[string]*catalog.Package{}
+	for _, file := range archive.Files {
+		switch {
+		case file.Name == "request.yaml":
+			var in asked
+			decode(t, file.Data, &in)
+			request = Request{Package: in.Package, Version: in.Version, Channels: in.Channels, Selector: in.Selector, SelfCertified: in.SelfCertified, Installed: in.Installed}
+		case file.Name == "catalogs.yaml":
+			decode(t, file.Data, &states)
+		case file.Name == "answer.txt":
+			answer = string(file.Data)
+		case path.Dir(file.Name) == "catalogs":
+			name := strings.TrimSuffix(path.Base(file.Name), ".yaml")
+			packages[name] = readPackage(t, file.Data, request.Package)
+			if _, ok := states[name]; !ok {
+				states[name] = state{}
+			}
+		default:
+			t.Fatalf("unknown file %s", file.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(states)) {
+		s := states[name]
+		c := Catalog{Name: name, Labels: s.Labels, Priority: s.Priority, Unavailable: s.Unavailable, Digest: s.Digest, Stale: s.Stale, Since: s.Since}
+		if s.Error != "" {
+			c.Err = errors.New(s.Error)
+		}
+		if packages[name] != nil {
+			c.Package = NewPackage(packages[name])
+		}
+		request.Catalogs = append(request.Catalogs, c)
+	}
+	return request, answer
+}
+
+func decode(t *testing.T, data []byte, into any) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict(data, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// blob is one of a file-based catalog.
+type blob struct {
+	Schema         string             `json:"schema"`
+	Name           string             `json:"name"`
+	Package        string             `json:"package"`
+	DefaultChannel string             `json:"defaultChannel"`
+	Image          string             `json:"image"`
+	Properties     []catalog.Property `json:"properties"`
+	Entries        json.RawMessage    `json:"entries"`
+}
+
+// readPackage reads what a catalog has of a package, nil for nothing.
+func readPackage(t *testing.T, data []byte, name string) *catalog.Package {
+	t.Helper()
+	var found *catalog.Package
+	for document := range bytes.SplitSeq(data, []byte("---\n")) {
+		var b blob
+		decode(t, document, &b)
+		if b.Schema == catalog.SchemaPackage && b.Name == name {
+			found = &catalog.Package{Name: name, DefaultChannel: b.DefaultChannel}
+		}
+		if found == nil || b.Package != name {
+			continue
+		}
+		switch b.Schema {
+		case catalog.SchemaChannel:
+			c := catalog.Channel{Name: b.Name}
+			decode(t, b.Entries, &c.Entries)
+			found.Channels = append(found.Channels, c)
+		case catalog.SchemaBundle:
+			var id struct {
+				Version string  `json:"version"`
+				Release *string `json:"release"`
+			}
+			if err := json.Unmarshal(b.Properties[0].Value, &id); err != nil {
+				t.Fatal(err)
+			}
+			found.Bundles = append(found.Bundles, catalog.Bundle{Name: b.Name, Image: b.Image, Version: id.Version, Release: id.Release, Properties: b.Properties})
+		case catalog.SchemaDeprecations:
+			var entries []struct {
+				Reference struct{ Schema, Name string } `json:"reference"`
+				Message   string                        `json:"message"`
+			}
+			decode(t, b.Entries, &entries)
+			for _, e := range entries {
+				found.Deprecations = append(found.Deprecations, catalog.Deprecation{Schema: e.Reference.Schema, Name: e.Reference.Name, Message: e.Message})
+			}
+		}
+	}
+	return found
+}
+
+// backwards is the request of a case with everything in it in the opposite order.
+func backwards(t *testing.T, archive *txtar.Archive) Request {
+	t.Helper()
+	request, _ := readCase(t, archive)
+	slices.Reverse(request.Catalogs)
+	for _, file := range archive.Files {
+		if path.Dir(file.Name) != "catalogs" {
+			continue
+		}
+		p := readPackage(t, file.Data, request.Package)
+		if p == nil {
+			continue
+		}
+		reverse(p)
+		for i := range request.Catalogs {
+			if request.Catalogs[i].Name == strings.TrimSuffix(path.Base(file.Name), ".yaml") {
+				request.Catalogs[i].Package = NewPackage(p)
+			}
+		}
+	}
+	return request
+}
+
+func reverse(p *catalog.Package) {
+	slices.Reverse(p.Channels)
+	for i := range p.Channels {
+		slices.Reverse(p.Channels[i].Entries)
+	}
+	slices.Reverse(p.Bundles)
+	slices.Reverse(p.Deprecations)
+}
+
+// textOf is an answer as text.
+func textOf(t *testing.T, a Answer) string {
+	t.Helper()
+	var text strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) }
+	if c := a.Choice; c != nil {
+		line("%s: %s of catalog %s, %s", a.Outcome, c.Name, c.Catalog, c.Image)
+		if c.Edge != "" {
+			line("edge: %s", c.Edge)
+		}
+	} else {
+		line("%s: %s", a.Outcome, a.Message)
+	}
+	for _, w := range a.Warnings {
+		line("warning: %s", w)
+	}
+	for _, c := range a.Candidates {
+		if c.LeftOut != "" {
+			line("left out: %s %s: %s: %s", c.Catalog, c.Name, c.LeftOut, c.Reason())
+		}
+	}
+	for _, i := range a.Ignored {
+		line("ignored: %s: %s", i.Catalog, i.Reason)
+	}
+	d := a.Deprecation
+	if !d.Known {
+		line("deprecation: unknown")
+	}
+	if d.Package != nil {
+		line("deprecated: package %s: %s", d.Package.Name, d.Package.Message)
+	}
+	for _, c := range d.Channels {
+		line("deprecated: channel %s: %s", c.Name, c.Message)
+	}
+	if d.Bundle != nil {
+		line("deprecated: bundle %s: %s", d.Bundle.Name, d.Bundle.Message)
+	}
+	return text.String()
+}
