@@ -65,6 +65,7 @@ build: ## Build strata (also as kubectl-strata) and strata-manager into bin/
 generate: bin/controller-gen ## Renew deep copies, CRDs, RBAC, embedded module files, the reference and the picture of the packages
 	bin/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	bin/controller-gen crd paths=./api/v1alpha1 output:crd:dir=config/crd
+	bin/controller-gen crd paths=./api/olm.operatorframework.io/... output:crd:dir=config/crd/clusterextension
 	bin/controller-gen crd paths=./api/operator.kyma-project.io/... output:crd:dir=config/crd/kyma
 	bin/controller-gen crd paths=./api/operator.openshift.io/... output:crd:dir=config/crd/istiocsr
 	bin/controller-gen rbac:roleName=strata-manager paths=./internal/controller output:rbac:dir=config/rbac

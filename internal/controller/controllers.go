@@ -215,7 +215,7 @@ func managerOptions(meter *telemetry.Metrics, o Options) (ctrl.Options, error) {
 func newCache(config *rest.Config, o cache.Options) (cache.Cache, error) {
 	known := meta.NewDefaultRESTMapper(nil)
 	for _, f := range Fronts {
-		if f.Served != nil && f.Served.Namespace != "" {
+		if slices.ContainsFunc(f.Served, func(kind decoding.Kind) bool { return kind.Namespace != "" }) {
 			known.Add(f.Kind, meta.RESTScopeNamespace)
 		}
 	}
@@ -231,9 +231,7 @@ func ownKinds() []decoding.Kind {
 		{Object: &v1alpha1.ObjectSlice{}, Resource: v1alpha1.GroupVersion.WithResource("objectslices")},
 	}
 	for _, f := range Fronts {
-		if f.Served != nil {
-			kinds = append(kinds, *f.Served)
-		}
+		kinds = append(kinds, f.Served...)
 	}
 	return kinds
 }

@@ -5,6 +5,7 @@ package controller
 
 import (
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/front/clusterextension"
 	"github.com/strata-run/strata/internal/front/gateway"
 	"github.com/strata-run/strata/internal/front/gatewayclass"
 	"github.com/strata-run/strata/internal/front/istiocsr"
@@ -18,4 +19,5 @@ var Fronts = []front.Registration{
 	gateway.Registration(),
 	istiocsr.Registration(),
 	kyma.Registration(),
+	clusterextension.Registration(),
 }

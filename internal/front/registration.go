@@ -28,8 +28,8 @@ type Registration struct {
 	Kind schema.GroupVersionKind
 	// Finalizer is what it sets on them. Optional.
 	Finalizer string
-	// Served is how resources of the kind are read when Strata ships its definition. Optional.
-	Served *decoding.Kind
+	// Served are the kinds whose definitions Strata ships for the front, and how they are read. Optional.
+	Served []decoding.Kind
 	// AddToScheme adds the types of the front.
 	AddToScheme func(*runtime.Scheme) error
 	// Caches limits what is cached of kinds that every cluster serves, such as a selector or a

@@ -15,7 +15,7 @@ func Registration() front.Registration {
 		Name:        frontName,
 		Kind:        operatorv1alpha1.GroupVersion.WithKind("IstioCSR"),
 		Finalizer:   operatorv1alpha1.Finalizer,
-		Served:      &decoding.Kind{Object: &operatorv1alpha1.IstioCSR{}, Resource: operatorv1alpha1.GroupVersion.WithResource("istiocsrs")},
+		Served:      []decoding.Kind{{Object: &operatorv1alpha1.IstioCSR{}, Resource: operatorv1alpha1.GroupVersion.WithResource("istiocsrs")}},
 		AddToScheme: operatorv1alpha1.AddToScheme,
 		Settings:    func() front.Settings { return DefaultSettings() },
 		Guide:       "istiocsr.md",

@@ -23,7 +23,7 @@ func Registration() front.Registration {
 		Name:      frontName,
 		Kind:      v1alpha2.GroupVersion.WithKind("Istio"),
 		Finalizer: v1alpha2.Finalizer,
-		Served:    &decoding.Kind{Object: &v1alpha2.Istio{}, Resource: v1alpha2.GroupVersion.WithResource("istios"), Namespace: v1alpha2.Namespace},
+		Served:    []decoding.Kind{{Object: &v1alpha2.Istio{}, Resource: v1alpha2.GroupVersion.WithResource("istios"), Namespace: v1alpha2.Namespace}},
 		AddToScheme: func(scheme *runtime.Scheme) error {
 			// The definition serves both versions.
 			return errors.Join(v1alpha1.AddToScheme(scheme), v1alpha2.AddToScheme(scheme))

@@ -1,0 +1,14 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterextension
+
+// What the manager may do for this front: role strata-manager-clusterextension, which the component
+// config/fronts/clusterextension installs.
+//
+// ClusterExtensions get a finalizer and a status, ClusterCatalogs a status.
+//
+// +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions;clustercatalogs,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions/status;clustercatalogs/status,verbs=patch
+// +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions/finalizers,verbs=update
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
