@@ -10,6 +10,7 @@ require (
 	github.com/blang/semver/v4 v4.0.0
 	github.com/go-logr/logr v1.4.4
 	github.com/google/go-cmp v0.7.0
+	github.com/google/go-containerregistry v0.22.1
 	github.com/openshift/api v0.0.0-20260501191448-a49973eaef53
 	github.com/prometheus/client_golang v1.24.0
 	github.com/prometheus/client_model v0.6.2
@@ -39,7 +40,10 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/google/cel-go v0.29.2 // indirect
+require (
+	github.com/google/cel-go v0.29.2 // indirect
+	github.com/opencontainers/go-digest v1.0.0 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.2 // indirect

@@ -4,9 +4,13 @@
 // Package catalog reads file-based catalogs: what packages there are, in which channels, and which
 // bundle may follow on which.
 //
-// A catalog is a tree or a stream of JSON and YAML objects, the blobs. [ReadFolder] and [ReadStream]
-// hand them on one by one, with their place. [Build] writes them to a folder with an index of where
-// each package begins, and [Open] looks packages up there, so that a catalog of any size costs no
-// memory at rest. What is wrong with a package is a [Problem] of that package and never of the
-// catalog: a fatal one makes the package unusable, the others are warnings.
+// A catalog is a tree or a stream of JSON and YAML objects, the blobs. A [Source] hands them on one
+// by one, with their place: [Folder] those of files, [Stream] those of a body. [Build] writes them to
+// a folder with an index of where each package is, and [Open] looks packages up there, so that a
+// catalog of any size costs no memory at rest.
+//
+// What is wrong with a package is a [Problem] of that package and never of the catalog: a fatal one
+// makes the package unusable, the others are warnings. What is too much for the limits in read.go is
+// an error, or a problem of the one blob that is too large. Names in a catalog are data and never
+// become paths. The cases in testdata/conformance show all of it.
 package catalog

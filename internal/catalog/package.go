@@ -25,14 +25,14 @@ const (
 
 // Package is what a catalog has about one package, in the catalog's order.
 type Package struct {
-	Name           string
-	DefaultChannel string
-	Description    string
-	Channels       []Channel
-	Bundles        []Bundle
-	Deprecations   []Deprecation
+	Name           string        `json:"name"`
+	DefaultChannel string        `json:"defaultChannel,omitempty"`
+	Description    string        `json:"description,omitempty"`
+	Channels       []Channel     `json:"channels,omitempty"`
+	Bundles        []Bundle      `json:"bundles,omitempty"`
+	Deprecations   []Deprecation `json:"deprecations,omitempty"`
 	// Warnings are the rules that the package breaks and that do not keep it from being used.
-	Warnings []Problem
+	Warnings []Problem `json:"warnings,omitempty"`
 }
 
 // Channel is a line of upgrades through bundles.
@@ -53,17 +53,17 @@ type Entry struct {
 
 // Bundle is one version of a package.
 type Bundle struct {
-	Name string
+	Name string `json:"name,omitempty"`
 	// Image is a reference as the catalog has it, with a tag or a digest, or empty.
-	Image string
+	Image string `json:"image,omitempty"`
 	// Version is that of the property olm.package, as written: it may not parse.
-	Version string
+	Version string `json:"version,omitempty"`
 	// Release is that of the property olm.package; nil when the property has no such key.
-	Release *string
+	Release *string `json:"release,omitempty"`
 	// Properties are all but those of the types [PropertyCSVMetadata] and [PropertyBundleObject],
 	// which are large and only for lists: [Content.Blob] has them.
-	Properties    []Property
-	RelatedImages []RelatedImage
+	Properties    []Property     `json:"properties,omitempty"`
+	RelatedImages []RelatedImage `json:"relatedImages,omitempty"`
 }
 
 // Property is a statement about a bundle, with its value kept as it is.
@@ -81,9 +81,9 @@ type RelatedImage struct {
 // Deprecation says that a package, a channel or a bundle is not to be used any more.
 type Deprecation struct {
 	// Schema is [SchemaPackage], [SchemaChannel] or [SchemaBundle].
-	Schema string
+	Schema string `json:"schema,omitempty"`
 	// Name is that of the channel or bundle, and empty for the package.
-	Name string
+	Name string `json:"name,omitempty"`
 	// Message may be empty.
-	Message string
+	Message string `json:"message,omitempty"`
 }

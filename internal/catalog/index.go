@@ -1,0 +1,283 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// The files of a catalog that has been read.
+const (
+	// blobsFile has all blobs, one in a line.
+	blobsFile = "blobs.jsonl"
+	// packagesFile has a [record] of each package, one in a line.
+	packagesFile = "packages.jsonl"
+	// indexFile says where each record is. It is written last: a folder that has it is complete.
+	indexFile = "index.json"
+)
+
+// format is raised when an older index cannot be read any more, or says less.
+const format = 1
+
+// span is a part of a file.
+type span struct {
+	Offset int64 `json:"o"`
+	Length int   `json:"n"`
+}
+
+// blobRef is where a blob of a package is.
+type blobRef struct {
+	span
+
+	Schema string `json:"schema"`
+	Name   string `json:"name,omitempty"`
+}
+
+// record is what the index has about a package.
+type record struct {
+	Package Package   `json:"package"`
+	Fatal   []Problem `json:"fatal,omitempty"`
+	Blobs   []blobRef `json:"blobs"`
+}
+
+// index is what stays in memory of a catalog.
+type index struct {
+	Format   int             `json:"format"`
+	Packages map[string]span `json:"packages"`
+	Blobs    int             `json:"blobs"`
+	Size     int64           `json:"size"`
+	Problems []Problem       `json:"problems,omitempty"`
+}
+
+// sighting is a blob while a catalog is read.
+type sighting struct {
+	span
+	place
+
+	schema, name string
+}
+
+// builder writes the index of a catalog.
+type builder struct {
+	limits    limits
+	out       *bufio.Writer
+	index     index
+	sightings map[string][]sighting
+	problems  map[string][]Problem
+	// inFile are the packages that the file at hand has blobs of, and orphans its problems that
+	// say nothing about which package they are of.
+	file    string
+	inFile  map[string]bool
+	orphans []Problem
+	compact bytes.Buffer
+}
+
+// Build reads a catalog and writes it with its index to a folder that exists.
+func Build(ctx context.Context, folder string, source Source) (*Content, error) {
+	return build(ctx, folder, source, defaultLimits)
+}
+
+func build(ctx context.Context, folder string, source Source, l limits) (*Content, error) {
+	b := &builder{
+		limits: l, index: index{Format: format, Packages: map[string]span{}},
+		sightings: map[string][]sighting{}, problems: map[string][]Problem{}, inFile: map[string]bool{},
+	}
+	path := filepath.Join(folder, blobsFile)
+	err := writeFile(path, func(out *bufio.Writer) error {
+		b.out = out
+		return source(ctx, b.add)
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.endFile()
+	if err := b.writePackages(ctx, folder); err != nil {
+		return nil, err
+	}
+	err = writeFile(filepath.Join(folder, indexFile), func(out *bufio.Writer) error {
+		return json.NewEncoder(out).Encode(b.index)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Content{folder: folder, index: b.index}, nil
+}
+
+// add takes one blob.
+func (b *builder) add(blob Blob) error {
+	if blob.File != b.file {
+		b.endFile()
+		b.file = blob.File
+	}
+	b.index.Blobs++
+	if b.index.Blobs > b.limits.blobs {
+		return fmt.Errorf("reading the catalog: it has more than %d blobs", b.limits.blobs)
+	}
+	if blob.Problem != nil {
+		b.addProblem(*blob.Problem)
+		return nil
+	}
+	if blob.Package == "" {
+		if known(blob.Schema) {
+			b.addProblem(Problem{File: blob.File, Line: blob.Line, Rule: "no-package", Message: fmt.Sprintf("the %s %q belongs to no package", brief(blob.Schema), brief(blob.Name))})
+		}
+		return nil
+	}
+	b.inFile[blob.Package] = true
+	seen, err := b.write(blob)
+	if err != nil {
+		return err
+	}
+	b.sightings[blob.Package] = append(b.sightings[blob.Package], seen)
+	if len(b.sightings) > b.limits.packages {
+		return fmt.Errorf("reading the catalog: it has more than %d packages", b.limits.packages)
+	}
+	return nil
+}
+
+func known(schema string) bool {
+	return schema == SchemaPackage || schema == SchemaChannel || schema == SchemaBundle || schema == SchemaDeprecations
+}
+
+func (b *builder) write(blob Blob) (sighting, error) {
+	b.compact.Reset()
+	if b.compact.Cap() > 1<<20 {
+		b.compact = bytes.Buffer{}
+	}
+	if err := json.Compact(&b.compact, blob.JSON); err != nil {
+		return sighting{}, fmt.Errorf("reading the catalog: %w", err)
+	}
+	b.compact.WriteByte('\n')
+	seen := sighting{span: span{Offset: b.index.Size, Length: b.compact.Len()}, place: place{blob.File, blob.Line}, schema: schemaName(blob.Schema), name: blob.Name}
+	if b.index.Size += int64(seen.Length); b.index.Size > b.limits.catalog {
+		return sighting{}, fmt.Errorf("reading the catalog: it has more than %d bytes", b.limits.catalog)
+	}
+	_, err := b.out.Write(b.compact.Bytes())
+	return seen, err
+}
+
+// schemaName is one text for all blobs of a schema, as there are many.
+func schemaName(schema string) string {
+	for _, one := range []string{SchemaBundle, SchemaChannel, SchemaPackage, SchemaDeprecations} {
+		if schema == one {
+			return one
+		}
+	}
+	return schema
+}
+
+func (b *builder) addProblem(p Problem) {
+	if p.Package == "" {
+		if len(b.orphans) < mostProblems {
+			b.orphans = append(b.orphans, p)
+		}
+		return
+	}
+	b.inFile[p.Package] = true
+	if len(b.problems[p.Package]) < mostProblems {
+		b.problems[p.Package] = append(b.problems[p.Package], p)
+	}
+}
+
+// endFile finds the package of blobs that do not say it: when a file is all about one package, so
+// are they.
+func (b *builder) endFile() {
+	if len(b.inFile) == 1 {
+		for name := range b.inFile {
+			for _, p := range b.orphans {
+				p.Package = name
+				b.addProblem(p)
+			}
+		}
+		b.orphans = nil
+	}
+	for _, p := range b.orphans {
+		if len(b.index.Problems) < mostProblems {
+			p.Fatal = false // there is no package that it could make unusable
+			b.index.Problems = append(b.index.Problems, p)
+		}
+	}
+	clear(b.inFile)
+	b.orphans = nil
+}
+
+// writePackages decodes and validates the packages, with one of them in memory at a time.
+func (b *builder) writePackages(ctx context.Context, folder string) error {
+	in, err := os.Open(filepath.Join(folder, blobsFile))
+	if err != nil {
+		return fmt.Errorf("reading the catalog: %w", err)
+	}
+	defer in.Close()
+	names := maps.Clone(b.problems)
+	for name := range b.sightings {
+		names[name] = nil
+	}
+	return writeFile(filepath.Join(folder, packagesFile), func(out *bufio.Writer) error {
+		var offset int64
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			one, err := b.record(in, name)
+			if err != nil {
+				return err
+			}
+			line, err := json.Marshal(one)
+			if err != nil {
+				return err
+			}
+			if _, err := out.Write(append(line, '\n')); err != nil {
+				return err
+			}
+			b.index.Packages[name] = span{Offset: offset, Length: len(line)}
+			offset += int64(len(line)) + 1
+		}
+		return nil
+	})
+}
+
+// record reads the blobs of a package back.
+func (b *builder) record(in io.ReaderAt, name string) (record, error) {
+	found := blobs{name: name}
+	one := record{}
+	var raw []byte
+	for _, seen := range b.sightings[name] {
+		raw = slices.Grow(raw[:0], seen.Length)[:seen.Length]
+		if _, err := in.ReadAt(raw, seen.Offset); err != nil {
+			return record{}, fmt.Errorf("reading the catalog back: %w", err)
+		}
+		found.add(seen.schema, raw, seen.place)
+		one.Blobs = append(one.Blobs, blobRef{span: seen.span, Schema: seen.schema, Name: seen.name})
+	}
+	delete(b.sightings, name)
+	found.validate()
+	one.Package = found.assemble()
+	for _, p := range append(b.problems[name], found.problems...) {
+		if p.Fatal {
+			one.Fatal = append(one.Fatal, p)
+		} else {
+			one.Package.Warnings = append(one.Package.Warnings, p)
+		}
+	}
+	return one, nil
+}
+
+func writeFile(path string, write func(*bufio.Writer) error) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("writing the catalog: %w", err)
+	}
+	out := bufio.NewWriterSize(file, 64<<10)
+	return errors.Join(write(out), out.Flush(), file.Sync(), file.Close())
+}
