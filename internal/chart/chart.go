@@ -23,7 +23,7 @@ const MaxChartBytes = 16 << 20
 
 // Source says where a chart is, and what version it has.
 type Source struct {
-	// FS holds the chart.
+	// FS contains the chart.
 	FS fs.FS
 
 	// Dir is the chart's folder in FS, with slashes; "." is FS itself.

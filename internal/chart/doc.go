@@ -13,7 +13,7 @@
 //     and API versions that a template sees are constants;
 //   - functions with another result each time (randAlphaNum, genCA, now, ...) are
 //     refused, and those that sprig leaves unordered (keys, values) are ordered;
-//   - the objects are sorted, and hold no status, no field that only an API
+//   - the objects are sorted, and contain no status, no field that only an API
 //     server sets, and no null.
 //
 // What a chart can do beyond that is refused rather than half done: dependencies,

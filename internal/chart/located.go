@@ -173,7 +173,7 @@ func lineOf(err error, line int) int {
 	return line
 }
 
-// leadingLines is how many lines a document begins with that hold nothing or a comment.
+// leadingLines is how many lines a document begins with that contain nothing or a comment.
 func leadingLines(text []byte) int {
 	n := 0
 	for line := range bytes.Lines(text) {

@@ -105,7 +105,7 @@ func parse(name string, data []byte, decode decoder) ([]Located, error) {
 	return all, nil
 }
 
-// parse returns the document's content, nil when it holds nothing but comments.
+// parse returns the document's content, nil when it contains nothing but comments.
 // Numbers are int64 or float64. Whether a key may stand twice is the decoder's.
 func (d document) parse(decode decoder) (any, error) {
 	var content any

@@ -33,7 +33,7 @@ type Choice struct {
 	Secrets []string
 }
 
-// numbered is a Secret of a release and the version that it holds.
+// numbered is a Secret of a release and the version that it contains.
 type numbered struct {
 	name    string
 	version int

@@ -64,7 +64,7 @@ func (i *Importer) place(object *Object, namespace string, brought map[schema.Gr
 	case err == nil:
 		namespaced = mapping.Scope.Name() == meta.RESTScopeNameNamespace
 	case !meta.IsNoMatchError(err):
-		object.Action, object.Note = ActionRefuse, "is of a kind that could not be looked up: "+err.Error()
+		object.Action, object.Note = ActionRefuse, "has a kind that cannot be looked up: "+err.Error()
 	case !isBrought || i.isServed(kind.GroupKind()):
 		object.Action = ActionRefuse
 		object.Note = fmt.Sprintf("is of a kind that the cluster does not serve (%s %s): install it, or upgrade the release to a version that is served", manifest.GetAPIVersion(), kind.Kind)
@@ -114,7 +114,7 @@ func (i *Importer) compare(ctx context.Context, object *Object, release Release)
 		object.Action, object.Note = ActionRefuse, "is being deleted: wait until it is gone"
 		return nil
 	}
-	object.Holder = holderOf(current, release)
+	object.Owner = otherOwnerOf(current, release)
 	applied, err := i.trial(ctx, object.Manifest)
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
@@ -159,8 +159,8 @@ func (i *Importer) trial(ctx context.Context, manifest *unstructured.Unstructure
 	return applied, err
 }
 
-// holderOf is what else than this release owns an object, empty for nothing.
-func holderOf(current *unstructured.Unstructured, release Release) string {
+// otherOwnerOf is what else than this release owns an object, empty for nothing.
+func otherOwnerOf(current *unstructured.Unstructured, release Release) string {
 	if controller := metav1.GetControllerOf(current); controller != nil {
 		return fmt.Sprintf("controlled by %s %s", controller.Kind, controller.Name)
 	}

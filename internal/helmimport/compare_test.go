@@ -100,7 +100,7 @@ func TestHolderOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := holderOf(manifest(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: "+tc.metadata+"\n"), Release{Namespace: "shop", Name: "web"})
+			got := otherOwnerOf(manifest(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: "+tc.metadata+"\n"), Release{Namespace: "shop", Name: "web"})
 			if got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}

@@ -50,7 +50,7 @@ const (
 
 // Object is an object of a plan.
 type Object struct {
-	// Manifest is what the revision is to hold.
+	// Manifest is the manifest for the revision.
 	Manifest *unstructured.Unstructured
 	// Phase is the name of the phase that it stands in.
 	Phase string
@@ -60,8 +60,8 @@ type Object struct {
 	Fields []string
 	// Pods says that the update starts or stops pods.
 	Pods bool
-	// Holder is what else owns the object, empty when nothing does.
-	Holder string
+	// Owner is what else owns the object, empty when nothing does.
+	Owner string
 	// Note is what is special about it; for ActionRefuse why.
 	Note string
 }
@@ -187,8 +187,8 @@ func (o *Object) refusal(allowed Permissions) string {
 	switch {
 	case o.Action == ActionRefuse:
 		return o.Note
-	case o.Holder != "" && !allowed.TakeOver:
-		return "is " + o.Holder + ": remove it from the release, or allow to take it over (--take-over)"
+	case o.Owner != "" && !allowed.TakeOver:
+		return "is " + o.Owner + ": remove it from the release, or allow to take it over (--take-over)"
 	case o.Pods && !allowed.Restarts:
 		return "differs from the release in " + strings.Join(o.Fields, ", ") + ", so that the import would start or stop pods: bring the release up to date with `helm upgrade`, or allow it (--allow-restarts)"
 	default:

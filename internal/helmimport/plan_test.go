@@ -130,9 +130,9 @@ func TestPlan_Refusals(t *testing.T) {
 		"Refused":   {reason: "what cannot be imported is not allowed by anything", plan: object(Object{Action: ActionRefuse, Note: "is bad"}), allowed: Permissions{Restarts: true, TakeOver: true}, want: "is bad"},
 		"Pods":      {reason: "pods are not restarted by accident", plan: object(Object{Action: ActionUpdate, Pods: true, Fields: []string{".spec.replicas"}}), allowed: Permissions{TakeOver: true}, want: "--allow-restarts"},
 		"PodsOn":    {reason: "they may be, on purpose", plan: object(Object{Action: ActionUpdate, Pods: true}), allowed: Permissions{Restarts: true}},
-		"Holder":    {reason: "nobody's object is taken by accident", plan: object(Object{Action: ActionAdopt, Holder: "of package b"}), allowed: Permissions{Restarts: true}, want: "--take-over"},
-		"HolderOn":  {reason: "it may be, on purpose", plan: object(Object{Action: ActionAdopt, Holder: "of package b"}), allowed: Permissions{TakeOver: true}},
-		"NotSilent": {reason: "taking over does not allow restarts", plan: object(Object{Action: ActionUpdate, Holder: "x", Pods: true}), allowed: Permissions{TakeOver: true}, want: "--allow-restarts"},
+		"Owner":     {reason: "nobody's object is taken by accident", plan: object(Object{Action: ActionAdopt, Owner: "of package b"}), allowed: Permissions{Restarts: true}, want: "--take-over"},
+		"OwnerOn":   {reason: "it may be, on purpose", plan: object(Object{Action: ActionAdopt, Owner: "of package b"}), allowed: Permissions{TakeOver: true}},
+		"NotSilent": {reason: "taking over does not allow restarts", plan: object(Object{Action: ActionUpdate, Owner: "x", Pods: true}), allowed: Permissions{TakeOver: true}, want: "--allow-restarts"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
-// withData are kinds that are never pruned: what they hold goes with them.
+// withData are kinds that are never pruned: what they contain goes with them.
 var withData = []string{"CustomResourceDefinition", "Namespace", "PersistentVolume", "PersistentVolumeClaim"}
 
 // prune deletes the objects of the release that its package does not have, as Helm does in an

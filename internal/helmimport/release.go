@@ -51,7 +51,7 @@ type Release struct {
 	Deployed time.Time
 	// Chart, ChartVersion and AppVersion are those of the chart.
 	Chart, ChartVersion, AppVersion string
-	// Manifest holds the objects, hooks apart.
+	// Manifest contains the objects, hooks apart.
 	Manifest string
 	// Hooks are the chart's.
 	Hooks []Hook
@@ -106,8 +106,8 @@ type stored struct {
 	} `json:"hooks"`
 }
 
-// decode reads the release that a Secret holds. The error names the Secret, and
-// quotes nothing of what it holds.
+// decode reads the release that a Secret contains. The error names the Secret, and
+// quotes nothing of what it contains.
 func decode(secret *corev1.Secret) (Release, error) {
 	release, err := decodeData(secret)
 	if err != nil {
@@ -131,7 +131,7 @@ func decodeData(secret *corev1.Secret) (Release, error) {
 	var s stored
 	// The error is left out, as it may quote a value.
 	if json.Unmarshal(text, &s) != nil {
-		return Release{}, fmt.Errorf("data.%s does not hold a release as JSON", secretKey)
+		return Release{}, fmt.Errorf("data.%s does not contain a release as JSON", secretKey)
 	}
 	if s.Name == "" || s.Version < 1 || s.Info.Status == "" {
 		return Release{}, fmt.Errorf("data.%s lacks name, version or status", secretKey)

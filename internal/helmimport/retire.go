@@ -64,7 +64,7 @@ func (i Installed) Retire(ctx context.Context, objects []*unstructured.Unstructu
 	return nil
 }
 
-// versions are the metadata of the Secrets that hold the release.
+// versions are the metadata of the Secrets that contain the release.
 func (i Installed) versions(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(secretKind.GroupVersion().WithKind("SecretList"))

@@ -33,7 +33,7 @@ const (
 	ChartEgress = "charts/gateways/istio-egress"
 )
 
-// crdFile holds the CRDs.
+// crdFile contains the CRDs.
 const crdFile = ChartBase + "/files/crd-all.gen.yaml"
 
 // parsed is what has been asked for.

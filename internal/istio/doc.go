@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package istio holds the Istio releases in this binary, for every front that installs one
+// Package istio contains the Istio releases in this binary, for every front that installs one
 // of them.
 //
 // A [Release] is one version of the Go module istio.io/istio, which embeds the Helm charts

@@ -13,7 +13,7 @@ const (
 	serviceRange   = "10.96.0.0/16"
 	firstServiceIP = "10.96.0.1"
 	podRange       = "10.244.0.1/16"
-	// nodeIP is reserved for documentation (RFC 5737); Endpoints must not hold
+	// nodeIP is reserved for documentation (RFC 5737); Endpoints must not contain
 	// a loopback address.
 	nodeIP = "192.0.2.1"
 )

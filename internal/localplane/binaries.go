@@ -13,7 +13,7 @@ import (
 // Binaries are the programs of the local Kubernetes: etcd, kube-apiserver,
 // kube-controller-manager, kube-scheduler, kubectl and kwok.
 type Binaries struct {
-	// Dir is the folder that holds them. It has the layout that
+	// Dir is the folder that contains them. It has the layout that
 	// KUBEBUILDER_ASSETS expects, so envtest can use it as well.
 	Dir string
 }

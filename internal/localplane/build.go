@@ -20,7 +20,7 @@ const CacheDirEnv = "STRATA_KUBERNETES_DIR"
 
 // BuildOptions say where the binaries are kept.
 type BuildOptions struct {
-	// CacheDir is the folder that holds one folder of binaries per version.
+	// CacheDir is the folder with one folder of binaries per version.
 	// Default: $STRATA_KUBERNETES_DIR, else strata/kubernetes in the user's
 	// cache folder. Folders of older versions stay; they can be deleted.
 	CacheDir string
@@ -30,7 +30,7 @@ type BuildOptions struct {
 }
 
 // Build returns the binaries of the local Kubernetes and builds them first when
-// the cache does not hold them, which takes about 7 minutes on 2 cores. Two
+// the cache does not contain them, which takes about 7 minutes on 2 cores. Two
 // processes that call it at once build once.
 //
 // It needs the go command on PATH. The error of a module that cannot be fetched
@@ -134,7 +134,7 @@ func (b builder) compileTo(ctx context.Context, dir string) error {
 // workPrefix begins the name of the folder in which a build runs.
 const workPrefix = ".build-"
 
-// makeWorkDir makes a folder that holds the module, and removes those that a
+// makeWorkDir makes a folder with the module, and removes those that a
 // killed build left. The caller holds the lock.
 func (b builder) makeWorkDir() (string, error) {
 	leftovers, err := filepath.Glob(filepath.Join(b.cacheDir, workPrefix+"*"))

@@ -73,7 +73,7 @@ func (b builder) goVersion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("asking %s for its version: %w", path, err)
 	}
-	// A development version holds spaces.
+	// A development version contains spaces.
 	return strings.Join(strings.Fields(string(out)), "-"), nil
 }
 

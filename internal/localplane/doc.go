@@ -25,7 +25,7 @@
 // simulations for further kinds, for example a load balancer.
 //
 // There is no pod network: nothing reaches a Service, no program runs in a
-// pod, and a webhook is only called when its clientConfig holds a URL. A test that
+// pod, and a webhook is only called when its clientConfig has a URL. A test that
 // needs the real program behind a pod starts it with [Plane.Run], and lets the API
 // server reach it through the package egress.
 //

@@ -124,7 +124,7 @@ func openKey(path string) (*ecdsa.PrivateKey, error) {
 	}
 	block, _ := pem.Decode(content)
 	if block == nil {
-		return nil, fmt.Errorf("reading %s: it holds no PEM block; remove the data folder to start afresh", path)
+		return nil, fmt.Errorf("reading %s: it contains no PEM block; remove the data folder to start afresh", path)
 	}
 	key, err := x509.ParseECPrivateKey(block.Bytes)
 	if err != nil {
@@ -144,7 +144,7 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 func parseCertificate(content []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(content)
 	if block == nil {
-		return nil, errors.New("it holds no PEM block; remove the data folder to start afresh")
+		return nil, errors.New("it contains no PEM block; remove the data folder to start afresh")
 	}
 	return x509.ParseCertificate(block.Bytes)
 }

@@ -68,7 +68,7 @@ func (p *Plane) ConfigFor(user string, groups ...string) (*rest.Config, error) {
 	}, nil
 }
 
-// DataDir is the folder that holds everything of this plane. The programs' logs
+// DataDir is the folder with everything of this plane. The programs' logs
 // are in its folder logs.
 func (p *Plane) DataDir() string { return p.dataDir }
 

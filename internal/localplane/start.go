@@ -90,7 +90,7 @@ func newPlane(o Options) (_ *Plane, err error) {
 }
 
 // makeDataDir makes the given folder or a temporary one, readable by the user
-// only: it holds keys.
+// only: it contains keys.
 func makeDataDir(given string) (dir string, temporary bool, err error) {
 	if given != "" {
 		dir, err = filepath.Abs(given)
@@ -109,7 +109,7 @@ func makeDataDir(given string) (dir string, temporary bool, err error) {
 }
 
 // removeStaleDataDirs removes temporary data folders whose plane was killed.
-// Each holds 64 MB and more. One that is younger than an hour may belong to a
+// Each takes 64 MB and more. One that is younger than an hour may belong to a
 // plane that has not taken its lock yet.
 func removeStaleDataDirs() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPrefix+"*"))

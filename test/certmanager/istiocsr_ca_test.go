@@ -89,7 +89,7 @@ func TestIstioCSR_CA(t *testing.T) {
 	}{
 		{name: "no key", data: map[string]string{"other": root}, want: "the ConfigMap has no such key"},
 		{name: "empty", data: map[string]string{"roots": ""}, want: "it is empty"},
-		{name: "no PEM", data: map[string]string{"roots": "hello"}, want: "it holds no certificate in PEM"},
+		{name: "no PEM", data: map[string]string{"roots": "hello"}, want: "it contains no certificate in PEM"},
 		{name: "another block", data: map[string]string{"roots": strings.ReplaceAll(root, "CERTIFICATE", "PUBLIC KEY")}, want: "block 1: its type is"},
 		{name: "cut", data: map[string]string{"roots": root + root[:len(root)/2]}, want: "block 2: it is not valid PEM"},
 		{name: "no CA", data: map[string]string{"roots": secret("istiod-tls", "tls.crt")}, want: "is not a CA"},

@@ -226,7 +226,7 @@ func TestIstioCSR_ExpiredRoot(t *testing.T) {
 		ic.Spec.IstioCSRConfig.CertManager.IstioCACertificate = &operatorv1alpha1.ConfigMapReference{Namespace: a.namespace, Name: "mine", Key: "roots"}
 	})
 	a.copyIs("both roots", root+short.PEM)
-	a.condition("Ready", "True/Ready", `CA "short" expires at`)
+	a.condition("Ready", "True/Ready", `CA "short" expires soon`)
 	a.copyIs("the root that is valid", root)
 	a.condition("Ready", "True/Ready", `CA "short" of ConfigMap `+a.namespace+`/mine, key roots has expired and is left out: remove it there`)
 	a.condition("Degraded", "False/Ready")

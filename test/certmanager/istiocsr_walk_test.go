@@ -84,8 +84,8 @@ func TestIstioCSR_DegradedGoesAndComes(t *testing.T) {
 		mended := a.since("Degraded")
 		planetest.NextSecond()
 		set("x")
-		a.condition("Degraded", "True/Failed", "it holds no certificate in PEM")
-		a.condition("Ready", "False/Failed", "it holds no certificate in PEM")
+		a.condition("Degraded", "True/Failed", "it contains no certificate in PEM")
+		a.condition("Ready", "False/Failed", "it contains no certificate in PEM")
 		since := a.since("Degraded")
 		if !since.After(mended) {
 			t.Errorf("it has been degraded since %s, and was not at %s", since, mended)

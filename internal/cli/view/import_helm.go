@@ -127,7 +127,7 @@ func (d *HelmImport) Fill(plan *helmimport.Plan) {
 	for i := range plan.Objects {
 		o := &plan.Objects[i]
 		d.Objects = append(d.Objects, ImportedObject{
-			ObjectReference: ReferenceOf(o.Manifest), Phase: o.Phase, Action: string(o.Action), Fields: o.Fields, Pods: o.Pods, Holder: o.Holder, Note: o.Note,
+			ObjectReference: ReferenceOf(o.Manifest), Phase: o.Phase, Action: string(o.Action), Fields: o.Fields, Pods: o.Pods, Holder: o.Owner, Note: o.Note,
 		})
 	}
 	for _, left := range plan.Left {

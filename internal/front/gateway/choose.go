@@ -74,7 +74,7 @@ func isOwned(service *corev1.Service, gateway *gatewayv1.Gateway) bool {
 // Gateway does not have any more: by its name, which has the hostname in it, the Service that owns
 // it, and that it is of no package.
 func IsStale(gateway *gatewayv1.Gateway, record *ingress.Record, owners []metav1.OwnerReference) bool {
-	if record.Leaving || record.Package != "" || record.Name != RecordName(gateway.Name, record.Hostname) || slices.Contains(hostnames(gateway), record.Hostname) {
+	if record.Deleting || record.Package != "" || record.Name != RecordName(gateway.Name, record.Hostname) || slices.Contains(hostnames(gateway), record.Hostname) {
 		return false
 	}
 	ofService := func(ref metav1.OwnerReference) bool { return ref.APIVersion == "v1" && ref.Kind == "Service" }
@@ -89,7 +89,7 @@ func ChooseRecords(gateway *gatewayv1.Gateway, labelled []ingress.Record) map[st
 	for i := range labelled {
 		next := &labelled[i]
 		before, ok := chosen[next.Hostname]
-		if !ok || cmp.Or(first(!next.Leaving, !before.Leaving), first(next.Package == own, before.Package == own), cmp.Compare(next.Name, before.Name)) < 0 {
+		if !ok || cmp.Or(first(!next.Deleting, !before.Deleting), first(next.Package == own, before.Package == own), cmp.Compare(next.Name, before.Name)) < 0 {
 			chosen[next.Hostname] = next
 		}
 	}

@@ -68,10 +68,10 @@ func Decide(gateway *gatewayv1.Gateway, facts Facts) (Decision, error) {
 		return Decision{}, nil
 	}
 	if reason := uncertain(gateway, facts); reason != "" {
-		return held(gateway, reason), nil
+		return keep(gateway, reason), nil
 	}
 	if facts.Service == nil && len(facts.Others) > 0 {
-		return held(gateway, fmt.Sprintf("there is no Service for GatewayClass %s yet, and %s of another class", gateway.Spec.GatewayClassName, strings.Join(facts.Others, ", "))), nil
+		return keep(gateway, fmt.Sprintf("there is no Service for GatewayClass %s yet, and %s of another class", gateway.Spec.GatewayClassName, strings.Join(facts.Others, ", "))), nil
 	}
 	if facts.Service == nil {
 		return Decision{Reason: fmt.Sprintf("no Service has the label %s: %s", LabelGateway, gateway.Name)}, nil
@@ -81,7 +81,7 @@ func Decide(gateway *gatewayv1.Gateway, facts Facts) (Decision, error) {
 	}
 	address, reason := addressOf(facts.Service)
 	if reason != "" {
-		return held(gateway, reason), nil
+		return keep(gateway, reason), nil
 	}
 	pkg, err := records(gateway, hostnames, address, facts)
 	if err != nil {
@@ -105,8 +105,8 @@ func uncertain(gateway *gatewayv1.Gateway, facts Facts) string {
 	return ""
 }
 
-// held leaves as it is what there is.
-func held(gateway *gatewayv1.Gateway, reason string) Decision {
+// keep leaves as it is what there is.
+func keep(gateway *gatewayv1.Gateway, reason string) Decision {
 	return Decision{Package: &content.Package{Name: PackageName(gateway.Name), Held: reason}, Reason: reason}
 }
 

@@ -287,7 +287,7 @@ func TestChanged(t *testing.T) {
 		"Nothing":    {change: func(*gatewayv1.Gateway) {}},
 		"Labels":     {change: func(g *gatewayv1.Gateway) { g.Labels = map[string]string{"a": "b"} }},
 		"Generation": {change: func(g *gatewayv1.Gateway) { g.Generation++ }, want: true},
-		"Leaving":    {change: func(g *gatewayv1.Gateway) { g.DeletionTimestamp = new(metav1.Now()) }, want: true},
+		"Deleting":   {change: func(g *gatewayv1.Gateway) { g.DeletionTimestamp = new(metav1.Now()) }, want: true},
 		"Conditions": {change: func(g *gatewayv1.Gateway) {
 			g.Status.Listeners[0].Conditions = []metav1.Condition{{Type: ingress.ConditionDNSReady}}
 		}, want: true},

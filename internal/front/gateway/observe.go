@@ -32,7 +32,7 @@ type observer struct {
 	cache, live client.Reader
 	// served says whether a kind may be read.
 	served func(schema.GroupVersionKind) bool
-	// writer puts the finalizer on DNSRecords, which no revision may hold. Empty for the
+	// writer puts the finalizer on DNSRecords, which no revision may contain. Empty for the
 	// one that the platform asks for.
 	writer    client.Writer
 	finalizer string
@@ -104,7 +104,7 @@ func (o *observer) readService(ctx context.Context, g *gatewayv1.Gateway, facts 
 }
 
 // readEvents reads the warnings about the Gateway's Service. There are few: the cache
-// holds no others, and the API server keeps them for an hour.
+// contains no others, and the API server keeps them for an hour.
 func (o *observer) readEvents(ctx context.Context, _ *gatewayv1.Gateway, facts *Facts) error {
 	if facts.Service == nil {
 		return nil
@@ -157,7 +157,7 @@ func (o *observer) readRecords(ctx context.Context, g *gatewayv1.Gateway, facts 
 			}
 			continue
 		}
-		if err := o.hold(ctx, g, record, &list.Items[i], o.finalizerFor(facts)); err != nil {
+		if err := o.addFinalizer(ctx, g, record, &list.Items[i], o.finalizerFor(facts)); err != nil {
 			unheld = append(unheld, err)
 		}
 		records = append(records, *record)
@@ -199,7 +199,7 @@ func (o *observer) noFinalizerText(g *gatewayv1.Gateway, facts *Facts) string {
 		"Start the manager with --dns-record-finalizer and the finalizer of that controller, or with %s", facts.Platform, NoFinalizer)
 }
 
-// finalizerFor is what records are held by, empty for nothing: the setting, and without one
+// finalizerFor is the finalizer of records, empty for none: the setting, and without one
 // the finalizer of OpenShift's DNS controller where that publishes records. It takes a record
 // out of its zones only while the finalizer is there.
 func (o *observer) finalizerFor(facts *Facts) string {
@@ -212,8 +212,8 @@ func (o *observer) finalizerFor(facts *Facts) string {
 	return o.finalizer
 }
 
-// hold puts the finalizer on a record of the Gateway's package.
-func (o *observer) hold(ctx context.Context, g *gatewayv1.Gateway, record *ingress.Record, object *unstructured.Unstructured, finalizer string) error {
+// addFinalizer puts the finalizer on a record of the Gateway's package.
+func (o *observer) addFinalizer(ctx context.Context, g *gatewayv1.Gateway, record *ingress.Record, object *unstructured.Unstructured, finalizer string) error {
 	if finalizer == "" || record.Package != PackageName(g.Name) || object.GetDeletionTimestamp() != nil {
 		return nil
 	}

@@ -38,7 +38,7 @@ const (
 	// last class goes.
 	GatewaysPolicyName = "gateways-allow"
 
-	// Finalizer holds a GatewayClass until its control plane is torn down.
+	// Finalizer keeps a GatewayClass until its control plane is torn down.
 	Finalizer = "openshift.io/ingress-operator-sail-finalizer"
 
 	// LabelOwned on an Istio CRD says that this front manages it, whatever the
@@ -121,9 +121,9 @@ const (
 	// PhaseConfig is the first phase of [PackageControlPlane]: what istiod needs
 	// to start, and who may reach it.
 	PhaseConfig = "rbac-and-config"
-	// PhaseControlPlane holds istiod itself.
+	// PhaseControlPlane contains istiod itself.
 	PhaseControlPlane = "control-plane"
-	// PhaseWebhooks holds what the API server asks istiod.
+	// PhaseWebhooks contains what the API server asks istiod.
 	PhaseWebhooks = "webhooks"
 )
 

@@ -88,14 +88,14 @@ func renderClasses(in front.Input[*gatewayv1.GatewayClass, observed]) ([]content
 // that manages them now. When no class is left the control planes are deleted first, as
 // they use the CRDs. All of it stays for another operator that takes over.
 func leave(in front.Input[*gatewayv1.GatewayClass, observed]) front.Departure {
-	departure := front.Departure{Order: []string{PackageCanary, PackageControlPlane, PackageCRDs}}
+	plan := front.Departure{Order: []string{PackageCanary, PackageControlPlane, PackageCRDs}}
 	switch {
 	case in.Facts.HandedOver != "", len(in.Resources) == 0 && asksForHandOver(in.Leaving):
-		departure.Orphans = departure.Order
+		plan.Orphans = plan.Order
 	case len(in.Resources) > 0 && in.Facts.Ownership.HandsOff():
-		departure.Orphans = []string{PackageCRDs}
+		plan.Orphans = []string{PackageCRDs}
 	}
-	return departure
+	return plan
 }
 
 // handedOver is why nothing is managed for classes any more, empty when it is.
@@ -138,11 +138,11 @@ func setStatus(class *gatewayv1.GatewayClass, state front.State[observed]) {
 		// Its package says whether istiod serves, whatever else could not be read.
 		packages = []front.Package{{Name: PackageControlPlane, Package: state.Facts.Plane, Target: &v1alpha1.Revision{}}}
 	}
-	if held := state.Facts.HandedOver; held != "" {
+	if reason := state.Facts.HandedOver; reason != "" {
 		if len(state.Departing) == 0 {
 			return // another operator may set the conditions by now
 		}
-		packages = []front.Package{{Name: PackageCRDs, Held: held}, {Name: PackageControlPlane, Held: held}}
+		packages = []front.Package{{Name: PackageCRDs, Held: reason}, {Name: PackageControlPlane, Held: reason}}
 	}
 	conditions, generation := &class.Status.Conditions, class.Generation
 	installed, cause := packages, state.Err

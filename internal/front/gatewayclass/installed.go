@@ -30,7 +30,7 @@ const (
 // the control plane is available and has its rights, False with the cause when it cannot be
 // installed, Unknown while it is being installed or cannot be observed. The plane
 // is the name of the control plane's package. While it is available, the message has
-// the warnings and what holds back a package. Other conditions stay; where they leave
+// the warnings and what blocks a package. Other conditions stay; where they leave
 // no room, nothing is added.
 func SetControllerInstalled(conditions *[]metav1.Condition, generation int64, plane string, packages []front.Package, cause error, now metav1.Time, warnings ...string) {
 	c := controllerInstalled(plane, packages, cause, warnings)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -100,9 +99,9 @@ func (m Migration) Message(now time.Time) string {
 		return text
 	}
 	last := m.waitsFor[len(m.waitsFor)-1]
-	return text + fmt.Sprintf(". It was asked for at %s: see whether the Sail operator runs. If it has been uninstalled, nothing else removes the finalizer, and this does: "+
+	return text + fmt.Sprintf(". The Sail operator has not removed it within %s: check that the operator runs. If it is uninstalled, remove the finalizer by hand: "+
 		`kubectl patch %s.sailoperator.io %s --type=merge -p '{"metadata":{"finalizers":null}}'`,
-		metav1.NewTime(m.Since).UTC().Format(time.RFC3339), strings.ToLower(last.GetKind()), last.GetName())
+		MigrationPatience, strings.ToLower(last.GetKind()), last.GetName())
 }
 
 // Again is when to look again for want of an event: when it becomes late. 0 is never.

@@ -110,7 +110,7 @@ const (
 )
 
 func managerOf(c CRD, living map[Subscription]bool) manager {
-	// What our package holds is ours, too, while the engine has yet to put back our label,
+	// what our package contains is ours, too, while the engine has yet to put back our label,
 	// or it would depend on who comes first whether that is ever done.
 	_, owned := c.Labels[LabelOwned]
 	owned = owned || c.Labels[v1alpha1.LabelPackage] == PackageCRDs

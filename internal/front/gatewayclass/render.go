@@ -82,10 +82,10 @@ type Input struct {
 //
 // Without a class that counts there are no packages, nor with one that asks to hand
 // over ([HandOver]). [PackageCRDs] is missing
-// when the CRDs have another manager, and held back when the ones in place are newer
+// when the CRDs have another manager, and blocked when the ones in place are newer
 // than any in this binary: what is in place then stays as it is.
 //
-// A version that is too far from the one that runs is held back, see [Input.Running].
+// A version that is too far from the one that runs is blocked, see [Input.Running].
 //
 // When several classes ask for a version or an image, the oldest that does so
 // decides. A version that is not in this binary is an [UnknownVersionError].

@@ -89,7 +89,7 @@ const (
 	envProxyImage  = "RELATED_IMAGE_PROXY"
 )
 
-// imageFile is what a file with images holds.
+// imageFile is the content of a file with images.
 type imageFile struct {
 	Images `json:",inline"`
 

@@ -69,8 +69,8 @@ func (o objects) deployment() *unstructured.Unstructured {
 	annotate(u.Object, askedOf(o.IstioCSR).DeploymentAnnotations)
 	setLabels(u, askedOf(o.IstioCSR).DeploymentLabels)
 	if o.found.kept != nil {
-		setLabel(u, labelPods, podsAsFound)
-		return with(u, "spec", o.specAsFound())
+		setLabel(u, labelPods, podsExisting)
+		return with(u, "spec", o.existingSpec())
 	}
 	return with(u, "spec", map[string]any{
 		"replicas": Replicas(o.IstioCSR),

@@ -23,7 +23,7 @@ var (
 
 // observeAPIServer finds the ports of the API server for the network policy, unless the
 // IstioCSR names them. While there are none, as in the midst of a restart of the API server,
-// those of the newest revision hold.
+// those of the newest revision apply.
 func (o *observer) observeAPIServer(ctx context.Context, ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
 	if !AsksForAPIServerPorts(ic) {
 		return nil

@@ -16,8 +16,8 @@ type Problem struct {
 	// Waiting says that the problem ends when the object that is waited for is created or
 	// repaired. Otherwise the IstioCSR, or what it refers to, has to be changed.
 	Waiting bool
-	// Holds says that nothing is rolled out while it lasts.
-	Holds bool
+	// Blocks says that nothing is rolled out until it is solved.
+	Blocks bool
 	// Message says what it is, and what to do.
 	Message string
 }
@@ -35,11 +35,11 @@ type Input struct {
 // Check finds the problems of an agent, those first that have to be mended by hand.
 func Check(in Input) []Problem {
 	if why := in.IstioCSR.Spec.Undecodable; why != "" {
-		return []Problem{{Holds: true, Message: "spec cannot be read: " + why}}
+		return []Problem{{Blocks: true, Message: "spec cannot be read: " + why}}
 	}
 	var problems []Problem
 	for _, message := range checkSpec(in) {
-		problems = append(problems, Problem{Holds: true, Message: message})
+		problems = append(problems, Problem{Blocks: true, Message: message})
 	}
 	problems = append(problems, checkFacts(in)...)
 	slices.SortStableFunc(problems, func(a, b Problem) int {
@@ -59,11 +59,11 @@ func checkFacts(in Input) []Problem {
 	config := in.IstioCSR.Spec.IstioCSRConfig
 	switch {
 	case !in.Facts.CertManager:
-		return []Problem{{Waiting: true, Holds: true, Message: "cert-manager is not installed: the cluster serves neither Certificate nor Issuer of cert-manager.io/v1"}}
+		return []Problem{{Waiting: true, Blocks: true, Message: "cert-manager is not installed: the cluster serves neither Certificate nor Issuer of cert-manager.io/v1"}}
 	case !in.Facts.Namespace:
-		return []Problem{{Waiting: true, Holds: true, Message: fmt.Sprintf("namespace %s (spec.istioCSRConfig.istio.namespace) does not exist: create it", config.Istio.Namespace)}}
-	case len(in.Facts.GoingFirst) > 0:
-		return []Problem{{Waiting: true, Holds: true, Message: fmt.Sprintf("package %s, of an agent before this one, has not yet released what agents have in namespace %s", strings.Join(in.Facts.GoingFirst, ", "), config.Istio.Namespace)}}
+		return []Problem{{Waiting: true, Blocks: true, Message: fmt.Sprintf("namespace %s (spec.istioCSRConfig.istio.namespace) does not exist: create it", config.Istio.Namespace)}}
+	case len(in.Facts.Uninstalling) > 0:
+		return []Problem{{Waiting: true, Blocks: true, Message: fmt.Sprintf("package %s, of an agent before this one, has not yet released what agents have in namespace %s", strings.Join(in.Facts.Uninstalling, ", "), config.Istio.Namespace)}}
 	}
 	problems := slices.Concat(checkClusterRoles(in), checkIssuer(in), checkIstiodCertificate(in), checkHolder(in))
 	if in.Facts.CA.Problem != "" {
@@ -87,7 +87,7 @@ func checkClusterRoles(in Input) []Problem {
 		if len(of.found) < 2 || of.own != "" || slices.Contains(of.found, of.told) || slices.Contains(of.found, fixedClusterName(ic.Namespace)) {
 			continue
 		}
-		problems = append(problems, Problem{Holds: true, Message: fmt.Sprintf("%s %s are all of an agent in namespace %s by their labels: delete those that it does not use",
+		problems = append(problems, Problem{Blocks: true, Message: fmt.Sprintf("%s %s are all of an agent in namespace %s by their labels: delete those that it does not use",
 			of.kind, strings.Join(of.found, ", "), ic.Namespace)})
 	}
 	return problems
@@ -99,9 +99,9 @@ func checkIssuer(in Input) []Problem {
 	case !issuer.Exists:
 		return []Problem{{Waiting: true, Message: name + " does not exist: create it"}}
 	case issuer.Type == issuerACME:
-		return []Problem{{Holds: true, Message: name + " is of type ACME, which signs for DNS names only and not for the identities of a mesh: refer to an issuer of another type"}}
+		return []Problem{{Blocks: true, Message: name + " is of type ACME, which signs for DNS names only and not for the identities of a mesh: refer to an issuer of another type"}}
 	case issuer.Type == issuerSelfSigned:
-		return []Problem{{Holds: true, Message: name + " is of type SelfSigned, which signs each certificate with its own key, so that no two trust each other: refer to an issuer of type CA, or of another type that has a root"}}
+		return []Problem{{Blocks: true, Message: name + " is of type SelfSigned, which signs each certificate with its own key, so that no two trust each other: refer to an issuer of type CA, or of another type that has a root"}}
 	case !issuer.Ready:
 		message := name + " is not ready"
 		if issuer.Message != "" {
@@ -114,7 +114,7 @@ func checkIssuer(in Input) []Problem {
 
 // checkHolder says what keeps the Certificate of istiod from being issued.
 func checkHolder(in Input) []Problem {
-	holder := in.Facts.Holder
+	holder := in.Facts.Conflict
 	if holder == nil {
 		return nil
 	}
@@ -155,7 +155,7 @@ func IssuerKind(ic *operatorv1alpha1.IstioCSR) string {
 func Warnings(in Input) []string {
 	var warnings []string
 	for _, ca := range in.Facts.CA.Ending {
-		warnings = append(warnings, "CA "+ca+": replace it before, as the certificates of the mesh end with it")
+		warnings = append(warnings, "CA "+ca+" expires soon, and with it the certificates of the mesh: replace it; status.caCertificates says when it expires")
 	}
 	for _, ca := range in.Facts.CA.Expired {
 		warnings = append(warnings, fmt.Sprintf("CA %s of %s has expired and is left out: remove it there", ca, in.Facts.CA.Source))

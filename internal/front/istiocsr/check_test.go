@@ -164,7 +164,7 @@ func TestCheck_Spec(t *testing.T) {
 			tc.set(ic, &ic.Spec.IstioCSRConfig)
 			in := Input{IstioCSR: ic, Image: image, Facts: working()}
 			problems := Check(in)
-			if len(problems) == 0 || !strings.Contains(problems[0].Message, tc.want) || problems[0].Waiting || !problems[0].Holds {
+			if len(problems) == 0 || !strings.Contains(problems[0].Message, tc.want) || problems[0].Waiting || !problems[0].Blocks {
 				t.Fatalf("the problems are %+v, want one for the user that holds, about %q", problems, tc.want)
 			}
 			if p := Render(in); p.Phases != nil || !strings.Contains(p.Held, tc.want) {
@@ -221,7 +221,7 @@ func TestCheck_Facts(t *testing.T) {
 				if p.Waiting {
 					text = waiting
 				}
-				if p.Holds {
+				if p.Blocks {
 					text += " " + holding
 				}
 				message, _, _ := strings.Cut(p.Message, ", which")
@@ -271,11 +271,11 @@ func TestWarnings_DeletionPolicy(t *testing.T) {
 // What will do harm, or has no effect, is told while the agent works.
 func TestWarnings(t *testing.T) {
 	ic, facts := smallest(), working()
-	facts.CA.Ending = []string{`"root" expires at 2026-01-01T00:00:00Z`}
+	facts.CA.Ending = []string{`"root"`}
 	ic.Spec.AgentConfig = &operatorv1alpha1.AgentConfig{ServiceMonitor: &operatorv1alpha1.ServiceMonitor{Labels: map[string]string{"app": "mine", "release": "x"}}}
 	ic.Spec.IstioCSRConfig.CertManager.IstioCACertificate = &operatorv1alpha1.ConfigMapReference{Name: "istio-ca-root-cert", Namespace: "istio-system", Key: "root-cert.pem"}
 	want := []string{
-		`CA "root" expires at 2026-01-01T00:00:00Z: replace it before, as the certificates of the mesh end with it`,
+		`CA "root" expires soon, and with it the certificates of the mesh: replace it; status.caCertificates says when it expires`,
 		"spec.istioCSRConfig.certManager.istioCACertificate names ConfigMap istio-ca-root-cert, which agents write: a new CA that is added to it is removed again; name a ConfigMap that is yours",
 		"spec.agentConfig.serviceMonitor.labels: the object has app of its own, so these are ignored",
 	}

@@ -5,7 +5,7 @@
 //
 // [Setup] is the entry, and front.go puts the front together. observe.go looks at what an agent
 // depends on, with apiports.go, found.go, handover.go, holder.go, leftovers.go, neighbours.go,
-// pointing.go, roles.go and signing.go for single questions. All other files are pure.
+// references.go, roles.go and signing.go for single questions. All other files are pure.
 //
 // [Running] says which of several IstioCSRs the agent runs for. [Render] gives the
 // package of that one, in three phases: who the agent is and what it may reach, the
@@ -16,7 +16,7 @@
 // [Check] finds what stands in the way: a spec that the API server lets through and
 // that cannot work (spec.go, pods.go), or that another definition of the kind has let
 // through (stored.go), and what the cluster lacks (facts.go). Render
-// holds the package back where a rollout would do harm or be in vain. [SetStatus] says on the
+// blocks the package where a rollout would do harm or be in vain. [SetStatus] says on the
 // IstioCSR how it stands, with the reference of it in rows.go.
 //
 // The CA certificates are not rendered: they change by themselves, and the agent reads
@@ -27,5 +27,5 @@
 // Names, labels, arguments and mounts are those of the cert-manager operator, so that
 // what it has installed is taken over without a restart of the pods. A Deployment that a
 // Helm chart has made says the same in other words: takeover.go compares by meaning, and
-// asfound.go renders what was found, for as long as it means what is asked for.
+// existing.go renders what was found, for as long as it means what is asked for.
 package istiocsr

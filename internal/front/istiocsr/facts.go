@@ -20,8 +20,8 @@ type Facts struct {
 	RuntimeIssuer RuntimeIssuer
 	// IstiodCertificate is the Certificate of istiod. It is looked for when the agent makes it.
 	IstiodCertificate Issuer
-	// Holder is another Certificate that the Secret of istiod is issued for, nil for none.
-	Holder *Holder
+	// Conflict is another Certificate that the Secret of istiod is issued for, nil for none.
+	Conflict *Conflict
 	// AgentFirst says that the newest revision has the agent before the certificate of istiod,
 	// see [agentFirstIn].
 	AgentFirst bool
@@ -42,9 +42,9 @@ type Facts struct {
 	// Publisher is the namespace of the agent that holds the Lease of the mesh while there
 	// are several, and so publishes the CA certificates. Empty when it is not known.
 	Publisher string
-	// GoingFirst are the packages, sorted, of agents that go and that still have what the
+	// Uninstalling are the packages, sorted, of agents that go and that still have what the
 	// agents of one mesh share.
-	GoingFirst []string
+	Uninstalling []string
 	// ClusterRole and ClusterRoleBinding are the names of the agent's in the newest revision,
 	// empty while there is none.
 	ClusterRole        string
@@ -76,9 +76,9 @@ type Issuer struct {
 	Message string
 }
 
-// Holder is a Certificate beside that of istiod that the Secret of istiod is issued for.
+// Conflict is a Certificate beside that of istiod that the Secret of istiod is issued for.
 // cert-manager issues nothing into the Secret for another Certificate while it exists.
-type Holder struct {
+type Conflict struct {
 	Name string
 	// ByAgent says that an agent has made it: what a user has made is never deleted.
 	ByAgent bool
@@ -92,8 +92,7 @@ type CA struct {
 	Problem string
 	// Waiting says that the problem goes by itself.
 	Waiting bool
-	// Ending are the CA certificates that are about to expire, as NAME expires at
-	// TIME.
+	// Ending are the CA certificates that are about to expire.
 	Ending []string
 	// Expired are the CA certificates of Source that have expired and are left out.
 	Expired []string

@@ -23,7 +23,7 @@ type observed struct {
 
 	// Pointing are the meshes that point at the agents. [Facts.Clients] and
 	// Unread are those of one of them.
-	Pointing pointing
+	Pointing references
 
 	// Unremoved says, of the namespaces of IstioCSRs that are leaving, why the copy of the
 	// CA certificates that was to go is still there.
@@ -76,7 +76,7 @@ func newFront(o *observer) front.Front[*operatorv1alpha1.IstioCSR, observed] {
 			facts := state.Facts.Facts
 			facts.Clients, facts.Unread = state.Facts.Pointing.clients[ic.Namespace], state.Facts.Pointing.unread[ic.Namespace]
 			SetStatus(ic, State{
-				Image: image, Facts: facts, Packages: state.Packages, Departing: state.Departing, Err: state.Err, Now: state.Now,
+				Image: image, Facts: facts, Packages: state.Packages, Deleting: state.Departing, Err: state.Err, Now: state.Now,
 				Unremoved: state.Facts.Unremoved[ic.Namespace],
 			})
 		},
@@ -90,17 +90,17 @@ func newFront(o *observer) front.Front[*operatorv1alpha1.IstioCSR, observed] {
 // leave lets an agent run on without its IstioCSR, unless that says otherwise.
 // What is not known to be wanted gone stays, too.
 func leave(in groupInput) front.Departure {
-	var departure front.Departure
+	var plan front.Departure
 	for i := range in.Existing {
 		name := in.Existing[i].Name
 		removed := slices.ContainsFunc(in.Leaving, func(ic *operatorv1alpha1.IstioCSR) bool {
 			return RemovesOnDeletion(ic) && PackageName(ic.Namespace) == name
 		})
 		if !removed {
-			departure.Orphans = append(departure.Orphans, name)
+			plan.Orphans = append(plan.Orphans, name)
 		}
 	}
-	return departure
+	return plan
 }
 
 // watches are the kinds of which all objects matter; single ones are watched by

@@ -26,7 +26,7 @@ const (
 	CertificateName   = "istiod"
 	CertificateTarget = "istiod-tls"
 
-	// CAConfigMap holds the CA certificates that the agent trusts and publishes, under
+	// CAConfigMap contains the CA certificates that the agent trusts and publishes, under
 	// CAKey, in the agent's namespace. The front keeps it; it is in no revision.
 	CAConfigMap = "cert-manager-istio-csr-issuer-ca-copy"
 	CAKey       = "ca.crt"
@@ -45,11 +45,11 @@ const (
 
 // Names of the phases.
 const (
-	// PhaseAccess holds the ServiceAccount, its rights, and the network policies.
+	// PhaseAccess contains the ServiceAccount, its rights, and the network policies.
 	PhaseAccess = "access"
-	// PhaseCertificate holds the certificate of istiod.
+	// PhaseCertificate contains the certificate of istiod.
 	PhaseCertificate = "certificate"
-	// PhaseAgent holds the agent.
+	// PhaseAgent contains the agent.
 	PhaseAgent = "agent"
 )
 

@@ -33,7 +33,7 @@ var (
 // caWriter brings the copy of the CA certificates up to date, or keeps it as it was.
 type caWriter interface {
 	Keep(ctx context.Context, request cabundle.Request) (trust.State, error)
-	Hold(ctx context.Context, namespace string) (trust.State, error)
+	KeepLast(ctx context.Context, namespace string) (trust.State, error)
 }
 
 // caKeeper keeps the copy of the CA certificates.
@@ -104,7 +104,7 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alp
 		return facts, err
 	}
 	if !CanBeFollowed(ic) {
-		err := o.hold(ctx, ic, &facts) // it does not say what to look at
+		err := o.keepLast(ctx, ic, &facts) // it does not say what to look at
 		return facts, err
 	}
 	err := o.observeDeployment(ctx, ic, group, &facts)
@@ -112,7 +112,7 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alp
 		err = o.observeRuntimeIssuer(ctx, ic, &facts)
 	}
 	if err == nil {
-		err = o.observeNeighbours(ctx, ic, group, &facts)
+		err = o.observeOtherAgents(ctx, ic, group, &facts)
 	}
 	if err == nil {
 		err = o.observeClusterRoles(ctx, ic, group, &facts)
@@ -124,7 +124,7 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alp
 		err = o.observeRunning(ctx, ic, &facts)
 	}
 	if err == nil && facts.CertManager {
-		err = o.observeHolder(ctx, ic, &facts)
+		err = o.observeConflict(ctx, ic, &facts)
 	}
 	if err != nil {
 		return observed{Facts: Facts{Running: ic.Namespace}, Pointing: facts.Pointing, Unremoved: facts.Unremoved}, err
@@ -174,7 +174,7 @@ func (o *observer) observeRunning(ctx context.Context, ic *operatorv1alpha1.Isti
 		return err
 	}
 	if !facts.CertManager {
-		return o.hold(ctx, ic, facts)
+		return o.keepLast(ctx, ic, facts)
 	}
 	namespace := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
 	mesh := ic.Spec.IstioCSRConfig.Istio.Namespace
@@ -186,15 +186,15 @@ func (o *observer) observeRunning(ctx context.Context, ic *operatorv1alpha1.Isti
 		return err
 	}
 	if !facts.Namespace || !facts.Issuer.Signs() {
-		return o.hold(ctx, ic, facts)
+		return o.keepLast(ctx, ic, facts)
 	}
 	return o.keep(ctx, ic, caSecret, facts)
 }
 
-// hold keeps the copy of the CA certificates as it is while it is not known what is wanted,
+// keepLast keeps the copy of the CA certificates as it is while it is not known what is wanted,
 // so that a change by another client is repaired then, too.
-func (o *observer) hold(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) error {
-	state, err := o.keeper.Hold(ctx, ic.Namespace)
+func (o *observer) keepLast(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) error {
+	state, err := o.keeper.KeepLast(ctx, ic.Namespace)
 	if err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ func (o *observer) keep(ctx context.Context, ic *operatorv1alpha1.IstioCSR, issu
 	now := o.now()
 	facts.waitFor(state.Again(now))
 	for _, root := range state.Ending(now) {
-		facts.CA.Ending = append(facts.CA.Ending, root.Name+" expires at "+root.NotAfter.UTC().Format(time.RFC3339))
+		facts.CA.Ending = append(facts.CA.Ending, root.Name)
 	}
 	if state.Problem != nil {
 		facts.CA.Problem, facts.CA.Waiting = state.Problem.Message, state.Problem.Waiting

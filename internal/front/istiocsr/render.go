@@ -15,17 +15,17 @@ import (
 )
 
 // Render gives the package of an agent. It is pure, and never fails: a package that
-// cannot be rendered, or that had better not be rolled out now, is held back with the
+// cannot be rendered, or that had better not be rolled out now, is blocked with the
 // reason, so that what runs stays as it is.
 func Render(in Input) content.Package {
 	p := content.Package{Name: PackageName(in.IstioCSR.Namespace), Origin: originOf(in)}
-	var holds []string
+	var blocking []string
 	for _, problem := range Check(in) {
-		if problem.Holds {
-			holds = append(holds, problem.Message)
+		if problem.Blocks {
+			blocking = append(blocking, problem.Message)
 		}
 	}
-	if p.Held = strings.Join(holds, "\n"); p.Held != "" {
+	if p.Held = strings.Join(blocking, "\n"); p.Held != "" {
 		return p
 	}
 	o := newObjects(in)

@@ -132,7 +132,7 @@ func checkIstiodCertificate(in Input) []Problem {
 	case in.Facts.Issuer.Type != issuerCA && in.IstioCSR.Spec.IstioCSRConfig.CertManager.IstioCACertificate == nil:
 		// The CA would be read from the Secret of the Certificate that an agent makes which
 		// does not start without the CA.
-		return []Problem{{Holds: true, Message: fmt.Sprintf("spec.agentConfig.istiodCertificate Dynamic requires spec.istioCSRConfig.certManager.istioCACertificate, as %s is not of type CA and the agent does not start without the CA", issuerText(in))}}
+		return []Problem{{Blocks: true, Message: fmt.Sprintf("spec.agentConfig.istiodCertificate Dynamic requires spec.istioCSRConfig.certManager.istioCACertificate, as %s is not of type CA and the agent does not start without the CA", issuerText(in))}}
 	case !certificate.Exists:
 		return []Problem{{Waiting: true, Message: "Certificate " + name + ", which the agent creates, does not exist yet"}}
 	case !certificate.Ready:

@@ -88,7 +88,7 @@ func TestCheck_Runtime(t *testing.T) {
 				}
 				return
 			}
-			if len(problems) != 1 || !strings.Contains(problems[0].Message, tc.want) || problems[0].Holds != tc.holds || problems[0].Waiting == tc.holds {
+			if len(problems) != 1 || !strings.Contains(problems[0].Message, tc.want) || problems[0].Blocks != tc.holds || problems[0].Waiting == tc.holds {
 				t.Errorf("problems are %+v, want one about %q that holds: %v", problems, tc.want, tc.holds)
 			}
 		})

@@ -26,8 +26,8 @@ type State struct {
 	Facts Facts
 	// Packages are those that are wanted, none when they could not be observed.
 	Packages []front.Package
-	// Departing are those that are not wanted any more.
-	Departing []v1alpha1.Package
+	// Deleting are those that are not wanted any more.
+	Deleting []v1alpha1.Package
 	// Unremoved is why something is still there of an IstioCSR that is being deleted and
 	// whose package has gone. Nil when nothing is.
 	Unremoved error
@@ -45,7 +45,7 @@ func SetStatus(ic *operatorv1alpha1.IstioCSR, s State) {
 	conditions := &ic.Status.Conditions
 	switch {
 	case !ic.DeletionTimestamp.IsZero():
-		if message, ok := csrDeparture(ic, s); ok {
+		if message, ok := deletionMessage(ic, s); ok {
 			status.Set(ic.Generation, s.Now, conditions, csrReady(metav1.ConditionFalse, operatorv1alpha1.ReasonProgressing, message))
 		}
 	case s.Facts.Running == "":
@@ -66,9 +66,9 @@ func csrReady(value metav1.ConditionStatus, reason, message string) metav1.Condi
 	return status.Condition(operatorv1alpha1.ConditionReady, value, reason, message)
 }
 
-// csrDeparture says what becomes of the agent of an IstioCSR that is being deleted.
-func csrDeparture(ic *operatorv1alpha1.IstioCSR, s State) (string, bool) {
-	i := slices.IndexFunc(s.Departing, func(p v1alpha1.Package) bool { return p.Name == PackageName(ic.Namespace) })
+// deletionMessage says what becomes of the agent of an IstioCSR that is being deleted.
+func deletionMessage(ic *operatorv1alpha1.IstioCSR, s State) (string, bool) {
+	i := slices.IndexFunc(s.Deleting, func(p v1alpha1.Package) bool { return p.Name == PackageName(ic.Namespace) })
 	switch {
 	case i < 0 && s.Unremoved != nil:
 		return fmt.Sprintf("the IstioCSR is being deleted, and waits: %v; the manager retries", s.Unremoved), true
@@ -85,7 +85,7 @@ func csrDeparture(ic *operatorv1alpha1.IstioCSR, s State) (string, bool) {
 			message += "; what else points at it is not known (" + strings.Join(s.Facts.Unread, ", ") + ")"
 		}
 	}
-	progressing := meta.FindStatusCondition(s.Departing[i].Status.Conditions, v1alpha1.ConditionProgressing)
+	progressing := meta.FindStatusCondition(s.Deleting[i].Status.Conditions, v1alpha1.ConditionProgressing)
 	if progressing != nil && (progressing.Reason == v1alpha1.ReasonTearingDown || progressing.Reason == v1alpha1.ReasonTeardownStuck) {
 		message += ": " + progressing.Message
 	}

@@ -91,7 +91,7 @@ var statusCases = map[string]statusCase{
 	"GoesFirst": {
 		reason: "what two agents would have is not asked for while one lets go of it", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
 			s.Packages = []front.Package{{Name: "istio-csr-csr"}}
-			s.Facts.GoingFirst = []string{"istio-csr-before"}
+			s.Facts.Uninstalling = []string{"istio-csr-before"}
 		},
 		ready: "False/Progressing: package istio-csr-before, of an agent before this one, has not yet released what agents have in namespace mesh", degraded: statusNotDegraded,
 	},
@@ -299,15 +299,15 @@ func TestSetStatus_Leaving(t *testing.T) {
 	if len(ic.Status.Conditions) != 0 {
 		t.Errorf("without a package there is nothing to tell: %v", ic.Status.Conditions)
 	}
-	departing := csrPackage("False/RolledOut: x", "", "").Package
-	s.Departing, s.Facts.Clients = []v1alpha1.Package{*departing}, []string{"Istio default"}
+	deleting := csrPackage("False/RolledOut: x", "", "").Package
+	s.Deleting, s.Facts.Clients = []v1alpha1.Package{*deleting}, []string{"Istio default"}
 	istiocsr.SetStatus(ic, s)
 	if diff := cmp.Diff("False/Progressing: the IstioCSR is being deleted: the agent keeps running, and its objects are released", statustest.Text(ic.Status.Conditions, operatorv1alpha1.ConditionReady)); diff != "" {
 		t.Errorf("one whose agent stays (-want +got):\n%s", diff)
 	}
 	ic.Annotations = map[string]string{operatorv1alpha1.AnnotationDeletionPolicy: "Delete"}
-	departing = csrPackage("True/TearingDown: Deployment x is waited for", "", "").Package
-	s.Departing = []v1alpha1.Package{*departing}
+	deleting = csrPackage("True/TearingDown: Deployment x is waited for", "", "").Package
+	s.Deleting = []v1alpha1.Package{*deleting}
 	s.Facts.Unread = []string{"ConfigMap mesh/istio-sidecar-injector: forbidden"}
 	istiocsr.SetStatus(ic, s)
 	want := "False/Progressing: the IstioCSR is being deleted, and its agent is removed, although Istio default still points at cert-manager-istio-csr.csr.svc:443" +

@@ -25,27 +25,27 @@ type Deployment struct {
 	Spec map[string]any
 	// Foreign says that another tool has created it, and that it is to be taken over.
 	Foreign bool
-	// AsFound says that the newest revision has it as the other tool had created it.
-	AsFound bool
+	// Existing says that the newest revision has it as the other tool had created it.
+	Existing bool
 }
 
 // labelPods is on a Deployment whose pods are as another tool had created them. It is in
 // the revisions, so that what was found stays in use however often it is rendered. It is
 // a label, as an annotation would count as a new generation of the Deployment.
 const (
-	labelPods   = "operator.openshift.io/istio-csr-pods"
-	podsAsFound = "as-found"
+	labelPods    = "operator.openshift.io/istio-csr-pods"
+	podsExisting = "as-found"
 )
 
-// maxAsFound is how large the spec of a Deployment may be that is kept: what is larger
+// maxExisting is how large the spec of a Deployment may be that is kept: what is larger
 // stands in no revision itself, where it has to be found again.
-const maxAsFound = 12 << 10
+const maxExisting = 12 << 10
 
 // maxValue is how many bytes of a value a message shows.
 const maxValue = 200
 
-// IsAsFound says whether a Deployment of a revision is as another tool had created it.
-func IsAsFound(labels map[string]string) bool { return labels[labelPods] == podsAsFound }
+// IsExisting says whether a Deployment of a revision is as another tool had created it.
+func IsExisting(labels map[string]string) bool { return labels[labelPods] == podsExisting }
 
 // takeover is what becomes of a Deployment that another tool has created.
 type takeover struct {
@@ -67,7 +67,7 @@ type workload struct {
 // differently. What would not change it by being applied is rendered as ours.
 func (o objects) takeover() takeover {
 	d := o.Facts.Deployment
-	if d == nil || !d.Foreign && !d.AsFound {
+	if d == nil || !d.Foreign && !d.Existing {
 		return takeover{}
 	}
 	template, _ := d.Spec["template"].(map[string]any)
@@ -79,8 +79,8 @@ func (o objects) takeover() takeover {
 	if d.Foreign && o.Facts.Release == "" && contains(template, o.template()) && !o.hasMore(&found.Template.Spec) {
 		return takeover{}
 	}
-	if size, err := json.Marshal(d.Spec); err != nil || len(size) > maxAsFound {
-		return takeover{differences: []string{fmt.Sprintf("it has %d bytes, and can be kept with %d", len(size), maxAsFound)}}
+	if size, err := json.Marshal(d.Spec); err != nil || len(size) > maxExisting {
+		return takeover{differences: []string{fmt.Sprintf("it has %d bytes, and can be kept with %d", len(size), maxExisting)}}
 	}
 	if differences := o.differences(&found.Template); len(differences) > 0 {
 		if wanted := selector(); d.Foreign && !equality.Semantic.DeepEqual(d.Spec["selector"], map[string]any{"matchLabels": wanted}) {

@@ -113,7 +113,7 @@ func (tc meaningCase) check(t *testing.T) {
 	p := Render(in)
 	text := TakeoverText(in)
 	if tc.want != "" {
-		if IsAsFound(manifest(t, p, "Deployment/"+AgentName).GetLabels()) || !strings.Contains(text, tc.want) || !strings.Contains(p.Origin.Reason, tc.want) {
+		if IsExisting(manifest(t, p, "Deployment/"+AgentName).GetLabels()) || !strings.Contains(text, tc.want) || !strings.Contains(p.Origin.Reason, tc.want) {
 			t.Fatalf("%s: the origin is %q and the text %q, want them to be about %q", tc.reason, p.Origin.Reason, text, tc.want)
 		}
 		return
@@ -124,7 +124,7 @@ func (tc meaningCase) check(t *testing.T) {
 	got := manifest(t, p, "Deployment/"+AgentName)
 	want := runtime.DeepCopyJSON(before)
 	unstructured.RemoveNestedField(want, "template", "metadata", "creationTimestamp")
-	if diff := cmp.Diff(want, got.Object["spec"]); diff != "" || !IsAsFound(got.GetLabels()) {
+	if diff := cmp.Diff(want, got.Object["spec"]); diff != "" || !IsExisting(got.GetLabels()) {
 		t.Errorf("%s: labels %v, spec (-found +rendered):\n%s", tc.reason, got.GetLabels(), diff)
 	}
 	if diff := cmp.Diff(before, spec); diff != "" {
@@ -214,7 +214,7 @@ func rendered(t *testing.T, in Input) (map[string]any, bool) {
 	t.Helper()
 	u := manifest(t, Render(in), "Deployment/"+AgentName)
 	spec, _ := u.Object["spec"].(map[string]any)
-	return spec, IsAsFound(u.GetLabels())
+	return spec, IsExisting(u.GetLabels())
 }
 
 // TestRender_AsFoundStays: once it is in a revision, what was found is rendered again and
@@ -226,7 +226,7 @@ func TestRender_AsFoundStays(t *testing.T) {
 	if !kept {
 		t.Fatal("it was not kept")
 	}
-	in.Facts.Deployment = &Deployment{Spec: first, AsFound: true}
+	in.Facts.Deployment = &Deployment{Spec: first, Existing: true}
 	if again, kept := rendered(t, in); !kept || !cmp.Equal(first, again) {
 		t.Errorf("the next pass renders something else (-first +again):\n%s", cmp.Diff(first, again))
 	}
@@ -306,7 +306,7 @@ func TestWarnings_Takeover(t *testing.T) {
 	in := Input{IstioCSR: smallest(), Image: image, Facts: working()}
 	spec := byChart(t)
 	found{"replicas": int64(3)}.in(t, spec)
-	in.Facts.Deployment, in.Facts.Release = &Deployment{Spec: spec, AsFound: true}, "cert-manager/csr"
+	in.Facts.Deployment, in.Facts.Release = &Deployment{Spec: spec, Existing: true}, "cert-manager/csr"
 	if got, _ := rendered(t, in); got["replicas"] != int64(3) {
 		t.Errorf("there are %v replicas, and there were 3", got["replicas"])
 	}
@@ -359,7 +359,7 @@ func TestTakeover_More(t *testing.T) {
 			spec = runtime.DeepCopyJSON(spec)
 			tc.change(at(spec, []string{"template", "spec"}).(map[string]any))
 			in.Facts.Deployment = &Deployment{Spec: spec, Foreign: true}
-			if kept := IsAsFound(manifest(t, Render(in), "Deployment/"+AgentName).GetLabels()); kept != tc.kept {
+			if kept := IsExisting(manifest(t, Render(in), "Deployment/"+AgentName).GetLabels()); kept != tc.kept {
 				t.Errorf("it is kept as it was found: %v, want %v", kept, tc.kept)
 			}
 		})

@@ -109,7 +109,7 @@ func (k *observer) observeNodes(ctx context.Context, istio *v1alpha2.Istio, c *s
 }
 
 // flips says whether it is news that the cluster has another size. What is kept of the size
-// changes only with the mesh, which a resource that cannot be used holds up.
+// changes only with the mesh, which a resource that cannot be used delays.
 func (k *observer) flips(previous, size servicemesh.Size) bool {
 	if previous == "" || previous == size {
 		k.flipped = ""

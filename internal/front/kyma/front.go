@@ -191,7 +191,7 @@ func setStatus(settings servicemesh.Settings, istio *v1alpha2.Istio, state group
 	_, unrendered := errors.AsType[*front.RenderError](state.Err)
 	SetStatus(istio, State{
 		Oldest: state.Facts.Oldest, Version: settings.Images.Tag, Size: state.Facts.Cluster.Size, Warning: state.Facts.Warning,
-		Packages: state.Packages, Departing: state.Departing, Blocked: state.Blocked,
+		Packages: state.Packages, Deleting: state.Departing, Blocked: state.Blocked,
 		Err: state.Err, Unrendered: unrendered,
 		Filters: state.Facts.Filters, FiltersErr: state.Facts.FiltersErr, Now: state.Now,
 		Restarts: state.Facts.Restarts, Awaited: awaited(istio, state.Packages, state.Facts.Restarts.Seen),

@@ -85,8 +85,8 @@ type observer struct {
 	known map[string]string
 	// pruned says that nothing is left of an installation by Kyma's own operator.
 	pruned bool
-	// told is what was logged last about a deletion that is blocked.
-	told string
+	// reported is what was logged last about a deletion that is blocked.
+	reported string
 	// filters are the EnvoyFilters of users as of versions of all of them.
 	filters  []string
 	versions string
@@ -116,9 +116,9 @@ func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Isti
 	facts := observed{}
 	istio := servicemesh.Oldest(group.Resources)
 	if istio == nil {
-		return k.observeLeaving(ctx, group)
+		return k.observeUninstall(ctx, group)
 	}
-	facts.Oldest, facts.Again, k.told = istio.Name, k.interval, ""
+	facts.Oldest, facts.Again, k.reported = istio.Name, k.interval, ""
 	if err := front.Unreadable(istio); err != nil {
 		return facts, err
 	}

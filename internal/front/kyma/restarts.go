@@ -16,7 +16,7 @@ import (
 // its sidecars. A user who deletes a mesh often deletes the manager next, and then no workload
 // would be restarted.
 func stays(istio *v1alpha2.Istio, facts observed) error {
-	if istio.Namespace != v1alpha2.Namespace || facts.Oldest != "" || facts.Restarts.Departed {
+	if istio.Namespace != v1alpha2.Namespace || facts.Oldest != "" || facts.Restarts.Uninstalled {
 		return nil
 	}
 	return fmt.Errorf("workloads are restarted to remove the sidecars of the mesh: %w", front.ErrNotYet)

@@ -23,10 +23,10 @@ func TestStays(t *testing.T) {
 		facts     observed
 		want      bool
 	}{
-		"Restarting": {reason: "sidecars are left", namespace: v1alpha2.Namespace, want: true},
-		"Departed":   {reason: "none are, or nothing more is done about them", namespace: v1alpha2.Namespace, facts: observed{Restarts: restarts.State{Departed: true}}},
-		"HandedOn":   {reason: "another resource describes the mesh", namespace: v1alpha2.Namespace, facts: observed{Oldest: "other"}},
-		"Elsewhere":  {reason: "it never had a mesh", namespace: "default"},
+		"Restarting":  {reason: "sidecars are left", namespace: v1alpha2.Namespace, want: true},
+		"Uninstalled": {reason: "none are, or nothing more is done about them", namespace: v1alpha2.Namespace, facts: observed{Restarts: restarts.State{Uninstalled: true}}},
+		"HandedOn":    {reason: "another resource describes the mesh", namespace: v1alpha2.Namespace, facts: observed{Oldest: "other"}},
+		"Elsewhere":   {reason: "it never had a mesh", namespace: "default"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,11 +30,11 @@ type State struct {
 	Size servicemesh.Size
 	// Warning is about an input that cannot be read and what counts instead, empty for none.
 	Warning string
-	// Packages are those that are wanted, Departing those that are not any more, and Blocked
+	// Packages are those that are wanted, Deleting those that are not any more, and Blocked
 	// is what keeps these from going.
-	Packages  []front.Package
-	Departing []v1alpha1.Package
-	Blocked   error
+	Packages []front.Package
+	Deleting []v1alpha1.Package
+	Blocked  error
 	// Err is what kept something from being observed, rendered or published. Unrendered says
 	// that it is what the resource asks for.
 	Err        error
@@ -92,9 +91,9 @@ func kymaVerdict(istio *v1alpha2.Istio, s State) verdict {
 	no := metav1.ConditionFalse
 	switch {
 	case !istio.DeletionTimestamp.IsZero():
-		return kymaDeparture(istio, s)
+		return deletionVerdict(istio, s)
 	case s.Oldest == "":
-		return verdict{v1alpha2.StateWarning, no, v1alpha2.ReasonOldestCRNotFound, "which Istio resource describes the mesh could not be found out"}
+		return verdict{v1alpha2.StateWarning, no, v1alpha2.ReasonOldestCRNotFound, "cannot determine which Istio resource describes the mesh"}
 	case istio.Name != s.Oldest:
 		return verdict{v1alpha2.StateError, no, v1alpha2.ReasonOlderCRExists,
 			fmt.Sprintf("Istio resource %s is older and describes the mesh: this one takes its place when that is deleted", s.Oldest)}
@@ -129,8 +128,8 @@ func kymaError(s State) verdict {
 	return v
 }
 
-// kymaDeparture says how far the deletion of a resource is.
-func kymaDeparture(istio *v1alpha2.Istio, s State) verdict {
+// deletionVerdict says how far the deletion of a resource is.
+func deletionVerdict(istio *v1alpha2.Istio, s State) verdict {
 	switch {
 	case s.Oldest != "":
 		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallNotNeeded, fmt.Sprintf("Istio resource %s describes the mesh, which stays", s.Oldest)}
@@ -138,18 +137,18 @@ func kymaDeparture(istio *v1alpha2.Istio, s State) verdict {
 		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonIstioCustomResourcesDangling, "Istio is not removed: " + s.Blocked.Error()}
 	case s.Err != nil:
 		return verdict{v1alpha2.StateError, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallUninstallFailed, s.Err.Error()}
-	case len(s.Departing) == 0 && !slices.Contains(istio.Finalizers, v1alpha2.Finalizer):
+	case len(s.Deleting) == 0 && !slices.Contains(istio.Finalizers, v1alpha2.Finalizer):
 		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioInstallNotNeeded, "nothing is installed for it"}
-	case len(s.Departing) == 0 && s.Restarts.Pending > 0:
+	case len(s.Deleting) == 0 && s.Restarts.Pending > 0:
 		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioUninstallSucceeded,
 			fmt.Sprintf("Istio is gone, and %s still to be restarted to remove its sidecars", workloadsAre(s.Restarts.Pending))}
-	case len(s.Departing) == 0:
+	case len(s.Deleting) == 0:
 		return verdict{v1alpha2.StateDeleting, metav1.ConditionFalse, v1alpha2.ReasonIstioUninstallSucceeded, "nothing of Istio is left to remove"}
 	}
-	pkg := &s.Departing[0]
-	for i := range s.Departing {
-		if s.Departing[i].Name == servicemesh.PackageIstio {
-			pkg = &s.Departing[i]
+	pkg := &s.Deleting[0]
+	for i := range s.Deleting {
+		if s.Deleting[i].Name == servicemesh.PackageIstio {
+			pkg = &s.Deleting[i]
 		}
 	}
 	message := "Istio is being removed"
@@ -236,7 +235,7 @@ func kymaRunning(istio *v1alpha2.Istio, s State) verdict {
 	case len(s.Filters) > 0:
 		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, kymaFilters(s).Message}
 	case r.Gateway.Rolling:
-		// What the resource asks for holds from when the new pods serve.
+		// what the resource asks for applies from when the new pods serve.
 		return verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonIngressGatewayRestartSucceeded, "the ingress gateway was restarted, and its new pods are starting"}
 	case r.Egress.Rolling:
 		return verdict{v1alpha2.StateProcessing, metav1.ConditionFalse, v1alpha2.ReasonEgressGatewayRestartSucceeded, "the egress gateway was restarted, and its new pods are starting"}
@@ -245,9 +244,9 @@ func kymaRunning(istio *v1alpha2.Istio, s State) verdict {
 	case r.Problem != nil:
 		ready.state, ready.message = v1alpha2.StateWarning, ready.message+"; no workload is restarted: "+r.Problem.Error()
 	case s.Awaited && !kymaWasReady(istio):
-		// Gateways may have to be restarted before what the resource asks for holds.
+		// Gateways may have to be restarted before what the resource asks for applies.
 		return verdict{v1alpha2.StateProcessing, metav1.ConditionUnknown, v1alpha2.ReasonReconcileUnknown,
-			fmt.Sprintf("Istio %s runs, and which pods have an outdated proxy is being found out", s.Version)}
+			fmt.Sprintf("Istio %s runs; its pods are being checked for outdated proxies", s.Version)}
 	case len(r.Failed)+len(r.Manual) > 0:
 		c, _ := kymaRestarts(r)
 		ready.state, ready.message = v1alpha2.StateWarning, ready.message+"; "+c.Message
@@ -255,7 +254,7 @@ func kymaRunning(istio *v1alpha2.Istio, s State) verdict {
 	return ready
 }
 
-// kymaWaits reports a gateway that waits for its restart: what the resource asks for does not hold
+// kymaWaits reports a gateway that waits for its restart: what the resource asks for does not apply
 // until then.
 func kymaWaits(r restarts.State) verdict {
 	name, causes := "ingress", r.Gateway.Waits
@@ -267,8 +266,8 @@ func kymaWaits(r restarts.State) verdict {
 	switch {
 	case r.Problem != nil:
 		v.state, v.message = v1alpha2.StateWarning, v.message+", and no workload is restarted: "+r.Problem.Error()
-	case !r.Opens.IsZero():
-		v.message += opensAt(r.Opens)
+	case r.WindowClosed:
+		v.message += windowClosed
 	case len(r.Failed) > 0:
 		c, _ := kymaRestarts(r)
 		v.state, v.message = v1alpha2.StateWarning, v.message+"; "+c.Message
@@ -276,10 +275,7 @@ func kymaWaits(r restarts.State) verdict {
 	return v
 }
 
-// opensAt says when the window for restarts opens.
-func opensAt(at time.Time) string {
-	return ", from " + at.UTC().Format(time.RFC3339) + " on, when the window for restarts opens"
-}
+const windowClosed = "; no workload is restarted before the window for restarts opens (annotation " + v1alpha2.AnnotationRestartWindow + ")"
 
 // kymaWasReady says whether the mesh of the resource, as it is, has been ready before. A manager
 // that begins knows nothing of pods, and makes it no less ready.
@@ -305,8 +301,8 @@ func kymaRestarts(r restarts.State) (c metav1.Condition, known bool) {
 		return status.Condition(kind, metav1.ConditionFalse, v1alpha2.ReasonProxySidecarRestartFailed, stopped+": "+strings.Join(r.Failed, "; ")), true
 	case r.Pending > 0:
 		message := workloadsAre(r.Pending) + " still to be restarted, as proxies are outdated"
-		if !r.Opens.IsZero() {
-			message += opensAt(r.Opens)
+		if r.WindowClosed {
+			message += windowClosed
 		}
 		if len(r.Manual) > 0 {
 			message += "; these have to be restarted by hand: " + strings.Join(r.Manual, "; ")
@@ -333,7 +329,7 @@ func kymaFilters(s State) metav1.Condition {
 	const kind = v1alpha2.ConditionIngressTargetingUserResourceFound
 	switch {
 	case s.FiltersErr != nil:
-		return status.Condition(kind, metav1.ConditionUnknown, v1alpha2.ReasonIngressTargetingUserResourceDetectionFailed, "EnvoyFilters could not be looked for: "+s.FiltersErr.Error())
+		return status.Condition(kind, metav1.ConditionUnknown, v1alpha2.ReasonIngressTargetingUserResourceDetectionFailed, "EnvoyFilters cannot be listed: "+s.FiltersErr.Error())
 	case len(s.Filters) > 0:
 		return status.Condition(kind, metav1.ConditionTrue, v1alpha2.ReasonIngressTargetingUserResourceFound,
 			fmt.Sprintf("EnvoyFilters of users configure the ingress gateway, which the next version of Istio may not understand: %s", strings.Join(s.Filters, ", ")))

@@ -121,8 +121,8 @@ func kymaRestartCases(done []front.Package) map[string]kymaCase {
 		},
 		"Restarting": {reason: "sidecars do not take away Ready", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 3}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
 		"ManualToo": {
-			reason: "who has to see to something is told while others are restarted", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"shop/Job/a", "3 workloads", "2026-11-21T22:00:00Z"},
-			state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 3, Manual: []string{"shop/Job/a"}, Opens: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}},
+			reason: "who has to see to something is told while others are restarted", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"shop/Job/a", "3 workloads", "before the window for restarts opens"},
+			state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 3, Manual: []string{"shop/Job/a"}, WindowClosed: true}},
 		},
 		"Awaited":        {reason: "gateways may have to be restarted yet", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true}, Awaited: true}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{"outdated"}},
 		"AwaitedBegin":   {reason: "another manager makes it no less ready", change: wasReady(0), state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{}, Awaited: true}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
@@ -131,8 +131,8 @@ func kymaRestartCases(done []front.Package) map[string]kymaCase {
 		"Gateway":        {reason: "the gateway counts", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Gateway: restarts.GatewayState{Err: errors.New("refused")}}}, want: v1alpha2.StateError, ready: "False/IngressGatewayRestartFailed"},
 		"GatewayRolls":   {reason: "until the gateway has its new settings", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 1, Gateway: restarts.GatewayState{Rolling: true}}}, want: v1alpha2.StateProcessing, ready: "False/IngressGatewayRestartSucceeded"},
 		"GatewayWaits": {
-			reason: "what is asked for does not hold before the window opens", want: v1alpha2.StateProcessing, ready: "False/ReconcileRequeued", says: []string{"ingress gateway", "NumTrustedProxies", "2026-11-21T22:00:00Z"},
-			state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 1, Gateway: restarts.GatewayState{Waits: "NumTrustedProxies"}, Opens: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}},
+			reason: "what is asked for does not hold before the window opens", want: v1alpha2.StateProcessing, ready: "False/ReconcileRequeued", says: []string{"ingress gateway", "NumTrustedProxies", "before the window for restarts opens"},
+			state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 1, Gateway: restarts.GatewayState{Waits: "NumTrustedProxies"}, WindowClosed: true}},
 		},
 		"GatewayStopped": {
 			reason: "a failure keeps the gateway from its restart", want: v1alpha2.StateWarning, ready: "False/ReconcileRequeued", says: []string{"egress gateway", "shop/Deployment/a", "restarts have stopped, as"},
@@ -207,10 +207,10 @@ func TestSetKyma(t *testing.T) {
 		"NoOldest":      {reason: "nobody knows", want: v1alpha2.StateWarning, ready: "False/OldestCRNotFound"},
 		"Blocked": {
 			reason: "custom resources of users", change: deleting, want: v1alpha2.StateWarning, ready: "False/IstioCustomResourcesDangling", says: []string{"1 VirtualService", "shop/web"},
-			state: kyma.State{Departing: []v1alpha1.Package{going(mesh, "")}, Blocked: blocked},
+			state: kyma.State{Deleting: []v1alpha1.Package{going(mesh, "")}, Blocked: blocked},
 		},
-		"Deleting":     {reason: "it is going", change: deleting, state: kyma.State{Departing: []v1alpha1.Package{going(crds, ""), going(mesh, v1alpha1.ReasonTearingDown)}}, want: v1alpha2.StateDeleting, ready: "Unknown/ReconcileUnknown", says: []string{"waits for"}},
-		"Stuck":        {reason: "it does not go", change: deleting, state: kyma.State{Departing: []v1alpha1.Package{going(mesh, v1alpha1.ReasonTeardownStuck)}}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{"waits for"}},
+		"Deleting":     {reason: "it is going", change: deleting, state: kyma.State{Deleting: []v1alpha1.Package{going(crds, ""), going(mesh, v1alpha1.ReasonTearingDown)}}, want: v1alpha2.StateDeleting, ready: "Unknown/ReconcileUnknown", says: []string{"waits for"}},
+		"Stuck":        {reason: "it does not go", change: deleting, state: kyma.State{Deleting: []v1alpha1.Package{going(mesh, v1alpha1.ReasonTeardownStuck)}}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{"waits for"}},
 		"Gone":         {reason: "all is gone", change: deleting, want: v1alpha2.StateDeleting, ready: "False/IstioUninstallSucceeded"},
 		"NotNeeded":    {reason: "nothing was installed for it", change: freed, want: v1alpha2.StateDeleting, ready: "False/IstioInstallNotNeeded", says: []string{"nothing is installed"}},
 		"HandedOn":     {reason: "another takes over, nothing goes", change: deleting, state: kyma.State{Oldest: "next", Packages: done}, want: v1alpha2.StateDeleting, ready: "False/IstioInstallNotNeeded", says: []string{"next"}},

@@ -19,7 +19,7 @@ import (
 
 // Main starts a plane with the given options, calls setup (which may be nil)
 // once, runs the tests, stops the plane, and returns the code for os.Exit. The
-// binaries are taken from the cache unless the options hold them, and are built
+// binaries are taken from the cache unless the options have them, and are built
 // if need be. Anything that goes wrong is printed and makes the code 1.
 func Main(m *testing.M, o localplane.Options, setup func(*localplane.Plane) error) int {
 	code, err := run(m, o, setup)

@@ -44,9 +44,9 @@ type Record struct {
 	Package string
 	// Hostname is spec.dnsName, without the dot at its end.
 	Hostname string
-	// Leaving says that it is being deleted, and waits for its finalizers: it is taken out
+	// Deleting says that it is being deleted, and waits for its finalizers: it is taken out
 	// of its zones.
-	Leaving bool
+	Deleting bool
 	// Unmanaged says that its policy is Unmanaged: no controller publishes it.
 	Unmanaged bool
 	// Zones are where it is or should be published, from its status.
@@ -91,7 +91,7 @@ func DNS(in DNSInput) Verdict {
 			message += ": " + in.Missing
 		}
 		return Verdict{metav1.ConditionFalse, ReasonRecordNotFound, sentence(message)}
-	case in.Record.Leaving:
+	case in.Record.Deleting:
 		return Verdict{metav1.ConditionFalse, ReasonRecordNotFound, fmt.Sprintf(
 			"DNSRecord %s for hostname %s is being deleted and removed from its zones: it is created again afterwards.", in.Record.Name, in.Hostname)}
 	case in.Record.Unmanaged:

@@ -141,9 +141,9 @@ var dnsCases = map[string]dnsCase{
 		in:     ingress.DNSInput{Config: config(), Record: record(in(foreign, no))},
 		want:   ingress.Verdict{Status: yes, Reason: "NoFailedZones", Message: "The record is provisioned in all reported zones."},
 	},
-	"Leaving": {
+	"Deleting": {
 		reason: "what is taken out of its zones is not ready, whatever they say",
-		in:     ingress.DNSInput{Hostname: "a.example.com", Config: config(), Record: &ingress.Record{Name: "edge-5x-wildcard", Leaving: true, Zones: []ingress.ZoneStatus{in(public, yes)}}},
+		in:     ingress.DNSInput{Hostname: "a.example.com", Config: config(), Record: &ingress.Record{Name: "edge-5x-wildcard", Deleting: true, Zones: []ingress.ZoneStatus{in(public, yes)}}},
 		want: ingress.Verdict{Status: no, Reason: "RecordNotFound", Message: "DNSRecord edge-5x-wildcard for hostname a.example.com is being deleted and removed from its zones: " +
 			"it is created again afterwards."},
 	},

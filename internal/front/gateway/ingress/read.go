@@ -48,7 +48,7 @@ func ReadRecord(object *unstructured.Unstructured) (*Record, error) {
 	r := reader{object: object.Object}
 	record := &Record{
 		Name: object.GetName(), Package: object.GetLabels()[v1alpha1.LabelPackage], Hostname: Hostname(r.text("spec", "dnsName")),
-		Leaving: object.GetDeletionTimestamp() != nil, Unmanaged: r.text("spec", "dnsManagementPolicy") == "Unmanaged",
+		Deleting: object.GetDeletionTimestamp() != nil, Unmanaged: r.text("spec", "dnsManagementPolicy") == "Unmanaged",
 	}
 	for _, entry := range r.list("status", "zones") {
 		zone, ok := entry.(map[string]any)

@@ -30,7 +30,7 @@
 // is what its entry in managedFields still contains. Where that entry is lost, because a
 // user has changed or deleted the copy while no manager ran, the last good CAs are those
 // of the spare, a second ConfigMap that no agent reads: a repair does not need the
-// sources, and [Keeper.Hold] makes it while the sources are not known. Of a copy that
+// sources, and [Keeper.KeepLast] makes it while the sources are not known. Of a copy that
 // another client has written, where there is no spare either, only CAs that have signed
 // the istiod certificate are kept.
 package cabundle

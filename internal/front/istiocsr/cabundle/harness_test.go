@@ -198,7 +198,7 @@ func (f *fixture) hold() {
 	f.t.Helper()
 	for _, first := range []bool{true, false} {
 		f.requests = 0
-		if _, err := f.keeper.Hold(f.t.Context(), "csr"); err != nil {
+		if _, err := f.keeper.KeepLast(f.t.Context(), "csr"); err != nil {
 			f.t.Fatal(err)
 		}
 		if !first && f.requests > 0 {

@@ -79,8 +79,8 @@ type Request struct {
 	// Dropped are CAs that go at once, see [trust.Input].
 	Dropped []string
 
-	// held says that nothing but the namespace is known, as in Hold.
-	held bool
+	// namespaceOnly says that nothing but the namespace is known, as in KeepLast.
+	namespaceOnly bool
 }
 
 // Reference is a key of a ConfigMap.
@@ -98,7 +98,7 @@ type memory struct {
 	request Request
 	// versions are, of each object that matters, those that the decision knows of.
 	versions map[object]versions
-	// decided says that the rest holds.
+	// decided says that the rest is valid.
 	decided bool
 	serving trust.Bundle
 	state   trust.State
@@ -133,7 +133,7 @@ func (k *Keeper) Keep(ctx context.Context, request Request) (trust.State, error)
 	if len(m.serving) == 0 {
 		m.serving = found.carriedOn(now)
 	}
-	if request.held && !m.decided {
+	if request.namespaceOnly && !m.decided {
 		request = k.label(m, found.own.labels())
 	}
 	bundle, state := trust.Decide(found.input(request, m.serving, now))
@@ -146,12 +146,12 @@ func (k *Keeper) Keep(ctx context.Context, request Request) (trust.State, error)
 	return state, nil
 }
 
-// Hold keeps the copy as it was requested last, for as long as it is not known what
+// KeepLast keeps the copy as it was requested last, for as long as it is not known what
 // is wanted, as while the issuer is missing: a change by another client is repaired.
 // A keeper without any request so far goes by what it finds: the copy if it is as we
 // left it, else the spare.
-func (k *Keeper) Hold(ctx context.Context, namespace string) (trust.State, error) {
-	request := Request{Namespace: namespace, held: true}
+func (k *Keeper) KeepLast(ctx context.Context, namespace string) (trust.State, error) {
+	request := Request{Namespace: namespace, namespaceOnly: true}
 	k.mu.Lock()
 	if m := k.kept[namespace]; m != nil {
 		request = m.request
@@ -223,7 +223,7 @@ func (r Request) equal(other Request) bool {
 	case r.Reference != nil && *r.Reference != *other.Reference:
 		return false
 	}
-	return r.Namespace == other.Namespace && r.held == other.held && r.IssuerSecret == other.IssuerSecret && r.Certificate == other.Certificate &&
+	return r.Namespace == other.Namespace && r.namespaceOnly == other.namespaceOnly && r.IssuerSecret == other.IssuerSecret && r.Certificate == other.Certificate &&
 		r.Overlap == other.Overlap && maps.Equal(r.Labels, other.Labels) &&
 		slices.Equal(r.Left, other.Left) && slices.Equal(r.Before, other.Before) && slices.Equal(r.Dropped, other.Dropped)
 }
@@ -231,7 +231,7 @@ func (r Request) equal(other Request) bool {
 // objects are those that a request is about.
 func (r Request) objects() []object {
 	list := []object{r.copy(), r.spare()}
-	if r.held {
+	if r.namespaceOnly {
 		return list
 	}
 	for _, namespace := range r.Left {

@@ -70,7 +70,7 @@ func TestSources(t *testing.T) {
 				f.request.IssuerSecret = issuer
 				f.secret("cert-manager", "ca", nil)
 				f.istiod(one)
-			}, problem: "holds no certificate in ca.crt or tls.crt",
+			}, problem: "contains no certificate in ca.crt or tls.crt",
 		},
 		"NotIssued": {
 			reason: "the istiod certificate may come later", waiting: true,
@@ -221,7 +221,7 @@ func TestTampering(t *testing.T) {
 					problem := ""
 					if broken {
 						f.configMap("csr", "mine", map[string]string{"roots": "broken"})
-						problem = "it holds no certificate"
+						problem = "it contains no certificate"
 						f.holds("a broken source changes nothing", problem, one)
 					}
 					if restarted {

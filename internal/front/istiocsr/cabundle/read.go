@@ -48,7 +48,7 @@ func (k *Keeper) readPlaces(ctx context.Context, request Request, fresh bool, f 
 	if f.own, err = k.place(ctx, f, request.Namespace); err != nil {
 		return err
 	}
-	if request.held {
+	if request.namespaceOnly {
 		return nil
 	}
 	for _, namespace := range request.Left {
@@ -87,8 +87,8 @@ func (k *Keeper) read(ctx context.Context, request Request, fresh bool) (found, 
 	if err != nil {
 		return f, err
 	}
-	if request.held {
-		f.source = trust.Source{Name: "the IstioCSR", Missing: "what it asks for cannot be found out", Waiting: true}
+	if request.namespaceOnly {
+		f.source = trust.Source{Name: "the IstioCSR", Missing: "what it asks for is unknown", Waiting: true}
 		return f, nil
 	}
 	if f.certificate, err = get(ctx, k.Live, &f, object{request.Certificate, kindSecret}, &corev1.Secret{}); err != nil {
@@ -170,7 +170,7 @@ func issuerSource(request Request, secret *corev1.Secret) trust.Source {
 		source.PEM = trust.Tops(secret.Data[corev1.TLSCertKey])
 	}
 	if len(source.PEM) == 0 {
-		source.Missing = "the Secret holds no certificate in ca.crt or tls.crt; an issuer of type CA needs one"
+		source.Missing = "the Secret contains no certificate in ca.crt or tls.crt; an issuer of type CA needs one"
 	}
 	return source
 }

@@ -24,7 +24,7 @@ import (
 // fieldOwner is the field manager of what fronts write themselves.
 const fieldOwner = "strata-front"
 
-// writeAll makes the copies hold a bundle, and returns the versions of what it has written.
+// writeAll writes a bundle into the copies, and returns the versions of what it has written.
 // That of the IstioCSR comes first: what keeps another one from being written is no reason
 // to be without it.
 func (k *Keeper) writeAll(ctx context.Context, request Request, f found, bundle trust.Bundle) (map[object]string, error) {
@@ -69,7 +69,7 @@ func (k *Keeper) writePlace(ctx context.Context, p place, labels map[string]stri
 func (k *Keeper) write(ctx context.Context, current *corev1.ConfigMap, desired *unstructured.Unstructured) (version string, err error) {
 	switch {
 	case current == nil:
-	case holds(current, desired):
+	case upToDate(current, desired):
 		return "", nil
 	case current.Immutable != nil && *current.Immutable:
 		// Its data can only be changed by making it anew. The agent keeps what it has
@@ -109,8 +109,8 @@ func desired(target object, labels map[string]string, bundle trust.Bundle) *unst
 	return object
 }
 
-// holds says whether an apply would change nothing: neither a value, nor what is ours.
-func holds(current *corev1.ConfigMap, desired *unstructured.Unstructured) bool {
+// upToDate says whether an apply would change nothing: neither a value, nor what is ours.
+func upToDate(current *corev1.ConfigMap, desired *unstructured.Unstructured) bool {
 	text, _, _ := unstructured.NestedString(desired.Object, "data", Key)
 	ours := owned(current)
 	return ours.data && current.Data[Key] == text &&

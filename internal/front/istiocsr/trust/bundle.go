@@ -53,7 +53,7 @@ func (c CA) late() time.Time {
 // then the old ones, the newest first.
 type Bundle []CA
 
-// PEM is the text of the bundle, as agents read it. It holds nothing but the
+// PEM is the text of the bundle, as agents read it. It contains nothing but the
 // certificates. It is empty for an empty bundle.
 func (b Bundle) PEM() []byte {
 	var text bytes.Buffer

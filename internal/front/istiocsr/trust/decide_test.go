@@ -164,7 +164,7 @@ func TestDecide(t *testing.T) {
 		},
 		"Unreadable": {
 			reason: "so it does while the certificate cannot be read", in: Input{Source: source(c.old.PEM), Issued: []byte("x"), Serving: bundleOf(c.old)},
-			want: "old", problem: "~there: tls.crt: it holds no certificate",
+			want: "old", problem: "~there: tls.crt: it contains no certificate",
 		},
 		"Missing": {
 			reason: "a source that is not there is told", in: Input{Source: Source{Name: "here", Missing: "the ConfigMap does not exist"}, Issued: []byte(c.byOld), Serving: bundleOf(c.old)},

@@ -17,7 +17,7 @@
 //
 // # Rotation
 //
-// When a CA is replaced there are certificates of both for a while. The bundle holds
+// When a CA is replaced there are certificates of both for a while. The bundle contains
 // the new CA from the moment on that its source has it, and the old one until the
 // istiod certificate leads to the new one and then as long as certificates of the
 // old one may be in use ([Input].Overlap), so that at each moment the bundle verifies
@@ -27,6 +27,6 @@
 // A CA that has signed nothing since it is served goes with its source, and one that the
 // user drops by its digest ([Input.Dropped]) at once.
 //
-// What a bundle holds never depends on the order of events, only on its input; equal
+// What a bundle contains never depends on the order of events, only on its input; equal
 // input gives equal bytes.
 package trust

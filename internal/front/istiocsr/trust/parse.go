@@ -28,7 +28,7 @@ const (
 // certificateBlock is the only type of PEM block that is taken.
 const certificateBlock = "CERTIFICATE"
 
-// Parse reads a bundle of CAs in PEM, without those that it holds twice, in their
+// Parse reads a bundle of CAs in PEM, without duplicates, in their
 // order, and apart from them those that have expired. Text between the blocks is ignored,
 // as tools write names there, and so are byte order marks. The error says which block
 // cannot be taken, and why; it quotes nothing but a certificate's name. A text of which
@@ -52,11 +52,11 @@ func Parse(text []byte, now time.Time) (cas, expired []*x509.Certificate, err er
 // one that was put together of several. It is part of no PEM.
 var byteOrderMark = []byte("\uFEFF")
 
-// parse takes some times the size of a source: a bundle also holds old CAs.
+// parse takes some times the size of a source: a bundle also contains old CAs.
 func parse(text []byte, times int) ([]*x509.Certificate, error) {
 	text = bytes.ReplaceAll(text, byteOrderMark, nil)
 	if len(text) > MaxBytes*times {
-		return nil, fmt.Errorf("it holds %d bytes, and at most %d are accepted", len(text), MaxBytes*times)
+		return nil, fmt.Errorf("it contains %d bytes, and at most %d are accepted", len(text), MaxBytes*times)
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, errors.New("it is empty")
@@ -81,9 +81,9 @@ func parse(text []byte, times int) ([]*x509.Certificate, error) {
 	}
 	switch {
 	case len(cas) == 0:
-		return nil, errors.New("it holds no certificate in PEM")
+		return nil, errors.New("it contains no certificate in PEM")
 	case len(cas) > MaxCAs*times:
-		return nil, fmt.Errorf("it holds %d CAs, and at most %d are accepted", len(cas), MaxCAs*times)
+		return nil, fmt.Errorf("it contains %d CAs, and at most %d are accepted", len(cas), MaxCAs*times)
 	}
 	return cas, nil
 }
@@ -149,11 +149,11 @@ func parseChain(text []byte) (chain, error) {
 			return nil, fmt.Errorf("reading the certificate: %w", err)
 		}
 		if certificates = append(certificates, certificate); len(certificates) > maxChain {
-			return nil, fmt.Errorf("it holds more than %d certificates", maxChain)
+			return nil, fmt.Errorf("it contains more than %d certificates", maxChain)
 		}
 	}
 	if len(certificates) == 0 {
-		return nil, errors.New("it holds no certificate in PEM")
+		return nil, errors.New("it contains no certificate in PEM")
 	}
 	return certificates, nil
 }

@@ -41,7 +41,7 @@ func TestParse(t *testing.T) {
 		"NoName":       {reason: "a CA without a name is called by its number", text: changed(func(c *x509.Certificate) { c.Subject = pkix.Name{}; c.SerialNumber.SetInt64(7) }), want: []string{`"serial 7"`}},
 
 		"Empty":            {reason: "nothing is no CA", text: " \n", err: "it is empty"},
-		"NoPEM":            {reason: "text is no CA", text: "hello", err: "it holds no certificate in PEM"},
+		"NoPEM":            {reason: "text is no CA", text: "hello", err: "it contains no certificate in PEM"},
 		"Leaf":             {reason: "a certificate that signs nothing is no CA", text: one.Issue(t, "leaf", nil).PEM, err: `block 1: certificate "leaf" is not a CA: its Basic Constraints say CA:FALSE`},
 		"LeafSecond":       {reason: "every block counts", text: one.PEM + one.Issue(t, "leaf", nil).PEM, err: `block 2: certificate "leaf" is not a CA`},
 		"CASecond":         {reason: "in either order", text: one.Issue(t, "leaf", nil).PEM + one.PEM, err: `block 1: certificate "leaf" is not a CA`},
@@ -61,7 +61,7 @@ func TestParse(t *testing.T) {
 		"Indented":         {reason: "nor one that is indented", text: one.PEM + "  " + strings.ReplaceAll(two.PEM, "\n", "\n  "), err: "block 2: it is not valid PEM"},
 		"Joined":           {reason: "nor one whose lines are joined", text: strings.ReplaceAll(one.PEM, "\n", " "), err: "block 1: it is not valid PEM"},
 		"TooLong":          {reason: "what goes everywhere is bounded", text: one.PEM + strings.Repeat("#", MaxBytes), err: "at most 131072 are accepted"},
-		"TooMany":          {reason: "so is what is sent with each certificate", text: many(t, MaxCAs+1), err: "it holds 65 CAs, and at most 64 are accepted"},
+		"TooMany":          {reason: "so is what is sent with each certificate", text: many(t, MaxCAs+1), err: "it contains 65 CAs, and at most 64 are accepted"},
 		"NameWithControls": {reason: "a name cannot write on a terminal", text: trusttest.CA(t, "a\x1b[2Jb", func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Second) }).PEM, err: `"a\x1b[2Jb"`},
 	}
 	for name, tc := range cases {

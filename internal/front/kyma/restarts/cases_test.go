@@ -156,7 +156,7 @@ func TestController_Owners(t *testing.T) {
 	}{
 		"OnDelete": {reason: "its owner deletes the pods", owner: &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db"}, want: "shop/StatefulSet/db (its update strategy is OnDelete"},
 		"Job":      {reason: "it must not run twice", owner: &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "report-29384"}, want: "shop/Job/report-29384 ("},
-		"Rollout":  {reason: "it has tools of its own", owner: &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "argo-1", UID: "*v1.ReplicaSet/shop/argo-1"}, want: "shop/Rollout/argo (how to restart a Rollout of argoproj.io/v1alpha1"},
+		"Rollout":  {reason: "it has tools of its own", owner: &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "argo-1", UID: "*v1.ReplicaSet/shop/argo-1"}, want: "shop/Rollout/argo (the manager cannot restart a Rollout of argoproj.io/v1alpha1"},
 		"Bare":     {reason: "nothing makes it anew", want: "shop/Pod/a-1-a ("},
 	}
 	for name, tc := range tests {

@@ -22,9 +22,9 @@ const (
 	// fieldOwner is the field manager of what is written here.
 	fieldOwner = client.FieldOwner("strata-restarts")
 
-	// leftoverInterval is the longest time between surveys while something is left that a
+	// remainingInterval is the longest time between surveys while something is left that a
 	// user has to see to.
-	leftoverInterval = time.Hour
+	remainingInterval = time.Hour
 	// manualInterval is the time until the first survey for what needs a user, who may act
 	// at once. It doubles with each one that brings nothing else.
 	manualInterval = 2 * time.Minute
@@ -166,7 +166,7 @@ func (c *Controller) survey(ctx context.Context, m *mesh) (time.Duration, bool, 
 	if m.installed() {
 		// A user who changes the mesh may have seen to what was left.
 		seen, key = m.seen(), m.key()
-		news = c.relabelled.Swap(false) || seen != c.run.seen && c.run.queue.idle() && c.run.queue.leftover()
+		news = c.relabelled.Swap(false) || seen != c.run.seen && c.run.queue.idle() && c.run.queue.remaining()
 	} else {
 		key = "gone " + c.uninstall.note.Since.String()
 	}
@@ -193,9 +193,9 @@ func (c *Controller) survey(ctx context.Context, m *mesh) (time.Duration, bool, 
 func (c *Controller) interval() time.Duration {
 	switch {
 	case c.run.queue.state().ManualCount > 0:
-		return min(c.Settings.Interval, leftoverInterval, manualInterval<<min(c.run.repeats, 10))
-	case c.run.queue.leftover():
-		return min(c.Settings.Interval, leftoverInterval)
+		return min(c.Settings.Interval, remainingInterval, manualInterval<<min(c.run.repeats, 10))
+	case c.run.queue.remaining():
+		return min(c.Settings.Interval, remainingInterval)
 	}
 	return c.Settings.Interval
 }
@@ -262,11 +262,8 @@ func (c *Controller) gate() gate {
 func (c *Controller) publish(ctx context.Context) time.Duration {
 	next, g := c.run.queue.state(), c.gate()
 	next.Known, next.Seen = c.run.surveyed != "" && (c.mesh.removed() || c.mesh.rolledOut), c.run.seen
-	if g.opens > 0 {
-		next.Opens = c.now().UTC().Add(g.opens).Round(0) // without the reading of a monotonic clock
-	}
-	next.Problem = g.problem
-	if next.Departed = c.departed(); c.failures >= maxFailures && next.Problem == nil {
+	next.WindowClosed, next.Problem = g.opens > 0, g.problem
+	if next.Uninstalled = c.uninstalled(); c.failures >= maxFailures && next.Problem == nil {
 		next.Problem = c.failure
 	}
 	c.Meter.Restarts(next.Pending, next.FailedCount, next.ManualCount)

@@ -313,7 +313,7 @@ func TestController_Join(t *testing.T) {
 func TestController_NoMesh(t *testing.T) {
 	c := newCluster(t)
 	c.workload("shop", "a", oldImage)
-	if state := c.run(time.Hour); state.Known || !state.Departed || c.requests > 1 {
+	if state := c.run(time.Hour); state.Known || !state.Uninstalled || c.requests > 1 {
 		t.Errorf("without a mesh %d requests are sent: %+v", c.requests, state)
 	}
 	c.run(24 * time.Hour)
@@ -326,7 +326,7 @@ func TestController_NoMesh(t *testing.T) {
 func TestController_LedgerBroken(t *testing.T) {
 	c := newCluster(t)
 	c.workload("shop", "a", newImage)
-	c.rolledOut(withDNS(), annotationLedger, "{broken")
+	c.rolledOut(withDNS(), annotationChanges, "{broken")
 	c.run(time.Minute)
 	c.wants("a note that cannot be read", map[string]int{})
 	c.rolledOut(v1alpha2.IstioSpec{})

@@ -19,7 +19,7 @@ type Outdated struct {
 	Workload Workload
 	// Role is that of its pods.
 	Role Role
-	// Causes are what its pods are outdated in, with their epochs.
+	// Causes are what its pods are outdated in, each with its [Change].
 	Causes map[Cause]string
 	// Newest is when the newest of these pods was made.
 	Newest time.Time
@@ -107,7 +107,7 @@ func underway(current Current, now time.Time, deadline time.Duration) Decision {
 	case r.Failed != "":
 		return Decision{Fail, r.Because(r.Failed)}
 	case now.Sub(current.Record.At) > deadline && now.Sub(current.Progressed) > deadline:
-		return Decision{Fail, r.Because("it was restarted at " + current.Record.At.UTC().Format(time.RFC3339))}
+		return Decision{Fail, r.Because("its restart did not complete within " + deadline.String())}
 	}
 	return Decision{Watch, r.Progress}
 }

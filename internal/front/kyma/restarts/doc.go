@@ -15,7 +15,7 @@
 // A mesh is one observation: the Istio resource, its package, the [Target] and the notes about it. A
 // [Survey] compares all pods with it and finds the [Causes] that they are outdated in, and their
 // workloads ([Resolve]). What a pod shows, such as its proxy's image, is compared with the target; what
-// it does not show is compared by time: the [Ledger] keeps since when a setting of the mesh is what it
+// it does not show is compared by time: the [Changes] keeps since when a setting of the mesh is what it
 // is, and a pod that is older runs without it. [Decide] says what to do about one workload.
 //
 // The queue lets no more than a number of workloads roll out at a time, and none while one that was

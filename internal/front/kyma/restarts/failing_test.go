@@ -189,7 +189,7 @@ func TestController_LookFails(t *testing.T) {
 	}
 	c.leaves()
 	c.torndown()
-	if state = c.run(time.Minute); !state.Departed {
+	if state = c.run(time.Minute); !state.Uninstalled {
 		t.Errorf("it holds up the end of the mesh: %+v", state)
 	}
 	c.unlisted = nil

@@ -74,7 +74,7 @@ func TestController_AnnotationsTakenOff(t *testing.T) {
 	} {
 		replace()
 		c.run(time.Minute)
-		for _, key := range []string{annotationLedger, annotationLeft} {
+		for _, key := range []string{annotationChanges, annotationLeft} {
 			if got := c.described("default").Annotations[key]; got != want[key] || got == "" {
 				t.Errorf("annotation %s is %q, and was %q", key, got, want[key])
 			}
@@ -121,9 +121,9 @@ func TestController_FilterUpdated(t *testing.T) {
 func TestController_LedgerAhead(t *testing.T) {
 	c := newCluster(t)
 	c.workload("shop", "a", oldImage)
-	ahead := Ledger{}.Next(&Target{}, c.now)
-	ahead[CauseClientCert] = Epoch{Value: ahead[CauseClientCert].Value, Since: c.now.AddDate(70, 0, 0)}
-	c.rolledOut(v1alpha2.IstioSpec{}, annotationLedger, ahead.String())
+	ahead := Changes{}.Next(&Target{}, c.now)
+	ahead[CauseClientCert] = Change{Value: ahead[CauseClientCert].Value, Since: c.now.AddDate(70, 0, 0)}
+	c.rolledOut(v1alpha2.IstioSpec{}, annotationChanges, ahead.String())
 	if state := c.run(time.Minute); !state.Known {
 		t.Errorf("nothing was looked at: %+v", state)
 	}
@@ -226,16 +226,16 @@ func TestController_ManualLookedOver(t *testing.T) {
 	c.wants("only the first one was a restart", map[string]int{"shop/a": 1})
 }
 
-// A window that is closed is told with when it opens.
-func TestController_WindowTold(t *testing.T) {
+// The state says that the window is closed, and no longer once it is open.
+func TestController_WindowClosed(t *testing.T) {
 	c := newCluster(t) // at 03:04:05
 	c.workload("shop", "a", oldImage)
 	c.rolledOut(v1alpha2.IstioSpec{}, v1alpha2.AnnotationRestartWindow, "05:00-06:00")
 	state := c.run(time.Minute)
-	if want := time.Date(2026, 1, 2, 5, 0, 0, 0, time.UTC); state.Pending != 1 || !state.Opens.Equal(want) {
-		t.Errorf("%d workloads wait until %s, want one until %s", state.Pending, state.Opens, want)
+	if state.Pending != 1 || !state.WindowClosed {
+		t.Errorf("before the window, the state is %+v", state)
 	}
-	if state = c.run(2 * time.Hour); !state.Opens.IsZero() {
-		t.Errorf("in the window, it opens at %s", state.Opens)
+	if state = c.run(2 * time.Hour); state.WindowClosed {
+		t.Errorf("in the window, the state is %+v", state)
 	}
 }

@@ -56,7 +56,7 @@ func (m *mesh) removed() bool { return m.istio == nil && m.pkg == nil }
 
 // key tells meshes apart that pods may be outdated in.
 func (m *mesh) key() string {
-	return fmt.Sprint(m.istio.UID, m.notes.ledger, m.target.Updated, m.target.GatewayUpdated)
+	return fmt.Sprint(m.istio.UID, m.notes.changes, m.target.Updated, m.target.GatewayUpdated)
 }
 
 func (m *mesh) seen() Seen {
@@ -67,7 +67,7 @@ func (m *mesh) seen() Seen {
 // those made before the newest change, as creation times have seconds. Zero when it can.
 func (m *mesh) delay(now time.Time) time.Duration {
 	newest, times := time.Time{}, []time.Time{m.target.Updated, m.target.GatewayUpdated}
-	for _, e := range m.notes.ledger {
+	for _, e := range m.notes.changes {
 		times = append(times, e.Since)
 	}
 	for _, at := range times {
@@ -131,10 +131,10 @@ func (c *Controller) observe(ctx context.Context) (*mesh, error) {
 func (c *Controller) observeTarget(ctx context.Context, m *mesh, applied servicemesh.LastApplied) error {
 	m.rolledOut = rolledOut(m, applied)
 	none := servicemesh.LastApplied{IstioTag: applied.IstioTag}
-	if m.notes = c.notesOf(m); len(m.notes.ledger) == 0 && (m.rolledOut || applied.String() != none.String()) {
-		m.notes.ledger = Baseline(applied.IstioSpec)
+	if m.notes = c.notesOf(m); len(m.notes.changes) == 0 && (m.rolledOut || applied.String() != none.String()) {
+		m.notes.changes = Baseline(applied.IstioSpec)
 	}
-	if len(m.notes.ledger) > 0 {
+	if len(m.notes.changes) > 0 {
 		if err := c.recordNotes(ctx, m.istio, m.notes); err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (c *Controller) observeTarget(ctx context.Context, m *mesh, applied service
 	m.target.Spec, m.target.Since = applied.IstioSpec, m.pkg.CreationTimestamp.Time
 	// A namespace that has left has not joined, also if it has joined again since.
 	left := c.left.names()
-	m.notes.ledger, m.notes.joined = m.notes.ledger.Next(&m.target, c.now()), maps.Clone(m.notes.joined)
+	m.notes.changes, m.notes.joined = m.notes.changes.Next(&m.target, c.now()), maps.Clone(m.notes.joined)
 	for _, name := range left {
 		delete(m.notes.joined, name)
 	}

@@ -21,8 +21,8 @@ import (
 
 // Annotations of an Istio resource that say since when its mesh is as it is.
 const (
-	// annotationLedger is the [Ledger].
-	annotationLedger = "strata.run/restart-causes"
+	// annotationChanges is the [Changes].
+	annotationChanges = "strata.run/restart-causes"
 	// annotationLeft names the namespaces that have left the mesh and whose pods still have sidecars
 	// of it, each with since when that is known. Labels that are gone do not tell when they went.
 	annotationLeft = "strata.run/left-namespaces"
@@ -42,22 +42,22 @@ const (
 
 // notes are what has to outlive the process about a mesh.
 type notes struct {
-	ledger       Ledger
+	changes      Changes
 	left, joined namespaceTimes
 }
 
 // parseNotes reads the annotations of an Istio resource.
 func parseNotes(annotations map[string]string) notes {
 	return notes{
-		ledger: parseJSON[Ledger](annotations[annotationLedger]),
-		left:   parseJSON[namespaceTimes](annotations[annotationLeft]), joined: parseJSON[namespaceTimes](annotations[annotationJoined]),
+		changes: parseJSON[Changes](annotations[annotationChanges]),
+		left:    parseJSON[namespaceTimes](annotations[annotationLeft]), joined: parseJSON[namespaceTimes](annotations[annotationJoined]),
 	}
 }
 
 // or takes what is missing from other notes.
 func (n notes) or(other notes) notes {
-	if len(n.ledger) == 0 {
-		n.ledger = other.ledger
+	if len(n.changes) == 0 {
+		n.changes = other.changes
 	}
 	if len(n.left) == 0 {
 		n.left = other.left
@@ -69,7 +69,7 @@ func (n notes) or(other notes) notes {
 }
 
 func (n notes) annotations() map[string]string {
-	return map[string]string{annotationLedger: n.ledger.String(), annotationLeft: n.left.String(), annotationJoined: n.joined.String()}
+	return map[string]string{annotationChanges: n.changes.String(), annotationLeft: n.left.String(), annotationJoined: n.joined.String()}
 }
 
 // notesOf are the notes about the mesh of a resource: as written last, as the cache may not have it

@@ -70,7 +70,7 @@ func Resolve(p *Pod, above []metav1.OwnerReference) (Workload, *Manual) {
 	owner := p.Owner
 	if owner == nil {
 		w := Workload{"Pod", p.Namespace, p.Name}
-		return w, &Manual{w, "v1", p.UID, "nothing makes it anew: delete it and create it again"}
+		return w, &Manual{w, "v1", p.UID, "no controller recreates it: delete it and create it again"}
 	}
 	if p.OfReplicaSet() {
 		if owner = ownerOf(above); owner == nil {
@@ -83,7 +83,7 @@ func Resolve(p *Pod, above []metav1.OwnerReference) (Workload, *Manual) {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
 		return p.byOwner(owner, "a restart would run it again: wait for its end, or run it again")
 	}
-	return p.byOwner(owner, fmt.Sprintf("how to restart a %s of %s is not known: restart it with its own tools", owner.Kind, owner.APIVersion))
+	return p.byOwner(owner, fmt.Sprintf("the manager cannot restart a %s of %s: restart it with its own tools", owner.Kind, owner.APIVersion))
 }
 
 // Unresolved is the workload for a pod of a ReplicaSet that cannot be read.

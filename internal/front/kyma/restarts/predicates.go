@@ -35,11 +35,11 @@ const (
 // rule finds one cause. A pod of a role that it has no function for is never outdated in it.
 type rule struct {
 	cause Cause
-	// value is a value of the mesh whose epoch the ledger keeps; setting says that it is a setting of
-	// the Istio resource alone. Since is the epoch of a cause that has a time of its own.
+	// value is a value of the mesh whose last change the annotation keeps; setting says that it is a setting of
+	// the Istio resource alone. Since is the change of a cause that has a time of its own.
 	value   func(t *Target) string
 	setting bool
-	since   func(v view) Epoch
+	since   func(v view) Change
 	// gateway says whether a pod of a gateway is outdated, sidecar whether one of a workload is, and
 	// component whether one of the control plane or the node agent is.
 	gateway, sidecar, component func(p *Pod, v view) bool
@@ -49,12 +49,12 @@ type rule struct {
 // thing is as it is, and the namespace of the pod.
 type view struct {
 	target    *Target
-	epoch     Epoch
+	change    Change
 	namespace Namespace
 }
 
 // outdated pods are from before a change of something that pods do not show.
-func outdated(p *Pod, v view) bool { return v.epoch.outdates(p.CreationTimestamp.Time) }
+func outdated(p *Pod, v view) bool { return v.change.outdates(p.CreationTimestamp.Time) }
 
 func outdatedSidecar(p *Pod, v view) bool { return p.inMesh() && outdated(p, v) }
 
@@ -92,9 +92,9 @@ var rules = []rule{
 		cause: CauseNetworkPolicies, setting: true, gateway: outdated, component: outdated,
 		value: func(t *Target) string { return fmt.Sprint(t.Spec.NetworkPoliciesEnabled) },
 	},
-	{cause: CauseUpdated, since: func(v view) Epoch { return epochAt("t", v.target.Updated) }, gateway: outdated, sidecar: outdatedSidecar},
+	{cause: CauseUpdated, since: func(v view) Change { return changeAt("t", v.target.Updated) }, gateway: outdated, sidecar: outdatedSidecar},
 	{
-		cause: CauseGatewayUpdated, since: func(v view) Epoch { return epochAt("t", v.target.GatewayUpdated) },
+		cause: CauseGatewayUpdated, since: func(v view) Change { return changeAt("t", v.target.GatewayUpdated) },
 		gateway: func(p *Pod, v view) bool { return p.Role == RoleGateway && outdated(p, v) },
 	},
 }
@@ -144,7 +144,7 @@ func joins(p *Pod, v view) bool {
 
 // joinedSince is of the mesh if that is newer: a mesh that is installed anew is another one, also for
 // namespaces that were labelled before.
-func joinedSince(v view) Epoch { return epochAt("n", latest(v.namespace.Since, v.target.Since)) }
+func joinedSince(v view) Change { return changeAt("n", latest(v.namespace.Since, v.target.Since)) }
 
 // leaves is true for pods that have a sidecar of this mesh and would get none any more.
 func leaves(p *Pod, v view) bool {
@@ -152,7 +152,7 @@ func leaves(p *Pod, v view) bool {
 	return p.surelyInMesh() && known && !wanted && !v.namespace.Left.IsZero()
 }
 
-func leftSince(v view) Epoch { return epochAt("n", v.namespace.Left) }
+func leftSince(v view) Change { return changeAt("n", v.namespace.Left) }
 
 // wantsSidecar says whether the pod would get a sidecar of this mesh if it was made now, and
 // whether that is known: another Istio may decide, or make this one decide.
@@ -187,20 +187,20 @@ func GoneCauses(p *Pod, since time.Time) map[Cause]string {
 	if !ofUser || !p.surelyInMesh() || p.CreationTimestamp.After(since) {
 		return nil
 	}
-	return map[Cause]string{CauseLeave: Epoch{Value: "m", Since: since}.String()}
+	return map[Cause]string{CauseLeave: Change{Value: "m", Since: since}.String()}
 }
 
-// Causes are what a pod is outdated in, each with its epoch as records have it. Empty for a
+// Causes are what a pod is outdated in, each with its change as records have it. Empty for a
 // pod that is up to date, or nothing to the mesh.
-func Causes(p *Pod, t *Target, ledger Ledger, n Namespace) map[Cause]string {
+func Causes(p *Pod, t *Target, changes Changes, n Namespace) map[Cause]string {
 	found := map[Cause]string{}
 	for _, rule := range rules {
-		v := view{target: t, namespace: n, epoch: ledger[rule.cause]}
+		v := view{target: t, namespace: n, change: changes[rule.cause]}
 		if rule.since != nil {
-			v.epoch = rule.since(v)
+			v.change = rule.since(v)
 		}
 		if matches := rule.of(p.Role, t); matches != nil && matches(p, v) {
-			found[rule.cause] = v.epoch.String()
+			found[rule.cause] = v.change.String()
 		}
 	}
 	return found
@@ -227,12 +227,12 @@ func (p *rule) of(role Role, t *Target) func(*Pod, view) bool {
 // the pods of a gateway or component anew, from a template of its own, after what the cause is
 // about stood in the cluster. Made is when their ReplicaSet was made. Pods alone do not show it:
 // one that was made in the same second may be older.
-func Replaced(causes map[Cause]string, p *Pod, ledger Ledger, made time.Time) {
+func Replaced(causes map[Cause]string, p *Pod, changes Changes, made time.Time) {
 	if !p.Role.ofMesh() {
 		return // what injects their proxies may follow later
 	}
 	maps.DeleteFunc(causes, func(cause Cause, _ string) bool {
-		from := ledger[cause].From
+		from := changes[cause].From
 		return !from.IsZero() && !made.Before(from)
 	})
 }

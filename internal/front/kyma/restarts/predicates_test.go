@@ -21,7 +21,7 @@ import (
 var (
 	made    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	hour    = time.Hour
-	changed = Epoch{Value: "b", Since: made.Add(hour)}
+	changed = Change{Value: "b", Since: made.Add(hour)}
 )
 
 const image = "example.org/proxyv2:1.31.0-distroless"
@@ -99,7 +99,7 @@ func TestCauses(t *testing.T) {
 		reason    string
 		change    []func(*corev1.Pod)
 		target    func(*Target)
-		ledger    Ledger
+		changes   Changes
 		namespace Namespace
 		want      []Cause
 	}{
@@ -122,20 +122,20 @@ func TestCauses(t *testing.T) {
 		"MergeOff":          {reason: "metrics are merged, and are not to be", change: list(annotated(annotationScrapePath, mergedPath)), want: causes(CausePrometheusMerge)},
 		"NodeAgentNew":      {reason: "the node agent was switched on", change: list(func(p *corev1.Pod) { p.Spec.InitContainers[0].Name = initContainer }), want: causes(CauseCNI)},
 		"NodeAgentGone":     {reason: "the node agent was switched off", target: func(t *Target) { t.CNI = false }, want: causes(CauseCNI)},
-		"DNSProxying":       {reason: "a pod from before a change runs without it", ledger: Ledger{CauseDNSProxying: changed}, want: causes(CauseDNSProxying)},
-		"DNSProxyingNew":    {reason: "a pod from after a change runs with it", ledger: Ledger{CauseDNSProxying: changed}, change: list(older)},
-		"SameSecond":        {reason: "a pod from the second of the change may run without it", ledger: Ledger{CauseDNSProxying: {Value: "b", Since: made}}, want: causes(CauseDNSProxying)},
-		"NeverChanged":      {reason: "what nobody has seen change restarts nothing", ledger: Ledger{CauseDNSProxying: {Value: "b"}}},
-		"StatsMatcher":      {reason: "it counts for sidecars", ledger: Ledger{CauseStatsMatcher: changed}, want: causes(CauseStatsMatcher)},
-		"GatewayMatcher":    {reason: "it counts for the gateway", change: list(gateway), ledger: Ledger{CauseStatsMatcher: changed}, want: causes(CauseStatsMatcher)},
-		"GatewayOnly":       {reason: "settings of the gateway leave sidecars alone", ledger: Ledger{CauseTrustedProxies: changed, CauseClientCert: changed}},
-		"Gateway":           {reason: "settings of the gateway", change: list(gateway), ledger: Ledger{CauseTrustedProxies: changed, CauseClientCert: changed, CauseDNSProxying: changed}, want: causes(CauseTrustedProxies, CauseClientCert)},
+		"DNSProxying":       {reason: "a pod from before a change runs without it", changes: Changes{CauseDNSProxying: changed}, want: causes(CauseDNSProxying)},
+		"DNSProxyingNew":    {reason: "a pod from after a change runs with it", changes: Changes{CauseDNSProxying: changed}, change: list(older)},
+		"SameSecond":        {reason: "a pod from the second of the change may run without it", changes: Changes{CauseDNSProxying: {Value: "b", Since: made}}, want: causes(CauseDNSProxying)},
+		"NeverChanged":      {reason: "what nobody has seen change restarts nothing", changes: Changes{CauseDNSProxying: {Value: "b"}}},
+		"StatsMatcher":      {reason: "it counts for sidecars", changes: Changes{CauseStatsMatcher: changed}, want: causes(CauseStatsMatcher)},
+		"GatewayMatcher":    {reason: "it counts for the gateway", change: list(gateway), changes: Changes{CauseStatsMatcher: changed}, want: causes(CauseStatsMatcher)},
+		"GatewayOnly":       {reason: "settings of the gateway leave sidecars alone", changes: Changes{CauseTrustedProxies: changed, CauseClientCert: changed}},
+		"Gateway":           {reason: "settings of the gateway", change: list(gateway), changes: Changes{CauseTrustedProxies: changed, CauseClientCert: changed, CauseDNSProxying: changed}, want: causes(CauseTrustedProxies, CauseClientCert)},
 		"GatewayImage":      {reason: "the gateway's image is not a matter of restarts", change: list(gateway, proxy(func(c *corev1.Container) { c.Image = "old" }))},
-		"PoliciesGateway":   {reason: "network policies count for the gateway", change: list(gateway), ledger: Ledger{CauseNetworkPolicies: changed}, want: causes(CauseNetworkPolicies)},
-		"PoliciesIstiod":    {reason: "and for the control plane", change: list(in("istio-system", "app", "istiod")), ledger: Ledger{CauseNetworkPolicies: changed}, want: causes(CauseNetworkPolicies)},
-		"PoliciesAgent":     {reason: "and for the node agent", change: list(in("istio-system", "k8s-app", "istio-cni-node")), ledger: Ledger{CauseNetworkPolicies: changed}, want: causes(CauseNetworkPolicies)},
-		"PoliciesSidecars":  {reason: "and for nobody else", ledger: Ledger{CauseNetworkPolicies: changed}},
-		"ComponentSettings": {reason: "no other setting restarts the control plane", change: list(in("istio-system", "app", "istiod")), ledger: Ledger{CauseStatsMatcher: changed, CauseTrustedProxies: changed}},
+		"PoliciesGateway":   {reason: "network policies count for the gateway", change: list(gateway), changes: Changes{CauseNetworkPolicies: changed}, want: causes(CauseNetworkPolicies)},
+		"PoliciesIstiod":    {reason: "and for the control plane", change: list(in("istio-system", "app", "istiod")), changes: Changes{CauseNetworkPolicies: changed}, want: causes(CauseNetworkPolicies)},
+		"PoliciesAgent":     {reason: "and for the node agent", change: list(in("istio-system", "k8s-app", "istio-cni-node")), changes: Changes{CauseNetworkPolicies: changed}, want: causes(CauseNetworkPolicies)},
+		"PoliciesSidecars":  {reason: "and for nobody else", changes: Changes{CauseNetworkPolicies: changed}},
+		"ComponentSettings": {reason: "no other setting restarts the control plane", change: list(in("istio-system", "app", "istiod")), changes: Changes{CauseStatsMatcher: changed, CauseTrustedProxies: changed}},
 		"Stranger":          {reason: "other pods of the namespace are left alone", change: list(in("istio-system", "app", "x"), proxy(func(c *corev1.Container) { c.Image = "old" }))},
 		"Updated":           {reason: "a resource for all proxies", target: func(t *Target) { t.Updated = made.Add(hour) }, want: causes(CauseUpdated)},
 		"UpdatedBefore":     {reason: "a pod from afterwards has taken it in", target: func(t *Target) { t.Updated = made.Add(-hour) }},
@@ -162,10 +162,10 @@ func TestCauses(t *testing.T) {
 		"LeaveUnknown":      {reason: "nor are those that tell nothing", change: list(annotated(AnnotationInjected, `{}`)), namespace: left(InjectNone)},
 		"LeaveGateway":      {reason: "a gateway is nothing without its proxy", change: list(annotated("inject.istio.io/templates", "gateway")), namespace: left(InjectNone)},
 		"LeaveProxyOnly":    {reason: "nor is a pod of one container", change: list(proxyOnly), namespace: left(InjectNone)},
-		"Egress":            {reason: "the egress gateway has the settings of gateways", change: list(egress), target: withEgress, ledger: Ledger{CauseTrustedProxies: changed, CauseClientCert: changed, CauseStatsMatcher: changed, CauseNetworkPolicies: changed, CauseDNSProxying: changed}, want: causes(CauseTrustedProxies, CauseClientCert, CauseStatsMatcher, CauseNetworkPolicies)},
+		"Egress":            {reason: "the egress gateway has the settings of gateways", change: list(egress), target: withEgress, changes: Changes{CauseTrustedProxies: changed, CauseClientCert: changed, CauseStatsMatcher: changed, CauseNetworkPolicies: changed, CauseDNSProxying: changed}, want: causes(CauseTrustedProxies, CauseClientCert, CauseStatsMatcher, CauseNetworkPolicies)},
 		"EgressUpdated":     {reason: "and not what the ingress gateway alone takes in", change: list(egress), target: func(t *Target) { withEgress(t); t.GatewayUpdated, t.Updated = made.Add(hour), made.Add(hour) }, want: causes(CauseUpdated)},
-		"EgressNotOurs":     {reason: "where the mesh has none it is somebody else's", change: list(egress), ledger: Ledger{CauseTrustedProxies: changed}, target: func(t *Target) { t.Updated = made.Add(hour) }},
-		"NoSidecar":         {reason: "a pod outside of the mesh is left alone", change: list(without), ledger: Ledger{CauseDNSProxying: changed, CauseStatsMatcher: changed}, target: func(t *Target) { t.Updated, t.CNI = made.Add(hour), false; merge(t) }},
+		"EgressNotOurs":     {reason: "where the mesh has none it is somebody else's", change: list(egress), changes: Changes{CauseTrustedProxies: changed}, target: func(t *Target) { t.Updated = made.Add(hour) }},
+		"NoSidecar":         {reason: "a pod outside of the mesh is left alone", change: list(without), changes: Changes{CauseDNSProxying: changed, CauseStatsMatcher: changed}, target: func(t *Target) { t.Updated, t.CNI = made.Add(hour), false; merge(t) }},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestCauses(t *testing.T) {
 			if tc.target != nil {
 				tc.target(want)
 			}
-			got := Causes(p, want, tc.ledger, tc.namespace)
+			got := Causes(p, want, tc.changes, tc.namespace)
 			slices.Sort(tc.want)
 			if diff := cmp.Diff(tc.want, slices.Sorted(maps.Keys(got))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
@@ -219,7 +219,7 @@ func TestCauses_JoinEpoch(t *testing.T) {
 	first := Causes(p, mesh, nil, n)[CauseJoin]
 	mesh.Since = made.Add(hour)
 	if again := Causes(p, mesh, nil, n)[CauseJoin]; first == "" || again == "" || first == again {
-		t.Errorf("the epoch was %q, and is %q with another mesh", first, again)
+		t.Errorf("the change was %q, and is %q with another mesh", first, again)
 	}
 }
 
@@ -267,7 +267,7 @@ func TestLedger_Next(t *testing.T) {
 		change(&t.Spec.Config)
 		return t
 	}
-	first := Ledger{}.Next(spec(func(*v1alpha2.Config) {}), made)
+	first := Changes{}.Next(spec(func(*v1alpha2.Config) {}), made)
 	for cause, e := range first {
 		if !e.Since.IsZero() {
 			t.Errorf("%s is new since %s when nobody has looked before", cause, e.Since)
@@ -298,11 +298,11 @@ func TestLedger_Next(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if again := parseJSON[Ledger](next.String()); again.String() != next.String() {
-				t.Errorf("a ledger is not read as it was written:\n%s\n%s", next, again)
+			if again := parseJSON[Changes](next.String()); again.String() != next.String() {
+				t.Errorf("the changes are not read as they were written:\n%s\n%s", next, again)
 			}
 			if later := next.Next(tc.target, made.Add(2*hour)); later.String() != next.String() {
-				t.Errorf("the same target changes the ledger: %s", cmp.Diff(next, later))
+				t.Errorf("the same target changes them: %s", cmp.Diff(next, later))
 			}
 		})
 	}
@@ -314,7 +314,7 @@ func TestLedger_MatcherOrder(t *testing.T) {
 		return &Target{Spec: v1alpha2.IstioSpec{Config: v1alpha2.Config{ProxyStatsMatcher: &v1alpha2.ProxyStatsMatcher{InclusionRegexps: all}}}}
 	}
 	b := of("b", "a")
-	if diff := cmp.Diff(Ledger{}.Next(of("a", "b"), made), Ledger{}.Next(b, made)); diff != "" {
+	if diff := cmp.Diff(Changes{}.Next(of("a", "b"), made), Changes{}.Next(b, made)); diff != "" {
 		t.Errorf("the order of expressions counts:\n%s", diff)
 	}
 	if b.Spec.Config.ProxyStatsMatcher.InclusionRegexps[0] != "b" {
@@ -335,8 +335,8 @@ func TestBaseline(t *testing.T) {
 	if !after[CauseTrustedProxies].Since.Equal(made) || !after[CauseProxyImage].Since.IsZero() || !after[CauseClientCert].Since.IsZero() {
 		t.Errorf("after a change of numTrustedProxies alone: %s", after)
 	}
-	if half := parseJSON[Ledger]("{"); len(half) > 0 {
-		t.Errorf("half a ledger is read as %s", half)
+	if half := parseJSON[Changes]("{"); len(half) > 0 {
+		t.Errorf("half of the text is read as %s", half)
 	}
 }
 

@@ -52,7 +52,7 @@ func (i *item) rolling() bool {
 
 func (i *item) needsUser() bool { return i.decision.Action == NeedsUser }
 
-// queue holds the workloads that are to be restarted, and lets no more of them roll out at a time
+// queue has the workloads that are to be restarted, and lets no more of them roll out at a time
 // than its limit. A workload that does not come up after its restart stops the others of its namespace;
 // one of the mesh itself, or failures in as many namespaces as the limit, stop all. What has to outlive
 // the process stands in the annotations of workloads. It is not safe for concurrent use.
@@ -255,9 +255,9 @@ func (q *queue) busy() bool {
 	return q.any(func(i *item) bool { return i.rolling() || i.stage == waiting && !failures.stop(i.Workload) })
 }
 
-// leftover says that something is left that may change without news: workloads that are not
-// whole, are excluded, or need a user.
-func (q *queue) leftover() bool {
+// remaining says that workloads are left whose state may change without an event: those that are
+// not complete, are excluded, or need a user.
+func (q *queue) remaining() bool {
 	return len(q.items)+len(q.found.manual)+len(q.found.excluded) > 0 || q.found.incomplete()
 }
 

@@ -25,14 +25,14 @@ type fleet struct {
 	broken map[Workload]bool
 	// stale workloads stay outdated whatever is done.
 	stale map[Workload]bool
-	// epoch is the one of the newest change, and seen the one that pods are of.
-	epoch string
-	seen  map[Workload]string
+	// change is the newest change, and seen the one that pods are of.
+	change string
+	seen   map[Workload]string
 }
 
 func newFleet(seed uint64, size int) *fleet {
 	f := &fleet{
-		random: rand.New(rand.NewPCG(seed, 1)), now: made, epoch: "e1", live: map[Workload]*Current{}, restarts: map[Workload]int{},
+		random: rand.New(rand.NewPCG(seed, 1)), now: made, change: "e1", live: map[Workload]*Current{}, restarts: map[Workload]int{},
 		left: map[Workload]int{}, broken: map[Workload]bool{}, stale: map[Workload]bool{}, seen: map[Workload]string{},
 	}
 	for i := range size {
@@ -47,10 +47,10 @@ func newFleet(seed uint64, size int) *fleet {
 func (f *fleet) survey() *Survey {
 	p := NewSurvey()
 	for w := range f.live {
-		if f.seen[w] == f.epoch && !f.stale[w] {
+		if f.seen[w] == f.change && !f.stale[w] {
 			continue
 		}
-		o := Outdated{Workload: w, Role: RoleOf(w), Newest: made, Causes: map[Cause]string{CauseProxyImage: f.epoch}}
+		o := Outdated{Workload: w, Role: RoleOf(w), Newest: made, Causes: map[Cause]string{CauseProxyImage: f.change}}
 		if f.restarts[w] > 0 && f.left[w] == 0 {
 			o.Newest = f.now
 		}
@@ -143,7 +143,7 @@ func TestQueue_OncePerCause(t *testing.T) {
 		f := newFleet(seed, 80)
 		b := &queue{limit: 1 + int(seed%6)}
 		for change := 1; change <= 3; change++ {
-			f.epoch = fmt.Sprintf("e%d", change)
+			f.change = fmt.Sprintf("e%d", change)
 			for range 3 { // surveys without news restart nothing
 				b.take(f.survey())
 				f.play(t, b)
@@ -314,7 +314,7 @@ func TestSurvey_Bounded(t *testing.T) {
 	if len(s.Manual) != 2 || strings.Count(s.Manual[0], "n/Job/") != maxNamed || s.Manual[1] != "and 2800 more" || s.ManualCount != 3000 {
 		t.Errorf("the list of %d is %q", s.ManualCount, s.Manual)
 	}
-	if s.Pending != maxOutdated || s.Excluded != maxOutdated || !p.More || !b.leftover() {
+	if s.Pending != maxOutdated || s.Excluded != maxOutdated || !p.More || !b.remaining() {
 		t.Errorf("%d are pending, and that there are more is %t", s.Pending, p.More)
 	}
 }
@@ -344,9 +344,9 @@ func TestQueue_Window(t *testing.T) {
 func TestQueue_LookedAtAgain(t *testing.T) {
 	paused := Decision{NeedsUser, "it is paused"}
 	gateway := Workload{KindDeployment, "istio-system", "istio-ingressgateway"}
-	took := func(b *queue, epoch string) {
+	took := func(b *queue, change string) {
 		p := NewSurvey()
-		p.Add(Outdated{Workload: gateway, Role: RoleGateway, Causes: map[Cause]string{CauseTrustedProxies: epoch}})
+		p.Add(Outdated{Workload: gateway, Role: RoleGateway, Causes: map[Cause]string{CauseTrustedProxies: change}})
 		b.take(p)
 	}
 	tests := map[string]struct {

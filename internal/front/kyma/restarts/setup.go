@@ -116,7 +116,7 @@ type signals struct {
 	left nameSet
 }
 
-// nameSet holds names. It is safe for concurrent use.
+// nameSet is a set of names. It is safe for concurrent use.
 type nameSet struct{ all sync.Map }
 
 func (s *nameSet) names() []string {

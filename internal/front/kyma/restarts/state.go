@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -35,8 +34,8 @@ type State struct {
 	// mesh.
 	Known bool
 	Seen  Seen
-	// Opens is when the window for restarts opens, zero while it is open.
-	Opens time.Time
+	// WindowClosed says that the window for restarts is closed.
+	WindowClosed bool
 	// Pending counts workloads that are still to be restarted, with those InProgress: these
 	// are such as shop/Deployment/cart, sorted.
 	Pending    int
@@ -53,9 +52,9 @@ type State struct {
 	Excluded int
 	// Gateway is the ingress gateway, and Egress the egress gateway.
 	Gateway, Egress GatewayState
-	// Departed says that there is no mesh, and that nothing is done about its sidecars that is
+	// Uninstalled says that there is no mesh, and that nothing is done about its sidecars that is
 	// worth waiting for.
-	Departed bool
+	Uninstalled bool
 	// Problem is why nothing is restarted at all, such as a window that cannot be read.
 	Problem error
 }

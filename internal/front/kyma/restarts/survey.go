@@ -127,7 +127,7 @@ func (c *Controller) surveyPods(ctx context.Context, m *mesh) error {
 	}
 	if err == nil && m.installed() {
 		injects := func(name string) bool { return s.namespaces[name].Inject == InjectAll }
-		err = c.recordNotes(ctx, m.istio, notes{m.notes.ledger, s.left, nextJoined(m.notes.joined, s.joining, injects)})
+		err = c.recordNotes(ctx, m.istio, notes{m.notes.changes, s.left, nextJoined(m.notes.joined, s.joining, injects)})
 	}
 	if err != nil {
 		return err
@@ -281,7 +281,7 @@ func (s *surveyor) compare(ctx context.Context, from *corev1.Pod) error {
 		return nil
 	default:
 		if pod.OfReplicaSet() {
-			Replaced(o.Causes, pod, s.mesh.notes.ledger, set.CreationTimestamp.Time)
+			Replaced(o.Causes, pod, s.mesh.notes.changes, set.CreationTimestamp.Time)
 		}
 		o.Workload, manual = Resolve(pod, set.OwnerReferences)
 	}
@@ -307,7 +307,7 @@ func (s *surveyor) causes(pod *Pod, namespace Namespace) map[Cause]string {
 	if s.Gone {
 		return GoneCauses(pod, s.gone)
 	}
-	causes := Causes(pod, &s.mesh.target, s.mesh.notes.ledger, namespace)
+	causes := Causes(pod, &s.mesh.target, s.mesh.notes.changes, namespace)
 	if _, leaves := causes[CauseLeave]; leaves && !s.left.add(pod.Namespace, namespace.Left, maxLeft) {
 		delete(causes, CauseLeave)
 		s.More = true

@@ -98,8 +98,8 @@ func TargetOf(operator map[string]any) (Target, error) {
 	return t, nil
 }
 
-// Epoch is a value of something, and since when it is that.
-type Epoch struct {
+// Change is a value of something, and since when it is that.
+type Change struct {
 	// Value tells values apart.
 	Value string `json:"value"`
 	// Since is when it became this, to the second. Zero when that was before anybody looked.
@@ -110,34 +110,34 @@ type Epoch struct {
 }
 
 // String is the form for records.
-func (e Epoch) String() string {
+func (e Change) String() string {
 	if e.Since.IsZero() {
 		return e.Value
 	}
 	return e.Value + "@" + strconv.FormatInt(e.Since.Unix(), 10)
 }
 
-// outdates says whether something that was made then is older than the epoch. What was made
+// outdates says whether something that was made then is older than the change. What was made
 // in the same second may be.
-func (e Epoch) outdates(created time.Time) bool {
+func (e Change) outdates(created time.Time) bool {
 	return !e.Since.IsZero() && !created.After(e.Since)
 }
 
-// epochAt is the epoch of something that has a time of its own.
-func epochAt(value string, at time.Time) Epoch {
-	return Epoch{Value: value, Since: at.Truncate(time.Second)}
+// changeAt is the change of something that has a time of its own.
+func changeAt(value string, at time.Time) Change {
+	return Change{Value: value, Since: at.Truncate(time.Second)}
 }
 
-// Ledger is since when which thing of the mesh is as it is.
-type Ledger map[Cause]Epoch
+// Changes is since when which thing of the mesh is as it is.
+type Changes map[Cause]Change
 
 // String is the form for an annotation.
-func (l Ledger) String() string { return jsonOf(l) }
+func (l Changes) String() string { return jsonOf(l) }
 
-// Next is the ledger with the values of a target. What is new in it has been so since before
+// Next are the changes up to a target. What is new in it has been so since before
 // anybody looked; what has changed is so since now.
-func (l Ledger) Next(t *Target, now time.Time) Ledger {
-	next := Ledger{}
+func (l Changes) Next(t *Target, now time.Time) Changes {
+	next := Changes{}
 	for _, p := range rules {
 		if p.value == nil {
 			continue
@@ -146,19 +146,19 @@ func (l Ledger) Next(t *Target, now time.Time) Ledger {
 		known, found := l[p.cause]
 		switch {
 		case !found:
-			known = Epoch{Value: value}
+			known = Change{Value: value}
 		case known.Value != value:
-			known = Epoch{Value: value, Since: now.UTC().Truncate(time.Second), From: t.from(p.cause).UTC().Truncate(time.Second)}
+			known = Change{Value: value, Since: now.UTC().Truncate(time.Second), From: t.from(p.cause).UTC().Truncate(time.Second)}
 		}
 		next[p.cause] = known
 	}
 	return next
 }
 
-// Baseline is the ledger of a mesh that another manager has rolled out: only what its spec
+// Baseline are the changes of a mesh that another manager has rolled out: only what its spec
 // says is known.
-func Baseline(spec v1alpha2.IstioSpec) Ledger {
-	all := Ledger{}.Next(&Target{Spec: spec}, time.Time{})
+func Baseline(spec v1alpha2.IstioSpec) Changes {
+	all := Changes{}.Next(&Target{Spec: spec}, time.Time{})
 	for _, p := range rules {
 		if !p.setting {
 			delete(all, p.cause)

@@ -181,9 +181,9 @@ func (c *Controller) endReplaced(ctx context.Context, m *mesh) (bool, error) {
 	return true, c.endUninstall(ctx, "another Istio gives sidecars to pods")
 }
 
-// departed says that there is no mesh, and that nothing is done about its sidecars that is worth
+// uninstalled says that there is no mesh, and that nothing is done about its sidecars that is worth
 // waiting for: its resource may go. What cannot be restarted, or not now, keeps no resource.
-func (c *Controller) departed() bool {
+func (c *Controller) uninstalled() bool {
 	switch note := c.uninstall.note; {
 	case c.mesh == nil || !c.mesh.removed():
 		return false

@@ -81,24 +81,24 @@ func TestController_Gone(t *testing.T) {
 	c.only("shop", "gateway")
 	c.broken["shop/w1"] = true
 	c.leaves()
-	if state := c.run(time.Minute); state.Departed || state.Known {
+	if state := c.run(time.Minute); state.Uninstalled || state.Known {
 		t.Errorf("while the mesh is there, the state is %+v", state)
 	}
 	c.wants("while the mesh is there", map[string]int{})
 	c.torndown()
-	if state := c.run(5 * time.Second); state.Departed || len(state.InProgress) == 0 {
+	if state := c.run(5 * time.Second); state.Uninstalled || len(state.InProgress) == 0 {
 		t.Errorf("while workloads are restarted, the state is %+v", state)
 	}
 	c.start() // in the midst of it
 	state := c.run(20 * time.Minute)
-	if !state.Departed || len(state.Failed) != 1 {
+	if !state.Uninstalled || len(state.Failed) != 1 {
 		t.Errorf("one that does not come up must not hold up the resource: %+v", state)
 	}
 	c.broken["shop/w1"] = false
 	c.mend("shop", "w1")
 	state = c.run(2 * time.Hour)
 	c.wants("when the mesh is gone", map[string]int{"shop/w0": 1, "shop/w1": 1, "shop/w2": 1, "shop/w3": 1, "shop/w4": 1})
-	if !state.Departed || state.Pending+len(state.Manual) > 0 || !strings.Contains(c.note(), `"done":true`) {
+	if !state.Uninstalled || state.Pending+len(state.Manual) > 0 || !strings.Contains(c.note(), `"done":true`) {
 		t.Errorf("when all is done, the state is %+v, and %s is noted", state, c.note())
 	}
 	c.requests = 0
@@ -118,7 +118,7 @@ func TestController_GoneUnready(t *testing.T) {
 	c.unready("shop", "w0")
 	state := c.run(time.Minute)
 	c.wants("a pod that does not serve", map[string]int{"shop/w0": 1})
-	if !state.Departed || state.Pending > 0 {
+	if !state.Uninstalled || state.Pending > 0 {
 		t.Errorf("the state is %+v", state)
 	}
 }
@@ -129,7 +129,7 @@ func TestController_GoneForGood(t *testing.T) {
 	c.broken["shop/w0"], c.broken["shop/w1"] = true, true
 	c.leaves()
 	c.torndown()
-	if state := c.run(23 * time.Hour); !state.Departed || state.FailedCount != 2 {
+	if state := c.run(23 * time.Hour); !state.Uninstalled || state.FailedCount != 2 {
 		t.Errorf("while it is checked, the state is %+v", state)
 	}
 	c.now = c.now.Add(uninstallDeadline - 24*time.Hour)
@@ -137,7 +137,7 @@ func TestController_GoneForGood(t *testing.T) {
 	c.requests = 0
 	state := c.run(48 * time.Hour)
 	c.wants("those that were begun", map[string]int{"shop/w0": 1, "shop/w1": 1})
-	if c.requests > 0 || !strings.Contains(c.note(), `"done":true`) || c.meter.failed > 0 || !state.Departed {
+	if c.requests > 0 || !strings.Contains(c.note(), `"done":true`) || c.meter.failed > 0 || !state.Uninstalled {
 		t.Errorf("in the end, %d requests are sent, %s is noted, and the state is %+v", c.requests, c.note(), state)
 	}
 }
@@ -192,7 +192,7 @@ func TestController_GoneNotOurs(t *testing.T) {
 				tc.want = map[string]int{}
 			}
 			c.wants(tc.reason, tc.want)
-			if !state.Departed {
+			if !state.Uninstalled {
 				t.Errorf("%s: the resource is held up: %+v", tc.reason, state)
 			}
 		})
@@ -209,7 +209,7 @@ func TestController_GoneWindow(t *testing.T) {
 	c.torndown()
 	state := c.run(5 * time.Minute)
 	c.wants("before the window", map[string]int{})
-	if !state.Departed {
+	if !state.Uninstalled {
 		t.Errorf("the resource waits for the window: %+v", state)
 	}
 	istio := &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha2.Namespace, Name: "default"}}

@@ -240,7 +240,7 @@ func (c *Controller) replace(ctx context.Context, pod *Pod, d Decision) (Decisio
 	case client.IgnoreNotFound(err) != nil:
 		return d, fmt.Errorf("deleting pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	log.FromContext(ctx).Info("Deleted a pod, to be made anew with a new proxy", "pod", pod.Name)
+	log.FromContext(ctx).Info("Deleted a pod, so that its workload recreates it with a new proxy", "pod", pod.Name)
 	return d, nil
 }
 

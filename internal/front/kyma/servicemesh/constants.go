@@ -17,13 +17,13 @@ const (
 	// PriorityClass is that of everything installed.
 	PriorityClass = "istio-kyma-priority"
 
-	// InputConfigMap holds the merged input of a revision: what the Istio resource and the
+	// InputConfigMap contains the merged input of a revision: what the Istio resource and the
 	// defaults give together, under the key [InputKey].
 	InputConfigMap = "kyma-istio-operator"
 	// InputKey is the key in [InputConfigMap].
 	InputKey = "istiooperator.yaml"
 
-	// MeshConfigMap holds the configuration of the mesh that proxies and istiod read.
+	// MeshConfigMap contains the configuration of the mesh that proxies and istiod read.
 	MeshConfigMap = "istio"
 
 	// FeaturesConfigMap in the namespace of the Istio resource has switches of [Features],
@@ -53,13 +53,13 @@ const (
 	// PhaseCRDs is the only phase of [PackageCRDs].
 	PhaseCRDs = "crds"
 
-	// PhaseNamespace holds the namespace and the priority class.
+	// PhaseNamespace contains the namespace and the priority class.
 	PhaseNamespace = "namespace"
-	// PhaseConfig holds accounts, rights and configuration.
+	// PhaseConfig contains accounts, rights and configuration.
 	PhaseConfig = "rbac-and-config"
-	// PhasePolicies holds network policies, before anything that they guard.
+	// PhasePolicies contains network policies, before anything that they guard.
 	PhasePolicies = "network-policies"
-	// PhaseControlPlane holds istiod. A new node agent is created in it, too.
+	// PhaseControlPlane contains istiod. A new node agent is created in it, too.
 	PhaseControlPlane = "control-plane"
 	// PhaseWebhooks contains what makes the API server call istiod. The injection and
 	// configuration of proxies stay as they are until then: an istiod that does not come up
@@ -67,9 +67,9 @@ const (
 	PhaseWebhooks = "webhooks"
 	// PhaseNodeAgent is when a node agent that runs is replaced.
 	PhaseNodeAgent = "node-agent"
-	// PhaseGateways holds the gateways: they stay as they are until istiod works.
+	// PhaseGateways contains the gateways: they stay as they are until istiod works.
 	PhaseGateways = "gateways"
-	// PhaseResources holds Istio's own custom resources and autoscalers.
+	// PhaseResources contains Istio's own custom resources and autoscalers.
 	PhaseResources = "mesh-resources"
 )
 

@@ -15,7 +15,7 @@
 //   - kyma-istio: everything else, in phases. The gateways stay as they are until istiod
 //     works, and Istio's own custom resources come last.
 //
-// [Gate] is the version gate: a version that may not follow on the one that runs holds both
+// [Gate] is the version gate: a version that may not follow on the one that runs blocks both
 // packages back. [SizeOf] and [ProviderOf] say what counts of a cluster's nodes, [Blocking]
 // which custom resources of users keep Istio from being taken away.
 //

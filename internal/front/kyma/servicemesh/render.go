@@ -56,7 +56,7 @@ func (in Input) Digest() string {
 }
 
 // Render gives the packages that the resource asks for: the CRDs, and everything else. It is
-// pure. When the version gate refuses the version of the manager, the packages are held: what
+// pure. When the version gate refuses the version of the manager, the packages are blocked: what
 // runs stays as it is. The error is a [ValidationError], or says what cannot be merged or
 // rendered.
 func Render(in Input) ([]content.Package, error) {
@@ -74,14 +74,14 @@ func Render(in Input) ([]content.Package, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rendering package %s: %w", PackageIstio, err)
 	}
-	held := ""
+	blocked := ""
 	if err := Gate(in.Installed, in.Settings.Images.Tag, in.Istio.Annotations[v1alpha2.AnnotationAllowVersion]); err != nil {
 		if _, refused := errors.AsType[*GateError](err); !refused {
 			return nil, fmt.Errorf("comparing versions of Istio: %w", err)
 		}
-		held = err.Error()
+		blocked = err.Error()
 	}
-	mesh.Held = held
+	mesh.Held = blocked
 	if in.ForeignCRDs {
 		return []content.Package{mesh}, nil
 	}
@@ -92,14 +92,14 @@ func Render(in Input) ([]content.Package, error) {
 	if !ok {
 		// What is in place is newer than what is in this binary.
 		release = in.Settings.Release
-		held = cmp.Or(held, fmt.Sprintf("the CRDs in place are of Istio %s, and CRDs never go back", in.CRDVersion))
+		blocked = cmp.Or(blocked, fmt.Sprintf("the CRDs in place are of Istio %s, and CRDs never go back", in.CRDVersion))
 	}
 	crds, err := renderCRDs(in, release)
 	if err != nil {
 		return nil, fmt.Errorf("rendering package %s: %w", PackageCRDs, err)
 	}
-	crds.Held = held
-	if held == "" {
+	crds.Held = blocked
+	if blocked == "" {
 		mesh.After = []string{PackageCRDs}
 	}
 	return []content.Package{crds, mesh}, nil

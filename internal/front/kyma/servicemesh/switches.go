@@ -25,7 +25,7 @@ func ReadSwitches(features, provisioning string, kept Switches) (now Switches, p
 	problem := func(err error, isKept bool) {
 		instead := "until it can be read, nothing of it is set"
 		if isKept {
-			instead = "what it has said before stays in force"
+			instead = "its previous content stays in force"
 		}
 		problems = append(problems, fmt.Sprintf("%v; %s", err, instead))
 	}

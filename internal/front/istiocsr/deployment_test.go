@@ -78,9 +78,9 @@ func TestObserver_Deployment(t *testing.T) {
 		"Ours":      {reason: "the revision counts, and not what is there", current: deploymentWith(3, controlled("Package", name, "u")), installed: true, revisions: []*v1alpha1.Revision{revisionWith(t, 1, "u", deploymentWith(1, nil))}, want: &Deployment{Spec: spec(1)}},
 		"Unreferenced": {
 			reason: "somebody has taken our owner reference off", current: deploymentWith(3, map[string]any{"labels": map[string]any{v1alpha1.LabelPackage: name}}), installed: true,
-			revisions: []*v1alpha1.Revision{revisionWith(t, 1, "u", deploymentWith(1, kept))}, want: &Deployment{Spec: spec(1), AsFound: true},
+			revisions: []*v1alpha1.Revision{revisionWith(t, 1, "u", deploymentWith(1, kept))}, want: &Deployment{Spec: spec(1), Existing: true},
 		},
-		"Missing": {reason: "it comes back as it was", installed: true, revisions: []*v1alpha1.Revision{revisionWith(t, 1, "u", deploymentWith(1, kept))}, want: &Deployment{Spec: spec(1), AsFound: true}},
+		"Missing": {reason: "it comes back as it was", installed: true, revisions: []*v1alpha1.Revision{revisionWith(t, 1, "u", deploymentWith(1, kept))}, want: &Deployment{Spec: spec(1), Existing: true}},
 		"Newest": {
 			reason: "the newest revision counts, of the package that is there", installed: true,
 			revisions: []*v1alpha1.Revision{revisionWith(t, 2, "u", deploymentWith(2, nil)), revisionWith(t, 1, "u", deploymentWith(1, kept)), revisionWith(t, 7, "before", deploymentWith(7, kept))},

@@ -139,7 +139,7 @@ type holderCase struct {
 	made      map[string]string // by the Deployments in namespaces
 	live      []client.Object
 	deleted   string
-	want      *Holder
+	want      *Conflict
 	marked    bool
 }
 
@@ -169,13 +169,13 @@ var holderCases = map[string]holderCase{
 		return u
 	}()},
 	"Gone":     {reason: "it is gone", holder: &unstructured.Unstructured{}, marked: true},
-	"Users":    {reason: "a user has made it", holder: certificateOf(holderLeft, "kubectl"), want: &Holder{Name: holderLeft}},
+	"Users":    {reason: "a user has made it", holder: certificateOf(holderLeft, "kubectl"), want: &Conflict{Name: holderLeft}},
 	"Replaced": {reason: "its agent makes ours", made: map[string]string{"a": CertificateName}, live: []client.Object{holderLease(holderNow), holderPod(CertificateName)}, deleted: "Background"},
-	"Made":     {reason: "its agent is there", made: map[string]string{"a": holderLeft}, want: &Holder{Name: holderLeft, ByAgent: true, Maker: "the agent in namespace a"}},
-	"MadeLeft": {reason: "another agent makes it", made: map[string]string{"a": "", "left": holderLeft}, want: &Holder{Name: holderLeft, ByAgent: true, Maker: "the agent in namespace left"}},
-	"Unread":   {reason: "what another agent makes is not known", made: map[string]string{"left": "?"}, want: &Holder{Name: holderLeft, ByAgent: true, Maker: "the agent in namespace left"}},
-	"Ending":   {reason: "the pod of before has not ended", made: map[string]string{"a": ""}, live: []client.Object{holderLease(holderNow), holderPod(holderLeft)}, want: &Holder{Name: holderLeft, ByAgent: true, Maker: "pod a/agent-1"}},
-	"Unknown":  {reason: "who leads is not known", live: []client.Object{holderLease(holderNow)}, want: &Holder{Name: holderLeft, ByAgent: true, Maker: "the unknown agent that holds Lease mesh/istio-csr"}},
+	"Made":     {reason: "its agent is there", made: map[string]string{"a": holderLeft}, want: &Conflict{Name: holderLeft, ByAgent: true, Maker: "the agent in namespace a"}},
+	"MadeLeft": {reason: "another agent makes it", made: map[string]string{"a": "", "left": holderLeft}, want: &Conflict{Name: holderLeft, ByAgent: true, Maker: "the agent in namespace left"}},
+	"Unread":   {reason: "what another agent makes is not known", made: map[string]string{"left": "?"}, want: &Conflict{Name: holderLeft, ByAgent: true, Maker: "the agent in namespace left"}},
+	"Ending":   {reason: "the pod of before has not ended", made: map[string]string{"a": ""}, live: []client.Object{holderLease(holderNow), holderPod(holderLeft)}, want: &Conflict{Name: holderLeft, ByAgent: true, Maker: "pod a/agent-1"}},
+	"Unknown":  {reason: "who leads is not known", live: []client.Object{holderLease(holderNow)}, want: &Conflict{Name: holderLeft, ByAgent: true, Maker: "the unknown agent that holds Lease mesh/istio-csr"}},
 	"Expired":  {reason: "who has led has ended", live: []client.Object{holderLease(holderNow.Add(-time.Minute))}, deleted: "Background"},
 }
 
@@ -226,10 +226,10 @@ func TestObserver_Holder(t *testing.T) {
 			ic := csrIn("a", false)
 			ic.Spec.IstioCSRConfig.Istio.Namespace = "mesh"
 			facts := observed{Facts: Facts{LeftRunning: []string{"left"}}}
-			if err := o.observeHolder(t.Context(), ic, &facts); err != nil {
+			if err := o.observeConflict(t.Context(), ic, &facts); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, facts.Holder); diff != "" || deleted != tc.deleted {
+			if diff := cmp.Diff(tc.want, facts.Conflict); diff != "" || deleted != tc.deleted {
 				t.Errorf("%s: deleted is %q, the holder (-want +got):\n%s", tc.reason, deleted, diff)
 			}
 			replaced := front.Untyped(certificateKind)
@@ -246,12 +246,12 @@ func TestObserver_Holder(t *testing.T) {
 
 // TestCheck_Holder: what is in the way of istiod's certificate is named, with what to do.
 func TestCheck_Holder(t *testing.T) {
-	for want, holder := range map[string]*Holder{
+	for want, holder := range map[string]*Conflict{
 		"Secret istio-system/istiod-tls is issued for Certificate x, and cert-manager does not issue it for Certificate istiod meanwhile: it is deleted when the agent in namespace y does not make it any longer":                                                                           {Name: "x", ByAgent: true, Maker: "the agent in namespace y"},
 		"Secret istio-system/istiod-tls is issued for Certificate x, and cert-manager does not issue it for Certificate istiod meanwhile: run `kubectl delete certificates.cert-manager.io x -n istio-system --cascade=orphan`, which leaves the Secret, or have it issued into another one": {Name: "x"},
 	} {
 		in := Input{IstioCSR: smallest(), Image: image, Facts: working()}
-		in.Facts.Holder = holder
+		in.Facts.Conflict = holder
 		if diff := cmp.Diff([]Problem{{Waiting: true, Message: want}}, Check(in)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}

@@ -59,7 +59,7 @@ func TestObserver_Neighbours(t *testing.T) {
 			ic := csrIn("a", false)
 			ic.Spec.IstioCSRConfig.Istio.Namespace = "mesh"
 			facts := observed{}
-			if err := newCluster(t, &fakeKeeper{}, nil, tc.objects...).observeNeighbours(t.Context(), ic, csrGroup{Leaving: tc.leaving, Existing: packagesOf(tc.agents...)}, &facts); err != nil {
+			if err := newCluster(t, &fakeKeeper{}, nil, tc.objects...).observeOtherAgents(t.Context(), ic, csrGroup{Leaving: tc.leaving, Existing: packagesOf(tc.agents...)}, &facts); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(facts.LeftApart, tc.want) {
@@ -125,7 +125,7 @@ func TestObserver_LeftAgents(t *testing.T) {
 			o := newCluster(t, &fakeKeeper{}, nil, objects...)
 			o.live = fake.NewClientBuilder().WithObjects(tc.live...).Build()
 			facts := observed{}
-			if err := o.observeNeighbours(t.Context(), ic, csrGroup{Leaving: []*operatorv1alpha1.IstioCSR{gone, elsewhere}}, &facts); err != nil {
+			if err := o.observeOtherAgents(t.Context(), ic, csrGroup{Leaving: []*operatorv1alpha1.IstioCSR{gone, elsewhere}}, &facts); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(facts.LeftApart, []string{"apart", "follows"}) || !slices.Equal(facts.Before, []string{"apart", "before", "follows"}) {

@@ -32,7 +32,7 @@ func TestGoingFirst(t *testing.T) {
 		"Forced":    {"without its IstioCSR nobody knows its mesh", csrGroup{Existing: packagesOf("c", "b")}, []string{"istio-csr-b", "istio-csr-c"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, goingFirst(csrIn("a", false), tc.group)); diff != "" {
+			if diff := cmp.Diff(tc.want, uninstalling(csrIn("a", false), tc.group)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -79,7 +79,7 @@ func TestObserver_ReleaseLeft(t *testing.T) {
 			}
 			cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 			o := &observer{live: cluster, writer: cluster}
-			if err := o.releaseLeft(t.Context(), csrIn("a", false), binding.DeepCopy()); err != nil {
+			if err := o.releaseMeshObjects(t.Context(), csrIn("a", false), binding.DeepCopy()); err != nil {
 				t.Fatal(err)
 			}
 			for _, object := range MeshObjects() {

@@ -22,9 +22,9 @@ import (
 	"github.com/strata-run/strata/internal/front"
 )
 
-// goingFirst are the packages, sorted, that have to release what agents of one mesh share
+// uninstalling are the packages, sorted, that have to release what agents of one mesh share
 // before that of an IstioCSR can have it.
-func goingFirst(ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR]) []string {
+func uninstalling(ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR]) []string {
 	var names []string
 	for i := range group.Existing {
 		name := group.Existing[i].Name
@@ -40,10 +40,10 @@ func goingFirst(ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alph
 	return names
 }
 
-// releaseLeft removes the label of an agent's package that is gone from what that package
+// releaseMeshObjects removes the label of an agent's package that is gone from what that package
 // orphaned in the mesh for another agent: with the label it would count as the other
 // package's for ever.
-func (o *observer) releaseLeft(ctx context.Context, ic *operatorv1alpha1.IstioCSR, binding *unstructured.Unstructured) error {
+func (o *observer) releaseMeshObjects(ctx context.Context, ic *operatorv1alpha1.IstioCSR, binding *unstructured.Unstructured) error {
 	owner := binding.GetLabels()[v1alpha1.LabelPackage]
 	if !strings.HasPrefix(owner, PackagePrefix) || owner == PackageName(ic.Namespace) || metav1.GetControllerOf(binding) != nil {
 		return nil
@@ -61,15 +61,15 @@ func (o *observer) releaseLeft(ctx context.Context, ic *operatorv1alpha1.IstioCS
 		current := &metav1.PartialObjectMetadata{}
 		current.SetGroupVersionKind(object.Kind)
 		key := types.NamespacedName{Namespace: ic.Spec.IstioCSRConfig.Istio.Namespace, Name: object.Name}
-		if err := o.releaseOne(ctx, key, owner, current); err != nil {
+		if err := o.releaseObject(ctx, key, owner, current); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// releaseOne removes the label of a package from an object without a controller.
-func (o *observer) releaseOne(ctx context.Context, key types.NamespacedName, owner string, current *metav1.PartialObjectMetadata) error {
+// releaseObject removes the label of a package from an object without a controller.
+func (o *observer) releaseObject(ctx context.Context, key types.NamespacedName, owner string, current *metav1.PartialObjectMetadata) error {
 	kind := current.Kind
 	err := o.live.Get(ctx, key, current)
 	switch {

@@ -20,16 +20,16 @@ import (
 // configMapKind is that of the configuration of a mesh's proxies.
 var configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
-// pointing is what is known of the meshes that point at the agents in some namespaces, by
+// references is what is known of the meshes that point at the agents in some namespaces, by
 // namespace: their names, and of which it could not be found out. What is not known is
 // reported, and does not stop the rollout.
-type pointing struct {
+type references struct {
 	clients, unread map[string][]string
 }
 
 // observeClients finds out which meshes point at agents that go with their IstioCSR.
-func (o *observer) observeClients(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) pointing {
-	found := pointing{clients: map[string][]string{}, unread: map[string][]string{}}
+func (o *observer) observeClients(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) references {
+	found := references{clients: map[string][]string{}, unread: map[string][]string{}}
 	all := slices.Concat(group.Resources, group.Leaving)
 	all = slices.DeleteFunc(all, func(ic *operatorv1alpha1.IstioCSR) bool { return !RemovesOnDeletion(ic) })
 	if len(all) == 0 {
@@ -49,7 +49,7 @@ func (o *observer) observeClients(ctx context.Context, group front.Group[*operat
 }
 
 // observeKind looks at what an operator's kind says about its meshes.
-func (o *observer) observeKind(ctx context.Context, kind ClientKind, all []*operatorv1alpha1.IstioCSR, found pointing) {
+func (o *observer) observeKind(ctx context.Context, kind ClientKind, all []*operatorv1alpha1.IstioCSR, found references) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.Kind)
 	err := o.cache.List(ctx, list, client.UnsafeDisableDeepCopy)
@@ -68,7 +68,7 @@ func (o *observer) observeKind(ctx context.Context, kind ClientKind, all []*oper
 
 // observeInjectors reads the configuration of the proxies of an IstioCSR's mesh. Every
 // installation of istiod has it.
-func (o *observer) observeInjectors(ctx context.Context, ic *operatorv1alpha1.IstioCSR, found pointing) {
+func (o *observer) observeInjectors(ctx context.Context, ic *operatorv1alpha1.IstioCSR, found references) {
 	unread := func(what string, why any) {
 		found.unread[ic.Namespace] = append(found.unread[ic.Namespace], fmt.Sprintf("%s: %v", what, why))
 	}

@@ -34,11 +34,11 @@ const holderAgain = 5 * time.Second
 
 var secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 
-// observeHolder looks whether the Secret of istiod is issued for another Certificate than that
+// observeConflict looks whether the Secret of istiod is issued for another Certificate than that
 // of istiod, and deletes that if an agent has left it, such as one of the Helm chart that made
 // the certificate itself. It waits until the Certificate of istiod is there, so that the Secret
 // has a Certificate at any time.
-func (o *observer) observeHolder(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) error {
+func (o *observer) observeConflict(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) error {
 	mesh := ic.Spec.IstioCSRConfig.Istio.Namespace
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(secretKind)
@@ -80,13 +80,13 @@ func (o *observer) observeHolding(ctx context.Context, key types.NamespacedName,
 	if !found || !holdsSecret(certificate) {
 		return nil
 	}
-	holder := &Holder{Name: key.Name, ByAgent: isByAgent(certificate), Maker: maker}
+	holder := &Conflict{Name: key.Name, ByAgent: isByAgent(certificate), Maker: maker}
 	switch {
 	case !holder.ByAgent:
-		facts.Holder = holder
+		facts.Conflict = holder
 		return nil
 	case maker != "":
-		facts.Holder = holder
+		facts.Conflict = holder
 		facts.waitFor(holderAgain)
 		return nil
 	}
@@ -140,15 +140,15 @@ func (o *observer) makerOf(ctx context.Context, ic *operatorv1alpha1.IstioCSR, c
 			return "the agent in namespace " + namespace, nil
 		}
 	}
-	held, err := o.leader(ctx, ic, facts)
+	lease, err := o.leader(ctx, ic, facts)
 	switch {
 	case apierrors.IsNotFound(err):
 		return "", nil
 	case err != nil:
 		return "", err
-	case held.pod != nil && givenTo(held.pod.Object, "spec").mayMake(certificate):
-		return fmt.Sprintf("pod %s/%s", held.pod.GetNamespace(), held.pod.GetName()), nil
-	case held.pod == nil && isHeld(held.lease, o.now()):
+	case lease.pod != nil && givenTo(lease.pod.Object, "spec").mayMake(certificate):
+		return fmt.Sprintf("pod %s/%s", lease.pod.GetNamespace(), lease.pod.GetName()), nil
+	case lease.pod == nil && isHeld(lease.object, o.now()):
 		return fmt.Sprintf("the unknown agent that holds Lease %s/%s", certificate.Namespace, LeaseName), nil
 	}
 	return "", nil

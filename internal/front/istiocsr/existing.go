@@ -14,10 +14,10 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
-// specAsFound is the whole spec of a Deployment as it was found, so that applying it
+// existingSpec is the whole spec of a Deployment as it was found, so that applying it
 // changes nothing, and a Deployment that is deleted comes back as it was. Only the number
 // of pods may be asked for.
-func (o objects) specAsFound() map[string]any {
+func (o objects) existingSpec() map[string]any {
 	spec := runtime.DeepCopyJSON(o.found.spec)
 	// No server takes it as a value, and older ones give it out.
 	if template, ok := spec["template"].(map[string]any); ok {
@@ -25,13 +25,13 @@ func (o objects) specAsFound() map[string]any {
 			delete(metadata, "creationTimestamp")
 		}
 	}
-	spec["replicas"] = o.replicasAsFound()
+	spec["replicas"] = o.existingReplicas()
 	return spec
 }
 
-// replicasAsFound is how many pods there are to be: what is asked for, and else as many
+// existingReplicas is how many pods there are to be: what is asked for, and else as many
 // as there were, or one.
-func (o objects) replicasAsFound() int64 {
+func (o objects) existingReplicas() int64 {
 	agent, found := o.IstioCSR.Spec.AgentConfig, o.found.kept.Replicas
 	if agent != nil && agent.Replicas != nil || found == nil || *found < 1 {
 		return Replicas(o.IstioCSR)
@@ -106,7 +106,7 @@ func takeoverWarnings(in Input) []string {
 			warnings = append(warnings, fmt.Sprintf("the pods are as they were found, without --%s: they trust the CA that the issuer publishes, and not ConfigMap %s, "+
 				"so that a new root is not served beside the old one; the next change of the agent brings it", flagRoot, CAConfigMap))
 		}
-		if count := o.replicasAsFound(); count != Replicas(in.IstioCSR) {
+		if count := o.existingReplicas(); count != Replicas(in.IstioCSR) {
 			warnings = append(warnings, fmt.Sprintf("there are %d replicas, as there were; set spec.agentConfig.replicas to %d to keep them when the agent changes", count, count))
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 )
 
-// observeLeaving looks for what keeps the mesh from being taken away.
-func (k *observer) observeLeaving(ctx context.Context, group front.Group[*v1alpha2.Istio]) (observed, error) {
+// observeUninstall looks for what keeps the mesh from being taken away.
+func (k *observer) observeUninstall(ctx context.Context, group front.Group[*v1alpha2.Istio]) (observed, error) {
 	facts := observed{Restarts: k.restarts()}
 	// No mesh is wanted that would depend on what was watched for it.
 	k.pins.Begin()
@@ -42,7 +42,7 @@ func (k *observer) observeLeaving(ctx context.Context, group front.Group[*v1alph
 	})
 	if !installed || forced {
 		k.blockers.Stop()
-		if err := k.pruneLeaving(ctx, group); err != nil || len(group.Existing) > 0 || !facts.Restarts.Departed {
+		if err := k.pruneOperator(ctx, group); err != nil || len(group.Existing) > 0 || !facts.Restarts.Uninstalled {
 			return facts, err
 		}
 		return facts, k.purge(ctx, group, forced)
@@ -58,13 +58,13 @@ func (k *observer) observeLeaving(ctx context.Context, group front.Group[*v1alph
 		}
 		facts.Blocked = servicemesh.Blocking(found)
 	}
-	if blocked, ok := errors.AsType[*servicemesh.BlockedError](facts.Blocked); ok && k.told != fmt.Sprint(len(group.Leaving), blocked) {
-		k.told = fmt.Sprint(len(group.Leaving), blocked)
+	if blocked, ok := errors.AsType[*servicemesh.BlockedError](facts.Blocked); ok && k.reported != fmt.Sprint(len(group.Leaving), blocked) {
+		k.reported = fmt.Sprint(len(group.Leaving), blocked)
 		log.FromContext(ctx).Info("Deletion is blocked by custom resources", "count", blocked.Count, "kinds", blocked.Kinds, "resources", blocked.Listed)
 		k.announceOrphan(group, blocked)
 	}
 	if facts.Blocked == nil {
-		err = k.pruneLeaving(ctx, group)
+		err = k.pruneOperator(ctx, group)
 	}
 	return facts, err
 }
@@ -82,9 +82,9 @@ func (k *observer) announceOrphan(group front.Group[*v1alpha2.Istio], blocked *s
 	}
 }
 
-// pruneLeaving prunes before a mesh goes, or with one that has never come up: webhooks that are
+// pruneOperator prunes before a mesh goes, or with one that has never come up: webhooks that are
 // left would keep pods from being created.
-func (k *observer) pruneLeaving(ctx context.Context, group front.Group[*v1alpha2.Istio]) error {
+func (k *observer) pruneOperator(ctx context.Context, group front.Group[*v1alpha2.Istio]) error {
 	if len(group.Leaving) == 0 {
 		return nil
 	}

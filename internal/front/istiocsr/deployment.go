@@ -91,7 +91,7 @@ func (o *observer) observeRevision(ctx context.Context, pkg *v1alpha1.Package, f
 		if err != nil {
 			return fmt.Errorf("reading the newest revision of %s: %w", pkg.Name, err)
 		}
-		facts.Deployment = &Deployment{Spec: spec, AsFound: IsAsFound(manifest.GetLabels())}
+		facts.Deployment = &Deployment{Spec: spec, Existing: IsExisting(manifest.GetLabels())}
 	}
 	return nil
 }

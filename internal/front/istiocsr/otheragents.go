@@ -28,16 +28,16 @@ var podKind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 // leaseKind is that of what one of the agents of a mesh holds.
 var leaseKind = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 
-// observeNeighbours looks for agents that have permissions in the mesh and that no IstioCSR is
+// observeOtherAgents looks for agents that have permissions in the mesh and that no IstioCSR is
 // about to remove: the next agent takes over the binding, and not their permissions.
-func (o *observer) observeNeighbours(ctx context.Context, ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
+func (o *observer) observeOtherAgents(ctx context.Context, ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
 	key := types.NamespacedName{Namespace: ic.Spec.IstioCSRConfig.Istio.Namespace, Name: AgentName}
 	binding := front.Untyped(bindingKind)
 	if _, err := front.Found(o.pins.Get(ctx, key, binding)); err != nil {
 		return fmt.Errorf("reading RoleBinding %s: %w", key, err)
 	}
-	if facts.GoingFirst = goingFirst(ic, group); len(facts.GoingFirst) == 0 {
-		if err := o.releaseLeft(ctx, ic, binding); err != nil {
+	if facts.Uninstalling = uninstalling(ic, group); len(facts.Uninstalling) == 0 {
+		if err := o.releaseMeshObjects(ctx, ic, binding); err != nil {
 			return err
 		}
 	}
@@ -91,14 +91,14 @@ func (o *observer) observePublisher(ctx context.Context, ic *operatorv1alpha1.Is
 	if len(facts.LeftRunning) == 0 {
 		return
 	}
-	held, err := o.leader(ctx, ic, facts)
+	lease, err := o.leader(ctx, ic, facts)
 	if err != nil {
 		// Without a Lease no agent publishes, and the warning can do without its holder.
 		logr.FromContextOrDiscard(ctx).V(1).Info("Cannot say which agent publishes", "error", err.Error())
 		return
 	}
-	if held.pod != nil {
-		facts.Publisher = held.pod.GetNamespace()
+	if lease.pod != nil {
+		facts.Publisher = lease.pod.GetNamespace()
 		return
 	}
 	facts.waitFor(publisherAgain)
@@ -107,27 +107,27 @@ func (o *observer) observePublisher(ctx context.Context, ic *operatorv1alpha1.Is
 // leadership is the Lease of a mesh, and the pod that holds it if that is of an agent that is
 // known.
 type leadership struct {
-	lease *unstructured.Unstructured
-	pod   *unstructured.Unstructured
+	object *unstructured.Unstructured
+	pod    *unstructured.Unstructured
 }
 
 // leader finds out which agent leads those of a mesh.
 func (o *observer) leader(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) (leadership, error) {
-	held := leadership{lease: front.Untyped(leaseKind)}
+	lease := leadership{object: front.Untyped(leaseKind)}
 	key := types.NamespacedName{Namespace: ic.Spec.IstioCSRConfig.Istio.Namespace, Name: LeaseName}
-	if err := o.live.Get(ctx, key, held.lease); err != nil {
-		return held, fmt.Errorf("reading Lease %s: %w", key, err)
+	if err := o.live.Get(ctx, key, lease.object); err != nil {
+		return lease, fmt.Errorf("reading Lease %s: %w", key, err)
 	}
-	holder, _, _ := unstructured.NestedString(held.lease.Object, "spec", "holderIdentity") // what is no text is no holder
+	holder, _, _ := unstructured.NestedString(lease.object.Object, "spec", "holderIdentity") // what is no text is no holder
 	name, _, _ := strings.Cut(holder, "_")
 	for _, namespace := range agentsOf(ic, facts) {
 		pod := front.Untyped(podKind)
 		if name != "" && o.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, pod) == nil {
-			held.pod = pod
-			return held, nil
+			lease.pod = pod
+			return lease, nil
 		}
 	}
-	return held, nil
+	return lease, nil
 }
 
 // agentsOf are the namespaces of the agents of a mesh: that of an IstioCSR, and of those that

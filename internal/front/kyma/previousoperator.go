@@ -19,16 +19,16 @@ import (
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 )
 
-// formerLabels are on all that Kyma's own operator has installed: its installer puts them there.
-var formerLabels = client.MatchingLabels{
+// operatorLabels are on all that Kyma's own operator has installed: its installer puts them there.
+var operatorLabels = client.MatchingLabels{
 	"operator.istio.io/managed":                           "Reconcile",
 	"install.operator.istio.io/owning-resource":           "default-operator",
 	"install.operator.istio.io/owning-resource-namespace": servicemesh.IstioNamespace,
 }
 
-// formerKinds are what that operator installs, but CRDs and the namespace. Webhooks come first:
+// operatorKinds are what that operator installs, but CRDs and the namespace. Webhooks come first:
 // without what they ask, they keep pods from being created.
-var formerKinds = []schema.GroupVersionKind{
+var operatorKinds = []schema.GroupVersionKind{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
 	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
 	{Version: "v1", Kind: "Service"},
@@ -51,9 +51,9 @@ func (k *observer) prune(ctx context.Context) error {
 		return nil
 	}
 	var errs []error
-	for _, kind := range formerKinds {
+	for _, kind := range operatorKinds {
 		list := front.MetadataList(kind)
-		if err := k.live.List(ctx, list, formerLabels); err != nil {
+		if err := k.live.List(ctx, list, operatorLabels); err != nil {
 			errs = append(errs, fmt.Errorf("listing objects of kind %s that Kyma's operator has installed: %w", kind.Kind, err))
 			continue
 		}

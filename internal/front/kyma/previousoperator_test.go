@@ -25,7 +25,7 @@ import (
 // when it leaves: its webhooks would keep pods from being created. Nothing else is touched.
 func TestObserver_Prune(t *testing.T) {
 	object := func(name string, o client.Object, more ...string) client.Object {
-		labels := maps.Clone(map[string]string(formerLabels))
+		labels := maps.Clone(map[string]string(operatorLabels))
 		for i := 0; i < len(more); i += 2 {
 			labels[more[i]] = more[i+1]
 		}
@@ -49,7 +49,7 @@ func TestObserver_Prune(t *testing.T) {
 	k := &observer{live: api, writer: api}
 	leaving := front.Group[*v1alpha2.Istio]{Leaving: []*v1alpha2.Istio{{}}}
 	for _, group := range []front.Group[*v1alpha2.Istio]{{}, leaving} {
-		if err := k.pruneLeaving(t.Context(), group); err != nil {
+		if err := k.pruneOperator(t.Context(), group); err != nil {
 			t.Fatal(err)
 		}
 	}
