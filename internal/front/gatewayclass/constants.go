@@ -3,6 +3,8 @@
 
 package gatewayclass
 
+import "github.com/strata-run/strata/internal/istio"
+
 // Names that users, istiod and operators before this one rely on.
 const (
 	// ControllerName is the spec.controllerName of the GatewayClasses that are
@@ -120,11 +122,11 @@ const (
 	PhaseCRDs = "crds"
 	// PhaseConfig is the first phase of [PackageControlPlane]: what istiod needs
 	// to start, and who may reach it.
-	PhaseConfig = "rbac-and-config"
+	PhaseConfig = istio.PhaseConfig
 	// PhaseControlPlane contains istiod itself.
-	PhaseControlPlane = "control-plane"
+	PhaseControlPlane = istio.PhaseControlPlane
 	// PhaseWebhooks contains what the API server asks istiod.
-	PhaseWebhooks = "webhooks"
+	PhaseWebhooks = istio.PhaseWebhooks
 )
 
 const (

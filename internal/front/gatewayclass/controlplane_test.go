@@ -185,7 +185,7 @@ func TestToPhases_Errors(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			phases, err := toPhases([]*unstructured.Unstructured{tc.object}, ReleaseName)
+			phases, err := toPhases([]*unstructured.Unstructured{tc.object}, ReleaseName, false)
 			if err == nil {
 				t.Fatalf("%s: got %v", tc.reason, phases)
 			}
@@ -195,28 +195,5 @@ func TestToPhases_Errors(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestToPhases_Places(t *testing.T) {
-	for _, p := range placements {
-		namespace := ""
-		if p.namespaced {
-			namespace = Namespace
-		}
-		o := object(strings.TrimPrefix(p.kind.Group+"/v1", "/"), p.kind.Kind, "")
-		phases, err := toPhases([]*unstructured.Unstructured{o}, ReleaseName)
-		if err != nil {
-			t.Errorf("%s: %v", p.kind, err)
-			continue
-		}
-		for _, phase := range phases {
-			if want := phase.Name == p.phase; (len(phase.Objects) == 1) != want {
-				t.Errorf("%s stands in phase %s: %t, want %t", p.kind, phase.Name, !want, want)
-			}
-		}
-		if o.GetNamespace() != namespace {
-			t.Errorf("%s has namespace %q, want %q", p.kind, o.GetNamespace(), namespace)
-		}
 	}
 }

@@ -3,6 +3,8 @@
 
 package servicemesh
 
+import "github.com/strata-run/strata/internal/istio"
+
 // Names that users, other modules of Kyma and Istio rely on.
 const (
 	// IstioNamespace is where Istio runs.
@@ -56,15 +58,15 @@ const (
 	// PhaseNamespace contains the namespace and the priority class.
 	PhaseNamespace = "namespace"
 	// PhaseConfig contains accounts, rights and configuration.
-	PhaseConfig = "rbac-and-config"
+	PhaseConfig = istio.PhaseConfig
 	// PhasePolicies contains network policies, before anything that they guard.
-	PhasePolicies = "network-policies"
+	PhasePolicies = istio.PhasePolicies
 	// PhaseControlPlane contains istiod. A new node agent is created in it, too.
-	PhaseControlPlane = "control-plane"
+	PhaseControlPlane = istio.PhaseControlPlane
 	// PhaseWebhooks contains what makes the API server call istiod. The injection and
 	// configuration of proxies stay as they are until then: an istiod that does not come up
 	// changes nothing for them.
-	PhaseWebhooks = "webhooks"
+	PhaseWebhooks = istio.PhaseWebhooks
 	// PhaseNodeAgent is when a node agent that runs is replaced.
 	PhaseNodeAgent = "node-agent"
 	// PhaseGateways contains the gateways: they stay as they are until istiod works.

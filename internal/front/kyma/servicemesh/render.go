@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
@@ -159,7 +158,7 @@ func renderIstio(in Input, operator tree) (content.Package, error) {
 		return content.Package{}, err
 	}
 	phases.add(PhaseConfig, input)
-	var images []string
+	var rendered []*unstructured.Unstructured
 	for _, c := range componentsOf(operator) {
 		objects, err := c.render(in.Settings.Release)
 		if err != nil {
@@ -169,7 +168,7 @@ func renderIstio(in Input, operator tree) (content.Package, error) {
 			if err := phases.place(o, c.gateway); err != nil {
 				return content.Package{}, err
 			}
-			images = append(images, imagesOf(o)...)
+			rendered = append(rendered, o)
 		}
 	}
 	further, err := resources(in, operator)
@@ -182,8 +181,7 @@ func renderIstio(in Input, operator tree) (content.Package, error) {
 		}
 	}
 	origin := in.origin("istio", strings.TrimPrefix(in.Settings.Images.Tag, "v"))
-	slices.Sort(images)
-	origin.Images = slices.Compact(images)
+	origin.Images = istio.Images(rendered)
 	return content.Package{Name: PackageIstio, Phases: phases.sorted(), Probes: probes(), Origin: origin}, nil
 }
 
@@ -227,55 +225,7 @@ func priorityClass() *unstructured.Unstructured {
 	}}
 }
 
-// imagesOf are the images of a workload's containers.
-func imagesOf(o *unstructured.Unstructured) []string {
-	var images []string
-	for _, field := range []string{"initContainers", "containers"} {
-		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", field)
-		for _, c := range containers {
-			container, _ := c.(tree)
-			if image, _ := container["image"].(string); image != "" {
-				images = append(images, image)
-			}
-		}
-	}
-	return images
-}
-
-// place says which phase the objects of a kind go to, and whether they have a namespace.
-type place struct {
-	kind       schema.GroupKind
-	phase      string
-	namespaced bool
-}
-
-// places are the kinds that the charts may render, in the order within their phase. A kind
-// that is missing here is an error, so a new version of a chart cannot bring one in
-// unnoticed.
-var places = []place{
-	{schema.GroupKind{Kind: "ServiceAccount"}, PhaseConfig, true},
-	{schema.GroupKind{Kind: "ConfigMap"}, PhaseConfig, true},
-	{schema.GroupKind{Kind: "ResourceQuota"}, PhaseConfig, true},
-	{schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"}, PhaseConfig, true},
-	{schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, PhaseConfig, false},
-	{schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, PhaseConfig, true},
-	{schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}, PhaseConfig, false},
-	{schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}, PhasePolicies, true},
-	{schema.GroupKind{Kind: "Service"}, PhaseControlPlane, true},
-	{schema.GroupKind{Group: "apps", Kind: "Deployment"}, PhaseControlPlane, true},
-	{schema.GroupKind{Group: "apps", Kind: "DaemonSet"}, PhaseControlPlane, true},
-	{schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, PhaseControlPlane, true},
-	{schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}, PhaseControlPlane, true},
-	{schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}, PhaseWebhooks, false},
-	{schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, PhaseWebhooks, false},
-}
-
-func placeOf(o *unstructured.Unstructured) int {
-	kind := o.GroupVersionKind().GroupKind()
-	return slices.IndexFunc(places, func(p place) bool { return p.kind == kind })
-}
-
-// phases are in the order of the rollout.
+// phases are those of the package, in their order.
 type phases []content.Phase
 
 func newPhases() phases {
@@ -311,19 +261,14 @@ func updatePhase(phase string, o *unstructured.Unstructured) string {
 
 // place puts an object of a chart into its phase.
 func (p phases) place(o *unstructured.Unstructured, ofGateway bool) error {
-	i := placeOf(o)
-	if i < 0 {
-		return fmt.Errorf("%s %s: the charts are not expected to contain objects of kind %s", o.GetKind(), o.GetName(), o.GroupVersionKind().GroupKind())
-	}
-	phase := places[i].phase
+	phase, err := istio.Place(o, IstioNamespace)
 	if ofGateway && phase == PhaseControlPlane {
 		phase = PhaseGateways
 	}
-	if places[i].namespaced && o.GetNamespace() == "" {
-		o.SetNamespace(IstioNamespace)
+	if err == nil {
+		p.add(phase, o)
 	}
-	p.add(phase, o)
-	return nil
+	return err
 }
 
 // update says whether objects of other phases are brought to new content in a phase.
@@ -342,7 +287,7 @@ func (p phases) sorted() []content.Phase {
 		}
 		slices.SortStableFunc(phase.Objects, func(a, b content.Object) int {
 			x, y := a.Manifest, b.Manifest
-			return cmp.Or(cmp.Compare(placeOf(x), placeOf(y)), cmp.Compare(x.GetKind(), y.GetKind()),
+			return cmp.Or(istio.Compare(x, y), cmp.Compare(x.GetKind(), y.GetKind()),
 				cmp.Compare(x.GetNamespace(), y.GetNamespace()), cmp.Compare(x.GetName(), y.GetName()))
 		})
 		full = append(full, phase)
