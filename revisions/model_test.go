@@ -99,19 +99,15 @@ func (w *modelWorld) restart(t *rapid.T) {
 	}
 }
 
-// pass leaves the turn to another action, where this one is not possible in the state that the
-// schedule has come to. rapid draws another and does not count this one, so that schedules get
-// no shorter, and it fails when no action is possible. What is skipped are revisions beyond the
-// fourth, one in twenty, and the archiving of the only one.
-func pass(t *rapid.T, why string) {
-	t.Helper()
-	t.Skip(why)
-}
+// mostRevisions bounds the history. With as many, what would add one archives one instead, so
+// that every action of a schedule does something.
+const mostRevisions = 4
 
 // revise adds a revision with random content.
 func (w *modelWorld) revise(t *rapid.T) {
-	if len(w.line) > 3 {
-		pass(t, "the line is long enough")
+	if len(w.line) >= mostRevisions {
+		w.archive(t)
+		return
 	}
 	ids := rapid.Permutation(modelIDs).Draw(t, "objects")[:rapid.IntRange(1, len(modelIDs)).Draw(t, "count")]
 	phases := make([]revisions.Phase, rapid.IntRange(1, 3).Draw(t, "phases"))
@@ -126,8 +122,9 @@ func (w *modelWorld) revise(t *rapid.T) {
 }
 
 func (w *modelWorld) rollback(t *rapid.T) {
-	if len(w.line) > 3 {
-		pass(t, "the line is long enough")
+	if len(w.line) >= mostRevisions {
+		w.archive(t)
+		return
 	}
 	w.add(t, rapid.SampledFrom(w.line).Draw(t, "revision").Phases)
 }
@@ -232,10 +229,11 @@ func (w *modelWorld) active() []*modelRevision {
 	return slices.DeleteFunc(slices.Clone(w.line), func(m *modelRevision) bool { return m.archiving })
 }
 
-// archive makes one pass at taking away what only an older revision contains.
+// archive makes one pass at taking away what only an older revision contains, of which there
+// has to be one first.
 func (w *modelWorld) archive(t *rapid.T) {
 	if len(w.line) < 2 {
-		pass(t, "there is no older revision")
+		w.revise(t)
 	}
 	w.archiveOne(t, rapid.SampledFrom(w.line[1:]).Draw(t, "revision"))
 }
