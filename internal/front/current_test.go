@@ -31,7 +31,7 @@ func TestReconciler_CacheBehind(t *testing.T) {
 	want(t, "nothing is told of it", "ControllerInstalled", before, f.installed("a"))
 	f.behind = false
 	f.rendered = []content.Package{rendering("plane", "2")}
-	f.writes = nil
+	f.Writes = nil
 	want(t, "it goes on when the cache has caught up", "writes", []string{"create plane-2", "status a"}, f.mustPass())
 }
 
@@ -40,7 +40,7 @@ func TestReconciler_ReadsItsOwnWrites(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	list := &gatewayv1.GatewayClassList{}
-	if err := f.api.List(t.Context(), list); err != nil {
+	if err := f.API.List(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
 	f.stale = list.Items
@@ -55,7 +55,7 @@ func TestReconciler_ReadsItsOwnWrites(t *testing.T) {
 func TestReconciler_NumberTaken(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.create(&v1alpha1.Revision{ObjectMeta: metav1.ObjectMeta{Name: "plane-1"}, Spec: v1alpha1.RevisionSpec{Package: "plane", Revision: 1}})
+	f.Create(&v1alpha1.Revision{ObjectMeta: metav1.ObjectMeta{Name: "plane-1"}, Spec: v1alpha1.RevisionSpec{Package: "plane", Revision: 1}})
 	f.rendered = []content.Package{rendering("plane", "1")}
 	var waits []time.Duration
 	for range 3 {
@@ -71,11 +71,11 @@ func TestReconciler_NumberTaken(t *testing.T) {
 	want(t, "the other's revision stays", "revisions", []string{"plane-1"}, f.revisions())
 
 	taken := &v1alpha1.Revision{}
-	if err := f.api.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, taken); err != nil {
+	if err := f.API.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, taken); err != nil {
 		t.Fatal(err)
 	}
 	taken.Labels = map[string]string{v1alpha1.LabelPackage: "plane"}
-	if err := f.api.Update(t.Context(), taken); err != nil {
+	if err := f.API.Update(t.Context(), taken); err != nil {
 		t.Fatal(err)
 	}
 	f.mustPass()
@@ -90,11 +90,11 @@ func TestReconciler_MadeAnew(t *testing.T) {
 	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
 	old := &v1alpha1.Revision{}
-	if err := f.api.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, old); err != nil {
+	if err := f.API.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, old); err != nil {
 		t.Fatal(err)
 	}
 	old.OwnerReferences[0].UID = "earlier"
-	if err := f.api.Update(t.Context(), old); err != nil {
+	if err := f.API.Update(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
 	f.mustPass()
@@ -104,7 +104,7 @@ func TestReconciler_MadeAnew(t *testing.T) {
 func TestReconciler_ForeignPackage(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
-	f.create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "plane", Labels: map[string]string{v1alpha1.LabelFront: "other"}}})
+	f.Create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "plane", Labels: map[string]string{v1alpha1.LabelFront: "other"}}})
 	f.rendered = []content.Package{rendering("plane", "1"), rendering("second", "1")}
 	if _, err := f.pass(); err == nil {
 		t.Error("the error was not returned, so nobody would try again")

@@ -48,7 +48,7 @@ func TestReconciler_PublishErrorWhileItServes(t *testing.T) {
 	f.mustPass()
 	f.rolledOut("plane", 1)
 	f.rendered = []content.Package{rendering("plane", "2")}
-	f.refuse = refusing("create plane-2")
+	f.Refuse = refusing("create plane-2")
 	if _, err := f.pass(); !errors.Is(err, errRefused) {
 		t.Errorf("got error %v, want it returned, so that it is tried again", err)
 	}
@@ -61,13 +61,13 @@ func TestReconciler_PublishError(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.rendered = []content.Package{rendering("plane", "1"), rendering("second", "1")}
-	f.refuse = refusing("create plane-1")
+	f.Refuse = refusing("create plane-1")
 	if _, err := f.pass(); !errors.Is(err, errRefused) {
 		t.Errorf("got error %v, want it returned, so that it is tried again", err)
 	}
 	want(t, "the other package is made all the same", "revisions", []string{"second-1"}, f.revisions())
 	want(t, "the cause is told", "ControllerInstalled", "False/InstallFailed: creating revision 1 of package plane: the API server says no", f.installed("a"))
-	f.refuse = nil
+	f.Refuse = nil
 	f.mustPass()
 	want(t, "another try mends it", "revisions", []string{"plane-1", "second-1"}, f.revisions())
 }

@@ -35,13 +35,13 @@ func (f *fixture) ownGroups() {
 }
 
 func (f *fixture) passOf(group string) []string {
-	f.t.Helper()
-	f.writes = nil
-	result, err := f.loop.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: group}})
+	f.T.Helper()
+	f.Writes = nil
+	result, err := f.loop.Reconcile(f.T.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: group}})
 	if err != nil || result.RequeueAfter != 0 {
-		f.t.Fatalf("error %v, again after %v", err, result.RequeueAfter)
+		f.T.Fatalf("error %v, again after %v", err, result.RequeueAfter)
 	}
-	return f.writes
+	return f.Writes
 }
 
 func TestReconciler_Groups(t *testing.T) {
@@ -65,7 +65,7 @@ func TestReconciler_PackageOfAnotherGroup(t *testing.T) {
 	f := newFixture(t)
 	f.ownGroups()
 	f.class("a", ours)
-	f.create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{
+	f.Create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{
 		Name: "of-a", Labels: map[string]string{v1alpha1.LabelFront: "test"}, Annotations: map[string]string{v1alpha1.AnnotationFrontGroup: "group/b"},
 	}})
 	_, err := f.loop.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "group/a"}})
@@ -206,7 +206,7 @@ func TestReconciler_Observes(t *testing.T) {
 	if err != nil || result.RequeueAfter != 10*time.Minute {
 		t.Errorf("error %v, again after %v: want what the facts ask for", err, result.RequeueAfter)
 	}
-	observed, f.writes, facts = errors.New("subscriptions cannot be listed"), nil, nil
+	observed, f.Writes, facts = errors.New("subscriptions cannot be listed"), nil, nil
 	if _, err := f.pass(); !errors.Is(err, observed) {
 		t.Errorf("got error %v, want another try", err)
 	}
@@ -228,7 +228,7 @@ func TestReconciler_Annotations(t *testing.T) {
 	applied = map[string]string{"example.com/applied": "3"}
 	f.mustPass()
 	class := &gatewayv1.GatewayClass{}
-	if err := f.api.Get(t.Context(), types.NamespacedName{Name: "a"}, class); err != nil {
+	if err := f.API.Get(t.Context(), types.NamespacedName{Name: "a"}, class); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "those of others stay", "annotations", map[string]string{"example.com/applied": "3", "example.com/theirs": "2"}, class.Annotations)
@@ -242,18 +242,18 @@ func TestReconciler_LiveStatus(t *testing.T) {
 	f.loop.Front.LiveStatus = true
 	f.loop.Front.Finalizer = ""
 	list := &gatewayv1.GatewayClassList{}
-	if err := f.api.List(t.Context(), list); err != nil {
+	if err := f.API.List(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
 	f.stale = list.Items
 	theirs := list.Items[0].DeepCopy()
 	meta.SetStatusCondition(&theirs.Status.Conditions, metav1.Condition{Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted"})
-	if err := f.api.Status().Update(t.Context(), theirs); err != nil {
+	if err := f.API.Status().Update(t.Context(), theirs); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "a stale cache does not make the write fail", "writes", []string{"create plane", "create plane-1", "status a"}, f.mustPass())
 	class := &gatewayv1.GatewayClass{}
-	if err := f.api.Get(t.Context(), types.NamespacedName{Name: "a"}, class); err != nil {
+	if err := f.API.Get(t.Context(), types.NamespacedName{Name: "a"}, class); err != nil {
 		t.Fatal(err)
 	}
 	if len(class.Status.Conditions) != 2 {

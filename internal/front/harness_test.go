@@ -6,7 +6,6 @@ package front
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -36,11 +34,9 @@ const (
 // fixture is a front of GatewayClasses that renders what a test says, on an API
 // server in memory.
 type fixture struct {
-	t    *testing.T
-	api  client.WithWatch
+	*statustest.Server
+
 	loop *Reconciler[*gatewayv1.GatewayClass, string]
-	now  time.Time
-	uids int
 
 	// rendered is what the front renders, renderErr what keeps it from that.
 	rendered  []content.Package
@@ -48,10 +44,6 @@ type fixture struct {
 	// existing are the names of the packages that the front was told of last.
 	existing []string
 
-	// writes are those of the front since they were asked for last.
-	writes []string
-	// refuse, when set, may refuse a write, given as it stands in writes.
-	refuse func(write string) error
 	// behind makes the cache know of no revision and no package.
 	behind bool
 	// stale, when set, are the classes that the cache knows.
@@ -62,16 +54,10 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, gatewayv1.Install} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f := &fixture{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	f.api = fake.NewClientBuilder().WithScheme(scheme).
-		WithStatusSubresource(&v1alpha1.Package{}, &v1alpha1.Revision{}, &gatewayv1.GatewayClass{}).Build()
-	front := interceptor.NewClient(f.api, interceptor.Funcs{
+	f := &fixture{Server: statustest.NewServer(t, func(builder *fake.ClientBuilder) *fake.ClientBuilder {
+		return builder.WithStatusSubresource(&gatewayv1.GatewayClass{})
+	}, gatewayv1.Install)}
+	front := interceptor.NewClient(f.API, interceptor.Funcs{
 		Get: f.got, List: f.listed, Create: f.created, Patch: f.patched, Delete: f.deleted, SubResourcePatch: f.statusPatched,
 	})
 	f.loop = &Reconciler[*gatewayv1.GatewayClass, string]{
@@ -95,10 +81,10 @@ func newFixture(t *testing.T) *fixture {
 			},
 		},
 		Client: front,
-		Live:   f.api,
+		Live:   f.API,
 		Publisher: &Publisher{
-			Client: front, Now: func() time.Time { return f.now },
-			Contents: &content.Store{Client: front, Live: f.api, Namespace: "strata-system", Now: func() time.Time { return f.now }},
+			Client: front, Now: func() time.Time { return f.Now },
+			Contents: &content.Store{Client: front, Live: f.API, Namespace: "strata-system", Now: func() time.Time { return f.Now }},
 		},
 	}
 	return f
@@ -153,17 +139,6 @@ func installed(state State[string]) metav1.Condition {
 	return is(metav1.ConditionUnknown, "Pending", "istiod "+plane.Version+" is being installed")
 }
 
-func (f *fixture) write(format string, args ...any) error {
-	text := fmt.Sprintf(format, args...)
-	if f.refuse != nil {
-		if err := f.refuse(text); err != nil {
-			return err
-		}
-	}
-	f.writes = append(f.writes, text)
-	return nil
-}
-
 func (f *fixture) got(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	if _, isPackage := object.(*v1alpha1.Package); isPackage && f.behind {
 		return c.Get(ctx, types.NamespacedName{Name: "nothing-is-called-so"}, object, options...)
@@ -190,22 +165,22 @@ func (f *fixture) created(ctx context.Context, c client.WithWatch, object client
 	if _, isSlice := object.(*v1alpha1.ObjectSlice); isSlice {
 		name = "slice of " + object.GetOwnerReferences()[0].Name
 	}
-	if err := f.write("create %s", name); err != nil {
+	if err := f.Write("create %s", name); err != nil {
 		return err
 	}
-	f.stamp(object)
+	f.Stamp(object)
 	return c.Create(ctx, object, options...)
 }
 
 func (f *fixture) patched(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	if err := f.write("patch %s", object.GetName()); err != nil {
+	if err := f.Write("patch %s", object.GetName()); err != nil {
 		return err
 	}
 	return c.Patch(ctx, object, patch, options...)
 }
 
 func (f *fixture) deleted(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
-	if err := f.write("delete %s", object.GetName()); err != nil {
+	if err := f.Write("delete %s", object.GetName()); err != nil {
 		return err
 	}
 	if f.deletion != nil {
@@ -220,83 +195,63 @@ var installedContract = statustest.Contract{conditionInstalled: {
 }}
 
 func (f *fixture) statusPatched(ctx context.Context, c client.Client, name string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-	if err := f.write("status %s", object.GetName()); err != nil {
+	if err := f.Write("status %s", object.GetName()); err != nil {
 		return err
 	}
 	if err := c.SubResource(name).Patch(ctx, object, patch, options...); err != nil {
 		return err
 	}
 	if class, ok := object.(*gatewayv1.GatewayClass); ok {
-		statustest.Conditions(f.t, installedContract, class.Generation, class.Status.Conditions, conditionInstalled)
+		statustest.Conditions(f.T, installedContract, class.Generation, class.Status.Conditions, conditionInstalled)
 	}
 	return nil
 }
 
-// stamp gives an object what an API server gives it.
-func (f *fixture) stamp(object client.Object) {
-	f.uids++
-	object.SetUID(types.UID(fmt.Sprintf("uid-%d", f.uids)))
-	object.SetGeneration(1)
-	object.SetCreationTimestamp(metav1.NewTime(f.now))
-}
-
-func (f *fixture) create(object client.Object) {
-	f.t.Helper()
-	f.stamp(object)
-	if err := f.api.Create(f.t.Context(), object); err != nil {
-		f.t.Fatal(err)
-	}
-}
-
 // class makes a GatewayClass of the controller given.
 func (f *fixture) class(name, controller string) {
-	f.t.Helper()
-	f.create(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: gatewayv1.GatewayClassSpec{ControllerName: gatewayv1.GatewayController(controller)}})
+	f.T.Helper()
+	f.Create(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: gatewayv1.GatewayClassSpec{ControllerName: gatewayv1.GatewayController(controller)}})
 }
 
 func (f *fixture) deleteClass(name string) {
-	f.t.Helper()
-	if err := f.api.Delete(f.t.Context(), &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-		f.t.Fatal(err)
+	f.T.Helper()
+	if err := f.API.Delete(f.T.Context(), &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
 func (f *fixture) annotateClass(name, key, value string) {
-	f.t.Helper()
+	f.T.Helper()
 	class := &gatewayv1.GatewayClass{}
-	if err := f.api.Get(f.t.Context(), types.NamespacedName{Name: name}, class); err != nil {
-		f.t.Fatal(err)
-	}
+	f.Read(name, class)
 	class.Annotations[key] = value
-	if err := f.api.Update(f.t.Context(), class); err != nil {
-		f.t.Fatal(err)
+	if err := f.API.Update(f.T.Context(), class); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
 func (f *fixture) pass() (reconcile.Result, error) {
-	f.t.Helper()
-	return f.loop.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "test"}})
+	f.T.Helper()
+	return f.loop.Reconcile(f.T.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "test"}})
 }
 
 // mustPass makes a pass that has to succeed, and returns its writes.
 func (f *fixture) mustPass() []string {
-	f.t.Helper()
+	f.T.Helper()
 	result, err := f.pass()
 	if err != nil || result.RequeueAfter != 0 {
-		f.t.Fatalf("error %v, again after %v", err, result.RequeueAfter)
+		f.T.Fatalf("error %v, again after %v", err, result.RequeueAfter)
 	}
-	writes := f.writes
-	f.writes = nil
+	writes := f.Writes
+	f.Writes = nil
 	return writes
 }
 
 // installed is the condition ControllerInstalled of a class.
 func (f *fixture) installed(name string) string {
-	f.t.Helper()
+	f.T.Helper()
 	class := &gatewayv1.GatewayClass{}
-	if err := f.api.Get(f.t.Context(), types.NamespacedName{Name: name}, class); err != nil {
-		f.t.Fatal(err)
-	}
+	f.Read(name, class)
 	c := meta.FindStatusCondition(class.Status.Conditions, conditionInstalled)
 	if c == nil {
 		return ""
@@ -307,10 +262,10 @@ func (f *fixture) installed(name string) string {
 // classes are the names of the GatewayClasses that are there, with an exclamation
 // mark when the front holds them.
 func (f *fixture) classes() []string {
-	f.t.Helper()
+	f.T.Helper()
 	list := &gatewayv1.GatewayClassList{}
-	if err := f.api.List(f.t.Context(), list); err != nil {
-		f.t.Fatal(err)
+	if err := f.API.List(f.T.Context(), list); err != nil {
+		f.T.Fatal(err)
 	}
 	var names []string
 	for _, class := range list.Items {
@@ -325,10 +280,10 @@ func (f *fixture) classes() []string {
 
 // revisions are the names of those that are there.
 func (f *fixture) revisions() []string {
-	f.t.Helper()
+	f.T.Helper()
 	list := &v1alpha1.RevisionList{}
-	if err := f.api.List(f.t.Context(), list); err != nil {
-		f.t.Fatal(err)
+	if err := f.API.List(f.T.Context(), list); err != nil {
+		f.T.Fatal(err)
 	}
 	var names []string
 	for _, r := range list.Items {
@@ -339,11 +294,9 @@ func (f *fixture) revisions() []string {
 
 // rolledOut is what the package loop would do: the newest revision succeeds.
 func (f *fixture) rolledOut(name string, number int64) {
-	f.t.Helper()
+	f.T.Helper()
 	revision := &v1alpha1.Revision{}
-	if err := f.api.Get(f.t.Context(), types.NamespacedName{Name: v1alpha1.RevisionName(name, number)}, revision); err != nil {
-		f.t.Fatal(err)
-	}
+	f.Read(v1alpha1.RevisionName(name, number), revision)
 	f.changeStatus(name, func(s *v1alpha1.PackageStatus) {
 		s.CurrentRevision, s.TargetRevision, s.HighestRevision = number, number, number
 		s.Version = revision.Spec.Origin.AppVersion
@@ -355,20 +308,18 @@ func (f *fixture) rolledOut(name string, number int64) {
 }
 
 func (f *fixture) changeStatus(name string, change func(s *v1alpha1.PackageStatus)) {
-	f.t.Helper()
+	f.T.Helper()
 	pkg := f.pkg(name)
 	change(&pkg.Status)
-	if err := f.api.Status().Update(f.t.Context(), pkg); err != nil {
-		f.t.Fatal(err)
+	if err := f.API.Status().Update(f.T.Context(), pkg); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
 func (f *fixture) pkg(name string) *v1alpha1.Package {
-	f.t.Helper()
+	f.T.Helper()
 	pkg := &v1alpha1.Package{}
-	if err := f.api.Get(f.t.Context(), types.NamespacedName{Name: name}, pkg); err != nil {
-		f.t.Fatal(err)
-	}
+	f.Read(name, pkg)
 	return pkg
 }
 

@@ -38,7 +38,7 @@ func TestReconciler_Publishes(t *testing.T) {
 		t.Errorf("the package has labels %v and finalizers %v", pkg.Labels, pkg.Finalizers)
 	}
 	revision := &v1alpha1.Revision{}
-	if err := f.api.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, revision); err != nil {
+	if err := f.API.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, revision); err != nil {
 		t.Fatal(err)
 	}
 	if !metav1.IsControlledBy(revision, pkg) || revision.Spec.ContentDigest == "" || revision.Spec.Origin.AppVersion != "1.0-1" {
@@ -67,7 +67,7 @@ func TestReconciler_RolledBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.changeStatus("plane", func(s *v1alpha1.PackageStatus) {
-		s.Rollback = &v1alpha1.RollbackStatus{RequestedAt: metav1.NewTime(f.now), FromRevision: 9, ToRevision: 8, Revision: 1, RejectedDigest: packed.Digest}
+		s.Rollback = &v1alpha1.RollbackStatus{RequestedAt: metav1.NewTime(f.Now), FromRevision: 9, ToRevision: 8, Revision: 1, RejectedDigest: packed.Digest}
 	})
 	f.rendered = []content.Package{rendering("plane", "2")}
 	f.mustPass()
@@ -88,13 +88,13 @@ func TestReconciler_AskedForAgain(t *testing.T) {
 		f.mustPass()
 	}
 	first := &v1alpha1.Revision{}
-	if err := f.api.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, first); err != nil {
+	if err := f.API.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, first); err != nil {
 		t.Fatal(err)
 	}
 	back := &v1alpha1.Revision{ObjectMeta: metav1.ObjectMeta{Name: "plane-3", Labels: first.Labels, OwnerReferences: first.OwnerReferences}, Spec: *first.Spec.DeepCopy()}
 	back.Spec.Revision, back.Spec.Previous = 3, 2
 	back.Spec.Origin = &v1alpha1.Origin{Kind: v1alpha1.OriginRollback, Reference: "Revision/plane-1"}
-	f.create(back)
+	f.Create(back)
 	f.rolledOut("plane", 3)
 	f.mustPass()
 	want(t, "it is kept out while nothing else was asked for", "revisions", []string{"plane-1", "plane-2", "plane-3"}, f.revisions())

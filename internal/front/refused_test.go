@@ -20,7 +20,7 @@ func TestReconciler_ResourceThatCannotBeWritten(t *testing.T) {
 	f.class("b", ours)
 	f.rendered = []content.Package{rendering("plane", "1")}
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "GatewayClass"}, "b", nil)
-	f.refuse = func(write string) error {
+	f.Refuse = func(write string) error {
 		if write == "patch b" || write == "status b" {
 			return invalid
 		}
@@ -33,8 +33,8 @@ func TestReconciler_ResourceThatCannotBeWritten(t *testing.T) {
 	want(t, "the other one is told of its packages alone", "ControllerInstalled", "Unknown/Pending: istiod 1.0-1 is being installed", f.installed("a"))
 
 	f.class("c", ours)
-	f.writes = nil
-	f.refuse = refusing("patch c")
+	f.Writes = nil
+	f.Refuse = refusing("patch c")
 	if _, err := f.pass(); err == nil {
 		t.Error("trouble of another kind is not told")
 	}

@@ -24,11 +24,11 @@ func TestReconciler_Slices(t *testing.T) {
 	want(t, "a slice is made before the revision that refers to it", "writes",
 		[]string{"patch a", "create plane", "create slice of plane", "create plane-1", "status a"}, f.mustPass())
 	revision := &v1alpha1.Revision{}
-	if err := f.api.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, revision); err != nil {
+	if err := f.API.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, revision); err != nil {
 		t.Fatal(err)
 	}
 	slice := &v1alpha1.ObjectSlice{}
-	if err := f.api.Get(t.Context(), types.NamespacedName{Name: revision.Spec.Phases[0].Objects[0].Slice.Name}, slice); err != nil {
+	if err := f.API.Get(t.Context(), types.NamespacedName{Name: revision.Spec.Phases[0].Objects[0].Slice.Name}, slice); err != nil {
 		t.Fatalf("the revision refers to a slice that is not there: %v", err)
 	}
 	if len(slice.OwnerReferences) != 1 || slice.OwnerReferences[0].UID != f.pkg("plane").UID || slice.OwnerReferences[0].Controller != nil {
@@ -40,7 +40,7 @@ func TestReconciler_SliceFails(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.rendered = []content.Package{rendering("plane", "large")}
-	f.refuse = refusing("create slice")
+	f.Refuse = refusing("create slice")
 	if _, err := f.pass(); !errors.Is(err, errRefused) {
 		t.Errorf("got error %v", err)
 	}
@@ -69,7 +69,7 @@ func TestReconciler_SliceExists(t *testing.T) {
 			slice := packed.Slices[0].DeepCopy()
 			slice.OwnerReferences = []metav1.OwnerReference{{APIVersion: "strata.run/v1alpha1", Kind: "Package", Name: "other", UID: "other"}}
 			tc.change(slice)
-			f.create(slice)
+			f.Create(slice)
 			f.rendered = []content.Package{rendering("plane", "large")}
 			_, err := f.pass()
 			if tc.good != (err == nil) {
@@ -83,7 +83,7 @@ func TestReconciler_SliceExists(t *testing.T) {
 				return
 			}
 			want(t, tc.reason, "revisions", []string{"plane-1"}, f.revisions())
-			if err := f.api.Get(t.Context(), types.NamespacedName{Name: slice.Name}, slice); err != nil {
+			if err := f.API.Get(t.Context(), types.NamespacedName{Name: slice.Name}, slice); err != nil {
 				t.Fatal(err)
 			}
 			want(t, "each package that shares it owns it", "owners", 2, len(slice.OwnerReferences))
@@ -98,23 +98,23 @@ func TestReconciler_RestoresSlices(t *testing.T) {
 	f.rendered = []content.Package{rendering("plane", "large")}
 	f.mustPass()
 	list := &v1alpha1.ObjectSliceList{}
-	if err := f.api.List(t.Context(), list); err != nil || len(list.Items) != 1 {
+	if err := f.API.List(t.Context(), list); err != nil || len(list.Items) != 1 {
 		t.Fatalf("%d slices, error %v", len(list.Items), err)
 	}
-	if err := f.api.Delete(t.Context(), &list.Items[0]); err != nil {
+	if err := f.API.Delete(t.Context(), &list.Items[0]); err != nil {
 		t.Fatal(err)
 	}
 	revision := &v1alpha1.Revision{}
-	if err := f.api.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, revision); err != nil {
+	if err := f.API.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, revision); err != nil {
 		t.Fatal(err)
 	}
 	revision.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonContentUnavailable}}
-	if err := f.api.Status().Update(t.Context(), revision); err != nil {
+	if err := f.API.Status().Update(t.Context(), revision); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "no revision is made of the same content", "writes", []string{"create slice of plane"}, f.mustPass())
 	restored := &v1alpha1.ObjectSlice{}
-	if err := f.api.Get(t.Context(), types.NamespacedName{Name: list.Items[0].Name}, restored); err != nil || !bytes.Equal(restored.Data, list.Items[0].Data) {
+	if err := f.API.Get(t.Context(), types.NamespacedName{Name: list.Items[0].Name}, restored); err != nil || !bytes.Equal(restored.Data, list.Items[0].Data) {
 		t.Errorf("the slice was not restored: %v", err)
 	}
 }

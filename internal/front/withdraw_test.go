@@ -23,7 +23,7 @@ func TestReconciler_PackageBeingDeleted(t *testing.T) {
 	f.class("a", ours)
 	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
-	if err := f.api.Delete(t.Context(), f.pkg("plane")); err != nil {
+	if err := f.API.Delete(t.Context(), f.pkg("plane")); err != nil {
 		t.Fatal(err)
 	}
 	f.rendered = []content.Package{rendering("plane", "2")}
@@ -35,19 +35,19 @@ func TestReconciler_PackageBeingDeleted(t *testing.T) {
 
 	pkg := f.pkg("plane")
 	pkg.Finalizers = nil
-	if err := f.api.Update(t.Context(), pkg); err != nil {
+	if err := f.API.Update(t.Context(), pkg); err != nil {
 		t.Fatal(err)
 	}
 	// The package loop lets go of the revisions, and the garbage collector takes them.
 	revision := &v1alpha1.Revision{}
-	if err := f.api.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, revision); err != nil {
+	if err := f.API.Get(t.Context(), types.NamespacedName{Name: "plane-1"}, revision); err != nil {
 		t.Fatal(err)
 	}
 	revision.Finalizers = nil
-	if err := f.api.Update(t.Context(), revision); err != nil {
+	if err := f.API.Update(t.Context(), revision); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.api.Delete(t.Context(), revision); err != nil {
+	if err := f.API.Delete(t.Context(), revision); err != nil {
 		t.Fatal(err)
 	}
 	f.mustPass()
@@ -59,11 +59,11 @@ func TestReconciler_HoldFirst(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.rendered = []content.Package{rendering("plane", "1")}
-	f.refuse = refusing("patch a")
+	f.Refuse = refusing("patch a")
 	if _, err := f.pass(); !errors.Is(err, errRefused) {
 		t.Errorf("got error %v", err)
 	}
-	want(t, "nothing is made", "writes", nil, f.writes)
+	want(t, "nothing is made", "writes", nil, f.Writes)
 }
 
 // The packages go with the last class, and the class goes after them.
@@ -72,7 +72,7 @@ func TestReconciler_Withdraws(t *testing.T) {
 	f.class("a", ours)
 	f.class("b", ours)
 	f.rendered = []content.Package{rendering("crds", "1"), rendering("plane", "1")}
-	f.create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "other", Labels: map[string]string{v1alpha1.LabelFront: "other"}}})
+	f.Create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "other", Labels: map[string]string{v1alpha1.LabelFront: "other"}}})
 	f.mustPass()
 	f.deleteClass("a")
 	f.mustPass()
@@ -111,7 +111,7 @@ func TestReconciler_DefinitionDeleted(t *testing.T) {
 		t.Errorf("the pass ended with %v: what is not known lets nothing go", err)
 	}
 	f.loop.isRemoved = func(context.Context) (bool, error) { return true, nil }
-	f.writes = nil
+	f.Writes = nil
 	want(t, "both packages go", "writes", []string{"delete crds", "delete plane"}, f.mustPass())
 	want(t, "their objects stay", "policies", []metav1.DeletionPropagation{metav1.DeletePropagationOrphan, metav1.DeletePropagationOrphan}, policies)
 }
@@ -149,11 +149,11 @@ func TestReconciler_Stays(t *testing.T) {
 
 // finish takes the finalizer off a package, as its teardown does.
 func (f *fixture) finish(name string) {
-	f.t.Helper()
+	f.T.Helper()
 	pkg := f.pkg(name)
 	pkg.Finalizers = nil
-	if err := f.api.Update(f.t.Context(), pkg); err != nil {
-		f.t.Fatal(err)
+	if err := f.API.Update(f.T.Context(), pkg); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestReconciler_WithdrawFails(t *testing.T) {
 	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
 	f.deleteClass("a")
-	f.refuse = refusing("delete plane")
+	f.Refuse = refusing("delete plane")
 	if _, err := f.pass(); !errors.Is(err, errRefused) {
 		t.Errorf("got error %v", err)
 	}
@@ -177,12 +177,12 @@ func TestReconciler_SeveralClasses(t *testing.T) {
 	f.class("a", ours)
 	f.class("b", ours)
 	f.rendered = []content.Package{rendering("plane", "1")}
-	f.refuse = refusing("status a")
+	f.Refuse = refusing("status a")
 	if _, err := f.pass(); !errors.Is(err, errRefused) {
 		t.Errorf("got error %v", err)
 	}
 	want(t, "one class' trouble is not the other's", "ControllerInstalled", "Unknown/Pending: istiod 1.0-1 is being installed", f.installed("b"))
-	f.refuse = nil
+	f.Refuse = nil
 	f.mustPass()
 	want(t, "another try mends it", "ControllerInstalled", "Unknown/Pending: istiod 1.0-1 is being installed", f.installed("a"))
 }

@@ -19,35 +19,35 @@ import (
 
 // deliver makes the next revision as a front does, out of the line as it is.
 func (l *line) deliver(phases ...[]map[string]any) *v1alpha1.Revision {
-	l.t.Helper()
+	l.T.Helper()
 	list := &v1alpha1.RevisionList{}
-	if err := l.api.List(l.t.Context(), list); err != nil {
-		l.t.Fatal(err)
+	if err := l.API.List(l.T.Context(), list); err != nil {
+		l.T.Fatal(err)
 	}
 	pkg := l.pkg()
 	sorted := history.Sort(pkg, list.Items)
 	draft := l.written(sorted.Highest+1, phases...)
-	packed := history.Content{Phases: draft.Spec.Phases, Digest: digestOf(l.t, draft), Origin: *draft.Spec.Origin}
+	packed := history.Content{Phases: draft.Spec.Phases, Digest: digestOf(l.T, draft), Origin: *draft.Spec.Origin}
 	next := sorted.Next(pkg, packed)
-	l.create(next)
+	l.Create(next)
 	return next
 }
 
 func (l *line) approve(digest string) {
-	l.t.Helper()
+	l.T.Helper()
 	l.change(func(pkg *v1alpha1.Package) { pkg.Spec.ApprovedDigest = digest })
 }
 
 func (l *line) mustSettle(limit time.Duration) {
-	l.t.Helper()
+	l.T.Helper()
 	if err := l.settle(limit); err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 }
 
 // planOf is a revision's plan, on lines.
 func (l *line) planOf(number int64) string {
-	l.t.Helper()
+	l.T.Helper()
 	plan := l.revision(number).Status.Plan
 	if plan == nil {
 		return ""
@@ -109,7 +109,7 @@ func TestWorker_Approval(t *testing.T) {
 // A revision made by hand is withheld like any other, and its digest is worked out.
 func TestWorker_ApprovalOfWhatIsMadeByHand(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{Approval: v1alpha1.ApprovalManual})
-	l.create(l.written(1, phase(configMap("a", "1"))))
+	l.Create(l.written(1, phase(configMap("a", "1"))))
 	l.mustSettle(10 * time.Second)
 	want(t, "the first revision waits", "states", []string{"1: Active AwaitingApproval"}, l.states())
 	want(t, "nothing of it is rolled out", "objects", nil, l.objects())
@@ -169,7 +169,7 @@ func TestWorker_ApprovalAndPause(t *testing.T) {
 	next := l.deliver(phase(configMap("a", "1")))
 	r := l.revision(1)
 	delete(r.Annotations, v1alpha1.AnnotationAwaitingApproval)
-	if err := l.api.Update(t.Context(), r); err != nil {
+	if err := l.API.Update(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	l.approve(next.Spec.ContentDigest)
@@ -230,7 +230,7 @@ func TestWorker_PausedServing(t *testing.T) {
 	l.mustSettle(10 * time.Second)
 	r := l.revision(1)
 	r.Spec.LifecycleState = v1alpha1.LifecyclePaused
-	if err := l.api.Update(t.Context(), r); err != nil {
+	if err := l.API.Update(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	l.deliver(phase(configMap("new", "1")), phase(deployment("gate", "v1")))

@@ -19,34 +19,34 @@ import (
 
 // reviseInSlice makes revision number with one large ConfigMap in a slice.
 func (l *line) reviseInSlice(number int64, name, value string) *v1alpha1.Revision {
-	l.t.Helper()
+	l.T.Helper()
 	large := configMap(name, value)
 	large["data"].(map[string]any)["large"] = strings.Repeat("x", content.InlineLimit)
 	packed, err := content.Pack([]content.Phase{{Name: "phase-1", Objects: []content.Object{{Manifest: unstructuredOf(large)}}}}, nil)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	for i := range packed.Slices {
-		l.create(&packed.Slices[i])
+		l.Create(&packed.Slices[i])
 	}
 	r := l.revise(number)
 	r.Spec.Phases, r.Spec.ContentDigest = packed.Phases, packed.Digest
-	if err := l.api.Update(l.t.Context(), r); err != nil {
-		l.t.Fatal(err)
+	if err := l.API.Update(l.T.Context(), r); err != nil {
+		l.T.Fatal(err)
 	}
 	return r
 }
 
 // loseSlices takes all slices away, and the memory of them.
 func (l *line) loseSlices() []v1alpha1.ObjectSlice {
-	l.t.Helper()
+	l.T.Helper()
 	list := &v1alpha1.ObjectSliceList{}
-	if err := l.api.List(l.t.Context(), list); err != nil {
-		l.t.Fatal(err)
+	if err := l.API.List(l.T.Context(), list); err != nil {
+		l.T.Fatal(err)
 	}
 	for i := range list.Items {
-		if err := l.api.Delete(l.t.Context(), &list.Items[i]); err != nil {
-			l.t.Fatal(err)
+		if err := l.API.Delete(l.T.Context(), &list.Items[i]); err != nil {
+			l.T.Fatal(err)
 		}
 	}
 	l.restart()
@@ -54,7 +54,7 @@ func (l *line) loseSlices() []v1alpha1.ObjectSlice {
 }
 
 func (l *line) condition(conditions string) string {
-	l.t.Helper()
+	l.T.Helper()
 	c := meta.FindStatusCondition(l.pkg().Status.Conditions, conditions)
 	if c == nil {
 		return ""
@@ -154,7 +154,7 @@ func TestWorker_LostSliceOfServing(t *testing.T) {
 
 			if way == "RestoredSlice" {
 				slices[0].ResourceVersion = ""
-				l.create(&slices[0])
+				l.Create(&slices[0])
 				if err := l.settle(10 * time.Second); err != nil {
 					t.Fatal(err)
 				}
@@ -193,7 +193,7 @@ func TestWorker_LostSliceAndArchiving(t *testing.T) {
 	}
 	r := l.revision(1)
 	r.Spec.LifecycleState = v1alpha1.LifecycleArchived
-	if err := l.api.Update(t.Context(), r); err != nil {
+	if err := l.API.Update(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	slices := l.loseSlices()
@@ -204,7 +204,7 @@ func TestWorker_LostSliceAndArchiving(t *testing.T) {
 	want(t, "what an unknown revision may want stays", "objects", []string{"ConfigMap/old=1", "ConfigMap/wanted=2", "Deployment/gate=v1"}, l.objects())
 
 	slices[0].ResourceVersion = ""
-	l.create(&slices[0])
+	l.Create(&slices[0])
 	if err := l.settle(10 * time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestWorker_LostSliceOfTarget(t *testing.T) {
 	want(t, "nothing is taken away", "objects", []string{"ConfigMap/a=1"}, l.objects())
 
 	slices[0].ResourceVersion = ""
-	l.create(&slices[0])
+	l.Create(&slices[0])
 	if err := l.settle(10 * time.Second); err != nil {
 		t.Fatal(err)
 	}

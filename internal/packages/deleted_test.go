@@ -17,9 +17,9 @@ import (
 
 // discard deletes a revision as a user does.
 func (l *line) discard(number int64) {
-	l.t.Helper()
-	if err := l.api.Delete(l.t.Context(), l.revision(number)); err != nil {
-		l.t.Fatal(err)
+	l.T.Helper()
+	if err := l.API.Delete(l.T.Context(), l.revision(number)); err != nil {
+		l.T.Fatal(err)
 	}
 }
 
@@ -134,8 +134,8 @@ func TestWorker_DiscardAll(t *testing.T) {
 	stray := l.written(1, phase(configMap("a", "1")))
 	stray.Name, stray.Spec.Package, stray.Finalizers = "other-1", "other", []string{v1alpha1.FinalizerTeardown}
 	stray.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package", Name: "other", UID: "gone"}}
-	l.create(stray)
-	if err := l.api.Delete(t.Context(), stray); err != nil {
+	l.Create(stray)
+	if err := l.API.Delete(t.Context(), stray); err != nil {
 		t.Fatal(err)
 	}
 	worker, ok := l.loop.Worker.(*Worker)
@@ -145,7 +145,7 @@ func TestWorker_DiscardAll(t *testing.T) {
 	if err := worker.Orphaned(t.Context(), "other"); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.api.Get(t.Context(), requestFor("other-1").NamespacedName, stray); !apierrors.IsNotFound(err) {
+	if err := l.API.Get(t.Context(), requestFor("other-1").NamespacedName, stray); !apierrors.IsNotFound(err) {
 		t.Errorf("a revision without a package is held for ever: %v", err)
 	}
 }

@@ -82,7 +82,7 @@ func at(writes []string, write string) int {
 // line is the line as the API server has it.
 func (l *line) line() (history.History, error) {
 	list := &v1alpha1.RevisionList{}
-	if err := l.api.List(l.t.Context(), list); err != nil {
+	if err := l.API.List(l.T.Context(), list); err != nil {
 		return history.History{}, err
 	}
 	return history.Sort(l.pkg(), list.Items), nil
@@ -95,7 +95,7 @@ func TestWorker_FallsBackOnce(t *testing.T) {
 			l := falling(t)
 			l.advance(10 * time.Minute)
 			refused := 0
-			l.refuse = func(write string) error {
+			l.Refuse = func(write string) error {
 				if strings.HasPrefix(write, lost) && refused < 2 {
 					refused++
 					return errRefused
@@ -276,18 +276,18 @@ func TestWorker_BurstOverWhatHasBegun(t *testing.T) {
 func TestWorker_NumbersAfterPruning(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{RevisionHistoryLimit: ptr.To[int32](0)})
 	for range 3 {
-		l.deliver(phase(configMap("a", fmt.Sprint(l.now.Unix()))))
+		l.deliver(phase(configMap("a", fmt.Sprint(l.Now.Unix()))))
 		l.mustSettle(10 * time.Second)
 		l.advance(time.Second)
 	}
 	want(t, "history is cut", "states", []string{"3: Active RolledOut"}, l.states())
 	r := l.revision(3)
 	r.Spec.LifecycleState = v1alpha1.LifecycleArchived
-	if err := l.api.Update(t.Context(), r); err != nil {
+	if err := l.API.Update(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	l.mustSettle(10 * time.Second)
-	if err := l.api.Delete(t.Context(), l.revision(3)); err != nil {
+	if err := l.API.Delete(t.Context(), l.revision(3)); err != nil {
 		t.Fatal(err)
 	}
 	l.restart()

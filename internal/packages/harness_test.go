@@ -37,17 +37,12 @@ import (
 // cluster in memory for the managed objects. Every status that the loop writes is
 // checked against the contract of conditions.
 type line struct {
-	t       *testing.T
-	now     time.Time
+	*statustest.Server
+
 	cluster *revisionstest.Cluster
 	cache   *revisionstest.Cache
-	api     client.WithWatch
 	loop    *loop.Loop[v1alpha1.Package, *v1alpha1.Package]
 
-	// writes are those of the loop to our kinds since they were asked for last.
-	writes []string
-	// refuse, when set, may refuse a write of the loop, given as it stands in writes.
-	refuse func(write string) error
 	// lose, when set, may lose the answer to a write of the loop that was done.
 	lose func(write string) error
 	// stale, when set, is what lists of revisions return.
@@ -63,8 +58,6 @@ type line struct {
 	blockers []revisions.Blocker
 	// released are the users whose watches were given up.
 	released []string
-
-	uids int
 }
 
 // Block implements Watches.
@@ -110,33 +103,28 @@ func (l *line) For(account *v1alpha1.ServiceAccountReference) (Identity, error) 
 
 func newLine(t *testing.T, spec v1alpha1.PackageSpec) *line {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l := &line{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), cluster: revisionstest.New()}
+	server := statustest.NewServer(t, func(builder *fake.ClientBuilder) *fake.ClientBuilder {
+		return builder.
+			WithIndex(&v1alpha1.Revision{}, indexPackage, revisionIndexes[indexPackage]).
+			WithIndex(&v1alpha1.Revision{}, indexContent, revisionIndexes[indexContent]).
+			WithIndex(content.Kinds()[0], indexOwner, owners).WithIndex(content.Kinds()[1], indexOwner, owners)
+	}, corev1.AddToScheme)
+	l := &line{Server: server, cluster: revisionstest.New()}
 	l.cache = revisionstest.NewCache(l.cluster, v1alpha1.LabelPackage)
-	l.api = fake.NewClientBuilder().WithScheme(scheme).
-		WithStatusSubresource(&v1alpha1.Package{}, &v1alpha1.Revision{}).
-		WithIndex(&v1alpha1.Revision{}, indexPackage, revisionIndexes[indexPackage]).
-		WithIndex(&v1alpha1.Revision{}, indexContent, revisionIndexes[indexContent]).
-		WithIndex(content.Kinds()[0], indexOwner, owners).WithIndex(content.Kinds()[1], indexOwner, owners).Build()
 	l.restart()
-	l.create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web", Finalizers: []string{v1alpha1.FinalizerTeardown}}, Spec: spec})
+	l.Create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web", Finalizers: []string{v1alpha1.FinalizerTeardown}}, Spec: spec})
 	return l
 }
 
 // restart starts the loop anew, with nothing remembered.
 func (l *line) restart() {
-	l.t.Helper()
-	api := interceptor.NewClient(l.api, interceptor.Funcs{
+	l.T.Helper()
+	api := interceptor.NewClient(l.API, interceptor.Funcs{
 		Create: l.created, Patch: l.patched, Delete: l.deleted, SubResourcePatch: l.statusPatched, List: l.listed,
 	})
-	contents := &content.Store{Client: api, Live: l.api, Namespace: "strata-system", Now: func() time.Time { return l.now }}
-	live := interceptor.NewClient(l.api, interceptor.Funcs{List: l.listedLive})
-	worker := &Worker{Client: api, Live: live, Contents: contents, Identities: l, Watches: l, Now: func() time.Time { return l.now }}
+	contents := &content.Store{Client: api, Live: l.API, Namespace: "strata-system", Now: func() time.Time { return l.Now }}
+	live := interceptor.NewClient(l.API, interceptor.Funcs{List: l.listedLive})
+	worker := &Worker{Client: api, Live: live, Contents: contents, Identities: l, Watches: l, Now: func() time.Time { return l.Now }}
 	l.loop = &loop.Loop[v1alpha1.Package, *v1alpha1.Package]{Client: api, Worker: worker, Missing: worker.Orphaned, Wrote: worker.statusWritten}
 }
 
@@ -157,23 +145,11 @@ func (l *line) done(write string, object client.Object, send func(client.Object)
 	return errors.Join(send(unseen), lost)
 }
 
-// write notes a write of the loop, or says why it is refused.
-func (l *line) write(format string, args ...any) error {
-	text := fmt.Sprintf(format, args...)
-	if l.refuse != nil {
-		if err := l.refuse(text); err != nil {
-			return err
-		}
-	}
-	l.writes = append(l.writes, text)
-	return nil
-}
-
 func (l *line) created(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
-	if err := l.write("create %s", object.GetName()); err != nil {
+	if err := l.Write("create %s", object.GetName()); err != nil {
 		return err
 	}
-	l.stamp(object)
+	l.Stamp(object)
 	return c.Create(ctx, object, options...)
 }
 
@@ -182,19 +158,19 @@ func (l *line) patched(ctx context.Context, c client.WithWatch, object client.Ob
 	if revision, ok := object.(*v1alpha1.Revision); ok && revision.Spec.LifecycleState == v1alpha1.LifecycleArchived {
 		what = "archive " + object.GetName()
 	}
-	if err := l.write("%s", what); err != nil {
+	if err := l.Write("%s", what); err != nil {
 		return err
 	}
 	return l.done(what, object, func(o client.Object) error { return c.Patch(ctx, o, patch, options...) })
 }
 
 func (l *line) deleted(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
-	if err := l.write("delete %s", object.GetName()); err != nil {
+	if err := l.Write("delete %s", object.GetName()); err != nil {
 		return err
 	}
 	asked := (&client.DeleteOptions{}).ApplyOptions(options)
 	if _, ok := object.(*v1alpha1.Revision); ok && (asked.Preconditions == nil || asked.Preconditions.UID == nil || *asked.Preconditions.UID != object.GetUID()) {
-		l.t.Errorf("revision %s is deleted without its UID, and may be another one by now", object.GetName())
+		l.T.Errorf("revision %s is deleted without its UID, and may be another one by now", object.GetName())
 	}
 	return c.Delete(ctx, object, options...)
 }
@@ -207,7 +183,7 @@ func (l *line) statusPatched(ctx context.Context, c client.Client, _ string, obj
 	case *v1alpha1.Revision:
 		what += reasonOf(o.Status.Conditions)
 	}
-	if err := l.write("%s", what); err != nil {
+	if err := l.Write("%s", what); err != nil {
 		return err
 	}
 	if err := l.done(what, object, func(o client.Object) error { return c.Status().Patch(ctx, o, patch, options...) }); err != nil {
@@ -216,10 +192,10 @@ func (l *line) statusPatched(ctx context.Context, c client.Client, _ string, obj
 	switch o := object.(type) {
 	case *v1alpha1.Package:
 		if meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionReady) != nil {
-			statustest.Package(l.t, o)
+			statustest.Package(l.T, o)
 		}
 	case *v1alpha1.Revision:
-		statustest.Revision(l.t, o)
+		statustest.Revision(l.T, o)
 	}
 	return nil
 }
@@ -255,37 +231,21 @@ func reasonOf(conditions []metav1.Condition) string {
 	return "-"
 }
 
-// stamp gives an object what an API server gives it.
-func (l *line) stamp(object client.Object) {
-	l.uids++
-	object.SetUID(types.UID(fmt.Sprintf("uid-%d", l.uids)))
-	object.SetGeneration(1)
-	object.SetCreationTimestamp(metav1.NewTime(l.now))
-}
-
-func (l *line) create(object client.Object) {
-	l.t.Helper()
-	l.stamp(object)
-	if err := l.api.Create(l.t.Context(), object); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
 // revise makes revision number of the package, as a front does.
 func (l *line) revise(number int64, phases ...[]map[string]any) *v1alpha1.Revision {
-	l.t.Helper()
+	l.T.Helper()
 	r := l.written(number, phases...)
 	r.Labels = map[string]string{v1alpha1.LabelPackage: "web"}
 	r.Finalizers = []string{v1alpha1.FinalizerTeardown}
 	r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(l.pkg(), v1alpha1.GroupVersion.WithKind("Package"))}
-	l.create(r)
+	l.Create(r)
 	return r
 }
 
 // written is revision number of the package as somebody writes it down. Each phase
 // is a list of manifests.
 func (l *line) written(number int64, phases ...[]map[string]any) *v1alpha1.Revision {
-	l.t.Helper()
+	l.T.Helper()
 	r := &v1alpha1.Revision{
 		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.RevisionName("web", number)},
 		Spec: v1alpha1.RevisionSpec{
@@ -298,7 +258,7 @@ func (l *line) written(number int64, phases ...[]map[string]any) *v1alpha1.Revis
 		for _, manifest := range manifests {
 			data, err := json.Marshal(manifest)
 			if err != nil {
-				l.t.Fatal(err)
+				l.T.Fatal(err)
 			}
 			phase.Objects = append(phase.Objects, v1alpha1.Object{Object: &runtime.RawExtension{Raw: data}})
 		}
@@ -357,23 +317,23 @@ func (l *line) ready(name string, ready bool) {
 
 // pass makes one pass of the loop.
 func (l *line) pass() (reconcile.Result, error) {
-	l.t.Helper()
-	return l.loop.Reconcile(l.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "web"}})
+	l.T.Helper()
+	return l.loop.Reconcile(l.T.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "web"}})
 }
 
 // settle makes passes as the results and the events of revisions ask for them, and
 // moves the clock along, for at most the time given. Errors end it.
 func (l *line) settle(limit time.Duration) error {
-	l.t.Helper()
-	for end := l.now.Add(limit); !l.now.After(end); {
-		before := len(l.writes)
+	l.T.Helper()
+	for end := l.Now.Add(limit); !l.Now.After(end); {
+		before := len(l.Writes)
 		result, err := l.pass()
 		switch {
 		case err != nil:
 			return err
-		case result.RequeueAfter > 0 && !l.now.Add(result.RequeueAfter).After(end):
+		case result.RequeueAfter > 0 && !l.Now.Add(result.RequeueAfter).After(end):
 			l.advance(result.RequeueAfter)
-		case slices.ContainsFunc(l.writes[before:], func(write string) bool { return !strings.HasPrefix(write, "status") }):
+		case slices.ContainsFunc(l.Writes[before:], func(write string) bool { return !strings.HasPrefix(write, "status") }):
 		default:
 			return nil
 		}
@@ -382,14 +342,14 @@ func (l *line) settle(limit time.Duration) error {
 }
 
 func (l *line) advance(by time.Duration) {
-	l.now = l.now.Add(by)
+	l.Now = l.Now.Add(by)
 	l.cluster.Advance(by)
 }
 
 // since are the loop's writes to our kinds, and its requests to the cluster, since
 // they were asked for last.
 func (l *line) since() (writes, requests []string) {
-	writes, l.writes = l.writes, nil
+	writes, l.Writes = l.Writes, nil
 	for _, request := range l.cluster.Requests("strata") {
 		requests = append(requests, request.String())
 	}
@@ -397,31 +357,27 @@ func (l *line) since() (writes, requests []string) {
 }
 
 func (l *line) pkg() *v1alpha1.Package {
-	l.t.Helper()
+	l.T.Helper()
 	pkg := &v1alpha1.Package{}
-	if err := l.api.Get(l.t.Context(), types.NamespacedName{Name: "web"}, pkg); err != nil {
-		l.t.Fatal(err)
-	}
+	l.Read("web", pkg)
 	return pkg
 }
 
 func (l *line) revision(number int64) *v1alpha1.Revision {
-	l.t.Helper()
+	l.T.Helper()
 	r := &v1alpha1.Revision{}
-	if err := l.api.Get(l.t.Context(), types.NamespacedName{Name: v1alpha1.RevisionName("web", number)}, r); err != nil {
-		l.t.Fatal(err)
-	}
+	l.Read(v1alpha1.RevisionName("web", number), r)
 	return r
 }
 
 // change changes the package as a user would, and counts its generation.
 func (l *line) change(change func(pkg *v1alpha1.Package)) {
-	l.t.Helper()
+	l.T.Helper()
 	pkg := l.pkg()
 	change(pkg)
 	pkg.Generation++
-	if err := l.api.Update(l.t.Context(), pkg); err != nil {
-		l.t.Fatal(err)
+	if err := l.API.Update(l.T.Context(), pkg); err != nil {
+		l.T.Fatal(err)
 	}
 }
 
@@ -446,10 +402,10 @@ func (l *line) objects() []string {
 
 // states are the revisions, as number: lifecycle and reason of Progressing.
 func (l *line) states() []string {
-	l.t.Helper()
+	l.T.Helper()
 	list := &v1alpha1.RevisionList{}
-	if err := l.api.List(l.t.Context(), list); err != nil {
-		l.t.Fatal(err)
+	if err := l.API.List(l.T.Context(), list); err != nil {
+		l.T.Fatal(err)
 	}
 	slices.SortFunc(list.Items, func(a, b v1alpha1.Revision) int { return int(a.Spec.Revision - b.Spec.Revision) })
 	var all []string
@@ -461,7 +417,7 @@ func (l *line) states() []string {
 
 // conditions are the package's, as type=status/reason.
 func (l *line) conditions() string {
-	l.t.Helper()
+	l.T.Helper()
 	var all []string
 	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionProgressing, v1alpha1.ConditionAvailable} {
 		if c := meta.FindStatusCondition(l.pkg().Status.Conditions, kind); c != nil {

@@ -24,12 +24,12 @@ const mostWrites = 15
 // disturb makes passes for a minute, ten a second, each after what is given was done. It
 // returns how many objects and statuses the loop has written.
 func (l *line) disturb(disturb func(n int)) (objects, statuses int) {
-	l.t.Helper()
+	l.T.Helper()
 	l.since()
 	for n := range 600 {
 		disturb(n)
 		if _, err := l.pass(); err != nil {
-			l.t.Fatal(err)
+			l.T.Fatal(err)
 		}
 		l.advance(100 * time.Millisecond)
 	}
@@ -79,7 +79,7 @@ func TestWorker_Interference(t *testing.T) {
 			disturb: func(l *line, _ int) error {
 				o := l.disturbed("ConfigMap", "a")
 				o.Object["data"] = map[string]any{"value": "other"}
-				return other(l).Update(l.t.Context(), o)
+				return other(l).Update(l.T.Context(), o)
 			},
 			cause: v1alpha1.InterferenceChanged, ready: "True/Interference", message: "ConfigMap app/a: gitops keeps changing .data.value of it, and repairs are slowed",
 		},
@@ -88,7 +88,7 @@ func TestWorker_Interference(t *testing.T) {
 			disturb: func(l *line, _ int) error {
 				o := l.disturbed("ClusterRole", "reader")
 				o.Object["rules"] = []any{map[string]any{"verbs": []any{"*"}}}
-				return other(l).Update(l.t.Context(), o)
+				return other(l).Update(l.T.Context(), o)
 			},
 			cause: v1alpha1.InterferenceChanged, ready: "False/RightsDiffer", message: "ClusterRole reader: gitops keeps changing .rules of it, and repairs are slowed, so rights differ from what is wanted",
 		},
@@ -96,7 +96,7 @@ func TestWorker_Interference(t *testing.T) {
 			reason: "the object is deleted each time",
 			disturb: func(l *line, _ int) error {
 				if o := l.disturbed("ConfigMap", "a"); o != nil {
-					return other(l).Delete(l.t.Context(), o)
+					return other(l).Delete(l.T.Context(), o)
 				}
 				return nil
 			},
@@ -107,7 +107,7 @@ func TestWorker_Interference(t *testing.T) {
 			disturb: func(l *line, _ int) error {
 				o := l.disturbed("ConfigMap", "a")
 				o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "o", UID: "other", Controller: new(true)}})
-				return other(l).Update(l.t.Context(), o)
+				return other(l).Update(l.T.Context(), o)
 			},
 			cause: v1alpha1.InterferenceTakenOver, ready: "False/NotReady", message: "has taken it over from this Package",
 		},
@@ -117,7 +117,7 @@ func TestWorker_Interference(t *testing.T) {
 			l := newLine(t, v1alpha1.PackageSpec{})
 			r := l.written(1, phase(configMap("a", "1"), configMap("b", "1"), clusterRole("reader")))
 			r.Spec.Phases[0].CollisionProtection = v1alpha1.CollisionNone
-			l.create(r)
+			l.Create(r)
 			l.mustSettle(5 * time.Second)
 			objects, statuses := l.disturb(func(n int) {
 				if err := tc.disturb(l, n); err != nil {
@@ -203,7 +203,7 @@ func TestWorker_TakenOverStays(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	r := l.written(1, phase(configMap("a", "1")))
 	r.Spec.Phases[0].CollisionProtection = v1alpha1.CollisionNone
-	l.create(r)
+	l.Create(r)
 	l.mustSettle(5 * time.Second)
 	o := l.disturbed("ConfigMap", "a")
 	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "strata.run/v1alpha1", Kind: "Package", Name: "other", UID: "other", Controller: new(true)}})
@@ -215,7 +215,7 @@ func TestWorker_TakenOverStays(t *testing.T) {
 	// A new revision says anew that the object is to be taken over.
 	next := l.written(2, phase(configMap("a", "1")))
 	next.Spec.Phases[0].CollisionProtection = v1alpha1.CollisionNone
-	l.create(next)
+	l.Create(next)
 	l.mustSettle(5 * time.Second)
 	if owners := l.disturbed("ConfigMap", "a").GetOwnerReferences(); !slices.ContainsFunc(owners, func(ref metav1.OwnerReference) bool { return ref.Name == "web" && *ref.Controller }) {
 		t.Errorf("the owners are %v, and the new revision was to take it over", owners)
@@ -230,7 +230,7 @@ func TestWorker_Done(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	r := l.written(1, phase(job("v1"), configMap("once", "1")))
 	r.Spec.Phases[0].Objects[1].CreateOnce = true
-	l.create(r)
+	l.Create(r)
 	l.mustSettle(time.Second)
 	migrate := id("Job/migrate")
 	migrate.Group = "batch"
@@ -248,7 +248,7 @@ func TestWorker_Done(t *testing.T) {
 	want(t, "and nothing is missing", "conditions", "Ready=True/Ready Progressing=False/RolledOut Available=True/ProbesSucceeded", l.conditions())
 	next := l.written(2, phase(job("v2"), configMap("once", "1")))
 	next.Spec.Phases[0].Objects[1].CreateOnce = true
-	l.create(next)
+	l.Create(next)
 	l.mustSettle(10 * time.Second)
 	want(t, "new content runs anew, and only that", "objects", []string{"Job/migrate=v2"}, l.objects())
 }
@@ -284,7 +284,7 @@ func TestWorker_TakenOverInRollout(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	r := l.written(1, phase(configMap("a", "1")), phase(deployment("gate", "v1")))
 	r.Spec.Phases[0].CollisionProtection = v1alpha1.CollisionNone
-	l.create(r)
+	l.Create(r)
 	l.mustSettle(10 * time.Second)
 	takeOver := func(n int) {
 		o := l.disturbed("ConfigMap", "a")
@@ -312,19 +312,19 @@ func TestWorker_RepairsAreNoProgress(t *testing.T) {
 	disturbances := map[string]func(l *line, o *unstructured.Unstructured) error{
 		"Changed": func(l *line, o *unstructured.Unstructured) error {
 			o.Object["data"] = map[string]any{"value": "other"}
-			return l.cluster.Client("other").Update(l.t.Context(), o)
+			return l.cluster.Client("other").Update(l.T.Context(), o)
 		},
 		"Deleted": func(l *line, o *unstructured.Unstructured) error {
-			return l.cluster.Client("other").Delete(l.t.Context(), o)
+			return l.cluster.Client("other").Delete(l.T.Context(), o)
 		},
 		"TakenOver": func(l *line, o *unstructured.Unstructured) error {
 			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "o", UID: "other", Controller: new(true)}})
-			return l.cluster.Client("other").Update(l.t.Context(), o)
+			return l.cluster.Client("other").Update(l.T.Context(), o)
 		},
 		"Left": func(l *line, o *unstructured.Unstructured) error {
 			o.SetOwnerReferences(nil)
 			o.SetLabels(nil)
-			return l.cluster.Client("other").Update(l.t.Context(), o)
+			return l.cluster.Client("other").Update(l.T.Context(), o)
 		},
 	}
 	for name, disturb := range disturbances {
@@ -332,7 +332,7 @@ func TestWorker_RepairsAreNoProgress(t *testing.T) {
 			l := newLine(t, v1alpha1.PackageSpec{ProgressDeadline: &metav1.Duration{Duration: 10 * time.Minute}})
 			r := l.written(1, phase(configMap("a", "1")), phase(deployment("gate", "v1")))
 			r.Spec.Phases[0].CollisionProtection = v1alpha1.CollisionNone
-			l.create(r)
+			l.Create(r)
 			l.mustSettle(10 * time.Second)
 			for range 12 * 60 {
 				if o := l.disturbed("ConfigMap", "a"); o != nil {
@@ -345,8 +345,8 @@ func TestWorker_RepairsAreNoProgress(t *testing.T) {
 				}
 				l.advance(time.Second)
 			}
-			if !status.IsOverdue(l.revision(1).Status, 10*time.Minute, l.now) {
-				t.Errorf("12 minutes of repairs put off the deadline of 10: the last progress is of %s, now is %s", l.revision(1).Status.LastProgressTime, l.now)
+			if !status.IsOverdue(l.revision(1).Status, 10*time.Minute, l.Now) {
+				t.Errorf("12 minutes of repairs put off the deadline of 10: the last progress is of %s, now is %s", l.revision(1).Status.LastProgressTime, l.Now)
 			}
 		})
 	}

@@ -56,7 +56,7 @@ func playRollback(t *testing.T, automatic, waits bool, number int64, crash bool)
 	}
 	if crash {
 		created := false
-		l.refuse = func(write string) error {
+		l.Refuse = func(write string) error {
 			created = created || write == fmt.Sprintf("create web-%d", next)
 			if created && strings.HasPrefix(write, "status web ") {
 				return errRefused
@@ -70,7 +70,7 @@ func playRollback(t *testing.T, automatic, waits bool, number int64, crash bool)
 		l.rollBack(number)
 	}
 	_ = l.settle(10 * time.Second)
-	l.refuse = nil
+	l.Refuse = nil
 	l.restart()
 	l.mustSettle(10 * time.Second)
 

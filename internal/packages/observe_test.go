@@ -18,7 +18,7 @@ import (
 // A revision that somebody has made by hand belongs to its package from then on.
 func TestWorker_Claims(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
-	l.create(l.written(1, phase(configMap("a", "1"))))
+	l.Create(l.written(1, phase(configMap("a", "1"))))
 	if result, err := l.pass(); err != nil || result.RequeueAfter != 0 {
 		t.Fatalf("error %v, again after %v; the pass that claims goes on with what it has claimed", err, result.RequeueAfter)
 	}
@@ -37,7 +37,7 @@ func TestWorker_ClaimOfWhatIsForeign(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	r := l.written(1, phase(configMap("a", "1")))
 	r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Other", Name: "x", UID: "other", Controller: new(true)}}
-	l.create(r)
+	l.Create(r)
 	if _, err := l.pass(); err == nil {
 		t.Error("the error was not returned, so nobody would try again")
 	}
@@ -53,8 +53,8 @@ func TestWorker_RevisionsOfAnEarlierPackage(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	old := l.written(3, phase(configMap("old", "1")))
 	old.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package", Name: "web", UID: "earlier", Controller: new(true)}}
-	l.create(old)
-	l.create(l.written(4, phase(configMap("a", "1"))))
+	l.Create(old)
+	l.Create(l.written(4, phase(configMap("a", "1"))))
 	if err := l.settle(10 * time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestWorker_StaleCacheAfterArchiving(t *testing.T) {
 	}
 	l.revise(2, phase(configMap("new", "1")))
 	list := &v1alpha1.RevisionList{}
-	if err := l.api.List(t.Context(), list); err != nil {
+	if err := l.API.List(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
 	l.stale = list.Items
@@ -137,7 +137,7 @@ func TestWorker_ArchivedByHand(t *testing.T) {
 	}
 	r := l.revision(1)
 	r.Spec.LifecycleState = v1alpha1.LifecycleArchived
-	if err := l.api.Update(t.Context(), r); err != nil {
+	if err := l.API.Update(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	l.restart()
@@ -188,7 +188,7 @@ func TestWorker_PruneKeepsTheLastGood(t *testing.T) {
 	}
 	r := l.revision(1)
 	r.Spec.LifecycleState = v1alpha1.LifecycleArchived
-	if err := l.api.Update(t.Context(), r); err != nil {
+	if err := l.API.Update(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.settle(10 * time.Second); err != nil {
@@ -205,7 +205,7 @@ func TestWorker_Strays(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	stray := l.written(1, phase(configMap("a", "1")))
 	stray.Name, stray.Spec.Package = "other-1", "other"
-	l.create(stray)
+	l.Create(stray)
 	worker, ok := l.loop.Worker.(*Worker)
 	if !ok {
 		t.Fatalf("the worker is a %T", l.loop.Worker)

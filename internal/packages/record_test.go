@@ -34,10 +34,10 @@ func (r *recorder) since() []string {
 
 // listen lets a recorder hear what the loop tells, as Setup does.
 func (l *line) listen(r *recorder) {
-	l.t.Helper()
+	l.T.Helper()
 	worker, ok := l.loop.Worker.(*Worker)
 	if !ok {
-		l.t.Fatalf("the loop's worker is a %T", l.loop.Worker)
+		l.T.Fatalf("the loop's worker is a %T", l.loop.Worker)
 	}
 	worker.Recorder, l.loop.Wrote = r, worker.statusWritten
 }
@@ -47,7 +47,7 @@ func TestWorker_Events(t *testing.T) {
 	l, r := newLine(t, v1alpha1.PackageSpec{}), &recorder{}
 	l.listen(r)
 	l.revise(1, phase(configMap("a", "1")))
-	l.refuse = func(write string) error {
+	l.Refuse = func(write string) error {
 		if strings.Contains(write, "status") {
 			return errors.New("the API server is down")
 		}
@@ -58,7 +58,7 @@ func TestWorker_Events(t *testing.T) {
 	}
 	want(t, "what is not on record has not happened", "events", nil, r.since())
 
-	l.refuse = nil
+	l.Refuse = nil
 	if err := l.settle(10 * time.Second); err != nil {
 		t.Fatal(err)
 	}

@@ -15,10 +15,10 @@ import (
 
 // removing makes the definitions stand as given in all further passes.
 func (l *line) removing(definition string, err error) {
-	l.t.Helper()
+	l.T.Helper()
 	worker, ok := l.loop.Worker.(*Worker)
 	if !ok {
-		l.t.Fatalf("the worker is a %T", l.loop.Worker)
+		l.T.Fatalf("the worker is a %T", l.loop.Worker)
 	}
 	worker.Removal = func(context.Context) (string, error) { return definition, err }
 }

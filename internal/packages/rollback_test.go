@@ -36,9 +36,9 @@ func rolledOn(t *testing.T) *line {
 }
 
 func (l *line) rollBack(to int64) {
-	l.t.Helper()
+	l.T.Helper()
 	l.change(func(pkg *v1alpha1.Package) {
-		pkg.Spec.Rollback = &v1alpha1.Rollback{ToRevision: to, Reason: "it breaks", RequestedAt: metav1.NewTime(l.now)}
+		pkg.Spec.Rollback = &v1alpha1.Rollback{ToRevision: to, Reason: "it breaks", RequestedAt: metav1.NewTime(l.Now)}
 	})
 }
 
@@ -80,7 +80,7 @@ func TestWorker_RollbackOnce(t *testing.T) {
 			l := rolledOn(t)
 			l.rollBack(tc.to)
 			refused := false
-			l.refuse = func(write string) error {
+			l.Refuse = func(write string) error {
 				if strings.HasPrefix(write, tc.lost) && !refused {
 					refused = true
 					return errRefused
@@ -132,7 +132,7 @@ func TestWorker_RollbackRefused(t *testing.T) {
 func TestWorker_RollbackFails(t *testing.T) {
 	l := rolledOn(t)
 	l.rollBack(1)
-	l.refuse = func(write string) error {
+	l.Refuse = func(write string) error {
 		if strings.HasPrefix(write, "create") {
 			return errRefused
 		}

@@ -116,7 +116,7 @@ func TestWorker_PersistsSuccessFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.revise(2, phase(configMap("new", "b")))
-	l.refuse = func(write string) error {
+	l.Refuse = func(write string) error {
 		if strings.HasPrefix(write, "status web-2") {
 			return errRefused
 		}
@@ -128,7 +128,7 @@ func TestWorker_PersistsSuccessFirst(t *testing.T) {
 	want(t, "without the success on record nothing is archived", "states", []string{"1: Active RolledOut", "2: Active -"}, l.states())
 	want(t, "and nothing is deleted", "objects", []string{"ConfigMap/new=b", "ConfigMap/old=a"}, l.objects())
 
-	l.refuse = func(write string) error {
+	l.Refuse = func(write string) error {
 		if strings.HasPrefix(write, "archive") {
 			return errRefused
 		}
@@ -139,7 +139,7 @@ func TestWorker_PersistsSuccessFirst(t *testing.T) {
 	}
 	want(t, "an object is deleted after its revision is archived", "objects", []string{"ConfigMap/new=b", "ConfigMap/old=a"}, l.objects())
 
-	l.refuse, l.writes = nil, nil
+	l.Refuse, l.Writes = nil, nil
 	l.restart()
 	if err := l.settle(10 * time.Second); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func answersLost(t *testing.T, lost string, done bool) {
 	if done {
 		l.lose = once
 	} else {
-		l.refuse = once
+		l.Refuse = once
 	}
 	if err := l.settle(10 * time.Second); err == nil || !hit {
 		t.Fatalf("error %v, hit %t", err, hit)
@@ -223,7 +223,7 @@ func TestWorker_PausedRevision(t *testing.T) {
 	}
 	r := l.revise(2, phase(configMap("b", "x")))
 	r.Spec.LifecycleState = v1alpha1.LifecyclePaused
-	if err := l.api.Update(t.Context(), r); err != nil {
+	if err := l.API.Update(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.settle(10 * time.Second); err != nil {
@@ -243,7 +243,7 @@ func TestWorker_PausedDoesNotRetire(t *testing.T) {
 	l.change(func(pkg *v1alpha1.Package) { pkg.Spec.Paused = &v1alpha1.Pause{Reason: "x"} })
 	r := l.revision(1)
 	r.Spec.LifecycleState = v1alpha1.LifecycleArchived
-	if err := l.api.Update(t.Context(), r); err != nil {
+	if err := l.API.Update(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	l.revise(2, phase(configMap("b", "x")))
@@ -400,7 +400,7 @@ func TestWorker_MissingPackage(t *testing.T) {
 	if err != nil || result.RequeueAfter != 0 {
 		t.Errorf("a package that is gone: error %v, again after %v", err, result.RequeueAfter)
 	}
-	if err := l.api.Get(t.Context(), types.NamespacedName{Name: "other"}, &v1alpha1.Package{}); err == nil {
+	if err := l.API.Get(t.Context(), types.NamespacedName{Name: "other"}, &v1alpha1.Package{}); err == nil {
 		t.Error("a package came into being")
 	}
 }

@@ -24,14 +24,14 @@ import (
 // sliceOwners are the names of the owners of the slice that holds the ConfigMap a of
 // a value, nil when it is gone.
 func (l *line) sliceOwners(revision *v1alpha1.Revision) []string {
-	l.t.Helper()
+	l.T.Helper()
 	slice := &v1alpha1.ObjectSlice{}
-	err := l.api.Get(l.t.Context(), types.NamespacedName{Name: content.References(revision.Spec.Phases)[0].Name}, slice)
+	err := l.API.Get(l.T.Context(), types.NamespacedName{Name: content.References(revision.Spec.Phases)[0].Name}, slice)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	names := []string{}
 	for _, owner := range slice.OwnerReferences {
@@ -83,7 +83,7 @@ func TestWorker_Collects(t *testing.T) {
 			change: func(l *line, first *v1alpha1.Revision) {
 				third := l.written(3)
 				third.Spec.Phases = first.Spec.Phases
-				l.loop.Worker.(*Worker).Live = interceptor.NewClient(l.api, interceptor.Funcs{
+				l.loop.Worker.(*Worker).Live = interceptor.NewClient(l.API, interceptor.Funcs{
 					List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 						if revisions, ok := list.(*v1alpha1.RevisionList); ok {
 							defer func() { revisions.Items = append(revisions.Items, *third) }()
@@ -96,7 +96,7 @@ func TestWorker_Collects(t *testing.T) {
 		"UnknownRevisions": {
 			reason: "what cannot be listed may refer to it", after: 2 * content.Grace, want: []string{"web"}, fails: true,
 			change: func(l *line, _ *v1alpha1.Revision) {
-				l.loop.Worker.(*Worker).Live = interceptor.NewClient(l.api, interceptor.Funcs{
+				l.loop.Worker.(*Worker).Live = interceptor.NewClient(l.API, interceptor.Funcs{
 					List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 						return errors.New("the API server does not answer")
 					},
@@ -108,13 +108,13 @@ func TestWorker_Collects(t *testing.T) {
 			change: func(l *line, first *v1alpha1.Revision) {
 				other := l.written(1)
 				other.Name, other.Spec.Package, other.Spec.Phases = "other-1", "other", first.Spec.Phases
-				l.create(other)
+				l.Create(other)
 			},
 		},
 		"DeleteRefused": {
 			reason: "it is tried again", after: 2 * content.Grace, want: []string{"web"}, fails: true,
 			change: func(l *line, _ *v1alpha1.Revision) {
-				l.refuse = func(write string) error {
+				l.Refuse = func(write string) error {
 					if strings.HasPrefix(write, "delete") {
 						return errRefused
 					}
@@ -153,7 +153,7 @@ func TestWorker_CollectsInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "after that time it goes", "owners", []string(nil), l.sliceOwners(first))
-	l.loop.Worker.(*Worker).Live = interceptor.NewClient(l.api, interceptor.Funcs{
+	l.loop.Worker.(*Worker).Live = interceptor.NewClient(l.API, interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			t.Error("at rest revisions are listed live")
 			return nil
@@ -178,28 +178,28 @@ func TestWorker_LostSliceWhileRunning(t *testing.T) {
 				t.Fatal(err)
 			}
 			list := &v1alpha1.ObjectSliceList{}
-			if err := l.api.List(t.Context(), list); err != nil {
+			if err := l.API.List(t.Context(), list); err != nil {
 				t.Fatal(err)
 			}
 			lost := list.Items[0].DeepCopy()
-			if err := l.api.Delete(t.Context(), &list.Items[0]); err != nil {
+			if err := l.API.Delete(t.Context(), &list.Items[0]); err != nil {
 				t.Fatal(err)
 			}
 			lost.ObjectMeta = metav1.ObjectMeta{Name: lost.Name}
 			if way == "Exchanged" {
 				exchanged := lost.DeepCopy()
 				exchanged.Data = []byte("x")
-				l.create(exchanged)
+				l.Create(exchanged)
 			}
 			if _, err := l.pass(); err == nil {
 				t.Error("nobody noticed")
 			}
 			want(t, "the loss is told", "conditions", "Ready=False/NotReady Progressing=False/ContentUnavailable Available=Unknown/Unknown", l.conditions())
 			want(t, "what runs stays", "objects", []string{"ConfigMap/a=1"}, l.objects())
-			if err := l.api.DeleteAllOf(t.Context(), &v1alpha1.ObjectSlice{}); err != nil {
+			if err := l.API.DeleteAllOf(t.Context(), &v1alpha1.ObjectSlice{}); err != nil {
 				t.Fatal(err)
 			}
-			l.create(lost)
+			l.Create(lost)
 			if err := l.settle(10 * time.Second); err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +223,7 @@ func TestWorker_SecretManifest(t *testing.T) {
 	}
 	r := l.written(1)
 	r.Spec.Phases, r.Spec.ContentDigest = packed.Phases, packed.Digest
-	l.create(r)
+	l.Create(r)
 	if err := l.settle(10 * time.Second); err != nil {
 		t.Fatal(err)
 	}

@@ -13,11 +13,11 @@ import (
 
 // wrote makes a pass a while later, and returns the writes to our kinds.
 func (l *line) wrote(after time.Duration) []string {
-	l.t.Helper()
+	l.T.Helper()
 	l.since()
 	l.advance(after)
 	if _, err := l.pass(); err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	writes, _ := l.since()
 	return writes
@@ -31,7 +31,7 @@ func TestWorker_SpacesStatusWrites(t *testing.T) {
 	if writes, _ := l.since(); err != nil || result.RequeueAfter != progressDelay || len(writes) != 0 {
 		t.Errorf("first pass: error %v, again after %v, writes %v; a rollout that is quick needs no status in between", err, result.RequeueAfter, writes)
 	}
-	began := l.now
+	began := l.Now
 	want(t, "after a moment the package tells it", "writes", []string{"status web RollingOut"}, l.wrote(progressDelay))
 	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, "waits for Deployment") {
 		t.Errorf("the package does not say what the rollout waits for: %s", message)
@@ -39,7 +39,7 @@ func TestWorker_SpacesStatusWrites(t *testing.T) {
 	l.ready("a", true)
 	want(t, "another phase right after waits", "writes", nil, l.wrote(100*time.Millisecond))
 	want(t, "and is told by the package", "writes", []string{"status web RollingOut"}, l.wrote(progressDelay))
-	want(t, "the revision tells it with its details", "writes", []string{"status web-1 RollingOut"}, l.wrote(detailDelay-l.now.Sub(began)))
+	want(t, "the revision tells it with its details", "writes", []string{"status web-1 RollingOut"}, l.wrote(detailDelay-l.Now.Sub(began)))
 	if completed := l.revision(1).Status.Phases[0].CompletedAt; completed.Sub(began) >= detailDelay {
 		t.Errorf("the first phase was complete after %v: it counts when that was seen, and not when it was written", completed.Sub(began))
 	}
@@ -125,7 +125,7 @@ func TestWorker_TellsOfTheEndOfAnError(t *testing.T) {
 // with that of the pass's beginning.
 func TestWorker_TimesOfTheEnd(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
-	began := l.now
+	began := l.Now
 	l.takes = 7 * time.Second
 	l.deliver(phase(configMap("a", "1")))
 	l.mustSettle(time.Minute)

@@ -17,17 +17,17 @@ import (
 // resurrect puts an object in place as a manager does that goes by an older revision. What
 // another client makes has no managedFields entry of an apply of ours.
 func (l *line) resurrect(manifest map[string]any, as string) {
-	l.t.Helper()
+	l.T.Helper()
 	object := unstructuredOf(manifest)
 	object.SetLabels(map[string]string{v1alpha1.LabelPackage: "web"})
 	object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(l.pkg(), v1alpha1.GroupVersion.WithKind("Package"))})
 	writer := l.cluster.Client(as)
 	data, err := object.MarshalJSON()
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
-	if err := writer.Patch(l.t.Context(), object, client.RawPatch("application/apply-patch+yaml", data), client.FieldOwner(as), client.ForceOwnership); err != nil {
-		l.t.Fatal(err)
+	if err := writer.Patch(l.T.Context(), object, client.RawPatch("application/apply-patch+yaml", data), client.FieldOwner(as), client.ForceOwnership); err != nil {
+		l.T.Fatal(err)
 	}
 }
 

@@ -20,15 +20,15 @@ import (
 
 // isGone says whether the package is gone.
 func (l *line) isGone() bool {
-	l.t.Helper()
-	err := l.api.Get(l.t.Context(), types.NamespacedName{Name: "web"}, &v1alpha1.Package{})
+	l.T.Helper()
+	err := l.API.Get(l.T.Context(), types.NamespacedName{Name: "web"}, &v1alpha1.Package{})
 	return apierrors.IsNotFound(err)
 }
 
 func (l *line) deletePackage() {
-	l.t.Helper()
-	if err := l.api.Delete(l.t.Context(), l.pkg()); err != nil {
-		l.t.Fatal(err)
+	l.T.Helper()
+	if err := l.API.Delete(l.T.Context(), l.pkg()); err != nil {
+		l.T.Fatal(err)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestWorker_TeardownErrors(t *testing.T) {
 		t.Errorf("the cause is not told: %s", message)
 	}
 	l.cluster.Heal()
-	l.refuse = func(write string) error {
+	l.Refuse = func(write string) error {
 		if write == "patch web" {
 			return errRefused
 		}
@@ -177,7 +177,7 @@ func TestWorker_TeardownErrors(t *testing.T) {
 	if _, err := l.pass(); err == nil || l.isGone() {
 		t.Errorf("the finalizer could not be taken off, got error %v", err)
 	}
-	l.refuse = nil
+	l.Refuse = nil
 	if _, err := l.pass(); err != nil || !l.isGone() {
 		t.Errorf("error %v, gone %t; want the package gone", err, l.isGone())
 	}
@@ -237,7 +237,7 @@ func TestWorker_FinalizerTakenOff(t *testing.T) {
 		l.change(func(pkg *v1alpha1.Package) { pkg.Finalizers = nil })
 		l.deletePackage()
 		if again {
-			l.create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web", Finalizers: []string{v1alpha1.FinalizerTeardown}}})
+			l.Create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web", Finalizers: []string{v1alpha1.FinalizerTeardown}}})
 		}
 		if _, err := l.pass(); err != nil {
 			t.Fatal(err)

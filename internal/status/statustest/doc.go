@@ -7,5 +7,5 @@
 // over what was written: [Package] and [Revision] for our own kinds, [Conditions]
 // for those of a front's custom resource. contract.go holds the promise for our own
 // kinds, and the rows of the reference that for a front's: which condition may have
-// which reason with which status.
+// which reason with which status. [Server] is the API server in memory that loops are tested on.
 package statustest
