@@ -21,9 +21,9 @@ type Recorder interface {
 // Meter counts what becomes of packages.
 type Meter interface {
 	// Moved takes in that the status of a revision was written.
-	Moved(pkg *v1alpha1.Package, before, after *v1alpha1.Revision)
-	// Hold takes in what a pass has found.
-	Hold(pkg string, held telemetry.Held)
+	Moved(change telemetry.Change)
+	// Count takes in what a pass has found.
+	Count(pkg string, objects telemetry.Objects)
 	// Forget drops everything about a package that is gone.
 	Forget(pkg string)
 }
@@ -51,17 +51,15 @@ func (p *pass) recordEvents() {
 		if was == nil || was.ResourceVersion == after.ResourceVersion {
 			continue
 		}
-		p.record(telemetry.ForRevision(was, after, p.observed...))
-		if was.Status.ArchivedAt == nil && after.Status.ArchivedAt != nil {
-			p.record(telemetry.Retained(p.pkg, after, p.did.removed[after.UID]))
-		}
+		change := telemetry.Change{Package: p.pkg, Before: was, After: after, Others: p.observed, Removed: p.did.removed[after.UID]}
+		p.record(change.Events())
 		if p.Meter != nil {
-			p.Meter.Moved(p.pkg, was, after)
+			p.Meter.Moved(change)
 		}
 	}
 	p.record(telemetry.Pruned(p.pkg, p.did.pruned))
 	if p.Meter != nil {
-		p.Meter.Hold(p.pkg.Name, telemetry.Held{Retained: retaining(p.rolled.target)})
+		p.Meter.Count(p.pkg.Name, telemetry.Objects{Retained: retaining(p.rolled.target)})
 	}
 }
 

@@ -32,7 +32,7 @@ func (p *pass) teardown(ctx context.Context, definition string) (v1alpha1.Packag
 	}
 	all, complete, err := p.removeObjects(ctx, definition != "" || orphans(p.pkg))
 	if deleted && p.Meter != nil {
-		p.Meter.Hold(p.pkg.Name, telemetry.Held{Pending: len(all.Waiting())})
+		p.Meter.Count(p.pkg.Name, telemetry.Objects{Pending: len(all.Waiting())})
 	}
 	if err != nil || !complete {
 		p.state.waits++

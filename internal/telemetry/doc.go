@@ -9,7 +9,7 @@
 // and a restart repeats none.
 //
 // Events are made by pure functions. reasons.go lists all of them with their meaning, events.go
-// has a function for each of them, and revision.go, package.go and retained.go say when there is
+// has a function for each of them, and transitions.go, package.go and retained.go say when there is
 // one. What many objects have in common is one event that names the first of them. Notes
 // are cut to what the API server takes. They are made of the messages of statuses,
 // which hold no value of a Secret.
@@ -19,7 +19,7 @@
 // manager's cache at each scrape (state.go), so that they are never stale and end with their
 // objects. Counters and histograms count what has happened: what the engine reports of
 // objects (listener.go), and what has changed from one status of a revision to the
-// next (transitions.go). Their series of a package are dropped when it is gone.
+// next (transitions.go, outcomes.go). Their series of a package are dropped when it is gone.
 // No label holds the name of a managed object, and labels that clients choose, such as
 // field managers, have a bounded number of values (bounded.go).
 package telemetry

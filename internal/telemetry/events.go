@@ -137,11 +137,11 @@ func driftCorrected(revision *v1alpha1.Revision, repaired []v1alpha1.Interferenc
 	})
 }
 
-func interference(revision *v1alpha1.Revision, fought []v1alpha1.Interference) Event {
-	first := fought[0]
+func interference(revision *v1alpha1.Revision, entries []v1alpha1.Interference) Event {
+	first := entries[0]
 	return onRevision(revision, Event{
 		Type: corev1.EventTypeWarning, Reason: ReasonInterference, Action: "Repair", Related: object(first.ObjectReference),
-		Note: some(names(fought)) + ": " + unsettled(first),
+		Note: some(names(entries)) + ": " + unsettled(first),
 	})
 }
 

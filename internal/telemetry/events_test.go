@@ -107,7 +107,7 @@ func said(list []Event) []string {
 	return lines
 }
 
-// revisionCase is a case of [TestForRevision].
+// revisionCase is a case of [TestChange_Events].
 type revisionCase struct {
 	reason        string
 	before, after []change
@@ -120,7 +120,7 @@ var revisionServes = is(v1alpha1.ConditionAvailable, "True", v1alpha1.ReasonProb
 
 var revisionFails = is(v1alpha1.ConditionAvailable, "False", v1alpha1.ReasonProbeFailed, "Deployment ns/app: 0 of 1 replicas are available")
 
-// revisionCases are the cases of [TestForRevision].
+// revisionCases are the cases of [TestChange_Events].
 var revisionCases = map[string]revisionCase{
 	"Nothing": {
 		reason: "a status that stays the same has no event",
@@ -257,14 +257,14 @@ var revisionCases = map[string]revisionCase{
 	},
 }
 
-func TestForRevision(t *testing.T) {
+func TestChange_Events(t *testing.T) {
 	for name, tc := range revisionCases {
 		t.Run(name, func(t *testing.T) {
 			before, after := revisionWith(tc.before...), revisionWith(tc.after...)
-			if diff := cmp.Diff(tc.want, said(ForRevision(before, after))); diff != "" {
+			if diff := cmp.Diff(tc.want, said(Change{Before: before, After: after}.Events())); diff != "" {
 				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
 			}
-			if again := ForRevision(after, after); len(again) > 0 {
+			if again := (Change{Before: after, After: after}).Events(); len(again) > 0 {
 				t.Errorf("%s: told again: %v", tc.reason, said(again))
 			}
 		})
@@ -274,11 +274,11 @@ func TestForRevision(t *testing.T) {
 // TestHandover: what one revision has told of an object is not told again by the one
 // that takes the object over.
 func TestHandover(t *testing.T) {
-	older := revisionWith(good(), rivals("a", 1, now))
-	if again := ForRevision(revisionWith(), revisionWith(rivals("a", 1, now)), older); len(again) > 0 {
+	others := []*v1alpha1.Revision{revisionWith(good(), rivals("a", 1, now))}
+	if again := (Change{Before: revisionWith(), After: revisionWith(rivals("a", 1, now)), Others: others}).Events(); len(again) > 0 {
 		t.Errorf("told again: %v", said(again))
 	}
-	if more := ForRevision(revisionWith(), revisionWith(rivals("a", 2, soon)), older); len(more) != 1 {
+	if more := (Change{Before: revisionWith(), After: revisionWith(rivals("a", 2, soon)), Others: others}).Events(); len(more) != 1 {
 		t.Errorf("the next repair was told as %v", said(more))
 	}
 }
@@ -405,7 +405,7 @@ func TestFacts(t *testing.T) {
 // TestBounded: the API server refuses a longer note, and with it the event.
 func TestBounded(t *testing.T) {
 	for name, text := range map[string]string{"Long": strings.Repeat("x", 5000), "Multibyte": strings.Repeat("ü", 600), "Broken": "a\xffb", "Empty": ""} {
-		note := ForRevision(revisionWith(), revisionWith(progress(v1alpha1.ReasonRolloutError, text)))[0].Note
+		note := Change{Before: revisionWith(), After: revisionWith(progress(v1alpha1.ReasonRolloutError, text))}.Events()[0].Note
 		if len(note) > NoteLimit || !utf8.ValidString(note) {
 			t.Errorf("%s: a note of %d bytes, valid %t", name, len(note), utf8.ValidString(note))
 		}

@@ -23,8 +23,8 @@ type Metrics struct {
 	kinds, managers, phaseNames                                    bounded
 
 	lock sync.Mutex
-	// held are numbers about packages that do not stand in their statuses.
-	held map[string]Held
+	// objects are numbers about packages that do not stand in their statuses.
+	objects map[string]Objects
 	// sizes are those of Revisions, with when they were taken.
 	sizes map[types.UID]size
 	// added are the metrics of single fronts.
@@ -33,8 +33,8 @@ type Metrics struct {
 	frontConditions map[frontGroup][]ResourceCondition
 }
 
-// Held are numbers about a package that only a pass over it knows.
-type Held struct {
+// Objects are numbers of objects of a package that only a pass over it knows.
+type Objects struct {
 	// Retained are objects of the target that will stay when the package goes.
 	Retained int
 	// Pending are objects that the teardown of the package waits for.
@@ -48,7 +48,7 @@ func NewMetrics() *Metrics {
 		rollouts: rolloutDuration.histogram(), phases: phaseDuration.histogram(), renders: renderDuration.histogram(),
 		failures: probeFailures.NewCounter(), applies: objectApply.NewCounter(), conflicts: objectConflicts.NewCounter(),
 		collisions: collisions.NewCounter(), repaired: driftCorrections.NewCounter(), staleReads: stalenessWaits.NewCounter(),
-		held: map[string]Held{}, sizes: map[types.UID]size{}, frontConditions: map[frontGroup][]ResourceCondition{},
+		objects: map[string]Objects{}, sizes: map[types.UID]size{}, frontConditions: map[frontGroup][]ResourceCondition{},
 	}
 	m.staleReads.WithLabelValues() // it has one series, which begins at 0
 	return m
@@ -82,11 +82,11 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// Hold takes in what a pass has found about a package.
-func (m *Metrics) Hold(pkg string, held Held) {
+// Count takes in what a pass has found about a package.
+func (m *Metrics) Count(pkg string, objects Objects) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	m.held[pkg] = held
+	m.objects[pkg] = objects
 }
 
 // Forget drops every series about a package.
@@ -96,7 +96,7 @@ func (m *Metrics) Forget(pkg string) {
 	}
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	delete(m.held, pkg)
+	delete(m.objects, pkg)
 }
 
 // Rendered takes in how long a front took to render.
@@ -107,8 +107,8 @@ func (m *Metrics) Rendered(front string, took time.Duration) {
 // Stale takes in that the cache lagged behind our own write.
 func (m *Metrics) Stale() { m.staleReads.WithLabelValues().Inc() }
 
-func (m *Metrics) heldNow() map[string]Held {
+func (m *Metrics) counted() map[string]Objects {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	return maps.Clone(m.held)
+	return maps.Clone(m.objects)
 }

@@ -127,7 +127,7 @@ func TestState(t *testing.T) {
 		},
 	}
 	m, gather := newMetrics(t, s)
-	m.Hold("web", Held{Retained: 3, Pending: 4})
+	m.Count("web", Objects{Retained: 3, Pending: 4})
 	m.Size(&v1alpha1.Revision{
 		ObjectMeta: metav1.ObjectMeta{UID: "old"},
 		Spec: v1alpha1.RevisionSpec{Phases: []v1alpha1.Phase{{Objects: []v1alpha1.Object{
@@ -279,7 +279,8 @@ func TestMoved(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			m, gather := newMetrics(t, &store{})
-			m.Moved(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Status: v1alpha1.PackageStatus{Rollback: tc.back}}, tc.before, tc.after)
+			pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Status: v1alpha1.PackageStatus{Rollback: tc.back}}
+			m.Moved(Change{Package: pkg, Before: tc.before, After: tc.after})
 			if diff := cmp.Diff(tc.want, without(gather())); diff != "" {
 				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
 			}
@@ -379,8 +380,8 @@ func TestMoved_Flaps(t *testing.T) {
 	pkg, before, after := &v1alpha1.Package{}, &v1alpha1.Revision{}, &v1alpha1.Revision{}
 	before.Status.Flaps = []v1alpha1.Flap{{Count: 2}, {Count: 1}}
 	after.Status.Flaps = []v1alpha1.Flap{{Count: 5}}
-	m.Moved(pkg, before, after)
-	m.Moved(pkg, after, after)
+	m.Moved(Change{Package: pkg, Before: before, After: after})
+	m.Moved(Change{Package: pkg, Before: after, After: after})
 	const series = "strata_object_conflicts_total{cause=Flapping,manager=unknown}"
 	if got := gather(); got[series] != 2 {
 		t.Errorf("%s is %v, want 2 of %v", series, got[series], got)

@@ -53,12 +53,12 @@ func (s *state) Collect(metrics chan<- prometheus.Metric) {
 			out.revision(revision)
 		}
 	}
-	sizes, held := s.sizesOf(revisions.Items), s.heldNow()
+	sizes, objects := s.sizesOf(revisions.Items), s.counted()
 	for i := range packages.Items {
 		pkg := &packages.Items[i]
 		out.pkg(pkg)
-		out.gauge(teardownPending, float64(pending[pkg.Name]+held[pkg.Name].Pending), pkg.Name)
-		out.gauge(retainedObjects, float64(held[pkg.Name].Retained), pkg.Name)
+		out.gauge(teardownPending, float64(pending[pkg.Name]+objects[pkg.Name].Pending), pkg.Name)
+		out.gauge(retainedObjects, float64(objects[pkg.Name].Retained), pkg.Name)
 		out.gauge(historyBytes, float64(sizes[pkg.Name]), pkg.Name)
 	}
 }
