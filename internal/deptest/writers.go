@@ -43,7 +43,7 @@ var writerFiles = map[string]string{
 
 // writerPackages may change a cluster in every file: the command line does at a user's request.
 // The local Kubernetes and the tests have clusters of their own.
-var writerPackages = []string{"internal/cli/...", "internal/localplane/...", "revisions/revisionstest", "test/..."}
+var writerPackages = []string{"internal/cli/...", "internal/localplane/...", "internal/status/statustest", "revisions/revisionstest", "test/..."}
 
 // writing are the methods of controller-runtime's and client-go's clients that
 // send something other than a read.
