@@ -16,6 +16,10 @@ const (
 	// resources, and names these: a Gateway as namespace/name.
 	AnnotationFrontGroup = "strata.run/front-group"
 
+	// AnnotationFrontPause stands on a Package that a front has paused, and is the reason: a pause with
+	// this reason ends when the front's resource no longer asks for it.
+	AnnotationFrontPause = "strata.run/front-pause"
+
 	// AnnotationResourcePolicy is Helm's annotation for objects that an
 	// uninstall leaves in place. With the value [ResourcePolicyKeep] an object is
 	// retained, whatever its kind.

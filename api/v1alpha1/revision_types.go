@@ -292,6 +292,13 @@ type Origin struct {
 	// +kubebuilder:validation:MaxLength=128
 	AppVersion string `json:"appVersion,omitempty"`
 
+	// Identity says what the content is, such as a bundle and its version, where that makes it
+	// other content although its objects are the same. It is part of contentDigest. Default:
+	// the objects alone say what the content is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Identity string `json:"identity,omitempty"`
+
 	// RollbackMinors is how many minor versions of appVersion a rollback from this
 	// revision may go back at once. One that goes further, or to another major version,
 	// is refused, unless the Package's annotation strata.run/allow-version names the

@@ -92,9 +92,35 @@ func setDefaults(assertion *v1alpha1.Assertion) {
 	}
 }
 
-// Digest is that of a revision's content: the phases, given with the digest of
-// each of their objects in order, and the probes. Origin, numbers and the split
-// into slices have no part in it.
+// Identified is the digest of content with an identity, see [v1alpha1.Origin]. Content without one
+// keeps the digest of its objects.
+func Identified(digest, identity string) string {
+	if identity == "" {
+		return digest
+	}
+	return "sha256:" + ObjectDigest([]byte(digest+"\n"+identity))
+}
+
+// identityOf is that of a revision's content, empty for none.
+func identityOf(revision *v1alpha1.Revision) string {
+	if revision.Spec.Origin == nil {
+		return ""
+	}
+	return revision.Spec.Origin.Identity
+}
+
+// DigestFor is the digest of a revision's content, given the digest of each of its objects in order.
+func DigestFor(revision *v1alpha1.Revision, objects [][]string) (string, error) {
+	digest, err := Digest(revision.Spec.Phases, objects, revision.Spec.Probes)
+	if err != nil {
+		return "", err
+	}
+	return Identified(digest, identityOf(revision)), nil
+}
+
+// Digest is that of content without an identity: the phases, given with the digest of
+// each of their objects in order, and the probes. Numbers and the split into slices
+// have no part in it.
 func Digest(phases []v1alpha1.Phase, objects [][]string, probes []v1alpha1.Probe) (string, error) {
 	type object struct {
 		Digest              string

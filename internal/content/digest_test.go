@@ -251,3 +251,14 @@ func TestDigest_LaterFields(t *testing.T) {
 		seen[digest(object)] = name
 	}
 }
+
+// What has no identity keeps its digest, and an identity makes it another.
+func TestIdentified(t *testing.T) {
+	if got := Identified("sha256:a", ""); got != "sha256:a" {
+		t.Errorf("without an identity the digest is %s", got)
+	}
+	one, two, other := Identified("sha256:a", "p/1"), Identified("sha256:a", "p/2"), Identified("sha256:b", "p/1")
+	if one == "sha256:a" || one == two || one == other {
+		t.Errorf("the digests %s, %s and %s are not all different", one, two, other)
+	}
+}

@@ -261,7 +261,7 @@ func digestOf(revision *v1alpha1.Revision, manifests [][]manifest) (string, erro
 		}
 		digests = append(digests, own)
 	}
-	return Digest(revision.Spec.Phases, digests, revision.Spec.Probes)
+	return DigestFor(revision, digests)
 }
 
 // DigestOf is the digest of a revision's content. One that has none in its spec is

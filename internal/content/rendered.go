@@ -4,6 +4,8 @@
 package content
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -21,8 +23,16 @@ type Package struct {
 	// default of their kind.
 	Probes []v1alpha1.Probe
 
-	// Origin is recorded in every revision made from this.
+	// Origin is recorded in every revision made from this. Its identity is part of the content.
 	Origin v1alpha1.Origin
+
+	// Labels and Annotations are set on every revision made from this. When only they change, the
+	// revision gets them, and no new one is made. Others are left alone.
+	Labels, Annotations map[string]string
+
+	// Settings are fields of the Package that the front keeps as they are here. All others belong to
+	// admins, as do all of them when it is nil.
+	Settings *Settings
 
 	// After names packages that must have rolled out their newest content before
 	// this one gets a new revision.
@@ -35,6 +45,22 @@ type Package struct {
 	// MayShrink says that the content may well have less than half of the objects of
 	// what runs, which else is taken for a mistake: it follows what users ask for.
 	MayShrink bool
+}
+
+// Settings are what a front sets of a Package.
+type Settings struct {
+	// ServiceAccount is who objects are written as, nil for the manager.
+	ServiceAccount *v1alpha1.ServiceAccountReference
+	// ProgressDeadline is how long a rollout may go without progress, 0 for the API's default.
+	ProgressDeadline time.Duration
+	// AllowUnsafeCRDs lets changes of CustomResourceDefinitions through that may break custom
+	// resources.
+	AllowUnsafeCRDs bool
+	// Approval and OnFailure are set unless they are empty.
+	Approval  v1alpha1.ApprovalPolicy
+	OnFailure v1alpha1.FailurePolicy
+	// PauseReason pauses the package, and ends that pause when it is empty again.
+	PauseReason string
 }
 
 // Phase is a group of objects that are applied together.

@@ -36,6 +36,7 @@ var writerFiles = map[string]string{
 	"internal/helmimport/prune.go":       "what a later version of a release has left out",
 	"internal/helmimport/retire.go":      "the Secrets of a release, and marks of Helm",
 	"internal/helmimport/takeover.go":    "who owns the fields of an object of a release",
+	"internal/front/packagesettings.go":  "fields of Packages, labels and annotations of Revisions",
 	"internal/front/publish.go":          "Packages and Revisions",
 	"internal/front/resources.go":        "finalizers and annotations of a front's resources",
 	"internal/front/setup.go":            "nothing: it hands events on",

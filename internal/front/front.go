@@ -76,8 +76,8 @@ type Front[P client.Object, F any] struct {
 	Changed predicate.Predicate
 	// Watches are further kinds whose changes matter. Optional.
 	Watches []Watch
-	// Signal brings back all groups that have a resource, for what the front watches
-	// itself. Optional.
+	// Signal brings back groups for what the front watches itself: that of a resource with a name,
+	// and all that have a resource for one without. Optional.
 	Signal <-chan event.GenericEvent
 }
 

@@ -78,7 +78,8 @@ func (p *Publisher) publish(ctx context.Context, owner Owner, want content.Packa
 	if err != nil {
 		return state, fmt.Errorf("package %s: %w", want.Name, err)
 	}
-	if state.Package, err = p.ensurePackage(ctx, owner, want.Name); err != nil {
+	packed.Digest = content.Identified(packed.Digest, want.Origin.Identity)
+	if state.Package, err = p.ensurePackage(ctx, owner, want); err != nil {
 		return state, err
 	}
 	line, err := p.line(ctx, state.Package)
@@ -89,6 +90,9 @@ func (p *Publisher) publish(ctx context.Context, owner Owner, want content.Packa
 	if state.Need == history.NeedNone && isUnavailable(line.Target) {
 		// What is missing of the content is at hand, so it need not be restored by hand.
 		err = p.Contents.Keep(ctx, state.Package, packed, nil)
+	}
+	if err == nil && state.Need == history.NeedNone {
+		err = p.describe(ctx, line.Target, want)
 	}
 	if err == nil && state.Need == history.NeedNone && line.LiftsRejection(state.Package) {
 		err = p.annotate(ctx, state.Package, v1alpha1.AnnotationRejectionLifted, strconv.FormatInt(line.Target.Spec.Revision, 10))
@@ -123,6 +127,9 @@ func (p *Publisher) held(ctx context.Context, owner Owner, want content.Package)
 	if err != nil {
 		return state, client.IgnoreNotFound(err)
 	}
+	if pkg, err = p.keepSettings(ctx, pkg, want.Settings); err != nil {
+		return state, err
+	}
 	line, err := p.line(ctx, pkg)
 	state.Package, state.Target = pkg, line.Target
 	return state, err
@@ -149,19 +156,23 @@ func (p *Publisher) read(ctx context.Context, owner Owner, name string) (*v1alph
 
 // ensurePackage makes the Package if it is missing, with its finalizer from the
 // start.
-func (p *Publisher) ensurePackage(ctx context.Context, owner Owner, name string) (*v1alpha1.Package, error) {
-	pkg, err := p.read(ctx, owner, name)
+func (p *Publisher) ensurePackage(ctx context.Context, owner Owner, want content.Package) (*v1alpha1.Package, error) {
+	pkg, err := p.read(ctx, owner, want.Name)
+	if err == nil {
+		return p.keepSettings(ctx, pkg, want.Settings)
+	}
 	if !apierrors.IsNotFound(err) {
 		return pkg, err
 	}
 	pkg = &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Labels: map[string]string{v1alpha1.LabelFront: owner.Front}, Finalizers: []string{v1alpha1.FinalizerTeardown},
+		Name: want.Name, Labels: map[string]string{v1alpha1.LabelFront: owner.Front}, Finalizers: []string{v1alpha1.FinalizerTeardown},
 	}}
 	if owner.Group != "" {
 		pkg.Annotations = map[string]string{v1alpha1.AnnotationFrontGroup: owner.Group}
 	}
+	setSettings(pkg, want.Settings)
 	if err := p.Client.Create(ctx, pkg); err != nil {
-		return nil, fmt.Errorf("creating package %s: %w", name, err)
+		return nil, fmt.Errorf("creating package %s: %w", want.Name, err)
 	}
 	return pkg, nil
 }
@@ -231,7 +242,7 @@ func (p *Publisher) create(ctx context.Context, pkg *v1alpha1.Package, line hist
 	if err := p.Contents.Keep(ctx, pkg, packed, line.Target); err != nil {
 		return nil, err
 	}
-	next := line.Next(pkg, history.Content{Phases: packed.Phases, Probes: want.Probes, Digest: packed.Digest, Origin: want.Origin})
+	next := line.Next(pkg, history.Content{Phases: packed.Phases, Probes: want.Probes, Digest: packed.Digest, Origin: want.Origin, Labels: want.Labels, Annotations: want.Annotations})
 	if err := p.Client.Create(ctx, next); err != nil {
 		return nil, fmt.Errorf("creating revision %d of package %s: %w", next.Spec.Revision, pkg.Name, err)
 	}

@@ -67,7 +67,7 @@ func Setup[P client.Object, F any](w Wiring, resource P, f Front[P, F]) error {
 	if r.Front.Signal == nil {
 		return nil
 	}
-	if err := c.Watch(source.Channel(r.Front.Signal, enqueue(r.allGroups))); err != nil {
+	if err := c.Watch(source.Channel(r.Front.Signal, enqueue(r.signalled))); err != nil {
 		return fmt.Errorf("setting up front %s: %w", r.Front.Name, err)
 	}
 	return nil
@@ -128,6 +128,14 @@ func (r *Reconciler[P, F]) ofResource(_ context.Context, object client.Object) [
 		return []string{r.Front.group(resource)}
 	}
 	return nil
+}
+
+// signalled are the groups that a signal is about: that of a resource with a name, else all.
+func (r *Reconciler[P, F]) signalled(ctx context.Context, object client.Object) []string {
+	if object.GetName() != "" {
+		return r.ofResource(ctx, object)
+	}
+	return r.allGroups(ctx, object)
 }
 
 // allGroups are the groups that have a resource.

@@ -4,6 +4,7 @@
 package front
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -50,13 +51,22 @@ func timed[P client.Object, F any](w Wiring, f Front[P, F]) Front[P, F] {
 	return f
 }
 
-// Signal brings back the groups of a front for what it watches itself.
+// Signal brings back groups of a front for what it watches itself.
 type Signal chan event.GenericEvent
 
 // NewSignal is a signal that has not been raised.
 func NewSignal() Signal { return make(Signal, 1) }
 
-// Raise does not wait: a signal that the front has not read yet stands for all until then.
+// RaiseFor brings back the group of one resource. It waits until the front reads it, or the context
+// ends, as no other signal would stand for it.
+func (s Signal) RaiseFor(ctx context.Context, resource client.Object) {
+	select {
+	case s <- event.GenericEvent{Object: resource}:
+	case <-ctx.Done():
+	}
+}
+
+// Raise brings back all groups. It does not wait: a signal that the front has not read yet stands for all until then.
 // The object is of the front's type, and may be empty.
 func (s Signal) Raise(object client.Object) {
 	select {

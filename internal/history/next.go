@@ -17,8 +17,10 @@ type Content struct {
 	Phases []v1alpha1.Phase
 	Probes []v1alpha1.Probe
 	Digest string
-	// Origin is where it comes from. It does not make the content different.
+	// Origin is where it comes from. Nothing but its identity makes the content different.
 	Origin v1alpha1.Origin
+	// Labels and Annotations are those of the revision, besides our own.
+	Labels, Annotations map[string]string
 }
 
 // Need says whether a front's content needs a revision.
@@ -124,6 +126,12 @@ func (h History) next(pkg *v1alpha1.Package, content Content) *v1alpha1.Revision
 			Package: pkg.Name, Revision: number, LifecycleState: v1alpha1.LifecycleActive,
 			Phases: content.Phases, Probes: content.Probes, ContentDigest: content.Digest, Origin: &content.Origin,
 		},
+	}
+	for key, value := range content.Labels {
+		metav1.SetMetaDataLabel(&revision.ObjectMeta, key, value)
+	}
+	for key, value := range content.Annotations {
+		metav1.SetMetaDataAnnotation(&revision.ObjectMeta, key, value)
 	}
 	if newest := h.Newest(); newest != nil {
 		revision.Spec.Previous = newest.Spec.Revision

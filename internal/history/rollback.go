@@ -5,6 +5,7 @@ package history
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -102,6 +103,9 @@ func (h History) repeat(pkg *v1alpha1.Package, source *v1alpha1.Revision, why st
 		Phases: source.Spec.Phases, Probes: source.Spec.Probes, Digest: source.Spec.ContentDigest,
 		Origin: rollbackOrigin(source, why),
 	}
+	if content.Origin.Identity != "" { // its labels and annotations say what it is
+		content.Labels, content.Annotations = foreign(source.Labels), foreign(source.Annotations)
+	}
 	next := h.Next(pkg, content)
 	if h.hasSucceeded(content.Digest) {
 		next = h.next(pkg, content)
@@ -186,6 +190,15 @@ func (h History) rejected(digest Digest) map[string]bool {
 		}
 	}
 	return all
+}
+
+// foreign are labels or annotations that are neither our own nor kubectl's.
+func foreign(all map[string]string) map[string]string {
+	kept := maps.Clone(all)
+	maps.DeleteFunc(kept, func(key, _ string) bool {
+		return strings.HasPrefix(key, "strata.run/") || strings.HasPrefix(key, "kubectl.kubernetes.io/")
+	})
+	return kept
 }
 
 // rollbackOrigin keeps what the content is, and adds why it is rolled out again.

@@ -284,3 +284,23 @@ func TestLine_Rollback_LongReason(t *testing.T) {
 		t.Errorf("the reason does not start with what happened: %.60q", got)
 	}
 }
+
+// A rollback of content with an identity keeps what says what it is, and nothing of ours.
+func TestLine_Rollback_Metadata(t *testing.T) {
+	states := []state{
+		{number: 1, lifecycle: archived, tornDown: true, succeeded: true, digest: "good", origin: &v1alpha1.Origin{Kind: v1alpha1.OriginFront, Identity: "p/1.0.0"}},
+		{number: 2, lifecycle: active, digest: "bad"},
+	}
+	revisions := revisionsOf(states)
+	revisions[0].Labels = map[string]string{"example.com/owner": "a"}
+	revisions[0].Annotations = map[string]string{"example.com/bundle": "p.v1", "strata.run/pause-reason": "x", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
+	pkg := packageOf(v1alpha1.PackageSpec{Rollback: &v1alpha1.Rollback{ToRevision: 1, RequestedAt: at(100)}}, v1alpha1.PackageStatus{})
+	next, _ := Sort(pkg, revisions).Rollback(pkg, SpecDigest)
+	if next.Spec.Origin.Identity != "p/1.0.0" || next.Labels["example.com/owner"] != "a" || next.Labels[v1alpha1.LabelPackage] != pkg.Name {
+		t.Errorf("identity %q, labels %v", next.Spec.Origin.Identity, next.Labels)
+	}
+	delete(next.Annotations, v1alpha1.AnnotationRequestedAt)
+	if diff := cmp.Diff(map[string]string{"example.com/bundle": "p.v1"}, next.Annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}

@@ -73,7 +73,7 @@ func (r *reader) read(ctx context.Context, revision *v1alpha1.Revision) (view.St
 	var err error
 	all.OnlySecrets = !slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, errMayNotRead) && !errors.Is(err, errSecretsNotRead) })
 	if all.Unread = joinOnce(errs); all.Unread == nil {
-		all.Digest, err = content.Digest(revision.Spec.Phases, digests, revision.Spec.Probes)
+		all.Digest, err = content.DigestFor(revision, digests)
 	}
 	return all, err
 }
