@@ -5,6 +5,7 @@ package cmd
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,25 +73,21 @@ objectslices.strata.run; get and patch the objects.`,
 }
 
 func (a *app) adopt(ctx context.Context, o adoptOptions, name string, named []string) error {
-	if err := o.validate(); err != nil {
-		return err
-	}
-	c, pkg, revisions, err := a.readPackage(ctx, name)
+	c, v, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
-	target := view.LineOf(pkg, revisions).Target
+	pkg, target := v.Package, view.HistoryOf(v.Package, v.Revisions).Target
 	switch {
 	case !pkg.DeletionTimestamp.IsZero():
 		return exitf(CodeTerminal, "package %s is being deleted", name)
 	case target == nil:
 		return exitf(CodeNotFound, "package %s has no active revision that could contain an object", name)
 	}
-	held := view.Manifests{}
-	if err := c.readSlices(ctx, held, target); err != nil {
+	if err := c.readSlices(ctx, v.Manifests, target); err != nil {
 		return exitf(CodeFalse, "looking for the objects of revision %d: %w", target.Spec.Revision, err)
 	}
-	wanted, err := adoptable(target, held, named)
+	wanted, err := adoptable(target, v.Manifests, named)
 	if err != nil {
 		return err
 	}
@@ -105,10 +102,6 @@ func (a *app) adopt(ctx context.Context, o adoptOptions, name string, named []st
 			adoptions, doc.Objects = append(adoptions, object), append(doc.Objects, object.AdoptedObject)
 		}
 	}
-	return a.carryOutAdoption(ctx, c, o, pkg, doc, adoptions)
-}
-
-func (a *app) carryOutAdoption(ctx context.Context, c *cluster, o adoptOptions, pkg *v1alpha1.Package, doc view.Adoption, adoptions []adoption) error {
 	p := a.text(o.output)
 	view.WriteAdoption(p, doc)
 	if len(doc.Objects) > 0 {
@@ -134,10 +127,8 @@ func adoptable(target *v1alpha1.Revision, held view.Manifests, named []string) (
 	for _, object := range target.Status.Objects {
 		collides[view.IdentityOf(object.ObjectReference)] = object.Reason == "Collision"
 	}
-	var all, wanted []view.Item
-	for _, items := range view.ItemsOf(target, held) {
-		all = append(all, items...)
-	}
+	var wanted []view.Item
+	all := slices.Concat(view.ItemsOf(target, held)...)
 	for _, it := range all {
 		if len(named) == 0 && collides[view.IdentityOf(it.Ref)] {
 			wanted = append(wanted, it)
@@ -189,9 +180,6 @@ func (c *cluster) lookAtAdoption(ctx context.Context, pkg *v1alpha1.Package, it 
 // takeOver makes an object the package's, on condition that it is still what was
 // looked at.
 func (c *cluster) takeOver(ctx context.Context, pkg *v1alpha1.Package, object adoption, o writeFlags) error {
-	if o.dryRun == dryRunClient {
-		return nil
-	}
 	var owners []metav1.OwnerReference
 	for _, owner := range object.current.OwnerReferences {
 		if owner.Controller == nil || !*owner.Controller {

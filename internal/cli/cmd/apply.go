@@ -8,53 +8,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/history"
-	"github.com/strata-run/strata/revisions/probes"
 )
 
 type applyOptions struct {
-	writeFlags
+	rolloutFlags
 
 	source           sourceOptions
 	managerNamespace string
-	reason           string
 	serviceAccount   string
-	wait             bool
-	timeout          time.Duration
 	force            bool
 	allowRejected    bool
 }
 
 func (o *applyOptions) validate() error {
-	if err := errors.Join(o.source.validate(), o.writeFlags.validate()); err != nil {
-		return err
-	}
-	switch {
-	case o.dryRun != dryRunNone && o.wait:
-		return exitf(CodeUsage, "--wait waits for a rollout, which --dry-run=%s does not begin", o.dryRun)
-	case len(o.reason) > 1024:
-		return exitf(CodeUsage, "flag --reason: has %d bytes, and at most 1024 can be kept", len(o.reason))
-	}
 	if _, _, ok := cutTwo(o.serviceAccount); o.serviceAccount != "" && !ok {
 		return exitf(CodeUsage, "flag --service-account: %q is not NAMESPACE/NAME", o.serviceAccount)
 	}
-	return nil
+	return errors.Join(o.source.validate(), o.rolloutFlags.validate())
 }
 
 func (a *app) applyCommand() *cobra.Command {
@@ -105,22 +83,10 @@ manager's namespace.`,
 	o.source.add(cmd)
 	addManagerNamespace(cmd, &o.managerNamespace)
 	f := cmd.Flags()
-	f.StringVar(&o.reason, "reason", "", "why, for the history")
 	f.StringVar(&o.serviceAccount, "service-account", "", "for a new package: NAMESPACE/NAME of the ServiceAccount that it acts as (default: the manager)")
-	f.BoolVar(&o.wait, "wait", false, "follow the rollout until it is done or cannot succeed")
-	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --wait: how long to follow, 0 without limit")
 	f.BoolVar(&o.force, "force", false, "make the revision although it collides or would be held back")
 	f.BoolVar(&o.allowRejected, "allow-rejected", false, "also apply content that a rollback has rejected")
 	return cmd
-}
-
-// account is the ServiceAccount for a new package, nil for none.
-func (o *applyOptions) account() *v1alpha1.ServiceAccountReference {
-	namespace, name, ok := cutTwo(o.serviceAccount)
-	if !ok {
-		return nil
-	}
-	return &v1alpha1.ServiceAccountReference{Namespace: namespace, Name: name}
 }
 
 func (a *app) apply(ctx context.Context, o applyOptions, name string) error {
@@ -138,8 +104,8 @@ func (a *app) apply(ctx context.Context, o applyOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	if proposed.Package.Spec.ServiceAccount == nil && !proposed.Exists {
-		proposed.Package.Spec.ServiceAccount = o.account()
+	if namespace, name, given := cutTwo(o.serviceAccount); given && !proposed.Exists {
+		proposed.Package.Spec.ServiceAccount = &v1alpha1.ServiceAccountReference{Namespace: namespace, Name: name}
 	}
 	doc := view.Applied{TypeMeta: view.DocumentType("Applied"), Package: name, DryRun: o.dryRun, Plan: proposed.Document()}
 	doc.Target = doc.Plan.FromRevision
@@ -150,44 +116,19 @@ func (a *app) apply(ctx context.Context, o applyOptions, name string) error {
 		doc.Refused = err.Error()
 		return cmp.Or(a.end(o.output, p, doc), err)
 	}
-	if proposed.Need == history.NeedRevision || proposed.Need == history.NeedRejected {
-		if err := a.publish(ctx, c, proposed, o, &doc); err != nil {
-			return err
-		}
+	if err := c.publish(ctx, proposed, o, &doc); err != nil {
+		return err
 	}
-	if proposed.Need == history.NeedNone && o.dryRun == dryRunNone {
-		if err := c.keepAsked(ctx, proposed, o.managerNamespace); err != nil {
-			return err
-		}
+	switch {
+	case doc.Revision == 0:
+		o.outcome(p, "No revision is needed: revision %d has this content.", doc.Target)
+	case doc.Plan.Waits != "":
+		o.outcome(p, "Revision %d was made, and waits.", doc.Revision)
+	default:
+		o.outcome(p, "Revision %d was made and rolls out.", doc.Revision)
 	}
-	return a.finishApply(ctx, c, p, o, doc)
-}
-
-// keepAsked makes good what a target may lack that has the content already: slices and
-// Secrets that were deleted are stored again, and where a rollback has brought the content
-// back, it is noted that the content is asked for, so that what the rollback has rejected is
-// made when that is asked for next.
-func (c *cluster) keepAsked(ctx context.Context, p *proposal, managerNamespace string) error {
-	if len(content.References(p.Line.Target.Spec.Phases)) > 0 {
-		phases, _, err := p.source.phases(c)
-		if err != nil {
-			return err
-		}
-		contents := c.contents(managerNamespace)
-		packed, err := contents.Pack(ctx, phases, p.source.probes)
-		if err != nil {
-			return c.explain("packing the content", err)
-		}
-		if err := contents.Keep(ctx, p.Package, packed, nil); err != nil {
-			return c.explainWrite("storing the content", err)
-		}
-	}
-	if !p.Line.LiftsRejection(p.Package) {
-		return nil
-	}
-	changed := p.Package.DeepCopy()
-	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, v1alpha1.AnnotationRejectionLifted, strconv.FormatInt(p.Line.Target.Spec.Revision, 10))
-	return c.explainWrite("noting what is asked for", c.client.Patch(ctx, changed, client.MergeFrom(p.Package), client.FieldOwner(cliOwner)))
+	doc.Rollout, err = a.follow(ctx, c, p, o.rolloutFlags, name, doc.Target)
+	return cmp.Or(a.end(o.output, p, doc), err)
 }
 
 // agree refuses what must not be applied, and asks before something is deleted.
@@ -209,103 +150,62 @@ func (a *app) agree(o applyOptions, doc view.Plan) error {
 	return a.ask(o.writeFlags, "Go on?")
 }
 
-// publish makes the package, if need be, and the revision.
-func (a *app) publish(ctx context.Context, c *cluster, p *proposal, o applyOptions, doc *view.Applied) error {
-	if o.dryRun == dryRunClient {
+// publish makes the package, if need be, and the revision; or lets the API server check them.
+func (c *cluster) publish(ctx context.Context, p *proposal, o applyOptions, doc *view.Applied) error {
+	isNew := p.Need == history.NeedRevision || p.Need == history.NeedRejected
+	if o.dryRun == dryRunClient || o.isDry() && !isNew {
 		return nil
 	}
-	if o.dryRun == dryRunServer {
-		return c.tryOut(ctx, p)
+	contents, packed := c.contents(o.managerNamespace), p.Packed
+	refers := !isNew && len(content.References(p.History.Target.Spec.Phases)) > 0
+	if !o.isDry() && (isNew || refers) {
+		phases, _, err := p.source.phases(c)
+		if err != nil {
+			return err
+		}
+		// The plan was packed without making the key for Secrets.
+		if packed, err = contents.Pack(ctx, phases, p.source.probes); err != nil {
+			return c.explain("packing the content", err)
+		}
 	}
-	phases, _, err := p.source.phases(c)
-	if err != nil {
-		return err
-	}
-	contents := c.contents(o.managerNamespace)
-	// The plan was packed without making the key for Secrets.
-	packed, err := contents.Pack(ctx, phases, p.source.probes)
-	if err != nil {
-		return c.explain("packing the content", err)
+	pkg := p.Package.DeepCopy()
+	// What the target lacks of the content that it has already is stored again.
+	standing := p.History.Target
+	if !isNew {
+		standing = nil
 	}
 	if !p.Exists {
-		if err := c.client.Create(ctx, p.Package, client.FieldOwner(cliOwner)); err != nil {
-			return c.explainWrite("creating package "+p.Package.Name, err)
+		if err := c.create(ctx, pkg, "package "+pkg.Name, o.writeFlags); err != nil {
+			return err
 		}
-		doc.PackageCreated = true
+		doc.PackageCreated = !o.isDry()
 	}
-	if err := contents.Keep(ctx, p.Package, packed, p.Line.Target); err != nil {
-		return c.explainWrite("storing the content", err)
+	if !o.isDry() && (isNew || refers) {
+		if err := contents.Keep(ctx, pkg, packed, standing); err != nil {
+			return c.explainWrite("storing the content", err)
+		}
 	}
-	next := p.Line.Next(p.Package, contentOf(p.source, packed))
-	if err := c.client.Create(ctx, next, client.FieldOwner(cliOwner)); err != nil {
-		return c.explainWrite(fmt.Sprintf("creating revision %d of package %s", next.Spec.Revision, p.Package.Name), err)
+	if !isNew {
+		return c.noteAsked(ctx, p)
+	}
+	next := p.History.Next(pkg, contentOf(p.source, packed))
+	if err := c.create(ctx, next, fmt.Sprintf("revision %d of package %s", next.Spec.Revision, pkg.Name), o.writeFlags); err != nil || o.isDry() {
+		return err
 	}
 	doc.Revision, doc.Target = next.Spec.Revision, next.Spec.Revision
 	return nil
 }
 
-// tryOut lets the API server check the package and the revision.
-func (c *cluster) tryOut(ctx context.Context, p *proposal) error {
-	pkg := p.Package.DeepCopy()
-	if !p.Exists {
-		if err := c.client.Create(ctx, pkg, client.FieldOwner(cliOwner), client.DryRunAll); err != nil {
-			return c.explainWrite("creating package "+pkg.Name, err)
-		}
+// noteAsked notes that content is asked for which a rollback has brought back, so that what the
+// rollback has rejected is made when that is asked for next.
+func (c *cluster) noteAsked(ctx context.Context, p *proposal) error {
+	if !p.History.LiftsRejection(p.Package) {
+		return nil
 	}
-	next := p.Line.Next(pkg, contentOf(p.source, p.Packed))
-	if err := c.client.Create(ctx, next, client.FieldOwner(cliOwner), client.DryRunAll); err != nil {
-		return c.explainWrite(fmt.Sprintf("creating revision %d of package %s", next.Spec.Revision, pkg.Name), err)
-	}
-	return nil
+	return c.explainWrite("noting what is asked for", c.merge(ctx, p.Package.DeepCopy(), map[string]any{"metadata": map[string]any{
+		"annotations": map[string]any{v1alpha1.AnnotationRejectionLifted: view.Number(p.History.Target.Spec.Revision)},
+	}}, writeFlags{}))
 }
-
-// explainWrite is explain for a write: an object that exists already was created by
-// another client meanwhile, and what the API server rejects as invalid never
-// succeeds.
-func (c *cluster) explainWrite(doing string, err error) error {
-	var exit *ExitError
-	switch {
-	case errors.As(err, &exit):
-		return err
-	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
-		return exitf(CodeSuperseded, "%s: another client has written in between: look again, and repeat the command: %w", doing, err)
-	case apierrors.IsInvalid(err):
-		return exitf(CodeTerminal, "%s: %w", doing, err)
-	}
-	return c.explain(doing, err)
-}
-
-// finishApply says what came of it, and follows the rollout if asked to.
-func (a *app) finishApply(ctx context.Context, c *cluster, p *output.Printer, o applyOptions, doc view.Applied) error {
-	switch {
-	case doc.Revision == 0:
-		o.outcome(p, "No revision is needed: revision %d has this content.", doc.Target)
-	case doc.Plan.Waits != "":
-		o.outcome(p, "Revision %d was made, and waits.", doc.Revision)
-	default:
-		o.outcome(p, "Revision %d was made and rolls out.", doc.Revision)
-	}
-	var err error
-	if o.wait && p.Err() == nil {
-		doc.Rollout, err = a.watchToEnd(ctx, c, watchOptions{name: doc.Package, timeout: o.timeout, revision: doc.Target, asNotes: o.output.isDocument()})
-	}
-	return cmp.Or(a.end(o.output, p, doc), err)
-}
-
-// whoAmI is the name of the user of the command, as the API server knows it; empty
-// when the API server does not say.
-func (c *cluster) whoAmI(ctx context.Context) string {
-	review := &unstructured.Unstructured{}
-	review.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"))
-	if err := c.client.Create(ctx, review); err != nil {
-		return ""
-	}
-	name, _, _ := unstructured.NestedString(review.Object, "status", "userInfo", "username")
-	return probes.Cut(name, 253, "")
-}
-
-// rawOf is JSON as an item of a List.
-func rawOf(data []byte) runtime.RawExtension { return runtime.RawExtension{Raw: data} }
 
 // cutTwo cuts NAMESPACE/NAME.
 func cutTwo(text string) (namespace, name string, ok bool) {

@@ -51,29 +51,27 @@ Rights: get and patch packages.strata.run; list revisions.strata.run.`,
 	a.onPackage(cmd, func(ctx context.Context, name string) error { return a.approve(ctx, o, name) })
 	o.add(cmd)
 	cmd.Flags().StringVar(&o.digest, "digest", "", "the content, sha256: and 64 hexadecimal digits; fewer do if a revision has them")
-	cmd.Flags().Int64Var(&o.revision, "revision", 0, "the revision whose content is approved")
+	a.addRevision(cmd, &o.revision, "revision", "the revision whose content is approved")
 	cmd.Flags().StringSliceVar(&o.gates, "gate", nil, "the gate to open for it; can be given more than once")
 	cmd.MarkFlagsMutuallyExclusive("digest", "revision")
-	complete(cmd, "revision", a.completeRevisions)
 	return cmd
 }
 
 func (a *app) approve(ctx context.Context, o approveOptions, name string) error {
-	if err := o.validate(); err != nil {
-		return err
-	}
-	c, pkg, revisions, err := a.readPackage(ctx, name)
+	c, v, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
-	digest, revision, err := chooseApproval(pkg, revisions, o)
+	pkg := v.Package
+	digest, revision, err := chooseApproval(v, o)
 	if err != nil {
 		return err
 	}
 	if err := checkGates(pkg, o.gates); err != nil {
 		return err
 	}
-	r := view.Receipt{TypeMeta: view.DocumentType("Receipt"), Command: "approve", Package: name, DryRun: o.dryRun, Digest: digest, Gates: o.gates}
+	r := o.receipt("approve", name, 0)
+	r.Digest, r.Gates = digest, o.gates
 	what := "content " + view.ShortDigest(digest)
 	if revision != nil {
 		r.Revision = revision.Spec.Revision
@@ -84,7 +82,11 @@ func (a *app) approve(ctx context.Context, o approveOptions, name string) error 
 		r.Message = fmt.Sprintf("%s of package %s was approved already (%s).", what, name, by)
 		return a.printReceipt(o.writeFlags, r)
 	}
-	a.showPlan(o, revision)
+	if p := a.text(o.output); revision != nil && revision.Status.Plan != nil {
+		view.WritePending(p, revision.Status.Plan)
+	} else if revision != nil {
+		p.Line(output.Span{Text: "What it would do is not known yet."})
+	}
 	if err := a.ask(o.writeFlags, "Approve "+what+"?"); err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func (a *app) approve(ctx context.Context, o approveOptions, name string) error 
 		return err
 	}
 	if revision != nil && !o.isDry() {
-		if why := history.Sort(written, revisions).Unapproved(written, revision, digest); why != "" {
+		if why := history.Sort(written, v.Revisions).Unapproved(written, revision, digest); why != "" {
 			a.note("Note: it still waits: %s", why)
 		}
 	}
@@ -108,36 +110,34 @@ func (a *app) approve(ctx context.Context, o approveOptions, name string) error 
 var fullDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // chooseApproval is the content to approve, and the newest revision that has it.
-func chooseApproval(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, o approveOptions) (string, *v1alpha1.Revision, error) {
+func chooseApproval(v view.Snapshot, o approveOptions) (string, *v1alpha1.Revision, error) {
 	switch {
 	case o.digest != "":
-		return contentWith(pkg.Name, revisions, o.digest)
+		return contentWith(v, o.digest)
 	case o.revision != 0:
-		r, err := revisionNumbered(pkg.Name, revisions, o.revision)
+		r, err := revisionNumbered(v, o.revision)
+		if err == nil && view.DigestOf(r) == "" {
+			err = exitf(CodeFalse, "the digest of revision %d is not known yet: `strata status %s` tells why", o.revision, v.Package.Name)
+		}
 		if err != nil {
 			return "", nil, err
 		}
-		if view.DigestOf(r) == "" {
-			return "", nil, exitf(CodeFalse, "the digest of revision %d is not known yet: `strata status %s` tells why", o.revision, pkg.Name)
-		}
 		return view.DigestOf(r), r, nil
 	}
-	for i := len(revisions) - 1; i >= 0; i-- {
-		if r := &revisions[i]; view.IsWithheld(r) && view.DigestOf(r) != "" {
+	for i := range slices.Backward(v.Revisions) {
+		if r := &v.Revisions[i]; view.IsWithheld(r) && view.DigestOf(r) != "" {
 			return view.DigestOf(r), r, nil
 		}
 	}
-	return "", nil, exitf(CodeNotFound, "no revision of package %s waits for approval; name content with --revision or --digest to approve it beforehand", pkg.Name)
+	return "", nil, exitf(CodeNotFound, "no revision of package %s waits for approval; name content with --revision or --digest to approve it beforehand", v.Package.Name)
 }
 
 // contentWith is the digest that begins as given.
-func contentWith(pkg string, revisions []v1alpha1.Revision, prefix string) (string, *v1alpha1.Revision, error) {
-	if !strings.HasPrefix(prefix, "sha256:") {
-		prefix = "sha256:" + prefix
-	}
+func contentWith(v view.Snapshot, prefix string) (string, *v1alpha1.Revision, error) {
+	prefix = "sha256:" + strings.TrimPrefix(prefix, "sha256:")
 	var found *v1alpha1.Revision
-	for i := len(revisions) - 1; i >= 0; i-- {
-		r := &revisions[i]
+	for i := range slices.Backward(v.Revisions) {
+		r := &v.Revisions[i]
 		switch {
 		case !strings.HasPrefix(view.DigestOf(r), prefix):
 		case found == nil:
@@ -152,7 +152,7 @@ func contentWith(pkg string, revisions []v1alpha1.Revision, prefix string) (stri
 	case fullDigest.MatchString(prefix):
 		return prefix, nil, nil
 	}
-	return "", nil, exitf(CodeNotFound, "no revision of package %s has content with the digest %s; give all of its 64 digits to approve it beforehand", pkg, prefix)
+	return "", nil, exitf(CodeNotFound, "no revision of package %s has content with the digest %s; give all of its 64 digits to approve it beforehand", v.Package.Name, prefix)
 }
 
 // checkGates says whether there is something to approve with.
@@ -184,15 +184,11 @@ func isApproved(pkg *v1alpha1.Package, digest string, gates []string) bool {
 	})
 }
 
-// approval is the patch that approves. Lists are replaced as a whole by a merge
+// approval is the spec that approves. Lists are replaced as a whole by a merge
 // patch; the version that goes with it keeps others' entries from being lost.
 func approval(pkg *v1alpha1.Package, digest, by string, gates []string) map[string]any {
 	if len(gates) == 0 {
-		spec := map[string]any{"approvedDigest": digest, "approvedBy": nil}
-		if by != "" {
-			spec["approvedBy"] = by
-		}
-		return map[string]any{"spec": spec}
+		return map[string]any{"approvedDigest": digest, "approvedBy": orNil(by)}
 	}
 	list := slices.Clone(pkg.Spec.Gates)
 	for i := range list {
@@ -200,19 +196,5 @@ func approval(pkg *v1alpha1.Package, digest, by string, gates []string) map[stri
 			list[i].ApprovedDigest, list[i].ApprovedBy = digest, by
 		}
 	}
-	return map[string]any{"spec": map[string]any{"gates": list}}
-}
-
-// showPlan shows what is to be approved, on stderr where stdout is a document.
-func (a *app) showPlan(o approveOptions, revision *v1alpha1.Revision) {
-	if revision == nil || o.output.isDocument() {
-		return
-	}
-	p := a.stdout(o.output.value)
-	plan := revision.Status.Plan
-	if plan == nil {
-		p.Line(output.Span{Text: "What it would do is not known yet."})
-		return
-	}
-	view.WritePending(p, plan)
+	return map[string]any{"gates": list}
 }

@@ -6,12 +6,11 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
@@ -64,28 +63,24 @@ objectslices.strata.run.`,
 }
 
 func (a *app) archive(ctx context.Context, o writeFlags, name string, n int64) error {
-	if err := o.validate(); err != nil {
-		return err
-	}
-	c, pkg, revisions, err := a.readPackage(ctx, name)
+	c, v, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
-	r, err := revisionNumbered(name, revisions, n)
+	r, err := revisionNumbered(v, n)
 	if err != nil {
 		return err
 	}
-	receipt := view.Receipt{TypeMeta: view.DocumentType("Receipt"), Command: "archive", Package: name, Revision: n, DryRun: o.dryRun}
+	receipt := o.receipt("archive", name, n)
 	if view.LifecycleOf(r) == v1alpha1.LifecycleArchived {
 		receipt.Message = fmt.Sprintf("Revision %d of package %s is archived already.", n, name)
 		return a.printReceipt(o, receipt)
 	}
-	current := history.Sort(pkg, revisions).Current
+	current := history.Sort(v.Package, v.Revisions).Current
 	if current == r {
 		return exitf(CodeTerminal, "revision %d is what runs: `strata rollback %s` replaces it, `strata delete %s` takes the operand away", n, name, name)
 	}
-	slices := view.Manifests{}
-	if receipt.Changes, err = c.changesOfArchiving(ctx, slices, r, current, revisions); err != nil {
+	if receipt.Changes, err = c.changesOfArchiving(ctx, v, r, current); err != nil {
 		return err
 	}
 	receipt.Changed = true
@@ -93,13 +88,13 @@ func (a *app) archive(ctx context.Context, o writeFlags, name string, n int64) e
 	p := a.text(o.output)
 	p.Wrapped("", output.Plain, fmt.Sprintf("Giving up revision %s of %s:", view.WithVersion(n, view.VersionOf(r)), name))
 	view.WriteChanges(p, receipt.Changes, 0)
-	if pkg.Spec.Paused != nil {
-		a.note("Note: %s is %s; nothing is deleted until it is resumed.", name, view.PauseText(pkg.Spec.Paused))
+	if pause := v.Package.Spec.Paused; pause != nil {
+		a.note("Note: %s is %s; nothing is deleted until it is resumed.", name, view.PauseText(pause))
 	}
 	if err := a.ask(o, "Go on?"); err != nil {
 		return err
 	}
-	if err := c.setArchived(ctx, r, o); err != nil {
+	if err := c.setLifecycle(ctx, r, v1alpha1.LifecycleArchived, nil, "archiving", o); err != nil {
 		return err
 	}
 	return a.printReceipt(o, receipt)
@@ -107,52 +102,31 @@ func (a *app) archive(ctx context.Context, o writeFlags, name string, n int64) e
 
 // changesOfArchiving are what becomes of the objects that a revision has in place:
 // those of the current one go back, others go unless another revision has them.
-func (c *cluster) changesOfArchiving(ctx context.Context, slices view.Manifests, r, current *v1alpha1.Revision, siblings []v1alpha1.Revision) ([]view.Change, error) {
+func (c *cluster) changesOfArchiving(ctx context.Context, v view.Snapshot, r, current *v1alpha1.Revision) ([]view.Change, error) {
 	needed := []*v1alpha1.Revision{r}
-	for i := range siblings {
-		if other := &siblings[i]; other != r && view.LifecycleOf(other) != v1alpha1.LifecycleArchived {
+	for i := range v.Revisions {
+		if other := &v.Revisions[i]; other != r && view.LifecycleOf(other) != v1alpha1.LifecycleArchived {
 			needed = append(needed, other)
 		}
 	}
-	if err := c.readSlices(ctx, slices, needed...); err != nil {
+	if err := c.readSlices(ctx, v.Manifests, needed...); err != nil {
 		return nil, exitf(CodeFalse, "looking at what would be deleted: %w", err)
 	}
-	placed := map[revisions.ObjectID]bool{}
+	placed, kept := map[revisions.ObjectID]bool{}, map[revisions.ObjectID]bool{}
 	for _, entry := range r.Status.Inventory {
 		placed[view.IdentityOf(entry.ObjectReference)] = true
 	}
-	kept := map[revisions.ObjectID]bool{}
 	for _, other := range needed[1:] {
-		for _, items := range view.ItemsOf(other, slices) {
-			for _, it := range items {
-				kept[view.IdentityOf(it.Ref)] = true
-			}
+		for _, it := range slices.Concat(view.ItemsOf(other, v.Manifests)...) {
+			kept[view.IdentityOf(it.Ref)] = true
 		}
 	}
-	to := current
-	if to == nil {
-		to = &v1alpha1.Revision{}
+	if current == nil {
+		current = &v1alpha1.Revision{}
 	}
-	all, _ := view.ChangesBetween(r, to, slices)
-	var changes []view.Change
-	for _, change := range all {
+	changes, _ := view.ChangesBetween(r, current, v.Manifests)
+	return slices.DeleteFunc(changes, func(change view.Change) bool {
 		id := view.IdentityOf(change.ObjectReference)
-		if placed[id] && (change.Action != view.ChangeDelete || !kept[id]) {
-			changes = append(changes, change)
-		}
-	}
-	return changes, nil
-}
-
-// setArchived archives a revision, on condition that it is still what was looked at.
-func (c *cluster) setArchived(ctx context.Context, r *v1alpha1.Revision, o writeFlags) error {
-	if o.dryRun == dryRunClient {
-		return nil
-	}
-	change := map[string]any{"metadata": map[string]any{"uid": r.UID}, "spec": map[string]any{"lifecycleState": v1alpha1.LifecycleArchived}}
-	err := c.merge(ctx, &v1alpha1.Revision{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}, change, o)
-	if apierrors.IsConflict(err) {
-		return exitf(CodeSuperseded, "revision %d has changed: check it again before archiving it", r.Spec.Revision)
-	}
-	return c.explain("archiving revision "+r.Name, err)
+		return !placed[id] || change.Action == view.ChangeDelete && kept[id]
+	}), nil
 }

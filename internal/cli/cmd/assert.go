@@ -68,9 +68,8 @@ objectslices.strata.run; list and watch the live objects that are asserted.`,
 	cmd.Flags().StringArrayVar(&o.targets, "for", nil, "what has to be so: "+waitTargets+"; can be given more than once")
 	cmd.Flags().DurationVar(&o.within, "within", 0, "how long it may take to become true, where the file says nothing")
 	cmd.Flags().DurationVar(&o.holdsFor, "holds-for", 0, "how long it then has to hold without interruption, where the file says nothing")
-	cmd.Flags().Int64Var(&o.revision, "revision", 0, "the revision that is meant; 0 is the target")
+	a.addRevision(cmd, &o.revision, "revision", "the revision that is meant; 0 is the target")
 	cmd.Flags().StringVar(&o.junit, "junit", "", "write a JUnit report to this file, too")
-	complete(cmd, "revision", a.completeRevisions)
 	complete(cmd, "for", completeTargets)
 	return cmd
 }
@@ -126,8 +125,8 @@ func (a *app) assert(ctx context.Context, o assertOptions, name string) error {
 
 // checksOf are the checks of files and flags; nil for those of the revision.
 func (a *app) checksOf(o assertOptions) ([]check, error) {
-	if o.within < 0 || o.holdsFor < 0 || o.revision < 0 {
-		return nil, exitf(CodeUsage, "--within, --holds-for and --revision must not be negative")
+	if o.within < 0 || o.holdsFor < 0 {
+		return nil, exitf(CodeUsage, "--within and --holds-for must not be negative")
 	}
 	var checks []check
 	for _, target := range o.targets {

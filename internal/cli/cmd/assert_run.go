@@ -74,7 +74,7 @@ func (r *assertRun) step(ctx context.Context) (bool, error) {
 		return r.stepWithoutPackage(ctx)
 	}
 	m := r.moment(ctx)
-	line := view.LineOf(m.Package, m.Revisions)
+	line := view.HistoryOf(m.Package, m.Revisions)
 	verdict, _ := view.Judge(m.Package, line.Target)
 	if m.revision == nil && r.revision != 0 {
 		// That an older one has failed says nothing about the one that is to come.
@@ -168,7 +168,7 @@ func (r *assertRun) lookedAt() moment {
 	if m.Package == nil {
 		return m
 	}
-	line := view.LineOf(m.Package, m.Revisions)
+	line := view.HistoryOf(m.Package, m.Revisions)
 	m.revision = line.Target
 	if r.revision != 0 {
 		m.revision = line.Find(r.revision)

@@ -105,7 +105,7 @@ func TestMoment(t *testing.T) {
 	of := func(name string) moment {
 		f := fixtureNamed(t, name)
 		m := moment{Snapshot: f.view}
-		m.revision = view.LineOf(m.Package, m.Revisions).Target
+		m.revision = view.HistoryOf(m.Package, m.Revisions).Target
 		if m.revision != nil {
 			m.revision.Spec.Probes = []v1alpha1.Probe{
 				{Name: "pilot", Selector: v1alpha1.ProbeSelector{Group: "apps", Kind: "Deployment"}},

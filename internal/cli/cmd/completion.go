@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
 )
@@ -87,26 +86,26 @@ func (a *app) completePackages(limit int) cobra.CompletionFunc {
 }
 
 // completeOf completes what there is of the package that the first argument names.
-func (a *app) completeOf(cmd *cobra.Command, args []string, find func(*v1alpha1.Package, []v1alpha1.Revision) []cobra.Completion) []cobra.Completion {
+func (a *app) completeOf(cmd *cobra.Command, args []string, find func(view.Snapshot) []cobra.Completion) []cobra.Completion {
 	if len(args) == 0 {
 		return nil
 	}
 	ctx, cancel := completionContext(cmd)
 	defer cancel()
-	_, pkg, revisions, err := a.readPackage(ctx, packageName(args[0]))
+	_, v, err := a.readPackage(ctx, packageName(args[0]))
 	if err != nil {
 		return nil
 	}
-	return find(pkg, revisions)
+	return find(v)
 }
 
 // completeRevisions completes the number of a revision of the package that the
 // first argument names, newest first.
 func (a *app) completeRevisions(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return a.completeOf(cmd, args, func(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) (found []cobra.Completion) {
-		summary := view.SummarisePackage(pkg, revisions)
-		for i := range slices.Backward(revisions) {
-			s := view.SummariseRevision(&revisions[i], revisions, summary)
+	return a.completeOf(cmd, args, func(v view.Snapshot) (found []cobra.Completion) {
+		summary := view.SummarisePackage(v.Package, v.Revisions)
+		for i := range slices.Backward(v.Revisions) {
+			s := view.SummariseRevision(&v.Revisions[i], v.Revisions, summary)
 			if n := view.Number(s.Revision); strings.HasPrefix(n, prefix) {
 				found = append(found, describe(n, s.Version, s.Outcome, view.Age(a.now(), s.CreatedAt)+" ago"))
 			}
@@ -127,8 +126,8 @@ func (a *app) completeContexts(*cobra.Command, []string, string) ([]cobra.Comple
 // completeObjects completes the objects of the package that the first argument names, as
 // its newest revision has put them in place.
 func (a *app) completeObjects(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return a.completeOf(cmd, args, func(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) (found []cobra.Completion) {
-		target, err := revisionOr(pkg, revisions, 0)
+	return a.completeOf(cmd, args, func(v view.Snapshot) (found []cobra.Completion) {
+		target, err := revisionOr(v, 0)
 		if err != nil {
 			return nil
 		}

@@ -297,9 +297,15 @@ func TestLint_Nothing(t *testing.T) {
 // TestDiff_CollisionProtection: what an import has set for whole phases is no difference of
 // each object, unless noise is asked for; what is set for one object is.
 func TestDiff_CollisionProtection(t *testing.T) {
-	manifest := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}
 	contentOf := func(phase, object v1alpha1.CollisionProtection) view.StoredContent {
-		return view.StoredContent{Phases: []view.StoredPhase{{Name: "config", CollisionProtection: phase, Objects: []view.StoredObject{{Manifest: manifest, CollisionProtection: object}}}}}
+		r := &v1alpha1.Revision{Spec: v1alpha1.RevisionSpec{Phases: []v1alpha1.Phase{{Name: "config", CollisionProtection: phase, Objects: []v1alpha1.Object{
+			{CollisionProtection: object, Object: raw(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`)},
+		}}}}}
+		read, err := view.ContentOf(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return read
 	}
 	imported := contentOf(v1alpha1.CollisionNone, "")
 	for name, tc := range map[string]struct {

@@ -7,14 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/view"
@@ -34,48 +31,99 @@ func (c *cluster) contents(managerNamespace string) *content.Store {
 	return &content.Store{Client: c.client, Live: c.client, Namespace: managerNamespace, Now: time.Now}
 }
 
+// secrets is what is read of manifests of kind Secret.
+type secrets int
+
+const (
+	// noSecrets reads nothing of them.
+	noSecrets secrets = iota
+	// secretNames reads what is no secret of them, as far as one may: few may, and mostly the
+	// status names them, too.
+	secretNames
+	wholeSecrets
+)
+
 // reader reads what revisions refer to, each thing once.
 type reader struct {
 	contents *content.Store
-	// withSecrets is false when manifests of kind Secret are not to be read at all.
-	withSecrets bool
-	held        view.Manifests
-	failed      map[content.Reference]error
+	secrets  secrets
+	held     view.Manifests
 }
 
-func newReader(contents *content.Store, withSecrets bool) *reader {
-	return &reader{contents: contents, withSecrets: withSecrets, held: view.Manifests{}, failed: map[content.Reference]error{}}
+func newReader(contents *content.Store, s secrets) *reader {
+	return &reader{contents: contents, secrets: s, held: view.Manifests{}}
+}
+
+// readSlices reads what revisions refer to, and that is not in the cache yet. The errors say
+// which slices cannot be read.
+func (c *cluster) readSlices(ctx context.Context, cache view.Manifests, revisions ...*v1alpha1.Revision) error {
+	r := &reader{contents: c.contents(defaultManagerNamespace), secrets: secretNames, held: cache}
+	return r.refer(ctx, revisions...)
+}
+
+// refer reads what revisions refer to, once.
+func (r *reader) refer(ctx context.Context, revisions ...*v1alpha1.Revision) error {
+	var failed []error
+	for _, revision := range revisions {
+		for _, reference := range content.References(revision.Spec.Phases) {
+			if _, known := r.held[reference]; known {
+				continue
+			}
+			held, err := r.referred(ctx, reference)
+			if err != nil {
+				held = []view.Held{{Err: err}}
+			}
+			r.held[reference] = held
+			if err != nil && !reference.Secret {
+				failed = append(failed, err)
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func (r *reader) referred(ctx context.Context, reference content.Reference) ([]view.Held, error) {
+	switch {
+	case !reference.Secret:
+		manifests, err := r.contents.Slice(ctx, reference.Name)
+		return view.HeldOf(manifests), err
+	case r.secrets == noSecrets:
+		return nil, view.ErrSecretsNotRead
+	}
+	sealed, err := r.contents.Secret(ctx, reference.Name)
+	if apierrors.IsForbidden(err) {
+		err = fmt.Errorf("reading Secret %s/%s, which holds manifests of kind Secret: %w", r.contents.Namespace, reference.Name, view.ErrMayNotRead)
+	}
+	all := make([]view.Held, len(sealed))
+	for i, one := range sealed {
+		all[i] = view.Held{Manifest: one.Manifest, Digest: one.Digest}
+		if r.secrets == secretNames {
+			all[i].Manifest = withoutValues(one.Manifest)
+		}
+	}
+	return all, err
+}
+
+// withoutValues is what is no secret of a manifest.
+func withoutValues(secret *unstructured.Unstructured) *unstructured.Unstructured {
+	manifest := &unstructured.Unstructured{Object: map[string]any{}}
+	manifest.SetGroupVersionKind(secret.GroupVersionKind())
+	manifest.SetNamespace(secret.GetNamespace())
+	manifest.SetName(secret.GetName())
+	manifest.SetLabels(secret.GetLabels())
+	if secret.GetAnnotations()[v1alpha1.AnnotationResourcePolicy] == v1alpha1.ResourcePolicyKeep {
+		manifest.SetAnnotations(map[string]string{v1alpha1.AnnotationResourcePolicy: v1alpha1.ResourcePolicyKeep})
+	}
+	return manifest
 }
 
 // read reads the content of a revision. What cannot be read is reported at its place.
 func (r *reader) read(ctx context.Context, revision *v1alpha1.Revision) (view.StoredContent, error) {
-	var all view.StoredContent
-	var digests [][]string
-	var errs []error
-	for _, phase := range revision.Spec.Phases {
-		stored := view.StoredPhase{Name: phase.Name, CollisionProtection: phase.CollisionProtection, Objects: []view.StoredObject{}}
-		var own []string
-		for _, object := range phase.Objects {
-			next, digest, err := r.object(ctx, object)
-			if ctx.Err() != nil {
-				return all, ctx.Err()
-			}
-			if err != nil {
-				errs = append(errs, err)
-				next.Unreadable = err.Error()
-			}
-			stored.Objects = append(stored.Objects, next)
-			own = append(own, digest)
-		}
-		all.Phases = append(all.Phases, stored)
-		digests = append(digests, own)
+	_ = r.refer(ctx, revision) // what could not be read is part of the content
+	if ctx.Err() != nil {
+		return view.StoredContent{}, ctx.Err()
 	}
-	var err error
-	all.OnlySecrets = !slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, errMayNotRead) && !errors.Is(err, errSecretsNotRead) })
-	if all.Unread = joinOnce(errs); all.Unread == nil {
-		all.Digest, err = content.DigestFor(revision, digests)
-	}
-	return all, err
+	return view.ContentOf(revision, r.held)
 }
 
 // readEach reads the contents of revisions, by number. Those that cannot be read are left
@@ -94,152 +142,5 @@ func (r *reader) readEach(ctx context.Context, revisions []v1alpha1.Revision) (m
 		}
 		read[revisions[i].Spec.Revision] = content
 	}
-	return read, joinOnce(errs)
-}
-
-// joinOnce joins errors, each text once.
-func joinOnce(errs []error) error {
-	var distinct []error
-	seen := map[string]bool{}
-	for _, err := range errs {
-		if !seen[err.Error()] {
-			seen[err.Error()] = true
-			distinct = append(distinct, err)
-		}
-	}
-	return errors.Join(distinct...)
-}
-
-// object reads one object, and its part of the digest.
-func (r *reader) object(ctx context.Context, object v1alpha1.Object) (view.StoredObject, string, error) {
-	stored := view.StoredObject{
-		Source: "inline", CollisionProtection: object.CollisionProtection, Deletion: object.Deletion,
-		OnImmutableChange: object.OnImmutableChange, UnmanagedFields: object.UnmanagedFields,
-		ExclusiveFields: object.ExclusiveFields, UpdatePhase: object.UpdatePhase, CreateOnce: object.CreateOnce,
-	}
-	if reference, refers := view.ReferenceIn(object); refers {
-		stored.Source = strings.Replace(reference.String(), " ", "/", 1)
-		held, err := r.referred(ctx, reference)
-		at := view.IndexIn(object)
-		switch {
-		case err != nil:
-			return stored, "", err
-		case at >= len(held):
-			return stored, "", fmt.Errorf("%s holds %d manifests, and number %d is asked for", reference, len(held), at)
-		}
-		stored.Manifest = held[at].Manifest.Object
-		return stored, held[at].Digest, nil
-	}
-	if object.Object == nil {
-		return stored, "", errors.New("neither object nor slice nor secret is set")
-	}
-	manifest := &unstructured.Unstructured{}
-	if err := manifest.UnmarshalJSON(object.Object.Raw); err != nil {
-		return stored, "", fmt.Errorf("reading an inline manifest: %w", err)
-	}
-	text, err := content.Canonical(manifest)
-	if err != nil {
-		return stored, "", err
-	}
-	stored.Manifest = manifest.Object
-	return stored, content.ObjectDigest(text), nil
-}
-
-// errMayNotRead says that the user of the command has no right to get a Secret.
-var errMayNotRead = errors.New("you may not read it")
-
-// errSecretsNotRead says that the command was not asked to read Secrets.
-var errSecretsNotRead = errors.New("manifests of kind Secret are not read")
-
-// referred reads what a revision refers to, and asks for nothing twice.
-func (r *reader) referred(ctx context.Context, reference content.Reference) ([]view.Held, error) {
-	if held, known := r.held[reference]; known {
-		return held, nil
-	}
-	if err := r.failed[reference]; err != nil {
-		return nil, err
-	}
-	err := errSecretsNotRead
-	switch {
-	case !reference.Secret:
-		var manifests []*unstructured.Unstructured
-		if manifests, err = r.contents.Slice(ctx, reference.Name); err == nil {
-			r.held.Keep(reference.Name, manifests)
-		}
-	case r.withSecrets:
-		var sealed []content.Sealed
-		if sealed, err = r.contents.Secret(ctx, reference.Name); apierrors.IsForbidden(err) {
-			err = fmt.Errorf("reading Secret %s/%s, which holds manifests of kind Secret: %w", r.contents.Namespace, reference.Name, errMayNotRead)
-		}
-		if err == nil {
-			r.held[reference] = []view.Held{}
-		}
-		for _, one := range sealed {
-			r.held[reference] = append(r.held[reference], view.Held{Manifest: one.Manifest, Digest: one.Digest})
-		}
-	}
-	if err != nil {
-		r.failed[reference] = err
-	}
-	return r.held[reference], err
-}
-
-// readSlices reads the slices that revisions refer to and that are not in the
-// cache yet. What cannot be read is left out, and the errors say why. Secrets are read,
-// for the names of what is in them, as far as one may: few may, and mostly the status
-// names it, too.
-func (c *cluster) readSlices(ctx context.Context, cache view.Manifests, revisions ...*v1alpha1.Revision) error {
-	var failed []error
-	for _, r := range revisions {
-		for _, phase := range r.Spec.Phases {
-			for _, object := range phase.Objects {
-				reference, refers := view.ReferenceIn(object)
-				if _, known := cache[reference]; known || !refers {
-					continue
-				}
-				// One that cannot be read is not asked for again.
-				cache[reference] = nil
-				if reference.Secret {
-					c.readSecretNames(ctx, cache, reference)
-				} else if err := c.readSlice(ctx, cache, reference.Name); err != nil {
-					failed = append(failed, err)
-				}
-			}
-		}
-	}
-	return errors.Join(failed...)
-}
-
-func (c *cluster) readSlice(ctx context.Context, cache view.Manifests, name string) error {
-	slice := &v1alpha1.ObjectSlice{}
-	if err := c.client.Get(ctx, client.ObjectKey{Name: name}, slice); err != nil {
-		return fmt.Errorf("reading ObjectSlice %s: %w", name, err)
-	}
-	manifests, err := content.Unpack(slice)
-	if err == nil {
-		cache.Keep(name, manifests)
-	}
-	return err
-}
-
-// readSecretNames reads the manifests that stand in a Secret, and keeps what is no
-// secret of them.
-func (c *cluster) readSecretNames(ctx context.Context, cache view.Manifests, reference content.Reference) {
-	sealed, err := c.contents(defaultManagerNamespace).Secret(ctx, reference.Name)
-	if err != nil {
-		return
-	}
-	all := make([]view.Held, len(sealed))
-	for i, one := range sealed {
-		manifest := &unstructured.Unstructured{Object: map[string]any{}}
-		manifest.SetGroupVersionKind(one.Manifest.GroupVersionKind())
-		manifest.SetNamespace(one.Manifest.GetNamespace())
-		manifest.SetName(one.Manifest.GetName())
-		manifest.SetLabels(one.Manifest.GetLabels())
-		if one.Manifest.GetAnnotations()[v1alpha1.AnnotationResourcePolicy] == v1alpha1.ResourcePolicyKeep {
-			manifest.SetAnnotations(map[string]string{v1alpha1.AnnotationResourcePolicy: v1alpha1.ResourcePolicyKeep})
-		}
-		all[i] = view.Held{Manifest: manifest, Digest: one.Digest}
-	}
-	cache[reference] = all
+	return read, view.JoinOnce(errs)
 }

@@ -7,11 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,16 +28,6 @@ type deleteOptions struct {
 	allowLoss string
 	wait      bool
 	timeout   time.Duration
-}
-
-func (o *deleteOptions) check() error {
-	if !slices.Contains([]string{view.CascadeOrphan, view.CascadeBackground, view.CascadeForeground}, o.cascade) {
-		return exitf(CodeUsage, "flag --cascade: must be orphan, background or foreground")
-	}
-	if o.wait && o.isDry() {
-		return exitf(CodeUsage, "--wait waits for a teardown, which --dry-run=%s does not begin", o.dryRun)
-	}
-	return o.validate()
 }
 
 func (a *app) deleteCommand() *cobra.Command {
@@ -70,13 +58,14 @@ are some.`,
   strata delete web --cascade=orphan`,
 	}
 	a.onPackage(cmd, func(ctx context.Context, name string) error {
-		if err := o.check(); err != nil {
-			return err
+		if o.wait && o.isDry() {
+			return exitf(CodeUsage, "--wait waits for a teardown, which --dry-run=%s does not begin", o.dryRun)
 		}
 		return a.delete(ctx, o, name)
 	})
 	o.add(cmd)
-	cmd.Flags().StringVar(&o.cascade, "cascade", view.CascadeBackground, "orphan (every object stays), background or foreground (Kubernetes then keeps the package until all is gone)")
+	addChoice(cmd, &o.cascade, "cascade", view.CascadeBackground, "orphan (every object stays), background or foreground (Kubernetes then keeps the package until all is gone)",
+		view.CascadeOrphan, view.CascadeBackground, view.CascadeForeground)
 	cmd.Flags().StringVar(&o.allowLoss, "allow-data-loss", "", "the package's name, to lose data without being asked")
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the package is gone")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --wait: for how long, 0 without limit")
@@ -84,11 +73,11 @@ are some.`,
 }
 
 func (a *app) delete(ctx context.Context, o deleteOptions, name string) error {
-	c, pkg, revisions, err := a.readPackage(ctx, name)
+	c, v, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
-	d := a.lookAtDeletion(ctx, c, pkg, revisions, o)
+	pkg, d := v.Package, c.lookAtDeletion(ctx, v, o)
 	p := a.text(o.output)
 	p.Line(output.Span{Text: "Deleting package " + name + ":"})
 	view.WriteDeletion(p, d)
@@ -98,7 +87,7 @@ func (a *app) delete(ctx context.Context, o deleteOptions, name string) error {
 	if err := a.confirmDeletion(o, d); err != nil {
 		return err
 	}
-	if err := c.deletePackage(ctx, pkg, o); err != nil {
+	if err := c.deletePackage(ctx, pkg, o.propagation(), o.writeFlags); err != nil {
 		return err
 	}
 	if o.wait {
@@ -115,15 +104,21 @@ func (a *app) delete(ctx context.Context, o deleteOptions, name string) error {
 	return a.end(o.output, p, d)
 }
 
+// propagation is what the API server calls the value of --cascade.
+func (o *deleteOptions) propagation() metav1.DeletionPropagation {
+	return map[string]metav1.DeletionPropagation{
+		view.CascadeOrphan: metav1.DeletePropagationOrphan, view.CascadeBackground: metav1.DeletePropagationBackground, view.CascadeForeground: metav1.DeletePropagationForeground,
+	}[o.cascade]
+}
+
 // lookAtDeletion finds what would go, what would stay and what would be lost.
-func (a *app) lookAtDeletion(ctx context.Context, c *cluster, pkg *v1alpha1.Package, revisions []v1alpha1.Revision, o deleteOptions) view.Deletion {
-	held := view.Manifests{}
-	var unknown []string
-	if err := c.readSlices(ctx, held, view.LineOf(pkg, revisions).Standing()...); err != nil {
-		unknown = append(unknown, "the phases of some objects, and whether they are retained: "+err.Error())
+func (c *cluster) lookAtDeletion(ctx context.Context, v view.Snapshot, o deleteOptions) view.Deletion {
+	err := c.readSlices(ctx, v.Manifests, view.HistoryOf(v.Package, v.Revisions).Standing()...)
+	d := view.BuildDeletion(v, o.cascade)
+	d.DryRun = o.dryRun
+	if err != nil {
+		d.Unknown = append(d.Unknown, "the phases of some objects, and whether they are retained: "+err.Error())
 	}
-	d := view.BuildDeletion(pkg, revisions, held, o.cascade)
-	d.DryRun, d.Unknown = o.dryRun, unknown
 	for _, object := range d.Delete {
 		for _, risk := range c.dataWith(ctx, object.ObjectReference) {
 			switch {
@@ -244,58 +239,29 @@ func (a *app) confirmDeletion(o deleteOptions, d view.Deletion) error {
 	return nil
 }
 
-func (c *cluster) deletePackage(ctx context.Context, pkg *v1alpha1.Package, o deleteOptions) error {
-	if o.dryRun == dryRunClient {
-		return nil
-	}
-	policies := map[string]metav1.DeletionPropagation{
-		view.CascadeOrphan: metav1.DeletePropagationOrphan, view.CascadeBackground: metav1.DeletePropagationBackground, view.CascadeForeground: metav1.DeletePropagationForeground,
-	}
-	options := []client.DeleteOption{client.PropagationPolicy(policies[o.cascade]), client.Preconditions{UID: &pkg.UID}}
-	if o.dryRun == dryRunServer {
-		options = append(options, client.DryRunAll)
-	}
-	err := c.client.Delete(ctx, &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: pkg.Name}}, options...)
-	switch {
-	case apierrors.IsConflict(err):
-		return exitf(CodeSuperseded, "package %s was replaced by another one of its name: check it again before deleting it", pkg.Name)
-	case apierrors.IsNotFound(err):
-		return nil
-	}
-	return c.explain("deleting package "+pkg.Name, err)
-}
-
-// awaitGone waits until a package is gone, or its teardown does not go on.
+// awaitGone waits until a package is gone, or its teardown does not go on. Each state of the
+// teardown is shown once.
 func (a *app) awaitGone(ctx context.Context, c *cluster, pkg *v1alpha1.Package, timeout time.Duration) error {
-	told := ""
+	shown := ""
 	f := c.followPackage(a.note, timeout, pkg.Name)
-	err := f.until(ctx, "waiting for the teardown", func(context.Context) (done bool, err error) {
+	err := f.until(ctx, "waiting for the teardown", func(context.Context) (bool, error) {
 		now := f.snapshot.Package
-		if f.snapshot.packageRead && (now == nil || now.UID != pkg.UID) {
-			return true, nil
+		if now == nil || now.UID != pkg.UID {
+			return f.snapshot.packageRead, nil
 		}
-		told, err = a.tellTeardown(now, told)
-		return false, err
+		state, message := view.PackageState(now)
+		if now.DeletionTimestamp.IsZero() || message == shown {
+			return false, nil
+		}
+		shown = message
+		if view.TerminalTeardowns[state] {
+			return false, exitf(CodeTerminal, "package %s: %s: %s", pkg.Name, state, message)
+		}
+		a.note("%s  %s", view.Stamp(a.now()), message)
+		return false, nil
 	})
 	if errors.Is(err, errOver) {
-		return exitf(CodeTimeout, "package %s is not gone after %s: %s", pkg.Name, timeout, told)
+		return exitf(CodeTimeout, "package %s is not gone after %s: %s", pkg.Name, timeout, shown)
 	}
 	return err
-}
-
-// tellTeardown shows the state of a teardown, unless it was shown before. The error
-// is that the teardown does not go on.
-func (a *app) tellTeardown(pkg *v1alpha1.Package, told string) (string, error) {
-	if pkg == nil || pkg.DeletionTimestamp.IsZero() {
-		return told, nil
-	}
-	state, message := view.PackageState(pkg)
-	switch {
-	case message == told:
-	case view.TerminalTeardowns[state]:
-		return message, exitf(CodeTerminal, "package %s: %s: %s", pkg.Name, state, message)
-	default:
-		a.note("%s  %s", view.Stamp(a.now()), message)
-	}
-	return message, nil
 }

@@ -31,7 +31,7 @@ type diffOptions struct {
 	output           outputFlag
 	live             bool
 	object           string
-	ignore           []string
+	ignored          []string
 	noise            bool
 	managerNamespace string
 }
@@ -44,9 +44,9 @@ func (o *diffOptions) validate(args []string) error {
 		return exitf(CodeUsage, "flag --context-lines: is %d and must not be negative", o.Context)
 	}
 	if !o.noise {
-		o.Patterns = view.NoisePatterns()
+		o.Ignore = view.NoisePatterns()
 	}
-	for _, text := range o.ignore {
+	for _, text := range o.ignored {
 		pattern, err := probes.ParsePattern(text)
 		if err != nil {
 			// A path with an index, as it is printed for lists that have nothing better.
@@ -56,7 +56,7 @@ func (o *diffOptions) validate(args []string) error {
 			}
 			pattern = path.Pattern()
 		}
-		o.Patterns = append(o.Patterns, pattern)
+		o.Ignore = append(o.Ignore, pattern)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ objects.`,
 	f := cmd.Flags()
 	f.BoolVar(&o.live, "live", false, "compare a revision with the cluster")
 	f.StringVar(&o.object, "object", "", "only the object KIND/NAME, such as deployment/istiod")
-	f.StringArrayVar(&o.ignore, "ignore", nil, "a field that does not count, as it is printed, such as .spec.replicas or .metadata.annotations['example.com/note']; [*] is every entry of a list; can be given more than once")
+	f.StringArrayVar(&o.ignored, "ignore", nil, "a field that does not count, as it is printed, such as .spec.replicas or .metadata.annotations['example.com/note']; [*] is every entry of a list; can be given more than once")
 	f.BoolVar(&o.noise, "noise", false, "also count labels that change with each version of a chart, and the collision protection of whole phases")
 	f.BoolVar(&o.KeepNames, "no-renames", false, "do not look for objects that were renamed")
 	f.BoolVar(&o.ShowSecrets, "show-secrets", false, "show the values of Secrets")
@@ -138,15 +138,15 @@ func errorIsTwo(err error) error {
 }
 
 func (a *app) diff(ctx context.Context, o diffOptions, args []string) error {
-	c, pkg, revisions, err := a.readPackage(ctx, packageName(args[0]))
+	c, v, err := a.readPackage(ctx, packageName(args[0]))
 	if err != nil {
 		return err
 	}
 	var doc view.Diff
 	if o.live {
-		doc, err = a.liveDiff(ctx, c, o, pkg, revisions, args)
+		doc, err = a.liveDiff(ctx, c, o, v, args)
 	} else {
-		doc, err = a.revisionDiff(ctx, c, o, pkg, revisions, args)
+		doc, err = a.revisionDiff(ctx, c, o, v, args)
 	}
 	if err != nil {
 		return err
@@ -162,8 +162,8 @@ func (a *app) diff(ctx context.Context, o diffOptions, args []string) error {
 }
 
 // revisionDiff compares two revisions.
-func (a *app) revisionDiff(ctx context.Context, c *cluster, o diffOptions, pkg *v1alpha1.Package, revisions []v1alpha1.Revision, args []string) (view.Diff, error) {
-	from, to, err := chooseDiff(pkg, revisions, args[1:])
+func (a *app) revisionDiff(ctx context.Context, c *cluster, o diffOptions, v view.Snapshot, args []string) (view.Diff, error) {
+	from, to, err := chooseDiff(v, args[1:])
 	if err != nil {
 		return view.Diff{}, err
 	}
@@ -181,7 +181,7 @@ func (a *app) revisionDiff(ctx context.Context, c *cluster, o diffOptions, pkg *
 
 // compareRevisions compares two revisions; unread is true when Secrets could not be read.
 func (a *app) compareRevisions(ctx context.Context, c *cluster, o diffOptions, from, to *v1alpha1.Revision) (result diff.Result, unread bool, err error) {
-	r := newReader(c.contents(o.managerNamespace), true)
+	r := newReader(c.contents(o.managerNamespace), wholeSecrets)
 	before, err := a.readFor(ctx, r, from)
 	if err != nil {
 		return result, false, err
@@ -191,29 +191,28 @@ func (a *app) compareRevisions(ctx context.Context, c *cluster, o diffOptions, f
 		return result, false, err
 	}
 	unread = slices.ContainsFunc([]error{before.Unread, after.Unread}, func(err error) bool { return err != nil })
-	return diff.Contents(view.ObjectsOf(before, o.object, o.noise), view.ObjectsOf(after, o.object, o.noise), o.Options()), unread, nil
+	return diff.Contents(view.ObjectsOf(before, o.object, o.noise), view.ObjectsOf(after, o.object, o.noise), o.Comparison.Options), unread, nil
 }
 
 // chooseDiff are the revisions that the arguments name.
-func chooseDiff(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, args []string) (from, to *v1alpha1.Revision, err error) {
+func chooseDiff(v view.Snapshot, args []string) (from, to *v1alpha1.Revision, err error) {
 	var numbers [2]int64
 	for i, arg := range args {
 		numbers[i], _ = revisionNumber(arg) // checked with the arguments
 	}
-	if to, err = revisionOr(pkg, revisions, numbers[1]); err != nil {
+	if to, err = revisionOr(v, numbers[1]); err != nil {
 		return nil, nil, err
 	}
 	if len(args) > 0 {
-		from, err = revisionNumbered(pkg.Name, revisions, numbers[0])
+		from, err = revisionNumbered(v, numbers[0])
 		return from, to, err
 	}
-	line := history.Sort(pkg, revisions)
-	for _, revision := range line.All() {
+	for _, revision := range history.Sort(v.Package, v.Revisions).All() {
 		if revision.Spec.Revision < to.Spec.Revision {
 			return revision, to, nil
 		}
 	}
-	return nil, nil, exitf(CodeNotFound, "package %s has no revision before %d", pkg.Name, to.Spec.Revision)
+	return nil, nil, exitf(CodeNotFound, "package %s has no revision before %d", v.Package.Name, to.Spec.Revision)
 }
 
 // readFor reads a revision. Secrets that may not be read are left out: their digests say
@@ -255,12 +254,12 @@ func isSilent(err error) bool {
 }
 
 // liveDiff compares a revision with the cluster.
-func (a *app) liveDiff(ctx context.Context, c *cluster, o diffOptions, pkg *v1alpha1.Package, all []v1alpha1.Revision, args []string) (view.Diff, error) {
+func (a *app) liveDiff(ctx context.Context, c *cluster, o diffOptions, v view.Snapshot, args []string) (view.Diff, error) {
 	var n int64
 	if len(args) > 1 {
 		n, _ = revisionNumber(args[1]) // checked with the arguments
 	}
-	revision, err := revisionOr(pkg, all, n)
+	revision, err := revisionOr(v, n)
 	if err != nil {
 		return view.Diff{}, err
 	}
@@ -269,15 +268,19 @@ func (a *app) liveDiff(ctx context.Context, c *cluster, o diffOptions, pkg *v1al
 	if err != nil {
 		return view.Diff{}, fmt.Errorf("loading revision %d: %w", revision.Spec.Revision, err)
 	}
-	loaded.Records = newestRecords(pkg, all)
+	// What is known of each object is from the newest revision that has put it in place.
+	loaded.Records = map[revisions.ObjectID]revisions.Record{}
+	for _, standing := range slices.Backward(history.Sort(v.Package, v.Revisions).Standing()) {
+		maps.Copy(loaded.Records, content.Records(standing.Status))
+	}
 	if o.object != "" {
 		loaded = onlyLoaded(loaded, o.object)
 	}
-	tried, err := c.planner(contents).Trial(ctx, pkg, loaded)
+	tried, err := c.planner(contents).Trial(ctx, v.Package, loaded)
 	if err != nil {
 		return view.Diff{}, err
 	}
-	doc := view.Diff{TypeMeta: view.DocumentType("Diff"), Package: pkg.Name, FromRevision: revision.Spec.Revision, Live: true, Objects: []view.DiffObject{}}
+	doc := view.Diff{TypeMeta: view.DocumentType("Diff"), Package: v.Package.Name, FromRevision: revision.Spec.Revision, Live: true, Objects: []view.DiffObject{}}
 	for i := range tried {
 		object, err := view.DriftOf(&tried[i], o.Comparison, revision.Spec.Revision)
 		if err != nil {
@@ -296,16 +299,6 @@ func (a *app) liveDiff(ctx context.Context, c *cluster, o diffOptions, pkg *v1al
 	}
 	doc.Summary = view.SummaryOf(doc)
 	return doc, nil
-}
-
-// newestRecords are what is known of each object, from the newest revision that has put
-// it in place.
-func newestRecords(pkg *v1alpha1.Package, all []v1alpha1.Revision) map[revisions.ObjectID]revisions.Record {
-	records := map[revisions.ObjectID]revisions.Record{}
-	for _, standing := range slices.Backward(history.Sort(pkg, all).Standing()) {
-		maps.Copy(records, content.Records(standing.Status))
-	}
-	return records
 }
 
 // onlyLoaded is a revision with the objects that an argument names.

@@ -65,14 +65,14 @@ namespace default and in those of the objects, as far as you may.`,
 }
 
 func (a *app) events(ctx context.Context, o eventsOptions, name string) error {
-	c, _, revisions, err := a.readPackage(ctx, name)
+	c, v, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
 	if o.watch {
 		return a.watchEvents(ctx, c, o, name)
 	}
-	scope := view.ScopeOf(name, revisions)
+	scope := view.ScopeOf(name, v.Revisions)
 	doc := view.Events{TypeMeta: view.DocumentType("Events"), Package: name}
 	doc.Events, doc.Unread = c.readEvents(ctx, scope)
 	doc.Events = o.only(doc.Events)

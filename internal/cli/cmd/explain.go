@@ -61,14 +61,13 @@ func (a *app) explain(ctx context.Context, o outputFlag, name string) error {
 
 // explanation reads all that the explanation of a package needs.
 func (a *app) explanation(ctx context.Context, c *cluster, name string) (view.Explanation, error) {
-	pkg, all, err := c.packageAndRevisions(ctx, name)
+	v, err := c.snapshot(ctx, name)
 	if err != nil {
 		return view.Explanation{}, err
 	}
-	v := view.Snapshot{Package: pkg, Revisions: all, Manifests: view.Manifests{}}
 	a.readDetails(ctx, c, &v, v.ShownRevisions(false))
 	e := v.Explanation(a.now())
-	scope := view.ScopeOf(name, all)
+	scope := view.ScopeOf(name, v.Revisions)
 	if b := e.Blocking; b != nil && b.Kind != "" {
 		scope = view.EventScope{Objects: map[revisions.ObjectID]bool{}, Namespaces: []string{view.ClusterEvents}}
 		scope.Add(b.ObjectReference)

@@ -53,9 +53,6 @@ revisions.strata.run; get and patch the objects of the packages.`,
   strata hand-over --yes`,
 		Args: cobra.NoArgs,
 		RunE: a.run(func(ctx context.Context, _ []string) error {
-			if err := o.validate(); err != nil {
-				return err
-			}
 			return a.handOver(ctx, o)
 		}),
 	}

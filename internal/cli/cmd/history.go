@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/check/diff"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
 )
@@ -51,37 +52,34 @@ namespace.`,
   strata history istiod-openshift-gateway --revision 2`,
 	}
 	a.onPackage(cmd, func(ctx context.Context, name string) error {
-		if o.revision < 0 {
-			return exitf(CodeUsage, "flag --revision: %d is not a revision", o.revision)
-		}
 		if o.revision > 0 {
 			return a.historyOfOne(ctx, o, name)
 		}
 		return a.history(ctx, o, name)
 	})
 	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputName, outputJSONPath)
-	a.addRevision(cmd, &o.revision, "show this revision alone")
+	a.addRevision(cmd, &o.revision, "revision", "show this revision alone")
 	addManagerNamespace(cmd, &o.managerNamespace)
 	return cmd
 }
 
 func (a *app) history(ctx context.Context, o historyOptions, name string) error {
-	c, pkg, revisions, err := a.readPackage(ctx, name)
+	c, v, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
-	h := view.Snapshot{Package: pkg, Revisions: revisions}.History()
+	h := v.History()
 	p := a.stdout(o.output.value)
 	if o.output.value != outputName {
 		// Secrets are not read: the names of what they are stored in are digests.
-		read, err := newReader(c.contents(o.managerNamespace), false).readEach(ctx, revisions)
+		read, err := newReader(c.contents(o.managerNamespace), noSecrets).readEach(ctx, v.Revisions)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
 			a.note("Note: not all changes are known: %v", err)
 		}
-		h.CompareEach(revisions, read)
+		h.CompareEach(v.Revisions, read)
 	}
 	switch {
 	case o.output.isDocument():
@@ -100,18 +98,17 @@ func (a *app) history(ctx context.Context, o historyOptions, name string) error 
 
 // historyOfOne shows one revision.
 func (a *app) historyOfOne(ctx context.Context, o historyOptions, name string) error {
-	c, pkg, revisions, err := a.readPackage(ctx, name)
+	c, v, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
-	r, err := revisionNumbered(name, revisions, o.revision)
+	r, err := revisionNumbered(v, o.revision)
 	if err != nil {
 		return err
 	}
-	v := view.Snapshot{Package: pkg, Revisions: revisions, Manifests: view.Manifests{}}
 	a.readDetails(ctx, c, &v, []*v1alpha1.Revision{r})
 	d := v.RevisionDetails(r)
-	if before := view.RevisionBefore(r, revisions); before != nil {
+	if before := view.RevisionBefore(r, v.Revisions); before != nil {
 		if err := a.compareOne(ctx, c, o, &d, before, r); err != nil {
 			return err
 		}
@@ -130,7 +127,7 @@ func (a *app) historyOfOne(ctx context.Context, o historyOptions, name string) e
 
 // compareOne adds how the revision differs from the one before.
 func (a *app) compareOne(ctx context.Context, c *cluster, o historyOptions, d *view.RevisionDetails, before, after *v1alpha1.Revision) error {
-	options := diffOptions{managerNamespace: o.managerNamespace, Comparison: view.Comparison{Context: 3, Patterns: view.NoisePatterns()}}
+	options := diffOptions{managerNamespace: o.managerNamespace, Comparison: view.Comparison{Context: 3, Options: diff.Options{Ignore: view.NoisePatterns()}}}
 	result, unread, err := a.compareRevisions(ctx, c, options, before, after)
 	if err != nil {
 		return err

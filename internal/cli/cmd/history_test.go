@@ -62,7 +62,7 @@ func TestHistory_Revision(t *testing.T) {
 	}
 	tm.run("history", fixturePackage, "--revision", "1", "-o", "jsonpath={.diff}").wants(t, CodeOK, "\n", "")
 	tm.run("history", fixturePackage, "--revision", "9").wants(t, CodeNotFound, "", "there are: 1, 2, 3, 4")
-	tm.run("history", fixturePackage, "--revision", "-1").wants(t, CodeUsage, "", "-1 is not a revision")
+	tm.run("history", fixturePackage, "--revision", "-1").wants(t, CodeUsage, "", `"-1" is not a revision`)
 }
 
 func TestShortField(t *testing.T) {

@@ -8,9 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,35 +16,26 @@ import (
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/internal/content"
-	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/helmimport"
 	"github.com/strata-run/strata/internal/history"
 )
 
 type importHelmOptions struct {
-	writeFlags
+	rolloutFlags
 
 	namespace        string
 	pkg              string
 	managerNamespace string
 	secrets          string
-	reason           string
 	crds             bool
 	restarts         bool
 	takeOver         bool
-	wait             bool
-	timeout          time.Duration
 }
 
 func (o *importHelmOptions) fate() helmimport.Fate { return helmimport.Fate(o.secrets) }
 
 func (o *importHelmOptions) check() error {
-	switch {
-	case !slices.Contains(helmimport.Fates(), o.fate()):
-		return exitf(CodeUsage, "flag --release-secrets: must be keep, handover or delete")
-	case o.wait && o.isDry():
-		return exitf(CodeUsage, "--wait waits for a rollout, which --dry-run=%s does not begin", o.dryRun)
-	case o.fate() == helmimport.FateDelete && !o.wait && !o.isDry():
+	if o.fate() == helmimport.FateDelete && !o.wait && !o.isDry() {
 		return exitf(CodeUsage, "--release-secrets=delete needs --wait: they are deleted when the import has succeeded")
 	}
 	if err := helmimport.CheckName(o.pkg); err != nil {
@@ -56,7 +45,7 @@ func (o *importHelmOptions) check() error {
 }
 
 func (a *app) importHelmCommand() *cobra.Command {
-	o := importHelmOptions{secrets: string(helmimport.FateKeep), managerNamespace: controller.DefaultOptions().Namespace}
+	var o importHelmOptions
 	cmd := &cobra.Command{
 		Use:   "import-helm RELEASE",
 		Short: "Make a package of a Helm release, without restarting a pod",
@@ -107,7 +96,6 @@ over or delete the release's Secrets, patch or delete them.`,
 		}),
 	}
 	o.addFlags(cmd)
-	complete(cmd, "release-secrets", cobra.FixedCompletions([]string{"keep", "handover", "delete"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -115,14 +103,12 @@ func (o *importHelmOptions) addFlags(cmd *cobra.Command) {
 	o.add(cmd)
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the namespace of the release; empty is that of the kubeconfig's context")
 	cmd.Flags().StringVar(&o.pkg, "package", "", "the name of the package; empty is that of the release")
-	cmd.Flags().StringVar(&o.secrets, "release-secrets", o.secrets, "what becomes of the Secrets that Helm keeps the release in: keep, handover or delete")
-	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the history")
+	addChoice(cmd, &o.secrets, "release-secrets", string(helmimport.FateKeep), "what becomes of the Secrets that Helm keeps the release in: keep, handover or delete",
+		string(helmimport.FateKeep), string(helmimport.FateHandover), string(helmimport.FateDelete))
 	cmd.Flags().BoolVar(&o.crds, "include-crds", false, "also take the chart's folder crds/, which Helm creates and then never looks at; they are retained")
 	cmd.Flags().BoolVar(&o.restarts, "allow-restarts", false, "continue although pods are started or stopped")
 	cmd.Flags().BoolVar(&o.takeOver, "take-over", false, "also take objects that another owner has")
-	cmd.Flags().BoolVar(&o.wait, "wait", false, "follow the rollout until it is done or cannot succeed")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --wait: how long to follow, 0 without limit")
-	cmd.Flags().StringVar(&o.managerNamespace, "manager-namespace", o.managerNamespace, "the manager's namespace, where manifests of kind Secret are stored")
+	cmd.Flags().StringVar(&o.managerNamespace, "manager-namespace", defaultManagerNamespace, "the manager's namespace, where manifests of kind Secret are stored")
 }
 
 func (a *app) importHelm(ctx context.Context, o importHelmOptions, name string) error {
@@ -130,10 +116,8 @@ func (a *app) importHelm(ctx context.Context, o importHelmOptions, name string) 
 	if err != nil {
 		return err
 	}
-	if o.namespace == "" {
-		if o.namespace, _, err = a.flags.ToRawKubeConfigLoader().Namespace(); err != nil {
-			return exitf(CodeUsage, "reading the kubeconfig: %w", err)
-		}
+	if o.namespace, err = a.namespaceOr(o.namespace); err != nil {
+		return err
 	}
 	im := &helmimport.Importer{Client: c.client, Contents: &content.Store{Client: c.client, Live: c.client, Namespace: o.managerNamespace, Now: a.now}}
 	doc := view.HelmImport{TypeMeta: view.DocumentType("HelmImport"), Package: o.pkg, DryRun: o.dryRun, Secrets: view.ReleaseSecrets{Fate: o.secrets, Names: []string{}}}
@@ -218,10 +202,7 @@ func (a *app) finishImport(ctx context.Context, c *cluster, im *helmimport.Impor
 // asked for.
 func (a *app) followImport(ctx context.Context, c *cluster, p *output.Printer, o importHelmOptions, doc view.HelmImport) error {
 	var err error
-	if o.wait && p.Err() == nil {
-		following := watchOptions{name: o.pkg, timeout: o.timeout, revision: 1, asNotes: o.output.isDocument()}
-		doc.Rollout, err = a.watchToEnd(ctx, c, following)
-	}
+	doc.Rollout, err = a.follow(ctx, c, p, o.rolloutFlags, o.pkg, 1)
 	return cmp.Or(a.end(o.output, p, doc), err)
 }
 
@@ -229,11 +210,11 @@ func (a *app) followImport(ctx context.Context, c *cluster, p *output.Printer, o
 // once the revision has succeeded.
 func (a *app) settle(ctx context.Context, c *cluster, im *helmimport.Importer, o importHelmOptions, doc view.HelmImport) error {
 	if o.fate() == helmimport.FateDelete {
-		_, revisions, err := c.packageAndRevisions(ctx, o.pkg)
+		v, err := c.snapshot(ctx, o.pkg)
 		if err != nil {
 			return err
 		}
-		first, err := revisionNumbered(o.pkg, revisions, 1)
+		first, err := revisionNumbered(v, 1)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,9 +41,6 @@ type lintOptions struct {
 func (o *lintOptions) validate() error {
 	if err := o.source.validate(); err != nil {
 		return err
-	}
-	if !slices.Contains([]string{string(lint.Error), string(lint.Warning), string(lint.Note)}, o.threshold) {
-		return exitf(CodeUsage, "flag --threshold: must be error, warning or note")
 	}
 	for _, suppressed := range o.suppress {
 		code, _, _ := strings.Cut(suppressed, "=")
@@ -96,12 +92,11 @@ objects; with --against: to get packages and objectslices, to list revisions.`,
 	f.BoolVar(&o.live, "live", false, "ask the cluster which kinds it serves, and send dry runs of every object")
 	f.StringVar(&o.against, "against", "", "the package whose target the content is compared with")
 	f.StringSliceVar(&o.suppress, "suppress", nil, "a code, or CODE=OBJECT, that does not count; can be given more than once")
-	f.StringVar(&o.threshold, "threshold", string(lint.Warning), "how bad a finding must be to make the exit code 1: error, warning or note")
+	addChoice(cmd, &o.threshold, "threshold", string(lint.Warning), "how bad a finding must be to make the exit code 1: error, warning or note", string(lint.Error), string(lint.Warning), string(lint.Note))
 	addManagerNamespace(cmd, &o.managerNamespace)
 	complete(cmd, "against", func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return a.completePackages(-1)(cmd, nil, prefix)
 	})
-	complete(cmd, "threshold", cobra.FixedCompletions([]cobra.Completion{"error", "warning", "note"}, cobra.ShellCompDirectiveNoFileComp))
 	complete(cmd, "suppress", cobra.FixedCompletions(lintCodes(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -125,7 +120,8 @@ func lintCodes() []cobra.Completion {
 
 func (a *app) lint(ctx context.Context, o lintOptions) error {
 	var err error
-	if o.source, err = a.chooseNamespace(o.source); err != nil {
+	o.source.assumed = o.source.namespace == ""
+	if o.source.namespace, err = a.namespaceOr(o.source.namespace); err != nil {
 		return err
 	}
 	in := lint.Input{Package: o.name, Namespace: o.source.namespace, Collisions: v1alpha1.CollisionProtection(o.source.collisions)}
@@ -200,10 +196,7 @@ func (a *app) dryRun(c *cluster) func(context.Context, revisions.Revision) []pla
 // renders has none.
 func (a *app) readLocated(o lintOptions, in *lint.Input) error {
 	var err error
-	if in.Probes, err = readProbes(o.source.probes); err != nil {
-		return err
-	}
-	if in.Settings, err = readSettings(o.source.settings); err != nil {
+	if in.Probes, in.Settings, err = o.source.readBeside(); err != nil {
 		return err
 	}
 	if o.source.chart != "" {
@@ -243,11 +236,11 @@ func (c *cluster) servesAnything() error {
 // readAgainst loads the target of the package that the content is compared with.
 // Manifests of kind Secret are compared too if they may be read.
 func (c *cluster) readAgainst(ctx context.Context, o lintOptions, in *lint.Input) error {
-	pkg, revisions, err := c.packageAndRevisions(ctx, packageName(o.against))
+	v, err := c.snapshot(ctx, packageName(o.against))
 	if err != nil {
 		return err
 	}
-	target := history.Sort(pkg, revisions).Target
+	pkg, target := v.Package, history.Sort(v.Package, v.Revisions).Target
 	if target == nil {
 		return exitf(CodeNotFound, "package %s has no active revision to compare with", pkg.Name)
 	}

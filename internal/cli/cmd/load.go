@@ -54,14 +54,24 @@ func (a *app) onPackage(cmd *cobra.Command, f func(ctx context.Context, name str
 	cmd.RunE = a.run(func(ctx context.Context, args []string) error { return f(ctx, packageName(args[0])) })
 }
 
-// readPackage connects, and reads a package and its revisions, by number.
-func (a *app) readPackage(ctx context.Context, name string) (*cluster, *v1alpha1.Package, []v1alpha1.Revision, error) {
+// readPackage connects, and reads a package and its revisions.
+func (a *app) readPackage(ctx context.Context, name string) (*cluster, view.Snapshot, error) {
 	c, err := a.connect()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, view.Snapshot{}, err
 	}
-	pkg, revisions, err := c.packageAndRevisions(ctx, name)
-	return c, pkg, revisions, err
+	v, err := c.snapshot(ctx, name)
+	return c, v, err
+}
+
+// snapshot reads a package and its revisions, by number.
+func (c *cluster) snapshot(ctx context.Context, name string) (view.Snapshot, error) {
+	v := view.Snapshot{Manifests: view.Manifests{}}
+	var err error
+	if v.Package, err = c.pkg(ctx, name); err == nil {
+		v.Revisions, err = c.revisions(ctx, name)
+	}
+	return v, err
 }
 
 // pkg reads a package. The error for one that does not exist names those that
@@ -115,28 +125,18 @@ func (c *cluster) revisions(ctx context.Context, pkg string) ([]v1alpha1.Revisio
 	return list.Items, nil
 }
 
-// packageAndRevisions reads a package and its revisions, by number.
-func (c *cluster) packageAndRevisions(ctx context.Context, name string) (*v1alpha1.Package, []v1alpha1.Revision, error) {
-	p, err := c.pkg(ctx, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	revisions, err := c.revisions(ctx, name)
-	return p, revisions, err
-}
-
 // revisionNumbered is the revision of a number. The error for one that does not
 // exist names those that do.
-func revisionNumbered(pkg string, revisions []v1alpha1.Revision, n int64) (*v1alpha1.Revision, error) {
-	exist := make([]string, len(revisions))
-	for i := range revisions {
-		if revisions[i].Spec.Revision == n {
-			return &revisions[i], nil
+func revisionNumbered(v view.Snapshot, n int64) (*v1alpha1.Revision, error) {
+	exist := make([]string, len(v.Revisions))
+	for i := range v.Revisions {
+		if v.Revisions[i].Spec.Revision == n {
+			return &v.Revisions[i], nil
 		}
-		exist[i] = view.Number(revisions[i].Spec.Revision)
+		exist[i] = view.Number(v.Revisions[i].Spec.Revision)
 	}
 	if len(exist) == 0 {
-		return nil, exitf(CodeNotFound, "package %s has no revisions", pkg)
+		return nil, exitf(CodeNotFound, "package %s has no revisions", v.Package.Name)
 	}
-	return nil, exitf(CodeNotFound, "package %s has no revision %d; there are: %s", pkg, n, strings.Join(exist, ", "))
+	return nil, exitf(CodeNotFound, "package %s has no revision %d; there are: %s", v.Package.Name, n, strings.Join(exist, ", "))
 }

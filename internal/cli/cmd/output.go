@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/cli/view"
 )
 
 // outputFormat is a value of -o. The empty one is for people.
@@ -157,3 +158,56 @@ func printDocument(p *output.Printer, format outputFormat, v any) error {
 	}
 	return p.Err()
 }
+
+// choiceFlag is a flag that takes one of some words.
+type choiceFlag struct {
+	value   *string
+	allowed []string
+}
+
+// addChoice adds a flag that takes one of some words, or its default.
+func addChoice(cmd *cobra.Command, value *string, name, byDefault, usage string, allowed ...string) {
+	*value = byDefault
+	cmd.Flags().Var(&choiceFlag{value: value, allowed: allowed}, name, usage)
+	complete(cmd, name, cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Set is called for the flag's value.
+func (f *choiceFlag) Set(s string) error {
+	if last := len(f.allowed) - 1; !slices.Contains(f.allowed, s) {
+		return fmt.Errorf("must be %s or %s", strings.Join(f.allowed[:last], ", "), f.allowed[last])
+	}
+	*f.value = s
+	return nil
+}
+
+// String is the flag's value.
+func (f *choiceFlag) String() string { return *f.value }
+
+// Type is shown in the help.
+func (f *choiceFlag) Type() string { return "string" }
+
+// revisionFlag is a flag that takes the number of a revision, or 0.
+type revisionFlag int64
+
+// addRevision adds a flag that names a revision of the package in the first argument.
+func (a *app) addRevision(cmd *cobra.Command, revision *int64, name, usage string) {
+	cmd.Flags().Var((*revisionFlag)(revision), name, usage)
+	complete(cmd, name, a.completeRevisions)
+}
+
+// Set is called for the flag's value.
+func (f *revisionFlag) Set(s string) error {
+	n, err := revisionNumber(s)
+	if s == "0" {
+		err = nil
+	}
+	*f = revisionFlag(n)
+	return err
+}
+
+// String is the flag's value.
+func (f *revisionFlag) String() string { return view.Number(int64(*f)) }
+
+// Type is shown in the help.
+func (f *revisionFlag) Type() string { return "int" }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -54,27 +53,15 @@ revisions.strata.run; create selfsubjectreviews, which everyone may.`,
 	cmd.Flags().StringVar(&o.reason, "reason", "", "why it is paused")
 	cmd.Flags().StringVar(&o.until, "until", "", "when the pause ends by itself: a duration from now such as 2h, or a time such as 2026-12-24T18:00:00Z")
 	cmd.Flags().StringVar(&o.by, "by", "", "who pauses it; empty is whom the API server takes you for")
-	a.addRevision(cmd, &o.revision, "pause this revision alone; 0 pauses the package")
+	a.addRevision(cmd, &o.revision, "revision", "pause this revision alone; 0 pauses the package")
 	return cmd
 }
 
-// addRevision adds the flag that names a revision.
-func (a *app) addRevision(cmd *cobra.Command, revision *int64, usage string) {
-	cmd.Flags().Int64Var(revision, "revision", 0, usage)
-	complete(cmd, "revision", a.completeRevisions)
-}
-
 func (a *app) pause(ctx context.Context, o pauseOptions, name string) error {
-	if err := o.validate(); err != nil {
-		return err
+	if o.revision > 0 && o.until != "" {
+		return exitf(CodeUsage, "--until is for a package: the pause of a revision ends with `strata resume %s --revision %d`", name, o.revision)
 	}
-	if o.revision < 0 {
-		return exitf(CodeUsage, "flag --revision: %d is not a revision", o.revision)
-	}
-	if o.revision > 0 {
-		return a.pauseRevision(ctx, o, name)
-	}
-	pause := &v1alpha1.Pause{By: o.by, Reason: o.reason}
+	pause := &v1alpha1.Pause{By: o.by}
 	var err error
 	if o.until != "" {
 		if pause.Until, err = parseUntil(o.until, a.now()); err != nil {
@@ -87,6 +74,12 @@ func (a *app) pause(ctx context.Context, o pauseOptions, name string) error {
 	c, err := a.connect()
 	if err != nil {
 		return err
+	}
+	if pause.By == "" {
+		pause.By = a.whoAmI(ctx, c)
+	}
+	if o.revision > 0 {
+		return a.setRevisionPause(ctx, c, o.writeFlags, name, o.revision, pause)
 	}
 	pkg, err := c.pkg(ctx, name)
 	if err != nil {
@@ -101,23 +94,15 @@ func (a *app) pause(ctx context.Context, o pauseOptions, name string) error {
 			return err
 		}
 	}
-	if pause.By == "" {
-		pause.By = a.whoAmI(ctx, c)
-	}
 	_, err = c.editPackage(ctx, pkg, o.writeFlags, edit{doing: "pausing", before: "pausing it"}, func(*v1alpha1.Package) map[string]any {
-		set := map[string]any{"by": nil, "reason": pause.Reason, "until": pause.Until}
-		if pause.By != "" {
-			set["by"] = pause.By
-		}
-		return map[string]any{"spec": map[string]any{"paused": set}}
+		return map[string]any{"paused": map[string]any{"by": orNil(pause.By), "reason": pause.Reason, "until": pause.Until}}
 	})
 	if err != nil {
 		return err
 	}
-	return a.printReceipt(o.writeFlags, view.Receipt{
-		TypeMeta: view.DocumentType("Receipt"), Command: "pause", Package: name, Changed: true, DryRun: o.dryRun, Paused: pause,
-		Message: fmt.Sprintf("Package %s is %s.", name, view.PauseText(pause)),
-	})
+	r := o.receipt("pause", name, 0)
+	r.Changed, r.Paused, r.Message = true, pause, fmt.Sprintf("Package %s is %s.", name, view.PauseText(pause))
+	return a.printReceipt(o.writeFlags, r)
 }
 
 // pauseReason is the reason given, or asked for.
@@ -196,49 +181,43 @@ Rights: get and patch packages.strata.run; list revisions.strata.run, with
 	}
 	a.onPackage(cmd, func(ctx context.Context, name string) error { return a.resume(ctx, o, name) })
 	o.add(cmd)
-	a.addRevision(cmd, &o.revision, "end the pause of this revision alone; 0 is the package")
+	a.addRevision(cmd, &o.revision, "revision", "end the pause of this revision alone; 0 is the package")
 	return cmd
 }
 
 func (a *app) resume(ctx context.Context, o resumeOptions, name string) error {
-	if err := o.validate(); err != nil {
-		return err
-	}
-	if o.revision < 0 {
-		return exitf(CodeUsage, "flag --revision: %d is not a revision", o.revision)
-	}
 	if o.revision > 0 {
-		return a.resumeRevision(ctx, o, name)
+		c, err := a.connect()
+		if err != nil {
+			return err
+		}
+		return a.setRevisionPause(ctx, c, o.writeFlags, name, o.revision, nil)
 	}
-	c, pkg, revisions, err := a.readPackage(ctx, name)
+	c, v, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
-	r := view.Receipt{TypeMeta: view.DocumentType("Receipt"), Command: "resume", Package: name, DryRun: o.dryRun, Message: fmt.Sprintf("Package %s is not paused.", name)}
+	pkg, r := v.Package, o.receipt("resume", name, 0)
+	r.Message = fmt.Sprintf("Package %s is not paused.", name)
+	target := view.HistoryOf(pkg, v.Revisions).Target
 	if pkg.Spec.Paused == nil {
-		a.notePausedRevision(pkg, revisions)
+		if target != nil && view.LifecycleOf(target) == v1alpha1.LifecyclePaused {
+			a.note("Note: revision %d itself is paused: %s.", target.Spec.Revision, output.Clean(nextForPausedRevision(pkg, target)))
+		}
 		return a.printReceipt(o.writeFlags, r)
 	}
 	r.Paused, r.Changed = pkg.Spec.Paused, true
 	r.Message = fmt.Sprintf("Package %s is resumed. It was %s.", name, view.PauseText(pkg.Spec.Paused))
-	if target := view.LineOf(pkg, revisions).Target; target != nil && target.Status.Plan != nil && len(target.Status.Plan.Objects) > 0 {
+	if target != nil && target.Status.Plan != nil && len(target.Status.Plan.Objects) > 0 {
 		r.Message += " Pending: " + target.Status.Plan.Summary + "."
 	}
 	_, err = c.editPackage(ctx, pkg, o.writeFlags, edit{doing: "resuming", before: "resuming it"}, func(*v1alpha1.Package) map[string]any {
-		return map[string]any{"spec": map[string]any{"paused": nil}}
+		return map[string]any{"paused": nil}
 	})
 	if err != nil {
 		return err
 	}
 	return a.printReceipt(o.writeFlags, r)
-}
-
-// notePausedRevision notes that a revision is paused itself, not by its package.
-func (a *app) notePausedRevision(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) {
-	target := view.LineOf(pkg, revisions).Target
-	if target != nil && view.LifecycleOf(target) == v1alpha1.LifecyclePaused {
-		a.note("Note: revision %d itself is paused: %s.", target.Spec.Revision, output.Clean(nextForPausedRevision(pkg, target)))
-	}
 }
 
 // nextForPausedRevision is the way out of a pause of a single revision.
@@ -249,104 +228,43 @@ func nextForPausedRevision(pkg *v1alpha1.Package, target *v1alpha1.Revision) str
 	return fmt.Sprintf("strata resume %s --revision %d", pkg.Name, target.Spec.Revision)
 }
 
-// pauseRevision pauses one revision: nothing is written for it, and what served before
-// goes on serving.
-func (a *app) pauseRevision(ctx context.Context, o pauseOptions, name string) error {
-	if o.until != "" {
-		return exitf(CodeUsage, "--until is for a package: the pause of a revision ends with `strata resume %s --revision %d`", name, o.revision)
-	}
-	reason, err := a.pauseReason(o)
+// setRevisionPause pauses one revision: nothing is written for it, and what served before goes
+// on serving. Without a pause it is resumed.
+func (a *app) setRevisionPause(ctx context.Context, c *cluster, o writeFlags, name string, n int64, pause *v1alpha1.Pause) error {
+	v, err := c.snapshot(ctx, name)
 	if err != nil {
 		return err
 	}
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	r, err := c.revisionForPause(ctx, name, o.revision)
-	if err != nil {
-		return err
-	}
-	receipt := view.Receipt{TypeMeta: view.DocumentType("Receipt"), Command: "pause", Package: name, Revision: o.revision, DryRun: o.dryRun}
-	if before := view.RevisionPause(r); before != nil {
-		receipt.Paused = before
-		receipt.Message = fmt.Sprintf("Revision %d of package %s is %s already.", o.revision, name, view.PauseText(before))
-		return a.printReceipt(o.writeFlags, receipt)
-	}
-	by := o.by
-	if by == "" {
-		by = a.whoAmI(ctx, c)
-	}
-	receipt.Changed, receipt.Paused = true, &v1alpha1.Pause{By: by, Reason: reason}
-	receipt.Message = fmt.Sprintf("Revision %d of package %s is %s.", o.revision, name, view.PauseText(receipt.Paused))
-	if err := c.setPaused(ctx, r, v1alpha1.LifecyclePaused, *receipt.Paused, o.writeFlags); err != nil {
-		return err
-	}
-	return a.printReceipt(o.writeFlags, receipt)
-}
-
-// resumeRevision ends the pause of one revision.
-func (a *app) resumeRevision(ctx context.Context, o resumeOptions, name string) error {
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	r, err := c.revisionForPause(ctx, name, o.revision)
-	if err != nil {
-		return err
-	}
-	receipt := view.Receipt{TypeMeta: view.DocumentType("Receipt"), Command: "resume", Package: name, Revision: o.revision, DryRun: o.dryRun}
-	pause := view.RevisionPause(r)
-	if pause == nil {
-		receipt.Message = fmt.Sprintf("Revision %d of package %s is not paused.", o.revision, name)
-		return a.printReceipt(o.writeFlags, receipt)
-	}
-	receipt.Changed, receipt.Paused = true, pause
-	receipt.Message = fmt.Sprintf("Revision %d of package %s is resumed. It was %s.", o.revision, name, view.PauseText(pause))
-	if err := c.setPaused(ctx, r, v1alpha1.LifecycleActive, v1alpha1.Pause{}, o.writeFlags); err != nil {
-		return err
-	}
-	return a.printReceipt(o.writeFlags, receipt)
-}
-
-// revisionForPause is a revision that can be paused and resumed.
-func (c *cluster) revisionForPause(ctx context.Context, name string, n int64) (*v1alpha1.Revision, error) {
-	_, revisions, err := c.packageAndRevisions(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	r, err := revisionNumbered(name, revisions, n)
+	r, err := revisionNumbered(v, n)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case view.LifecycleOf(r) == v1alpha1.LifecycleArchived:
-		return nil, exitf(CodeTerminal, "revision %d is archived, and nothing is written for it any more", n)
+		return exitf(CodeTerminal, "revision %d is archived, and nothing is written for it any more", n)
 	case history.IsAwaiting(r):
-		return nil, exitf(CodeTerminal, "revision %d waits for approval: `strata approve %s --revision %d` lets it begin", n, name, n)
+		return exitf(CodeTerminal, "revision %d waits for approval: `strata approve %s --revision %d` lets it begin", n, name, n)
 	}
-	return r, nil
-}
-
-// setPaused changes the lifecycle state of a revision, on condition that it is still
-// the one that was looked at. What is empty of the pause is taken away.
-func (c *cluster) setPaused(ctx context.Context, r *v1alpha1.Revision, state v1alpha1.LifecycleState, pause v1alpha1.Pause, o writeFlags) error {
-	if o.dryRun == dryRunClient {
-		return nil
+	receipt, state, before := o.receipt("pause", name, n), v1alpha1.LifecyclePaused, view.RevisionPause(r)
+	if pause == nil {
+		receipt.Command, state = "resume", v1alpha1.LifecycleActive
 	}
-	annotations := map[string]any{}
-	for name, value := range map[string]string{v1alpha1.AnnotationPauseReason: pause.Reason, v1alpha1.AnnotationPausedBy: pause.By} {
-		annotations[name] = nil
-		if value != "" {
-			annotations[name] = value
-		}
+	text := fmt.Sprintf("Revision %d of package %s is ", n, name)
+	switch {
+	case pause == nil && before == nil:
+		receipt.Message = text + "not paused."
+		return a.printReceipt(o, receipt)
+	case pause == nil:
+		receipt.Paused, receipt.Message, pause = before, text+"resumed. It was "+view.PauseText(before)+".", &v1alpha1.Pause{}
+	case before != nil:
+		receipt.Paused, receipt.Message = before, text+view.PauseText(before)+" already."
+		return a.printReceipt(o, receipt)
+	default:
+		receipt.Paused, receipt.Message = pause, text+view.PauseText(pause)+"."
 	}
-	change := map[string]any{
-		"metadata": map[string]any{"uid": r.UID, "annotations": annotations},
-		"spec":     map[string]any{"lifecycleState": state},
+	receipt.Changed = true
+	annotations := map[string]any{v1alpha1.AnnotationPauseReason: orNil(pause.Reason), v1alpha1.AnnotationPausedBy: orNil(pause.By)}
+	if err := c.setLifecycle(ctx, r, state, annotations, "changing", o); err != nil {
+		return err
 	}
-	err := c.merge(ctx, &v1alpha1.Revision{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}, change, o)
-	if apierrors.IsConflict(err) {
-		return exitf(CodeSuperseded, "revision %d has changed: check it again before changing it", r.Spec.Revision)
-	}
-	return c.explainWrite("changing revision "+r.Name, err)
+	return a.printReceipt(o, receipt)
 }

@@ -107,10 +107,10 @@ func (a *app) plan(ctx context.Context, o planOptions, name string) error {
 	return nil
 }
 
-// propose reads a package's line, packs the content, and plans it.
+// propose reads a package's history, packs the content, and plans it.
 func (a *app) propose(ctx context.Context, c *cluster, s source, name, managerNamespace string, skipRights bool) (*proposal, error) {
 	p := &proposal{source: s}
-	if err := p.readLine(ctx, c, name); err != nil {
+	if err := p.readHistory(ctx, c, name); err != nil {
 		return nil, err
 	}
 	phases, unknown, err := p.source.phases(c)
@@ -125,8 +125,8 @@ func (a *app) propose(ctx context.Context, c *cluster, s source, name, managerNa
 	if p.Packed, err = packWith(ctx, c, phases, s.probes, managerNamespace); err != nil {
 		return nil, err
 	}
-	p.Need = p.Line.NeedFor(p.Package, p.Packed.Digest)
-	p.Next = p.Line.Next(p.Package, contentOf(s, p.Packed))
+	p.Need = p.History.NeedFor(p.Package, p.Packed.Digest)
+	p.Next = p.History.Next(p.Package, contentOf(s, p.Packed))
 	planner := c.planner(plan.Overlay{Packed: p.Packed, Stored: contents})
 	if !skipRights {
 		as, name, err := a.identity(ctx, c, p.Package, managerNamespace)
@@ -137,7 +137,7 @@ func (a *app) propose(ctx context.Context, c *cluster, s source, name, managerNa
 			planner.Identity, p.Identity = &plan.Identity{Live: as, Asker: as}, name
 		}
 	}
-	if p.Plan, err = planner.Plan(ctx, p.Package, p.Line, p.Next); err != nil {
+	if p.Plan, err = planner.Plan(ctx, p.Package, p.History, p.Next); err != nil {
 		return nil, c.explain("planning package "+name, err)
 	}
 	return p, nil
@@ -148,14 +148,14 @@ func (c *cluster) planner(stored content.Stored) plan.Planner {
 	return plan.Planner{Live: c.client, Writer: c.client, Mapper: c.client.RESTMapper(), Stored: stored}
 }
 
-// readLine reads the package and its revisions. One that does not exist is planned as
+// readHistory reads the package and its revisions. One that does not exist is planned as
 // new.
-func (p *proposal) readLine(ctx context.Context, c *cluster, name string) error {
+func (p *proposal) readHistory(ctx context.Context, c *cluster, name string) error {
 	pkg := &v1alpha1.Package{}
 	err := c.client.Get(ctx, client.ObjectKey{Name: name}, pkg)
 	switch {
 	case apierrors.IsNotFound(err) && !isMissingKind(err):
-		p.Package = newPackage(name)
+		p.Package = &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{v1alpha1.FinalizerTeardown}}}
 		return nil
 	case err != nil:
 		return c.explain("reading package "+name, err)
@@ -165,7 +165,7 @@ func (p *proposal) readLine(ctx context.Context, c *cluster, name string) error 
 	if err != nil {
 		return err
 	}
-	p.Line = history.Sort(pkg, all)
+	p.History = history.Sort(pkg, all)
 	if !pkg.DeletionTimestamp.IsZero() {
 		return exitf(CodeTerminal, "package %s is being deleted: wait until it is gone", name)
 	}
@@ -173,11 +173,6 @@ func (p *proposal) readLine(ctx context.Context, c *cluster, name string) error 
 		return exitf(CodeTerminal, "package %s is made by the front %s, which would replace the content at once: change its custom resource instead", name, front)
 	}
 	return nil
-}
-
-// newPackage is a package that the command line makes.
-func newPackage(name string) *v1alpha1.Package {
-	return &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{v1alpha1.FinalizerTeardown}}}
 }
 
 // identity is a client that acts as the package's ServiceAccount, or the manager's,

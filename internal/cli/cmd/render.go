@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
@@ -108,7 +109,7 @@ func renderedList(revision *v1alpha1.Revision, packed content.Packed, showSecret
 	add := func(object any) {
 		// Our own types always encode.
 		if data, err := json.Marshal(object); err == nil {
-			list.Items = append(list.Items, rawOf(data))
+			list.Items = append(list.Items, runtime.RawExtension{Raw: data})
 		}
 	}
 	for i := range packed.Slices {

@@ -149,27 +149,27 @@ func (b *bundle) addPackage(ctx context.Context, pkg *v1alpha1.Package) error {
 	if err := b.yaml(dir+"package.yaml", pkg); err != nil {
 		return err
 	}
-	revisions, err := b.cluster.revisions(ctx, pkg.Name)
-	if err != nil {
+	v := view.Snapshot{Package: pkg, Manifests: view.Manifests{}}
+	var err error
+	if v.Revisions, err = b.cluster.revisions(ctx, pkg.Name); err != nil {
 		b.unread("revisions of "+pkg.Name, err)
 	}
-	for i := range revisions {
-		clean := redactRevision(&revisions[i])
+	for i := range v.Revisions {
+		clean := redactRevision(&v.Revisions[i])
 		if err := b.yaml(fmt.Sprintf("%srevisions/%d.yaml", dir, clean.Spec.Revision), clean); err != nil {
 			return err
 		}
 	}
-	v := view.Snapshot{Package: pkg, Revisions: revisions, Manifests: view.Manifests{}}
 	b.app.readDetails(ctx, b.cluster, &v, v.ShownRevisions(true))
 	e := v.Explanation(b.app.now())
 	events := view.Events{TypeMeta: view.DocumentType("Events"), Package: pkg.Name}
-	events.Events, events.Unread = b.cluster.readEvents(ctx, view.ScopeOf(pkg.Name, revisions))
+	events.Events, events.Unread = b.cluster.readEvents(ctx, view.ScopeOf(pkg.Name, v.Revisions))
 	b.doc.Unread = append(b.doc.Unread, events.Unread...)
 	for _, entry := range []struct {
 		name string
 		doc  any
 	}{
-		{"status.json", v.Status()}, {"tree.json", v.Tree(v.ShownRevisions(true))}, {"history.json", view.Snapshot{Package: pkg, Revisions: revisions}.History()},
+		{"status.json", v.Status()}, {"tree.json", v.Tree(v.ShownRevisions(true))}, {"history.json", v.History()},
 		{"explanation.json", e}, {"events.json", events},
 	} {
 		if err := b.json(dir+entry.name, entry.doc); err != nil {

@@ -25,21 +25,11 @@ import (
 // handledWithin is how long the controller is given to answer a request.
 const handledWithin = 10 * time.Second
 
-// Values of --dry-run.
-const (
-	dryRunNone   = "none"
-	dryRunClient = "client"
-	dryRunServer = "server"
-)
-
 type rollbackOptions struct {
-	writeFlags
+	rolloutFlags
 
 	to          int64
-	reason      string
 	pin         bool
-	wait        bool
-	timeout     time.Duration
 	allowFailed bool
 }
 
@@ -57,16 +47,6 @@ func (o *rollbackOptions) take(args []string) error {
 	}
 	o.to = n
 	return nil
-}
-
-func (o rollbackOptions) validate() error {
-	switch {
-	case o.to < 0:
-		return exitf(CodeUsage, "flag --to: %d is not a revision", o.to)
-	case o.isDry() && o.wait && o.writeFlags.validate() == nil:
-		return exitf(CodeUsage, "--wait waits for a rollout, which --dry-run=%s does not begin", o.dryRun)
-	}
-	return o.writeFlags.validate()
 }
 
 func (a *app) rollbackCommand() *cobra.Command {
@@ -100,10 +80,7 @@ revisions.strata.run; get objectslices.strata.run.`,
 		Args:              packageAndRevisions("a revision", 1),
 		ValidArgsFunction: a.completeContents(1),
 		RunE: a.run(func(ctx context.Context, args []string) error {
-			if err := o.take(args[1:]); err != nil {
-				return err
-			}
-			if err := o.validate(); err != nil {
+			if err := cmp.Or(o.take(args[1:]), o.validate()); err != nil {
 				return err
 			}
 			return a.rollback(ctx, o, packageName(args[0]))
@@ -118,40 +95,37 @@ revisions.strata.run; get objectslices.strata.run.`,
 		}
 		return pflag.NormalizedName(name)
 	})
-	cmd.Flags().Int64Var(&o.to, "to", 0, "the revision whose content is wanted; 0 is the newest earlier one that has succeeded")
-	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the history")
+	a.addRevision(cmd, &o.to, "to", "the revision whose content is wanted; 0 is the newest earlier one that has succeeded")
 	cmd.Flags().BoolVar(&o.pin, "pin", false, "let the front make no further revision until spec.rollback is removed")
-	cmd.Flags().BoolVar(&o.wait, "wait", false, "follow the rollout until it is done or cannot succeed")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --wait: how long to follow, 0 without limit")
 	cmd.Flags().BoolVar(&o.allowFailed, "allow-failed", false, "also roll back to a revision that has never succeeded")
-	complete(cmd, "to", a.completeRevisions)
 	return cmd
 }
 
 func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) error {
-	c, pkg, revisions, err := a.readPackage(ctx, name)
+	c, v, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
-	chosen, err := chooseRollback(pkg, revisions, o)
+	chosen, done, err := chooseRollback(v, o)
 	if err != nil {
 		return err
 	}
 	from, to := chosen.From, chosen.To
-	if chosen.done != "" {
-		return a.nothingToRollBack(o, name, chosen)
-	}
-	contents := view.Manifests{}
-	if err := c.readSlices(ctx, contents, from, to); err != nil {
-		return exitf(CodeFalse, "comparing revision %d with revision %d: %w", from.Spec.Revision, to.Spec.Revision, err)
-	}
-	changes, same := view.ChangesBetween(from, to, contents)
-	c.addFields(ctx, from, to, changes)
 	doc := view.Rollback{
 		TypeMeta: view.DocumentType("Rollback"), Package: name, FromRevision: from.Spec.Revision, ToRevision: to.Spec.Revision,
-		Reason: o.reason, Pin: o.pin, DryRun: o.dryRun, Changes: append([]view.Change{}, changes...),
-		Warnings: view.WarningsOf(from, to, changes, contents),
+		Reason: o.reason, DryRun: o.dryRun, Changes: []view.Change{},
 	}
+	if done != "" {
+		return a.print(o.output, doc, func(p *output.Printer) {
+			p.Line(output.Span{Text: fmt.Sprintf("Nothing to roll back in package %s: %s.", name, done)})
+		})
+	}
+	if err := c.readSlices(ctx, v.Manifests, from, to); err != nil {
+		return exitf(CodeFalse, "comparing revision %d with revision %d: %w", from.Spec.Revision, to.Spec.Revision, err)
+	}
+	changes, same := view.ChangesBetween(from, to, v.Manifests)
+	c.addFields(ctx, from, to, changes)
+	doc.Pin, doc.Changes, doc.Warnings = o.pin, append(doc.Changes, changes...), view.WarningsOf(from, to, changes, v.Manifests)
 	p := a.text(o.output)
 	p.Wrapped("", output.Plain, fmt.Sprintf("Rolling back %s from revision %s to the content of revision %s:",
 		name, view.WithVersion(from.Spec.Revision, view.VersionOf(from)), view.WithVersion(to.Spec.Revision, view.VersionOf(to))))
@@ -162,79 +136,69 @@ func (a *app) rollback(ctx context.Context, o rollbackOptions, name string) erro
 	for _, number := range chosen.Passed {
 		a.note("Note: revision %d is passed over, because it was rolled back before; --to %[1]d brings it back.", number)
 	}
-	if pkg.Spec.Paused != nil {
-		a.note("Note: %s is paused (%s): nothing is written until it is resumed.", name, pkg.Spec.Paused.Reason)
+	if v.Package.Spec.Paused != nil {
+		a.note("Note: %s is paused (%s): nothing is written until it is resumed.", name, v.Package.Spec.Paused.Reason)
 	}
 	if err := a.ask(o.writeFlags, "Go on?"); err != nil {
 		return err
 	}
-	if err := a.carryOut(ctx, c, pkg, o, &doc); err != nil {
-		return err
+	if o.dryRun != dryRunClient {
+		if err := a.requestRollback(ctx, c, v.Package, o, &doc); err != nil {
+			return err
+		}
 	}
-	return a.finishRollback(ctx, c, p, o, doc)
-}
-
-// nothingToRollBack says that what is wanted runs.
-func (a *app) nothingToRollBack(o rollbackOptions, name string, chosen choice) error {
-	doc := view.Rollback{
-		TypeMeta: view.DocumentType("Rollback"), Package: name, FromRevision: chosen.From.Spec.Revision, ToRevision: chosen.To.Spec.Revision,
-		Reason: o.reason, DryRun: o.dryRun, Changes: []view.Change{},
-	}
-	return a.print(o.output, doc, func(p *output.Printer) {
-		p.Line(output.Span{Text: fmt.Sprintf("Nothing to roll back in package %s: %s.", name, chosen.done)})
-	})
-}
-
-// choice is what a rollback would do.
-type choice struct {
-	history.RollbackChoice
-
-	// done says why nothing has to be done, empty when something has to.
-	done string
+	o.outcome(p, "Revision %d has the content of revision %d and rolls out.", doc.Revision, doc.ToRevision)
+	doc.Rollout, err = a.follow(ctx, c, p, o.rolloutFlags, name, doc.Revision)
+	return cmp.Or(a.end(o.output, p, doc), err)
 }
 
 // chooseRollback is the revision to go back from and that to go back to, as the manager
-// decides it, or why not.
-func chooseRollback(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, o rollbackOptions) (choice, error) {
+// decides it, or why not. What is done says why nothing has to be done, empty when something
+// has to.
+func chooseRollback(v view.Snapshot, o rollbackOptions) (c history.RollbackChoice, done string, err error) {
+	pkg := v.Package
 	if !pkg.DeletionTimestamp.IsZero() {
-		return choice{}, exitf(CodeTerminal, "package %s is being deleted", pkg.Name)
+		return c, "", exitf(CodeTerminal, "package %s is being deleted", pkg.Name)
 	}
-	c := choice{RollbackChoice: history.Sort(pkg, revisions).ChooseRollback(pkg, o.to, history.SpecDigest)}
+	c = history.Sort(pkg, v.Revisions).ChooseRollback(pkg, o.to, history.SpecDigest)
 	switch c.Refusal {
 	case history.RefusalNoTarget:
-		return c, exitf(CodeTerminal, "package %s has no active revision to roll back from", pkg.Name)
+		err = exitf(CodeTerminal, "package %s has no active revision to roll back from", pkg.Name)
 	case history.RefusalNoSource:
-		return c, exitf(CodeNotFound, "package %[1]s has no earlier revision that has succeeded with other content than revision %[2]d has, and that was not rolled back; `strata history %[1]s` lists what there is, and --to names it", pkg.Name, c.From.Spec.Revision)
+		err = exitf(CodeNotFound, "package %[1]s has no earlier revision that has succeeded with other content than revision %[2]d has, and that was not rolled back; `strata history %[1]s` lists what there is, and --to names it", pkg.Name, c.From.Spec.Revision)
 	case history.RefusalNotFound:
-		_, err := revisionNumbered(pkg.Name, revisions, o.to)
-		return c, err
+		_, err = revisionNumbered(v, o.to)
 	case history.RefusalIsTarget:
-		c.done = fmt.Sprintf("revision %d is what runs", o.to)
-		return c, nil
+		done = fmt.Sprintf("revision %d is what runs", o.to)
 	case history.RefusalSameContent:
-		c.done = fmt.Sprintf("revision %d, which runs, has the content of revision %d", c.From.Spec.Revision, o.to)
-		return c, nil
+		done = fmt.Sprintf("revision %d, which runs, has the content of revision %d", c.From.Spec.Revision, o.to)
 	case history.RefusalTooFarBack:
-		return c, exitf(CodeTerminal, "revision %d of package %s is not rolled back: %s", c.From.Spec.Revision, pkg.Name, c.Message)
+		err = exitf(CodeTerminal, "revision %d of package %s is not rolled back: %s", c.From.Spec.Revision, pkg.Name, c.Message)
+	default:
+		if !history.Succeeded(c.To) && !o.allowFailed {
+			err = exitf(CodeTerminal, "revision %d has never succeeded (%s): choose another, or give --allow-failed", o.to, view.OutcomeOf(c.To, v.Revisions))
+		}
 	}
-	if !history.Succeeded(c.To) && !o.allowFailed {
-		return c, exitf(CodeTerminal, "revision %d has never succeeded (%s): choose another, or give --allow-failed", o.to, view.OutcomeOf(c.To, revisions))
-	}
-	return c, nil
+	return c, done, err
 }
 
-// carryOut sends the request and waits until the controller has answered it.
-func (a *app) carryOut(ctx context.Context, c *cluster, pkg *v1alpha1.Package, o rollbackOptions, doc *view.Rollback) error {
-	if o.dryRun == dryRunClient {
-		return nil
-	}
-	at, err := a.requestRollback(ctx, c, pkg, o, doc)
-	if err != nil {
-		return err
-	}
+// requestRollback sets spec.rollback, with the resourceVersion of the Package that was read, so
+// that it does not overwrite the request of another client, and waits until the controller has
+// answered it. Every field of it is set, so that none is left over from an earlier request.
+func (a *app) requestRollback(ctx context.Context, c *cluster, pkg *v1alpha1.Package, o rollbackOptions, doc *view.Rollback) error {
+	var at metav1.Time
+	e := edit{doing: "requesting the rollback of", before: "rolling back", stillHolds: func(p *v1alpha1.Package) bool { return p.Status.TargetRevision <= doc.FromRevision }}
+	_, err := c.editPackage(ctx, pkg, o.writeFlags, e, func(p *v1alpha1.Package) map[string]any {
+		at = requestTime(a.now(), p)
+		request := map[string]any{"toRevision": doc.ToRevision, "requestedAt": at, "reason": orNil(doc.Reason), "pin": nil, "by": orNil(c.whoAmI(ctx))}
+		if doc.Pin {
+			request["pin"] = true
+		}
+		return map[string]any{"rollback": request}
+	})
 	doc.RequestedAt = &at
-	if o.dryRun == dryRunServer {
-		return nil
+	if err != nil || o.isDry() {
+		return err
 	}
 	handled, err := a.awaitRollback(ctx, c, doc.Package, at)
 	switch {
@@ -245,29 +209,6 @@ func (a *app) carryOut(ctx context.Context, c *cluster, pkg *v1alpha1.Package, o
 	}
 	doc.Revision = handled.Revision
 	return nil
-}
-
-// requestRollback sets spec.rollback, with the resourceVersion of the Package that was read, so
-// that it does not overwrite the request of another client. Every field of it is set, so that
-// none is left over from an earlier request.
-func (a *app) requestRollback(ctx context.Context, c *cluster, pkg *v1alpha1.Package, o rollbackOptions, doc *view.Rollback) (metav1.Time, error) {
-	var at metav1.Time
-	e := edit{doing: "requesting the rollback of", before: "rolling back", stillHolds: func(p *v1alpha1.Package) bool { return p.Status.TargetRevision <= doc.FromRevision }}
-	_, err := c.editPackage(ctx, pkg, o.writeFlags, e, func(p *v1alpha1.Package) map[string]any {
-		at = requestTime(a.now(), p)
-		request := map[string]any{"toRevision": doc.ToRevision, "requestedAt": at, "reason": nil, "pin": nil, "by": nil}
-		if by := c.whoAmI(ctx); by != "" {
-			request["by"] = by
-		}
-		if doc.Reason != "" {
-			request["reason"] = doc.Reason
-		}
-		if doc.Pin {
-			request["pin"] = true
-		}
-		return map[string]any{"spec": map[string]any{"rollback": request}}
-	})
-	return at, err
 }
 
 // requestTime is now, but later than the last request, as the time in seconds
@@ -296,20 +237,10 @@ func (a *app) awaitRollback(ctx context.Context, c *cluster, name string, at met
 	return handled, err
 }
 
-// finishRollback says what came of it, and follows the rollout if asked to.
-func (a *app) finishRollback(ctx context.Context, c *cluster, p *output.Printer, o rollbackOptions, doc view.Rollback) error {
-	o.outcome(p, "Revision %d has the content of revision %d and rolls out.", doc.Revision, doc.ToRevision)
-	var err error
-	if o.wait && p.Err() == nil {
-		doc.Rollout, err = a.watchToEnd(ctx, c, watchOptions{name: doc.Package, timeout: o.timeout, revision: doc.Revision, asNotes: o.output.isDocument()})
-	}
-	return cmp.Or(a.end(o.output, p, doc), err)
-}
-
 // addFields adds the fields that differ to the changes from one revision to another, as
 // far as both can be read.
 func (c *cluster) addFields(ctx context.Context, from, to *v1alpha1.Revision, changes []view.Change) {
-	r := newReader(c.contents(defaultManagerNamespace), true)
+	r := newReader(c.contents(defaultManagerNamespace), wholeSecrets)
 	present, presentErr := r.read(ctx, from)
 	wanted, wantedErr := r.read(ctx, to)
 	if presentErr != nil || wantedErr != nil {

@@ -84,17 +84,14 @@ func revisionNumber(arg string) (int64, error) {
 }
 
 // revisionOr is the revision of a number; of 0 the target, or else the newest.
-func revisionOr(pkg *v1alpha1.Package, revisions []v1alpha1.Revision, n int64) (*v1alpha1.Revision, error) {
-	if n != 0 {
-		return revisionNumbered(pkg.Name, revisions, n)
+func revisionOr(v view.Snapshot, n int64) (*v1alpha1.Revision, error) {
+	if n != 0 || len(v.Revisions) == 0 {
+		return revisionNumbered(v, n)
 	}
-	if target := history.Sort(pkg, revisions).Target; target != nil {
+	if target := history.Sort(v.Package, v.Revisions).Target; target != nil {
 		return target, nil
 	}
-	if len(revisions) == 0 {
-		return nil, exitf(CodeNotFound, "package %s has no revisions", pkg.Name)
-	}
-	return &revisions[len(revisions)-1], nil
+	return &v.Revisions[len(v.Revisions)-1], nil
 }
 
 func (a *app) show(ctx context.Context, o showOptions, args []string) error {
@@ -102,22 +99,22 @@ func (a *app) show(ctx context.Context, o showOptions, args []string) error {
 	if len(args) == 2 {
 		n, _ = revisionNumber(args[1]) // checked with the arguments
 	}
-	c, pkg, revisions, err := a.readPackage(ctx, packageName(args[0]))
+	c, v, err := a.readPackage(ctx, packageName(args[0]))
 	if err != nil {
 		return err
 	}
-	revision, err := revisionOr(pkg, revisions, n)
+	revision, err := revisionOr(v, n)
 	if err != nil {
 		return err
 	}
-	read, err := newReader(c.contents(o.managerNamespace), true).read(ctx, revision)
+	read, err := newReader(c.contents(o.managerNamespace), wholeSecrets).read(ctx, revision)
 	if err != nil {
 		return c.explain(fmt.Sprintf("reading revision %d", revision.Spec.Revision), err)
 	}
-	doc := view.BuildContent(revision, read, o.showSecrets)
+	doc := view.BuildContent(read, o.showSecrets)
 	if o.object != "" {
 		if doc.Phases = view.OnlyObject(doc.Phases, o.object); len(doc.Phases) == 0 {
-			return exitf(CodeNotFound, "revision %d of package %s contains no %s: `strata show %s %d -o name` lists what it contains", doc.Revision, pkg.Name, o.object, pkg.Name, doc.Revision)
+			return exitf(CodeNotFound, "revision %d of package %s contains no %s: `strata show %[2]s %[1]d -o name` lists what it contains", doc.Revision, doc.Package, o.object)
 		}
 	}
 	p := a.stdout(o.output.value)

@@ -41,12 +41,10 @@ type sourceOptions struct {
 	files       []string
 	chart       string
 	values, set []string
-	// namespace is that of objects that name none; the flag's, which may be empty, until
-	// [app.chooseNamespace] has run.
-	namespace string
-	kustomize string
-	// assumed is true when the namespace is not the flag's.
+	// namespace is that of objects that name none; assumed is true when it is not the flag's.
+	namespace   string
 	assumed     bool
+	kustomize   string
 	release     string
 	kubeVersion string
 	apiVersions []string
@@ -66,17 +64,15 @@ func (o *sourceOptions) add(cmd *cobra.Command) {
 	f.StringVar(&o.release, "release-name", "", "with --chart: what templates see as .Release.Name (default: the package's name)")
 	f.StringVar(&o.kubeVersion, "kube-version", "", "with --chart: the Kubernetes version that templates see (default "+chart.DefaultKubeVersion+", whatever the cluster has)")
 	f.StringSliceVar(&o.apiVersions, "api-versions", nil, "with --chart: the API versions that templates see as served (default: the stable ones that every cluster has)")
-	f.StringVar(&o.collisions, "collision-protection", "", "what to do with objects that exist and are not the package's: Prevent (the default), IfNoController or None")
+	addChoice(cmd, &o.collisions, "collision-protection", "", "what to do with objects that exist and are not the package's: Prevent (the default), IfNoController or None",
+		string(v1alpha1.CollisionPrevent), string(v1alpha1.CollisionIfNoController), string(v1alpha1.CollisionNone))
 	f.StringVar(&o.probes, "probes", "", "a file with the list of probes, as in spec.probes of a Revision")
 	f.StringVar(&o.settings, "settings", "", "a file with a list of settings for objects, for manifests that cannot be annotated")
-	complete(cmd, "collision-protection", cobra.FixedCompletions(
-		[]cobra.Completion{string(v1alpha1.CollisionPrevent), string(v1alpha1.CollisionIfNoController), string(v1alpha1.CollisionNone)}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagDirname("chart")
 	_ = f.MarkHidden("kustomize")
 }
 
 func (o *sourceOptions) validate() error {
-	protections := []v1alpha1.CollisionProtection{"", v1alpha1.CollisionPrevent, v1alpha1.CollisionIfNoController, v1alpha1.CollisionNone}
 	switch {
 	case o.kustomize != "":
 		return exitf(CodeUsage, "flag -k: kubectl builds kustomizations: kubectl kustomize %s | strata COMMAND -f -", o.kustomize)
@@ -86,25 +82,21 @@ func (o *sourceOptions) validate() error {
 		return exitf(CodeUsage, "give --filename or --chart, not both")
 	case o.chart == "" && (len(o.values) > 0 || len(o.set) > 0 || o.release != "" || o.kubeVersion != "" || len(o.apiVersions) > 0):
 		return exitf(CodeUsage, "--values, --set, --release-name, --kube-version and --api-versions are for --chart")
-	case !slices.Contains(protections, v1alpha1.CollisionProtection(o.collisions)):
-		return exitf(CodeUsage, "flag --collision-protection: must be Prevent, IfNoController or None")
 	}
 	return nil
 }
 
-// chooseNamespace is the options with the namespace that objects get that name none: the
-// flag's, else that of the kubeconfig's context, as with kubectl and Helm. Without a
-// kubeconfig it is "default".
-func (a *app) chooseNamespace(o sourceOptions) (sourceOptions, error) {
-	if o.namespace != "" {
-		return o, nil
+// namespaceOr is a namespace, or else that of the kubeconfig's context, as with kubectl and
+// Helm. Without a kubeconfig it is "default".
+func (a *app) namespaceOr(given string) (string, error) {
+	if given != "" {
+		return given, nil
 	}
 	namespace, _, err := a.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return o, exitf(CodeUsage, "reading the namespace of the kubeconfig's context: %w; --namespace names one", err)
+		return "", exitf(CodeUsage, "reading the namespace of the kubeconfig's context: %w; --namespace names one", err)
 	}
-	o.namespace, o.assumed = namespace, true
-	return o, nil
+	return namespace, nil
 }
 
 // source is content as it was read, without what only a cluster knows.
@@ -126,11 +118,12 @@ type source struct {
 // readSource reads what the options name. Content that cannot be used has the exit
 // code 3, a file that cannot be read 2.
 func (a *app) readSource(o sourceOptions, name string) (source, error) {
-	o, err := a.chooseNamespace(o)
-	s := source{options: o}
-	if err != nil {
-		return s, err
+	var err error
+	o.assumed = o.namespace == ""
+	if o.namespace, err = a.namespaceOr(o.namespace); err != nil {
+		return source{}, err
 	}
+	s := source{options: o}
 	if o.chart != "" {
 		err = s.readChart(name)
 	} else {
@@ -142,10 +135,7 @@ func (a *app) readSource(o sourceOptions, name string) (source, error) {
 	if len(s.objects) == 0 {
 		return s, exitf(CodeTerminal, "%s: there is no object in it", s.origin.Reference)
 	}
-	if s.fileProbes, err = readProbes(o.probes); err != nil {
-		return s, err
-	}
-	if s.settings, err = readSettings(o.settings); err != nil {
+	if s.fileProbes, s.settings, err = o.readBeside(); err != nil {
 		return s, err
 	}
 	s.origin.Kind = v1alpha1.OriginCLI
@@ -153,7 +143,6 @@ func (a *app) readSource(o sourceOptions, name string) (source, error) {
 	return s, nil
 }
 
-// manifestFile is a file of manifests.
 type manifestFile struct {
 	name string
 	data []byte
@@ -195,47 +184,30 @@ func (s *source) readFiles(stdin io.Reader) error {
 func manifestFiles(paths []string, stdin io.Reader) ([]manifestFile, error) {
 	var files []manifestFile
 	for _, path := range paths {
-		var more []manifestFile
-		var err error
 		if path == "-" {
-			more, err = readStdin(stdin)
-		} else {
-			more, err = readBelow(path)
+			data, err := io.ReadAll(io.LimitReader(stdin, largestFile+1))
+			if err != nil {
+				return nil, exitf(CodeUsage, "reading stdin: %w", err)
+			}
+			files = append(files, manifestFile{name: "stdin", data: data})
+			continue
 		}
+		err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || name != path && !slices.Contains(manifestEndings, filepath.Ext(name)) {
+				return err
+			}
+			data, err := os.ReadFile(name)
+			files = append(files, manifestFile{name: name, data: data})
+			return err
+		})
 		if err != nil {
-			return nil, err
+			return nil, exitf(CodeUsage, "flag --filename: %w", err)
 		}
-		files = append(files, more...)
 	}
 	for _, file := range files {
 		if len(file.data) > largestFile {
 			return nil, exitf(CodeTerminal, "%s has more than %d bytes", file.name, largestFile)
 		}
-	}
-	return files, nil
-}
-
-func readStdin(stdin io.Reader) ([]manifestFile, error) {
-	data, err := io.ReadAll(io.LimitReader(stdin, largestFile+1))
-	if err != nil {
-		return nil, exitf(CodeUsage, "reading stdin: %w", err)
-	}
-	return []manifestFile{{name: "stdin", data: data}}, nil
-}
-
-// readBelow reads a file, or the manifests of a folder.
-func readBelow(path string) ([]manifestFile, error) {
-	var files []manifestFile
-	err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || name != path && !slices.Contains(manifestEndings, filepath.Ext(name)) {
-			return err
-		}
-		data, err := os.ReadFile(name)
-		files = append(files, manifestFile{name: name, data: data})
-		return err
-	})
-	if err != nil {
-		return nil, exitf(CodeUsage, "flag --filename: %w", err)
 	}
 	return files, nil
 }
@@ -296,36 +268,25 @@ func loadChart(path string) (*chart.Chart, error) {
 	return loaded, nil
 }
 
-// readProbes reads a list of probes; a name of no file is none.
-func readProbes(file string) ([]v1alpha1.Probe, error) {
-	if file == "" {
-		return nil, nil
+// readBeside reads the probes and the settings that stand in files of their own.
+func (o *sourceOptions) readBeside() (probes []v1alpha1.Probe, settings []plain.Settings, err error) {
+	read := func(flag, file string, parse func(data []byte) error) {
+		if file == "" || err != nil {
+			return
+		}
+		data, readErr := os.ReadFile(file)
+		if readErr != nil {
+			err = exitf(CodeUsage, "flag --%s: %w", flag, readErr)
+		} else if parseErr := parse(data); parseErr != nil {
+			err = exitf(CodeTerminal, "reading the %s of %s: %w", flag, file, parseErr)
+		}
 	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, exitf(CodeUsage, "flag --probes: %w", err)
-	}
-	var probes []v1alpha1.Probe
-	if err := yaml.UnmarshalStrict(data, &probes); err != nil {
-		return nil, exitf(CodeTerminal, "reading the probes of %s: %w", file, err)
-	}
-	return probes, nil
-}
-
-// readSettings reads a list of settings; a name of no file is none.
-func readSettings(file string) ([]plain.Settings, error) {
-	if file == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, exitf(CodeUsage, "flag --settings: %w", err)
-	}
-	settings, err := plain.ReadSettings(data)
-	if err != nil {
-		return nil, exitf(CodeTerminal, "reading the settings of %s: %w", file, err)
-	}
-	return settings, nil
+	read("probes", o.probes, func(data []byte) error { return yaml.UnmarshalStrict(data, &probes) })
+	read("settings", o.settings, func(data []byte) (err error) {
+		settings, err = plain.ReadSettings(data)
+		return err
+	})
+	return probes, settings, err
 }
 
 // phases sorts the content into phases, and finds its probes. A cluster, when there is one, is
@@ -338,7 +299,12 @@ func (s *source) phases(c *cluster) ([]content.Phase, []schema.GroupVersionKind,
 	}
 	scopes := plain.Scopes(s.objects, ask)
 	placed, unknown := plain.Place(s.objects, s.options.namespace, scopes)
-	s.homeless = homeless(s.objects, scopes)
+	s.homeless = 0
+	for _, object := range s.objects {
+		if object.GetNamespace() == "" && scopes(object.GroupVersionKind()) == plain.ScopeNamespaced {
+			s.homeless++
+		}
+	}
 	if err := s.annotationError(placed); err != nil {
 		return nil, nil, err
 	}
@@ -375,17 +341,6 @@ func (s *source) annotationError(placed []*unstructured.Unstructured) error {
 		text += fmt.Sprintf("; and %s that cannot be read, which `strata lint` lists", view.CountOf(more, "more annotation"))
 	}
 	return exitf(CodeTerminal, "%s", text)
-}
-
-// homeless is how many objects need a namespace and name none.
-func homeless(objects []*unstructured.Unstructured, scopes func(schema.GroupVersionKind) plain.Scope) int {
-	n := 0
-	for _, object := range objects {
-		if object.GetNamespace() == "" && scopes(object.GroupVersionKind()) == plain.ScopeNamespaced {
-			n++
-		}
-	}
-	return n
 }
 
 // noteNamespace says which namespace was used, unless the command line names it.

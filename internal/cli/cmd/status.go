@@ -62,16 +62,13 @@ replicasets.apps.`,
 			if !o.watch && (cmd.Flags().Changed("timeout") || cmd.Flags().Changed("hold-timeout") || cmd.Flags().Changed("revision")) {
 				return exitf(CodeUsage, "--timeout, --hold-timeout and --revision are for --watch")
 			}
-			if o.revision < 0 {
-				return exitf(CodeUsage, "--revision is %d and must be at least 1", o.revision)
-			}
 			return a.status(cmd.Context(), o, packageName(args[0]))
 		},
 	}
 	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "follow the rollout until it is done or cannot succeed")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --watch: how long to follow, 0 without limit")
-	a.addRevision(cmd, &o.revision, "with --watch: follow this revision, wait until it is made, and end with code 5 when a newer one replaces it; 0 follows whichever is the target")
+	a.addRevision(cmd, &o.revision, "revision", "with --watch: follow this revision, wait until it is made, and end with code 5 when a newer one replaces it; 0 follows whichever is the target")
 	cmd.Flags().DurationVar(&o.holdTimeout, "hold-timeout", 0, "with --watch: end when nothing has moved for this long, 0 never")
 	return cmd
 }
@@ -84,11 +81,10 @@ func (a *app) status(ctx context.Context, o statusOptions, name string) error {
 	if o.watch {
 		return a.watch(ctx, c, watchOptions{name: name, output: o.output, timeout: o.timeout, holdTimeout: o.holdTimeout, revision: o.revision})
 	}
-	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	v, err := c.snapshot(ctx, name)
 	if err != nil {
 		return err
 	}
-	v := view.Snapshot{Package: pkg, Revisions: revisions, Manifests: view.Manifests{}}
 	a.readDetails(ctx, c, &v, v.ShownRevisions(false))
 	s := v.Status()
 	return cmp.Or(a.print(o.output, s, func(p *output.Printer) { view.WriteStatus(p, s, a.now()) }), verdictError(s))
@@ -230,7 +226,7 @@ func (w *watcher) noteAside(format string, args ...any) {
 func (w *watcher) status(ctx context.Context) view.Status {
 	v := w.snapshot.Snapshot
 	v.Manifests, v.Pods = w.slices, map[string][]pods.Trouble{}
-	line := view.LineOf(v.Package, v.Revisions)
+	line := view.HistoryOf(v.Package, v.Revisions)
 	if err := w.cluster.readSlices(ctx, w.slices, v.ShownRevisions(false)...); err != nil && ctx.Err() == nil {
 		w.noteAside("Note: some objects cannot be named: %s", err)
 	}

@@ -111,10 +111,8 @@ func (a *app) findObject(ctx context.Context, c *cluster, kind, name, namespace 
 	}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		namespace = ""
-	} else if namespace == "" {
-		if namespace, _, err = a.flags.ToRawKubeConfigLoader().Namespace(); err != nil {
-			return nil, exitf(CodeUsage, "reading the kubeconfig: %w", err)
-		}
+	} else if namespace, err = a.namespaceOr(namespace); err != nil {
+		return nil, err
 	}
 	object, err := c.metadata(ctx, mapping.GroupVersionKind, namespace, name)
 	if apierrors.IsNotFound(err) {
@@ -207,7 +205,7 @@ func packageOf(object *metav1.PartialObjectMetadata) string {
 }
 
 func (a *app) tracePackage(ctx context.Context, c *cluster, name string, ref v1alpha1.ObjectReference, t *view.Trace) error {
-	pkg, revisions, err := c.packageAndRevisions(ctx, name)
+	v, err := c.snapshot(ctx, name)
 	if codeOf(err) == CodeNotFound {
 		t.Controller = fmt.Sprintf("package %s, which does not exist any more", name)
 		return nil
@@ -215,15 +213,14 @@ func (a *app) tracePackage(ctx context.Context, c *cluster, name string, ref v1a
 	if err != nil {
 		return err
 	}
-	v := view.Snapshot{Package: pkg, Revisions: revisions, Manifests: view.Manifests{}}
-	pointers := make([]*v1alpha1.Revision, len(revisions))
-	for i := range revisions {
-		pointers[i] = &revisions[i]
+	pointers := make([]*v1alpha1.Revision, len(v.Revisions))
+	for i := range v.Revisions {
+		pointers[i] = &v.Revisions[i]
 	}
 	if err := c.readSlices(ctx, v.Manifests, pointers...); err != nil {
 		a.note("Note: some revisions cannot be looked into: %s", err)
 	}
-	summary := view.SummarisePackage(pkg, revisions)
+	summary := view.SummarisePackage(v.Package, v.Revisions)
 	t.Package, t.Revisions = &summary, v.TraceRevisions(view.IdentityOf(ref))
 	t.Managed = len(t.Revisions) > 0
 	for _, r := range t.Revisions {

@@ -51,23 +51,21 @@ secrets in strata-system, for the names of Secrets that no status names.`,
 	}
 	a.onPackage(cmd, func(ctx context.Context, name string) error { return a.tree(ctx, o, name) })
 	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputJSONPath, outputDot)
-	cmd.Flags().Int64Var(&o.revision, "revision", 0, "show this revision only, which may be archived")
+	a.addRevision(cmd, &o.revision, "revision", "show this revision only, which may be archived")
 	cmd.Flags().BoolVar(&o.all, "all", false, "show archived revisions too")
 	cmd.Flags().BoolVar(&o.expand, "expand", false, "list every object")
 	cmd.MarkFlagsMutuallyExclusive("all", "revision")
-	complete(cmd, "revision", a.completeRevisions)
 	return cmd
 }
 
 func (a *app) tree(ctx context.Context, o treeOptions, name string) error {
-	c, pkg, revisions, err := a.readPackage(ctx, name)
+	c, v, err := a.readPackage(ctx, name)
 	if err != nil {
 		return err
 	}
-	v := view.Snapshot{Package: pkg, Revisions: revisions, Manifests: view.Manifests{}}
 	shown := v.ShownRevisions(o.all)
 	if o.revision != 0 {
-		one, err := revisionNumbered(name, revisions, o.revision)
+		one, err := revisionNumbered(v, o.revision)
 		if err != nil {
 			return err
 		}

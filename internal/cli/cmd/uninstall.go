@@ -70,9 +70,6 @@ manager; list the resources of fronts.`,
 			return nil
 		},
 		RunE: a.run(func(ctx context.Context, _ []string) error {
-			if err := o.validate(); err != nil {
-				return err
-			}
 			if o.check && !o.isDry() {
 				o.dryRun = dryRunClient
 			}
@@ -126,7 +123,7 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions) error {
 // when there are packages afterwards.
 func (a *app) releaseAll(ctx context.Context, c *cluster, packages []v1alpha1.Package, o deleteOptions) error {
 	for i := range packages {
-		if err := c.deletePackage(ctx, &packages[i], o); err != nil {
+		if err := c.deletePackage(ctx, &packages[i], o.propagation(), o.writeFlags); err != nil {
 			return err
 		}
 	}
@@ -163,7 +160,7 @@ func (a *app) lookAtUninstallation(ctx context.Context, c *cluster, packages []v
 		if err != nil {
 			return d, err
 		}
-		objects := view.BuildDeletion(pkg, revisions, view.Manifests{}, view.CascadeOrphan).Retain
+		objects := view.BuildDeletion(view.Snapshot{Package: pkg, Revisions: revisions}, view.CascadeOrphan).Retain
 		d.Packages = append(d.Packages, view.PackageToRelease{Name: pkg.Name, Front: pkg.Labels[v1alpha1.LabelFront], Objects: len(objects)})
 		d.Obstacles = append(d.Obstacles, view.StandsInTheWay(pkg, a.now())...)
 	}

@@ -61,13 +61,13 @@ func text(t *testing.T, width int, write func(p *output.Printer)) string {
 // history is the history of the fixture's package, with what differs.
 func (f *fixture) history() view.History {
 	f.t.Helper()
-	r := newReader(nil, false)
+	r := newReader(nil, noSecrets)
 	for i := range f.objs {
 		held, err := content.Unpack(&f.objs[i])
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		r.held.Keep(f.objs[i].Name, held)
+		r.held[content.Reference{Name: f.objs[i].Name}] = view.HeldOf(held)
 	}
 	h := f.view.History()
 	read, err := r.readEach(f.t.Context(), f.view.Revisions)

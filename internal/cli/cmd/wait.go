@@ -56,16 +56,15 @@ objectslices.strata.run.`,
 	cmd.Flags().StringArrayVar(&o.targets, "for", o.targets, waitTargets+"; can be given more than once")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait")
 	cmd.Flags().DurationVar(&o.holdsFor, "holds-for", 0, "how long it then has to hold without interruption")
-	cmd.Flags().Int64Var(&o.revision, "revision", 0, "the revision that is meant: wait until it is made, and end with code 5 when a newer one replaces it; 0 is whichever is the target")
+	a.addRevision(cmd, &o.revision, "revision", "the revision that is meant: wait until it is made, and end with code 5 when a newer one replaces it; 0 is whichever is the target")
 	cmd.Flags().BoolVar(&o.create, "wait-for-creation", false, "wait also for the package to be created")
-	complete(cmd, "revision", a.completeRevisions)
 	complete(cmd, "for", completeTargets)
 	return cmd
 }
 
 func (a *app) wait(ctx context.Context, o waitOptions, name string) error {
-	if o.timeout <= 0 || o.holdsFor < 0 || o.revision < 0 {
-		return exitf(CodeUsage, "--timeout must be longer than 0s, and --holds-for and --revision must not be negative")
+	if o.timeout <= 0 || o.holdsFor < 0 {
+		return exitf(CodeUsage, "--timeout must be longer than 0s, and --holds-for must not be negative")
 	}
 	checks, err := a.checksOf(assertOptions{targets: o.targets, within: o.timeout, holdsFor: o.holdsFor})
 	if err != nil {

@@ -9,22 +9,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 // cliOwner is the field manager of what the command line writes.
 const cliOwner = "strata-cli"
+
+// Values of --dry-run.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+	dryRunServer = "server"
+)
 
 // writeFlags are those of every command that writes.
 type writeFlags struct {
@@ -35,20 +45,51 @@ type writeFlags struct {
 
 func (o *writeFlags) add(cmd *cobra.Command) {
 	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
-	o.dryRun = dryRunNone
-	cmd.Flags().StringVar(&o.dryRun, "dry-run", o.dryRun, "none, client (write nothing) or server (let it check the request)")
+	addChoice(cmd, &o.dryRun, "dry-run", dryRunNone, "none, client (write nothing) or server (let it check the request)", dryRunNone, dryRunClient, dryRunServer)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-}
-
-func (o *writeFlags) validate() error {
-	if !slices.Contains([]string{dryRunNone, dryRunClient, dryRunServer}, o.dryRun) {
-		return exitf(CodeUsage, "flag --dry-run: must be none, client or server")
-	}
-	return nil
 }
 
 // isDry is true when nothing is to be changed.
 func (o *writeFlags) isDry() bool { return o.dryRun != dryRunNone }
+
+// receipt is the document of a command that writes a Package or a Revision once.
+func (o *writeFlags) receipt(command, pkg string, revision int64) view.Receipt {
+	return view.Receipt{TypeMeta: view.DocumentType("Receipt"), Command: command, Package: pkg, Revision: revision, DryRun: o.dryRun}
+}
+
+// rolloutFlags are those of the commands that make a revision, and may follow its rollout.
+type rolloutFlags struct {
+	writeFlags
+
+	reason  string
+	wait    bool
+	timeout time.Duration
+}
+
+func (o *rolloutFlags) add(cmd *cobra.Command) {
+	o.writeFlags.add(cmd)
+	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the history")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "follow the rollout until it is done or cannot succeed")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --wait: how long to follow, 0 without limit")
+}
+
+func (o *rolloutFlags) validate() error {
+	switch {
+	case o.wait && o.isDry():
+		return exitf(CodeUsage, "--wait waits for a rollout, which --dry-run=%s does not begin", o.dryRun)
+	case len(o.reason) > 1024:
+		return exitf(CodeUsage, "flag --reason: has %d bytes, and at most 1024 can be kept", len(o.reason))
+	}
+	return nil
+}
+
+// follow follows the rollout of a revision if that was asked for, and returns its status.
+func (a *app) follow(ctx context.Context, c *cluster, p *output.Printer, o rolloutFlags, pkg string, revision int64) (*view.Status, error) {
+	if !o.wait || p.Err() != nil {
+		return nil, nil
+	}
+	return a.watchToEnd(ctx, c, watchOptions{name: pkg, timeout: o.timeout, revision: revision, asNotes: o.output.isDocument()})
+}
 
 // outcome writes what was done, or that nothing was.
 func (o *writeFlags) outcome(p *output.Printer, format string, args ...any) {
@@ -110,22 +151,12 @@ type edit struct {
 	stillHolds func(*v1alpha1.Package) bool
 }
 
-// editPackage merges a patch into a Package, on condition that it is still what was
+// editPackage merges a patch of the spec into a Package, on condition that it is still what was
 // looked at: its status may have been written meanwhile, its spec not.
-func (c *cluster) editPackage(ctx context.Context, pkg *v1alpha1.Package, o writeFlags, e edit, patch func(*v1alpha1.Package) map[string]any) (*v1alpha1.Package, error) {
-	if o.dryRun == dryRunClient {
-		return pkg, nil
-	}
+func (c *cluster) editPackage(ctx context.Context, pkg *v1alpha1.Package, o writeFlags, e edit, spec func(*v1alpha1.Package) map[string]any) (*v1alpha1.Package, error) {
 	for attempt := 1; ; attempt++ {
-		change := patch(pkg)
-		metadata, _ := change["metadata"].(map[string]any)
-		if metadata == nil {
-			metadata = map[string]any{}
-		}
-		metadata["resourceVersion"] = pkg.ResourceVersion
-		change["metadata"] = metadata
 		written := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: pkg.Name}}
-		err := c.merge(ctx, written, change, o)
+		err := c.merge(ctx, written, map[string]any{"metadata": map[string]any{"resourceVersion": pkg.ResourceVersion}, "spec": spec(pkg)}, o)
 		if !apierrors.IsConflict(err) || attempt == mostAttempts {
 			return written, c.explain(e.doing+" package "+pkg.Name, err)
 		}
@@ -140,8 +171,24 @@ func (c *cluster) editPackage(ctx context.Context, pkg *v1alpha1.Package, o writ
 	}
 }
 
-// merge sends a merge patch.
+// setLifecycle changes the lifecycle state of a revision, on condition that it is still the one
+// that was looked at.
+func (c *cluster) setLifecycle(ctx context.Context, r *v1alpha1.Revision, state v1alpha1.LifecycleState, annotations map[string]any, doing string, o writeFlags) error {
+	err := c.merge(ctx, &v1alpha1.Revision{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}, map[string]any{
+		"metadata": map[string]any{"uid": r.UID, "annotations": annotations},
+		"spec":     map[string]any{"lifecycleState": state},
+	}, o)
+	if apierrors.IsConflict(err) {
+		return exitf(CodeSuperseded, "revision %d has changed: check it again before %s it", r.Spec.Revision, doing)
+	}
+	return c.explainWrite(doing+" revision "+r.Name, err)
+}
+
+// merge sends a merge patch, unless nothing is to be sent.
 func (c *cluster) merge(ctx context.Context, object client.Object, change map[string]any, o writeFlags) error {
+	if o.dryRun == dryRunClient {
+		return nil
+	}
 	text, err := json.Marshal(change)
 	if err != nil {
 		return fmt.Errorf("encoding the change: %w", err)
@@ -153,16 +200,73 @@ func (c *cluster) merge(ctx context.Context, object client.Object, change map[st
 	return c.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, text), options...)
 }
 
+// create makes an object.
+func (c *cluster) create(ctx context.Context, object client.Object, what string, o writeFlags) error {
+	options := []client.CreateOption{client.FieldOwner(cliOwner)}
+	if o.isDry() {
+		options = append(options, client.DryRunAll)
+	}
+	return c.explainWrite("creating "+what, c.client.Create(ctx, object, options...))
+}
+
+// deletePackage deletes a package, on condition that it is still the one that was looked at.
+func (c *cluster) deletePackage(ctx context.Context, pkg *v1alpha1.Package, cascade metav1.DeletionPropagation, o writeFlags) error {
+	options := []client.DeleteOption{client.PropagationPolicy(cascade), client.Preconditions{UID: &pkg.UID}}
+	switch o.dryRun {
+	case dryRunClient:
+		return nil
+	case dryRunServer:
+		options = append(options, client.DryRunAll)
+	}
+	err := c.client.Delete(ctx, &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: pkg.Name}}, options...)
+	if apierrors.IsConflict(err) {
+		return exitf(CodeSuperseded, "package %s was replaced by another one of its name: check it again before deleting it", pkg.Name)
+	}
+	return c.explain("deleting package "+pkg.Name, client.IgnoreNotFound(err))
+}
+
+// whoAmI is the name of the user of the command, as the API server knows it; empty
+// when the API server does not say.
+func (c *cluster) whoAmI(ctx context.Context) string {
+	review := &unstructured.Unstructured{}
+	review.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"))
+	if err := c.client.Create(ctx, review); err != nil {
+		return ""
+	}
+	name, _, _ := unstructured.NestedString(review.Object, "status", "userInfo", "username")
+	return probes.Cut(name, 253, "")
+}
+
+// explainWrite is explain for a write: an object that exists already was created by
+// another client meanwhile, and what the API server rejects as invalid never
+// succeeds.
+func (c *cluster) explainWrite(doing string, err error) error {
+	var exit *ExitError
+	switch {
+	case errors.As(err, &exit):
+		return err
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
+		return exitf(CodeSuperseded, "%s: another client has written in between: look again, and repeat the command: %w", doing, err)
+	case apierrors.IsInvalid(err):
+		return exitf(CodeTerminal, "%s: %w", doing, err)
+	}
+	return c.explain(doing, err)
+}
+
 // printReceipt says what was done.
 func (a *app) printReceipt(o writeFlags, r view.Receipt) error {
-	p := a.stdout(o.output.value)
-	if o.output.isDocument() {
-		return printDocument(p, o.output.value, r)
+	return a.print(o.output, r, func(p *output.Printer) {
+		if o.isDry() {
+			r.Message += fmt.Sprintf(" (--dry-run=%s: nothing was changed)", o.dryRun)
+		}
+		p.Wrapped("", output.Plain, r.Message)
+	})
+}
+
+// orNil is a text for a merge patch, which an empty one takes away.
+func orNil(text string) any {
+	if text == "" {
+		return nil
 	}
-	text := r.Message
-	if o.isDry() {
-		text += fmt.Sprintf(" (--dry-run=%s: nothing was changed)", o.dryRun)
-	}
-	p.Wrapped("", output.Plain, text)
-	return p.Err()
+	return text
 }

@@ -4,7 +4,9 @@
 package view
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +14,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/check/diff"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/content"
 )
 
 // Content is the document of `strata show`: what a revision contains.
@@ -35,25 +38,41 @@ type Content struct {
 	Probes []v1alpha1.Probe `json:"probes,omitempty"`
 }
 
-// BuildContent is the document of a revision.
-func BuildContent(revision *v1alpha1.Revision, read StoredContent, showSecrets bool) Content {
+// BuildContent is the document of a content.
+func BuildContent(read StoredContent, showSecrets bool) Content {
+	spec := read.Revision.Spec
 	doc := Content{
-		TypeMeta: DocumentType("Content"), Package: revision.Spec.Package, Revision: revision.Spec.Revision,
-		ContentDigest: revision.Spec.ContentDigest, Verified: read.Digest != "" && read.Digest == revision.Spec.ContentDigest,
-		Origin: revision.Spec.Origin, Phases: append([]StoredPhase{}, read.Phases...), Probes: revision.Spec.Probes,
+		TypeMeta: DocumentType("Content"), Package: spec.Package, Revision: spec.Revision, ContentDigest: spec.ContentDigest,
+		Verified: read.Digest != "" && read.Digest == spec.ContentDigest, Origin: spec.Origin, Phases: []StoredPhase{}, Probes: spec.Probes,
 	}
-	if showSecrets {
-		return doc
-	}
-	for i := range doc.Phases {
-		for j := range doc.Phases[i].Objects {
-			object := &doc.Phases[i].Objects[j]
-			if manifest := object.Unstructured(); manifest != nil {
-				object.Manifest = diff.Redact(manifest).Object
-			}
+	for i, items := range read.Items {
+		phase := StoredPhase{Name: spec.Phases[i].Name, CollisionProtection: spec.Phases[i].CollisionProtection, Objects: []StoredObject{}}
+		for _, it := range items {
+			phase.Objects = append(phase.Objects, storedObject(it, showSecrets))
 		}
+		doc.Phases = append(doc.Phases, phase)
 	}
 	return doc
+}
+
+func storedObject(it Item, showSecrets bool) StoredObject {
+	o := it.Object
+	stored := StoredObject{
+		Source: "inline", CollisionProtection: o.CollisionProtection, Deletion: o.Deletion, OnImmutableChange: o.OnImmutableChange,
+		UnmanagedFields: o.UnmanagedFields, ExclusiveFields: o.ExclusiveFields, UpdatePhase: o.UpdatePhase, CreateOnce: o.CreateOnce,
+	}
+	if reference, _, refers := referenceIn(o); refers {
+		stored.Source = strings.Replace(reference.String(), " ", "/", 1)
+	}
+	switch {
+	case it.Unread != nil:
+		stored.Unreadable = it.Unread.Error()
+	case showSecrets:
+		stored.Manifest = it.Manifest.Object
+	default:
+		stored.Manifest = diff.Redact(it.Manifest).Object
+	}
+	return stored
 }
 
 // OnlyObject are the phases with the objects that an argument names.
@@ -88,17 +107,13 @@ func WriteContent(p *output.Printer, doc Content) {
 				p.Line(output.Span{Text: head, Style: output.Faint})
 				head = ""
 			}
-			writeStoredObject(p, object.Unstructured(), object)
+			if object.Manifest == nil {
+				p.Line(output.Span{Text: "# not readable: " + object.Unreadable, Style: output.Bad})
+			} else {
+				p.YAML(object.Manifest)
+			}
 		}
 	}
-}
-
-func writeStoredObject(p *output.Printer, manifest *unstructured.Unstructured, object StoredObject) {
-	if manifest == nil {
-		p.Line(output.Span{Text: "# not readable: " + object.Unreadable, Style: output.Bad})
-		return
-	}
-	p.YAML(manifest.Object)
 }
 
 // StoredObject is one object of a revision as it is stored.
@@ -140,7 +155,9 @@ type StoredPhase struct {
 
 // StoredContent is a revision's content as it was read.
 type StoredContent struct {
-	Phases []StoredPhase
+	Revision *v1alpha1.Revision
+	// Items are the objects of each phase.
+	Items [][]Item
 	// Digest is that of what was read, empty when not all could be read.
 	Digest string
 	// Unread is why some of it could not be, nil when all was.
@@ -148,4 +165,46 @@ type StoredContent struct {
 	// OnlySecrets is true when nothing but Secrets that may not or shall not be read is
 	// missing.
 	OnlySecrets bool
+}
+
+// Why a Secret with manifests was not read.
+var (
+	// ErrMayNotRead is that the user of the command has no right to get it.
+	ErrMayNotRead = errors.New("you may not read it")
+	// ErrSecretsNotRead is that the command reads none.
+	ErrSecretsNotRead = errors.New("manifests of kind Secret are not read")
+)
+
+// ContentOf is the content of a revision, as far as the manifests are held that it refers to.
+func ContentOf(r *v1alpha1.Revision, held Manifests) (StoredContent, error) {
+	all := StoredContent{Revision: r, Items: ItemsOf(r, held), OnlySecrets: true}
+	digests := make([][]string, len(all.Items))
+	var errs []error
+	for i, items := range all.Items {
+		for _, it := range items {
+			digests[i] = append(digests[i], it.Digest)
+			if it.Unread != nil {
+				errs = append(errs, it.Unread)
+				all.OnlySecrets = all.OnlySecrets && (errors.Is(it.Unread, ErrMayNotRead) || errors.Is(it.Unread, ErrSecretsNotRead))
+			}
+		}
+	}
+	var err error
+	if all.Unread = JoinOnce(errs); all.Unread == nil {
+		all.Digest, err = content.DigestFor(r, digests)
+	}
+	return all, err
+}
+
+// JoinOnce joins errors, each text once.
+func JoinOnce(errs []error) error {
+	var distinct []error
+	seen := map[string]bool{}
+	for _, err := range errs {
+		if !seen[err.Error()] {
+			seen[err.Error()] = true
+			distinct = append(distinct, err)
+		}
+	}
+	return errors.Join(distinct...)
 }

@@ -79,18 +79,19 @@ type DataAtRisk struct {
 }
 
 // BuildDeletion sorts what a package has in place into what goes and what stays.
-func BuildDeletion(pkg *v1alpha1.Package, all []v1alpha1.Revision, held Manifests, cascade string) Deletion {
+func BuildDeletion(v Snapshot, cascade string) Deletion {
+	pkg := v.Package
 	d := Deletion{
 		TypeMeta: DocumentType("Deletion"), Package: pkg.Name, Cascade: cascade, Front: pkg.Labels[v1alpha1.LabelFront],
 		Delete: []DoomedObject{}, Retain: []DoomedObject{}, AtRisk: []DataAtRisk{},
 	}
 	orphan := cascade == CascadeOrphan || pkg.Spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan
 	seen := map[revisions.ObjectID]bool{}
-	for _, r := range LineOf(pkg, all).Standing() {
+	for _, r := range HistoryOf(pkg, v.Revisions).Standing() {
 		if LifecycleOf(r) == v1alpha1.LifecycleArchived {
 			continue // what only it contains is being deleted already
 		}
-		known := placesIn(r, held)
+		known := placesIn(r, v.Manifests)
 		entries := slices.Clone(r.Status.Inventory)
 		slices.SortStableFunc(entries, func(a, b v1alpha1.InventoryEntry) int {
 			return known[IdentityOf(b.ObjectReference)].phase - known[IdentityOf(a.ObjectReference)].phase

@@ -15,7 +15,6 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/check/diff"
 	"github.com/strata-run/strata/revisions"
-	"github.com/strata-run/strata/revisions/probes"
 )
 
 // noise are fields that change with every version of a chart and do nothing: labels
@@ -30,42 +29,32 @@ var noise = []string{
 
 // Comparison is how contents are compared and shown.
 type Comparison struct {
-	// Patterns are the fields that do not count.
-	Patterns    []probes.Pattern
-	ShowSecrets bool
-	// KeepNames does not look for objects that were renamed.
-	KeepNames bool
+	diff.Options
+
 	// Context is how many lines of context a unified difference has.
 	Context int
-}
-
-// Options are those of the comparison itself.
-func (c Comparison) Options() diff.Options {
-	return diff.Options{Ignore: c.Patterns, ShowSecrets: c.ShowSecrets, KeepNames: c.KeepNames}
 }
 
 // ObjectsOf are the objects of a content, or those that an argument names. What is set for
 // a whole phase is set of none of them, unless all is asked for.
 func ObjectsOf(content StoredContent, argument string, all bool) []diff.Object {
 	var objects []diff.Object
-	for _, phase := range content.Phases {
-		protection := phase.CollisionProtection
+	for i, items := range content.Items {
+		phase := content.Revision.Spec.Phases[i]
 		if !all {
-			protection = ""
+			phase.CollisionProtection = ""
 		}
-		for _, object := range phase.Objects {
-			manifest := object.Unstructured()
-			if manifest == nil || argument != "" && !NamesObject(argument, ReferenceOf(manifest)) {
-				continue
+		for _, it := range items {
+			if it.Manifest != nil && (argument == "" || NamesObject(argument, it.Ref)) {
+				objects = append(objects, diff.Object{Manifest: it.Manifest, Phase: phase.Name, Settings: settingsOf(it.Object, phase.CollisionProtection)})
 			}
-			objects = append(objects, diff.Object{Manifest: manifest, Phase: phase.Name, Settings: settingsOf(object, protection)})
 		}
 	}
 	return objects
 }
 
 // settingsOf are how an object is treated, as far as it is set; protection is its phase's.
-func settingsOf(object StoredObject, protection v1alpha1.CollisionProtection) map[string]any {
+func settingsOf(object v1alpha1.Object, protection v1alpha1.CollisionProtection) map[string]any {
 	settings := map[string]any{}
 	for name, value := range map[string]string{
 		"collisionProtection": string(cmp.Or(object.CollisionProtection, protection)), "deletion": string(object.Deletion), "onImmutableChange": string(object.OnImmutableChange),
@@ -206,7 +195,7 @@ func unifiedOf(d diff.Difference, names [2]string, o Comparison) (string, error)
 
 func withoutIgnored(manifest *unstructured.Unstructured, o Comparison) *unstructured.Unstructured {
 	content := manifest.Object
-	for _, pattern := range o.Patterns {
+	for _, pattern := range o.Ignore {
 		content = pattern.Without(content)
 	}
 	return &unstructured.Unstructured{Object: content}

@@ -100,7 +100,7 @@ func compareLive(object *DiffObject, tried *plan.Tried, o Comparison, revision i
 		}
 		return nil
 	}
-	for _, d := range diff.Contents(before, after, diff.Options{Ignore: o.Patterns, ShowSecrets: o.ShowSecrets, KeepNames: true}).Differences {
+	for _, d := range diff.Contents(before, after, diff.Options{Ignore: o.Ignore, ShowSecrets: o.ShowSecrets, KeepNames: true}).Differences {
 		if object.Difference == "" {
 			object.Difference = differenceDrifted
 		}

@@ -101,7 +101,7 @@ func (v Snapshot) Explanation(now time.Time) Explanation {
 			break
 		}
 	}
-	line := LineOf(v.Package, v.Revisions)
+	line := HistoryOf(v.Package, v.Revisions)
 	target := line.Target
 	for _, r := range append(line.Waiting, target) {
 		if r == nil || !IsWithheld(r) {
@@ -199,7 +199,7 @@ func nextCommands(v Snapshot, e Explanation, now time.Time) []NextCommand {
 	if history.PauseOf(v.Package, now) != nil {
 		add("go on", "strata resume %s", name)
 	}
-	if target := LineOf(v.Package, v.Revisions).Target; target != nil && RevisionPause(target) != nil {
+	if target := HistoryOf(v.Package, v.Revisions).Target; target != nil && RevisionPause(target) != nil {
 		add("resume the revision", "strata resume %s --revision %d", name, target.Spec.Revision)
 	}
 	if len(e.Waiting) > 0 {
@@ -270,7 +270,7 @@ func nextForBlocking(e Explanation) []NextCommand {
 
 // canRollBack says whether there is something to go back to, and a reason to.
 func canRollBack(v Snapshot, e Explanation) bool {
-	line := LineOf(v.Package, v.Revisions)
+	line := HistoryOf(v.Package, v.Revisions)
 	if line.Target == nil || e.Verdict == VerdictRolledOut || !v.Package.DeletionTimestamp.IsZero() || IsWithheld(line.Target) || e.Target.Succeeded {
 		return false
 	}

@@ -4,6 +4,7 @@
 package view
 
 import (
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,8 +28,10 @@ func ObjectName(ref v1alpha1.ObjectReference) string {
 	return ref.Kind + " " + ref.Namespace + "/" + ref.Name
 }
 
-// Item is one object of a revision's content.
+// Item is one object of a revision's content. Every view of objects is made from items.
 type Item struct {
+	// Object is how the revision has it treated, and where its manifest stands.
+	Object v1alpha1.Object
 	// Ref names the object. It is empty when the manifest could not be read, and no
 	// status names the object.
 	Ref v1alpha1.ObjectReference
@@ -36,9 +39,10 @@ type Item struct {
 	slice, Secret string
 	// Digest is that of the manifest.
 	Digest string
-	// Manifest is what is wanted; of one of kind Secret its metadata alone. Nil when it
-	// could not be read.
+	// Manifest is what is wanted. Nil when it could not be read.
 	Manifest *unstructured.Unstructured
+	// Unread is why it could not be.
+	Unread error
 	// Retained objects stay when no revision contains them any more.
 	Retained bool
 }
@@ -51,14 +55,16 @@ type Held struct {
 	Manifest *unstructured.Unstructured
 	// Digest is that of the whole manifest.
 	Digest string
+	// Err is why the slice or Secret could not be read, of which this is the only entry then.
+	Err error
 }
 
 // Manifests holds the manifests of slices and of Secrets, by reference. What they hold
 // never changes, so each is read once.
 type Manifests map[content.Reference][]Held
 
-// Keep puts the manifests of a slice into the cache.
-func (cache Manifests) Keep(name string, manifests []*unstructured.Unstructured) {
+// HeldOf are the manifests of a slice.
+func HeldOf(manifests []*unstructured.Unstructured) []Held {
 	all := make([]Held, len(manifests))
 	for i, manifest := range manifests {
 		all[i].Manifest = manifest
@@ -66,76 +72,72 @@ func (cache Manifests) Keep(name string, manifests []*unstructured.Unstructured)
 			all[i].Digest = content.ObjectDigest(text)
 		}
 	}
-	cache[content.Reference{Name: name}] = all
+	return all
 }
 
-// ReferenceIn is where the manifest of an object stands if it is not inline.
-func ReferenceIn(object v1alpha1.Object) (content.Reference, bool) {
+// referenceIn is what the manifest of an object stands in if it is not inline, and its place
+// there.
+func referenceIn(object v1alpha1.Object) (reference content.Reference, index int, refers bool) {
 	switch {
 	case object.Slice != nil:
-		return content.Reference{Name: object.Slice.Name}, true
+		return content.Reference{Name: object.Slice.Name}, int(object.Slice.Index), true
 	case object.Secret != nil:
-		return content.Reference{Name: object.Secret.Name, Secret: true}, true
+		return content.Reference{Name: object.Secret.Name, Secret: true}, int(object.Secret.Index), true
 	}
-	return content.Reference{}, false
-}
-
-// IndexIn is the place of the manifest of an object in what it refers to.
-func IndexIn(object v1alpha1.Object) int {
-	switch {
-	case object.Slice != nil:
-		return int(object.Slice.Index)
-	case object.Secret != nil:
-		return int(object.Secret.Index)
-	}
-	return 0
+	return content.Reference{}, 0, false
 }
 
 // ItemsOf are the objects of each phase of a revision.
-func ItemsOf(r *v1alpha1.Revision, slices Manifests) [][]Item {
+func ItemsOf(r *v1alpha1.Revision, held Manifests) [][]Item {
 	phases := make([][]Item, len(r.Spec.Phases))
 	for i, phase := range r.Spec.Phases {
 		for _, object := range phase.Objects {
-			phases[i] = append(phases[i], itemOf(object, slices))
+			phases[i] = append(phases[i], itemOf(object, held))
 		}
 	}
 	nameSecrets(r, phases)
 	return phases
 }
 
-func itemOf(object v1alpha1.Object, slices Manifests) Item {
-	it := Item{Retained: object.Deletion == v1alpha1.ObjectRetain}
-	reference, refers := ReferenceIn(object)
-	switch {
-	case refers:
-		if reference.Secret {
-			it.Secret = reference.Name
+func itemOf(object v1alpha1.Object, all Manifests) Item {
+	it := Item{Object: object, Retained: object.Deletion == v1alpha1.ObjectRetain}
+	it.Manifest, it.Digest, it.Unread = manifestIn(object, all)
+	if reference, index, refers := referenceIn(object); refers && reference.Secret {
+		it.Secret = reference.Name
+		if it.Unread != nil {
 			// Without the manifest, only what is in the same place is known to be equal.
-			it.Digest = fmt.Sprintf("%s/%d", reference.Name, object.Secret.Index)
-		} else {
-			it.slice = reference.Name
+			it.Digest = fmt.Sprintf("%s/%d", reference.Name, index)
 		}
-		if held, at := slices[reference], IndexIn(object); at < len(held) {
-			it.Manifest, it.Digest = held[at].Manifest, held[at].Digest
-		}
-	case object.Object != nil:
-		manifest := &unstructured.Unstructured{}
-		if manifest.UnmarshalJSON(object.Object.Raw) == nil {
-			it.Manifest = manifest
-		}
+	} else {
+		it.slice = reference.Name
 	}
-	if it.Manifest == nil {
-		return it
-	}
-	it.Ref = ReferenceOf(it.Manifest)
-	it.Retained = content.Retains(it.Manifest, object.Deletion)
-	if it.Digest != "" {
-		return it
-	}
-	if text, err := content.Canonical(it.Manifest); err == nil {
-		it.Digest = content.ObjectDigest(text)
+	if it.Manifest != nil {
+		it.Ref, it.Retained = ReferenceOf(it.Manifest), content.Retains(it.Manifest, object.Deletion)
 	}
 	return it
+}
+
+// manifestIn is the manifest of an object, and its digest.
+func manifestIn(object v1alpha1.Object, all Manifests) (*unstructured.Unstructured, string, error) {
+	if reference, at, refers := referenceIn(object); refers {
+		held := all[reference]
+		switch {
+		case len(held) > 0 && held[0].Err != nil:
+			return nil, "", held[0].Err
+		case at >= len(held):
+			return nil, "", fmt.Errorf("%s holds %d manifests, and number %d is asked for", reference, len(held), at)
+		}
+		return held[at].Manifest, held[at].Digest, nil
+	}
+	if object.Object == nil {
+		return nil, "", errors.New("neither object nor slice nor secret is set")
+	}
+	manifest := &unstructured.Unstructured{}
+	if err := manifest.UnmarshalJSON(object.Object.Raw); err != nil {
+		return nil, "", fmt.Errorf("reading an inline manifest: %w", err)
+	}
+	text, err := content.Canonical(manifest)
+	return manifest, content.ObjectDigest(text), err
 }
 
 // nameSecrets names the objects that stand in Secrets which could not be read: the

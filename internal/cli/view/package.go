@@ -195,7 +195,7 @@ func SummarisePackage(p *v1alpha1.Package, revisions []v1alpha1.Revision) Packag
 		Paused:          p.Spec.Paused,
 	}
 	// The revisions themselves are never behind; the Package's status may be.
-	line := LineOf(p, revisions)
+	line := HistoryOf(p, revisions)
 	if line.Target != nil {
 		s.TargetRevision = line.Target.Spec.Revision
 	}
@@ -215,9 +215,9 @@ func SummarisePackage(p *v1alpha1.Package, revisions []v1alpha1.Revision) Packag
 	return s
 }
 
-// LineOf sorts a package's revisions as the controller has sorted them: newer ones
+// HistoryOf sorts a package's revisions as the controller has sorted them: newer ones
 // that are withheld do not take the place of one that is still being rolled out.
-func LineOf(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) history.History {
+func HistoryOf(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) history.History {
 	line := history.Sort(pkg, revisions)
 	if line.Target == nil || !IsWithheld(line.Target) {
 		return line

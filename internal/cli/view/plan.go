@@ -22,7 +22,7 @@ import (
 // Planned is what content for a package would do.
 type Planned struct {
 	Package *v1alpha1.Package
-	Line    history.History
+	History history.History
 	Exists  bool
 	Packed  content.Packed
 	Next    *v1alpha1.Revision
@@ -102,8 +102,8 @@ func (p *Planned) Document() Plan {
 		Unchanged: p.Plan.Unchanged, Findings: []PlanFinding{}, Invalid: p.Plan.Invalid, Unread: p.Plan.Unread,
 		RightsOf: p.Identity, Size: contentSizeOf(p.Packed),
 	}
-	if p.Line.Target != nil {
-		doc.FromRevision = p.Line.Target.Spec.Revision
+	if p.History.Target != nil {
+		doc.FromRevision = p.History.Target.Spec.Revision
 	}
 	if p.Need == history.NeedRevision || p.Need == history.NeedRejected {
 		doc.Revision = p.Next.Spec.Revision
@@ -118,7 +118,7 @@ func (p *Planned) Document() Plan {
 	}
 	switch pause := p.Package.Spec.Paused; {
 	case p.Next.Spec.LifecycleState == v1alpha1.LifecyclePaused:
-		doc.Waits = p.Line.Unapproved(p.Package, p.Next, p.Packed.Digest)
+		doc.Waits = p.History.Unapproved(p.Package, p.Next, p.Packed.Digest)
 	case pause != nil:
 		doc.Waits = "the package is paused: " + pause.Reason
 	}

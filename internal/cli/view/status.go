@@ -71,7 +71,7 @@ type Handover struct {
 // Status is the document of a package and its revisions.
 func (v Snapshot) Status() Status {
 	s := Status{TypeMeta: DocumentType("Status"), Package: SummarisePackage(v.Package, v.Revisions), Phases: []PhaseProgress{}}
-	line := LineOf(v.Package, v.Revisions)
+	line := HistoryOf(v.Package, v.Revisions)
 	s.Verdict, s.Message = Judge(v.Package, line.Target)
 	if v.Package.Spec.ProgressDeadline != nil {
 		s.DeadlineSeconds = int64(v.Package.Spec.ProgressDeadline.Duration / time.Second)

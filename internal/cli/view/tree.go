@@ -158,7 +158,7 @@ func (v Snapshot) Tree(shown []*v1alpha1.Revision) Tree {
 // ShownRevisions are the revisions that a tree shows: the target, older ones that
 // are not torn down, and history if asked for.
 func (v Snapshot) ShownRevisions(all bool) []*v1alpha1.Revision {
-	line := LineOf(v.Package, v.Revisions)
+	line := HistoryOf(v.Package, v.Revisions)
 	shown := slices.Clone(line.Waiting)
 	if line.Target != nil {
 		shown = append(shown, line.Target)
