@@ -17,7 +17,6 @@ import (
 	"github.com/strata-run/strata/internal/cli/view"
 )
 
-// outputJUnit is JUnit's XML.
 const outputJUnit outputFormat = "junit"
 
 type assertOptions struct {
@@ -147,7 +146,6 @@ func (a *app) checksOf(o assertOptions) ([]check, error) {
 	return checks, nil
 }
 
-// checksIn are the checks of a file.
 func (a *app) checksIn(file string, o assertOptions) ([]check, error) {
 	text, err := a.readInput(file)
 	if err != nil {
@@ -174,7 +172,6 @@ func (a *app) checksIn(file string, o assertOptions) ([]check, error) {
 	return checks, nil
 }
 
-// readInput reads a file, or stdin for "-".
 func (a *app) readInput(path string) ([]byte, error) {
 	if path == "-" {
 		return io.ReadAll(a.In)
@@ -253,7 +250,6 @@ func resultWords(r view.AssertResult) string {
 	return words
 }
 
-// explainTimeout bounds how long is looked for a reason.
 const explainTimeout = 5 * time.Second
 
 // noteWhy says on stderr what holds a package, with its last events.

@@ -43,7 +43,6 @@ const (
 	impossible
 )
 
-// finding is the truth, with what was expected and found.
 type finding struct {
 	truth   truth
 	message string
@@ -53,7 +52,6 @@ func found(t truth, format string, args ...any) finding {
 	return finding{truth: t, message: fmt.Sprintf(format, args...)}
 }
 
-// moment is what assertions are about.
 type moment struct {
 	view.Snapshot
 
@@ -92,7 +90,6 @@ const (
 	classPackage = "package"
 )
 
-// checkOf makes a check of an assertion.
 func checkOf(a Assert) (check, error) {
 	c := check{name: a.title(), within: ptr.Deref(a.Within, metav1.Duration{}).Duration, holdsFor: ptr.Deref(a.HoldsFor, metav1.Duration{}).Duration, object: a.Object}
 	switch {
@@ -185,7 +182,6 @@ func (m moment) checkPhase(name string) finding {
 	return found(impossible, "revision %d has no phase %s; there are: %s", m.revision.Spec.Revision, name, cmp.Or(strings.Join(names, ", "), "none"))
 }
 
-// firstNotReady says what a phase waits for.
 func (m moment) firstNotReady(phase string) string {
 	for _, object := range m.revision.Status.Objects {
 		if object.Phase == phase {
@@ -268,7 +264,6 @@ func (m moment) checkObject(ref v1alpha1.ObjectReference, phase string) finding 
 	return found(isFalse, "it is not in place, or not known to be ready")
 }
 
-// checkPackage evaluates a probe on the Package.
 func (m moment) checkPackage(probe probes.Probe) finding {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m.Package)
 	if err != nil {
@@ -279,7 +274,6 @@ func (m moment) checkPackage(probe probes.Probe) finding {
 	return judged(probe.Probe(object))
 }
 
-// checkLive evaluates a probe on a live object.
 func (m moment) checkLive(selector ObjectSelector, probe probes.Probe) finding {
 	ref, f := m.resolve(selector)
 	if f.truth != isTrue {
@@ -304,7 +298,6 @@ func judged(r probes.Result) finding {
 	return found(isFalse, "%s", cmp.Or(r.Message, string(r.Status)))
 }
 
-// resolve finds the object that a selector names.
 func (m moment) resolve(s ObjectSelector) (v1alpha1.ObjectReference, finding) {
 	if s.APIVersion != "" {
 		kind := schema.FromAPIVersionAndKind(s.APIVersion, s.Kind)

@@ -137,7 +137,6 @@ func (r *assertRun) stepWithoutPackage(ctx context.Context) (bool, error) {
 	return done, nil
 }
 
-// begin starts the time of the checks.
 func (r *assertRun) begin(m moment) {
 	if r.tracked != nil {
 		return
@@ -150,7 +149,6 @@ func (r *assertRun) begin(m moment) {
 	}
 }
 
-// moment is what the checks are about now.
 func (r *assertRun) moment(ctx context.Context) moment {
 	m := r.lookedAt()
 	if m.revision != nil {
@@ -176,7 +174,6 @@ func (r *assertRun) lookedAt() moment {
 	return m
 }
 
-// watchObject watches the live object that a check is about, once it is known.
 func (r *assertRun) watchObject(ctx context.Context, m moment, c check) {
 	if c.object == nil {
 		return
@@ -262,7 +259,6 @@ type tracked struct {
 	code   Code
 }
 
-// deadline is until when it has to have become true.
 func (t *tracked) deadline() time.Time { return t.started.Add(t.within) }
 
 // take takes in what was found at a time, and decides if it can. The verdict is that
@@ -307,7 +303,6 @@ func (t *tracked) take(f finding, verdict view.Verdict, now time.Time) {
 	}
 }
 
-// failure is the result of what does not hold.
 func (t *tracked) failure() string {
 	switch t.last.truth {
 	case notReached:
@@ -337,7 +332,6 @@ func (t *tracked) next() time.Time {
 	return t.deadline()
 }
 
-// report is what became of it.
 func (t *tracked) report() view.AssertResult {
 	r := view.AssertResult{
 		Name: t.name, Class: t.class, Result: cmp.Or(t.result, t.failure()), Message: t.last.message, Interruptions: t.interruptions,
@@ -349,10 +343,8 @@ func (t *tracked) report() view.AssertResult {
 	return r
 }
 
-// seconds rounds to milliseconds.
 func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
-// reportOf is the document for tracked checks.
 func reportOf(m moment, name string, all []*tracked, started, now time.Time) view.AssertReport {
 	r := view.AssertReport{
 		TypeMeta: view.DocumentType("AssertReport"), Package: name, StartedAt: metav1.NewTime(started.UTC().Truncate(time.Second)),

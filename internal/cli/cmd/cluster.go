@@ -27,10 +27,8 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
-// remedy is what to do when no cluster answers.
 const remedy = "start a local one with `strata up`, or name another with --kubeconfig or --context"
 
-// cluster is the cluster that a command talks to.
 type cluster struct {
 	// client reads and writes without a cache.
 	client client.WithWatch
@@ -104,7 +102,6 @@ func (a *app) connectTo() (*cluster, error) {
 	return &cluster{client: c, host: cfg.Host, config: cfg}, nil
 }
 
-// restConfig is the configuration that the flags and the kubeconfig make.
 func (a *app) restConfig() (*rest.Config, error) {
 	loader := a.flags.ToRawKubeConfigLoader()
 	raw, err := loader.RawConfig()
@@ -133,7 +130,6 @@ func (a *app) restConfig() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// warnings shows each warning of the API server once, on stderr.
 type warnings struct {
 	app  *app
 	seen map[string]bool

@@ -114,7 +114,6 @@ func (a *app) completeRevisions(cmd *cobra.Command, args []string, prefix string
 	}), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completeContexts completes the contexts of the kubeconfig.
 func (a *app) completeContexts(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	raw, err := a.flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
@@ -146,7 +145,6 @@ func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, f)
 }
 
-// completeTargets completes the values of --for.
 func completeTargets(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	var found []cobra.Completion

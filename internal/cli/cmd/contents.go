@@ -26,7 +26,6 @@ func addManagerNamespace(cmd *cobra.Command, namespace *string) {
 	cmd.Flags().StringVar(namespace, "manager-namespace", defaultManagerNamespace, "the namespace of the manager, which keeps manifests of kind Secret there")
 }
 
-// contents reads and keeps what revisions refer to.
 func (c *cluster) contents(managerNamespace string) *content.Store {
 	return &content.Store{Client: c.client, Live: c.client, Namespace: managerNamespace, Now: time.Now}
 }
@@ -104,7 +103,6 @@ func (r *reader) referred(ctx context.Context, reference content.Reference) ([]v
 	return all, err
 }
 
-// withoutValues is what is no secret of a manifest.
 func withoutValues(secret *unstructured.Unstructured) *unstructured.Unstructured {
 	manifest := &unstructured.Unstructured{Object: map[string]any{}}
 	manifest.SetGroupVersionKind(secret.GroupVersionKind())

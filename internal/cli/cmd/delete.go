@@ -104,7 +104,6 @@ func (a *app) delete(ctx context.Context, o deleteOptions, name string) error {
 	return a.end(o.output, p, d)
 }
 
-// propagation is what the API server calls the value of --cascade.
 func (o *deleteOptions) propagation() metav1.DeletionPropagation {
 	return map[string]metav1.DeletionPropagation{
 		view.CascadeOrphan: metav1.DeletePropagationOrphan, view.CascadeBackground: metav1.DeletePropagationBackground, view.CascadeForeground: metav1.DeletePropagationForeground,
@@ -147,7 +146,6 @@ var livesInNamespaces = []schema.GroupVersionKind{
 	{Group: "apps", Version: "v1", Kind: "StatefulSet"},
 }
 
-// dataWith is what is lost when an object is deleted.
 func (c *cluster) dataWith(ctx context.Context, ref v1alpha1.ObjectReference) []risk {
 	whole := func(what string) []risk {
 		return []risk{{DataAtRisk: view.DataAtRisk{Object: ref, What: what, Count: 1}}}
@@ -175,7 +173,6 @@ func (c *cluster) dataWith(ctx context.Context, ref v1alpha1.ObjectReference) []
 	return nil
 }
 
-// customResources counts those of a definition.
 func (c *cluster) customResources(ctx context.Context, ref v1alpha1.ObjectReference) risk {
 	found := risk{DataAtRisk: view.DataAtRisk{Object: ref, What: ref.Name, Count: -1, Protected: true}}
 	definition := &unstructured.Unstructured{}

@@ -22,7 +22,6 @@ import (
 	"github.com/strata-run/strata/revisions/probes"
 )
 
-// outputUnified is lines of YAML that were taken out and put in.
 const outputUnified outputFormat = "unified"
 
 type diffOptions struct {
@@ -161,7 +160,6 @@ func (a *app) diff(ctx context.Context, o diffOptions, args []string) error {
 	return nil
 }
 
-// revisionDiff compares two revisions.
 func (a *app) revisionDiff(ctx context.Context, c *cluster, o diffOptions, v view.Snapshot, args []string) (view.Diff, error) {
 	from, to, err := chooseDiff(v, args[1:])
 	if err != nil {
@@ -194,7 +192,6 @@ func (a *app) compareRevisions(ctx context.Context, c *cluster, o diffOptions, f
 	return diff.Contents(view.ObjectsOf(before, o.object, o.noise), view.ObjectsOf(after, o.object, o.noise), o.Comparison.Options), unread, nil
 }
 
-// chooseDiff are the revisions that the arguments name.
 func chooseDiff(v view.Snapshot, args []string) (from, to *v1alpha1.Revision, err error) {
 	var numbers [2]int64
 	for i, arg := range args {
@@ -228,7 +225,6 @@ func (a *app) readFor(ctx context.Context, r *reader, revision *v1alpha1.Revisio
 	return read, nil
 }
 
-// printDiff writes a difference in a format.
 func printDiff(p *output.Printer, o diffOptions, doc view.Diff) error {
 	switch {
 	case o.output.isDocument():
@@ -247,13 +243,11 @@ func printDiff(p *output.Printer, o diffOptions, doc view.Diff) error {
 	return p.Err()
 }
 
-// isSilent says whether an error only carries a code.
 func isSilent(err error) bool {
 	var exit *ExitError
 	return errors.As(err, &exit) && exit.Err == nil
 }
 
-// liveDiff compares a revision with the cluster.
 func (a *app) liveDiff(ctx context.Context, c *cluster, o diffOptions, v view.Snapshot, args []string) (view.Diff, error) {
 	var n int64
 	if len(args) > 1 {

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// stopTimeout is how long a local cluster may take to end.
 const stopTimeout = 90 * time.Second
 
 func (a *app) downCommand() *cobra.Command {

@@ -95,7 +95,6 @@ func (a *app) events(ctx context.Context, o eventsOptions, name string) error {
 	return p.Err()
 }
 
-// only are the events of the types that are asked for.
 func (o eventsOptions) only(list []view.PackageEvent) []view.PackageEvent {
 	if len(o.types) == 0 {
 		return list
@@ -118,7 +117,6 @@ func (c *cluster) readEvents(ctx context.Context, scope view.EventScope) ([]view
 	return scope.EventsIn(all), unread
 }
 
-// watchEvents shows events until the context ends or the time is over.
 func (a *app) watchEvents(ctx context.Context, c *cluster, o eventsOptions, name string) error {
 	w := &eventWatcher{options: o, name: name, known: map[string][]*corev1.Event{}, shown: map[string]int32{}, out: a.stdout(o.output.value)}
 	w.follower = c.followPackage(a.note, o.timeout, name)
@@ -128,7 +126,6 @@ func (a *app) watchEvents(ctx context.Context, c *cluster, o eventsOptions, name
 	return nil
 }
 
-// eventWatcher shows events as they come.
 type eventWatcher struct {
 	*follower
 
@@ -175,7 +172,6 @@ func (w *eventWatcher) next(ctx context.Context) (bool, error) {
 	return false, w.out.Err()
 }
 
-// eventFeed watches the events of a namespace.
 func (w *eventWatcher) eventFeed(namespace string) feed {
 	return feed{
 		newList: func() client.ObjectList { return &corev1.EventList{} },

@@ -69,12 +69,10 @@ func (e *ExitError) Error() string {
 // Unwrap is the cause.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// exitf is an ExitError with a text.
 func exitf(code Code, format string, args ...any) error {
 	return &ExitError{Code: code, Err: fmt.Errorf(format, args...)}
 }
 
-// codeOf is the exit code for the error of a command.
 func codeOf(err error) Code {
 	var exit *ExitError
 	switch {

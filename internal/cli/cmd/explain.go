@@ -16,7 +16,6 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
-// mostEvents is how many events an explanation shows.
 const mostEvents = 5
 
 func (a *app) explainCommand() *cobra.Command {
@@ -59,7 +58,6 @@ func (a *app) explain(ctx context.Context, o outputFlag, name string) error {
 	})
 }
 
-// explanation reads all that the explanation of a package needs.
 func (a *app) explanation(ctx context.Context, c *cluster, name string) (view.Explanation, error) {
 	v, err := c.snapshot(ctx, name)
 	if err != nil {

@@ -24,7 +24,6 @@ import (
 	"github.com/strata-run/strata/internal/cli/view"
 )
 
-// snapshot is a package and its revisions as the cluster has them at a moment.
 type snapshot struct {
 	view.Snapshot
 
@@ -35,7 +34,6 @@ type snapshot struct {
 // complete is true once the snapshot holds all that the cluster has.
 func (s *snapshot) complete() bool { return s.packageRead && s.revisionsRead }
 
-// change is what a watch reports.
 type change struct {
 	// apply brings what follows up to date.
 	apply func()
@@ -45,7 +43,6 @@ type change struct {
 	lost error
 }
 
-// feed watches objects of one kind.
 type feed struct {
 	newList func() client.ObjectList
 	options []client.ListOption
@@ -75,7 +72,6 @@ type follower struct {
 	lost bool
 }
 
-// errOver says that the time is over.
 var errOver = errors.New("the time is over")
 
 // follow follows what feeds watch, 0 for any time.
@@ -87,7 +83,6 @@ func (c *cluster) follow(note func(format string, args ...any), limit time.Durat
 	return f
 }
 
-// followPackage follows a package and its revisions.
 func (c *cluster) followPackage(note func(format string, args ...any), limit time.Duration, name string) *follower {
 	f := c.follow(note, limit)
 	f.feeds = []feed{f.packageFeed(name), f.revisionFeed(name)}
@@ -125,7 +120,6 @@ func (f *follower) until(ctx context.Context, doing string, step func(context.Co
 	}
 }
 
-// start starts a feed, which ends with the context.
 func (f *follower) start(ctx context.Context, feed feed) { go f.cluster.run(ctx, feed, f.changes) }
 
 // take brings the state up to date. An interruption is noted once.
@@ -178,7 +172,6 @@ func (f *follower) revisionFeed(pkg string) feed {
 	}
 }
 
-// of are the objects of a type.
 func of[T runtime.Object](objects []runtime.Object) []T {
 	var all []T
 	for _, object := range objects {
@@ -303,7 +296,6 @@ func (c *cluster) listAndWatch(ctx context.Context, f feed, send func(change) bo
 	}
 }
 
-// after are the objects that there are after an event.
 func after(objects []runtime.Object, event watch.Event) []runtime.Object {
 	objects = slices.DeleteFunc(slices.Clone(objects), func(o runtime.Object) bool { return keyOf(o) == keyOf(event.Object) })
 	if event.Type == watch.Deleted {
@@ -312,7 +304,6 @@ func after(objects []runtime.Object, event watch.Event) []runtime.Object {
 	return append(objects, event.Object)
 }
 
-// keyOf is the namespace and name of an object.
 func keyOf(o runtime.Object) client.ObjectKey {
 	accessor, err := meta.Accessor(o)
 	if err != nil {

@@ -192,7 +192,6 @@ type listWatcher struct {
 	begun, headed bool
 }
 
-// watchList follows packages until the context ends.
 func (a *app) watchList(ctx context.Context, c *cluster, o getOptions, selector labels.Selector, args []string) error {
 	w := &listWatcher{app: a, options: o, out: a.stdout(o.output.value), shown: map[string]string{}}
 	for _, arg := range args {
@@ -202,7 +201,6 @@ func (a *app) watchList(ctx context.Context, c *cluster, o getOptions, selector 
 	return w.until(ctx, "following packages", w.next)
 }
 
-// feed watches the packages that a selector takes.
 func (w *listWatcher) feed(selector labels.Selector) feed {
 	return feed{
 		newList: func() client.ObjectList { return &v1alpha1.PackageList{} },

@@ -134,7 +134,6 @@ func (a *app) completeHandOver(ctx context.Context, c *cluster, found *controlle
 	return c.explain("handing over", err)
 }
 
-// runsFront says whether a manager leads and runs a front.
 func (c *cluster) runsFront(ctx context.Context, front, namespace string) (bool, error) {
 	leads, err := c.managerLeads(ctx, namespace)
 	if err != nil || !leads {

@@ -96,7 +96,6 @@ func (a *app) history(ctx context.Context, o historyOptions, name string) error 
 	return p.Err()
 }
 
-// historyOfOne shows one revision.
 func (a *app) historyOfOne(ctx context.Context, o historyOptions, name string) error {
 	c, v, err := a.readPackage(ctx, name)
 	if err != nil {
@@ -125,7 +124,6 @@ func (a *app) historyOfOne(ctx context.Context, o historyOptions, name string) e
 	return p.Err()
 }
 
-// compareOne adds how the revision differs from the one before.
 func (a *app) compareOne(ctx context.Context, c *cluster, o historyOptions, d *view.RevisionDetails, before, after *v1alpha1.Revision) error {
 	options := diffOptions{managerNamespace: o.managerNamespace, Comparison: view.Comparison{Context: 3, Options: diff.Options{Ignore: view.NoisePatterns()}}}
 	result, unread, err := a.compareRevisions(ctx, c, options, before, after)

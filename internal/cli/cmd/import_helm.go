@@ -149,7 +149,6 @@ func (a *app) importHelm(ctx context.Context, o importHelmOptions, name string) 
 	return a.finishImported(ctx, c, o, doc, made)
 }
 
-// importNew shows what the import does, asks, and does it.
 func (a *app) importNew(ctx context.Context, c *cluster, im *helmimport.Importer, o importHelmOptions, doc view.HelmImport, choice helmimport.Choice) error {
 	plan, err := im.Plan(ctx, choice, o.crds)
 	if err != nil {
@@ -231,7 +230,6 @@ func (a *app) settle(ctx context.Context, c *cluster, im *helmimport.Importer, o
 	return nil
 }
 
-// finishImported says that there is nothing to do.
 func (a *app) finishImported(ctx context.Context, c *cluster, o importHelmOptions, doc view.HelmImport, made *v1alpha1.Revision) error {
 	doc.Revision, doc.AlreadyImported = made.Spec.Revision, true
 	p := a.text(o.output)
@@ -239,7 +237,6 @@ func (a *app) finishImported(ctx context.Context, c *cluster, o importHelmOption
 	return a.followImport(ctx, c, p, o, doc)
 }
 
-// explainImport gives an error of the import its exit code.
 func (c *cluster) explainImport(err error) error {
 	if refused, ok := errors.AsType[*helmimport.RefusedError](err); ok {
 		return exitf(CodeTerminal, "%w", refused)

@@ -11,12 +11,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
@@ -28,23 +26,14 @@ import (
 	"github.com/strata-run/strata/internal/cli/view"
 )
 
-// installer puts what Strata needs into a cluster.
-type installer struct {
-	client client.Client
-}
-
-func newInstaller(cfg *rest.Config) (*installer, error) {
-	c, err := client.New(cfg, client.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("connecting to %s: %w", cfg.Host, err)
-	}
-	return &installer{client: c}, nil
-}
-
 // install applies our CRDs, those of the Gateway API when a folder is given, the
 // manager's namespace, account and rights, and the admission policies; and waits until
 // the kinds are served.
-func (in *installer) install(ctx context.Context, namespace, gatewayAPI string) error {
+func install(ctx context.Context, cfg *rest.Config, namespace, gatewayAPI string) error {
+	c, err := client.New(cfg, client.Options{})
+	if err != nil {
+		return fmt.Errorf("connecting to %s: %w", cfg.Host, err)
+	}
 	objects, err := shippedObjects(namespace)
 	if err != nil {
 		return err
@@ -57,12 +46,12 @@ func (in *installer) install(ctx context.Context, namespace, gatewayAPI string) 
 		objects = append(objects, more...)
 	}
 	for _, o := range objects {
-		if err := in.apply(ctx, o); err != nil {
-			return err
+		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("strata-up"), client.ForceOwnership); err != nil {
+			return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
 	for _, o := range objects {
-		if err := in.awaitServed(ctx, o); err != nil {
+		if err := awaitServed(ctx, c, o); err != nil {
 			return err
 		}
 	}
@@ -72,9 +61,9 @@ func (in *installer) install(ctx context.Context, namespace, gatewayAPI string) 
 // shippedObjects are the definitions, the manager's namespace and account, its rights,
 // with those of all fronts, and the policies, which let the manager's account through.
 func shippedObjects(namespace string) ([]*unstructured.Unstructured, error) {
-	objects, err := managerAccount(namespace)
-	if err != nil {
-		return nil, err
+	objects := []*unstructured.Unstructured{
+		{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}},
+		{Object: map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": managerName, "namespace": namespace}}},
 	}
 	for _, source := range []struct {
 		files   fs.FS
@@ -111,70 +100,31 @@ func nameManager(o *unstructured.Unstructured, namespace string) {
 	}
 }
 
-// accountOf is the user that the manager is in a namespace.
 func accountOf(namespace string) string {
 	return "system:serviceaccount:" + namespace + ":" + managerName
 }
 
-func (in *installer) apply(ctx context.Context, o *unstructured.Unstructured) error {
-	err := in.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("strata-up"), client.ForceOwnership)
-	if err != nil {
-		return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), err)
-	}
-	return nil
-}
-
 // awaitServed waits until the API server serves the kind of a CRD.
-func (in *installer) awaitServed(ctx context.Context, o *unstructured.Unstructured) error {
+func awaitServed(ctx context.Context, c client.Reader, o *unstructured.Unstructured) error {
 	if o.GroupVersionKind().GroupKind() != view.CRDKind {
 		return nil
 	}
 	current := &unstructured.Unstructured{}
 	current.SetGroupVersionKind(o.GroupVersionKind())
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-		if err := in.client.Get(ctx, client.ObjectKeyFromObject(o), current); err != nil {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(o), current); err != nil {
 			return false, fmt.Errorf("reading CustomResourceDefinition %s: %w", o.GetName(), err)
 		}
-		return isEstablished(current), nil
+		conditions, _, _ := unstructured.NestedSlice(current.Object, "status", "conditions")
+		return slices.ContainsFunc(conditions, func(c any) bool {
+			condition, _ := c.(map[string]any)
+			return condition["type"] == "Established" && condition["status"] == "True"
+		}), nil
 	})
 	if wait.Interrupted(err) {
 		return fmt.Errorf("waiting for CustomResourceDefinition %s: %w", o.GetName(), err)
 	}
 	return err
-}
-
-func isEstablished(o *unstructured.Unstructured) bool {
-	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
-	if err != nil {
-		return false
-	}
-	for _, c := range conditions {
-		condition, ok := c.(map[string]any)
-		if ok && condition["type"] == "Established" && condition["status"] == "True" {
-			return true
-		}
-	}
-	return false
-}
-
-// managerAccount is the manager's namespace and service account.
-func managerAccount(namespace string) ([]*unstructured.Unstructured, error) {
-	var objects []*unstructured.Unstructured
-	for _, o := range []runtime.Object{
-		&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-		&corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: metav1.ObjectMeta{Name: managerName, Namespace: namespace}},
-	} {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-		if err != nil {
-			return nil, fmt.Errorf("encoding the manager's account: %w", err)
-		}
-		u := &unstructured.Unstructured{Object: content}
-		unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
-		unstructured.RemoveNestedField(u.Object, "status")
-		unstructured.RemoveNestedField(u.Object, "spec")
-		objects = append(objects, u)
-	}
-	return objects, nil
 }
 
 // manifestsIn are the objects in the YAML files that match a pattern, by the files' names.
@@ -192,14 +142,11 @@ func manifestsIn(files fs.FS, pattern string) ([]*unstructured.Unstructured, err
 		if err != nil {
 			return nil, fmt.Errorf("reading manifests: %w", err)
 		}
-		d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
-		for {
+		for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
 			u := &unstructured.Unstructured{}
-			err := d.Decode(&u.Object)
-			if errors.Is(err, io.EOF) {
+			if err := d.Decode(&u.Object); errors.Is(err, io.EOF) {
 				break
-			}
-			if err != nil {
+			} else if err != nil {
 				return nil, fmt.Errorf("reading %s: %w", name, err)
 			}
 			// A kustomization says how to deploy, it is no object to deploy.

@@ -43,7 +43,6 @@ func pathOf(template string) (*jsonpath.JSONPath, error) {
 	return path, nil
 }
 
-// parseJSONPath reads a template of -o jsonpath.
 func parseJSONPath(template string) (documentPrinter, error) {
 	path, err := pathOf(template)
 	if err != nil {
@@ -58,7 +57,6 @@ func parseJSONPath(template string) (documentPrinter, error) {
 	}, nil
 }
 
-// parseGoTemplate reads a template of -o go-template.
 func parseGoTemplate(template string) (documentPrinter, error) {
 	printer, err := printers.NewGoTemplatePrinter([]byte(template))
 	if err != nil {
@@ -125,7 +123,6 @@ func parseColumns(spec string) (documentPrinter, error) {
 	}, nil
 }
 
-// columnsOf is the row of an item.
 func columnsOf(item any, paths []*jsonpath.JSONPath) ([]output.Cell, error) {
 	var row []output.Cell
 	for _, path := range paths {

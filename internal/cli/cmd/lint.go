@@ -101,7 +101,6 @@ objects; with --against: to get packages and objectslices, to list revisions.`,
 	return cmd
 }
 
-// lintRules lists the rules, for the help.
 func lintRules() string {
 	var text strings.Builder
 	for _, rule := range lint.Rules() {
@@ -252,7 +251,6 @@ func (c *cluster) readAgainst(ctx context.Context, o lintOptions, in *lint.Input
 	return nil
 }
 
-// printLint writes a report in a format.
 func (a *app) printLint(p *output.Printer, o outputFlag, report view.LintReport) error {
 	switch o.value {
 	case outputSARIF:

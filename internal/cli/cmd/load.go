@@ -54,7 +54,6 @@ func (a *app) onPackage(cmd *cobra.Command, f func(ctx context.Context, name str
 	cmd.RunE = a.run(func(ctx context.Context, args []string) error { return f(ctx, packageName(args[0])) })
 }
 
-// readPackage connects, and reads a package and its revisions.
 func (a *app) readPackage(ctx context.Context, name string) (*cluster, view.Snapshot, error) {
 	c, err := a.connect()
 	if err != nil {
@@ -88,7 +87,6 @@ func (c *cluster) pkg(ctx context.Context, name string) (*v1alpha1.Package, erro
 	return p, nil
 }
 
-// packages reads the packages that a selector takes, by name.
 func (c *cluster) packages(ctx context.Context, selector labels.Selector) ([]v1alpha1.Package, error) {
 	var list v1alpha1.PackageList
 	if err := c.client.List(ctx, &list, client.MatchingLabelsSelector{Selector: selector}); err != nil {
@@ -98,7 +96,6 @@ func (c *cluster) packages(ctx context.Context, selector labels.Selector) ([]v1a
 	return list.Items, nil
 }
 
-// notFound says that a package is not there, and which are.
 func (c *cluster) notFound(ctx context.Context, names ...string) error {
 	missing := "package " + strings.Join(names, ", ")
 	all, err := c.packages(ctx, labels.Everything())
@@ -115,7 +112,6 @@ func (c *cluster) notFound(ctx context.Context, names ...string) error {
 	return exitf(CodeNotFound, "%s: not in the cluster at %s; there are: %s", missing, c.host, strings.Join(exist, ", "))
 }
 
-// revisions reads the revisions of a package, by number.
 func (c *cluster) revisions(ctx context.Context, pkg string) ([]v1alpha1.Revision, error) {
 	var list v1alpha1.RevisionList
 	if err := c.client.List(ctx, &list, client.MatchingFields{packageField: pkg}); err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/strata-run/strata/internal/cli/view"
 )
 
-// localDir is the folder of a local cluster.
 type localDir string
 
 // defaultLocalDir is $STRATA_DIR, else strata/local in the user's state folder.
@@ -180,5 +179,4 @@ func (d localDir) clear() (bool, error) {
 	return found, nil
 }
 
-// pollInterval is how often the folder of a local cluster is checked.
 const pollInterval = 100 * time.Millisecond

@@ -29,7 +29,6 @@ const (
 	outputJSONPath outputFormat = "jsonpath"
 )
 
-// templates read the formats that hold a template.
 var templates = []struct {
 	name, argument string
 	parse          func(template string) (documentPrinter, error)
@@ -54,13 +53,11 @@ func (f outputFormat) printer() (write documentPrinter, isTemplate bool, err err
 	return nil, false, nil
 }
 
-// outputFlag is the flag -o, which takes some of the formats.
 type outputFlag struct {
 	value   outputFormat
 	allowed []outputFormat
 }
 
-// addOutput adds -o to a command.
 func addOutput(cmd *cobra.Command, o *outputFlag, allowed ...outputFormat) {
 	o.allowed = allowed
 	cmd.Flags().VarP(o, "output", "o", "output format: "+o.list())
@@ -159,7 +156,6 @@ func printDocument(p *output.Printer, format outputFormat, v any) error {
 	return p.Err()
 }
 
-// choiceFlag is a flag that takes one of some words.
 type choiceFlag struct {
 	value   *string
 	allowed []string

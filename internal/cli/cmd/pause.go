@@ -105,7 +105,6 @@ func (a *app) pause(ctx context.Context, o pauseOptions, name string) error {
 	return a.printReceipt(o.writeFlags, r)
 }
 
-// pauseReason is the reason given, or asked for.
 func (a *app) pauseReason(o pauseOptions) (string, error) {
 	reason := strings.TrimSpace(o.reason)
 	if reason == "" && a.isTerminal(a.In) {

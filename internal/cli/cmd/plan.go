@@ -73,7 +73,6 @@ in the manager's namespace.`,
 	return cmd
 }
 
-// proposal is content for a package, and what it would do.
 type proposal struct {
 	view.Planned
 
@@ -107,7 +106,6 @@ func (a *app) plan(ctx context.Context, o planOptions, name string) error {
 	return nil
 }
 
-// propose reads a package's history, packs the content, and plans it.
 func (a *app) propose(ctx context.Context, c *cluster, s source, name, managerNamespace string, skipRights bool) (*proposal, error) {
 	p := &proposal{source: s}
 	if err := p.readHistory(ctx, c, name); err != nil {
@@ -143,7 +141,6 @@ func (a *app) propose(ctx context.Context, c *cluster, s source, name, managerNa
 	return p, nil
 }
 
-// planner plans against the cluster.
 func (c *cluster) planner(stored content.Stored) plan.Planner {
 	return plan.Planner{Live: c.client, Writer: c.client, Mapper: c.client.RESTMapper(), Stored: stored}
 }
@@ -198,7 +195,6 @@ func (a *app) identity(ctx context.Context, c *cluster, pkg *v1alpha1.Package, m
 	return as, config.Impersonate.UserName, nil
 }
 
-// printPlan writes a plan in a format.
 func printPlan(p *output.Printer, o outputFlag, doc view.Plan) error {
 	switch {
 	case o.isDocument():

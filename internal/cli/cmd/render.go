@@ -98,7 +98,6 @@ func (a *app) render(o renderOptions, name string) error {
 	return p.Err()
 }
 
-// contentOf is what a revision of a source holds.
 func contentOf(s source, packed content.Packed) history.Content {
 	return history.Content{Phases: packed.Phases, Probes: s.probes, Digest: packed.Digest, Origin: s.origin}
 }

@@ -19,10 +19,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/rest"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -111,7 +110,6 @@ func (a *app) printReport(o reportOptions, doc view.Report) error {
 	})
 }
 
-// bundle is a report that is being written.
 type bundle struct {
 	app     *app
 	cluster *cluster
@@ -141,7 +139,6 @@ func (b *bundle) fill(ctx context.Context, packages []v1alpha1.Package, logLines
 	return b.json("report.json", &b.doc)
 }
 
-// addPackage writes all about one package.
 func (b *bundle) addPackage(ctx context.Context, pkg *v1alpha1.Package) error {
 	dir := "packages/" + pkg.Name + "/"
 	b.doc.Packages = append(b.doc.Packages, pkg.Name)
@@ -190,22 +187,18 @@ func redactRevision(r *v1alpha1.Revision) *v1alpha1.Revision {
 				continue
 			}
 			manifest := &unstructured.Unstructured{}
-			if err := manifest.UnmarshalJSON(object.Object.Raw); err != nil {
-				object.Object = nil
-				continue
+			err := manifest.UnmarshalJSON(object.Object.Raw)
+			if err == nil {
+				object.Object.Raw, err = redact(manifest).MarshalJSON()
 			}
-			text, err := redact(manifest).MarshalJSON()
 			if err != nil {
 				object.Object = nil
-				continue
 			}
-			object.Object = &runtime.RawExtension{Raw: text}
 		}
 	}
 	return clean
 }
 
-// addList writes the objects of a kind in a namespace.
 func (b *bundle) addList(ctx context.Context, dir string, kind schema.GroupVersionKind, namespace string) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -338,15 +331,7 @@ func redactEnvironment(list []any) {
 	}
 }
 
-// mostLogBytes bounds how much of one container's log is in a report.
 const mostLogBytes = 4 << 20
-
-// logOptions are what of a log is read.
-type logOptions struct {
-	container string
-	previous  bool
-	lines     int
-}
 
 // addLogs writes the logs of the manager's containers, also those of containers that
 // have ended.
@@ -359,55 +344,29 @@ func (b *bundle) addLogs(ctx context.Context, lines int) error {
 		b.unread("the logs of the manager", err)
 		return nil
 	}
-	logs, err := newLogReader(b.cluster.config)
+	pods, err := corev1client.NewForConfig(b.cluster.config)
 	if err != nil {
-		return err
+		return fmt.Errorf("connecting to %s: %w", b.cluster.host, err)
 	}
 	for i := range list.Items {
 		pod := &list.Items[i]
 		for _, container := range pod.Status.ContainerStatuses {
-			for _, o := range []logOptions{{container: container.Name, lines: lines}, {container: container.Name, lines: lines, previous: true}} {
-				if o.previous && container.RestartCount == 0 {
-					continue
+			for _, previous := range []bool{false, true}[:1+min(container.RestartCount, 1)] {
+				name := pod.Name + "-" + container.Name
+				if previous {
+					name += "-previous"
 				}
-				if err := b.addLog(ctx, logs, pod, o); err != nil {
+				options := corev1.PodLogOptions{Container: container.Name, Previous: previous, TailLines: ptr.To(int64(lines)), LimitBytes: ptr.To(int64(mostLogBytes))}
+				text, err := pods.Pods(pod.Namespace).GetLogs(pod.Name, &options).Do(ctx).Raw()
+				if err != nil {
+					b.unread("the log of "+name, err)
+				} else if err := b.write("manager/logs/"+name+".log", redactLog(text)); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	return nil
-}
-
-func (b *bundle) addLog(ctx context.Context, logs *rest.RESTClient, pod *corev1.Pod, o logOptions) error {
-	name := pod.Name + "-" + o.container
-	if o.previous {
-		name += "-previous"
-	}
-	text, err := readLog(ctx, logs, pod, o)
-	if err != nil {
-		b.unread("the log of "+name, err)
-		return nil
-	}
-	return b.write("manager/logs/"+name+".log", redactLog(text))
-}
-
-// newLogReader reads logs.
-func newLogReader(config *rest.Config) (*rest.RESTClient, error) {
-	config = rest.CopyConfig(config)
-	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
-	config.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
-	logs, err := rest.RESTClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to %s: %w", config.Host, err)
-	}
-	return logs, nil
-}
-
-func readLog(ctx context.Context, logs *rest.RESTClient, pod *corev1.Pod, o logOptions) ([]byte, error) {
-	return logs.Get().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("log").
-		Param("container", o.container).Param("tailLines", fmt.Sprint(o.lines)).Param("limitBytes", fmt.Sprint(mostLogBytes)).
-		Param("previous", fmt.Sprint(o.previous)).Do(ctx).Raw()
 }
 
 // What is taken out of logs. The manager logs no such value; what it quotes of others may
@@ -420,7 +379,6 @@ var (
 	secretData = regexp.MustCompile(`(?i)(\\?["']?(?:string)?data\\?["']?\s*:\s*)\{[^{}]*\}?`)
 )
 
-// redactLog takes out of a log what sounds like a password.
 func redactLog(text []byte) []byte {
 	return secretAssignment.ReplaceAll(secretData.ReplaceAll(text, []byte("${1}<redacted>")), []byte("${1}<redacted>"))
 }

@@ -36,7 +36,6 @@ const (
 // restartKinds are those of workloads that are restarted by their pod template.
 var restartKinds = []string{"Deployment", "StatefulSet", "DaemonSet"}
 
-// restartPage is how many workloads are asked for at once.
 const restartPage = 500
 
 func (a *app) restartsCommand() *cobra.Command {
@@ -96,7 +95,6 @@ func (a *app) restarts(ctx context.Context, o outputFlag, namespace string) erro
 
 var istioKind = v1alpha2.GroupVersion.WithKind("Istio")
 
-// restarts is the document without its workloads.
 func (c *cluster) restarts(ctx context.Context) (view.Restarts, error) {
 	const doing = "listing Istio resources"
 	list := &unstructured.UnstructuredList{}
@@ -163,7 +161,6 @@ func (c *cluster) restartedWorkloads(ctx context.Context, namespace string) ([]v
 	return found, nil
 }
 
-// restartedWorkload is where a workload stands that was restarted.
 func restartedWorkload(o *unstructured.Unstructured) view.RestartedWorkload {
 	record, rollout := v1alpha2.ParseRestartRecord(o.GetAnnotations()[v1alpha2.AnnotationRestartedFor]), pods.RolloutOf(o)
 	w := view.RestartedWorkload{
@@ -184,7 +181,6 @@ func restartedWorkload(o *unstructured.Unstructured) view.RestartedWorkload {
 	return w
 }
 
-// writeRestarts writes the summary and the table.
 func (a *app) writeRestarts(p *output.Printer, r view.Restarts) {
 	p.Line(output.Span{Text: fmt.Sprintf("Istio %s is %s: ", r.Istio, cmp.Or(r.State, "in no state yet"))},
 		output.Span{Text: cmp.Or(r.Message, "pods were not compared with the mesh yet")})

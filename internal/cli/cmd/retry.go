@@ -65,7 +65,6 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// isWorthRetry says whether a request may be sent again after the answer given.
 func isWorthRetry(request *http.Request, code int) bool {
 	if request.Body != nil && request.Body != http.NoBody && request.GetBody == nil {
 		return false
@@ -79,7 +78,6 @@ func isWorthRetry(request *http.Request, code int) bool {
 	return false
 }
 
-// retryAfter is how long the API server asks to wait.
 func retryAfter(response *http.Response) time.Duration {
 	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
 	if err != nil || seconds < 0 {

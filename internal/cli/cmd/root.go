@@ -47,7 +47,6 @@ type Config struct {
 	RunManager ManagerFunc
 }
 
-// app is one run of the command line.
 type app struct {
 	Config
 
@@ -106,7 +105,6 @@ var silenceLibraries = sync.OnceFunc(func() {
 	klog.SetLogger(logr.Discard())
 })
 
-// root is the command that holds all others.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "strata",
@@ -179,7 +177,6 @@ func (a *app) run(f func(ctx context.Context, args []string) error) func(*cobra.
 	}
 }
 
-// stdout is a printer for data.
 func (a *app) stdout(o outputFormat) *output.Printer {
 	width, _ := output.Size(a.Out)
 	if o == outputWide {
@@ -242,7 +239,6 @@ Flags:
 {{end}}"{{.Root.DisplayName}} options" for the flags that every command takes.
 `
 
-// suggestions are commands by the words that users of kubectl and Helm type.
 var suggestions = map[string][]string{
 	"apply":   {"install", "upgrade", "create", "deploy"},
 	"delete":  {"remove", "rm", "destroy"},

@@ -74,7 +74,6 @@ func packageAndRevisions(what string, most int) cobra.PositionalArgs {
 	}
 }
 
-// revisionNumber is the number of a revision in an argument.
 func revisionNumber(arg string) (int64, error) {
 	n, err := strconv.ParseInt(arg, 10, 64)
 	if err != nil || n < 1 {
@@ -130,7 +129,6 @@ func (a *app) show(ctx context.Context, o showOptions, args []string) error {
 	return nil
 }
 
-// printContent writes a content in a format.
 func printContent(p *output.Printer, o outputFlag, doc view.Content) error {
 	switch {
 	case o.isDocument():

@@ -33,10 +33,8 @@ import (
 // largestFile is how large a file of manifests may be, in bytes.
 const largestFile = chart.MaxOutputBytes
 
-// manifestEndings are those of the files that are read of a folder.
 var manifestEndings = []string{".yaml", ".yml", ".json"}
 
-// sourceOptions say where a content comes from.
 type sourceOptions struct {
 	files       []string
 	chart       string
@@ -148,7 +146,6 @@ type manifestFile struct {
 	data []byte
 }
 
-// readFiles reads plain manifests.
 func (s *source) readFiles(stdin io.Reader) error {
 	files, err := manifestFiles(s.options.files, stdin)
 	if err != nil {
@@ -212,7 +209,6 @@ func manifestFiles(paths []string, stdin io.Reader) ([]manifestFile, error) {
 	return files, nil
 }
 
-// readChart renders a chart.
 func (s *source) readChart(name string) error {
 	o := s.options
 	loaded, err := loadChart(o.chart)

@@ -103,7 +103,6 @@ func verdictError(s view.Status) error {
 	return &ExitError{Code: CodeFalse}
 }
 
-// watchOptions say what to follow and for how long.
 type watchOptions struct {
 	name   string
 	output outputFlag
@@ -118,7 +117,6 @@ type watchOptions struct {
 	asNotes bool
 }
 
-// watch follows a rollout until it is done, cannot succeed, or the time is over.
 func (a *app) watch(ctx context.Context, c *cluster, o watchOptions) error {
 	_, err := a.watchToEnd(ctx, c, o)
 	return err
@@ -140,7 +138,6 @@ func (a *app) watchToEnd(ctx context.Context, c *cluster, o watchOptions) (*view
 	return w.last, err
 }
 
-// watcher follows one rollout.
 type watcher struct {
 	*follower
 
@@ -222,7 +219,6 @@ func (w *watcher) noteAside(format string, args ...any) {
 	w.app.note(format, args...)
 }
 
-// status builds the present status.
 func (w *watcher) status(ctx context.Context) view.Status {
 	v := w.snapshot.Snapshot
 	v.Manifests, v.Pods = w.slices, map[string][]pods.Trouble{}
@@ -276,7 +272,6 @@ func (w *watcher) write(s view.Status) error {
 	return w.out.Err()
 }
 
-// writeDocument writes a status that differs from the one before.
 func (w *watcher) writeDocument(s view.Status) error {
 	if w.last != nil && equality.Semantic.DeepEqual(*w.last, s) {
 		return nil
@@ -292,7 +287,6 @@ func (w *watcher) writeDocument(s view.Status) error {
 	return w.out.Err()
 }
 
-// draw replaces what stands on the terminal.
 func (w *watcher) draw(s view.Status, now time.Time) error {
 	columns, lines := output.Size(w.app.Out)
 	var text strings.Builder

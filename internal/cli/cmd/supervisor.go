@@ -42,7 +42,6 @@ type session struct {
 	state   view.Local
 }
 
-// supervise runs a local cluster and the manager until the context ends.
 func (a *app) supervise(ctx context.Context, dir localDir, o upOptions, binaries localplane.Binaries) error {
 	lock, err := dir.hold()
 	if errors.Is(err, errHeld) {
@@ -127,20 +126,15 @@ func (s *session) run(ctx context.Context, binaries localplane.Binaries) (err er
 	return errors.Join(err, s.enter(view.LocalStopping, "Stopping."), stopManager(cancel, managed))
 }
 
-// prepare installs what a cluster needs, and writes the kubeconfig.
 func (s *session) prepare(ctx context.Context, plane *localplane.Plane) error {
 	if err := s.enter(view.LocalStarting, "Installing the CRDs and the manager's rights."); err != nil {
-		return err
-	}
-	in, err := newInstaller(plane.Config())
-	if err != nil {
 		return err
 	}
 	gatewayAPI := s.options.gatewayAPI
 	if gatewayAPI == noGatewayAPI {
 		gatewayAPI = ""
 	}
-	if err := in.install(ctx, s.options.manager.Namespace, gatewayAPI); err != nil {
+	if err := install(ctx, plane.Config(), s.options.manager.Namespace, gatewayAPI); err != nil {
 		return err
 	}
 	d, err := discovery.NewDiscoveryClientForConfig(plane.Config())
@@ -180,7 +174,6 @@ func (s *session) startManager(ctx context.Context, plane *localplane.Plane) (<-
 	return ended, awaitHealthy(ctx, o.HealthAddress, ended)
 }
 
-// stopManager ends the manager and waits for it.
 func stopManager(cancel context.CancelFunc, managed <-chan error) error {
 	cancel()
 	select {
@@ -204,7 +197,6 @@ func freeAddress(ctx context.Context) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// awaitHealthy waits until the manager answers that it is ready.
 func awaitHealthy(ctx context.Context, address string, ended <-chan error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, managerTimeout, fmt.Errorf("the manager is not ready after %s", managerTimeout))
 	defer cancel()

@@ -121,7 +121,6 @@ func (a *app) findObject(ctx context.Context, c *cluster, kind, name, namespace 
 	return object, c.explain("reading "+kind+" "+name, err)
 }
 
-// mappingOf finds a kind by any of its names.
 func (a *app) mappingOf(c *cluster, kind string) (*meta.RESTMapping, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(c.config)
 	if err != nil {
@@ -151,7 +150,6 @@ func (a *app) mappingOf(c *cluster, kind string) (*meta.RESTMapping, error) {
 	return mapper.RESTMapping(found.GroupKind(), found.Version)
 }
 
-// metadata reads those of an object.
 func (c *cluster) metadata(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (*metav1.PartialObjectMetadata, error) {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(kind)
@@ -160,7 +158,6 @@ func (c *cluster) metadata(ctx context.Context, kind schema.GroupVersionKind, na
 	return object, err
 }
 
-// longestWay bounds how many controllers are looked at above an object.
 const longestWay = 8
 
 // traceUp goes from an object up to the package that has it, or one of its

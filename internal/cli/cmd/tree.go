@@ -108,7 +108,6 @@ func (a *app) readDetails(ctx context.Context, c *cluster, v *view.Snapshot, sho
 	}
 }
 
-// mostWorkloads bounds for how many workloads of a revision pods are listed.
 const mostWorkloads = 4
 
 // readPods reads the failing pods of the workloads of a revision that are not
@@ -134,14 +133,12 @@ func (c *cluster) readPods(ctx context.Context, v *view.Snapshot, r *v1alpha1.Re
 	return nil
 }
 
-// outputDot is the language of Graphviz.
 const outputDot outputFormat = "dot"
 
 func isWorkload(ref v1alpha1.ObjectReference) bool {
 	return pods.IsWorkload(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
 }
 
-// failingPods are the pods of a workload that do not run, by name.
 func (c *cluster) failingPods(ctx context.Context, ref v1alpha1.ObjectReference, uid string, manifest *unstructured.Unstructured) ([]pods.Trouble, error) {
 	own, err := pods.List(ctx, c.client, pods.Workload{
 		Kind: schema.GroupKind{Group: ref.Group, Kind: ref.Kind}, Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(uid), Manifest: manifest,

@@ -249,7 +249,6 @@ func (c *cluster) frontsThatRun(ctx context.Context, namespace string) ([]string
 	return fronts, nil
 }
 
-// errNotHeld is that no manager holds the lease.
 var errNotHeld = errors.New("the lease is not held")
 
 // managerLeads says whether a manager renews its lease: it is checked until it changes,

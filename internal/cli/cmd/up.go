@@ -163,7 +163,6 @@ func startSupervisor(dir localDir, o upOptions, flags *pflag.FlagSet) (*supervis
 	return s, nil
 }
 
-// errNobody is that no supervisor runs in the folder.
 var errNobody = errors.New("no local cluster runs")
 
 // awaitReady waits until the cluster in a folder is ready, and shows each step. The
@@ -223,7 +222,6 @@ func (a *app) afterChild(ctx context.Context, dir localDir) (view.Local, error) 
 	return l, fmt.Errorf("the supervisor has ended before the cluster was ready; its log, %s, ends with:\n%s", dir.logFile(), dir.logEnd(10))
 }
 
-// stopChild ends a supervisor that is still starting.
 func stopChild(child *supervisor) error {
 	if child == nil {
 		return nil
@@ -235,7 +233,6 @@ func stopChild(child *supervisor) error {
 	return nil
 }
 
-// printLocal says how to use a cluster.
 func (a *app) printLocal(o outputFlag, l view.Local) error {
 	p := a.stdout(outputWide)
 	if o.isDocument() {

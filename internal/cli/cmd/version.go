@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -45,17 +46,24 @@ strata-system.`,
   strata version --remote -o json`,
 		Args: cobra.NoArgs,
 		RunE: a.run(func(ctx context.Context, _ []string) error {
-			if remote {
-				return a.remoteVersion(ctx, o)
-			}
 			v := view.Version{TypeMeta: view.DocumentType("Version"), Client: version.Get()}
-			if !clientOnly {
-				if v.Server = a.serverVersion(ctx); v.Server == nil {
-					a.note("Note: no cluster answers: its version is not shown.")
-				}
-				a.addManagers(ctx, v.Server)
+			if clientOnly {
+				return a.printVersion(o, v)
 			}
-			return a.printVersion(o, v)
+			if v.Server = a.serverVersion(ctx); v.Server == nil && remote {
+				c, err := a.connect()
+				if err != nil {
+					return err
+				}
+				return exitf(CodeUnreachable, "no cluster answers at %s; %s", c.host, remedy)
+			} else if v.Server == nil {
+				a.note("Note: no cluster answers: its version is not shown.")
+			}
+			a.addManagers(ctx, v.Server)
+			if err := a.printVersion(o, v); err != nil || !remote || v.Server.API != "" {
+				return err
+			}
+			return &ExitError{Code: CodeNotFound}
 		}),
 	}
 	addOutput(cmd, &o, outputJSON, outputYAML, outputJSONPath)
@@ -66,45 +74,17 @@ strata-system.`,
 }
 
 func (a *app) printVersion(o outputFlag, v view.Version) error {
-	p := a.stdout(o.value)
-	if o.isDocument() {
-		return printDocument(p, o.value, v)
-	}
-	p.Line(output.Span{Text: "Client: " + v.Client.String()})
-	if s := v.Server; s != nil {
-		api := s.API
-		if api == "" {
-			api = "Strata is not installed"
+	return a.print(o, v, func(p *output.Printer) {
+		p.Line(output.Span{Text: "Client: " + v.Client.String()})
+		if s := v.Server; s != nil {
+			p.Line(output.Span{Text: "Server: Kubernetes " + s.Kubernetes + " at " + s.Host + ", " + cmp.Or(s.API, "Strata is not installed")})
+			for _, m := range s.Managers {
+				p.Line(output.Span{Text: "Manager: " + m.Image + ", " + m.Ready + " ready, Deployment " + m.Namespace + "/" + m.Name})
+			}
 		}
-		p.Line(output.Span{Text: "Server: Kubernetes " + s.Kubernetes + " at " + s.Host + ", " + api})
-		for _, m := range s.Managers {
-			p.Line(output.Span{Text: "Manager: " + m.Image + ", " + m.Ready + " ready, Deployment " + m.Namespace + "/" + m.Name})
-		}
-	}
-	return p.Err()
+	})
 }
 
-// remoteVersion shows what the cluster runs.
-func (a *app) remoteVersion(ctx context.Context, o outputFlag) error {
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	v := view.Version{TypeMeta: view.DocumentType("Version"), Client: version.Get()}
-	if v.Server = a.serverVersion(ctx); v.Server == nil {
-		return exitf(CodeUnreachable, "no cluster answers at %s; %s", c.host, remedy)
-	}
-	a.addManagers(ctx, v.Server)
-	if err := a.printVersion(o, v); err != nil {
-		return err
-	}
-	if v.Server.API == "" {
-		return &ExitError{Code: CodeNotFound}
-	}
-	return nil
-}
-
-// addManagers adds the managers of the cluster, and notes why it cannot.
 func (a *app) addManagers(ctx context.Context, server *view.ServerVersion) {
 	if server == nil || server.API == "" {
 		return

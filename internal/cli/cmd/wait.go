@@ -17,7 +17,6 @@ import (
 	"github.com/strata-run/strata/internal/cli/view"
 )
 
-// waitTargets are the forms of --for.
 const waitTargets = "rolledout, available, ready, phase=NAME, probe=NAME, condition=TYPE[=STATUS] (of the Package), deleted"
 
 type waitOptions struct {
@@ -129,7 +128,6 @@ func endText(code Code, timeout time.Duration) string {
 	}[code]
 }
 
-// targetCheck is the check for a value of --for.
 func targetCheck(target string) (check, error) {
 	kind, value, hasValue := strings.Cut(target, "=")
 	kind = strings.ToLower(kind)

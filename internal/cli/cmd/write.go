@@ -91,7 +91,6 @@ func (a *app) follow(ctx context.Context, c *cluster, p *output.Printer, o rollo
 	return a.watchToEnd(ctx, c, watchOptions{name: pkg, timeout: o.timeout, revision: revision, asNotes: o.output.isDocument()})
 }
 
-// outcome writes what was done, or that nothing was.
 func (o *writeFlags) outcome(p *output.Printer, format string, args ...any) {
 	if o.isDry() {
 		format, args = "Nothing was changed (--dry-run=%s).", []any{o.dryRun}
@@ -200,7 +199,6 @@ func (c *cluster) merge(ctx context.Context, object client.Object, change map[st
 	return c.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, text), options...)
 }
 
-// create makes an object.
 func (c *cluster) create(ctx context.Context, object client.Object, what string, o writeFlags) error {
 	options := []client.CreateOption{client.FieldOwner(cliOwner)}
 	if o.isDry() {
@@ -253,7 +251,6 @@ func (c *cluster) explainWrite(doing string, err error) error {
 	return c.explain(doing, err)
 }
 
-// printReceipt says what was done.
 func (a *app) printReceipt(o writeFlags, r view.Receipt) error {
 	return a.print(o.output, r, func(p *output.Printer) {
 		if o.isDry() {

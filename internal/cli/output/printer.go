@@ -29,7 +29,6 @@ const (
 	Bad
 )
 
-// sgr holds the terminal's code for each style.
 var sgr = map[Style]string{Bold: "1", Faint: "2", Good: "32", Busy: "33", Bad: "31"}
 
 // Span is a piece of text with one style.

@@ -85,7 +85,6 @@ func lastOptional(columns []Column) int {
 	return -1
 }
 
-// without is a list without one of its entries.
 func without[T any](list []T, at int) []T { return slices.Delete(slices.Clone(list), at, at+1) }
 
 // MoreRows writes further rows of the table that was written last, below its columns. A
@@ -114,7 +113,6 @@ func (p *Printer) row(l layout, cells []Cell) {
 	p.write(strings.TrimRight(b.String(), " ") + "\n")
 }
 
-// layout is one way to set a table.
 type layout struct {
 	gap    int
 	short  bool

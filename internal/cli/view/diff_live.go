@@ -31,7 +31,6 @@ const (
 	DifferenceForeign = "Foreign"
 )
 
-// mostForeign is how many foreign fields of a manager are shown.
 const mostForeign = 16
 
 // DriftOf is how one object differs from the cluster.
@@ -79,7 +78,6 @@ func lookOf(tried *plan.Tried) (difference, message string) {
 	return "", ""
 }
 
-// compareLive fills in what an apply would change, and what other managers have set.
 func compareLive(object *DiffObject, tried *plan.Tried, o Comparison, revision int64) error {
 	names := [2]string{fmt.Sprintf("revision %d", revision), "live"}
 	var before, after []diff.Object
@@ -134,7 +132,6 @@ func withoutChanged(foreign []ForeignFields, changed []DiffField) []ForeignField
 	return rest
 }
 
-// serverFields are metadata that the API server sets.
 var serverFields = []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"}
 
 // withoutServerFields is an object without what no manifest says.
@@ -151,7 +148,6 @@ func withoutServerFields(object *unstructured.Unstructured) *unstructured.Unstru
 	return stripped
 }
 
-// isOurs says whether a field manager is the engine.
 func isOurs(m diff.Manager) bool { return m.Name == v1alpha1.FieldOwner && m.Operation == "Apply" }
 
 // whoHas is the field manager that has a field: of several other managers the one that

@@ -15,7 +15,6 @@ import (
 	"github.com/strata-run/strata/internal/cli/output"
 )
 
-// differenceLook is how a difference is written.
 var differenceLook = map[string]struct {
 	sign, word string
 	style      output.Style
@@ -76,7 +75,6 @@ func writeDiffObject(p *output.Printer, object *DiffObject, live bool) {
 	}
 }
 
-// writeField writes a field with its values.
 func writeField(p *output.Printer, field DiffField, live bool) {
 	line := output.Line{{Text: "        " + field.Path}}
 	switch {
@@ -104,7 +102,6 @@ func writeField(p *output.Printer, field DiffField, live bool) {
 	}
 }
 
-// ended is a text whose last line ends.
 func ended(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text

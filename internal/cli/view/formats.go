@@ -22,7 +22,6 @@ type JunitSuites struct {
 	Suites  []junitSuite `xml:"testsuite"`
 }
 
-// junitSuite is a package at a revision.
 type junitSuite struct {
 	Name       string          `xml:"name,attr"`
 	Tests      int             `xml:"tests,attr"`

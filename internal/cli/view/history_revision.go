@@ -51,7 +51,6 @@ func (v Snapshot) RevisionDetails(r *v1alpha1.Revision) RevisionDetails {
 	}
 }
 
-// approvalsOf are the approvals of a content.
 func approvalsOf(pkg *v1alpha1.Package, digest string) []Approval {
 	var approvals []Approval
 	if digest == "" {
@@ -101,7 +100,6 @@ func WriteRevisionDetails(p *output.Printer, d RevisionDetails, now time.Time) {
 	}
 }
 
-// longestValue is how many bytes of a value are shown beside its field.
 const longestValue = 60
 
 // writeDifference writes what differs from the revision before, a field on a line. Values

@@ -117,7 +117,6 @@ func itemOf(object v1alpha1.Object, all Manifests) Item {
 	return it
 }
 
-// manifestIn is the manifest of an object, and its digest.
 func manifestIn(object v1alpha1.Object, all Manifests) (*unstructured.Unstructured, string, error) {
 	if reference, at, refers := referenceIn(object); refers {
 		held := all[reference]

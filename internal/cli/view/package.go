@@ -274,7 +274,6 @@ func disturbed(p *v1alpha1.Package) *metav1.Condition {
 	return ready
 }
 
-// statusOf is the status of a condition, Unknown when it is not there.
 func statusOf(conditions []metav1.Condition, kind string) string {
 	if c := meta.FindStatusCondition(conditions, kind); c != nil {
 		return string(c.Status)

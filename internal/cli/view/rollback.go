@@ -156,7 +156,6 @@ func WarningsOf(from, to *v1alpha1.Revision, changes []Change, held Manifests) [
 	return warnings
 }
 
-// lacksSecrets says whether manifests of kind Secret could not be read.
 func lacksSecrets(r *v1alpha1.Revision, held Manifests) bool {
 	for _, items := range ItemsOf(r, held) {
 		if slices.ContainsFunc(items, func(it Item) bool { return it.Secret != "" && it.Manifest == nil }) {
@@ -166,7 +165,6 @@ func lacksSecrets(r *v1alpha1.Revision, held Manifests) bool {
 	return false
 }
 
-// mostNamed is how many of several objects a warning names.
 const mostNamed = 4
 
 // Some names the first of several, and says how many more there are.

@@ -85,7 +85,6 @@ func SizeOf(object any) int64 {
 	return int64(len(text))
 }
 
-// mostStats is how many entries a list of Stats has.
 const mostStats = 5
 
 // BuildStats counts packages and their revisions. Slices are added by the caller.
@@ -186,7 +185,6 @@ func WriteStats(p *output.Printer, s Stats) {
 	}
 }
 
-// sizeText is a size for people.
 func sizeText(n int64) string {
 	switch {
 	case n < 1<<10:

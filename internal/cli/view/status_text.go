@@ -104,15 +104,12 @@ func statusHead(s Status) output.Line {
 	return line
 }
 
-// flapText says how often an object ceased to be ready.
 func flapText(f v1alpha1.Flap, now time.Time) string {
 	return fmt.Sprintf("%s has ceased to be ready %s, last change %s ago", ObjectName(f.ObjectReference), CountOf(int(f.Count), "time"), Age(now, f.LastChange))
 }
 
-// labelColumn is where the text beside a label begins.
 const labelColumn = 12
 
-// writeRevisionLines writes what runs, what rolls out, and how that stands.
 func writeRevisionLines(p *output.Printer, s Status, now time.Time) {
 	line := func(label string, style output.Style, text string) {
 		p.Labelled(output.Span{Text: "  " + label, Style: output.Faint}, labelColumn, output.Span{Text: text, Style: style})
@@ -182,7 +179,6 @@ func WithVersion(n int64, version string) string {
 	return fmt.Sprintf("%d (%s)", n, version)
 }
 
-// phaseLine is a phase with its bar.
 func phaseLine(p PhaseProgress, width int) output.Line {
 	mark, style := phaseMark(p)
 	filled := 0

@@ -44,7 +44,6 @@ func (w TreeWriter) Root(t Tree) output.Node {
 	return node
 }
 
-// headline says in one line whether a package serves and what rolls out.
 func headline(p PackageSummary) output.Line {
 	serves := availability(p)
 	if p.CurrentRevision != 0 && p.CurrentRevision != p.TargetRevision && p.Available == "True" {
@@ -61,7 +60,6 @@ func headline(p PackageSummary) output.Line {
 	return append(line, output.Span{Text: p.State, Style: stateStyle(p.State)})
 }
 
-// availability is the condition Available in a word or two.
 func availability(p PackageSummary) string {
 	switch p.Available {
 	case "True":
@@ -194,7 +192,6 @@ func phaseWords(p PhaseProgress) string {
 	return words
 }
 
-// actionWords counts what was done: "2 updated, 11 unchanged".
 func actionWords(p PhaseProgress) string {
 	var parts []string
 	for _, part := range []struct {
@@ -306,10 +303,8 @@ func leftLines(o TreeObject) []output.Span {
 	return []output.Span{{Text: "Left to another manager: " + strings.Join(o.IgnoredFields, ", ")}}
 }
 
-// mostPods is how many pods of a workload are shown.
 const mostPods = 3
 
-// mostListed is how many objects of an older revision are listed unasked.
 const mostListed = 8
 
 // older are the lines below a revision that is not the target: what became of
