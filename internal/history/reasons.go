@@ -79,7 +79,7 @@ var Reasons = []Reason{
 	{Name: v1alpha1.ReasonRolloutError, Conditions: progressing(no), Event: "RolloutError", NextTry: backoff},
 	{
 		Name: v1alpha1.ReasonObjectRefused, Conditions: progressing(no), IsTerminal: true, Event: "RolloutError",
-		NextTry: "with the next revision; the same content is refused until a definition or an admission policy changes, and is tried again after a minute at most",
+		NextTry: "with the next revision; the same content is refused until a definition or an admission policy changes, and is retried after a minute at most",
 	},
 	{
 		Name: v1alpha1.ReasonInvalidSpec, Conditions: progressing(no), IsTerminal: true, Event: "InvalidSpec",

@@ -167,7 +167,7 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 		reply(w, int(status.Code), status)
 		return
 	}
-	if log, found := s.logs[r.URL.Path+"?previous="+r.URL.Query().Get("previous")]; found {
+	if log, found := s.logs[r.URL.Path+"?previous="+strconv.FormatBool(r.URL.Query().Get("previous") == "true")]; found {
 		_, _ = io.WriteString(w, log)
 		return
 	}

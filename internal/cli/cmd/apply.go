@@ -60,7 +60,7 @@ onImmutableChange, unmanagedFields, exclusiveFields, updatePhase or createOnce
 ("true").
 
 What would be done is shown first, as by plan. Deleting and replacing has to be
-confirmed. Content that would be held back or collide is refused without
+confirmed. Content that would be blocked or collide is refused without
 --force. A package that a front makes is refused.
 
 Exit codes: 0 the revision was made, or none is needed; with --wait: rolled out;
@@ -84,7 +84,7 @@ manager's namespace.`,
 	addManagerNamespace(cmd, &o.managerNamespace)
 	f := cmd.Flags()
 	f.StringVar(&o.serviceAccount, "service-account", "", "for a new package: NAMESPACE/NAME of the ServiceAccount that it acts as (default: the manager)")
-	f.BoolVar(&o.force, "force", false, "make the revision although it collides or would be held back")
+	f.BoolVar(&o.force, "force", false, "make the revision although it collides or would be blocked")
 	f.BoolVar(&o.allowRejected, "allow-rejected", false, "also apply content that a rollback has rejected")
 	return cmd
 }
@@ -151,28 +151,33 @@ func (a *app) agree(o applyOptions, doc view.Plan) error {
 }
 
 // publish makes the package, if need be, and the revision; or lets the API server check them.
+// What the target lacks of content that it has already is stored again.
 func (c *cluster) publish(ctx context.Context, p *proposal, o applyOptions, doc *view.Applied) error {
 	isNew := p.Need == history.NeedRevision || p.Need == history.NeedRejected
-	if o.dryRun == dryRunClient || o.isDry() && !isNew {
+	pkg, packed := p.Package.DeepCopy(), p.Packed
+	keep := func(*v1alpha1.Revision) error { return nil }
+	switch {
+	case o.dryRun == dryRunClient, o.isDry() && !isNew:
 		return nil
-	}
-	contents, packed := c.contents(o.managerNamespace), p.Packed
-	refers := !isNew && len(content.References(p.History.Target.Spec.Phases)) > 0
-	if !o.isDry() && (isNew || refers) {
+	case !o.isDry() && (isNew || len(content.References(p.History.Target.Spec.Phases)) > 0):
 		phases, _, err := p.source.phases(c)
 		if err != nil {
 			return err
 		}
+		contents := c.contents(o.managerNamespace)
 		// The plan was packed without making the key for Secrets.
 		if packed, err = contents.Pack(ctx, phases, p.source.probes); err != nil {
 			return c.explain("packing the content", err)
 		}
+		keep = func(standing *v1alpha1.Revision) error {
+			return c.explainWrite("storing the content", contents.Keep(ctx, pkg, packed, standing))
+		}
 	}
-	pkg := p.Package.DeepCopy()
-	// What the target lacks of the content that it has already is stored again.
-	standing := p.History.Target
 	if !isNew {
-		standing = nil
+		if err := keep(nil); err != nil {
+			return err
+		}
+		return c.noteAsked(ctx, p)
 	}
 	if !p.Exists {
 		if err := c.create(ctx, pkg, "package "+pkg.Name, o.writeFlags); err != nil {
@@ -180,13 +185,8 @@ func (c *cluster) publish(ctx context.Context, p *proposal, o applyOptions, doc 
 		}
 		doc.PackageCreated = !o.isDry()
 	}
-	if !o.isDry() && (isNew || refers) {
-		if err := contents.Keep(ctx, pkg, packed, standing); err != nil {
-			return c.explainWrite("storing the content", err)
-		}
-	}
-	if !isNew {
-		return c.noteAsked(ctx, p)
+	if err := keep(p.History.Target); err != nil {
+		return err
 	}
 	next := p.History.Next(pkg, contentOf(p.source, packed))
 	if err := c.create(ctx, next, fmt.Sprintf("revision %d of package %s", next.Spec.Revision, pkg.Name), o.writeFlags); err != nil || o.isDry() {

@@ -252,7 +252,7 @@ func resultWords(r view.AssertResult) string {
 
 const explainTimeout = 5 * time.Second
 
-// noteWhy says on stderr what holds a package, with its last events.
+// noteWhy says on stderr what blocks a package, with its last events.
 func (a *app) noteWhy(ctx context.Context, c *cluster, name string) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()

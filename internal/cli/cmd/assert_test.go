@@ -233,7 +233,7 @@ func TestWait(t *testing.T) {
 	t.Run("Timeout", func(t *testing.T) {
 		w := newTerminal(t, fixtureNamed(t, "bad_image")).begin("wait", fixturePackage, "--timeout", "300ms")
 		w.sees("not within 300ms")
-		w.sees("held by   Deployment")
+		w.sees("blocking  Deployment")
 		w.ends(CodeTimeout)
 	})
 	t.Run("Superseded", func(t *testing.T) {

@@ -55,7 +55,7 @@ func TestExitCodes(t *testing.T) {
 		"StatusRolling":   {reason: "1 is not yet.", fixture: "rolling_out", args: []string{"status", fixturePackage}, code: CodeFalse, out: "RollingOut"},
 		"StatusPaused":    {reason: "A pause can end.", fixture: "paused", args: []string{"status", fixturePackage}, code: CodeFalse, out: "change freeze"},
 		"StatusNothing":   {reason: "No revision is not yet.", fixture: "no_revision", args: []string{"status", fixturePackage}, code: CodeFalse},
-		"StatusCollision": {reason: "3 is that waiting does not help.", fixture: "collision", args: []string{"status", fixturePackage}, code: CodeTerminal, out: "held by"},
+		"StatusCollision": {reason: "3 is that waiting does not help.", fixture: "collision", args: []string{"status", fixturePackage}, code: CodeTerminal, out: "blocking Deployment"},
 		"StatusDeadline":  {reason: "So is a deadline that has passed.", fixture: "deadline", args: []string{"status", fixturePackage}, code: CodeTerminal},
 		"StatusDeleting":  {reason: "And a package that goes.", fixture: "deleting", args: []string{"status", fixturePackage}, code: CodeTerminal},
 		"StatusJSON":      {reason: "The code does not depend on the format.", fixture: "collision", args: []string{"status", fixturePackage, "-o", "json"}, code: CodeTerminal, out: `"verdict": "Failed"`},

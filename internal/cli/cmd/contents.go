@@ -70,7 +70,7 @@ func (r *reader) refer(ctx context.Context, revisions ...*v1alpha1.Revision) err
 			}
 			held, err := r.referred(ctx, reference)
 			if err != nil {
-				held = []view.Held{{Err: err}}
+				held = []view.Stored{{Err: err}}
 			}
 			r.held[reference] = held
 			if err != nil && !reference.Secret {
@@ -81,21 +81,21 @@ func (r *reader) refer(ctx context.Context, revisions ...*v1alpha1.Revision) err
 	return errors.Join(failed...)
 }
 
-func (r *reader) referred(ctx context.Context, reference content.Reference) ([]view.Held, error) {
+func (r *reader) referred(ctx context.Context, reference content.Reference) ([]view.Stored, error) {
 	switch {
 	case !reference.Secret:
 		manifests, err := r.contents.Slice(ctx, reference.Name)
-		return view.HeldOf(manifests), err
+		return view.StoredOf(manifests), err
 	case r.secrets == noSecrets:
 		return nil, view.ErrSecretsNotRead
 	}
 	sealed, err := r.contents.Secret(ctx, reference.Name)
 	if apierrors.IsForbidden(err) {
-		err = fmt.Errorf("reading Secret %s/%s, which holds manifests of kind Secret: %w", r.contents.Namespace, reference.Name, view.ErrMayNotRead)
+		err = fmt.Errorf("reading Secret %s/%s, which contains manifests of kind Secret: %w", r.contents.Namespace, reference.Name, view.ErrMayNotRead)
 	}
-	all := make([]view.Held, len(sealed))
+	all := make([]view.Stored, len(sealed))
 	for i, one := range sealed {
-		all[i] = view.Held{Manifest: one.Manifest, Digest: one.Digest}
+		all[i] = view.Stored{Manifest: one.Manifest, Digest: one.Digest}
 		if r.secrets == secretNames {
 			all[i].Manifest = withoutValues(one.Manifest)
 		}

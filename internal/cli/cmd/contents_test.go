@@ -33,11 +33,11 @@ func TestItemsOf_Secrets(t *testing.T) {
 	entry := func(name string) v1alpha1.InventoryEntry {
 		return v1alpha1.InventoryEntry{ObjectReference: secretRef(name)}
 	}
-	named := func(name string) view.Held {
+	named := func(name string) view.Stored {
 		m := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret"}}
 		m.SetNamespace("app")
 		m.SetName(name)
-		return view.Held{Manifest: m, Digest: "of " + name}
+		return view.Stored{Manifest: m, Digest: "of " + name}
 	}
 	read := view.Manifests{{Name: "sha256-x", Secret: true}: {named("a"), named("b"), named("c")}}
 	cases := map[string]struct {
@@ -84,10 +84,10 @@ func TestChangesBetween_Secrets(t *testing.T) {
 		}}}
 		return r
 	}
-	one := func(name, digest string) view.Held {
+	one := func(name, digest string) view.Stored {
 		m := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret"}}
 		m.SetName(name)
-		return view.Held{Manifest: m, Digest: digest}
+		return view.Stored{Manifest: m, Digest: digest}
 	}
 	read := view.Manifests{
 		content.Reference{Name: "old", Secret: true}: {one("same", "1"), one("other", "2")},

@@ -189,7 +189,7 @@ func (a *app) compareRevisions(ctx context.Context, c *cluster, o diffOptions, f
 		return result, false, err
 	}
 	unread = slices.ContainsFunc([]error{before.Unread, after.Unread}, func(err error) bool { return err != nil })
-	return diff.Contents(view.ObjectsOf(before, o.object, o.noise), view.ObjectsOf(after, o.object, o.noise), o.Comparison.Options), unread, nil
+	return diff.Contents(view.ObjectsOf(before, o.object, o.noise), view.ObjectsOf(after, o.object, o.noise), o.Options), unread, nil
 }
 
 func chooseDiff(v view.Snapshot, args []string) (from, to *v1alpha1.Revision, err error) {

@@ -12,7 +12,7 @@
 //
 // What manifests or a chart make is read in source.go, packed as the fronts pack it,
 // and planned by internal/check/plan, which apply shows before it writes. What a revision
-// holds is read back in contents.go.
+// contains is read back in contents.go.
 //
 // What every command keeps to:
 //

@@ -23,10 +23,10 @@ func (a *app) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain PACKAGE",
 		Short: "Say why a rollout is stuck, and which command helps",
-		Long: `Say why a package is where it is: the first object that holds it, what its probe
-expects and what it finds, the pods that do not run, the last events of both,
-the rights that are missing, who else changes its objects, what waits for
-approval or is paused, when it is tried again, and the command to run next.
+		Long: `Say why a package is where it is: the first object that blocks it, what its
+probe expects and what it finds, the pods that do not run, the last events of
+both, the rights that are missing, who else changes its objects, what waits for
+approval or is paused, when it is retried, and the command to run next.
 
 Exit codes: 0 whatever there is to say; 2 usage; 6 there is no such package; 7
 no cluster answers. See status for codes that tell how a rollout stands.

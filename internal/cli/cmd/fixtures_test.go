@@ -117,7 +117,7 @@ func (f *fixture) revision(n int64, version string, made time.Duration) *v1alpha
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		f.view.Manifests[content.Reference{Name: packed.Slices[i].Name}] = view.HeldOf(held)
+		f.view.Manifests[content.Reference{Name: packed.Slices[i].Name}] = view.StoredOf(held)
 		f.objs = append(f.objs, packed.Slices[i])
 	}
 	f.view.Revisions = append(f.view.Revisions, v1alpha1.Revision{

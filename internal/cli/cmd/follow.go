@@ -49,7 +49,7 @@ type feed struct {
 	// set takes over the objects that there are, whenever one has changed.
 	set func(objects []runtime.Object)
 	// failed takes over why it cannot begin or is not allowed, which ends what follows where
-	// it is nil. With retries it is tried again.
+	// it is nil. With retries it is retried.
 	failed  func(err error)
 	retries bool
 }

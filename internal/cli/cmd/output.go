@@ -41,8 +41,8 @@ var templates = []struct {
 // documentPrinter writes a document that was read back from JSON.
 type documentPrinter func(p *output.Printer, document any) error
 
-// printer is what writes a document in a format that holds a template, and whether it
-// holds one.
+// printer is what writes a document in a format that contains a template, and whether it
+// contains one.
 func (f outputFormat) printer() (write documentPrinter, isTemplate bool, err error) {
 	for _, t := range templates {
 		if template, found := strings.CutPrefix(string(f), t.name+"="); found {

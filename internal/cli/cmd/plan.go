@@ -38,7 +38,7 @@ func (a *app) planCommand() *cobra.Command {
 object: create, update with the fields that change, adopt, collide, replace,
 delete (once the revision has succeeded), retain. What is written is tried out
 at the API server with dry runs; a field that it does not know counts as
-refused. The plan also says what would hold the revision back before its first
+refused. The plan also says what would block the revision before its first
 write: rights that the package's identity lacks, fields that cannot be changed,
 unsafe changes of CustomResourceDefinitions, a content that has shrunk; and how
 large it is. Nothing is written. The engine and the checks are the controller's
@@ -51,7 +51,7 @@ you.
 
 Exit codes: 0 nothing stands against it; with --exit-code: 1 something would
 change; 2 usage, or a file cannot be read; 3 the content cannot be used,
-collides, would be refused or held back; 7 no cluster answers. Rights needed: to
+collides, would be refused or blocked; 7 no cluster answers. Rights needed: to
 get and list packages and revisions, to get the objects, and to create and patch
 them or to impersonate the account; for Secrets in the content, to get Secrets
 in the manager's namespace.`,
@@ -224,7 +224,7 @@ func packWith(ctx context.Context, c *cluster, phases []content.Phase, probes []
 	}
 	switch {
 	case apierrors.IsForbidden(err):
-		return packed, exitf(CodeFalse, "the content holds Secrets, and requires the right to get Secrets in namespace %s, where they are kept: %w", managerNamespace, err)
+		return packed, exitf(CodeFalse, "the content contains Secrets, and requires the right to get Secrets in namespace %s, where they are kept: %w", managerNamespace, err)
 	case apierrors.IsUnauthorized(err), apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err):
 		return packed, c.explain("reading the key for Secrets", err)
 	case err != nil:

@@ -54,7 +54,7 @@ be used. Rights needed: none.`,
 	}
 	addOutput(cmd, &o.output, outputJSON, outputYAML, outputName)
 	o.source.add(cmd)
-	cmd.Flags().BoolVar(&o.showSecrets, "show-secrets", false, "show what the Secrets hold that manifests of kind Secret are stored in")
+	cmd.Flags().BoolVar(&o.showSecrets, "show-secrets", false, "show what the Secrets contain that manifests of kind Secret are stored in")
 	return cmd
 }
 
@@ -89,7 +89,7 @@ func (a *app) render(o renderOptions, name string) error {
 	case o.output.value == outputName:
 		for _, phase := range phases {
 			for _, object := range phase.Objects {
-				p.Line(output.Span{Text: view.PlainName(object.Manifest)})
+				p.Line(output.Span{Text: view.NameOf(view.ReferenceOf(object.Manifest))})
 			}
 		}
 	default:

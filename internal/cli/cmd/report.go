@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -356,7 +355,7 @@ func (b *bundle) addLogs(ctx context.Context, lines int) error {
 				if previous {
 					name += "-previous"
 				}
-				options := corev1.PodLogOptions{Container: container.Name, Previous: previous, TailLines: ptr.To(int64(lines)), LimitBytes: ptr.To(int64(mostLogBytes))}
+				options := corev1.PodLogOptions{Container: container.Name, Previous: previous, TailLines: new(int64(lines)), LimitBytes: new(int64(mostLogBytes))}
 				text, err := pods.Pods(pod.Namespace).GetLogs(pod.Name, &options).Do(ctx).Raw()
 				if err != nil {
 					b.unread("the log of "+name, err)

@@ -111,7 +111,7 @@ func (a *app) root() *cobra.Command {
 		Short: "Look at packages, their revisions and rollouts, and roll back",
 		Long: `Strata rolls out what runs in a cluster in numbered, immutable revisions, phase
 by phase, and keeps their history. This command shows what runs, what is being
-rolled out and what holds it, and goes back to an earlier revision.
+rolled out and what blocks it, and goes back to an earlier revision.
 
 Exit codes: 0 yes; 1 no or not yet, or an error; 2 usage; 3 cannot succeed by
 waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;

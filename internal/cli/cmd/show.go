@@ -137,7 +137,7 @@ func printContent(p *output.Printer, o outputFlag, doc view.Content) error {
 		for _, phase := range doc.Phases {
 			for _, object := range phase.Objects {
 				if manifest := object.Unstructured(); manifest != nil {
-					p.Line(output.Span{Text: view.PlainName(manifest)})
+					p.Line(output.Span{Text: view.NameOf(view.ReferenceOf(manifest))})
 				}
 			}
 		}

@@ -129,7 +129,7 @@ func (a *app) watchToEnd(ctx context.Context, c *cluster, o watchOptions) (*view
 		w.screen = output.NewScreen(a.Out)
 	}
 	w.follower = c.followPackage(w.noteAside, o.timeout, o.name)
-	// A terminal's times move on, pods are asked again, and a rollout may be held for too long.
+	// A terminal's times move on, pods are asked again, and a rollout may stand still for too long.
 	w.wake = time.Second
 	err := w.until(ctx, "following "+o.name, w.next)
 	if errors.Is(err, errOver) {
@@ -305,8 +305,8 @@ func (w *watcher) where() string {
 	case w.last == nil:
 		return "nothing was read of package " + w.options.name
 	}
-	if held := view.HeldText(*w.last); held != "" {
-		return "package " + w.options.name + " " + held
+	if text := view.BlockedText(*w.last); text != "" {
+		return "package " + w.options.name + " " + text
 	}
 	return "package " + w.options.name + ": " + w.last.Message
 }

@@ -154,7 +154,7 @@ func (s *session) prepare(ctx context.Context, plane *localplane.Plane) error {
 func (s *session) startManager(ctx context.Context, plane *localplane.Plane) (<-chan error, error) {
 	ended := make(chan error, 1)
 	if s.app.RunManager == nil {
-		s.app.note("This program holds no manager; nothing is rolled out.")
+		s.app.note("This program contains no manager; nothing is rolled out.")
 		return ended, nil
 	}
 	if err := s.enter(view.LocalStarting, "Starting the manager."); err != nil {

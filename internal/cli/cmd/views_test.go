@@ -67,7 +67,7 @@ func (f *fixture) history() view.History {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		r.held[content.Reference{Name: f.objs[i].Name}] = view.HeldOf(held)
+		r.held[content.Reference{Name: f.objs[i].Name}] = view.StoredOf(held)
 	}
 	h := f.view.History()
 	read, err := r.readEach(f.t.Context(), f.view.Revisions)

@@ -36,7 +36,7 @@ func (a *app) waitCommand() *cobra.Command {
 		Long: `Wait until all that --for asks is so. It watches, and ends with the event that
 decides: also when the rollout cannot succeed by waiting, when a newer revision
 takes the place of --revision, and when the package goes. What happens meanwhile
-is written to stderr, and at a bad end what holds the rollout.
+is written to stderr, and at a bad end what blocks the rollout.
 
 Exit codes: 0 it is so; 2 usage; 3 it cannot become so by waiting (a collision,
 an invalid revision, a deadline exceeded, missing rights); 4 the time was over;
@@ -103,7 +103,7 @@ func (a *app) wait(ctx context.Context, o waitOptions, name string) error {
 	if err != nil || report.Passed {
 		return err
 	}
-	// What holds the revision that took its place says nothing of this one.
+	// What blocks the revision that took its place says nothing of this one.
 	if !o.output.isDocument() && Code(report.ExitCode) != CodeSuperseded {
 		a.noteWhy(ctx, c, name)
 	}

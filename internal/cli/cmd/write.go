@@ -86,7 +86,7 @@ func (o *rolloutFlags) validate() error {
 // follow follows the rollout of a revision if that was asked for, and returns its status.
 func (a *app) follow(ctx context.Context, c *cluster, p *output.Printer, o rolloutFlags, pkg string, revision int64) (*view.Status, error) {
 	if !o.wait || p.Err() != nil {
-		return nil, nil
+		return nil, p.Err()
 	}
 	return a.watchToEnd(ctx, c, watchOptions{name: pkg, timeout: o.timeout, revision: revision, asNotes: o.output.isDocument()})
 }

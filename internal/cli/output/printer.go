@@ -25,7 +25,7 @@ const (
 	Good
 	// Busy is for what is under way.
 	Busy
-	// Bad is for what has failed, or holds the rest.
+	// Bad is for what has failed, or blocks the rest.
 	Bad
 )
 

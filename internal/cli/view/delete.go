@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
@@ -140,9 +141,8 @@ func placesIn(r *v1alpha1.Revision, held Manifests) map[revisions.ObjectID]place
 // isRetainedKind says whether objects of a kind stay when nothing else is known of
 // them.
 func isRetainedKind(ref v1alpha1.ObjectReference) bool {
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetAPIVersion(strings.TrimPrefix(ref.Group+"/"+ref.Version, "/"))
-	u.SetKind(ref.Kind)
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: ref.Group, Version: ref.Version, Kind: ref.Kind})
 	return content.Retains(u, "")
 }
 
@@ -150,7 +150,7 @@ func isRetainedKind(ref v1alpha1.ObjectReference) bool {
 func WriteDeletion(p *output.Printer, d Deletion) {
 	for _, risk := range d.AtRisk {
 		if risk.Protected {
-			p.Wrapped("", output.Busy, "Held up by "+RiskText(risk)+": they are not deleted, and the package stays until you delete them.")
+			p.Wrapped("", output.Busy, "Blocked by "+RiskText(risk)+": they are not deleted, and the package stays until you delete them.")
 		}
 	}
 	if lost := d.Lost(); len(lost) > 0 {

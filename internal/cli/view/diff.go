@@ -201,11 +201,9 @@ func withoutIgnored(manifest *unstructured.Unstructured, o Comparison) *unstruct
 	return &unstructured.Unstructured{Object: content}
 }
 
-// differenceWords are the differences in the order in which they are counted.
-var differenceWords = []struct{ difference, word string }{
-	{string(diff.Added), "added"}, {string(diff.Changed), "changed"}, {string(diff.Renamed), "renamed"}, {string(diff.Moved), "moved"},
-	{string(diff.Removed), "removed"}, {differenceDrifted, "drifted"}, {differenceMissing, "missing"}, {differenceCollides, "colliding"},
-	{differenceUnknown, "unknown"},
+// differences are the differences in the order in which they are counted.
+var differences = []string{
+	string(diff.Added), string(diff.Changed), string(diff.Renamed), string(diff.Moved), string(diff.Removed), differenceDrifted, differenceMissing, differenceCollides, differenceUnknown,
 }
 
 // SummaryOf counts the differences.
@@ -215,9 +213,9 @@ func SummaryOf(doc Diff) string {
 		counts[doc.Objects[i].Difference]++
 	}
 	var parts []string
-	for _, w := range differenceWords {
-		if n := counts[w.difference]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, w.word))
+	for _, d := range differences {
+		if n := counts[d]; n > 0 {
+			parts = append(parts, strings.Replace(fmt.Sprintf("%d %s", n, differenceLook[d].word), "collides", "colliding", 1))
 		}
 	}
 	same := fmt.Sprintf("%d the same", doc.Same)

@@ -79,14 +79,6 @@ func lookOf(tried *plan.Tried) (difference, message string) {
 }
 
 func compareLive(object *DiffObject, tried *plan.Tried, o Comparison, revision int64) error {
-	names := [2]string{fmt.Sprintf("revision %d", revision), "live"}
-	var before, after []diff.Object
-	if tried.Applied != nil {
-		before = []diff.Object{{Manifest: withoutServerFields(tried.Applied)}}
-	}
-	if tried.Live != nil {
-		after = []diff.Object{{Manifest: withoutServerFields(tried.Live)}}
-	}
 	managers := []diff.Manager{}
 	if tried.Live != nil {
 		managers = diff.Managers(tried.Live)
@@ -97,6 +89,11 @@ func compareLive(object *DiffObject, tried *plan.Tried, o Comparison, revision i
 			object.Difference = DifferenceForeign
 		}
 		return nil
+	}
+	names := [2]string{fmt.Sprintf("revision %d", revision), "live"}
+	before, after := []diff.Object{{Manifest: withoutServerFields(tried.Applied)}}, []diff.Object{}
+	if tried.Live != nil {
+		after = append(after, diff.Object{Manifest: withoutServerFields(tried.Live)})
 	}
 	for _, d := range diff.Contents(before, after, diff.Options{Ignore: o.Ignore, ShowSecrets: o.ShowSecrets, KeepNames: true}).Differences {
 		if object.Difference == "" {

@@ -15,10 +15,7 @@ import (
 	"github.com/strata-run/strata/internal/cli/output"
 )
 
-var differenceLook = map[string]struct {
-	sign, word string
-	style      output.Style
-}{
+var differenceLook = map[string]look{
 	string(diff.Added):   {"+", "added", output.Good},
 	string(diff.Removed): {"-", "removed", output.Bad},
 	string(diff.Changed): {"~", "changed", output.Busy},
@@ -38,28 +35,23 @@ func WriteDiff(p *output.Printer, doc Diff) {
 		head = fmt.Sprintf("%s, revision %d → the cluster:", doc.Package, doc.FromRevision)
 	}
 	p.Line(output.Span{Text: head})
-	phase := ""
+	w := phased{Printer: p}
 	for i := range doc.Objects {
-		object := &doc.Objects[i]
-		if object.Phase != phase {
-			phase = object.Phase
-			p.Line(output.Span{Text: "  phase " + phase})
-		}
-		writeDiffObject(p, object, doc.Live)
+		writeDiffObject(&w, &doc.Objects[i], doc.Live)
 	}
 	p.Wrapped("  ", output.Plain, doc.Summary)
 }
 
-func writeDiffObject(p *output.Printer, object *DiffObject, live bool) {
-	look := differenceLook[object.Difference]
-	line := output.Line{{Text: "    " + look.sign + " " + look.word, Style: look.style}, {Text: "  " + ObjectName(object.ObjectReference), Style: output.Bold}}
+func writeDiffObject(w *phased, object *DiffObject, live bool) {
+	p, line := w.Printer, differenceLook[object.Difference].spans(object.ObjectReference)
+	line[1].Style = output.Bold
 	switch {
 	case object.FromName != "":
 		line = append(line, output.Span{Text: "  from " + strings.TrimPrefix(object.FromNamespace+"/"+object.FromName, "/")})
 	case object.FromPhase != "":
 		line = append(line, output.Span{Text: "  from phase " + object.FromPhase})
 	}
-	p.Line(line...)
+	w.object(object.Phase, line...)
 	if object.Message != "" {
 		p.Wrapped("        ", output.Plain, object.Message)
 	}

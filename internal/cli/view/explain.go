@@ -33,11 +33,11 @@ type Explanation struct {
 	Target *RevisionSummary `json:"target,omitempty"`
 	// Phase is the first phase of the target that is not complete.
 	Phase *PhaseProgress `json:"phase,omitempty"`
-	// Blocking is the first object that holds the rollout. Its message says what is
+	// Blocking is the first object that blocks the rollout. Its message says what is
 	// expected and what was found.
 	Blocking *TreeObject `json:"blocking,omitempty"`
 	// Events are the last ones of the blocking object and its pods; of the package
-	// and its revisions when no object holds it.
+	// and its revisions when no object blocks it.
 	Events []PackageEvent `json:"events"`
 	// Findings are what a check before the first write has found, such as rights
 	// that are missing.
@@ -149,7 +149,7 @@ func deadlineOf(s Status, target *v1alpha1.Revision) *metav1.Time {
 }
 
 // nextTryAt is when the controller looks at it again by itself, nil when that is not
-// certain: when a pause ends, when the probes of what holds it have held for long
+// certain: when a pause ends, when the probes of what blocks it have held for long
 // enough, or when an object is repaired that does not stay as it was left.
 func nextTryAt(pkg *v1alpha1.Package, e Explanation, now time.Time) *metav1.Time {
 	if history.PauseOf(pkg, now) != nil {
@@ -239,7 +239,7 @@ func nextCommands(v Snapshot, e Explanation, now time.Time) []NextCommand {
 	return next
 }
 
-// nextForBlocking are the commands that say more of the object that holds it.
+// nextForBlocking are the commands that say more of the object that blocks it.
 func nextForBlocking(e Explanation) []NextCommand {
 	b := e.Blocking
 	switch {
@@ -326,9 +326,7 @@ func interferenceText(i v1alpha1.Interference) string {
 // WriteExplanation writes it as one screen.
 func WriteExplanation(p *output.Printer, e Explanation, now time.Time) {
 	p.Line(statusHead(Status{Package: e.Package, Target: e.Target, Verdict: e.Verdict})...)
-	line := func(label string, style output.Style, text string) {
-		p.Labelled(output.Span{Text: "  " + label, Style: output.Faint}, labelColumn, output.Span{Text: text, Style: style})
-	}
+	line := labels(p)
 	writeWhy(line, e, now)
 	for _, w := range e.Waiting {
 		line("waits", output.Busy, fmt.Sprintf("revision %d: %s%s", w.Revision, w.Why, Prefixed("; it would do: ", w.Summary)))
@@ -391,14 +389,14 @@ func (e Explanation) rejectedText() string {
 	return fmt.Sprintf("revision %d, a rollback, excludes the content of revision %d: strata apply takes it with --allow-rejected", e.Target.Revision, e.Rejected)
 }
 
-// writeWhy writes what holds it.
+// writeWhy writes what blocks it.
 func writeWhy(line func(string, output.Style, string), e Explanation, now time.Time) {
 	if b := e.Blocking; b != nil {
 		where := ""
 		if e.Phase != nil {
 			where = fmt.Sprintf(" (phase %s, %d/%d ready)", e.Phase.Name, e.Phase.Ready, e.Phase.Objects)
 		}
-		line("held by", output.Bold, treeObjectName(*b)+where)
+		line("blocking", output.Bold, treeObjectName(*b)+where)
 		for _, reason := range reasonLines(*b, now) {
 			line("", reason.Style, reason.Text)
 		}

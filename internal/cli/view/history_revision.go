@@ -108,8 +108,7 @@ func writeDifference(p *output.Printer, d Diff) {
 	p.Wrapped("  ", output.Plain, fmt.Sprintf("compared with revision %d: %s; `strata diff %s %d %d` shows all", d.FromRevision, d.Summary, d.Package, d.FromRevision, d.ToRevision))
 	for i := range d.Objects {
 		object := &d.Objects[i]
-		look := differenceLook[object.Difference]
-		p.Line(output.Span{Text: "    " + look.sign + " " + look.word, Style: look.style}, output.Span{Text: "  " + ObjectName(object.ObjectReference)})
+		p.Line(differenceLook[object.Difference].spans(object.ObjectReference)...)
 		for _, field := range object.Fields {
 			before, after := shortValue(field.Before), shortValue(field.After)
 			text := field.Path

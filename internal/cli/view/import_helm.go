@@ -146,13 +146,9 @@ func WriteImport(p *output.Printer, d HelmImport) {
 	for _, later := range d.Later {
 		p.Wrapped("  ", output.Busy, fmt.Sprintf("version %d is newer and %s: it is not imported", later.Version, later.Status))
 	}
-	phase := ""
+	w := phased{Printer: p}
 	for _, o := range d.Objects {
-		if o.Phase != phase {
-			phase = o.Phase
-			p.Line(output.Span{Text: "  phase " + phase})
-		}
-		writeImported(p, o)
+		writeImported(&w, o)
 	}
 	if len(d.Left) > 0 {
 		p.Line(output.Span{Text: "  not imported"})
@@ -168,18 +164,11 @@ func WriteImport(p *output.Printer, d HelmImport) {
 	writeFate(p, d)
 }
 
-func writeImported(p *output.Printer, o ImportedObject) {
-	sign, word, style := "=", "adopt ", output.Good
-	switch helmimport.Action(o.Action) {
-	case helmimport.ActionUpdate:
-		sign, word, style = "~", "change", output.Busy
-	case helmimport.ActionCreate:
-		sign, word, style = "+", "create", output.Good
-	case helmimport.ActionRefuse:
-		sign, word, style = "!", "refuse", output.Bad
-	case helmimport.ActionAdopt:
-	}
-	p.Line(output.Span{Text: "    " + sign + " " + word, Style: style}, output.Span{Text: "  " + ObjectName(o.ObjectReference)})
+func writeImported(p *phased, o ImportedObject) {
+	p.object(o.Phase, map[helmimport.Action]look{
+		helmimport.ActionAdopt: {"=", "adopt ", output.Good}, helmimport.ActionUpdate: {"~", "change", output.Busy},
+		helmimport.ActionCreate: {"+", "create", output.Good}, helmimport.ActionRefuse: {"!", "refuse", output.Bad},
+	}[helmimport.Action(o.Action)].spans(o.ObjectReference)...)
 	const below = "        "
 	if len(o.Fields) > 0 {
 		p.Wrapped(below, output.Faint, "sets back "+strings.Join(o.Fields, ", "))

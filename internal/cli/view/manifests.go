@@ -50,8 +50,8 @@ type Item struct {
 // IsNamed is false for an object whose kind and name are not known.
 func (i Item) IsNamed() bool { return i.Ref.Kind != "" }
 
-// Held is a manifest out of a slice or a Secret.
-type Held struct {
+// Stored is a manifest out of a slice or a Secret.
+type Stored struct {
 	Manifest *unstructured.Unstructured
 	// Digest is that of the whole manifest.
 	Digest string
@@ -59,13 +59,13 @@ type Held struct {
 	Err error
 }
 
-// Manifests holds the manifests of slices and of Secrets, by reference. What they hold
+// Manifests are the manifests of slices and of Secrets, by reference. What they contain
 // never changes, so each is read once.
-type Manifests map[content.Reference][]Held
+type Manifests map[content.Reference][]Stored
 
-// HeldOf are the manifests of a slice.
-func HeldOf(manifests []*unstructured.Unstructured) []Held {
-	all := make([]Held, len(manifests))
+// StoredOf are the manifests of a slice.
+func StoredOf(manifests []*unstructured.Unstructured) []Stored {
+	all := make([]Stored, len(manifests))
 	for i, manifest := range manifests {
 		all[i].Manifest = manifest
 		if text, err := content.Canonical(manifest); err == nil {
@@ -124,7 +124,7 @@ func manifestIn(object v1alpha1.Object, all Manifests) (*unstructured.Unstructur
 		case len(held) > 0 && held[0].Err != nil:
 			return nil, "", held[0].Err
 		case at >= len(held):
-			return nil, "", fmt.Errorf("%s holds %d manifests, and number %d is asked for", reference, len(held), at)
+			return nil, "", fmt.Errorf("%s contains %d manifests, and number %d is asked for", reference, len(held), at)
 		}
 		return held[at].Manifest, held[at].Digest, nil
 	}
@@ -140,7 +140,7 @@ func manifestIn(object v1alpha1.Object, all Manifests) (*unstructured.Unstructur
 }
 
 // nameSecrets names the objects that stand in Secrets which could not be read: the
-// status of their revision names those that it has in place, and those that hold it.
+// status of their revision names those that it has in place, and those that block it.
 func nameSecrets(r *v1alpha1.Revision, phases [][]Item) {
 	taken := map[revisions.ObjectID]bool{}
 	var unnamed [][]*Item

@@ -37,21 +37,9 @@ func IsWithheld(r *v1alpha1.Revision) bool {
 // WritePending writes what a revision would do, one object a line, under its phase.
 func WritePending(p *output.Printer, plan *v1alpha1.Plan) {
 	p.Wrapped("", output.Plain, "It would do: "+plan.Summary)
-	phase := ""
+	w := phased{Printer: p}
 	for _, object := range plan.Objects {
-		if object.Phase != phase {
-			phase = object.Phase
-			p.Line(output.Span{Text: "  phase " + phase})
-		}
-		style := output.Busy
-		switch object.Action {
-		case v1alpha1.PlanCreate, v1alpha1.PlanAdopt:
-			style = output.Good
-		case v1alpha1.PlanDelete, v1alpha1.PlanCollide, v1alpha1.PlanReplace:
-			style = output.Bad
-		case v1alpha1.PlanRetain, v1alpha1.PlanUpdate, v1alpha1.PlanWait, v1alpha1.PlanUnknown:
-		}
-		p.Line(output.Span{Text: "    " + strings.ToLower(string(object.Action)), Style: style},
+		w.object(object.Phase, output.Span{Text: "    " + strings.ToLower(string(object.Action)), Style: plannedLook[object.Action].style},
 			output.Span{Text: "  " + ObjectName(object.ObjectReference) + Prefixed("  ", object.Reason)})
 	}
 }

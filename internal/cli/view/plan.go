@@ -57,7 +57,7 @@ type Plan struct {
 	Objects []PlanObject `json:"objects"`
 	// Unchanged is how many objects would not be touched.
 	Unchanged int `json:"unchanged"`
-	// Findings are what would hold the revision back before its first write.
+	// Findings are what would block the revision before its first write.
 	Findings []PlanFinding `json:"findings"`
 	// Invalid is why the content can never be rolled out, empty when it can.
 	Invalid string `json:"invalid,omitempty"`
@@ -84,7 +84,7 @@ type PlanObject struct {
 	Fields []DiffField `json:"fields,omitempty"`
 }
 
-// PlanFinding is one reason to hold a content back.
+// PlanFinding is one reason to block a content.
 type PlanFinding struct {
 	// Check is Shrink, Permission, CRDUpgradeSafety, Immutable or Admission.
 	Check string `json:"check"`
@@ -189,10 +189,7 @@ func (d *Plan) Count(action v1alpha1.PlannedAction) int {
 }
 
 // plannedLook is how an action is written.
-var plannedLook = map[v1alpha1.PlannedAction]struct {
-	sign, word string
-	style      output.Style
-}{
+var plannedLook = map[v1alpha1.PlannedAction]look{
 	v1alpha1.PlanCreate:  {"+", "create", output.Good},
 	v1alpha1.PlanUpdate:  {"~", "update", output.Busy},
 	v1alpha1.PlanReplace: {"±", "replace", output.Bad},
@@ -212,15 +209,11 @@ var hasReason = map[v1alpha1.PlannedAction]bool{
 // WritePlanObjects writes what would be done, one object a line, under its phase.
 func WritePlanObjects(p *output.Printer, doc Plan) {
 	p.Wrapped("", output.Plain, planHead(doc))
-	phase := ""
+	w := phased{Printer: p}
 	for i := range doc.Objects {
 		object := &doc.Objects[i]
-		if object.Phase != phase {
-			phase = object.Phase
-			p.Line(output.Span{Text: "  phase " + phase})
-		}
 		look := plannedLook[object.Action]
-		p.Line(output.Span{Text: fmt.Sprintf("    %s %-8s", look.sign, look.word), Style: look.style}, output.Span{Text: ObjectName(object.ObjectReference)})
+		w.object(object.Phase, output.Span{Text: fmt.Sprintf("    %s %-8s", look.sign, look.word), Style: look.style}, output.Span{Text: ObjectName(object.ObjectReference)})
 		if hasReason[object.Action] && object.Reason != "" {
 			p.Wrapped("        ", output.Faint, object.Reason)
 		}
@@ -311,10 +304,4 @@ func WritePlanNotes(p *output.Printer, doc Plan) {
 	}
 	p.Line(output.Span{Text: "  size: " + doc.Size.String(), Style: output.Faint})
 	p.Line(output.Span{Text: "  rights of " + cmp.Or(doc.RightsOf, "the package's identity: not checked"), Style: output.Faint})
-}
-
-// NameOf is a reference as -o name writes it.
-func NameOf(ref v1alpha1.ObjectReference) string {
-	object := unstructuredFor(ref)
-	return PlainName(object)
 }

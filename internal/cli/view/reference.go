@@ -7,9 +7,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 )
@@ -23,14 +21,9 @@ func ReferenceOf(object interface {
 	return v1alpha1.ObjectReference{Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// PlainName is an object as -o name writes it, and as kubectl reads it: kind.group/name.
-func PlainName(manifest *unstructured.Unstructured) string {
-	kind := manifest.GroupVersionKind()
-	text := strings.ToLower(kind.Kind)
-	if kind.Group != "" {
-		text += "." + kind.Group
-	}
-	return text + "/" + manifest.GetName()
+// NameOf is an object as -o name writes it, and as kubectl reads it: kind.group/name.
+func NameOf(ref v1alpha1.ObjectReference) string {
+	return strings.ToLower(ref.Kind) + Prefixed(".", ref.Group) + "/" + ref.Name
 }
 
 // NamesObject says whether an argument names an object: KIND/NAME, with the group
@@ -58,14 +51,4 @@ var shortKinds = map[string]string{
 	"networkpolicy": "netpol", "persistentvolume": "pv", "persistentvolumeclaim": "pvc", "pod": "po", "poddisruptionbudget": "pdb",
 	"priorityclass": "pc", "replicaset": "rs", "replicationcontroller": "rc", "resourcequota": "quota", "service": "svc",
 	"serviceaccount": "sa", "statefulset": "sts", "storageclass": "sc", "horizontalpodautoscaler": "hpa", "cronjob": "cj",
-}
-
-// unstructuredFor is an object of which only the name is known.
-func unstructuredFor(ref v1alpha1.ObjectReference) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetAPIVersion(schema.GroupVersion{Group: ref.Group, Version: ref.Version}.String())
-	object.SetKind(ref.Kind)
-	object.SetNamespace(ref.Namespace)
-	object.SetName(ref.Name)
-	return object
 }

@@ -128,7 +128,7 @@ func WarningsOf(from, to *v1alpha1.Revision, changes []Change, held Manifests) [
 		kept        = "stay in place although that content does not have them: delete by hand what is not wanted"
 		claims      = "are volumes or claims: what is stored in them stays as it is, and most of their fields cannot be changed"
 		jobs        = "are Jobs: what they have done is not undone, and most of their fields cannot be changed"
-		stateful    = "are StatefulSets: what their volumes hold stays as it is, and may be of a newer version"
+		stateful    = "are StatefulSets: what their volumes contain stays as it is, and may be of a newer version"
 	)
 	for _, c := range changes {
 		kind := schema.GroupKind{Group: c.Group, Kind: c.Kind}
@@ -192,16 +192,13 @@ func secretsOf(r *v1alpha1.Revision) []string {
 
 // WriteChanges writes what a rollback would do, one object a line, under its phase.
 func WriteChanges(p *output.Printer, changes []Change, same int) {
-	styles := map[string]output.Style{changeCreate: output.Good, ChangeUpdate: output.Busy, ChangeDelete: output.Bad, ChangeKeep: output.Faint}
-	signs := map[string]string{changeCreate: "+", ChangeUpdate: "~", ChangeDelete: "-", ChangeKeep: "="}
-	words := map[string]string{changeCreate: "create", ChangeUpdate: "update", ChangeDelete: "delete", ChangeKeep: "keep as it is"}
-	phase := ""
+	looks := map[string]look{
+		changeCreate: {"+", "create", output.Good}, ChangeUpdate: {"~", "update", output.Busy},
+		ChangeDelete: {"-", "delete", output.Bad}, ChangeKeep: {"=", "keep as it is", output.Faint},
+	}
+	w := phased{Printer: p}
 	for _, c := range changes {
-		if c.Phase != phase {
-			phase = c.Phase
-			p.Line(output.Span{Text: "  phase " + phase})
-		}
-		p.Line(output.Span{Text: "    " + signs[c.Action] + " " + words[c.Action], Style: styles[c.Action]}, output.Span{Text: "  " + ObjectName(c.ObjectReference)})
+		w.object(c.Phase, looks[c.Action].spans(c.ObjectReference)...)
 		writeFields(p, c.Fields)
 	}
 	if same > 0 {

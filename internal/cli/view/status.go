@@ -30,7 +30,7 @@ const (
 )
 
 // Status is the document of `strata status`: how the rollout of a package's
-// target stands and what holds it.
+// target stands and what blocks it.
 type Status struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -44,11 +44,11 @@ type Status struct {
 	Target *RevisionSummary `json:"target,omitempty"`
 	// Phases are those of the target.
 	Phases []PhaseProgress `json:"phases"`
-	// Blocking is the first object that holds the rollout.
+	// Blocking is the first object that blocks the rollout.
 	Blocking *TreeObject `json:"blocking,omitempty"`
 	// Flaps are the objects of the target that were ready and ceased to be so.
 	Flaps []v1alpha1.Flap `json:"flaps,omitempty"`
-	// Serving is the revision before the target, while it still holds objects.
+	// Serving is the revision before the target, while it still has objects.
 	Serving *Handover `json:"serving,omitempty"`
 	// LastProgressAt is when the rollout moved last.
 	LastProgressAt *metav1.Time `json:"lastProgressAt,omitempty"`
@@ -126,7 +126,7 @@ func Judge(pkg *v1alpha1.Package, target *v1alpha1.Revision) (Verdict, string) {
 	return VerdictInProgress, c.Reason + ": " + c.Message
 }
 
-// blocking is the first object that holds the rollout: one that collides when a
+// blocking is the first object that blocks the rollout: one that collides when a
 // collision has stopped it, else the first that is not ready.
 func (v Snapshot) blocking(target *v1alpha1.Revision, tree TreeRevision) *TreeObject {
 	if len(target.Status.Objects) == 0 {
@@ -153,7 +153,7 @@ func (v Snapshot) blocking(target *v1alpha1.Revision, tree TreeRevision) *TreeOb
 	}
 }
 
-// handover counts what the newest older revision still holds.
+// handover counts what the newest older revision still has.
 func (v Snapshot) handover(line history.History, p PackageSummary) *Handover {
 	if len(line.Serving) == 0 {
 		return nil

@@ -30,7 +30,7 @@ func WriteStatus(p *output.Printer, s Status, now time.Time) {
 	writeRevisionLines(p, s, now)
 	writePhases(p, s.Phases)
 	if s.Blocking != nil {
-		word := "held by"
+		word := "blocking"
 		if s.Verdict == VerdictRolledOut {
 			word = "not ready"
 		}
@@ -111,9 +111,7 @@ func flapText(f v1alpha1.Flap, now time.Time) string {
 const labelColumn = 12
 
 func writeRevisionLines(p *output.Printer, s Status, now time.Time) {
-	line := func(label string, style output.Style, text string) {
-		p.Labelled(output.Span{Text: "  " + label, Style: output.Faint}, labelColumn, output.Span{Text: text, Style: style})
-	}
+	line := labels(p)
 	runs := "nothing yet"
 	if n := s.Package.CurrentRevision; n != 0 {
 		runs = "revision " + WithVersion(n, s.Package.Version)
@@ -210,18 +208,18 @@ func Transitions(before *Status, after Status) []string {
 		return lines
 	}
 	lines = append(lines, phaseTransitions(before, after)...)
-	held, heldBefore := HeldText(after), ""
+	blocked, blockedBefore := BlockedText(after), ""
 	if before != nil {
-		heldBefore = HeldText(*before)
+		blockedBefore = BlockedText(*before)
 	}
-	if held != "" && held != heldBefore {
-		lines = append(lines, held)
+	if blocked != "" && blocked != blockedBefore {
+		lines = append(lines, blocked)
 	}
 	stateChanged := before == nil || before.Verdict != after.Verdict || before.Package.State != after.Package.State
 	switch {
 	case after.Verdict == VerdictRolledOut && stateChanged:
 		lines = append(lines, doneText(after))
-	case after.Package.State == v1alpha1.ReasonObjectCollisions && held != "":
+	case after.Package.State == v1alpha1.ReasonObjectCollisions && blocked != "":
 	case after.Package.State != v1alpha1.ReasonRollingOut && after.Package.State != statePending && stateChanged:
 		lines = append(lines, after.Message)
 	}
@@ -266,9 +264,9 @@ func phaseTransitions(before *Status, after Status) []string {
 	return lines
 }
 
-// HeldText is what the rollout waits for. It holds no times, so that it changes
+// BlockedText is what the rollout waits for. It has no times, so that it changes
 // only when what it says does.
-func HeldText(s Status) string {
+func BlockedText(s Status) string {
 	b := s.Blocking
 	if b == nil {
 		return ""

@@ -159,9 +159,7 @@ const mostFields = 6
 
 // WriteTrace writes the way from the object to its origin, and who has set what.
 func WriteTrace(p *output.Printer, t Trace, all bool, now time.Time) {
-	line := func(label string, style output.Style, text string) {
-		p.Labelled(output.Span{Text: "  " + label, Style: output.Faint}, labelColumn, output.Span{Text: text, Style: style})
-	}
+	line := labels(p)
 	p.Line(output.Span{Text: ObjectName(t.Object), Style: output.Bold})
 	for _, via := range t.Via {
 		line("of", output.Plain, ObjectName(via))

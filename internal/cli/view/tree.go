@@ -101,13 +101,13 @@ const (
 // TreeObject is one object of a phase.
 type TreeObject struct {
 	// ObjectReference names the object. It is empty when the slice or Secret that
-	// holds the manifest could not be read, and the status does not name it.
+	// contains the manifest could not be read, and the status does not name it.
 	v1alpha1.ObjectReference `json:",inline"`
 	ObjectTimes              `json:",inline"`
 
-	// Slice is the ObjectSlice that holds the manifest, empty for an inline one.
+	// Slice is the ObjectSlice that contains the manifest, empty for an inline one.
 	Slice string `json:"slice,omitempty"`
-	// Secret is the Secret that holds the manifest, which is of that kind itself.
+	// Secret is the Secret that contains the manifest, which is of that kind itself.
 	Secret string `json:"secret,omitempty"`
 	// State is Ready, InPlace, NotReady, Pending, HandedOver, Serving, Leaving or
 	// Archived.
@@ -234,7 +234,7 @@ type states struct {
 	probes   []v1alpha1.Probe
 	// cut is true when there may be more that are not ready than the status lists.
 	cut bool
-	// target holds what the target contains, and whether it has it in place. It
+	// target is what the target contains, and whether it has it in place. It
 	// is nil for the target itself.
 	target map[revisions.ObjectID]bool
 	pods   map[string][]pods.Trouble
@@ -340,14 +340,7 @@ func (s states) state(id revisions.ObjectID, placed bool, phase PhaseProgress) s
 
 // ManifestOf is the manifest of an object of a revision, nil if it is not known.
 func (v Snapshot) ManifestOf(r *v1alpha1.Revision, ref v1alpha1.ObjectReference) *unstructured.Unstructured {
-	for _, items := range ItemsOf(r, v.Manifests) {
-		for _, it := range items {
-			if IdentityOf(it.Ref) == IdentityOf(ref) {
-				return it.Manifest
-			}
-		}
-	}
-	return nil
+	return placesIn(r, v.Manifests)[IdentityOf(ref)].item.Manifest
 }
 
 // ObjectTimes are the times that matter to an object.
