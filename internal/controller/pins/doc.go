@@ -7,5 +7,6 @@
 // resource names, a namespace. Watching their whole kind would cost memory in every
 // cluster, and reading them anew each time a request. [Reader] watches just these: the
 // first read of an object begins a watch on it alone, and all later reads are answered
-// from there. An object that was not read in a pass is not watched any longer.
+// from there. An object that was not read in a pass is not watched any longer. It watches a whole
+// kind the same way, for a front that wants to know which objects of it there are.
 package pins

@@ -27,13 +27,16 @@ import (
 // syncLimit is how long the first read of an object may take.
 const syncLimit = 10 * time.Second
 
-// Config is what a [Reader] needs. Every field is required.
+// Config is what a [Reader] needs. Every field is required but Label.
 type Config struct {
 	// Dynamic and Metadata watch objects, and the metadata of objects.
 	Dynamic  dynamic.Interface
 	Metadata metadata.Interface
 	// Mapper finds the resource of a kind.
 	Mapper meta.RESTMapper
+	// Label is all that is kept of the metadata of objects whose whole kind is watched, besides
+	// their names. Only its changes are reported of them.
+	Label string
 	// Changed is called when a watched object was created, changed or deleted. It must
 	// not block.
 	Changed func()
@@ -50,17 +53,18 @@ type Reader struct {
 	closed bool
 }
 
-// pinned is an object that is watched.
+// pinned is an object that is watched, or a whole resource.
 type pinned struct {
-	kind schema.GroupVersionKind
-	key  client.ObjectKey
+	kind     schema.GroupVersionKind
+	key      client.ObjectKey
+	resource schema.GroupVersionResource
 	// whole says that more than the metadata is read.
 	whole bool
 }
 
 type pin struct {
 	informer cache.SharedIndexInformer
-	resource schema.GroupResource
+	resource schema.GroupVersionResource
 	stop     chan struct{}
 	pass     int
 }
@@ -94,12 +98,10 @@ func (r *Reader) End() {
 // Close ends all watches. Nothing can be read afterwards.
 func (r *Reader) Close() {
 	r.lock.Lock()
-	defer r.lock.Unlock()
-	for key, p := range r.pins {
-		close(p.stop)
-		delete(r.pins, key)
-	}
 	r.closed = true
+	r.lock.Unlock()
+	r.Begin()
+	r.End()
 }
 
 // Get reads an object, whole when it is unstructured and else its metadata alone. Its
@@ -111,10 +113,9 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, syncLimit)
-	defer cancel()
-	if !cache.WaitForCacheSync(limited.Done(), p.informer.HasSynced) {
-		return fmt.Errorf("watching %s %s: the API server does not answer, or does not allow it", p.resource, key)
+	resource := p.resource.GroupResource()
+	if err := p.await(ctx); err != nil {
+		return fmt.Errorf("watching %s %s: %w", resource, key, err)
 	}
 	name := key.Name
 	if key.Namespace != "" {
@@ -122,12 +123,44 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 	}
 	found, exists, err := p.informer.GetStore().GetByKey(name)
 	if err != nil {
-		return fmt.Errorf("reading %s %s: %w", p.resource, key, err)
+		return fmt.Errorf("reading %s %s: %w", resource, key, err)
 	}
 	if !exists {
-		return apierrors.NewNotFound(p.resource, key.Name)
+		return apierrors.NewNotFound(resource, key.Name)
 	}
 	return copyInto(found, object)
+}
+
+// All reads all objects of a resource, in no order: their names and the label, see [Config].
+// A watch that does not come up is begun anew with the next read.
+func (r *Reader) All(ctx context.Context, resource schema.GroupVersionResource) ([]*metav1.PartialObjectMetadata, error) {
+	p, err := r.ensure(pinned{resource: resource})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.await(ctx); err != nil {
+		r.lock.Lock()
+		defer r.lock.Unlock()
+		p.pass--
+		return nil, err
+	}
+	var all []*metav1.PartialObjectMetadata
+	for _, found := range p.informer.GetStore().List() {
+		if object, ok := found.(*metav1.PartialObjectMetadata); ok {
+			all = append(all, object)
+		}
+	}
+	return all, nil
+}
+
+// await waits for the first list of a watch.
+func (p *pin) await(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, syncLimit)
+	defer cancel()
+	if !cache.WaitForCacheSync(limited.Done(), p.informer.HasSynced) {
+		return errors.New("the API server does not answer, or does not allow it")
+	}
+	return nil
 }
 
 // List is there to make a client.Reader; only single objects can be read.
@@ -164,16 +197,24 @@ func (r *Reader) ensure(object pinned) (*pin, error) {
 	if r.closed {
 		return nil, errors.New("the watches are closed")
 	}
-	mapping, err := r.config.Mapper.RESTMapping(object.kind.GroupKind(), object.kind.Version)
-	if err != nil {
-		return nil, fmt.Errorf("looking up %s: %w", object.kind, err)
+	resource := object.resource
+	if resource.Empty() {
+		mapping, err := r.config.Mapper.RESTMapping(object.kind.GroupKind(), object.kind.Version)
+		if err != nil {
+			return nil, fmt.Errorf("looking up %s: %w", object.kind, err)
+		}
+		resource = mapping.Resource
 	}
-	p := &pin{informer: r.informer(mapping.Resource, object), resource: mapping.Resource.GroupResource(), stop: make(chan struct{}), pass: r.pass}
+	p := &pin{informer: r.informer(resource, object), resource: resource, stop: make(chan struct{}), pass: r.pass}
+	trim, differ := trim, newer
+	if object.key.Name == "" {
+		trim, differ = r.slim, r.relabelled
+	}
 	if err := p.informer.SetTransform(trim); err != nil {
-		return nil, fmt.Errorf("watching %s: %w", object.kind, err)
+		return nil, fmt.Errorf("watching %s: %w", resource, err)
 	}
-	if _, err := p.informer.AddEventHandler(r.handler()); err != nil {
-		return nil, fmt.Errorf("watching %s: %w", object.kind, err)
+	if _, err := p.informer.AddEventHandler(r.handler(differ)); err != nil {
+		return nil, fmt.Errorf("watching %s: %w", resource, err)
 	}
 	r.pins[object] = p
 	go p.informer.Run(p.stop)
@@ -182,7 +223,9 @@ func (r *Reader) ensure(object pinned) (*pin, error) {
 
 func (r *Reader) informer(resource schema.GroupVersionResource, object pinned) cache.SharedIndexInformer {
 	alone := func(options *metav1.ListOptions) {
-		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, object.key.Name).String()
+		if object.key.Name != "" {
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, object.key.Name).String()
+		}
 	}
 	if object.whole {
 		return dynamicinformer.NewFilteredDynamicInformer(r.config.Dynamic, resource, object.key.Namespace, 0, cache.Indexers{}, alone).Informer()
@@ -198,8 +241,27 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
+// slim keeps of an object of a whole kind what [Reader.All] gives.
+func (r *Reader) slim(object any) (any, error) {
+	if o, ok := object.(*metav1.PartialObjectMetadata); ok {
+		return Slim(o, r.config.Label), nil
+	}
+	return object, nil
+}
+
+// Slim is an object with one label at most.
+func Slim(o *metav1.PartialObjectMetadata, label string) *metav1.PartialObjectMetadata {
+	slim := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion,
+	}}
+	if value, ok := o.Labels[label]; ok {
+		slim.Labels = map[string]string{label: value}
+	}
+	return slim
+}
+
 // handler reports changes, but not the initial list of a watch.
-func (r *Reader) handler() cache.ResourceEventHandler {
+func (r *Reader) handler(differ func(before, after metav1.Object) bool) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(_ any, initial bool) {
 			if !initial {
@@ -207,7 +269,9 @@ func (r *Reader) handler() cache.ResourceEventHandler {
 			}
 		},
 		UpdateFunc: func(before, after any) {
-			if versionOf(before) != versionOf(after) {
+			was, errBefore := meta.Accessor(before)
+			is, errAfter := meta.Accessor(after)
+			if errBefore != nil || errAfter != nil || differ(was, is) {
 				r.config.Changed()
 			}
 		},
@@ -215,10 +279,10 @@ func (r *Reader) handler() cache.ResourceEventHandler {
 	}
 }
 
-func versionOf(object any) string {
-	o, err := meta.Accessor(object)
-	if err != nil {
-		return ""
-	}
-	return o.GetResourceVersion()
+func newer(before, after metav1.Object) bool {
+	return before.GetResourceVersion() != after.GetResourceVersion()
+}
+
+func (r *Reader) relabelled(before, after metav1.Object) bool {
+	return before.GetLabels()[r.config.Label] != after.GetLabels()[r.config.Label]
 }

@@ -15,10 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
-	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/strata-run/strata/internal/controller/pins"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 )
 
@@ -48,18 +47,11 @@ type Config struct {
 // time looks.
 type Watcher struct {
 	config Config
+	reader *pins.Reader
 
-	lock    sync.Mutex
-	watches map[schema.GroupKind]*watch
-	closed  bool
-}
-
-// watch is that of one kind.
-type watch struct {
-	kind     schema.GroupKind
-	resource schema.GroupVersionResource
-	informer cache.SharedIndexInformer
-	stop     chan struct{}
+	lock sync.Mutex
+	// resources are the kinds in a version that is served.
+	resources map[schema.GroupKind]schema.GroupVersionResource
 }
 
 // New is a Watcher that watches nothing yet.
@@ -67,93 +59,84 @@ func New(config Config) *Watcher {
 	if config.SyncLimit == 0 {
 		config.SyncLimit = 10 * time.Second
 	}
-	return &Watcher{config: config, watches: map[schema.GroupKind]*watch{}}
+	return &Watcher{
+		config: config, resources: map[schema.GroupKind]schema.GroupVersionResource{},
+		reader: pins.New(pins.Config{Metadata: config.Metadata, Label: config.Label, Changed: config.Changed}),
+	}
 }
 
 // Look gives all objects as the watches know them, in no order. The error says of which kinds
 // they are not known.
 func (w *Watcher) Look(ctx context.Context) ([]servicemesh.CustomResource, error) {
-	watches, err := w.ensure(ctx)
-	errs := []error{err}
 	limited, cancel := context.WithTimeout(ctx, w.config.SyncLimit)
 	defer cancel()
-	var all []servicemesh.CustomResource
-	for _, of := range watches {
-		if !cache.WaitForCacheSync(limited.Done(), of.informer.HasSynced) {
-			w.forget(of.kind) // the version may not be served any more: the next look finds out
-			errs = append(errs, fmt.Errorf("watching objects of kind %s: the API server does not answer, or does not allow it", of.kind))
-			continue
+	w.reader.Begin()
+	defer w.reader.End()
+	return w.each(ctx, func(kind schema.GroupKind, resource schema.GroupVersionResource) ([]servicemesh.CustomResource, error) {
+		objects, err := w.reader.All(limited, resource)
+		if err != nil {
+			return nil, fmt.Errorf("watching objects of kind %s: %w", kind, err)
 		}
-		for _, object := range of.informer.GetStore().List() {
-			if o, ok := object.(*metav1.PartialObjectMetadata); ok {
-				all = append(all, resourceOf(of.kind, o))
-			}
+		var all []servicemesh.CustomResource
+		for _, object := range objects {
+			all = append(all, resourceOf(kind, object))
 		}
-	}
-	return all, errors.Join(errs...)
+		return all, nil
+	})
 }
 
 // Confirm gives all objects as the API server has them now, in no order.
 func (w *Watcher) Confirm(ctx context.Context) ([]servicemesh.CustomResource, error) {
-	watches, err := w.ensure(ctx)
-	errs := []error{err}
+	return w.each(ctx, func(kind schema.GroupKind, resource schema.GroupVersionResource) ([]servicemesh.CustomResource, error) {
+		return w.list(ctx, kind, resource)
+	})
+}
+
+// Stop ends all watches. The next look begins them anew.
+func (w *Watcher) Stop() {
+	w.reader.Begin()
+	w.reader.End()
+}
+
+// Close ends all watches for good.
+func (w *Watcher) Close() { w.reader.Close() }
+
+// each reads every kind that is defined. One that cannot be read may not be served any more in
+// the version that was: the next read finds out.
+func (w *Watcher) each(ctx context.Context, read func(schema.GroupKind, schema.GroupVersionResource) ([]servicemesh.CustomResource, error)) ([]servicemesh.CustomResource, error) {
 	var all []servicemesh.CustomResource
-	for _, of := range watches {
-		objects, err := w.list(ctx, of)
+	var errs []error
+	for _, kind := range w.config.Kinds {
+		resource, defined, err := w.resource(ctx, kind)
+		var objects []servicemesh.CustomResource
+		if defined && err == nil {
+			objects, err = read(kind.GroupKind, resource)
+		}
+		if !defined || err != nil {
+			w.lock.Lock()
+			delete(w.resources, kind.GroupKind)
+			w.lock.Unlock()
+		}
 		all, errs = append(all, objects...), append(errs, err)
 	}
 	return all, errors.Join(errs...)
 }
 
-// Stop ends all watches. The next look begins them anew.
-func (w *Watcher) Stop() {
+// resource is a kind in a version that is served, if the kind is defined.
+func (w *Watcher) resource(ctx context.Context, kind servicemesh.BlockingKind) (resource schema.GroupVersionResource, defined bool, err error) {
+	if defined, err = w.isDefined(ctx, kind.Definition()); err != nil || !defined {
+		return resource, defined, err
+	}
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	for kind, of := range w.watches {
-		close(of.stop)
-		delete(w.watches, kind)
+	if known, ok := w.resources[kind.GroupKind]; ok {
+		return known, true, nil
 	}
-}
-
-// Close ends all watches for good.
-func (w *Watcher) Close() {
-	w.Stop()
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	w.closed = true
-}
-
-func (w *Watcher) forget(kind schema.GroupKind) {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	if of, ok := w.watches[kind]; ok {
-		close(of.stop)
-		delete(w.watches, kind)
+	if resource, err = w.served(ctx, kind); err != nil {
+		return resource, true, fmt.Errorf("finding out in which version %s are served, which are defined: %w", kind.Definition(), err)
 	}
-}
-
-// ensure watches every kind that is defined, and no other.
-func (w *Watcher) ensure(ctx context.Context) ([]*watch, error) {
-	var watches []*watch
-	var errs []error
-	for _, kind := range w.config.Kinds {
-		defined, err := w.isDefined(ctx, kind.Definition())
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if !defined {
-			w.forget(kind.GroupKind)
-			continue
-		}
-		of, err := w.start(ctx, kind)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		watches = append(watches, of)
-	}
-	return watches, errors.Join(errs...)
+	w.resources[kind.GroupKind] = resource
+	return resource, true, nil
 }
 
 // isDefined says whether a kind can have objects.
@@ -168,33 +151,6 @@ func (w *Watcher) isDefined(ctx context.Context, name string) (bool, error) {
 		return false, fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
 	}
 	return true, nil
-}
-
-// start begins to watch a kind, unless it is watched already.
-func (w *Watcher) start(ctx context.Context, kind servicemesh.BlockingKind) (*watch, error) {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	if of, ok := w.watches[kind.GroupKind]; ok {
-		return of, nil
-	}
-	if w.closed {
-		return nil, errors.New("the watches are closed")
-	}
-	resource, err := w.served(ctx, kind)
-	if err != nil {
-		return nil, fmt.Errorf("finding out in which version %s are served, which are defined: %w", kind.Definition(), err)
-	}
-	informer := metadatainformer.NewFilteredMetadataInformer(w.config.Metadata, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
-	if err := informer.SetTransform(w.slim); err != nil {
-		return nil, fmt.Errorf("watching objects of kind %s: %w", kind, err)
-	}
-	if _, err := informer.AddEventHandler(w.handler()); err != nil {
-		return nil, fmt.Errorf("watching objects of kind %s: %w", kind, err)
-	}
-	of := &watch{kind: kind.GroupKind, resource: resource, informer: informer, stop: make(chan struct{})}
-	w.watches[kind.GroupKind] = of
-	go informer.Run(of.stop)
-	return of, nil
 }
 
 // served is a kind in a version that is served. Not every version of a group has all its kinds.
@@ -214,17 +170,15 @@ func (w *Watcher) served(ctx context.Context, kind servicemesh.BlockingKind) (sc
 }
 
 // list reads all objects of a kind.
-func (w *Watcher) list(ctx context.Context, of *watch) ([]servicemesh.CustomResource, error) {
+func (w *Watcher) list(ctx context.Context, kind schema.GroupKind, resource schema.GroupVersionResource) ([]servicemesh.CustomResource, error) {
 	var all []servicemesh.CustomResource
-	next := ""
-	for {
-		page, err := w.config.Metadata.Resource(of.resource).List(ctx, metav1.ListOptions{Limit: listPage, Continue: next})
+	for next := ""; ; {
+		page, err := w.config.Metadata.Resource(resource).List(ctx, metav1.ListOptions{Limit: listPage, Continue: next})
 		if err != nil {
-			w.forget(of.kind)
-			return all, fmt.Errorf("listing objects of kind %s: %w", of.kind, err)
+			return all, fmt.Errorf("listing objects of kind %s: %w", kind, err)
 		}
 		for i := range page.Items {
-			all = append(all, resourceOf(of.kind, w.slimmed(&page.Items[i])))
+			all = append(all, resourceOf(kind, pins.Slim(&page.Items[i], w.config.Label)))
 		}
 		if next = page.Continue; next == "" {
 			return all, nil
@@ -234,41 +188,4 @@ func (w *Watcher) list(ctx context.Context, of *watch) ([]servicemesh.CustomReso
 
 func resourceOf(kind schema.GroupKind, o *metav1.PartialObjectMetadata) servicemesh.CustomResource {
 	return servicemesh.CustomResource{Kind: kind.Kind, Namespace: o.Namespace, Name: o.Name, Labels: o.Labels}
-}
-
-// slim keeps of an object what is checked.
-func (w *Watcher) slim(object any) (any, error) {
-	if o, ok := object.(*metav1.PartialObjectMetadata); ok {
-		return w.slimmed(o), nil
-	}
-	return object, nil
-}
-
-func (w *Watcher) slimmed(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
-	slim := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion,
-	}}
-	if value, ok := o.Labels[w.config.Label]; ok {
-		slim.Labels = map[string]string{w.config.Label: value}
-	}
-	return slim
-}
-
-// handler reports changes, but not the initial list of a watch.
-func (w *Watcher) handler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(_ any, initial bool) {
-			if !initial {
-				w.config.Changed()
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			a, ok := before.(*metav1.PartialObjectMetadata)
-			b, alsoOK := after.(*metav1.PartialObjectMetadata)
-			if !ok || !alsoOK || a.Labels[w.config.Label] != b.Labels[w.config.Label] {
-				w.config.Changed()
-			}
-		},
-		DeleteFunc: func(any) { w.config.Changed() },
-	}
 }
