@@ -29,7 +29,7 @@ func (o *observer) observeAPIServer(ctx context.Context, ic *operatorv1alpha1.Is
 		return nil
 	}
 	endpoints := front.Untyped(endpointsKind)
-	found, err := front.Found(o.pins.Get(ctx, apiServer, endpoints))
+	found, err := front.Found(o.objects.Get(ctx, apiServer, endpoints))
 	if err != nil {
 		return fmt.Errorf("reading EndpointSlice %s: %w", apiServer, err)
 	}

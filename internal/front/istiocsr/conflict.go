@@ -43,7 +43,7 @@ func (o *observer) observeConflict(ctx context.Context, ic *operatorv1alpha1.Ist
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(secretKind)
 	key := types.NamespacedName{Namespace: mesh, Name: CertificateTarget}
-	if _, err := front.Found(o.pins.Get(ctx, key, secret)); err != nil {
+	if _, err := front.Found(o.objects.Get(ctx, key, secret)); err != nil {
 		return fmt.Errorf("reading Secret %s: %w", key, err)
 	}
 	name := secret.Annotations[annotationCertificateName]

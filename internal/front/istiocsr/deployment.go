@@ -34,7 +34,7 @@ func (o *observer) observeDeployment(ctx context.Context, ic *operatorv1alpha1.I
 	own := ownPackage(ic, group)
 	key := types.NamespacedName{Namespace: ic.Namespace, Name: AgentName}
 	current := front.Untyped(deploymentKind)
-	found, err := front.Found(o.pins.Get(ctx, key, current))
+	found, err := front.Found(o.objects.Get(ctx, key, current))
 	if err != nil {
 		return fmt.Errorf("reading Deployment %s: %w", key, err)
 	}

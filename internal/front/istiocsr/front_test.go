@@ -26,7 +26,7 @@ import (
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/controller/pins"
+	"github.com/strata-run/strata/internal/controller/objectwatch"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/istiocsr/cabundle"
 	"github.com/strata-run/strata/internal/front/istiocsr/trust"
@@ -199,10 +199,10 @@ func newCluster(t *testing.T, keeper caKeeper, definitions []string, objects ...
 			t.Fatal(err)
 		}
 	}
-	watched := pins.New(pins.Config{Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mapper, Changed: func() {}})
+	watched := objectwatch.New(objectwatch.Config{Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mapper, Changed: func() {}})
 	t.Cleanup(watched.Close)
 	return &observer{
-		cache: crds.Build(), live: fake.NewClientBuilder().Build(), pins: watched, served: func(schema.GroupVersionKind) bool { return false }, keeper: keeper,
+		cache: crds.Build(), live: fake.NewClientBuilder().Build(), objects: watched, served: func(schema.GroupVersionKind) bool { return false }, keeper: keeper,
 		image: Image{Reference: DefaultImage}, now: time.Now,
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
-	"github.com/strata-run/strata/internal/controller/pins"
+	"github.com/strata-run/strata/internal/controller/objectwatch"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/istiocsr/cabundle"
 	"github.com/strata-run/strata/internal/front/istiocsr/trust"
@@ -47,14 +47,14 @@ type caKeeper interface {
 // observer reads what an agent depends on, and keeps the copy of its CA
 // certificates. What it reads is watched, object by object.
 type observer struct {
-	// cache has the CRDs and the configurations of meshes, pins what is watched alone. Live
+	// cache has the CRDs and the configurations of meshes, objects what is watched alone. Live
 	// is for what is looked up once.
-	cache  client.Reader
-	live   client.Reader
-	writer client.Writer
-	pins   *pins.Reader
-	served func(kind schema.GroupVersionKind) bool
-	keeper caKeeper
+	cache   client.Reader
+	live    client.Reader
+	writer  client.Writer
+	objects *objectwatch.Reader
+	served  func(kind schema.GroupVersionKind) bool
+	keeper  caKeeper
 	// image is what an agent runs that asks for no other.
 	image Image
 	// clusterNamespace is where cert-manager looks for the Secrets of ClusterIssuers.
@@ -69,7 +69,7 @@ type observer struct {
 
 func newObserver(w front.Wiring, settings *Settings) (*observer, error) {
 	mgr, signal := w.Manager, front.NewSignal()
-	watched, err := pins.Setup(mgr, func() { signal.Raise(&operatorv1alpha1.IstioCSR{}) })
+	watched, err := objectwatch.Setup(mgr, func() { signal.Raise(&operatorv1alpha1.IstioCSR{}) })
 	if err != nil {
 		return nil, fmt.Errorf("setting up the watches of the istiocsr front: %w", err)
 	}
@@ -77,7 +77,7 @@ func newObserver(w front.Wiring, settings *Settings) (*observer, error) {
 		cache:            mgr.GetCache(),
 		live:             mgr.GetAPIReader(),
 		writer:           mgr.GetClient(),
-		pins:             watched,
+		objects:          watched,
 		served:           w.Kinds.Served,
 		keeper:           &cabundle.Keeper{Cache: watched, Live: mgr.GetAPIReader(), Writer: mgr.GetClient()},
 		image:            settings.image,
@@ -90,14 +90,14 @@ func newObserver(w front.Wiring, settings *Settings) (*observer, error) {
 // Observe reads the facts about the IstioCSR that runs.
 func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) (observed, error) {
 	facts := observed{Unremoved: o.letGo(ctx, group)}
-	o.pins.Begin()
+	o.objects.Begin()
 	ic := Running(group.Resources)
 	if ic != nil {
 		facts.Running = ic.Namespace
 	}
 	facts.Pointing = o.observeClients(ctx, group)
 	if ic == nil {
-		o.pins.End()
+		o.objects.End()
 		return facts, nil
 	}
 	if err := front.Unreadable(ic); err != nil {
@@ -129,7 +129,7 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alp
 	if err != nil {
 		return observed{Facts: Facts{Running: ic.Namespace}, Pointing: facts.Pointing, Unremoved: facts.Unremoved}, err
 	}
-	o.pins.End()
+	o.objects.End()
 	return facts, nil
 }
 
@@ -178,7 +178,7 @@ func (o *observer) observeRunning(ctx context.Context, ic *operatorv1alpha1.Isti
 	}
 	namespace := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
 	mesh := ic.Spec.IstioCSRConfig.Istio.Namespace
-	if facts.Namespace, err = front.Found(o.pins.Get(ctx, types.NamespacedName{Name: mesh}, namespace)); err != nil {
+	if facts.Namespace, err = front.Found(o.objects.Get(ctx, types.NamespacedName{Name: mesh}, namespace)); err != nil {
 		return fmt.Errorf("reading namespace %s: %w", mesh, err)
 	}
 	caSecret, err := o.observeIssuer(ctx, ic, facts)

@@ -33,7 +33,7 @@ var leaseKind = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "
 func (o *observer) observeOtherAgents(ctx context.Context, ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
 	key := types.NamespacedName{Namespace: ic.Spec.IstioCSRConfig.Istio.Namespace, Name: AgentName}
 	binding := front.Untyped(bindingKind)
-	if _, err := front.Found(o.pins.Get(ctx, key, binding)); err != nil {
+	if _, err := front.Found(o.objects.Get(ctx, key, binding)); err != nil {
 		return fmt.Errorf("reading RoleBinding %s: %w", key, err)
 	}
 	if facts.Uninstalling = uninstalling(ic, group); len(facts.Uninstalling) == 0 {
@@ -46,7 +46,7 @@ func (o *observer) observeOtherAgents(ctx context.Context, ic *operatorv1alpha1.
 			continue
 		}
 		key, deployment := types.NamespacedName{Namespace: namespace, Name: AgentName}, front.Untyped(deploymentKind)
-		runs, err := front.Found(o.pins.Get(ctx, key, deployment))
+		runs, err := front.Found(o.objects.Get(ctx, key, deployment))
 		if err != nil {
 			return fmt.Errorf("reading Deployment %s: %w", key, err)
 		}

@@ -79,7 +79,7 @@ func (o *observer) observeInjectors(ctx context.Context, ic *operatorv1alpha1.Is
 	for _, name := range InjectorConfigs(ic) {
 		key := types.NamespacedName{Namespace: ic.Spec.IstioCSRConfig.Istio.Namespace, Name: name}
 		config := front.Untyped(configMapKind)
-		exists, err := front.Found(o.pins.Get(ctx, key, config))
+		exists, err := front.Found(o.objects.Get(ctx, key, config))
 		points := false
 		if err == nil && exists {
 			points, err = InjectorPointsAt(config, ic.Namespace)

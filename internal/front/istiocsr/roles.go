@@ -66,7 +66,7 @@ func (o *observer) labelled(ctx context.Context, kind schema.GroupVersionKind, n
 	for _, name := range names {
 		object := &metav1.PartialObjectMetadata{}
 		object.SetGroupVersionKind(kind)
-		if _, err := front.Found(o.pins.Get(ctx, types.NamespacedName{Name: name}, object)); err != nil {
+		if _, err := front.Found(o.objects.Get(ctx, types.NamespacedName{Name: name}, object)); err != nil {
 			return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
 		}
 	}

@@ -83,7 +83,7 @@ func (o *observer) sharesIssuer(ctx context.Context, ic *operatorv1alpha1.IstioC
 // read is an object that is watched from then on.
 func (o *observer) read(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (object *unstructured.Unstructured, found bool, err error) {
 	object = front.Untyped(kind)
-	if found, err = front.Found(o.pins.Get(ctx, key, object)); err != nil {
+	if found, err = front.Found(o.objects.Get(ctx, key, object)); err != nil {
 		return nil, false, fmt.Errorf("reading %s %s: %w", kind.Kind, key, err)
 	}
 	return object, found, nil

@@ -188,7 +188,7 @@ func (k *observer) forgetNodes(ctx context.Context) error {
 // configMap is a value of a ConfigMap, and whether that is there.
 func (k *observer) configMap(ctx context.Context, namespace, name, key string) (value string, found bool, err error) {
 	o := front.Untyped(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	if found, err = front.Found(k.pins.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, o)); err != nil {
+	if found, err = front.Found(k.objects.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, o)); err != nil {
 		return "", false, fmt.Errorf("reading ConfigMap %s/%s: %w", namespace, name, err)
 	}
 	value, _, _ = unstructured.NestedString(o.Object, "data", key)
@@ -203,7 +203,7 @@ func (k *observer) classicBalancer(ctx context.Context) (bool, error) {
 	}
 	service := front.Metadata(corev1.SchemeGroupVersion.WithKind("Service"))
 	key := types.NamespacedName{Namespace: servicemesh.IstioNamespace, Name: servicemesh.IngressGateway}
-	if _, err := front.Found(k.pins.Get(ctx, key, service)); err != nil {
+	if _, err := front.Found(k.objects.Get(ctx, key, service)); err != nil {
 		return false, fmt.Errorf("reading Service %s: %w", key, err)
 	}
 	return servicemesh.KeepsELB(service.Annotations), nil
@@ -212,7 +212,7 @@ func (k *observer) classicBalancer(ctx context.Context) (bool, error) {
 // apiServerPort is the port that the API server listens on, 0 when that is not known.
 func (k *observer) apiServerPort(ctx context.Context) (int32, error) {
 	o := front.Untyped(corev1.SchemeGroupVersion.WithKind("Service"))
-	if _, err := front.Found(k.pins.Get(ctx, types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}, o)); err != nil {
+	if _, err := front.Found(k.objects.Get(ctx, types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}, o)); err != nil {
 		return 0, fmt.Errorf("reading Service default/kubernetes: %w", err)
 	}
 	ports, _, _ := unstructured.NestedSlice(o.Object, "spec", "ports")

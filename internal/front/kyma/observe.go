@@ -26,7 +26,7 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/controller/pins"
+	"github.com/strata-run/strata/internal/controller/objectwatch"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma/crwatch"
 	"github.com/strata-run/strata/internal/front/kyma/restarts"
@@ -64,7 +64,7 @@ type observer struct {
 	live     client.Reader
 	writer   client.Writer
 	now      func() time.Time
-	pins     *pins.Reader
+	objects  *objectwatch.Reader
 	blockers *crwatch.Watcher
 	meter    *meter
 	served   func(kind schema.GroupVersionKind) bool
@@ -102,7 +102,7 @@ func newObserver(w front.Wiring, o *Options) (*observer, error) {
 	if k.blockers, err = crwatch.Setup(mgr, servicemesh.BlockingKinds, v1alpha2.LabelModule, k.changed); err != nil {
 		return nil, fmt.Errorf("setting up the watches of the kyma front: %w", err)
 	}
-	if k.pins, err = pins.Setup(mgr, k.changed); err != nil {
+	if k.objects, err = objectwatch.Setup(mgr, k.changed); err != nil {
 		return nil, fmt.Errorf("setting up the watches of the kyma front: %w", err)
 	}
 	return k, nil
@@ -124,7 +124,7 @@ func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Isti
 	}
 	k.meter.describes(istio)
 	k.blockers.Stop()
-	k.pins.Begin()
+	k.objects.Begin()
 	istio = handedDown(istio, group.Leaving, k.known)
 	if err := errors.Join(k.observeCRDs(ctx, &facts), k.observeCluster(ctx, istio, &facts)); err != nil {
 		return facts, err
@@ -133,7 +133,7 @@ func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Isti
 		// The mesh does not depend on it.
 		log.FromContext(ctx).Error(err, "Owner reference could not be set")
 	}
-	k.pins.End()
+	k.objects.End()
 	if runs(group.Existing) {
 		if err := k.prune(ctx); err != nil {
 			return facts, err

@@ -26,7 +26,7 @@ import (
 func (k *observer) own(ctx context.Context, istio *v1alpha2.Istio) error {
 	for _, dependent := range servicemesh.Dependents(istio) {
 		object := front.Metadata(dependent.GroupVersionKind)
-		found, err := front.Found(k.pins.Get(ctx, dependent.Key, object))
+		found, err := front.Found(k.objects.Get(ctx, dependent.Key, object))
 		if err != nil {
 			return fmt.Errorf("reading %s %s: %w", dependent.Kind, dependent.Key, err)
 		}

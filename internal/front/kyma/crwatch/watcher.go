@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/strata-run/strata/internal/controller/pins"
+	"github.com/strata-run/strata/internal/controller/objectwatch"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 )
 
@@ -47,7 +47,7 @@ type Config struct {
 // time looks.
 type Watcher struct {
 	config Config
-	reader *pins.Reader
+	reader *objectwatch.Reader
 
 	lock sync.Mutex
 	// resources are the kinds in a version that is served.
@@ -61,7 +61,7 @@ func New(config Config) *Watcher {
 	}
 	return &Watcher{
 		config: config, resources: map[schema.GroupKind]schema.GroupVersionResource{},
-		reader: pins.New(pins.Config{Metadata: config.Metadata, Label: config.Label, Changed: config.Changed}),
+		reader: objectwatch.New(objectwatch.Config{Metadata: config.Metadata, Label: config.Label, Changed: config.Changed}),
 	}
 }
 
@@ -178,7 +178,7 @@ func (w *Watcher) list(ctx context.Context, kind schema.GroupKind, resource sche
 			return all, fmt.Errorf("listing objects of kind %s: %w", kind, err)
 		}
 		for i := range page.Items {
-			all = append(all, resourceOf(kind, pins.Slim(&page.Items[i], w.config.Label)))
+			all = append(all, resourceOf(kind, objectwatch.Slim(&page.Items[i], w.config.Label)))
 		}
 		if next = page.Continue; next == "" {
 			return all, nil

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package pins
+package objectwatch
 
 import (
 	"context"
@@ -47,14 +47,14 @@ type Config struct {
 type Reader struct {
 	config Config
 
-	lock   sync.Mutex
-	pins   map[pinned]*pin
-	pass   int
-	closed bool
+	lock    sync.Mutex
+	watches map[target]*watch
+	pass    int
+	closed  bool
 }
 
-// pinned is an object that is watched, or a whole resource.
-type pinned struct {
+// target is an object that is watched, or a whole resource.
+type target struct {
 	kind     schema.GroupVersionKind
 	key      client.ObjectKey
 	resource schema.GroupVersionResource
@@ -62,7 +62,7 @@ type pinned struct {
 	whole bool
 }
 
-type pin struct {
+type watch struct {
 	informer cache.SharedIndexInformer
 	resource schema.GroupVersionResource
 	stop     chan struct{}
@@ -71,7 +71,7 @@ type pin struct {
 
 // New is a Reader that watches nothing yet.
 func New(config Config) *Reader {
-	return &Reader{config: config, pins: map[pinned]*pin{}}
+	return &Reader{config: config, watches: map[target]*watch{}}
 }
 
 // Begin begins a pass: what is read from now on stays watched. End ends it: what was not
@@ -87,10 +87,10 @@ func (r *Reader) Begin() {
 func (r *Reader) End() {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	for key, p := range r.pins {
+	for key, p := range r.watches {
 		if p.pass != r.pass {
 			close(p.stop)
-			delete(r.pins, key)
+			delete(r.watches, key)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (r *Reader) Close() {
 // That a kind is not served is another error, as no event reports when that changes.
 func (r *Reader) Get(ctx context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	_, whole := object.(*unstructured.Unstructured)
-	p, err := r.ensure(pinned{kind: object.GetObjectKind().GroupVersionKind(), key: key, whole: whole})
+	p, err := r.ensure(target{kind: object.GetObjectKind().GroupVersionKind(), key: key, whole: whole})
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 // All reads all objects of a resource, in no order: their names and the label, see [Config].
 // A watch that does not come up is begun anew with the next read.
 func (r *Reader) All(ctx context.Context, resource schema.GroupVersionResource) ([]*metav1.PartialObjectMetadata, error) {
-	p, err := r.ensure(pinned{resource: resource})
+	p, err := r.ensure(target{resource: resource})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (r *Reader) All(ctx context.Context, resource schema.GroupVersionResource) 
 }
 
 // await waits for the first list of a watch.
-func (p *pin) await(ctx context.Context) error {
+func (p *watch) await(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, syncLimit)
 	defer cancel()
 	if !cache.WaitForCacheSync(limited.Done(), p.informer.HasSynced) {
@@ -187,10 +187,10 @@ func copyInto(found any, object client.Object) error {
 }
 
 // ensure watches an object, unless it is watched already.
-func (r *Reader) ensure(object pinned) (*pin, error) {
+func (r *Reader) ensure(object target) (*watch, error) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	if p, ok := r.pins[object]; ok {
+	if p, ok := r.watches[object]; ok {
 		p.pass = r.pass
 		return p, nil
 	}
@@ -205,7 +205,7 @@ func (r *Reader) ensure(object pinned) (*pin, error) {
 		}
 		resource = mapping.Resource
 	}
-	p := &pin{informer: r.informer(resource, object), resource: resource, stop: make(chan struct{}), pass: r.pass}
+	p := &watch{informer: r.informer(resource, object), resource: resource, stop: make(chan struct{}), pass: r.pass}
 	trim, differ := trim, newer
 	if object.key.Name == "" {
 		trim, differ = r.slim, r.relabelled
@@ -216,12 +216,12 @@ func (r *Reader) ensure(object pinned) (*pin, error) {
 	if _, err := p.informer.AddEventHandler(r.handler(differ)); err != nil {
 		return nil, fmt.Errorf("watching %s: %w", resource, err)
 	}
-	r.pins[object] = p
+	r.watches[object] = p
 	go p.informer.Run(p.stop)
 	return p, nil
 }
 
-func (r *Reader) informer(resource schema.GroupVersionResource, object pinned) cache.SharedIndexInformer {
+func (r *Reader) informer(resource schema.GroupVersionResource, object target) cache.SharedIndexInformer {
 	alone := func(options *metav1.ListOptions) {
 		if object.key.Name != "" {
 			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, object.key.Name).String()

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package pins
+package objectwatch
 
 import (
 	"context"
@@ -151,8 +151,8 @@ func TestReader_Passes(t *testing.T) {
 	}
 	f.Begin()
 	f.End()
-	if len(f.pins) != 0 {
-		t.Errorf("%d objects are watched that nobody has read", len(f.pins))
+	if len(f.watches) != 0 {
+		t.Errorf("%d objects are watched that nobody has read", len(f.watches))
 	}
 	f.Begin()
 	f.read(t)
