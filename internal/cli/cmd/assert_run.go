@@ -74,8 +74,8 @@ func (r *assertRun) step(ctx context.Context) (bool, error) {
 		return r.stepWithoutPackage(ctx)
 	}
 	m := r.moment(ctx)
-	line := view.HistoryOf(m.Package, m.Revisions)
-	verdict, _ := view.Judge(m.Package, line.Target)
+	h := view.HistoryOf(m.Package, m.Revisions)
+	verdict, _ := view.Judge(m.Package, h.Target)
 	if m.revision == nil && r.revision != 0 {
 		// That an older one has failed says nothing about the one that is to come.
 		verdict = view.VerdictInProgress
@@ -84,13 +84,13 @@ func (r *assertRun) step(ctx context.Context) (bool, error) {
 		r.tell(m.Status())
 	}
 	r.begin(m)
-	superseded := r.revision != 0 && line.Target != nil && line.Target.Spec.Revision > r.revision
+	superseded := r.revision != 0 && h.Target != nil && h.Target.Spec.Revision > r.revision
 	done := true
 	now := r.app.now()
 	for _, t := range r.tracked {
 		r.watchObject(ctx, m, t.check)
 		if superseded && !t.isDeletion && t.result == "" {
-			t.last = found(isFalse, "revision %d was superseded: revision %d is the target now", r.revision, line.Target.Spec.Revision)
+			t.last = found(isFalse, "revision %d was superseded: revision %d is the target now", r.revision, h.Target.Spec.Revision)
 			t.end(view.ResultFailed, CodeSuperseded, now)
 			continue
 		}
@@ -166,10 +166,10 @@ func (r *assertRun) lookedAt() moment {
 	if m.Package == nil {
 		return m
 	}
-	line := view.HistoryOf(m.Package, m.Revisions)
-	m.revision = line.Target
+	h := view.HistoryOf(m.Package, m.Revisions)
+	m.revision = h.Target
 	if r.revision != 0 {
-		m.revision = line.Find(r.revision)
+		m.revision = h.Find(r.revision)
 	}
 	return m
 }

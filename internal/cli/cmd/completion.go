@@ -30,7 +30,10 @@ func (a *app) completionCommand() *cobra.Command {
 		"zsh":        func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) },
 		"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
 		"powershell": func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) },
-		"kubectl":    kubectlCompletion,
+		"kubectl": func(_ *cobra.Command, w io.Writer) error {
+			_, err := io.WriteString(w, "#!/bin/sh\nexec kubectl strata __complete \"$@\"\n")
+			return err
+		},
 	}
 	return &cobra.Command{
 		Use:   "completion SHELL",
@@ -50,13 +53,6 @@ make it executable.`,
 			return shells[args[0]](cmd.Root(), a.Out)
 		},
 	}
-}
-
-func kubectlCompletion(_ *cobra.Command, w io.Writer) error {
-	if _, err := io.WriteString(w, "#!/bin/sh\nexec kubectl strata __complete \"$@\"\n"); err != nil {
-		return fmt.Errorf("writing the script: %w", err)
-	}
-	return nil
 }
 
 // completePackages completes names of packages, as many as limit allows, -1 for

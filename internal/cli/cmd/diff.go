@@ -130,7 +130,8 @@ func (a *app) completeContents(revisions int) cobra.CompletionFunc {
 // differences. What ends the command from outside keeps its code.
 func errorIsTwo(err error) error {
 	code := codeOf(err)
-	if err == nil || code == CodeInterrupted || code == CodeUsage || isSilent(err) {
+	exit, isExit := errors.AsType[*ExitError](err)
+	if err == nil || code == CodeInterrupted || code == CodeUsage || isExit && exit.Err == nil {
 		return err
 	}
 	return &ExitError{Code: CodeUsage, Err: err}
@@ -150,14 +151,19 @@ func (a *app) diff(ctx context.Context, o diffOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	p := a.stdout(o.output.value)
-	if err := printDiff(p, o, doc); err != nil {
-		return err
-	}
-	if doc.Different {
+	err = a.print(o.output, doc, func(p *output.Printer) {
+		if o.output.value != outputUnified {
+			view.WriteDiff(p, doc)
+			return
+		}
+		for i := range doc.Objects {
+			view.WriteUnified(p, doc.Objects[i].Unified)
+		}
+	})
+	if err == nil && doc.Different {
 		return &ExitError{Code: CodeFalse}
 	}
-	return nil
+	return err
 }
 
 func (a *app) revisionDiff(ctx context.Context, c *cluster, o diffOptions, v view.Snapshot, args []string) (view.Diff, error) {
@@ -223,29 +229,6 @@ func (a *app) readFor(ctx context.Context, r *reader, revision *v1alpha1.Revisio
 		return read, exitf(CodeUsage, "comparing revision %d: not all of it could be read: %w", revision.Spec.Revision, read.Unread)
 	}
 	return read, nil
-}
-
-func printDiff(p *output.Printer, o diffOptions, doc view.Diff) error {
-	switch {
-	case o.output.isDocument():
-		return printDocument(p, o.output.value, doc)
-	case o.output.value == outputName:
-		for i := range doc.Objects {
-			p.Line(output.Span{Text: view.NameOf(doc.Objects[i].ObjectReference)})
-		}
-	case o.output.value == outputUnified:
-		for i := range doc.Objects {
-			view.WriteUnified(p, doc.Objects[i].Unified)
-		}
-	default:
-		view.WriteDiff(p, doc)
-	}
-	return p.Err()
-}
-
-func isSilent(err error) bool {
-	var exit *ExitError
-	return errors.As(err, &exit) && exit.Err == nil
 }
 
 func (a *app) liveDiff(ctx context.Context, c *cluster, o diffOptions, v view.Snapshot, args []string) (view.Diff, error) {

@@ -12,7 +12,8 @@
 //
 // What manifests or a chart make is read in source.go, packed as the fronts pack it,
 // and planned by internal/check/plan, which apply shows before it writes. What a revision
-// contains is read back in contents.go.
+// contains is read back in contents.go. Every write to a cluster stands in write.go, but for
+// what up installs.
 //
 // What every command keeps to:
 //

@@ -70,7 +70,12 @@ func (a *app) events(ctx context.Context, o eventsOptions, name string) error {
 		return err
 	}
 	if o.watch {
-		return a.watchEvents(ctx, c, o, name)
+		w := &eventWatcher{options: o, name: name, known: map[string][]*corev1.Event{}, shown: map[string]int32{}, out: a.stdout(o.output.value)}
+		w.follower = c.followPackage(a.note, o.timeout, name)
+		if err := w.until(ctx, "watching events", w.next); !errors.Is(err, errOver) {
+			return err
+		}
+		return nil
 	}
 	scope := view.ScopeOf(name, v.Revisions)
 	doc := view.Events{TypeMeta: view.DocumentType("Events"), Package: name}
@@ -79,20 +84,18 @@ func (a *app) events(ctx context.Context, o eventsOptions, name string) error {
 	for _, text := range doc.Unread {
 		a.note("Note: %s", text)
 	}
-	p := a.stdout(o.output.value)
-	switch {
-	case o.output.isDocument():
-		return printDocument(p, o.output.value, doc)
-	case len(doc.Events) == 0:
-		a.note("No events about package %s. The API server forgets them after some time.", name)
-	case o.output.value == outputWide:
-		view.WriteEventTable(p, doc.Events, a.now())
-	default:
-		for _, e := range doc.Events {
-			view.WriteEvent(p, e, fmt.Sprintf("%-4s", view.Age(a.now(), e.Time)))
+	return a.print(o.output, doc, func(p *output.Printer) {
+		switch {
+		case len(doc.Events) == 0:
+			a.note("No events about package %s. The API server forgets them after some time.", name)
+		case o.output.value == outputWide:
+			view.WriteEventTable(p, doc.Events, a.now())
+		default:
+			for _, e := range doc.Events {
+				view.WriteEvent(p, e, fmt.Sprintf("%-4s", view.Age(a.now(), e.Time)))
+			}
 		}
-	}
-	return p.Err()
+	})
 }
 
 func (o eventsOptions) only(list []view.PackageEvent) []view.PackageEvent {
@@ -115,15 +118,6 @@ func (c *cluster) readEvents(ctx context.Context, scope view.EventScope) ([]view
 		all = append(all, list.Items...)
 	}
 	return scope.EventsIn(all), unread
-}
-
-func (a *app) watchEvents(ctx context.Context, c *cluster, o eventsOptions, name string) error {
-	w := &eventWatcher{options: o, name: name, known: map[string][]*corev1.Event{}, shown: map[string]int32{}, out: a.stdout(o.output.value)}
-	w.follower = c.followPackage(a.note, o.timeout, name)
-	if err := w.until(ctx, "watching events", w.next); !errors.Is(err, errOver) {
-		return err
-	}
-	return nil
 }
 
 type eventWatcher struct {

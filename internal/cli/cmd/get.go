@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,7 +56,7 @@ Rights: list packages.strata.run, to name some: get, with --watch: watch.`,
   strata get istiod-openshift-gateway -o wide
   strata get -o json`,
 		ValidArgsFunction: a.completePackages(-1),
-		RunE:              a.run(func(ctx context.Context, args []string) error { return a.get(ctx, o, withoutType(args)) }),
+		RunE:              a.run(func(ctx context.Context, args []string) error { return a.get(ctx, o, packageNames(args)) }),
 	}
 	addOutput(cmd, &o.output, outputWide, outputJSON, outputYAML, outputName, outputJSONPath)
 	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only packages in these states, such as RollingOut, Failed or Paused")
@@ -69,16 +68,18 @@ Rights: list packages.strata.run, to name some: get, with --watch: watch.`,
 	return cmd
 }
 
-func (a *app) get(ctx context.Context, o getOptions, args []string) error {
-	if err := o.validate(); err != nil {
-		return err
+func (a *app) get(ctx context.Context, o getOptions, names []string) error {
+	for _, state := range o.states {
+		if !slices.ContainsFunc(view.PackageStates, func(known string) bool { return strings.EqualFold(known, state) }) {
+			return exitf(CodeUsage, "flag --state: there is no state %q; there are: %s", state, strings.Join(view.PackageStates, ", "))
+		}
 	}
 	selector, err := labels.Parse(o.selector)
 	if err != nil {
 		return exitf(CodeUsage, "flag --selector: %w", err)
 	}
 	switch {
-	case o.selector != "" && len(args) > 0:
+	case o.selector != "" && len(names) > 0:
 		return exitf(CodeUsage, "give names or --selector, not both")
 	case o.namespace != "":
 		a.note("Note: packages have no namespace: --namespace changes nothing.")
@@ -88,17 +89,19 @@ func (a *app) get(ctx context.Context, o getOptions, args []string) error {
 		return err
 	}
 	switch {
-	case o.watch && len(args) == 1:
-		return a.watch(ctx, c, watchOptions{name: packageName(args[0]), output: o.output})
+	case o.watch && len(names) == 1:
+		return a.watch(ctx, c, watchOptions{name: names[0], output: o.output})
 	case o.watch:
-		return a.watchList(ctx, c, o, selector, args)
+		w := &listWatcher{app: a, options: o, names: names, out: a.stdout(o.output.value), shown: map[string]string{}}
+		w.follower = c.follow(a.note, 0, w.feed(selector))
+		return w.until(ctx, "following packages", w.next)
 	}
-	packages, missing, err := c.selectPackages(ctx, selector, args)
+	packages, missing, err := c.selectPackages(ctx, selector, names)
 	if err != nil {
 		return err
 	}
 	packages = view.InStates(packages, o.states, a.now())
-	if err := a.printPackages(o.output, packages, len(args) == 1); err != nil {
+	if err := a.printPackages(o.output, packages, len(names) == 1); err != nil {
 		return err
 	}
 	if len(missing) > 0 {
@@ -107,21 +110,16 @@ func (a *app) get(ctx context.Context, o getOptions, args []string) error {
 	return nil
 }
 
-// withoutType leaves out the type that kubectl has before names.
-func withoutType(args []string) []string {
+// packageNames are the names in arguments, which may have the type before them, as kubectl does.
+func packageNames(args []string) []string {
 	if len(args) > 0 && slices.Contains([]string{"packages", "package", "spkg", "pkg", "packages.strata.run"}, args[0]) {
-		return args[1:]
+		args = args[1:]
 	}
-	return args
-}
-
-func (o *getOptions) validate() error {
-	for _, state := range o.states {
-		if !slices.ContainsFunc(view.PackageStates, func(known string) bool { return strings.EqualFold(known, state) }) {
-			return exitf(CodeUsage, "flag --state: there is no state %q; there are: %s", state, strings.Join(view.PackageStates, ", "))
-		}
+	names := make([]string, len(args))
+	for i, arg := range args {
+		names[i] = packageName(arg)
 	}
-	return nil
+	return names
 }
 
 // selectPackages reads the packages of some names in their order, or all that a
@@ -133,16 +131,15 @@ func (c *cluster) selectPackages(ctx context.Context, s labels.Selector, names [
 	}
 	var found []v1alpha1.Package
 	var missing []string
-	for _, arg := range names {
-		p := &v1alpha1.Package{}
-		err := c.client.Get(ctx, client.ObjectKey{Name: packageName(arg)}, p)
+	for _, name := range names {
+		pkg, exists, err := c.find(ctx, name)
 		switch {
-		case apierrors.IsNotFound(err) && !isMissingKind(err):
-			missing = append(missing, packageName(arg))
 		case err != nil:
-			return nil, nil, c.explain("reading package "+packageName(arg), err)
+			return nil, nil, err
+		case exists:
+			found = append(found, *pkg)
 		default:
-			found = append(found, *p)
+			missing = append(missing, name)
 		}
 	}
 	return found, missing, nil
@@ -190,15 +187,6 @@ type listWatcher struct {
 	shown map[string]string
 	// begun is set once the packages have been listed, headed once one was written.
 	begun, headed bool
-}
-
-func (a *app) watchList(ctx context.Context, c *cluster, o getOptions, selector labels.Selector, args []string) error {
-	w := &listWatcher{app: a, options: o, out: a.stdout(o.output.value), shown: map[string]string{}}
-	for _, arg := range args {
-		w.names = append(w.names, packageName(arg))
-	}
-	w.follower = c.follow(a.note, 0, w.feed(selector))
-	return w.until(ctx, "following packages", w.next)
 }
 
 func (w *listWatcher) feed(selector labels.Selector) feed {

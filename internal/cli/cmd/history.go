@@ -69,7 +69,6 @@ func (a *app) history(ctx context.Context, o historyOptions, name string) error 
 		return err
 	}
 	h := v.History()
-	p := a.stdout(o.output.value)
 	if o.output.value != outputName {
 		// Secrets are not read: the names of what they are stored in are digests.
 		read, err := newReader(c.contents(o.managerNamespace), noSecrets).readEach(ctx, v.Revisions)
@@ -81,19 +80,13 @@ func (a *app) history(ctx context.Context, o historyOptions, name string) error 
 		}
 		h.CompareEach(v.Revisions, read)
 	}
-	switch {
-	case o.output.isDocument():
-		return printDocument(p, o.output.value, h)
-	case o.output.value == outputName:
-		for _, r := range h.Revisions {
-			p.Line(output.Span{Text: "revision." + v1alpha1.GroupVersion.Group + "/" + r.Name})
+	return a.print(o.output, h, func(p *output.Printer) {
+		if len(h.Revisions) == 0 {
+			a.note("Package %s has no revisions yet.", name)
+			return
 		}
-	case len(h.Revisions) == 0:
-		a.note("Package %s has no revisions yet.", name)
-	default:
 		view.WriteHistory(p, h, o.output.value == outputWide, a.now())
-	}
-	return p.Err()
+	})
 }
 
 func (a *app) historyOfOne(ctx context.Context, o historyOptions, name string) error {
@@ -112,16 +105,7 @@ func (a *app) historyOfOne(ctx context.Context, o historyOptions, name string) e
 			return err
 		}
 	}
-	p := a.stdout(o.output.value)
-	switch {
-	case o.output.isDocument():
-		return printDocument(p, o.output.value, d)
-	case o.output.value == outputName:
-		p.Line(output.Span{Text: "revision." + v1alpha1.GroupVersion.Group + "/" + r.Name})
-	default:
-		view.WriteRevisionDetails(p, d, a.now())
-	}
-	return p.Err()
+	return a.print(o.output, d, func(p *output.Printer) { view.WriteRevisionDetails(p, d, a.now()) })
 }
 
 func (a *app) compareOne(ctx context.Context, c *cluster, o historyOptions, d *view.RevisionDetails, before, after *v1alpha1.Revision) error {

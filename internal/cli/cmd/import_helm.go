@@ -176,25 +176,16 @@ func (a *app) importNew(ctx context.Context, c *cluster, im *helmimport.Importer
 			doc.Revision = revision.Spec.Revision
 		}
 	}
-	return a.finishImport(ctx, c, im, p, o, doc)
-}
-
-// finishImport says what came of it, follows the rollout if asked to, and does with
-// the release's Secrets what is to be done.
-func (a *app) finishImport(ctx context.Context, c *cluster, im *helmimport.Importer, p *output.Printer, o importHelmOptions, doc view.HelmImport) error {
 	if o.fate() == helmimport.FateHandover && !o.isDry() {
 		if err := im.Settle(ctx, o.namespace, doc.Secrets.Names, o.pkg, o.fate()); err != nil {
 			return c.explainImport(err)
 		}
 	}
 	o.outcome(p, "Package %s is made; revision %d adopts the objects.", o.pkg, doc.Revision)
-	if err := a.followImport(ctx, c, p, o, doc); err != nil {
+	if err := a.followImport(ctx, c, p, o, doc); err != nil || o.fate() != helmimport.FateDelete || o.isDry() {
 		return err
 	}
-	if o.fate() == helmimport.FateDelete && !o.isDry() {
-		return a.settle(ctx, c, im, o, doc)
-	}
-	return nil
+	return a.settle(ctx, c, im, o, doc)
 }
 
 // followImport waits for revision 1, if asked to, and writes the document, if that is

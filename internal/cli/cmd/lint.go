@@ -53,6 +53,12 @@ func (o *lintOptions) validate() error {
 
 func (a *app) lintCommand() *cobra.Command {
 	var o lintOptions
+	var rules strings.Builder
+	var codes []cobra.Completion
+	for _, rule := range lint.Rules() {
+		fmt.Fprintf(&rules, "  %s %-7s %s\n", rule.Code, rule.Severity, rule.Name)
+		codes = append(codes, describe(rule.Code, rule.Name))
+	}
 	cmd := &cobra.Command{
 		Use:   "lint",
 		Short: "Find what is wrong with manifests or a chart",
@@ -68,7 +74,7 @@ Each finding has a code that keeps its meaning. --suppress CODE leaves a rule
 out, --suppress CODE=OBJECT for one object only ("PKG0101=ConfigMap
 app/settings").
 
-` + lintRules() + `
+` + rules.String() + `
 Exit codes: 0 clean; 1 there are findings of --threshold or worse; 2 usage, or a
 file cannot be read; 3 a file cannot be parsed; 6 there is no such package; 7 no
 cluster answers. Rights needed: none; with --live: to create and patch the
@@ -97,24 +103,8 @@ objects; with --against: to get packages and objectslices, to list revisions.`,
 	complete(cmd, "against", func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return a.completePackages(-1)(cmd, nil, prefix)
 	})
-	complete(cmd, "suppress", cobra.FixedCompletions(lintCodes(), cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "suppress", cobra.FixedCompletions(codes, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-func lintRules() string {
-	var text strings.Builder
-	for _, rule := range lint.Rules() {
-		fmt.Fprintf(&text, "  %s %-7s %s\n", rule.Code, rule.Severity, rule.Name)
-	}
-	return text.String()
-}
-
-func lintCodes() []cobra.Completion {
-	var codes []cobra.Completion
-	for _, rule := range lint.Rules() {
-		codes = append(codes, describe(rule.Code, rule.Name))
-	}
-	return codes
 }
 
 func (a *app) lint(ctx context.Context, o lintOptions) error {
@@ -138,11 +128,20 @@ func (a *app) lint(ctx context.Context, o lintOptions) error {
 		return fmt.Errorf("comparing with package %s: %w", o.against, err)
 	}
 	report := view.BuildLintReport(findings, o.suppress, o.threshold, len(in.Objects))
-	p := a.stdout(o.output.value)
-	if err := a.printLint(p, o.output, report); err != nil {
-		return err
+	if o.output.value == outputJUnit {
+		err = view.WriteLintJUnit(a.Out, report)
+	} else {
+		err = a.print(o.output, report, func(p *output.Printer) {
+			if o.output.value == outputSARIF {
+				p.JSON(view.SarifOf(report))
+			} else {
+				view.WriteLint(p, report)
+			}
+		})
 	}
 	switch {
+	case err != nil:
+		return err
 	case len(in.Problems) > 0:
 		return &ExitError{Code: CodeTerminal}
 	case report.Failed:
@@ -161,8 +160,10 @@ func (a *app) askCluster(ctx context.Context, o lintOptions, in *lint.Input) err
 		return err
 	}
 	if o.live {
-		if err := c.servesAnything(); err != nil {
-			return err
+		// Every API server serves this kind: one that does not answer is not taken for one that
+		// serves nothing.
+		if _, err := c.client.RESTMapper().RESTMapping(schema.GroupKind{Kind: "Namespace"}); err != nil {
+			return c.explain("asking which kinds are served", err)
 		}
 		in.Scope = c.scope
 		in.DryRun = a.dryRun(c)
@@ -225,13 +226,6 @@ func (a *app) readLocated(o lintOptions, in *lint.Input) error {
 	return nil
 }
 
-// servesAnything asks for a kind that every API server serves, so that one that does
-// not answer is not taken for one that serves nothing.
-func (c *cluster) servesAnything() error {
-	_, err := c.client.RESTMapper().RESTMapping(namespaceKind)
-	return c.explain("asking which kinds are served", err)
-}
-
 // readAgainst loads the target of the package that the content is compared with.
 // Manifests of kind Secret are compared too if they may be read.
 func (c *cluster) readAgainst(ctx context.Context, o lintOptions, in *lint.Input) error {
@@ -250,20 +244,3 @@ func (c *cluster) readAgainst(ctx context.Context, o lintOptions, in *lint.Input
 	in.Against, in.Owner = &loaded, pkg
 	return nil
 }
-
-func (a *app) printLint(p *output.Printer, o outputFlag, report view.LintReport) error {
-	switch o.value {
-	case outputSARIF:
-		p.JSON(view.SarifOf(report))
-	case outputJUnit:
-		return view.WriteLintJUnit(a.Out, report)
-	case outputText:
-		view.WriteLint(p, report)
-	default:
-		return printDocument(p, o.value, report)
-	}
-	return p.Err()
-}
-
-// namespaceKind is a kind that every API server serves.
-var namespaceKind = schema.GroupKind{Kind: "Namespace"}

@@ -73,18 +73,24 @@ func (c *cluster) snapshot(ctx context.Context, name string) (view.Snapshot, err
 	return v, err
 }
 
-// pkg reads a package. The error for one that does not exist names those that
-// do.
-func (c *cluster) pkg(ctx context.Context, name string) (*v1alpha1.Package, error) {
+// find reads a package, and says whether it exists.
+func (c *cluster) find(ctx context.Context, name string) (*v1alpha1.Package, bool, error) {
 	p := &v1alpha1.Package{}
 	err := c.client.Get(ctx, client.ObjectKey{Name: name}, p)
 	if apierrors.IsNotFound(err) && !isMissingKind(err) {
-		return nil, c.notFound(ctx, name)
+		return nil, false, nil
 	}
-	if err != nil {
-		return nil, c.explain("reading package "+name, err)
+	return p, err == nil, c.explain("reading package "+name, err)
+}
+
+// pkg reads a package. The error for one that does not exist names those that
+// do.
+func (c *cluster) pkg(ctx context.Context, name string) (*v1alpha1.Package, error) {
+	p, exists, err := c.find(ctx, name)
+	if err == nil && !exists {
+		err = c.notFound(ctx, name)
 	}
-	return p, nil
+	return p, err
 }
 
 func (c *cluster) packages(ctx context.Context, selector labels.Selector) ([]v1alpha1.Package, error) {

@@ -109,13 +109,21 @@ func (o *outputFlag) isDocument() bool {
 	return isTemplate || o.value == outputJSON || o.value == outputYAML
 }
 
-// print writes a document to stdout, in one of the formats that programs read or as text.
+// print writes a document to stdout: in one of the formats that programs read, by the names
+// of what it is about, or as text.
 func (a *app) print(o outputFlag, document any, write func(p *output.Printer)) error {
 	p := a.stdout(o.value)
-	if o.isDocument() {
+	named, isNamed := document.(interface{ Names() []string })
+	switch {
+	case o.isDocument():
 		return printDocument(p, o.value, document)
+	case o.value == outputName && isNamed:
+		for _, name := range named.Names() {
+			p.Line(output.Span{Text: name})
+		}
+	default:
+		write(p)
 	}
-	write(p)
 	return p.Err()
 }
 

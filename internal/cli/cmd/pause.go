@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/internal/history"
 )
@@ -201,7 +200,11 @@ func (a *app) resume(ctx context.Context, o resumeOptions, name string) error {
 	target := view.HistoryOf(pkg, v.Revisions).Target
 	if pkg.Spec.Paused == nil {
 		if target != nil && view.LifecycleOf(target) == v1alpha1.LifecyclePaused {
-			a.note("Note: revision %d itself is paused: %s.", target.Spec.Revision, output.Clean(nextForPausedRevision(pkg, target)))
+			next := fmt.Sprintf("strata resume %s --revision %d", name, target.Spec.Revision)
+			if view.IsWithheld(target) {
+				next = "it waits for approval: strata approve " + name
+			}
+			a.note("Note: revision %d itself is paused: %s.", target.Spec.Revision, next)
 		}
 		return a.printReceipt(o.writeFlags, r)
 	}
@@ -217,14 +220,6 @@ func (a *app) resume(ctx context.Context, o resumeOptions, name string) error {
 		return err
 	}
 	return a.printReceipt(o.writeFlags, r)
-}
-
-// nextForPausedRevision is the way out of a pause of a single revision.
-func nextForPausedRevision(pkg *v1alpha1.Package, target *v1alpha1.Revision) string {
-	if view.IsWithheld(target) {
-		return "it waits for approval: strata approve " + pkg.Name
-	}
-	return fmt.Sprintf("strata resume %s --revision %d", pkg.Name, target.Spec.Revision)
 }
 
 // setRevisionPause pauses one revision: nothing is written for it, and what served before goes

@@ -93,11 +93,17 @@ func (a *app) plan(ctx context.Context, o planOptions, name string) error {
 		return err
 	}
 	doc := proposed.Document()
-	p := a.stdout(o.output.value)
-	if err := printPlan(p, o.output, doc); err != nil {
-		return err
-	}
+	err = a.print(o.output, doc, func(p *output.Printer) {
+		if o.output.value == outputWide {
+			view.WritePlanTable(p, doc)
+		} else {
+			view.WritePlanObjects(p, doc)
+		}
+		view.WritePlanNotes(p, doc)
+	})
 	switch {
+	case err != nil:
+		return err
 	case doc.IsBlocked():
 		return &ExitError{Code: CodeTerminal}
 	case o.exitCode && len(doc.Objects) > 0:
@@ -148,14 +154,13 @@ func (c *cluster) planner(stored content.Stored) plan.Planner {
 // readHistory reads the package and its revisions. One that does not exist is planned as
 // new.
 func (p *proposal) readHistory(ctx context.Context, c *cluster, name string) error {
-	pkg := &v1alpha1.Package{}
-	err := c.client.Get(ctx, client.ObjectKey{Name: name}, pkg)
-	switch {
-	case apierrors.IsNotFound(err) && !isMissingKind(err):
+	pkg, exists, err := c.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !exists {
 		p.Package = &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{v1alpha1.FinalizerTeardown}}}
 		return nil
-	case err != nil:
-		return c.explain("reading package "+name, err)
 	}
 	p.Package, p.Exists = pkg, true
 	all, err := c.revisions(ctx, name)
@@ -193,24 +198,6 @@ func (a *app) identity(ctx context.Context, c *cluster, pkg *v1alpha1.Package, m
 		return nil, "", nil
 	}
 	return as, config.Impersonate.UserName, nil
-}
-
-func printPlan(p *output.Printer, o outputFlag, doc view.Plan) error {
-	switch {
-	case o.isDocument():
-		return printDocument(p, o.value, doc)
-	case o.value == outputName:
-		for i := range doc.Objects {
-			p.Line(output.Span{Text: view.NameOf(doc.Objects[i].ObjectReference)})
-		}
-	case o.value == outputWide:
-		view.WritePlanTable(p, doc)
-		view.WritePlanNotes(p, doc)
-	default:
-		view.WritePlanObjects(p, doc)
-		view.WritePlanNotes(p, doc)
-	}
-	return p.Err()
 }
 
 // packWith packs content as the cluster would have it, and writes nothing: where the

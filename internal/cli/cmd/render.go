@@ -82,20 +82,17 @@ func (a *app) render(o renderOptions, name string) error {
 	}
 	revision := history.History{}.Next(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}}, contentOf(s, packed))
 	revision.OwnerReferences = nil
-	p := a.stdout(o.output.value)
-	switch {
-	case o.output.isDocument():
-		return printDocument(p, o.output.value, renderedList(revision, packed, o.showSecrets))
-	case o.output.value == outputName:
+	return a.print(o.output, renderedList(revision, packed, o.showSecrets), func(p *output.Printer) {
+		if o.output.value != outputName {
+			view.WriteRendered(p, phases, packed)
+			return
+		}
 		for _, phase := range phases {
 			for _, object := range phase.Objects {
 				p.Line(output.Span{Text: view.NameOf(view.ReferenceOf(object.Manifest))})
 			}
 		}
-	default:
-		view.WriteRendered(p, phases, packed)
-	}
-	return p.Err()
+	})
 }
 
 func contentOf(s source, packed content.Packed) history.Content {

@@ -60,7 +60,7 @@ pods/log there.`,
 		Example: `  strata report
   strata report istiod-openshift-gateway -f bundle.zip`,
 		ValidArgsFunction: a.completePackages(-1),
-		RunE:              a.run(func(ctx context.Context, args []string) error { return a.report(ctx, o, args) }),
+		RunE:              a.run(func(ctx context.Context, args []string) error { return a.report(ctx, o, packageNames(args)) }),
 	}
 	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the file to write, which must not exist; empty is strata-report-TIME.zip")
@@ -68,12 +68,12 @@ pods/log there.`,
 	return cmd
 }
 
-func (a *app) report(ctx context.Context, o reportOptions, args []string) error {
+func (a *app) report(ctx context.Context, o reportOptions, names []string) error {
 	c, err := a.connect()
 	if err != nil {
 		return err
 	}
-	packages, missing, err := c.selectPackages(ctx, labels.Everything(), args)
+	packages, missing, err := c.selectPackages(ctx, labels.Everything(), names)
 	if err != nil {
 		return err
 	}
@@ -97,10 +97,7 @@ func (a *app) report(ctx context.Context, o reportOptions, args []string) error 
 	if err != nil {
 		return errors.Join(err, os.Remove(o.file))
 	}
-	return a.printReport(o, b.doc)
-}
-
-func (a *app) printReport(o reportOptions, doc view.Report) error {
+	doc := b.doc
 	return a.print(o.output, doc, func(p *output.Printer) {
 		for _, text := range doc.Unread {
 			a.note("Note: left out: %s", text)
@@ -294,38 +291,22 @@ func redactValues(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for field, inner := range value {
-			list, isList := inner.([]any)
-			switch {
-			case field == "env" && isList:
-				redactEnvironment(list)
-			case (field == "args" || field == "command") && isList:
-				redactArguments(list)
+			list, _ := inner.([]any)
+			for i, entry := range list {
+				text, isText := entry.(string)
+				variable, _ := entry.(map[string]any)
+				switch {
+				case field == "env" && variable["value"] != nil:
+					variable["value"] = redacted(variable["value"])
+				case (field == "args" || field == "command") && isText:
+					list[i] = secretWord.ReplaceAllString(text, "$1=<redacted>")
+				}
 			}
 			redactValues(inner)
 		}
 	case []any:
 		for _, inner := range value {
 			redactValues(inner)
-		}
-	}
-}
-
-func redactArguments(list []any) {
-	for i, argument := range list {
-		if text, ok := argument.(string); ok {
-			list[i] = secretWord.ReplaceAllString(text, "$1=<redacted>")
-		}
-	}
-}
-
-func redactEnvironment(list []any) {
-	for _, entry := range list {
-		variable, ok := entry.(map[string]any)
-		if !ok {
-			continue
-		}
-		if value, set := variable["value"]; set {
-			variable["value"] = redacted(value)
 		}
 	}
 }

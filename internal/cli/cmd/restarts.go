@@ -85,12 +85,7 @@ func (a *app) restarts(ctx context.Context, o outputFlag, namespace string) erro
 	if r.Workloads, err = c.restartedWorkloads(ctx, namespace); err != nil {
 		return err
 	}
-	p := a.stdout(o.value)
-	if o.isDocument() {
-		return printDocument(p, o.value, r)
-	}
-	a.writeRestarts(p, r)
-	return p.Err()
+	return a.print(o, r, func(p *output.Printer) { a.writeRestarts(p, r) })
 }
 
 var istioKind = v1alpha2.GroupVersion.WithKind("Istio")
@@ -194,21 +189,11 @@ func (a *app) writeRestarts(p *output.Printer, r view.Restarts) {
 	rows := make([][]output.Cell, 0, len(r.Workloads))
 	for _, w := range r.Workloads {
 		rows = append(rows, []output.Cell{
-			{Text: w.Namespace}, {Text: w.Kind}, {Text: w.Name}, {Text: w.State, Style: restartStyle(w.State)},
+			{Text: w.Namespace}, {Text: w.Kind}, {Text: w.Name}, {Text: w.State, Style: map[string]output.Style{restartFailed: output.Bad, restartRolling: output.Busy}[w.State]},
 			{Text: view.Age(a.now(), w.RestartedAt)}, {Text: strings.Join(w.Causes, ",")}, {Text: w.Progress},
 		})
 	}
 	p.Table([]output.Column{
 		{Head: "NAMESPACE"}, {Head: "KIND"}, {Head: "NAME"}, {Head: "STATE"}, {Head: "RESTARTED"}, {Head: "FOR"}, {Head: "PROGRESS", Flexible: true},
 	}, rows)
-}
-
-func restartStyle(state string) output.Style {
-	switch state {
-	case restartFailed:
-		return output.Bad
-	case restartRolling:
-		return output.Busy
-	}
-	return output.Plain
 }

@@ -150,7 +150,7 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
 			c.GroupID = group
-			c.DisableFlagsInUseLine = true
+			c.DisableFlagsInUseLine, c.SuggestFor = true, suggestions[c.Name()]
 			root.AddCommand(c)
 		}
 	}
@@ -164,7 +164,6 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 	add("change", a.applyCommand())
 	add("local", a.upCommand(), a.downCommand())
 	add("", a.versionCommand(), a.optionsCommand(), a.completionCommand())
-	suggest(root)
 	complete(root, "context", a.completeContexts)
 	return root
 }
@@ -247,13 +246,6 @@ var suggestions = map[string][]string{
 	"render":  {"template"},
 	"pause":   {"suspend"},
 	"history": {"revisions"},
-}
-
-// suggest makes an unknown command name the one that is meant.
-func suggest(root *cobra.Command) {
-	for _, cmd := range root.Commands() {
-		cmd.SuggestFor = append(cmd.SuggestFor, suggestions[cmd.Name()]...)
-	}
 }
 
 // suggestFlag adds the flags that an unknown one may stand for.

@@ -116,33 +116,14 @@ func (a *app) show(ctx context.Context, o showOptions, args []string) error {
 			return exitf(CodeNotFound, "revision %d of package %s contains no %s: `strata show %[2]s %[1]d -o name` lists what it contains", doc.Revision, doc.Package, o.object)
 		}
 	}
-	p := a.stdout(o.output.value)
-	if err := printContent(p, o.output, doc); err != nil {
-		return err
-	}
+	err = a.print(o.output, doc, func(p *output.Printer) { view.WriteContent(p, doc) })
 	switch {
+	case err != nil:
+		return err
 	case read.Unread != nil:
 		return exitf(CodeFalse, "not all of revision %d could be read: %w", doc.Revision, read.Unread)
 	case doc.ContentDigest != "" && !doc.Verified:
 		return exitf(CodeFalse, "revision %d is not what it says: its content has the digest %s, and it names %s", doc.Revision, read.Digest, doc.ContentDigest)
 	}
 	return nil
-}
-
-func printContent(p *output.Printer, o outputFlag, doc view.Content) error {
-	switch {
-	case o.isDocument():
-		return printDocument(p, o.value, doc)
-	case o.value == outputName:
-		for _, phase := range doc.Phases {
-			for _, object := range phase.Objects {
-				if manifest := object.Unstructured(); manifest != nil {
-					p.Line(output.Span{Text: view.NameOf(view.ReferenceOf(manifest))})
-				}
-			}
-		}
-	default:
-		view.WriteContent(p, doc)
-	}
-	return p.Err()
 }

@@ -196,7 +196,9 @@ func (w *watcher) show(ctx context.Context) (bool, error) {
 		w.early = true
 		return false, nil
 	}
-	w.noteProgress(s)
+	if now := view.ProgressOf(s); now != w.progress {
+		w.progress, w.moved = now, w.app.now()
+	}
 	if err := w.write(s); err != nil {
 		return false, err
 	}
@@ -222,12 +224,11 @@ func (w *watcher) noteAside(format string, args ...any) {
 func (w *watcher) status(ctx context.Context) view.Status {
 	v := w.snapshot.Snapshot
 	v.Manifests, v.Pods = w.slices, map[string][]pods.Trouble{}
-	line := view.HistoryOf(v.Package, v.Revisions)
 	if err := w.cluster.readSlices(ctx, w.slices, v.ShownRevisions(false)...); err != nil && ctx.Err() == nil {
 		w.noteAside("Note: some objects cannot be named: %s", err)
 	}
-	if line.Target != nil && !w.podsDenied {
-		if err := w.cluster.readPods(ctx, &v, line.Target); err != nil && ctx.Err() == nil {
+	if target := view.HistoryOf(v.Package, v.Revisions).Target; target != nil && !w.podsDenied {
+		if err := w.cluster.readPods(ctx, &v, target); err != nil && ctx.Err() == nil {
 			w.podsDenied = true
 			w.noteAside("Note: why pods do not run is not shown: %s", err)
 		}
@@ -246,12 +247,6 @@ func (w *watcher) checkTarget(s view.Status) error {
 		w.noteAside("Revision %d is the target now; following it instead of revision %d.", target, w.last.Package.TargetRevision)
 	}
 	return nil
-}
-
-func (w *watcher) noteProgress(s view.Status) {
-	if now := view.ProgressOf(s); now != w.progress {
-		w.progress, w.moved = now, w.app.now()
-	}
 }
 
 func (w *watcher) write(s view.Status) error {

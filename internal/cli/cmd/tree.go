@@ -7,11 +7,10 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
 	"github.com/strata-run/strata/internal/pods"
 	"github.com/strata-run/strata/revisions"
@@ -73,21 +72,18 @@ func (a *app) tree(ctx context.Context, o treeOptions, name string) error {
 	}
 	a.readDetails(ctx, c, &v, shown)
 	t := v.Tree(shown)
-	p := a.stdout(o.output.value)
-	if o.output.isDocument() {
-		return printDocument(p, o.output.value, t)
-	}
-	if o.output.value == outputDot {
-		view.WriteDot(p, t)
-		return p.Err()
-	}
-	writer := view.TreeWriter{Now: a.now(), Wide: o.output.value == outputWide, Single: o.revision != 0}
-	writer.Expand = o.expand || writer.Wide
-	p.Tree(writer.Root(t))
-	if len(t.Revisions) == 0 {
-		a.note("Package %s has no active revision. `strata tree %s --all` shows archived ones.", name, name)
-	}
-	return p.Err()
+	return a.print(o.output, t, func(p *output.Printer) {
+		if o.output.value == outputDot {
+			view.WriteDot(p, t)
+			return
+		}
+		writer := view.TreeWriter{Now: a.now(), Wide: o.output.value == outputWide, Single: o.revision != 0}
+		writer.Expand = o.expand || writer.Wide
+		p.Tree(writer.Root(t))
+		if len(t.Revisions) == 0 {
+			a.note("Package %s has no active revision. `strata tree %s --all` shows archived ones.", name, name)
+		}
+	})
 }
 
 // readDetails reads what a view needs besides the package and its revisions:
@@ -119,32 +115,21 @@ func (c *cluster) readPods(ctx context.Context, v *view.Snapshot, r *v1alpha1.Re
 	}
 	asked := 0
 	for _, object := range r.Status.Objects {
-		uid := uids[view.IdentityOf(object.ObjectReference)]
-		if !isWorkload(object.ObjectReference) || uid == "" || asked == mostWorkloads {
+		ref := object.ObjectReference
+		id := view.IdentityOf(ref)
+		if !pods.IsWorkload(id.GroupKind) || uids[id] == "" || asked == mostWorkloads {
 			continue
 		}
 		asked++
-		failing, err := c.failingPods(ctx, object.ObjectReference, uid, v.ManifestOf(r, object.ObjectReference))
+		own, err := pods.List(ctx, c.client, pods.Workload{
+			Kind: id.GroupKind, Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(uids[id]), Manifest: v.ManifestOf(r, ref),
+		})
 		if err != nil {
 			return err
 		}
-		v.Pods[uid] = failing
+		v.Pods[uids[id]] = pods.Failing(own)
 	}
 	return nil
 }
 
 const outputDot outputFormat = "dot"
-
-func isWorkload(ref v1alpha1.ObjectReference) bool {
-	return pods.IsWorkload(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
-}
-
-func (c *cluster) failingPods(ctx context.Context, ref v1alpha1.ObjectReference, uid string, manifest *unstructured.Unstructured) ([]pods.Trouble, error) {
-	own, err := pods.List(ctx, c.client, pods.Workload{
-		Kind: schema.GroupKind{Group: ref.Group, Kind: ref.Kind}, Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(uid), Manifest: manifest,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return pods.Failing(own), nil
-}

@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -234,28 +235,24 @@ func stopChild(child *supervisor) error {
 }
 
 func (a *app) printLocal(o outputFlag, l view.Local) error {
-	p := a.stdout(outputWide)
-	if o.isDocument() {
-		return printDocument(p, o.value, l)
-	}
-	manager := "with Strata's manager"
-	if !l.Manager {
-		manager = "without a manager"
-	}
-	p.Line(output.Span{Text: fmt.Sprintf("Kubernetes %s is up at %s, %s.", l.Kubernetes, l.Server, manager)})
-	p.Line()
-	rows := [][2]string{
-		{"export KUBECONFIG=" + shellQuote(l.Kubeconfig), "use it in this shell"},
-		{"strata get", "see what runs"},
-		{shellQuote(l.Kubectl) + " get packages,revisions", "kubectl of the same version"},
-		{"less " + shellQuote(l.Log), "what the manager did"},
-		{"strata down --dir " + shellQuote(filepath.Dir(l.Kubeconfig)), "stop it and remove its data"},
-	}
-	for _, row := range rows {
-		p.Line(output.Span{Text: "  # " + row[1], Style: output.Faint})
-		p.Line(output.Span{Text: "  " + row[0]})
-	}
-	return p.Err()
+	return a.print(outputFlag{value: cmp.Or(o.value, outputWide)}, l, func(p *output.Printer) {
+		manager := "with Strata's manager"
+		if !l.Manager {
+			manager = "without a manager"
+		}
+		p.Line(output.Span{Text: fmt.Sprintf("Kubernetes %s is up at %s, %s.", l.Kubernetes, l.Server, manager)})
+		p.Line()
+		for _, row := range [][2]string{
+			{"export KUBECONFIG=" + shellQuote(l.Kubeconfig), "use it in this shell"},
+			{"strata get", "see what runs"},
+			{shellQuote(l.Kubectl) + " get packages,revisions", "kubectl of the same version"},
+			{"less " + shellQuote(l.Log), "what the manager did"},
+			{"strata down --dir " + shellQuote(filepath.Dir(l.Kubeconfig)), "stop it and remove its data"},
+		} {
+			p.Line(output.Span{Text: "  # " + row[1], Style: output.Faint})
+			p.Line(output.Span{Text: "  " + row[0]})
+		}
+	})
 }
 
 // plainWord needs no quotes in a shell.

@@ -6,6 +6,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,7 +87,7 @@ func (a *app) wait(ctx context.Context, o waitOptions, name string) error {
 		return err
 	}
 	// Whatever else is so, the time was over.
-	if Code(report.ExitCode) == CodeFalse && !hasImpossible(run.tracked) {
+	if Code(report.ExitCode) == CodeFalse && !slices.ContainsFunc(run.tracked, func(t *tracked) bool { return t.last.truth == impossible }) {
 		report.ExitCode = int(CodeTimeout)
 	}
 	p := a.stdout(o.output.value)
@@ -110,15 +111,6 @@ func (a *app) wait(ctx context.Context, o waitOptions, name string) error {
 	return exitf(Code(report.ExitCode), "package %s: %s%s", name, report.Message, view.Prefixed(" (", endText(Code(report.ExitCode), o.timeout)))
 }
 
-func hasImpossible(all []*tracked) bool {
-	for _, t := range all {
-		if t.last.truth == impossible {
-			return true
-		}
-	}
-	return false
-}
-
 // endText says why it has ended, with the bracket that closes it.
 func endText(code Code, timeout time.Duration) string {
 	return map[Code]string{
@@ -133,20 +125,20 @@ func targetCheck(target string) (check, error) {
 	kind = strings.ToLower(kind)
 	switch {
 	case (kind == "rolledout" || kind == "succeeded") && !hasValue:
-		return check{name: "rolled out", class: classRollout, eval: checkRolledOut}, nil
+		return checkOf(Assert{RolledOut: true})
 	case kind == "available" && !hasValue:
-		return check{name: "available", class: classPackage, eval: checkAvailable}, nil
+		return checkOf(Assert{Available: true})
 	case kind == "ready" && !hasValue:
-		return conditionCheck(v1alpha1.ConditionReady, metav1.ConditionTrue), nil
+		return conditionCheck(v1alpha1.ConditionReady, metav1.ConditionTrue)
 	case kind == "deleted" && !hasValue:
 		return check{name: "deleted", class: classPackage, isDeletion: true, eval: func(m moment) finding {
 			_, message := view.PackageState(m.Package)
 			return found(isFalse, "expected that it is gone, found: %s", message)
 		}}, nil
 	case kind == "phase" && value != "":
-		return check{name: "phase " + value, class: classPhase, eval: func(m moment) finding { return m.checkPhase(value) }}, nil
+		return checkOf(Assert{Phase: value})
 	case kind == "probe" && value != "":
-		return check{name: "probe " + value, class: classProbe, eval: func(m moment) finding { return m.checkProbe(value) }}, nil
+		return checkOf(Assert{Probe: value})
 	case kind == "condition" && value != "":
 		name, status, has := strings.Cut(value, "=")
 		if !has {
@@ -154,7 +146,7 @@ func targetCheck(target string) (check, error) {
 		}
 		for _, known := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
 			if strings.EqualFold(status, string(known)) && name != "" {
-				return conditionCheck(name, known), nil
+				return conditionCheck(name, known)
 			}
 		}
 		return check{}, fmt.Errorf("%q: the status of a condition is True, False or Unknown", target)
@@ -163,11 +155,6 @@ func targetCheck(target string) (check, error) {
 }
 
 // conditionCheck asks for a condition of the Package.
-func conditionCheck(name string, status metav1.ConditionStatus) check {
-	c, err := checkOf(Assert{Assertion: v1alpha1.AssertionOf(v1alpha1.Check{Condition: &v1alpha1.ConditionAssertion{Type: name, Status: status}})})
-	c.name = fmt.Sprintf("condition %s=%s", name, status)
-	if err != nil {
-		c.eval = func(moment) finding { return found(impossible, "%s", err) }
-	}
-	return c
+func conditionCheck(name string, status metav1.ConditionStatus) (check, error) {
+	return checkOf(Assert{Name: fmt.Sprintf("condition %s=%s", name, status), Assertion: v1alpha1.AssertionOf(v1alpha1.Check{Condition: &v1alpha1.ConditionAssertion{Type: name, Status: status}})})
 }

@@ -52,7 +52,7 @@ func TestPrinter_NeutralisesEverything(t *testing.T) {
 			p.Table([]Column{{Head: "A"}, {Head: "B", Flexible: true}}, [][]Cell{{{Text: hostile}, {Text: hostile, Short: hostile}}})
 		},
 		"Tree": func(p *Printer) {
-			p.Tree(Node{Line: Text(hostile), Below: []Span{{Text: hostile}}, Children: []Node{{Line: Text(hostile)}}})
+			p.Tree(Node{Line: Line{{Text: hostile}}, Below: []Span{{Text: hostile}}, Children: []Node{{Line: Line{{Text: hostile}}}}})
 		},
 		"JSON":     func(p *Printer) { p.JSON(map[string]string{hostile: hostile}) },
 		"JSONLine": func(p *Printer) { p.JSONLine(map[string]string{hostile: hostile}) },
@@ -183,7 +183,7 @@ func TestPrinter_ASCII(t *testing.T) {
 	var out strings.Builder
 	p := New(&out, 20, false)
 	p.ASCII()
-	p.Tree(Node{Line: Text("✔ a → b"), Children: []Node{{Line: Text("◌ ██░ 1…")}, {Line: Text("✘ c")}}})
+	p.Tree(Node{Line: Line{{Text: "✔ a → b"}}, Children: []Node{{Line: Line{{Text: "◌ ██░ 1…"}}}, {Line: Line{{Text: "✘ c"}}}}})
 	p.Table([]Column{{Head: "A"}, {Head: "B", Flexible: true}}, [][]Cell{{{Text: "x"}, {Text: "something that is cut"}}})
 	p.JSON("✔")
 	want := "+ a -> b\n|- ~ ##. 1~\n`- x c\nA B\nx something that is~\n\"✔\"\n"
@@ -218,14 +218,14 @@ func TestIsASCII(t *testing.T) {
 func TestPrinter_Tree(t *testing.T) {
 	var out strings.Builder
 	New(&out, 30, false).Tree(Node{
-		Line: Text("root"),
+		Line: Line{{Text: "root"}},
 		Children: []Node{
 			{
-				Line:     Text("first"),
+				Line:     Line{{Text: "first"}},
 				Below:    []Span{{Text: "said of the first one, at some length"}},
-				Children: []Node{{Line: Text("leaf"), Below: []Span{{Text: "said of the leaf"}}}},
+				Children: []Node{{Line: Line{{Text: "leaf"}}, Below: []Span{{Text: "said of the leaf"}}}},
 			},
-			{Line: Text("second")},
+			{Line: Line{{Text: "second"}}},
 		},
 	})
 	want := "" +

@@ -40,9 +40,6 @@ type Span struct {
 // Line is what stands on one line.
 type Line []Span
 
-// Text is a line of plain text.
-func Text(s string) Line { return Line{{Text: s}} }
-
 // Printer writes to one stream. The first error of a write is kept; what comes
 // after it is dropped.
 type Printer struct {
@@ -72,9 +69,6 @@ func (p *Printer) ASCII() { p.ascii = true }
 
 // Err is the first error of a write or an encoding.
 func (p *Printer) Err() error { return p.err }
-
-// Width is the number of columns to keep within, 0 for no limit.
-func (p *Printer) Width() int { return p.width }
 
 // Fits says whether spans keep within the width as one line.
 func (p *Printer) Fits(spans []Span) bool {

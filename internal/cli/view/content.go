@@ -93,6 +93,19 @@ func OnlyObject(phases []StoredPhase, argument string) []StoredPhase {
 	return kept
 }
 
+// Names are the objects.
+func (c Content) Names() []string {
+	var names []string
+	for _, phase := range c.Phases {
+		for _, object := range phase.Objects {
+			if manifest := object.Unstructured(); manifest != nil {
+				names = append(names, NameOf(ReferenceOf(manifest)))
+			}
+		}
+	}
+	return names
+}
+
 // WriteContent writes a stream of YAML documents. Comments name the phases.
 func WriteContent(p *output.Printer, doc Content) {
 	first := true

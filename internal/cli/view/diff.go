@@ -225,6 +225,15 @@ func SummaryOf(doc Diff) string {
 	return strings.Join(append(parts, same), ", ")
 }
 
+// Names are the objects that differ.
+func (d Diff) Names() []string {
+	names := make([]string, len(d.Objects))
+	for i := range d.Objects {
+		names[i] = NameOf(d.Objects[i].ObjectReference)
+	}
+	return names
+}
+
 // AddUnread adds what is known of Secrets that could not be read.
 func (d *Diff) AddUnread(from, to *v1alpha1.Revision) {
 	d.Unread = unreadSecrets(from, to)

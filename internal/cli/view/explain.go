@@ -101,9 +101,9 @@ func (v Snapshot) Explanation(now time.Time) Explanation {
 			break
 		}
 	}
-	line := HistoryOf(v.Package, v.Revisions)
-	target := line.Target
-	for _, r := range append(line.Waiting, target) {
+	h := HistoryOf(v.Package, v.Revisions)
+	target := h.Target
+	for _, r := range append(h.Waiting, target) {
 		if r == nil || !IsWithheld(r) {
 			continue
 		}
@@ -120,7 +120,7 @@ func (v Snapshot) Explanation(now time.Time) Explanation {
 		if s.Package.State == v1alpha1.ReasonPreflightFailed || s.Package.State == v1alpha1.ReasonPermissionDenied {
 			e.Findings = strings.Split(SummariseRevision(target, v.Revisions, s.Package).Message, "; ")
 		}
-		e.Rejected, e.Pinned = line.Rejected(v.Package), v.Package.Spec.Rollback != nil && v.Package.Spec.Rollback.Pin
+		e.Rejected, e.Pinned = h.Rejected(v.Package), v.Package.Spec.Rollback != nil && v.Package.Spec.Rollback.Pin
 		e.DeadlineAt = deadlineOf(s, target)
 		if pause := RevisionPause(target); pause != nil {
 			e.PausedRevision, e.DeadlineAt = pause, nil
@@ -270,11 +270,11 @@ func nextForBlocking(e Explanation) []NextCommand {
 
 // canRollBack says whether there is something to go back to, and a reason to.
 func canRollBack(v Snapshot, e Explanation) bool {
-	line := HistoryOf(v.Package, v.Revisions)
-	if line.Target == nil || e.Verdict == VerdictRolledOut || !v.Package.DeletionTimestamp.IsZero() || IsWithheld(line.Target) || e.Target.Succeeded {
+	h := HistoryOf(v.Package, v.Revisions)
+	if h.Target == nil || e.Verdict == VerdictRolledOut || !v.Package.DeletionTimestamp.IsZero() || IsWithheld(h.Target) || e.Target.Succeeded {
 		return false
 	}
-	return line.ChooseRollback(v.Package, 0, history.SpecDigest).Refusal == ""
+	return h.ChooseRollback(v.Package, 0, history.SpecDigest).Refusal == ""
 }
 
 // gateFlags open the gates that have not let content through.

@@ -118,7 +118,7 @@ func writeXML(w io.Writer, document any) error {
 	return nil
 }
 
-// The parts of SARIF 2.1.0 that are written.
+// The parts of SARIF 2.1.0 that are written. Objects of one field are maps.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -126,11 +126,8 @@ type (
 		Runs    []sarifRun `json:"runs"`
 	}
 	sarifRun struct {
-		Tool    sarifTool     `json:"tool"`
-		Results []sarifResult `json:"results"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
+		Tool    map[string]sarifDriver `json:"tool"`
+		Results []sarifResult          `json:"results"`
 	}
 	sarifDriver struct {
 		Name    string      `json:"name"`
@@ -138,39 +135,24 @@ type (
 		Rules   []sarifRule `json:"rules"`
 	}
 	sarifRule struct {
-		ID            string       `json:"id"`
-		Name          string       `json:"name"`
-		Description   sarifMessage `json:"shortDescription"`
-		Configuration sarifLevel   `json:"defaultConfiguration"`
-	}
-	sarifLevel struct {
-		Level string `json:"level"`
-	}
-	sarifMessage struct {
-		Text string `json:"text"`
+		ID            string            `json:"id"`
+		Name          string            `json:"name"`
+		Description   map[string]string `json:"shortDescription"`
+		Configuration map[string]string `json:"defaultConfiguration"`
 	}
 	sarifResult struct {
-		RuleID    string          `json:"ruleId"`
-		Level     string          `json:"level"`
-		Message   sarifMessage    `json:"message"`
-		Locations []sarifLocation `json:"locations,omitempty"`
+		RuleID    string            `json:"ruleId"`
+		Level     string            `json:"level"`
+		Message   map[string]string `json:"message"`
+		Locations []sarifLocation   `json:"locations,omitempty"`
 	}
 	sarifLocation struct {
-		Physical *sarifPhysical `json:"physicalLocation,omitempty"`
-		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
+		Physical *sarifPhysical      `json:"physicalLocation,omitempty"`
+		Logical  []map[string]string `json:"logicalLocations,omitempty"`
 	}
 	sarifPhysical struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   *sarifRegion  `json:"region,omitempty"`
-	}
-	sarifArtifact struct {
-		URI string `json:"uri"`
-	}
-	sarifRegion struct {
-		StartLine int `json:"startLine"`
-	}
-	sarifLogical struct {
-		Name string `json:"fullyQualifiedName"`
+		Artifact map[string]string `json:"artifactLocation"`
+		Region   map[string]int    `json:"region,omitempty"`
 	}
 )
 
@@ -180,22 +162,22 @@ func SarifOf(report LintReport) any {
 	driver := sarifDriver{Name: "strata", Version: version.Get().Version}
 	for _, rule := range lint.Rules() {
 		driver.Rules = append(driver.Rules, sarifRule{
-			ID: rule.Code, Name: rule.Name, Description: sarifMessage{rule.Summary}, Configuration: sarifLevel{string(rule.Severity)},
+			ID: rule.Code, Name: rule.Name, Description: map[string]string{"text": rule.Summary}, Configuration: map[string]string{"level": string(rule.Severity)},
 		})
 	}
-	run := sarifRun{Tool: sarifTool{Driver: driver}, Results: []sarifResult{}}
+	run := sarifRun{Tool: map[string]sarifDriver{"driver": driver}, Results: []sarifResult{}}
 	for i := range report.Findings {
 		f := &report.Findings[i]
-		result := sarifResult{RuleID: f.Code, Level: f.Severity, Message: sarifMessage{f.Message + ": " + f.Remedy}}
+		result := sarifResult{RuleID: f.Code, Level: f.Severity, Message: map[string]string{"text": f.Message + ": " + f.Remedy}}
 		var location sarifLocation
 		if f.File != "" {
-			location.Physical = &sarifPhysical{Artifact: sarifArtifact{filepath.ToSlash(f.File)}}
+			location.Physical = &sarifPhysical{Artifact: map[string]string{"uri": filepath.ToSlash(f.File)}}
 			if f.Line > 0 {
-				location.Physical.Region = &sarifRegion{f.Line}
+				location.Physical.Region = map[string]int{"startLine": f.Line}
 			}
 		}
 		if f.Object != "" {
-			location.Logical = []sarifLogical{{f.Object}}
+			location.Logical = []map[string]string{{"fullyQualifiedName": f.Object}}
 		}
 		if location.Physical != nil || location.Logical != nil {
 			result.Locations = []sarifLocation{location}

@@ -90,20 +90,13 @@ func PackageRow(pkg *v1alpha1.Package, wide bool, now time.Time) []output.Cell {
 		{Text: Age(now, pkg.CreationTimestamp)},
 	}
 	if wide {
-		row = append(row, output.Cell{Text: pausedCell(history.PauseOf(pkg, now)), Style: output.Busy}, output.Cell{Text: s.Ready, Style: truthStyle(s.Ready)}, output.Cell{Text: s.Front}, output.Cell{Text: s.Message})
+		paused := ""
+		if pause := history.PauseOf(pkg, now); pause != nil {
+			paused = strings.TrimPrefix(pause.By+": "+pause.Reason, ": ")
+		}
+		row = append(row, output.Cell{Text: paused, Style: output.Busy}, output.Cell{Text: s.Ready, Style: truthStyle(s.Ready)}, output.Cell{Text: s.Front}, output.Cell{Text: s.Message})
 	}
 	return row
-}
-
-// pausedCell says who paused and why.
-func pausedCell(pause *v1alpha1.Pause) string {
-	switch {
-	case pause == nil:
-		return ""
-	case pause.By == "":
-		return pause.Reason
-	}
-	return pause.By + ": " + pause.Reason
 }
 
 // stateStyle is the style of a package's state or a revision's outcome.

@@ -5,6 +5,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,6 +53,15 @@ func (v Snapshot) History() History {
 		h.Revisions = append(h.Revisions, HistoryRevision{RevisionSummary: SummariseRevision(&v.Revisions[i], v.Revisions, h.Package), Who: whoMade(&v.Revisions[i])})
 	}
 	return h
+}
+
+// Names are the revisions.
+func (h History) Names() []string {
+	names := make([]string, len(h.Revisions))
+	for i, r := range h.Revisions {
+		names[i] = "revision." + v1alpha1.GroupVersion.Group + "/" + r.Name
+	}
+	return names
 }
 
 // madeByManager is the name for the manager where no user is behind a revision.
@@ -133,12 +143,11 @@ func reasonText(r RevisionSummary, origin v1alpha1.Origin, wide bool) string {
 // markedNumber is the number with the word current or target. One word is
 // enough: a current revision that rolls out no further one is the target too.
 func markedNumber(r RevisionSummary) string {
-	for _, role := range r.Roles {
-		if role == roleCurrent || role == roleTarget {
-			return Number(r.Revision) + " " + role
-		}
+	at := slices.IndexFunc(r.Roles, func(role string) bool { return role == roleCurrent || role == roleTarget })
+	if at < 0 {
+		return Number(r.Revision)
 	}
-	return Number(r.Revision)
+	return Number(r.Revision) + " " + r.Roles[at]
 }
 
 // originText is the kind of a revision's origin; for one that a rollback made,

@@ -33,6 +33,11 @@ type RevisionDetails struct {
 	Phases []TreePhase `json:"phases"`
 }
 
+// Names is the revision.
+func (d RevisionDetails) Names() []string {
+	return History{Revisions: []HistoryRevision{d.Revision}}.Names()
+}
+
 // Approval is the approval of a content.
 type Approval struct {
 	// Gate is the gate that lets it through, empty for spec.approvedDigest.

@@ -183,13 +183,13 @@ func SummarisePackage(p *v1alpha1.Package, revisions []v1alpha1.Revision) Packag
 		Paused:          p.Spec.Paused,
 	}
 	// The revisions themselves are never behind; the Package's status may be.
-	line := HistoryOf(p, revisions)
-	if line.Target != nil {
-		s.TargetRevision = line.Target.Spec.Revision
+	h := HistoryOf(p, revisions)
+	if h.Target != nil {
+		s.TargetRevision = h.Target.Spec.Revision
 	}
-	if line.Current != nil {
-		s.CurrentRevision = line.Current.Spec.Revision
-		s.Version = VersionOf(line.Current)
+	if h.Current != nil {
+		s.CurrentRevision = h.Current.Spec.Revision
+		s.Version = VersionOf(h.Current)
 	}
 	if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionAvailable); c != nil {
 		s.AvailableMessage = c.Message
@@ -197,7 +197,7 @@ func SummarisePackage(p *v1alpha1.Package, revisions []v1alpha1.Revision) Packag
 	s.State, s.Message = PackageState(p)
 	s.RolledBack = s.State == v1alpha1.ReasonRolledOut && rolledBack(p) != nil
 	s.Interference = s.State == v1alpha1.ReasonRolledOut && disturbed(p) != nil
-	if line.Target != nil && s.TargetRevision != p.Status.TargetRevision && p.DeletionTimestamp.IsZero() {
+	if h.Target != nil && s.TargetRevision != p.Status.TargetRevision && p.DeletionTimestamp.IsZero() {
 		s.State, s.Message, s.RolledBack = statePending, NotLookedAt(s.TargetRevision), false
 	}
 	return s
@@ -206,16 +206,16 @@ func SummarisePackage(p *v1alpha1.Package, revisions []v1alpha1.Revision) Packag
 // HistoryOf sorts a package's revisions as the controller has sorted them: newer ones
 // that are withheld do not take the place of one that is still being rolled out.
 func HistoryOf(pkg *v1alpha1.Package, revisions []v1alpha1.Revision) history.History {
-	line := history.Sort(pkg, revisions)
-	if line.Target == nil || !IsWithheld(line.Target) {
-		return line
+	h := history.Sort(pkg, revisions)
+	if h.Target == nil || !IsWithheld(h.Target) {
+		return h
 	}
-	for _, serving := range line.Serving {
+	for _, serving := range h.Serving {
 		if serving.Spec.Revision == pkg.Status.TargetRevision {
-			return line.Before(serving)
+			return h.Before(serving)
 		}
 	}
-	return line
+	return h
 }
 
 // NotLookedAt says that a revision is newer than what the controller has seen.

@@ -159,13 +159,22 @@ func fieldsBetween(live, applied *unstructured.Unstructured) []DiffField {
 	return fields
 }
 
+// Names are the objects.
+func (d Plan) Names() []string {
+	names := make([]string, len(d.Objects))
+	for i := range d.Objects {
+		names[i] = NameOf(d.Objects[i].ObjectReference)
+	}
+	return names
+}
+
 // IsBlocked says that the content would not be rolled out as it is.
-func (d *Plan) IsBlocked() bool {
+func (d Plan) IsBlocked() bool {
 	return d.Invalid != "" || len(d.Findings) > 0 || d.Count(v1alpha1.PlanCollide) > 0
 }
 
 // FirstObstacle is the first of what keeps the content from being rolled out.
-func (d *Plan) FirstObstacle() string {
+func (d Plan) FirstObstacle() string {
 	if len(d.Findings) > 0 {
 		return d.Findings[0].Check + ": " + d.Findings[0].Message
 	}
@@ -178,7 +187,7 @@ func (d *Plan) FirstObstacle() string {
 }
 
 // Count is how many objects have an action.
-func (d *Plan) Count(action v1alpha1.PlannedAction) int {
+func (d Plan) Count(action v1alpha1.PlannedAction) int {
 	n := 0
 	for i := range d.Objects {
 		if d.Objects[i].Action == action {

@@ -71,25 +71,25 @@ type Handover struct {
 // Status is the document of a package and its revisions.
 func (v Snapshot) Status() Status {
 	s := Status{TypeMeta: DocumentType("Status"), Package: SummarisePackage(v.Package, v.Revisions), Phases: []PhaseProgress{}}
-	line := HistoryOf(v.Package, v.Revisions)
-	s.Verdict, s.Message = Judge(v.Package, line.Target)
+	h := HistoryOf(v.Package, v.Revisions)
+	s.Verdict, s.Message = Judge(v.Package, h.Target)
 	if v.Package.Spec.ProgressDeadline != nil {
 		s.DeadlineSeconds = int64(v.Package.Spec.ProgressDeadline.Duration / time.Second)
 	}
 	if handled := v.Package.Status.Rollback; handled != nil && handled.Revision == 0 && v.Package.Spec.Rollback != nil && history.IsHandled(v.Package) {
 		s.RollbackRefused = handled.Message
 	}
-	if line.Target == nil {
+	if h.Target == nil {
 		return s
 	}
-	tree := v.treeRevision(line.Target, s.Package)
+	tree := v.treeRevision(h.Target, s.Package)
 	s.Target = &tree.RevisionSummary
 	for _, phase := range tree.Phases {
 		s.Phases = append(s.Phases, phase.PhaseProgress)
 	}
-	s.LastProgressAt = line.Target.Status.LastProgressTime
-	s.Blocking, s.Flaps = v.blocking(line.Target, tree), line.Target.Status.Flaps
-	s.Serving = v.handover(line, s.Package)
+	s.LastProgressAt = h.Target.Status.LastProgressTime
+	s.Blocking, s.Flaps = v.blocking(h.Target, tree), h.Target.Status.Flaps
+	s.Serving = v.handover(h.Serving, s.Package)
 	return s
 }
 
@@ -154,13 +154,12 @@ func (v Snapshot) blocking(target *v1alpha1.Revision, tree TreeRevision) *TreeOb
 }
 
 // handover counts what the newest older revision still has.
-func (v Snapshot) handover(line history.History, p PackageSummary) *Handover {
-	if len(line.Serving) == 0 {
+func (v Snapshot) handover(serving []*v1alpha1.Revision, p PackageSummary) *Handover {
+	if len(serving) == 0 {
 		return nil
 	}
-	serving := line.Serving[0]
-	h := &Handover{Revision: serving.Spec.Revision}
-	for _, phase := range v.treeRevision(serving, p).Phases {
+	h := &Handover{Revision: serving[0].Spec.Revision}
+	for _, phase := range v.treeRevision(serving[0], p).Phases {
 		for _, object := range phase.Items {
 			h.Objects++
 			if object.State == objectHandedOver {

@@ -159,14 +159,10 @@ func stateText(s Status) string {
 		return ""
 	case s.Package.State == v1alpha1.ReasonObjectCollisions && s.Blocking != nil:
 		return ""
-	case strings.HasPrefix(s.Message, v1alpha1.ReasonRollingOut+": ") && hasIncompletePhase(s):
+	case strings.HasPrefix(s.Message, v1alpha1.ReasonRollingOut+": ") && slices.ContainsFunc(s.Phases, func(p PhaseProgress) bool { return p.State != string(v1alpha1.PhaseComplete) }):
 		return ""
 	}
 	return s.Message
-}
-
-func hasIncompletePhase(s Status) bool {
-	return slices.ContainsFunc(s.Phases, func(p PhaseProgress) bool { return p.State != string(v1alpha1.PhaseComplete) })
 }
 
 // WithVersion is the number of a revision with the version of what it contains.

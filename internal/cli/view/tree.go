@@ -158,14 +158,14 @@ func (v Snapshot) Tree(shown []*v1alpha1.Revision) Tree {
 // ShownRevisions are the revisions that a tree shows: the target, older ones that
 // are not torn down, and history if asked for.
 func (v Snapshot) ShownRevisions(all bool) []*v1alpha1.Revision {
-	line := HistoryOf(v.Package, v.Revisions)
-	shown := slices.Clone(line.Waiting)
-	if line.Target != nil {
-		shown = append(shown, line.Target)
+	h := HistoryOf(v.Package, v.Revisions)
+	shown := slices.Clone(h.Waiting)
+	if h.Target != nil {
+		shown = append(shown, h.Target)
 	}
-	shown = append(append(shown, line.Serving...), line.Archiving...)
+	shown = append(append(shown, h.Serving...), h.Archiving...)
 	if all {
-		shown = append(shown, line.Archived...)
+		shown = append(shown, h.Archived...)
 	}
 	return shown
 }

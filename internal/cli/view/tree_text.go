@@ -266,7 +266,10 @@ func objectWords(o TreeObject) string {
 
 // reasonLines say why an object is not ready and what to do about it.
 func reasonLines(o TreeObject, now time.Time) []output.Span {
-	left := leftLines(o)
+	var left []output.Span
+	if len(o.IgnoredFields) > 0 {
+		left = append(left, output.Span{Text: "Left to another manager: " + strings.Join(o.IgnoredFields, ", ")})
+	}
 	if o.State != objectNotReady {
 		return append(o.lines(true, now), left...)
 	}
@@ -293,14 +296,6 @@ func reasonLines(o TreeObject, now time.Time) []output.Span {
 		lines = append(lines, output.Span{Text: "Hint: " + o.Hint})
 	}
 	return lines
-}
-
-// leftLines say which fields of the manifest another manager has.
-func leftLines(o TreeObject) []output.Span {
-	if len(o.IgnoredFields) == 0 {
-		return nil
-	}
-	return []output.Span{{Text: "Left to another manager: " + strings.Join(o.IgnoredFields, ", ")}}
 }
 
 const mostPods = 3
