@@ -100,12 +100,16 @@ func (e *Engine) removeCurrent(ctx context.Context, in Teardown, object Object, 
 		result.State, result.Message = RemovalForeign, foreignText(state, in.Owner)
 	case in.Orphan:
 		e.release(ctx, result, in.Owner, current, true)
+	case object.Retain && e.goesUnused(ctx, in.Owner, object, control, result, current):
+		if !isGoing(result, current) {
+			e.sendDelete(ctx, result, current)
+		}
 	case object.Retain:
 		// It has our owner reference when another revision had put it in place, and would
 		// not be kept for longer than the owner.
 		e.release(ctx, result, in.Owner, current, false)
 		if result.State == RemovalReleased {
-			result.State, result.Message = RemovalRetained, "it is kept on purpose"
+			result.State, result.Message = RemovalRetained, cmp.Or(result.Message, "it is kept on purpose")
 		}
 	case control != ControlOurs:
 		result.State, result.Message = RemovalForeign, "it has no controller, and is not the object that was created"
@@ -124,6 +128,32 @@ func (e *Engine) removeCurrent(ctx context.Context, in Teardown, object Object, 
 	}
 }
 
+// goesUnused says whether a retained object is a CustomResourceDefinition that goes, as it is ours
+// and no custom resource of it exists. The message says what keeps it. Where they cannot be
+// listed they may exist.
+func (e *Engine) goesUnused(ctx context.Context, owner Owner, object Object, control Control, result *RemovedObject, current *unstructured.Unstructured) bool {
+	switch {
+	case !object.DeleteUnused || result.ID.GroupKind != crdKind:
+		return false
+	case control != ControlOurs || isShared(current, owner):
+		return false
+	case current.GetDeletionTimestamp() != nil:
+		return true
+	}
+	left, err := e.instancesOf(ctx, current)
+	switch {
+	case err != nil:
+		result.Message = "it is kept, as custom resources of it may exist: " + err.Error()
+	case left != nil:
+		kind, _ := definedKind(current)
+		text, _ := instancesText(left, kind.String())
+		result.Message = "it is kept, as " + text
+	default:
+		return true
+	}
+	return false
+}
+
 // isShared says whether an object has another owner besides. A controller that the object
 // was taken over from is none: its reference says controller: false, see retireController.
 func isShared(current *unstructured.Unstructured, owner Owner) bool {
@@ -140,11 +170,7 @@ func provenAbsent(err error) bool {
 
 // delete sends a delete on condition that the object is still in the state given.
 func (e *Engine) delete(ctx context.Context, result *RemovedObject, current *unstructured.Unstructured) {
-	if current.GetDeletionTimestamp() != nil {
-		result.Message = "it is being deleted"
-		if finalizers := current.GetFinalizers(); len(finalizers) > 0 {
-			result.Message += ", and waits for its finalizer " + strings.Join(finalizers, ", ")
-		}
+	if isGoing(result, current) {
 		return
 	}
 	if result.ID.GroupKind == crdKind {
@@ -153,6 +179,23 @@ func (e *Engine) delete(ctx context.Context, result *RemovedObject, current *uns
 			return
 		}
 	}
+	e.sendDelete(ctx, result, current)
+}
+
+// isGoing says whether an object is being deleted already, and what that waits for.
+func isGoing(result *RemovedObject, current *unstructured.Unstructured) bool {
+	if current.GetDeletionTimestamp() == nil {
+		return false
+	}
+	result.Message = "it is being deleted"
+	if finalizers := current.GetFinalizers(); len(finalizers) > 0 {
+		result.Message += ", and waits for its finalizer " + strings.Join(finalizers, ", ")
+	}
+	return true
+}
+
+// sendDelete asks for the deletion of an object in just the state given.
+func (e *Engine) sendDelete(ctx context.Context, result *RemovedObject, current *unstructured.Unstructured) {
 	err := e.deleteCurrent(ctx, current)
 	switch {
 	case provenAbsent(err):

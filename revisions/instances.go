@@ -22,30 +22,41 @@ import (
 // single resource. A resource that is created between the answer and the deletion
 // goes with the definition.
 func (e *Engine) instancesLeft(ctx context.Context, definition *unstructured.Unstructured) (string, error) {
+	left, err := e.instancesOf(ctx, definition)
+	if left == nil || err != nil {
+		return "", err
+	}
+	text, remedy := instancesText(left, "its kind")
+	return text + ": " + remedy, nil
+}
+
+// instancesOf are instances of a CustomResourceDefinition, nil when there are none.
+func (e *Engine) instancesOf(ctx context.Context, definition *unstructured.Unstructured) (*unstructured.UnstructuredList, error) {
 	gk, ok := definedKind(definition)
 	if !ok {
-		return "", fmt.Errorf("counting the instances of %s: the definition names no kind", definition.GetName())
+		return nil, fmt.Errorf("counting the instances of %s: the definition names no kind", definition.GetName())
 	}
 	if neverServed(definition) {
-		return "", nil
+		return nil, nil
 	}
 	version := instanceVersion(definition)
 	if version == "" {
-		return "", fmt.Errorf("counting the instances of %s: no version of it is served, so it cannot be seen whether there are any: serve one", gk)
+		return nil, fmt.Errorf("counting the instances of %s: no version of it is served, so it cannot be seen whether there are any: serve one", gk)
 	}
 	found := &unstructured.UnstructuredList{}
 	found.SetGroupVersionKind(schema.GroupVersionKind{Group: gk.Group, Version: version, Kind: gk.Kind + "List"})
 	if err := e.config.Live.List(ctx, found, client.Limit(1)); err != nil {
-		return "", fmt.Errorf("counting the instances of %s: %w", gk, err)
+		return nil, fmt.Errorf("counting the instances of %s: %w", gk, err)
 	}
 	if len(found.Items) == 0 && found.GetContinue() == "" {
-		return "", nil
+		return nil, nil
 	}
-	return instancesText(found), nil
+	return found, nil
 }
 
-// instancesText says how many instances there are, if that is known, and names one.
-func instancesText(found *unstructured.UnstructuredList) string {
+// instancesText says how many instances of a kind there are, if that is known, and names one. The
+// remedy says how to be rid of them.
+func instancesText(found *unstructured.UnstructuredList, kind string) (text, remedy string) {
 	example := ""
 	if len(found.Items) > 0 {
 		example = fmt.Sprintf(" (e.g. %s)", strings.TrimPrefix(keyOf(IDOf(&found.Items[0])).String(), "/"))
@@ -53,11 +64,11 @@ func instancesText(found *unstructured.UnstructuredList) string {
 	more := found.GetRemainingItemCount()
 	switch {
 	case more != nil:
-		return fmt.Sprintf("%d instances of its kind exist%s: delete them first", int64(len(found.Items))+*more, example)
+		return fmt.Sprintf("%d instances of %s exist%s", int64(len(found.Items))+*more, kind, example), "delete them first"
 	case found.GetContinue() != "":
-		return "instances of its kind exist" + example + ": delete them first"
+		return "instances of " + kind + " exist" + example, "delete them first"
 	default:
-		return "1 instance of its kind exists" + example + ": delete it first"
+		return "1 instance of " + kind + " exists" + example, "delete it first"
 	}
 }
 

@@ -100,6 +100,9 @@ type Object struct {
 	// Retain leaves the object in place when it is no longer wanted, and puts no
 	// owner reference on it.
 	Retain bool
+	// DeleteUnused makes an exception from Retain for a CustomResourceDefinition that is the
+	// owner's and of which no custom resource is found: it is deleted.
+	DeleteUnused bool
 	// Unmanaged are fields that are left out of every write.
 	Unmanaged []FieldPath
 	// Exclusive are fields at and below which there is nothing but what the manifest has:

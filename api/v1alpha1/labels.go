@@ -108,7 +108,7 @@ const (
 	// AnnotationCollisionProtection on such a manifest is its collisionProtection.
 	AnnotationCollisionProtection = "strata.run/collision-protection"
 
-	// AnnotationDeletion on such a manifest is its deletion: Delete or Retain.
+	// AnnotationDeletion on such a manifest is its deletion: Delete, Retain or DeleteUnused.
 	AnnotationDeletion = "strata.run/deletion"
 
 	// AnnotationOnImmutableChange on such a manifest is its onImmutableChange.

@@ -38,7 +38,7 @@ const (
 )
 
 // ObjectDeletion says whether an object goes with its revision or Package.
-// +kubebuilder:validation:Enum=Delete;Retain
+// +kubebuilder:validation:Enum=Delete;Retain;DeleteUnused
 type ObjectDeletion string
 
 const (
@@ -46,6 +46,10 @@ const (
 	ObjectDelete ObjectDeletion = "Delete"
 	// ObjectRetain leaves the object in place, without an owner reference.
 	ObjectRetain ObjectDeletion = "Retain"
+	// ObjectDeleteUnused deletes a CustomResourceDefinition when no revision contains it any more
+	// and no custom resource of it exists, and leaves it in place, without an owner reference, when
+	// there are some or they cannot be listed. Objects of other kinds are deleted.
+	ObjectDeleteUnused ObjectDeletion = "DeleteUnused"
 )
 
 // RevisionSpec is the immutable content of a revision, and its lifecycleState.
@@ -170,7 +174,8 @@ type Object struct {
 	// Deletion says whether the object goes with its revision or Package. The
 	// default is Retain for CustomResourceDefinition, Namespace,
 	// PersistentVolumeClaim and PersistentVolume and for objects with the
-	// annotation helm.sh/resource-policy: keep, and Delete for all others.
+	// annotation helm.sh/resource-policy: keep, and Delete for all others. DeleteUnused deletes
+	// a CustomResourceDefinition unless custom resources of it exist.
 	// +optional
 	Deletion ObjectDeletion `json:"deletion,omitempty"`
 

@@ -26,9 +26,12 @@ var retained = []schema.GroupKind{
 	{Kind: "PersistentVolumeClaim"},
 }
 
-// Retains says whether an object stays when it is no longer wanted.
+// Retains says whether an object stays when it is no longer wanted; one that goes only while it is
+// not used may stay.
 func Retains(manifest *unstructured.Unstructured, deletion v1alpha1.ObjectDeletion) bool {
 	switch {
+	case deletion == v1alpha1.ObjectDeleteUnused:
+		return manifest.GroupVersionKind().GroupKind() == definitionKind
 	case deletion != "":
 		return deletion == v1alpha1.ObjectRetain
 	case manifest.GetAnnotations()[v1alpha1.AnnotationResourcePolicy] == v1alpha1.ResourcePolicyKeep:
@@ -57,6 +60,7 @@ func (c compiled) object(stored manifest, spec v1alpha1.Object, phase v1alpha1.P
 		Manifest:            manifest,
 		CollisionProtection: revisions.CollisionProtection(cmp.Or(spec.CollisionProtection, phase.CollisionProtection, v1alpha1.CollisionPrevent)),
 		Retain:              Retains(manifest, spec.Deletion),
+		DeleteUnused:        spec.Deletion == v1alpha1.ObjectDeleteUnused,
 		ForwardOnly:         rollback && kind == definitionKind,
 		Replace:             spec.OnImmutableChange == v1alpha1.ImmutableReplace,
 		UpdatePhase:         updatePhase(spec, rollback),

@@ -40,6 +40,8 @@ func TestRetains(t *testing.T) {
 		"ObjectOfADefinedKind":       {reason: "custom resources go like others", apiVersion: "networking.istio.io/v1", kind: "Gateway"},
 		"PersistentVolumeClaimKept":  {reason: "both ways say the same", apiVersion: "v1", kind: "PersistentVolumeClaim", policy: "keep", want: true},
 		"PersistentVolumeNotCounted": {reason: "a prefix of a kind is another kind", apiVersion: "v1", kind: "PersistentVolumeX"},
+		"UnusedDefinition":           {reason: "it may stay", apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", deletion: v1alpha1.ObjectDeleteUnused, want: true},
+		"UnusedDeployment":           {reason: "only definitions can be used", apiVersion: "apps/v1", kind: "Deployment", deletion: v1alpha1.ObjectDeleteUnused},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

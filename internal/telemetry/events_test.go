@@ -387,6 +387,14 @@ func TestFacts(t *testing.T) {
 			reason: "an archived revision tells for itself", got: Retained(pkg, revisionWith(), []revisions.RemovedObject{crd("a", revisions.RemovalRetained)}),
 			want: []string{"Normal Retained Revision/web-2: Namespace a: kept on purpose; delete by hand what is not wanted"},
 		},
+		"RetainedInUse": {
+			reason: "what keeps it is said",
+			got: Retained(pkg, nil, []revisions.RemovedObject{{
+				ID: revisions.ObjectID{GroupKind: schema.GroupKind{Kind: "CustomResourceDefinition"}, Name: "a"}, State: revisions.RemovalRetained,
+				Message: "it is kept, as 2 instances of A exist (e.g. x)",
+			}}),
+			want: []string{"Normal Retained Package/web: CustomResourceDefinition a (2 instances of A exist (e.g. x)): kept on purpose; delete by hand what is not wanted"},
+		},
 		"NothingPruned": {reason: "no revision, no event", got: Pruned(pkg, nil)},
 		"Pruned": {
 			reason: "all that went in a pass are one event", got: Pruned(pkg, []int64{1, 2, 3, 4}),

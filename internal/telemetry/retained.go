@@ -6,6 +6,7 @@ package telemetry
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/revisions"
@@ -17,6 +18,9 @@ func Retained(pkg *v1alpha1.Package, revision *v1alpha1.Revision, removed []revi
 	var kept []string
 	for _, object := range removed {
 		name := object.ID.String()
+		if why, ok := strings.CutPrefix(object.Message, "it is kept, as "); ok {
+			name += " (" + why + ")"
+		}
 		if object.State == revisions.RemovalRetained && !slices.Contains(kept, name) {
 			kept = append(kept, name)
 		}

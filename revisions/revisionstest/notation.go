@@ -32,7 +32,7 @@ type notation struct {
 }
 
 // flagNames are words that say how to treat an object, and are no values.
-var flagNames = []string{"probe", "retain", "protect", "controller", "unmanaged", "replace", "exclusive", "update"}
+var flagNames = []string{"probe", "retain", "protect", "controller", "unmanaged", "replace", "exclusive", "update", "unused"}
 
 func parseNotation(text string) (notation, error) {
 	n := notation{values: map[string]string{}, flags: map[string]string{}}
@@ -187,6 +187,7 @@ func (n notation) valueOr(field, otherwise string) string {
 func (n notation) revisionObject() (revisions.Object, error) {
 	object := revisions.Object{Manifest: n.object(), CollisionProtection: revisions.CollisionProtection(n.flags["protect"])}
 	_, object.Retain = n.flags["retain"]
+	_, object.DeleteUnused = n.flags["unused"]
 	_, object.Replace = n.flags["replace"]
 	object.UpdatePhase = n.flags["update"]
 	var err error

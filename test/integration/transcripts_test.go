@@ -41,7 +41,7 @@ const (
 	// memoryOnly begins the line by which a script says that it cannot be played here.
 	memoryOnly = "# needs: memory"
 	// mostMemoryOnly is how many scripts may say so.
-	mostMemoryOnly = 2
+	mostMemoryOnly = 3
 	// mostOwners is how many owners a script may have one after the other.
 	mostOwners = 5
 )

@@ -47,7 +47,7 @@ out, phase by phase. Content that the package has already makes no revision.
 Annotations of a manifest say how it is treated, and are not part of it:
   strata.run/phase                 foundation, config, workloads or rest
   strata.run/collision-protection  Prevent, IfNoController or None
-  strata.run/deletion              Delete or Retain
+  strata.run/deletion              Delete, Retain or DeleteUnused
   strata.run/on-immutable-change   Refuse or Replace
   strata.run/unmanaged-fields      paths that are never applied
   strata.run/exclusive-fields      paths with nothing but what the manifest has

@@ -129,7 +129,7 @@ func (s *Settings) validate() error {
 		allowed     []string
 	}{
 		{"collisionProtection", string(s.CollisionProtection), []string{string(v1alpha1.CollisionPrevent), string(v1alpha1.CollisionIfNoController), string(v1alpha1.CollisionNone)}},
-		{"deletion", string(s.Deletion), []string{string(v1alpha1.ObjectDelete), string(v1alpha1.ObjectRetain)}},
+		{"deletion", string(s.Deletion), []string{string(v1alpha1.ObjectDelete), string(v1alpha1.ObjectRetain), string(v1alpha1.ObjectDeleteUnused)}},
 		{"createOnce", s.CreateOnce, []string{"true", "false"}},
 		{"onImmutableChange", string(s.OnImmutableChange), []string{string(v1alpha1.ImmutableRefuse), string(v1alpha1.ImmutableReplace)}},
 	} {
