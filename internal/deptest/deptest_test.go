@@ -214,10 +214,11 @@ var ruleCases = map[string]ruleCase{
 		files: map[string]string{
 			"internal/watch/watch.go":                    "// Package watch watches.\npackage watch\nimport \"time\"\nfunc f() { time.Sleep(1) }",
 			"internal/watch/some_test.go":                "package watch\nimport \"time\"\nfunc g() { time.Sleep(1) }",
+			"internal/watch/after_test.go":               "package watch\nimport \"time\"\nfunc i() {\nselect {\ncase <-time.After(1):\n}\n<-time.After(1)\nfor ; ; <-time.After(1) {\n}\n}",
 			"internal/watch/bubble_test.go":              "package watch\nimport _ \"testing/synctest\"\nimport \"time\"\nfunc h() { time.Sleep(1) }",
 			"internal/localplane/planetest/planetest.go": "// Package planetest polls.\npackage planetest\nimport \"time\"\nfunc f() { time.Sleep(1) }",
 		},
-		want: []string{"watch.go:4:12: sleeps", "some_test.go:3:12: sleeps"},
+		want: []string{"watch.go:4:12: sleeps", "after_test.go:7:1: sleeps", "after_test.go:8:9: sleeps", "some_test.go:3:12: sleeps"},
 	},
 	"LongTests": {
 		reason: "a function in a test may have 100 lines, one elsewhere is not looked at here",

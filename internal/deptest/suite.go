@@ -6,6 +6,7 @@ package deptest
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
 	"slices"
 )
 
@@ -21,15 +22,38 @@ func Sleeps(packages []Package) []string {
 			if file.Path == polling || !slices.Contains(file.Imports, "time") || slices.Contains(file.Imports, "testing/synctest") {
 				continue
 			}
-			ast.Inspect(file.syntax, func(node ast.Node) bool {
-				if call, ok := node.(*ast.CallExpr); ok && asksClock(call, "Sleep") {
-					problems = append(problems, fmt.Sprintf("%s: sleeps; wait for a condition, in a test with planetest.Eventually or Stays", file.tokens.Position(call.Pos())))
-				}
-				return true
-			})
+			for _, at := range sleeps(file.syntax) {
+				problems = append(problems, fmt.Sprintf("%s: sleeps; wait for a condition, in a test with planetest.Eventually or Stays", file.tokens.Position(at)))
+			}
 		}
 	}
 	return problems
+}
+
+// sleeps are the calls of time.Sleep, and the receives from time.After that nothing else can end:
+// as a case of a select it is a time limit.
+func sleeps(syntax *ast.File) (at []token.Pos) {
+	limits := map[ast.Stmt]bool{}
+	ast.Inspect(syntax, func(node ast.Node) bool {
+		switch n := node.(type) {
+		case *ast.CommClause:
+			limits[n.Comm] = true
+		case *ast.ExprStmt:
+			receive, ok := n.X.(*ast.UnaryExpr)
+			if !ok || limits[n] {
+				return true
+			}
+			if call, ok := receive.X.(*ast.CallExpr); ok && asksClock(call, "After") {
+				at = append(at, n.Pos())
+			}
+		case *ast.CallExpr:
+			if asksClock(n, "Sleep") {
+				at = append(at, n.Pos())
+			}
+		}
+		return true
+	})
+	return at
 }
 
 // longestTest is how many lines a function in a test may have. A table that makes it longer

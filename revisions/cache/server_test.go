@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"context"
 	"fmt"
 	goruntime "runtime"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	kubewatch "k8s.io/apimachinery/pkg/watch"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
@@ -312,10 +314,9 @@ const patience = time.Minute
 // eventually waits for a condition.
 func (f *fixture) eventually(what string, is func() bool) {
 	f.t.Helper()
-	for end := time.Now().Add(patience); !is(); <-time.After(time.Millisecond) {
-		if time.Now().After(end) {
-			f.t.Fatalf("it does not come about that %s", what)
-		}
+	err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, patience, true, func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		f.t.Fatalf("waiting until %s: %v", what, err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/revisions"
@@ -73,7 +74,7 @@ func (r *Remote) Target() *Target {
 			return nil
 		},
 		// What an object tells of time, it tells in seconds.
-		Advance: func(time.Duration) { <-time.After(time.Second + 100*time.Millisecond) },
+		Advance: func(time.Duration) { awaitAnotherSecond() },
 		Objects: r.objects,
 		Settle:  r.settle,
 	}
@@ -300,15 +301,26 @@ func (r *Remote) Clean() error {
 
 // await asks until there is no error, and returns the last one.
 func await(limit time.Duration, ask func() error) error {
-	for deadline := time.Now().Add(limit); ; <-time.After(10 * time.Millisecond) {
-		err := ask()
-		if err == nil {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("not within %s: %w", limit, err)
-		}
+	var last error
+	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, limit, true, func(context.Context) (bool, error) {
+		last = ask()
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("not within %s: %w", limit, last)
 	}
+	return nil
+}
+
+// awaitAnotherSecond waits until the API server's clock shows another second, too.
+func awaitAnotherSecond() {
+	began := time.Now()
+	_ = await(settleLimit, func() error { // has no end but success
+		if time.Since(began) < time.Second+100*time.Millisecond {
+			return errors.New("it is the same second")
+		}
+		return nil
+	})
 }
 
 func blank(gvk schema.GroupVersionKind, id revisions.ObjectID) *unstructured.Unstructured {

@@ -136,7 +136,7 @@ func (tc promptCase) check(t *testing.T, config string, c *cast) {
 		select {
 		case e := <-ended:
 			t.Fatalf("ends with %d before anything has happened:\n%s", e.code, stderr.String())
-		case <-time.After(200 * time.Millisecond):
+		default:
 		}
 		return c.isWatched(t), nil
 	})

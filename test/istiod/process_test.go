@@ -18,6 +18,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -187,22 +188,22 @@ func waitReady(ctx context.Context, probe *corev1.Probe, addresses map[int]strin
 	if probe == nil || probe.HTTPGet == nil {
 		return fmt.Errorf("the rig does not know the readiness probe %v", probe)
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
 	url := "http://" + addresses[probe.HTTPGet.Port.IntValue()] + probe.HTTPGet.Path
-	for {
-		code, err := ask(ctx, url)
-		if code == http.StatusOK {
-			return nil
-		}
+	var code int
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, readyTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-plane.Done():
-			return errors.New("it has ended")
-		case <-ctx.Done():
-			return fmt.Errorf("%s answers %d, %w", url, code, err)
-		case <-time.After(100 * time.Millisecond):
+			return false, errors.New("it has ended")
+		default:
 		}
+		code, last = ask(ctx, url)
+		return code == http.StatusOK, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for %s, which answered %d, %w: %w", url, code, last, err)
 	}
+	return nil
 }
 
 // checkListeners makes sure that istiod has taken every address: of an argument that
