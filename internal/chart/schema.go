@@ -17,6 +17,9 @@ import (
 // schemaPlace names the schema in its own references.
 const schemaPlace = "chart:///values.schema.json"
 
+// ErrValues is in the error of values that the chart's values.schema.json does not allow.
+var ErrValues = errors.New("checking the values against values.schema.json")
+
 // noLoader refuses references to other schemas: they would be followed over the network,
 // or into this machine's files.
 type noLoader struct{}
@@ -46,9 +49,9 @@ func (c *Chart) checkValues(values any) error {
 	}
 	var invalid *jsonschema.ValidationError
 	if err := schema.Validate(values); errors.As(err, &invalid) {
-		return fmt.Errorf("checking the values against values.schema.json: %s", strings.Join(violations(invalid), "; "))
+		return fmt.Errorf("%w: %s", ErrValues, strings.Join(violations(invalid), "; "))
 	} else if err != nil {
-		return fmt.Errorf("checking the values against values.schema.json: %w", err)
+		return fmt.Errorf("%w: %w", ErrValues, err)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func Phases(objects []*unstructured.Unstructured, protection v1alpha1.CollisionP
 		object = withoutAnnotations(object)
 		if content.IsSecret(object) {
 			object = object.DeepCopy()
-			if err := encodeStringData(object); err != nil {
+			if err := EncodeStringData(object); err != nil {
 				return nil, err
 			}
 		}
@@ -125,9 +125,9 @@ func Phases(objects []*unstructured.Unstructured, protection v1alpha1.CollisionP
 	return phases, nil
 }
 
-// encodeStringData turns a Secret's stringData into data, as an API server does:
+// EncodeStringData turns a Secret's stringData into data, as an API server does:
 // otherwise the apply would own fields that are not in the object.
-func encodeStringData(object *unstructured.Unstructured) error {
+func EncodeStringData(object *unstructured.Unstructured) error {
 	plain, found, err := unstructured.NestedStringMap(object.Object, "stringData")
 	if err != nil {
 		// The error would quote the value.
