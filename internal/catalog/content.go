@@ -45,8 +45,11 @@ func (c *Content) Packages() []string { return slices.Sorted(maps.Keys(c.index.P
 // Problems are those that belong to no package.
 func (c *Content) Problems() []Problem { return c.index.Problems }
 
-// Size is how many bytes the blobs have, and Blobs how many there are.
+// Size is how many bytes the blobs have.
 func (c *Content) Size() int64 { return c.index.Size }
+
+// Digest is that of the blobs, and the same whichever way they came.
+func (c *Content) Digest() string { return c.index.Digest }
 
 // Blobs is how many blobs the catalog has.
 func (c *Content) Blobs() int { return c.index.Blobs }
@@ -102,4 +105,15 @@ func (c *Content) read(file string, at span) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s of the catalog: %w", file, err)
 	}
 	return raw, nil
+}
+
+// onDisk is how many bytes its files have.
+func (c *Content) onDisk() int64 {
+	var size int64
+	for _, name := range []string{blobsFile, packagesFile, indexFile} {
+		if info, err := os.Stat(filepath.Join(c.folder, name)); err == nil {
+			size += info.Size()
+		}
+	}
+	return size
 }

@@ -7,9 +7,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"maps"
 	"os"
@@ -57,6 +59,7 @@ type index struct {
 	Packages map[string]span `json:"packages"`
 	Blobs    int             `json:"blobs"`
 	Size     int64           `json:"size"`
+	Digest   string          `json:"digest"`
 	Problems []Problem       `json:"problems,omitempty"`
 }
 
@@ -81,6 +84,7 @@ type builder struct {
 	inFile  map[string]bool
 	orphans []Problem
 	compact bytes.Buffer
+	digest  hash.Hash
 }
 
 // Build reads a catalog and writes it with its index to a folder that exists.
@@ -91,7 +95,7 @@ func Build(ctx context.Context, folder string, source Source) (*Content, error) 
 func build(ctx context.Context, folder string, source Source, l limits) (*Content, error) {
 	b := &builder{
 		limits: l, index: index{Format: format, Packages: map[string]span{}},
-		sightings: map[string][]sighting{}, problems: map[string][]Problem{}, inFile: map[string]bool{},
+		sightings: map[string][]sighting{}, problems: map[string][]Problem{}, inFile: map[string]bool{}, digest: sha256.New(),
 	}
 	path := filepath.Join(folder, blobsFile)
 	err := writeFile(path, func(out *bufio.Writer) error {
@@ -102,6 +106,7 @@ func build(ctx context.Context, folder string, source Source, l limits) (*Conten
 		return nil, err
 	}
 	b.endFile()
+	b.index.Digest = fmt.Sprintf("sha256:%x", b.digest.Sum(nil))
 	if err := b.writePackages(ctx, folder); err != nil {
 		return nil, err
 	}
@@ -163,7 +168,7 @@ func (b *builder) write(blob Blob) (sighting, error) {
 	if b.index.Size += int64(seen.Length); b.index.Size > b.limits.catalog {
 		return sighting{}, fmt.Errorf("reading the catalog: it has more than %d bytes", b.limits.catalog)
 	}
-	_, err := b.out.Write(b.compact.Bytes())
+	_, err := io.MultiWriter(b.digest, b.out).Write(b.compact.Bytes())
 	return seen, err
 }
 

@@ -51,7 +51,7 @@ func (o *jsonObjects) next() ([]byte, int, error) {
 	for {
 		chunk, err := o.buffered()
 		if errors.Is(err, io.EOF) {
-			return o.raw, from, &brokenError{text: "the file ends in the middle of the object"}
+			return o.raw, from, &brokenError{text: endsInside}
 		}
 		if err != nil {
 			return nil, from, err
@@ -71,6 +71,9 @@ func (o *jsonObjects) next() ([]byte, int, error) {
 		}
 	}
 }
+
+// endsInside is what is wrong with the last object of a file or stream that was cut.
+const endsInside = "the file ends in the middle of the object"
 
 // brokenError is about one object.
 type brokenError struct{ text string }

@@ -33,7 +33,8 @@ type TransportConfig struct {
 }
 
 // NewTransport connects with TLS 1.2 or newer, through the proxies that the environment names. Nothing
-// that a server does not send keeps a request open.
+// that a server does not send keeps a request open. What goes wrong is an [Error], also while an
+// answer is read.
 func NewTransport(config TransportConfig) http.RoundTripper {
 	if config.Patience == 0 {
 		config.Patience = 30 * time.Second
@@ -64,13 +65,14 @@ func (r *reloading) RoundTrip(request *http.Request) (*http.Response, error) {
 		patience.Stop()
 		err = orStalled(ctx, err)
 		cancel(nil)
-		return nil, err
+		return nil, explain(err, "", request.URL.Host)
 	}
 	// Who looks at the request of an answer looks for the one that was sent.
 	response.Request = request
 	response.Body = &patientBody{
 		ReadCloser: response.Body, timer: patience, patience: r.config.Patience,
-		explain: func(err error) error { return orStalled(ctx, err) }, end: func() { cancel(nil) },
+		explain: func(err error) error { return endOf(ctx, err, request.URL.Host) },
+		end:     func() { cancel(nil) },
 	}
 	return response, nil
 }
@@ -82,13 +84,25 @@ func orStalled(ctx context.Context, err error) error {
 	return err
 }
 
+// endOf is how reading an answer ended. A server that sees that the client leaves may end its answer
+// as if it were whole, before the connection is closed: that is not the end of it.
+func endOf(ctx context.Context, err error, host string) error {
+	switch {
+	case ctx.Err() != nil:
+		return explain(context.Cause(ctx), "", host)
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	}
+	return explain(err, "", host)
+}
+
 // patientBody ends with an error when the next part of an answer takes too long.
 type patientBody struct {
 	io.ReadCloser
 
 	timer    *time.Timer
 	patience time.Duration
-	// explain finds why the request was cancelled, and end cancels it.
+	// explain says how the answer ended, and end cancels the request.
 	explain func(error) error
 	end     func()
 }
@@ -98,7 +112,7 @@ func (b *patientBody) Read(into []byte) (int, error) {
 	b.timer.Reset(b.patience)
 	read, err := b.ReadCloser.Read(into)
 	b.timer.Stop()
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil {
 		err = b.explain(err)
 	}
 	return read, err
