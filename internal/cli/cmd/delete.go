@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -119,24 +120,9 @@ func (c *cluster) lookAtDeletion(ctx context.Context, v view.Snapshot, o deleteO
 		d.Unknown = append(d.Unknown, "the phases of some objects, and whether they are retained: "+err.Error())
 	}
 	for _, object := range d.Delete {
-		for _, risk := range c.dataWith(ctx, object.ObjectReference) {
-			switch {
-			case risk.err != nil:
-				d.Unknown = append(d.Unknown, fmt.Sprintf("how many %s go with %s: %s", risk.What, view.ObjectName(object.ObjectReference), risk.err))
-				d.AtRisk = append(d.AtRisk, risk.DataAtRisk)
-			case risk.Count > 0:
-				d.AtRisk = append(d.AtRisk, risk.DataAtRisk)
-			}
-		}
+		c.addRisks(ctx, &d, object.ObjectReference)
 	}
 	return d
-}
-
-// risk is data at risk, and why it could not be counted.
-type risk struct {
-	view.DataAtRisk
-
-	err error
 }
 
 // livesInNamespaces are the kinds that are counted of what lives in a namespace.
@@ -146,58 +132,54 @@ var livesInNamespaces = []schema.GroupVersionKind{
 	{Group: "apps", Version: "v1", Kind: "StatefulSet"},
 }
 
-func (c *cluster) dataWith(ctx context.Context, ref v1alpha1.ObjectReference) []risk {
-	whole := func(what string) []risk {
-		return []risk{{DataAtRisk: view.DataAtRisk{Object: ref, What: what, Count: 1}}}
+// addRisks adds what is lost when an object is deleted, and what of that could not be counted.
+func (c *cluster) addRisks(ctx context.Context, d *view.Deletion, ref v1alpha1.ObjectReference) {
+	add := func(risk view.DataAtRisk, err error) {
+		if err != nil {
+			d.Unknown = append(d.Unknown, fmt.Sprintf("how many %s go with %s: %s", risk.What, view.ObjectName(ref), err))
+		}
+		if err != nil || risk.Count > 0 {
+			d.AtRisk = append(d.AtRisk, risk)
+		}
 	}
 	switch (schema.GroupKind{Group: ref.Group, Kind: ref.Kind}) {
 	case view.CRDKind:
-		return []risk{c.customResources(ctx, ref)}
-	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
-		return whole("PersistentVolumeClaims")
-	case schema.GroupKind{Kind: "PersistentVolume"}:
-		return whole("PersistentVolumes")
+		n, err := c.customResources(ctx, ref)
+		add(view.DataAtRisk{Object: ref, What: ref.Name, Count: n, Protected: true}, err)
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "PersistentVolume"}:
+		add(view.DataAtRisk{Object: ref, What: ref.Kind + "s", Count: 1}, nil)
 	case schema.GroupKind{Kind: "Namespace"}:
-		var found []risk
 		for _, kind := range livesInNamespaces {
-			one := risk{DataAtRisk: view.DataAtRisk{Object: ref, What: kind.Kind + "s"}}
-			one.Count, one.err = c.count(ctx, kind, ref.Name)
-			if one.What == "ConfigMaps" {
+			n, err := c.count(ctx, kind, ref.Name)
+			if kind.Kind == "ConfigMap" {
 				// Every namespace has that of the root certificate.
-				one.Count = max(one.Count-1, min(one.Count, 0))
+				n = max(n-1, min(n, 0))
 			}
-			found = append(found, one)
+			add(view.DataAtRisk{Object: ref, What: kind.Kind + "s", Count: n}, err)
 		}
-		return found
 	}
-	return nil
 }
 
-func (c *cluster) customResources(ctx context.Context, ref v1alpha1.ObjectReference) risk {
-	found := risk{DataAtRisk: view.DataAtRisk{Object: ref, What: ref.Name, Count: -1, Protected: true}}
+// customResources counts those of a definition, -1 for an unknown number.
+func (c *cluster) customResources(ctx context.Context, ref v1alpha1.ObjectReference) (int64, error) {
 	definition := &unstructured.Unstructured{}
 	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: ref.Group, Version: "v1", Kind: ref.Kind})
-	if err := c.client.Get(ctx, client.ObjectKey{Name: ref.Name}, definition); err != nil {
-		found.err = client.IgnoreNotFound(err)
-		if found.err == nil {
-			found.Count = 0
-		}
-		return found
+	if err := c.client.Get(ctx, client.ObjectKey{Name: ref.Name}, definition); apierrors.IsNotFound(err) {
+		return 0, nil
+	} else if err != nil {
+		return -1, err
 	}
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	for _, v := range versions {
 		version, _ := v.(map[string]any)
-		if served, _ := version["served"].(bool); !served {
-			continue
+		if served, _ := version["served"].(bool); served {
+			name, _ := version["name"].(string)
+			return c.count(ctx, schema.GroupVersionKind{Group: group, Version: name, Kind: kind}, "")
 		}
-		name, _ := version["name"].(string)
-		found.Count, found.err = c.count(ctx, schema.GroupVersionKind{Group: group, Version: name, Kind: kind}, "")
-		return found
 	}
-	found.err = fmt.Errorf("no version of %s is served", ref.Name)
-	return found
+	return -1, fmt.Errorf("no version of %s is served", ref.Name)
 }
 
 // count counts the objects of a kind, in a namespace or in all, from their metadata.

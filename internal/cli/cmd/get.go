@@ -90,7 +90,8 @@ func (a *app) get(ctx context.Context, o getOptions, names []string) error {
 	}
 	switch {
 	case o.watch && len(names) == 1:
-		return a.watch(ctx, c, watchOptions{name: names[0], output: o.output})
+		_, err := a.watchToEnd(ctx, c, watchOptions{name: names[0], output: o.output})
+		return err
 	case o.watch:
 		w := &listWatcher{app: a, options: o, names: names, out: a.stdout(o.output.value), shown: map[string]string{}}
 		w.follower = c.follow(a.note, 0, w.feed(selector))

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -93,7 +94,8 @@ func (a *app) report(ctx context.Context, o reportOptions, names []string) error
 	b := &bundle{app: a, cluster: c, zip: zip.NewWriter(file), doc: view.Report{
 		TypeMeta: view.DocumentType("Report"), File: o.file, CreatedAt: metav1.NewTime(a.now().UTC().Truncate(time.Second)), Packages: []string{}, Entries: []string{},
 	}}
-	err = errors.Join(b.fill(ctx, packages, o.logLines), b.zip.Close(), file.Close())
+	b.fill(ctx, packages, o.logLines)
+	err = errors.Join(b.err, b.zip.Close(), file.Close())
 	if err != nil {
 		return errors.Join(err, os.Remove(o.file))
 	}
@@ -106,70 +108,52 @@ func (a *app) report(ctx context.Context, o reportOptions, names []string) error
 	})
 }
 
+// bundle is a report that is being written. The first error of a write is kept; what comes
+// after it is dropped. What cannot be read is noted.
 type bundle struct {
 	app     *app
 	cluster *cluster
 	zip     *zip.Writer
 	doc     view.Report
+	err     error
 }
 
-// fill writes all files. What cannot be read is noted; an error is one of writing.
-func (b *bundle) fill(ctx context.Context, packages []v1alpha1.Package, logLines int) error {
+func (b *bundle) fill(ctx context.Context, packages []v1alpha1.Package, logLines int) {
 	for i := range packages {
-		if err := b.addPackage(ctx, &packages[i]); err != nil {
-			return err
-		}
+		b.addPackage(ctx, &packages[i])
 	}
-	v := view.Version{TypeMeta: view.DocumentType("Version"), Client: version.Get(), Server: b.app.serverVersion(ctx)}
-	if err := b.json("version.json", v); err != nil {
-		return err
-	}
+	b.json("version.json", view.Version{TypeMeta: view.DocumentType("Version"), Client: version.Get(), Server: b.app.serverVersion(ctx)})
 	for _, kind := range []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}, {Group: "apps", Version: "v1", Kind: "Deployment"}} {
-		if err := b.addList(ctx, "manager/", kind, defaultManagerNamespace); err != nil {
-			return err
-		}
+		b.addList(ctx, "manager/", kind, defaultManagerNamespace)
 	}
-	if err := b.addLogs(ctx, logLines); err != nil {
-		return err
+	if logLines > 0 {
+		b.addLogs(ctx, logLines)
 	}
-	return b.json("report.json", &b.doc)
+	b.json("report.json", &b.doc)
 }
 
-func (b *bundle) addPackage(ctx context.Context, pkg *v1alpha1.Package) error {
+func (b *bundle) addPackage(ctx context.Context, pkg *v1alpha1.Package) {
 	dir := "packages/" + pkg.Name + "/"
 	b.doc.Packages = append(b.doc.Packages, pkg.Name)
 	pkg.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Package"}
-	if err := b.yaml(dir+"package.yaml", pkg); err != nil {
-		return err
-	}
+	b.yaml(dir+"package.yaml", pkg)
 	v := view.Snapshot{Package: pkg, Manifests: view.Manifests{}}
 	var err error
 	if v.Revisions, err = b.cluster.revisions(ctx, pkg.Name); err != nil {
 		b.unread("revisions of "+pkg.Name, err)
 	}
 	for i := range v.Revisions {
-		clean := redactRevision(&v.Revisions[i])
-		if err := b.yaml(fmt.Sprintf("%srevisions/%d.yaml", dir, clean.Spec.Revision), clean); err != nil {
-			return err
-		}
+		b.yaml(fmt.Sprintf("%srevisions/%d.yaml", dir, v.Revisions[i].Spec.Revision), redactRevision(&v.Revisions[i]))
 	}
 	b.app.readDetails(ctx, b.cluster, &v, v.ShownRevisions(true))
-	e := v.Explanation(b.app.now())
 	events := view.Events{TypeMeta: view.DocumentType("Events"), Package: pkg.Name}
 	events.Events, events.Unread = b.cluster.readEvents(ctx, view.ScopeOf(pkg.Name, v.Revisions))
 	b.doc.Unread = append(b.doc.Unread, events.Unread...)
-	for _, entry := range []struct {
-		name string
-		doc  any
-	}{
-		{"status.json", v.Status()}, {"tree.json", v.Tree(v.ShownRevisions(true))}, {"history.json", v.History()},
-		{"explanation.json", e}, {"events.json", events},
-	} {
-		if err := b.json(dir+entry.name, entry.doc); err != nil {
-			return err
-		}
-	}
-	return nil
+	b.json(dir+"status.json", v.Status())
+	b.json(dir+"tree.json", v.Tree(v.ShownRevisions(true)))
+	b.json(dir+"history.json", v.History())
+	b.json(dir+"explanation.json", v.Explanation(b.app.now()))
+	b.json(dir+"events.json", events)
 }
 
 // redactRevision is a revision without what may be confidential.
@@ -195,56 +179,45 @@ func redactRevision(r *v1alpha1.Revision) *v1alpha1.Revision {
 	return clean
 }
 
-func (b *bundle) addList(ctx context.Context, dir string, kind schema.GroupVersionKind, namespace string) error {
+func (b *bundle) addList(ctx context.Context, dir string, kind schema.GroupVersionKind, namespace string) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if err := b.cluster.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		b.unread(kind.Kind+"s of namespace "+namespace, err)
 	}
 	for i := range list.Items {
-		name := fmt.Sprintf("%s%s-%s.yaml", dir, strings.ToLower(kind.Kind), list.Items[i].GetName())
-		if err := b.yaml(name, redact(&list.Items[i])); err != nil {
-			return err
-		}
+		b.yaml(fmt.Sprintf("%s%s-%s.yaml", dir, strings.ToLower(kind.Kind), list.Items[i].GetName()), redact(&list.Items[i]))
 	}
-	return nil
 }
 
 func (b *bundle) unread(what string, err error) {
 	b.doc.Unread = append(b.doc.Unread, what+": "+err.Error())
 }
 
-func (b *bundle) json(name string, v any) error {
-	if name == "report.json" {
-		b.doc.Entries = append(b.doc.Entries, name)
-	}
-	text, err := json.MarshalIndent(v, "", "    ")
-	if err != nil {
-		return fmt.Errorf("encoding %s: %w", name, err)
-	}
-	return b.write(name, text)
+func (b *bundle) json(name string, v any) {
+	b.write(name, func() ([]byte, error) { return json.MarshalIndent(v, "", "    ") })
 }
 
-func (b *bundle) yaml(name string, v any) error {
-	text, err := yaml.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encoding %s: %w", name, err)
-	}
-	return b.write(name, text)
+func (b *bundle) yaml(name string, v any) {
+	b.write(name, func() ([]byte, error) { return yaml.Marshal(v) })
 }
 
-func (b *bundle) write(name string, text []byte) error {
-	if name != "report.json" {
-		b.doc.Entries = append(b.doc.Entries, name)
+// write writes a file. The list of files is one of them, so it is complete before it is encoded.
+func (b *bundle) write(name string, encode func() ([]byte, error)) {
+	if b.err != nil {
+		return
 	}
-	w, err := b.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: b.doc.CreatedAt.Time})
+	b.doc.Entries = append(b.doc.Entries, name)
+	text, err := encode()
 	if err == nil {
-		_, err = w.Write(text)
+		var w io.Writer
+		if w, err = b.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: b.doc.CreatedAt.Time}); err == nil {
+			_, err = w.Write(text)
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
+		b.err = fmt.Errorf("writing %s: %w", name, err)
 	}
-	return nil
 }
 
 // lastApplied is the annotation in which kubectl keeps a whole manifest.
@@ -315,18 +288,16 @@ const mostLogBytes = 4 << 20
 
 // addLogs writes the logs of the manager's containers, also those of containers that
 // have ended.
-func (b *bundle) addLogs(ctx context.Context, lines int) error {
-	if lines <= 0 {
-		return nil
-	}
+func (b *bundle) addLogs(ctx context.Context, lines int) {
 	var list corev1.PodList
-	if err := b.cluster.client.List(ctx, &list, client.InNamespace(defaultManagerNamespace)); err != nil {
-		b.unread("the logs of the manager", err)
-		return nil
+	err := b.cluster.client.List(ctx, &list, client.InNamespace(defaultManagerNamespace))
+	var pods corev1client.CoreV1Interface
+	if err == nil {
+		pods, err = corev1client.NewForConfig(b.cluster.config)
 	}
-	pods, err := corev1client.NewForConfig(b.cluster.config)
 	if err != nil {
-		return fmt.Errorf("connecting to %s: %w", b.cluster.host, err)
+		b.unread("the logs of the manager", err)
+		return
 	}
 	for i := range list.Items {
 		pod := &list.Items[i]
@@ -340,13 +311,12 @@ func (b *bundle) addLogs(ctx context.Context, lines int) error {
 				text, err := pods.Pods(pod.Namespace).GetLogs(pod.Name, &options).Do(ctx).Raw()
 				if err != nil {
 					b.unread("the log of "+name, err)
-				} else if err := b.write("manager/logs/"+name+".log", redactLog(text)); err != nil {
-					return err
+					continue
 				}
+				b.write("manager/logs/"+name+".log", func() ([]byte, error) { return redactLog(text), nil })
 			}
 		}
 	}
-	return nil
 }
 
 // What is taken out of logs. The manager logs no such value; what it quotes of others may

@@ -19,16 +19,9 @@ import (
 	"github.com/strata-run/strata/internal/pods"
 )
 
-type statusOptions struct {
-	output      outputFlag
-	watch       bool
-	timeout     time.Duration
-	holdTimeout time.Duration
-	revision    int64
-}
-
 func (a *app) statusCommand() *cobra.Command {
-	var o statusOptions
+	var o watchOptions
+	var watch bool
 	cmd := &cobra.Command{
 		Use:   "status PACKAGE",
 		Short: "Show the progress of a rollout and what blocks it; -w follows it",
@@ -59,29 +52,31 @@ replicasets.apps.`,
 		ValidArgsFunction: a.completePackages(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.running = true
-			if !o.watch && (cmd.Flags().Changed("timeout") || cmd.Flags().Changed("hold-timeout") || cmd.Flags().Changed("revision")) {
+			if !watch && (cmd.Flags().Changed("timeout") || cmd.Flags().Changed("hold-timeout") || cmd.Flags().Changed("revision")) {
 				return exitf(CodeUsage, "--timeout, --hold-timeout and --revision are for --watch")
 			}
-			return a.status(cmd.Context(), o, packageName(args[0]))
+			o.name = packageName(args[0])
+			return a.status(cmd.Context(), o, watch)
 		},
 	}
 	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
-	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "follow the rollout until it is done or cannot succeed")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "follow the rollout until it is done or cannot succeed")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --watch: how long to follow, 0 without limit")
 	a.addRevision(cmd, &o.revision, "revision", "with --watch: follow this revision, wait until it is made, and end with code 5 when a newer one replaces it; 0 follows whichever is the target")
 	cmd.Flags().DurationVar(&o.holdTimeout, "hold-timeout", 0, "with --watch: end when nothing has moved for this long, 0 never")
 	return cmd
 }
 
-func (a *app) status(ctx context.Context, o statusOptions, name string) error {
+func (a *app) status(ctx context.Context, o watchOptions, watch bool) error {
 	c, err := a.connect()
 	if err != nil {
 		return err
 	}
-	if o.watch {
-		return a.watch(ctx, c, watchOptions{name: name, output: o.output, timeout: o.timeout, holdTimeout: o.holdTimeout, revision: o.revision})
+	if watch {
+		_, err := a.watchToEnd(ctx, c, o)
+		return err
 	}
-	v, err := c.snapshot(ctx, name)
+	v, err := c.snapshot(ctx, o.name)
 	if err != nil {
 		return err
 	}
@@ -117,12 +112,8 @@ type watchOptions struct {
 	asNotes bool
 }
 
-func (a *app) watch(ctx context.Context, c *cluster, o watchOptions) error {
-	_, err := a.watchToEnd(ctx, c, o)
-	return err
-}
-
-// watchToEnd is watch, and returns the status that was seen last, nil for none.
+// watchToEnd follows a rollout until it is done, cannot succeed, or the time is over. It returns
+// the status that was seen last, nil for none.
 func (a *app) watchToEnd(ctx context.Context, c *cluster, o watchOptions) (*view.Status, error) {
 	w := &watcher{app: a, options: o, slices: view.Manifests{}, moved: a.now(), out: a.stdout(o.output.value)}
 	if output.IsTerminal(a.Out) && !o.output.isDocument() && !o.asNotes {

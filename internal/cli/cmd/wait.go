@@ -20,17 +20,8 @@ import (
 
 const waitTargets = "rolledout, available, ready, phase=NAME, probe=NAME, condition=TYPE[=STATUS] (of the Package), deleted"
 
-type waitOptions struct {
-	output   outputFlag
-	targets  []string
-	timeout  time.Duration
-	holdsFor time.Duration
-	revision int64
-	create   bool
-}
-
 func (a *app) waitCommand() *cobra.Command {
-	o := waitOptions{targets: []string{"rolledout"}}
+	o := assertOptions{targets: []string{"rolledout"}}
 	cmd := &cobra.Command{
 		Use:   "wait PACKAGE",
 		Short: "Wait until a package is rolled out, available, or gone",
@@ -54,7 +45,7 @@ objectslices.strata.run.`,
 	a.onPackage(cmd, func(ctx context.Context, name string) error { return a.wait(ctx, o, name) })
 	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
 	cmd.Flags().StringArrayVar(&o.targets, "for", o.targets, waitTargets+"; can be given more than once")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait")
+	cmd.Flags().DurationVar(&o.within, "timeout", 5*time.Minute, "how long to wait")
 	cmd.Flags().DurationVar(&o.holdsFor, "holds-for", 0, "how long it then has to hold without interruption")
 	a.addRevision(cmd, &o.revision, "revision", "the revision that is meant: wait until it is made, and end with code 5 when a newer one replaces it; 0 is whichever is the target")
 	cmd.Flags().BoolVar(&o.create, "wait-for-creation", false, "wait also for the package to be created")
@@ -62,11 +53,11 @@ objectslices.strata.run.`,
 	return cmd
 }
 
-func (a *app) wait(ctx context.Context, o waitOptions, name string) error {
-	if o.timeout <= 0 || o.holdsFor < 0 {
+func (a *app) wait(ctx context.Context, o assertOptions, name string) error {
+	if o.within <= 0 || o.holdsFor < 0 {
 		return exitf(CodeUsage, "--timeout must be longer than 0s, and --holds-for must not be negative")
 	}
-	checks, err := a.checksOf(assertOptions{targets: o.targets, within: o.timeout, holdsFor: o.holdsFor})
+	checks, err := a.checksOf(o)
 	if err != nil {
 		return err
 	}
@@ -82,7 +73,7 @@ func (a *app) wait(ctx context.Context, o waitOptions, name string) error {
 		}
 		last = &s
 	}
-	report, err := run.run(ctx, o.timeout+o.holdsFor)
+	report, err := run.run(ctx, o.within+o.holdsFor)
 	if err != nil {
 		return err
 	}
@@ -108,7 +99,7 @@ func (a *app) wait(ctx context.Context, o waitOptions, name string) error {
 	if !o.output.isDocument() && Code(report.ExitCode) != CodeSuperseded {
 		a.noteWhy(ctx, c, name)
 	}
-	return exitf(Code(report.ExitCode), "package %s: %s%s", name, report.Message, view.Prefixed(" (", endText(Code(report.ExitCode), o.timeout)))
+	return exitf(Code(report.ExitCode), "package %s: %s%s", name, report.Message, view.Prefixed(" (", endText(Code(report.ExitCode), o.within)))
 }
 
 // endText says why it has ended, with the bracket that closes it.
