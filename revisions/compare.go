@@ -35,7 +35,7 @@ const (
 // when an apply of ours changes the object. So an entry that stays the same means
 // that the object is still as that apply has left it. Values that the server
 // normalises, such as a quantity of 1000m, change nothing in it. The time has whole
-// seconds; see [StateOf] for an apply in the same one.
+// seconds; see rewritten.go for an apply in the same one.
 func FieldsDigest(obj *unstructured.Unstructured, manager string) string {
 	return ownEntry(obj, manager).digest
 }

@@ -18,8 +18,6 @@ const (
 	ActionUpdated   Action = "Updated"
 	ActionUnchanged Action = "Unchanged"
 	ActionAdopted   Action = "Adopted"
-	ActionReleased  Action = "Released"
-	ActionDeleted   Action = "Deleted"
 	ActionCollision Action = "Collision"
 )
 

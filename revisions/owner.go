@@ -23,8 +23,8 @@ type Current struct {
 	Label string
 	// Fields is the digest of our managedFields entry, empty when there is none.
 	Fields string
-	// State is what [StateOf] says of it, Applied the second of our last apply, and Others
-	// when another manager has written to it last.
+	// State is what a later apply of ours changes in any case, see rewritten.go. Applied is the
+	// second of our last apply, and Others when another manager has written to it last.
 	State   string
 	Applied time.Time
 	Others  OtherWrites

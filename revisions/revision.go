@@ -181,7 +181,7 @@ type Record struct {
 	Content string
 	// Fields is the digest of our managedFields entry after that, see [FieldsDigest].
 	Fields string
-	// State is what [StateOf] said of the object then, or that it need not be compared.
+	// State is that of the object then, see rewritten.go, or that it need not be compared.
 	State string
 	// IgnoredFields are fields of the manifest that are left to the managers that have set
 	// them.
@@ -281,7 +281,7 @@ func validateObject(v *ValidationError, phase string, index int, obj Object) {
 	}
 }
 
-// holdsStrings says whether a field of the metadata is a map of strings, or has no
+// isStringMap says whether a field of the metadata is a map of strings, or has no
 // value.
 func isStringMap(obj *unstructured.Unstructured, field string) bool {
 	value, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", field)

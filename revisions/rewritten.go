@@ -18,14 +18,6 @@ import (
 // which it has changed is applied once more, unless a later write of another manager explains
 // the change.
 
-// StateOf is what an apply changes of an object even where it leaves our managedFields
-// entry as it is: the generation, and our labels and annotations, which do not count for it,
-// by a digest. Of a kind without generation it is the resourceVersion. It is empty when
-// there is no entry of ours.
-func StateOf(obj *unstructured.Unstructured, manager string) string {
-	return ownEntry(obj, manager).state
-}
-
 // stateSettled is on record in place of a state when nothing can have happened in the second
 // of our last apply that was not found.
 const stateSettled = "settled"
@@ -52,8 +44,13 @@ const (
 
 // own is what our managedFields entry, and the others, tell.
 type own struct {
-	digest, state, time string
-	others              OtherWrites
+	digest, time string
+	// state is what an apply changes of an object even where it leaves our managedFields entry
+	// as it is: the generation, and our labels and annotations, which do not count for it,
+	// by a digest. Of a kind without generation it is the resourceVersion. It is empty when
+	// there is no entry of ours.
+	state  string
+	others OtherWrites
 }
 
 // applied is the second of our last apply, zero when it is not known.

@@ -65,7 +65,7 @@ func (e secretError) Unwrap() error { return e.err }
 // withoutValues is an error that may be shown, of a request about an object.
 func withoutValues(obj *unstructured.Unstructured, err error) error {
 	var answer apierrors.APIStatus
-	if !errors.As(err, &answer) || !probes.HoldsSecrets(obj) {
+	if !errors.As(err, &answer) || !probes.ContainsSecrets(obj) {
 		return err
 	}
 	return secretError{err}

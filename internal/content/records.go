@@ -49,9 +49,9 @@ func backoff(entry v1alpha1.InventoryEntry, listed v1alpha1.Interference) *revis
 	}
 }
 
-// Holds says whether a status says the same as the records, so that [Records] would
+// HasRecords says whether a status says the same as the records, so that [Records] would
 // give them again.
-func Holds(status v1alpha1.RevisionStatus, records map[revisions.ObjectID]revisions.Record) bool {
+func HasRecords(status v1alpha1.RevisionStatus, records map[revisions.ObjectID]revisions.Record) bool {
 	if len(status.Interference) > 0 || len(status.Inventory) != len(records) {
 		return false // interference is rare, and not worth a comparison
 	}

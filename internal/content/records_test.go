@@ -49,7 +49,7 @@ func TestRecords(t *testing.T) {
 }
 
 // A status holds records when it would give the same again.
-func TestHolds(t *testing.T) {
+func TestHasRecords(t *testing.T) {
 	status := func(entry v1alpha1.InventoryEntry) v1alpha1.RevisionStatus {
 		entry.Kind, entry.Name, entry.UID, entry.Action, entry.Content, entry.Fields = "ConfigMap", "a", "u", "Created", "c", "f"
 		return v1alpha1.RevisionStatus{Inventory: []v1alpha1.InventoryEntry{entry}}
@@ -85,7 +85,7 @@ func TestHolds(t *testing.T) {
 				tc.change(&record)
 				records[ObjectID(tc.status.Inventory[0].ObjectReference)] = record
 			}
-			if got := Holds(tc.status, records); got != tc.want {
+			if got := HasRecords(tc.status, records); got != tc.want {
 				t.Errorf("%s: the status holds the records: %t", tc.reason, got)
 			}
 		})

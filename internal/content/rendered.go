@@ -38,9 +38,9 @@ type Package struct {
 	// this one gets a new revision.
 	After []string
 
-	// Held says why the package gets no new revision for now: what runs stays as it
-	// is, and a package that does not exist is not made. Empty holds nothing back.
-	Held string
+	// Blocked says why the package gets no new revision for now: what runs stays as it
+	// is, and a package that does not exist is not made. Empty blocks nothing.
+	Blocked string
 
 	// MayShrink says that the content may well have less than half of the objects of
 	// what runs, which else is taken for a mistake: it follows what users ask for.

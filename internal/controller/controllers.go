@@ -180,14 +180,14 @@ func managerOptions(meter *telemetry.Metrics, o Options) (ctrl.Options, error) {
 	}
 	// The pod has 15 seconds, see config/manager. A starved machine needs some of them.
 	shutdown := 10 * time.Second
-	secrets, holdManifests := content.SecretKind()
+	secrets, withManifests := content.SecretKind()
 	// Names are checked for the whole process, and a process may run managers one
 	// after the other.
 	anyName := true
 	kept := map[client.Object]cache.ByObject{
 		&v1alpha1.Revision{}: {Transform: dropHistory(meter)},
 		// Of Secrets, those that hold manifests, and of these the metadata.
-		secrets: {Namespaces: map[string]cache.Config{o.Namespace: {FieldSelector: holdManifests}}},
+		secrets: {Namespaces: map[string]cache.Config{o.Namespace: {FieldSelector: withManifests}}},
 	}
 	for _, f := range Fronts {
 		if f.Caches != nil {

@@ -31,9 +31,9 @@ type Front[P client.Object, F any] struct {
 	Finalizer string
 	// Namespace is the only one whose resources are looked at. Optional: without it, all are.
 	Namespace string
-	// Holds is pure: whether a resource among those that are to stay needs the finalizer.
+	// NeedsFinalizer is pure: whether a resource among those that are to stay needs the finalizer.
 	// Optional: without it, each does.
-	Holds func(resource P, among []P) bool
+	NeedsFinalizer func(resource P, among []P) bool
 	// List is an empty list of the resources.
 	List func() client.ObjectList
 	// Selects says which resources are the front's.

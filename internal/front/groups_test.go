@@ -164,20 +164,20 @@ func TestReconciler_Held(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	held := rendering("plane", "1")
-	held.Held = "an old control plane is being removed"
+	held.Blocked = "an old control plane is being removed"
 	f.rendered = []content.Package{held}
 	var states []Package
 	f.loop.Front.Status = func(_ *gatewayv1.GatewayClass, state State[string]) { states = state.Packages }
 	want(t, "a package that is held is not made", "writes", []string{"patch a"}, f.mustPass())
-	want(t, "the status is told why", "packages", []Package{{Name: "plane", Version: "1.0-1", Need: history.NeedRevision, Held: held.Held}}, states)
+	want(t, "the status is told why", "packages", []Package{{Name: "plane", Version: "1.0-1", Need: history.NeedRevision, Blocked: held.Blocked}}, states)
 
 	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
 	held = rendering("plane", "2")
-	held.Held = "it would skip a version"
+	held.Blocked = "it would skip a version"
 	f.rendered = []content.Package{held}
 	want(t, "what runs stays, and gets no new revision", "writes", nil, f.mustPass())
-	if len(states) != 1 || states[0].Package == nil || states[0].Target == nil || states[0].Target.Spec.Revision != 1 || states[0].Held != held.Held {
+	if len(states) != 1 || states[0].Package == nil || states[0].Target == nil || states[0].Target.Spec.Revision != 1 || states[0].Blocked != held.Blocked {
 		t.Errorf("the status was told of %+v", states)
 	}
 }

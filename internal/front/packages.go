@@ -21,7 +21,7 @@ type Package struct {
 	Need history.Need
 	// Waiting is the package that has to be rolled out first, empty when none has.
 	Waiting string
-	// Held is why the package gets no new content for now, empty when nothing keeps it
+	// Blocked is why the package gets no new content for now, empty when nothing keeps it
 	// back.
-	Held string
+	Blocked string
 }

@@ -67,7 +67,7 @@ func TestReconciler_SettingsOfHeld(t *testing.T) {
 	plane := rendering("plane", "1")
 	f.rendered = []content.Package{plane}
 	f.mustPass()
-	plane.Held, plane.Settings = "the registry is down", &content.Settings{ProgressDeadline: time.Hour}
+	plane.Blocked, plane.Settings = "the registry is down", &content.Settings{ProgressDeadline: time.Hour}
 	f.rendered = []content.Package{plane}
 	f.mustPass()
 	want(t, "the deadline is new", "progressDeadline", time.Hour, f.pkg("plane").Spec.ProgressDeadline.Duration)

@@ -71,8 +71,8 @@ func isOver(pkg *v1alpha1.Package, target int64) bool {
 
 func (p *Publisher) publish(ctx context.Context, owner Owner, want content.Package, done map[string]bool) (Package, error) {
 	state := Package{Name: want.Name, Version: want.Origin.AppVersion}
-	if want.Held != "" {
-		return p.held(ctx, owner, want)
+	if want.Blocked != "" {
+		return p.blocked(ctx, owner, want)
 	}
 	packed, err := p.Contents.Pack(ctx, want.Phases, want.Probes)
 	if err != nil {
@@ -119,10 +119,10 @@ func (p *Publisher) publish(ctx context.Context, owner Owner, want content.Packa
 	return state, nil
 }
 
-// held is where a package stands that gets nothing new for now. One that is not there
+// blocked is where a package stands that gets nothing new for now. One that is not there
 // is not made.
-func (p *Publisher) held(ctx context.Context, owner Owner, want content.Package) (Package, error) {
-	state := Package{Name: want.Name, Version: want.Origin.AppVersion, Need: history.NeedRevision, Held: want.Held}
+func (p *Publisher) blocked(ctx context.Context, owner Owner, want content.Package) (Package, error) {
+	state := Package{Name: want.Name, Version: want.Origin.AppVersion, Need: history.NeedRevision, Blocked: want.Blocked}
 	pkg, err := p.read(ctx, owner, want.Name)
 	if err != nil {
 		return state, client.IgnoreNotFound(err)

@@ -76,9 +76,9 @@ func (r *Reconciler[P, F]) pass(ctx context.Context, name string) (time.Duration
 		return 0, nil
 	}
 	// One resource that cannot be written to must not stand in the way of the others.
-	held := r.hold(ctx, in.Resources)
-	if held != nil && !isRefused(held) {
-		return 0, held
+	refused := r.addFinalizers(ctx, in.Resources)
+	if refused != nil && !isRefused(refused) {
+		return 0, refused
 	}
 	state, err := r.work(ctx, &in)
 	if loop.IsConflict(err) {
@@ -92,7 +92,7 @@ func (r *Reconciler[P, F]) pass(ctx context.Context, name string) (time.Duration
 	if r.Front.Again != nil {
 		again = r.Front.Again(in.Facts)
 	}
-	return again, errors.Join(err, statusErr, held)
+	return again, errors.Join(err, statusErr, refused)
 }
 
 // Unreadable is the [RenderError] of a resource that does not decode, nil for one that does.

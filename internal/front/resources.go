@@ -65,13 +65,13 @@ func (r *Reconciler[P, F]) list(ctx context.Context, from client.Reader, meant f
 	return selected, err
 }
 
-// hold puts the finalizer on resources.
-func (r *Reconciler[P, F]) hold(ctx context.Context, resources []P) error {
+// addFinalizers puts the finalizer on resources.
+func (r *Reconciler[P, F]) addFinalizers(ctx context.Context, resources []P) error {
 	if r.Front.Finalizer == "" {
 		return nil
 	}
 	return r.change(ctx, resources, func(o client.Object) {
-		if p, ok := o.(P); ok && (r.Front.Holds == nil || r.Front.Holds(p, resources)) {
+		if p, ok := o.(P); ok && (r.Front.NeedsFinalizer == nil || r.Front.NeedsFinalizer(p, resources)) {
 			controllerutil.AddFinalizer(o, r.Front.Finalizer)
 		}
 	})

@@ -124,7 +124,7 @@ func (p *pass) run(ctx context.Context) (v1alpha1.PackageStatus, loop.Outcome, e
 	if added, err := p.ensureFinalizer(ctx); err != nil {
 		return p.failed(err)
 	} else if added {
-		return p.pkg.Status, loop.Outcome{Hold: true}, nil // the change brings us back
+		return p.pkg.Status, loop.Outcome{SkipStatus: true}, nil // the change brings us back
 	}
 	if made, err := p.decide(ctx); err != nil {
 		return p.failed(err)
@@ -136,18 +136,18 @@ func (p *pass) run(ctx context.Context) (v1alpha1.PackageStatus, loop.Outcome, e
 	}
 	p.state.awaitsKind = lacksKind(p.rolled.err)
 	if p.state.isNewConflict(p.rolled.err) {
-		return p.pkg.Status, loop.Outcome{Hold: true}, p.rolled.err
+		return p.pkg.Status, loop.Outcome{SkipStatus: true}, p.rolled.err
 	}
 	p.explain(ctx)
 	outcome, err := p.writeStatuses(ctx)
-	if err == nil && (!outcome.Hold || p.hasSucceeded()) {
+	if err == nil && (!outcome.SkipStatus || p.hasSucceeded()) {
 		err = errors.Join(p.retire(ctx), p.sweep(ctx), p.rollBackFailed(ctx))
 	}
 	p.sort()
 	p.recordEvents()
 	next := status.ForPackage(p.pkg, p.history, p.rolled.result.Serves, p.rolled.err, p.now)
 	if wait := p.untilStatus(next); wait > 0 {
-		outcome.Hold, outcome.After = true, soonest(outcome.After, wait)
+		outcome.SkipStatus, outcome.After = true, soonest(outcome.After, wait)
 	}
 	outcome.After = soonest(soonest(outcome.After, p.after()), p.untilPods())
 	return next, outcome, errors.Join(err, p.retryable())
@@ -166,7 +166,7 @@ func (p *pass) untilStatus(next v1alpha1.PackageStatus) time.Duration {
 func (p *pass) failed(err error) (v1alpha1.PackageStatus, loop.Outcome, error) {
 	switch {
 	case loop.IsConflict(err):
-		return p.pkg.Status, loop.Outcome{Hold: true}, err
+		return p.pkg.Status, loop.Outcome{SkipStatus: true}, err
 	case isDeleted(p.pkg):
 		return status.ForTeardown(p.pkg, revisions.TeardownResult{}, err, p.Worker.now()), loop.Outcome{}, err
 	default:

@@ -237,7 +237,7 @@ func (s *packageState) deferWrite(revision *v1alpha1.Revision, next v1alpha1.Rev
 func (s *packageState) onRecord(revision *v1alpha1.Revision) {
 	state := s.of(revision)
 	state.unwritten = nil
-	if content.Holds(revision.Status, state.records) {
+	if content.HasRecords(revision.Status, state.records) {
 		state.records = nil
 	}
 }

@@ -40,7 +40,7 @@ func (p *pass) writeStatuses(ctx context.Context) (loop.Outcome, error) {
 	if onRecord == nil {
 		// The client that has just made the package is about to make a revision.
 		wait := max(2*progressDelay-p.Now().Sub(p.pkg.CreationTimestamp.Time), 0)
-		return loop.Outcome{Hold: wait > 0, After: wait}, nil
+		return loop.Outcome{SkipStatus: wait > 0, After: wait}, nil
 	}
 	// Times of a status count from when they were noted first, not from when they were written.
 	p.history.Target = p.state.latest(onRecord)
@@ -57,7 +57,7 @@ func (p *pass) writeStatuses(ctx context.Context) (loop.Outcome, error) {
 	if !hasProgressed(onRecord.Status, next) {
 		brief = max(brief, wait)
 	}
-	return loop.Outcome{Hold: brief > 0, After: soonest(after, soonest(brief, wait))}, err
+	return loop.Outcome{SkipStatus: brief > 0, After: soonest(after, soonest(brief, wait))}, err
 }
 
 // writeAfter writes a status, or defers it when it may wait.

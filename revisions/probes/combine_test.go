@@ -301,7 +301,7 @@ func TestNewResult(t *testing.T) {
 	}
 }
 
-func TestHoldsSecrets(t *testing.T) {
+func TestContainsSecrets(t *testing.T) {
 	cases := map[string]struct {
 		obj  *unstructured.Unstructured
 		want bool
@@ -317,8 +317,8 @@ func TestHoldsSecrets(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := HoldsSecrets(tc.obj); got != tc.want {
-				t.Errorf("HoldsSecrets() = %v, want %v", got, tc.want)
+			if got := ContainsSecrets(tc.obj); got != tc.want {
+				t.Errorf("ContainsSecrets() = %v, want %v", got, tc.want)
 			}
 		})
 	}

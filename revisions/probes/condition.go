@@ -49,7 +49,7 @@ func (c Condition) Probe(obj *unstructured.Unstructured) Result {
 	}
 	content := contentOf(obj)
 	result := c.check(listAt(content, "status", "conditions"), countAt(content, "metadata", "generation"))
-	if result.Status == True || !HoldsSecrets(obj) {
+	if result.Status == True || !ContainsSecrets(obj) {
 		return result
 	}
 	if result.Status == False {

@@ -4,9 +4,6 @@
 package probes
 
 import (
-	"cmp"
-	"slices"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -22,26 +19,6 @@ func Default(kind schema.GroupKind) (Probe, bool) {
 		return nil, false
 	}
 	return defaultProbe{kind: kind, ready: ready}, true
-}
-
-// HasDefault says whether there is a default probe for a kind. A cache of objects has
-// to keep spec and status of these kinds.
-func HasDefault(kind schema.GroupKind) bool {
-	_, ok := defaults[kind]
-	return ok
-}
-
-// DefaultKinds lists the kinds that have a default probe, sorted by group, then by
-// kind.
-func DefaultKinds() []schema.GroupKind {
-	kinds := make([]schema.GroupKind, 0, len(defaults))
-	for kind := range defaults {
-		kinds = append(kinds, kind)
-	}
-	slices.SortFunc(kinds, func(a, b schema.GroupKind) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
-	})
-	return kinds
 }
 
 // defaults is the whole list. It is never changed.

@@ -96,7 +96,7 @@
 //
 // A message never holds a value of a Secret, nor the text of a condition on one; it
 // says "differs" instead. An object that does not say its kind is treated as if it
-// were a Secret. Probes of other packages keep to this with [HoldsSecrets], and make
+// were a Secret. Probes of other packages keep to this with [ContainsSecrets], and make
 // their messages fit to be shown with [NewResult].
 //
 // # Size and cost

@@ -185,13 +185,13 @@ func ExampleAll() {
 	// Output: False: 2 of 3 updated replicas available; this is true and must not be: .metadata.annotations["example.org/broken"] is "true"
 }
 
-// A probe of one's own keeps to the rules with HoldsSecrets and NewResult.
+// A probe of one's own keeps to the rules with ContainsSecrets and NewResult.
 func ExampleFunc() {
 	short := probes.Func(func(obj *unstructured.Unstructured) probes.Result {
 		if obj == nil || len(obj.GetName()) <= 3 {
 			return probes.Result{Status: probes.True}
 		}
-		if probes.HoldsSecrets(obj) {
+		if probes.ContainsSecrets(obj) {
 			return probes.NewResult(probes.False, "the name is too long")
 		}
 		return probes.NewResult(probes.False, fmt.Sprintf("the name %q is too long", obj.GetName()))

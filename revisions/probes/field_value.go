@@ -83,13 +83,13 @@ func (f FieldValue) Probe(obj *unstructured.Unstructured) Result {
 		return NewResult(Unknown, err.Error())
 	}
 	found, ok := f.Path.Lookup(obj)
-	secret := HoldsSecrets(obj)
+	secret := ContainsSecrets(obj)
 	switch {
 	case !ok && secret:
 		return NewResult(Unknown, f.Path.String()+" is missing")
 	case !ok:
 		return NewResult(Unknown, fmt.Sprintf("%s is missing, expected %s", f.Path, f.expected()))
-	case f.holds(found):
+	case f.matches(found):
 		return Result{Status: True}
 	case secret:
 		return NewResult(False, f.Path.String()+" differs")
@@ -97,8 +97,8 @@ func (f FieldValue) Probe(obj *unstructured.Unstructured) Result {
 	return NewResult(False, fmt.Sprintf("%s is %s, expected %s", f.Path, describe(found), f.expected()))
 }
 
-// holds compares what was found with the value.
-func (f FieldValue) holds(found any) bool {
+// matches compares what was found with the value.
+func (f FieldValue) matches(found any) bool {
 	want, isQuantity := f.quantity()
 	if !isQuantity && !f.isOrdered() {
 		return equalValues(f.Value, found)

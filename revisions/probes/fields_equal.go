@@ -47,7 +47,7 @@ func (f FieldsEqual) Probe(obj *unstructured.Unstructured) Result {
 	if equalValues(a, b) {
 		return Result{Status: True}
 	}
-	if HoldsSecrets(obj) {
+	if ContainsSecrets(obj) {
 		return NewResult(False, fmt.Sprintf("%s differs from %s", f.A, f.B))
 	}
 	return NewResult(False, fmt.Sprintf("%s is %s, expected it to equal %s, which is %s", f.A, describe(a), f.B, describe(b)))

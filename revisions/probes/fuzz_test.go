@@ -111,7 +111,7 @@ func scrambledProbes(t testing.TB) []Probe {
 		Not{Inner: one}, Not{Inner: value}, Select{Inner: one}, All{nil}, Any{nil}, Not{}, Select{}, ObservedGeneration{},
 		Condition{}, FieldValue{}, FieldsEqual{},
 	}
-	for _, kind := range DefaultKinds() {
+	for _, kind := range defaultKinds() {
 		ready, _ := Default(kind)
 		serves, _ := Serving(kind)
 		list = append(list, ready, serves)

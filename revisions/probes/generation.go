@@ -27,7 +27,7 @@ func (o ObservedGeneration) Probe(obj *unstructured.Unstructured) Result {
 	content := contentOf(obj)
 	if _, ok := fieldAt(content, "status", "observedGeneration"); ok || o.Required {
 		result := observed(content)
-		if result.Status != True && HoldsSecrets(obj) {
+		if result.Status != True && ContainsSecrets(obj) {
 			result.Message = "not observed yet"
 		}
 		if result.Status != True {

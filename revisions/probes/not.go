@@ -46,7 +46,7 @@ func claimOf(p Probe, obj *unstructured.Unstructured) string {
 	case Select:
 		return claimOf(p.Inner, obj)
 	case claimer:
-		if !HoldsSecrets(obj) {
+		if !ContainsSecrets(obj) {
 			return p.claim()
 		}
 	}

@@ -59,10 +59,10 @@ func NewResult(status Status, message string) Result {
 	return Result{Status: status, Message: oneLine(message, MaxMessage)}
 }
 
-// HoldsSecrets says whether the values of obj must not appear in a message. It is
+// ContainsSecrets says whether the values of obj must not appear in a message. It is
 // so for a Secret (of any API group, and for a list of them) and for an object
 // that does not say what kind it is.
-func HoldsSecrets(obj *unstructured.Unstructured) bool {
+func ContainsSecrets(obj *unstructured.Unstructured) bool {
 	switch kindOf(obj) {
 	case "", "Secret", "SecretList":
 		return true

@@ -73,7 +73,7 @@ func secretProbes(t *testing.T) map[string]Probe {
 		"All":               All{equal, Condition{Type: "Ready"}, value(".data.password", "x")},
 		"Any":               Any{equal, Condition{Type: "Ready"}, Not{Inner: value(".data.password", secretWord)}},
 	}
-	for _, kind := range DefaultKinds() {
+	for _, kind := range defaultKinds() {
 		list["Default"+kind.Kind], _ = Default(kind)
 		list["Serving"+kind.Kind], _ = Serving(kind)
 	}

@@ -23,7 +23,7 @@ func webhooksReady(content map[string]any) Result {
 		webhook, _ := entry.(map[string]any)
 		config := mapAt(webhook, "clientConfig")
 		bundle := stringAt(config, "caBundle")
-		if bundle == "" && stringAt(config, "url") != "" || holdsCertificate(bundle) {
+		if bundle == "" && stringAt(config, "url") != "" || hasCertificate(bundle) {
 			continue
 		}
 		name := stringAt(webhook, "name")
@@ -38,9 +38,9 @@ func webhooksReady(content map[string]any) Result {
 	return NewResult(False, "no certificate in .clientConfig.caBundle of the webhook "+strings.Join(lacking, ", "))
 }
 
-// holdsCertificate tells a bundle from an empty one and from the placeholder (a
+// hasCertificate tells a bundle from an empty one and from the placeholder (a
 // line break, for example) that generators put there for a later injection.
-func holdsCertificate(bundle string) bool {
+func hasCertificate(bundle string) bool {
 	if bundle == "" {
 		return false
 	}

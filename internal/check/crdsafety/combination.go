@@ -103,10 +103,10 @@ func refusedChoice(before, after *schema, fields []string) (string, bool) {
 		for i, name := range known {
 			set[name] = selection&(1<<i) != 0
 		}
-		if !holds(&was, read(set, before, fields)) || !holds(&schema{Required: requiredOf(before, fields)}, set) {
+		if !accepts(&was, read(set, before, fields)) || !accepts(&schema{Required: requiredOf(before, fields)}, set) {
 			continue
 		}
-		if !holds(&is, read(set, after, fields)) {
+		if !accepts(&is, read(set, after, fields)) {
 			return describe(set), true
 		}
 	}
@@ -149,20 +149,20 @@ func describe(set map[string]bool) string {
 	return fmt.Sprint(names)
 }
 
-// holds says whether a combination takes an object with just these fields.
-func holds(s *schema, set map[string]bool) bool {
+// accepts says whether a combination takes an object with just these fields.
+func accepts(s *schema, set map[string]bool) bool {
 	for _, name := range s.Required {
 		if !set[name] {
 			return false
 		}
 	}
-	if s.Not != nil && holds(s.Not, set) {
+	if s.Not != nil && accepts(s.Not, set) {
 		return false
 	}
 	count := func(list []schema) int {
 		n := 0
 		for i := range list {
-			if holds(&list[i], set) {
+			if accepts(&list[i], set) {
 				n++
 			}
 		}

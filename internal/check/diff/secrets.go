@@ -41,7 +41,7 @@ func redactPair(before, after *unstructured.Unstructured) (was, is *unstructured
 }
 
 func redactSide(manifest, other *unstructured.Unstructured, differs string) *unstructured.Unstructured {
-	if manifest == nil || !probes.HoldsSecrets(manifest) {
+	if manifest == nil || !probes.ContainsSecrets(manifest) {
 		return manifest
 	}
 	redacted := manifest.DeepCopy()

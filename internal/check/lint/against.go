@@ -35,7 +35,7 @@ func (c *checking) compare(ctx context.Context, loaded revisions.Revision) error
 	}
 	serving := *c.in.Against
 	serving.Succeeded = true
-	checker := &preflight.Checker{Live: asManifests(serving), Writer: nobody{}, Mapper: meta.NewDefaultRESTMapper(nil)}
+	checker := &preflight.Checker{Live: asManifests(serving), Writer: noWriter{}, Mapper: meta.NewDefaultRESTMapper(nil)}
 	pkg := c.in.Owner
 	if pkg == nil {
 		pkg = &v1alpha1.Package{}
@@ -91,15 +91,15 @@ func (m manifests) Get(_ context.Context, key client.ObjectKey, into client.Obje
 func (m manifests) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
 // The identity of a lint, which has no cluster: it may neither ask for permissions nor dry-run.
-type nobody struct{}
+type noWriter struct{}
 
 // Create is forbidden.
-func (nobody) Create(context.Context, client.Object, ...client.CreateOption) error {
+func (noWriter) Create(context.Context, client.Object, ...client.CreateOption) error {
 	return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("there is no cluster"))
 }
 
 // Patch finds nothing.
-func (nobody) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
+func (noWriter) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
 	return apierrors.NewNotFound(schema.GroupResource{}, object.GetName())
 }
 

@@ -69,7 +69,7 @@ func Rules() []Rule {
 		{CodeImmutable, "ImmutableField", Error, "A field changes that cannot be changed (with --against)."},
 		{CodeCRDSafety, "UnsafeDefinition", Error, "A CustomResourceDefinition changes in a way that may break custom resources (with --against)."},
 		{CodeShrink, "Shrunk", Error, "The content has less than half of the objects of the one before (with --against)."},
-		{CodeAdmission, "Refused", Error, "The API server refuses an object (with --live), or the controller would hold the content back for another reason (with --against)."},
+		{CodeAdmission, "Refused", Error, "The API server refuses an object (with --live), or the controller would block the content for another reason (with --against)."},
 		{CodeProbe, "ProbeDoesNotCompile", Error, "A probe cannot be compiled."},
 		{CodeProbeIdle, "ProbeSelectsNothing", Warning, "A probe selects no object of the content."},
 		{CodeProbeCost, "ProbeCostly", Warning, "The expression of a probe costs too much for an object of the content, so that it would never be true."},

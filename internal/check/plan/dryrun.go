@@ -236,7 +236,7 @@ func isAboutRights(err error) bool {
 // answerText is what the API server has said, on one line. What it says of a Secret may
 // quote a value.
 func answerText(manifest *unstructured.Unstructured, err error) string {
-	if probes.HoldsSecrets(manifest) {
+	if probes.ContainsSecrets(manifest) {
 		return "the API server does not take it; its words are left out, as they may quote the Secret"
 	}
 	text := err.Error()

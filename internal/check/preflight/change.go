@@ -20,7 +20,7 @@ type change struct {
 	object revisions.Object
 	// phase is the number of its phase in the target.
 	phase int
-	// before is the manifest that the serving revisions hold it to, nil for an object
+	// before is the manifest that the serving revisions keep it to, nil for an object
 	// that none of them has put in place, and uid that of the object, if known.
 	before *unstructured.Unstructured
 	uid    types.UID
@@ -30,22 +30,22 @@ func (c change) kind() schema.GroupVersionKind { return c.object.Manifest.GroupV
 
 // changesOf are the changes from what serves to the target, in the target's order.
 func changesOf(target revisions.Revision, serving []revisions.Revision) []change {
-	held := map[revisions.ObjectID]change{}
+	before := map[revisions.ObjectID]change{}
 	for _, revision := range slices.Backward(serving) {
 		each(revision, func(_ int, id revisions.ObjectID, object revisions.Object) {
 			record, placed := revision.Records[id]
 			if placed || revision.Succeeded {
-				held[id] = change{before: object.Manifest, uid: record.UID}
+				before[id] = change{before: object.Manifest, uid: record.UID}
 				if object.ForwardOnly {
 					// It is as another content has made it.
-					held[id] = change{uid: record.UID}
+					before[id] = change{uid: record.UID}
 				}
 			}
 		})
 	}
 	var changes []change
 	each(target, func(phase int, id revisions.ObjectID, object revisions.Object) {
-		c := held[id]
+		c := before[id]
 		if c.before != nil && equality.Semantic.DeepEqual(c.before.Object, object.Manifest.Object) {
 			return
 		}

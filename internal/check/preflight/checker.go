@@ -60,7 +60,7 @@ func (in Input) identity() string {
 }
 
 // Check looks at everything that can be known before the first write. The error is
-// an *[Error] when the content has to be held back, and another one when something
+// an *[Error] when the content is blocked, and another one when something
 // that decides could not be read: then nothing is known, and the check is worth
 // another try.
 func (c *Checker) Check(ctx context.Context, in Input) error {

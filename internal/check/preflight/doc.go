@@ -6,7 +6,7 @@
 //
 // Start with [Checker.Check] in checker.go. It asks once for a content, never in
 // steady state; the caller remembers the answer for as long as the content and the
-// Package stay the same. A finding holds the content back and leaves alone what
+// Package stay the same. A finding blocks the content and leaves alone what
 // runs. Each says what to do, and passes as soon as that is done:
 //
 //	Check                    File            Passes when

@@ -72,7 +72,7 @@ func (c *Checker) checkDryRun(ctx context.Context, in Input, changes []change, f
 
 // judgedElsewhere says whether only the API server knows what may change.
 func judgedElsewhere(change change) bool {
-	if probes.HoldsSecrets(change.object.Manifest) {
+	if probes.ContainsSecrets(change.object.Manifest) {
 		return false
 	}
 	return !slices.Contains(builtinGroups, change.id.Group) || change.id.GroupKind == schema.GroupKind{Kind: "Pod"}

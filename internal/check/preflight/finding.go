@@ -38,7 +38,7 @@ const (
 	maxFindings = 1000
 )
 
-// Finding is one reason to hold a content back.
+// Finding is one reason to block a content.
 type Finding struct {
 	// Check is what it is about.
 	Check Check
@@ -52,7 +52,7 @@ type Finding struct {
 	Remedy string
 }
 
-// Error says that a content is held back.
+// Error says that a content is blocked.
 type Error struct {
 	// Findings are all that was found, in the order of the checks. Never empty.
 	Findings []Finding

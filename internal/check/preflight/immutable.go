@@ -92,7 +92,7 @@ func (c *Checker) checkImmutable(ctx context.Context, in Input, changes []change
 		}
 		for _, suspect := range suspects {
 			if d := suspect.differs(wantedOf(change), live.Object); d != nil {
-				found.add(CheckImmutable, change.id, change.id.String()+": "+d.text(probes.HoldsSecrets(live)), remedyImmutable)
+				found.add(CheckImmutable, change.id, change.id.String()+": "+d.text(probes.ContainsSecrets(live)), remedyImmutable)
 			}
 		}
 	}

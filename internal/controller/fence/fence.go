@@ -96,8 +96,8 @@ func (f *Fence) left() time.Duration {
 	return f.term - max(now.Sub(f.renewed), now.Round(0).Sub(f.renewed.Round(0)))
 }
 
-// holds takes in that the lease was held when it was asked for at the time given.
-func (f *Fence) holds(at time.Time) {
+// renew takes in that the lease was held when it was asked for at the time given.
+func (f *Fence) renew(at time.Time) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	f.renewed = at
@@ -152,6 +152,6 @@ func (w *watched) renew(record resourcelock.LeaderElectionRecord, send func() er
 	if err := send(); err != nil {
 		return err
 	}
-	w.fence.holds(at)
+	w.fence.renew(at)
 	return nil
 }

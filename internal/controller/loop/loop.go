@@ -29,8 +29,8 @@ type Object[T any] interface {
 type Outcome struct {
 	// After asks for another pass after that time. 0 asks for none.
 	After time.Duration
-	// Hold leaves the status unwritten for now; After says when to look again.
-	Hold bool
+	// SkipStatus leaves the status unwritten for now; After says when to look again.
+	SkipStatus bool
 	// Gone says that the object's last finalizer was taken away, so that there is no
 	// status to write.
 	Gone bool
@@ -73,7 +73,7 @@ func (l *Loop[T, P]) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("copying %T gave another type", before))
 	}
 	outcome, err := l.Worker.Work(ctx, object)
-	if !outcome.Hold && !outcome.Gone {
+	if !outcome.SkipStatus && !outcome.Gone {
 		wrote, patchErr := PatchStatus(ctx, l.Client, before, object)
 		if wrote {
 			l.own.Wrote(object)

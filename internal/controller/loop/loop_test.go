@@ -125,7 +125,7 @@ func TestLoop_Reconcile(t *testing.T) {
 			reason: "a status that is held back is not written",
 			work: func(pkg *v1alpha1.Package) (Outcome, error) {
 				set(pkg)
-				return Outcome{Hold: true, After: time.Second}, nil
+				return Outcome{SkipStatus: true, After: time.Second}, nil
 			},
 			wantResult: reconcile.Result{RequeueAfter: time.Second},
 		},

@@ -52,7 +52,7 @@ type Facts struct {
 
 // Decision is what is to become of a Gateway's records.
 type Decision struct {
-	// Package is the Gateway's, nil if it wants none. Its Held says that what there is
+	// Package is the Gateway's, nil if it wants none. Its Blocked says that what there is
 	// stays for now.
 	Package *content.Package
 	// Reason says why no record is made, half a sentence. Empty if records are made, or
@@ -107,7 +107,7 @@ func uncertain(gateway *gatewayv1.Gateway, facts Facts) string {
 
 // keep leaves as it is what there is.
 func keep(gateway *gatewayv1.Gateway, reason string) Decision {
-	return Decision{Package: &content.Package{Name: PackageName(gateway.Name), Held: reason}, Reason: reason}
+	return Decision{Package: &content.Package{Name: PackageName(gateway.Name), Blocked: reason}, Reason: reason}
 }
 
 // hostnames are those of the listeners, sorted, each once.

@@ -21,8 +21,8 @@ func summary(d gateway.Decision) []string {
 	if d.Package == nil {
 		return []string{strings.TrimSuffix("none: "+d.Reason, ": ")}
 	}
-	if d.Package.Held != "" {
-		return []string{"held: " + d.Package.Held}
+	if d.Package.Blocked != "" {
+		return []string{"held: " + d.Package.Blocked}
 	}
 	var lines []string
 	for _, phase := range d.Package.Phases {

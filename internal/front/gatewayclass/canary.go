@@ -29,7 +29,7 @@ func renderCanary(in Input, d *decision) ([]content.Package, error) {
 			LabelRevision, strings.Join(in.CanaryGateways, ", "), IstioRevision)
 	}
 	if refused != "" {
-		return []content.Package{{Name: PackageCanary, Held: "canary: " + refused, Origin: d.origin("istiod", d.release)}}, nil
+		return []content.Package{{Name: PackageCanary, Blocked: "canary: " + refused, Origin: d.origin("istiod", d.release)}}, nil
 	}
 	pkg, err := renderControlPlane(in, canary)
 	if err != nil {

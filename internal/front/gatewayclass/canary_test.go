@@ -56,17 +56,17 @@ func TestRender_Canary(t *testing.T) {
 			switch {
 			case tc.held == "-":
 				if i >= 0 {
-					t.Fatalf("%s: there is one, held for %q", tc.reason, packages[i].Held)
+					t.Fatalf("%s: there is one, held for %q", tc.reason, packages[i].Blocked)
 				}
 			case i < 0:
 				t.Fatalf("%s: there is none", tc.reason)
-			case tc.held == "" && packages[i].Held != "", !strings.Contains(packages[i].Held, tc.held):
-				t.Fatalf("%s: held for %q, want %q", tc.reason, packages[i].Held, tc.held)
+			case tc.held == "" && packages[i].Blocked != "", !strings.Contains(packages[i].Blocked, tc.held):
+				t.Fatalf("%s: held for %q, want %q", tc.reason, packages[i].Blocked, tc.held)
 			case tc.held == "" && !slices.Contains(packages[i].Origin.Images, image):
 				t.Errorf("its images are %v", packages[i].Origin.Images)
 			}
-			if packages[1].Name != PackageControlPlane || packages[1].Held != "" {
-				t.Errorf("the first control plane goes on: %s is held for %q", packages[1].Name, packages[1].Held)
+			if packages[1].Name != PackageControlPlane || packages[1].Blocked != "" {
+				t.Errorf("the first control plane goes on: %s is held for %q", packages[1].Name, packages[1].Blocked)
 			}
 		})
 	}

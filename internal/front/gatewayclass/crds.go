@@ -24,7 +24,7 @@ func renderCRDs(in Input, d *decision) ([]content.Package, error) {
 	}
 	if !ok {
 		reason := fmt.Sprintf("the CRDs in place are of Istio %s, newer than any that this manager has, and are never replaced by older ones", in.CRDVersion)
-		return []content.Package{{Name: PackageCRDs, Held: reason, Origin: d.origin("base", istio.Newest())}}, nil
+		return []content.Package{{Name: PackageCRDs, Blocked: reason, Origin: d.origin("base", istio.Newest())}}, nil
 	}
 	crds, err := r.CRDs()
 	if err != nil {

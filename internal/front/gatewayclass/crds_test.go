@@ -106,8 +106,8 @@ func TestRender_CRDVersion(t *testing.T) {
 				t.Errorf("%s: istiod is %s, want %s", tc.reason, controlPlane.Origin.AppVersion, app)
 			}
 			if tc.want == "" {
-				if packages[0].Name != PackageCRDs || !strings.Contains(packages[0].Held, tc.inPlace) || len(packages[0].Phases) > 0 {
-					t.Errorf("%s: %s is held for %q", tc.reason, packages[0].Name, packages[0].Held)
+				if packages[0].Name != PackageCRDs || !strings.Contains(packages[0].Blocked, tc.inPlace) || len(packages[0].Phases) > 0 {
+					t.Errorf("%s: %s is held for %q", tc.reason, packages[0].Name, packages[0].Blocked)
 				}
 				if len(controlPlane.After) > 0 {
 					t.Errorf("%s: istiod waits for %v, which may never come", tc.reason, controlPlane.After)

@@ -104,7 +104,7 @@ func ownCRDs(crds front.Package, ownership CRDOwnership, cause error, was bool) 
 	if crds.Package == nil {
 		// Nothing could be rendered, or they are too new to be rendered, or have yet to be
 		// adopted: what is there is there.
-		return complete, firstText(cause, crds.Held)
+		return complete, firstText(cause, crds.Blocked)
 	}
 	available := meta.FindStatusCondition(crds.Package.Status.Conditions, v1alpha1.ConditionAvailable)
 	progressing := meta.FindStatusCondition(crds.Package.Status.Conditions, v1alpha1.ConditionProgressing)
@@ -112,7 +112,7 @@ func ownCRDs(crds front.Package, ownership CRDOwnership, cause error, was bool) 
 	if available == nil || progressing == nil {
 		return complete && was, ""
 	}
-	warning = firstText(cause, crds.Held)
+	warning = firstText(cause, crds.Blocked)
 	if warning == "" && progressing.Reason != v1alpha1.ReasonRolledOut {
 		warning = progressing.Message
 	}

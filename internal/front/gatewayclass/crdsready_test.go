@@ -47,10 +47,10 @@ func TestSetCRDsReady(t *testing.T) {
 		"ManagedByCIO":   {reason: "scenario 2, and the end of 1 and of a takeover", ownership: ours, packages: of(rolledOut, serves), want: "True/ManagedByCIO: " + byCIO},
 		"Upgrading":      {reason: "an upgrade is told, and takes nothing away", ownership: ours, packages: of(rollingOut, serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: revision 2: phase 1/1)"},
 		"UpgradeRefused": {reason: "an upgrade that is not safe is told", ownership: ours, packages: of("False/PreflightFailed: CRD a loses version v1", serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: CRD a loses version v1)"},
-		"TooNew":         {reason: "CRDs of a newer operator stay", ownership: ours, packages: []front.Package{{Name: crds, Held: "they are newer"}}, want: "True/ManagedByCIO: " + byCIO + " (with warning: they are newer)"},
+		"TooNew":         {reason: "CRDs of a newer operator stay", ownership: ours, packages: []front.Package{{Name: crds, Blocked: "they are newer"}}, want: "True/ManagedByCIO: " + byCIO + " (with warning: they are newer)"},
 		"TooNewWithPackage": {reason: "also if there is a package", ownership: ours, packages: []front.Package{func() front.Package {
 			p := frontPackage(crds, 1, rolledOut, serves)
-			p.Held = "they are newer"
+			p.Blocked = "they are newer"
 			return p
 		}()}, want: "True/ManagedByCIO: " + byCIO + " (with warning: they are newer)"},
 		"UnknownVersion":       {reason: "what cannot be rendered takes no CRDs away", ownership: ours, cause: errors.New("version 9 is not known"), want: "True/ManagedByCIO: " + byCIO + " (with warning: version 9 is not known)"},
@@ -159,8 +159,8 @@ func TestGatewayClassConditions_Full(t *testing.T) {
 func TestSetControllerInstalled_Warnings(t *testing.T) {
 	serving := frontPackage(plane, 2, "False/RolledOut: x", "True/ProbesSucceeded: x")
 	held := serving
-	held.Held = "waiting for the Sail operator"
-	canary := front.Package{Name: "canary", Held: "canary: no"}
+	held.Blocked = "waiting for the Sail operator"
+	canary := front.Package{Name: "canary", Blocked: "canary: no"}
 	tests := map[string]struct {
 		reason   string
 		packages []front.Package
@@ -169,7 +169,7 @@ func TestSetControllerInstalled_Warnings(t *testing.T) {
 	}{
 		"Warnings":    {reason: "all of them", packages: []front.Package{serving, canary}, warnings: []string{"CRDsReady is MixedOwnership"}, want: "True/Installed: istiod 1.30.0 installed (with warning: canary: no; CRDsReady is MixedOwnership)"},
 		"HeldServing": {reason: "what runs is installed", packages: []front.Package{held}, want: "True/Installed: istiod 1.30.0 installed (with warning: waiting for the Sail operator)"},
-		"Held":        {reason: "nothing is there yet", packages: []front.Package{{Name: plane, Held: "waiting for the Sail operator"}}, warnings: []string{"x"}, want: "Unknown/Pending: waiting for the Sail operator"},
+		"Held":        {reason: "nothing is there yet", packages: []front.Package{{Name: plane, Blocked: "waiting for the Sail operator"}}, warnings: []string{"x"}, want: "Unknown/Pending: waiting for the Sail operator"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

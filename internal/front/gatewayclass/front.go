@@ -56,17 +56,17 @@ func setup(w front.Wiring, settings Input) error {
 // newFront installs one istiod for all GatewayClasses of our controller.
 func newFront(o *observer) front.Front[*gatewayv1.GatewayClass, observed] {
 	return front.Front[*gatewayv1.GatewayClass, observed]{
-		Name:        FrontName,
-		Finalizer:   Finalizer,
-		Holds:       func(_ *gatewayv1.GatewayClass, among []*gatewayv1.GatewayClass) bool { return handedOver(among) == "" },
-		List:        func() client.ObjectList { return &gatewayv1.GatewayClassList{} },
-		Selects:     isOurClass,
-		Observe:     o.Observe,
-		Render:      renderClasses,
-		Leave:       leave,
-		Annotations: syncGateways,
-		Status:      setStatus,
-		Events:      eventsOf,
+		Name:           FrontName,
+		Finalizer:      Finalizer,
+		NeedsFinalizer: func(_ *gatewayv1.GatewayClass, among []*gatewayv1.GatewayClass) bool { return handedOver(among) == "" },
+		List:           func() client.ObjectList { return &gatewayv1.GatewayClassList{} },
+		Selects:        isOurClass,
+		Observe:        o.Observe,
+		Render:         renderClasses,
+		Leave:          leave,
+		Annotations:    syncGateways,
+		Status:         setStatus,
+		Events:         eventsOf,
 		Conditions: func(class *gatewayv1.GatewayClass) []telemetry.ResourceCondition {
 			return front.ConditionsOf(class, "", class.Status.Conditions, classConditions...)
 		},
@@ -142,7 +142,7 @@ func setStatus(class *gatewayv1.GatewayClass, state front.State[observed]) {
 		if len(state.Departing) == 0 {
 			return // another operator may set the conditions by now
 		}
-		packages = []front.Package{{Name: PackageCRDs, Held: reason}, {Name: PackageControlPlane, Held: reason}}
+		packages = []front.Package{{Name: PackageCRDs, Blocked: reason}, {Name: PackageControlPlane, Blocked: reason}}
 	}
 	conditions, generation := &class.Status.Conditions, class.Generation
 	installed, cause := packages, state.Err

@@ -84,8 +84,8 @@ func controllerInstalled(name string, packages []front.Package, cause error, war
 		return status.Condition("", metav1.ConditionFalse, ReasonInstallFailed, cause.Error())
 	case len(packages) == 0:
 		return status.Condition("", metav1.ConditionUnknown, ReasonPending, "waiting for first reconciliation")
-	case plane.Held != "":
-		return status.Condition("", metav1.ConditionUnknown, ReasonPending, plane.Held)
+	case plane.Blocked != "":
+		return status.Condition("", metav1.ConditionUnknown, ReasonPending, plane.Blocked)
 	case !known:
 		return status.Condition("", metav1.ConditionUnknown, ReasonPending, pendingMessage(plane, packages))
 	case progressing.Reason == v1alpha1.ReasonNoRevision:
@@ -129,8 +129,8 @@ func istiod(version string) string { return strings.TrimSuffix("istiod "+version
 func heldBack(name string, packages []front.Package) []string {
 	var reasons []string
 	for _, p := range packages {
-		if p.Name != name && p.Held != "" {
-			reasons = append(reasons, p.Held)
+		if p.Name != name && p.Blocked != "" {
+			reasons = append(reasons, p.Blocked)
 		}
 	}
 	return reasons
@@ -152,8 +152,8 @@ func planeWarning(plane front.Package, progressing *metav1.Condition, cause erro
 	switch {
 	case cause != nil:
 		return cause.Error()
-	case plane.Held != "":
-		return plane.Held
+	case plane.Blocked != "":
+		return plane.Blocked
 	case front.KeptOut(plane) != "":
 		return front.KeptOut(plane)
 	case plane.Need == history.NeedRevision && plane.Waiting != "":

@@ -109,13 +109,13 @@ func Render(in Input) ([]content.Package, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rendering package %s: %w", PackageControlPlane, err)
 	}
-	controlPlane.Held = cmp.Or(in.Migration, d.refused)
+	controlPlane.Blocked = cmp.Or(in.Migration, d.refused)
 	canary, err := renderCanary(in, d)
 	if err != nil {
 		return nil, fmt.Errorf("rendering package %s: %w", PackageCanary, err)
 	}
 	packages := slices.Concat(crds, []content.Package{controlPlane}, canary)
-	if len(crds) > 0 && crds[0].Held == "" {
+	if len(crds) > 0 && crds[0].Blocked == "" {
 		for i := range packages[1:] {
 			packages[1+i].After = []string{PackageCRDs}
 		}

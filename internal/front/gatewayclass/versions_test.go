@@ -71,11 +71,11 @@ func TestRender_TooFar(t *testing.T) {
 			in := input(tc.wanted)
 			in.Running, in.AllowedVersion = tc.running, tc.allowed
 			packages := mustRender(t, in)
-			if held := packages[1].Held; (held != "") != tc.held {
+			if held := packages[1].Blocked; (held != "") != tc.held {
 				t.Errorf("%s: held for %q", tc.reason, held)
 			}
-			if tc.held && !strings.Contains(packages[1].Held, tc.running) {
-				t.Errorf("%s: %q does not name what runs", tc.reason, packages[1].Held)
+			if tc.held && !strings.Contains(packages[1].Blocked, tc.running) {
+				t.Errorf("%s: %q does not name what runs", tc.reason, packages[1].Blocked)
 			}
 			if got := findObject(t, packages[:1], "CustomResourceDefinition", "gateways.networking.istio.io").GetAnnotations()[AnnotationAppVersion]; got != tc.crds {
 				t.Errorf("%s: the CRDs are of %s, want %s", tc.reason, got, tc.crds)

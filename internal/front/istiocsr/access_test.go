@@ -67,8 +67,8 @@ func TestAccess_LeftRunning(t *testing.T) {
 				}
 			}
 		}
-		if p.Held != "" || len(others) > 0 && retained != 5 {
-			t.Errorf("beside %q %d objects stay after a removal (%s)", others, retained, p.Held)
+		if p.Blocked != "" || len(others) > 0 && retained != 5 {
+			t.Errorf("beside %q %d objects stay after a removal (%s)", others, retained, p.Blocked)
 		}
 	}
 	in.Facts.Publisher, in.Facts.LeftApart = "a", []string{"b"}

@@ -78,10 +78,10 @@ func TestRender_NoUnknownFlags(t *testing.T) {
 			}
 			ic.Spec.AgentConfig.Image = &operatorv1alpha1.AgentImage{Reference: "example.com/istio-csr:v0.17.0", Version: version}
 			p := Render(Input{IstioCSR: ic, Image: image, Facts: working()})
-			if p.Held != "" {
+			if p.Blocked != "" {
 				held++
-				if !strings.HasPrefix(p.Held, "spec.agentConfig.") || !strings.Contains(p.Held, "is not known to have --") || !strings.Contains(p.Held, "remove the field") {
-					t.Errorf("%s with %s is held: %s", name, version, p.Held)
+				if !strings.HasPrefix(p.Blocked, "spec.agentConfig.") || !strings.Contains(p.Blocked, "is not known to have --") || !strings.Contains(p.Blocked, "remove the field") {
+					t.Errorf("%s with %s is held: %s", name, version, p.Blocked)
 				}
 				continue
 			}

@@ -167,8 +167,8 @@ func TestCheck_Spec(t *testing.T) {
 			if len(problems) == 0 || !strings.Contains(problems[0].Message, tc.want) || problems[0].Waiting || !problems[0].Blocks {
 				t.Fatalf("the problems are %+v, want one for the user that holds, about %q", problems, tc.want)
 			}
-			if p := Render(in); p.Phases != nil || !strings.Contains(p.Held, tc.want) {
-				t.Errorf("it was rendered: %q", p.Held)
+			if p := Render(in); p.Phases != nil || !strings.Contains(p.Blocked, tc.want) {
+				t.Errorf("it was rendered: %q", p.Blocked)
 			}
 		})
 	}

@@ -53,7 +53,7 @@ func TestRender_TakeoverOfCertificate(t *testing.T) {
 				names = append(names, phase.Name)
 			}
 			if got := strings.Join(names, " "); got != tc.want {
-				t.Errorf("phases are %q, want %q: %s", got, tc.want, p.Held)
+				t.Errorf("phases are %q, want %q: %s", got, tc.want, p.Blocked)
 			}
 			if text := TakeoverText(in); strings.HasSuffix(text, "and its pods stay") != tc.stays {
 				t.Errorf("it is told as %q", text)

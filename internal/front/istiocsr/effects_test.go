@@ -149,8 +149,8 @@ func TestRender_Effects(t *testing.T) {
 			ic := smallest()
 			tc.set(ic, &ic.Spec.IstioCSRConfig)
 			p := Render(Input{IstioCSR: ic, Image: image, Facts: working()})
-			if p.Held != "" {
-				t.Fatalf("it is held: %s", p.Held)
+			if p.Blocked != "" {
+				t.Fatalf("it is held: %s", p.Blocked)
 			}
 			for _, want := range tc.want {
 				if strings.HasPrefix(want, "--") {
@@ -218,7 +218,7 @@ func TestRender_Absent(t *testing.T) {
 	}
 	old := smallest()
 	old.Spec.AgentConfig = &operatorv1alpha1.AgentConfig{TLS: &operatorv1alpha1.AgentTLS{MinVersion: "1.3"}}
-	if held := Render(Input{IstioCSR: old, Image: image, Facts: working()}).Held; !strings.Contains(held, "spec.agentConfig.tls.minVersion: istio-csr exits on flags") {
+	if held := Render(Input{IstioCSR: old, Image: image, Facts: working()}).Blocked; !strings.Contains(held, "spec.agentConfig.tls.minVersion: istio-csr exits on flags") {
 		t.Errorf("TLS settings for an agent that does not know them: %q", held)
 	}
 }

@@ -139,8 +139,8 @@ func renderedWith(t *testing.T, changes ...string) string {
 		t.Fatal(err, ic.Spec.Undecodable)
 	}
 	p := Render(Input{IstioCSR: ic, Image: image, Facts: working()})
-	if p.Held != "" {
-		t.Fatalf("it is held: %s", p.Held)
+	if p.Blocked != "" {
+		t.Fatalf("it is held: %s", p.Blocked)
 	}
 	return golden(t, content.Package{Phases: p.Phases})
 }

@@ -25,7 +25,7 @@ func Render(in Input) content.Package {
 			blocking = append(blocking, problem.Message)
 		}
 	}
-	if p.Held = strings.Join(blocking, "\n"); p.Held != "" {
+	if p.Blocked = strings.Join(blocking, "\n"); p.Blocked != "" {
 		return p
 	}
 	o := newObjects(in)

@@ -115,7 +115,7 @@ func golden(t *testing.T, p content.Package) string {
 		}
 		text.Write(document)
 	}
-	write(map[string]any{"package": p.Name, "origin": p.Origin, "held": p.Held})
+	write(map[string]any{"package": p.Name, "origin": p.Origin, "held": p.Blocked})
 	for _, phase := range p.Phases {
 		for _, object := range phase.Objects {
 			text.WriteString("---\n# phase " + phase.Name + ", collisionProtection " + string(phase.CollisionProtection) + "\n")
@@ -135,7 +135,7 @@ func manifest(t *testing.T, p content.Package, name string) *unstructured.Unstru
 			}
 		}
 	}
-	t.Fatalf("package %s has no %s (held: %s)", p.Name, name, p.Held)
+	t.Fatalf("package %s has no %s (held: %s)", p.Name, name, p.Blocked)
 	return nil
 }
 

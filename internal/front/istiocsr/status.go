@@ -182,7 +182,7 @@ func csrServing(agent *front.Package) string {
 // csrTakeover says what becomes of the pods of an agent that another tool has installed.
 // It ends a message, as an event has it from there.
 func csrTakeover(agent *front.Package, in Input) string {
-	if agent == nil || agent.Target == nil || agent.Held != "" {
+	if agent == nil || agent.Target == nil || agent.Blocked != "" {
 		return ""
 	}
 	if text := TakeoverText(in); text != "" {

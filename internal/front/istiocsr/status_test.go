@@ -179,7 +179,7 @@ var statusCases = map[string]statusCase{
 	"IssuerRefused": {
 		reason: "the user has to name another", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
 			s.Facts.Issuer.Type = "acme"
-			s.Packages = []front.Package{{Name: "istio-csr-csr", Held: "x"}}
+			s.Packages = []front.Package{{Name: "istio-csr-csr", Blocked: "x"}}
 		},
 		ready:    "False/Failed: Issuer mesh/ca is of type ACME, which signs for DNS names only and not for the identities of a mesh: refer to an issuer of another type",
 		degraded: "True/Failed: Issuer mesh/ca is of type ACME, which signs for DNS names only and not for the identities of a mesh: refer to an issuer of another type",
@@ -206,7 +206,7 @@ var statusCases = map[string]statusCase{
 	"Undecodable": {
 		reason: "only the user can mend it", change: func(ic *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
 			ic.Spec = operatorv1alpha1.IstioCSRSpec{Undecodable: "time: invalid duration"}
-			s.Packages[0].Held = "spec cannot be read"
+			s.Packages[0].Blocked = "spec cannot be read"
 		},
 		ready: "False/Failed: spec cannot be read: time: invalid duration" + statusMeanwhile, degraded: "True/Failed: spec cannot be read: time: invalid duration" + statusMeanwhile,
 	},
@@ -283,7 +283,7 @@ func TestSetStatus_Fields(t *testing.T) {
 	before := istioCSR()
 	before.Status = operatorv1alpha1.IstioCSRStatus{IstioCSRImage: "old", ClusterRole: "cert-manager-istio-csr-x7", ClusterRoleBinding: "cert-manager-istio-csr-y8"}
 	held := csrState()
-	held.Packages = []front.Package{{Name: "istio-csr-csr", Held: "x"}}
+	held.Packages = []front.Package{{Name: "istio-csr-csr", Blocked: "x"}}
 	istiocsr.SetStatus(before, held)
 	if before.Status.IstioCSRImage != "" || before.Status.ClusterRole != "cert-manager-istio-csr-x7" || before.Status.ClusterRoleBinding != "cert-manager-istio-csr-y8" {
 		t.Errorf("before it is taken over, the names of the roles are kept and nothing else: %+v", before.Status)

@@ -80,7 +80,7 @@ func newFront(settings servicemesh.Settings, o *observer) front.Front[*v1alpha2.
 		Name:      frontName,
 		Finalizer: v1alpha2.Finalizer,
 		Namespace: v1alpha2.Namespace,
-		Holds: func(istio *v1alpha2.Istio, among []*v1alpha2.Istio) bool {
+		NeedsFinalizer: func(istio *v1alpha2.Istio, among []*v1alpha2.Istio) bool {
 			oldest := servicemesh.Oldest(among)
 			return oldest != nil && oldest.UID == istio.UID
 		},
@@ -183,7 +183,7 @@ func keptOf(facts observed) map[string]string {
 
 // rolledOut says whether what a front wants is what runs.
 func rolledOut(p *front.Package) bool {
-	return p.Held == "" && p.Target != nil && p.Need == history.NeedNone && p.Package.Status.CurrentRevision == p.Target.Spec.Revision &&
+	return p.Blocked == "" && p.Target != nil && p.Need == history.NeedNone && p.Package.Status.CurrentRevision == p.Target.Spec.Revision &&
 		meta.IsStatusConditionTrue(p.Package.Status.Conditions, v1alpha1.ConditionReady)
 }
 

@@ -43,7 +43,7 @@ func TestAnnotations(t *testing.T) {
 	const before = `{"config":{"numTrustedProxies":1,"telemetry":{"metrics":{}}},"IstioTag":"1.29.1"}`
 	two := 2
 	held := meshOf(2, 2, "1.29.1")
-	held.Held = "the version gate"
+	held.Blocked = "the version gate"
 	rejected := meshOf(4, 4, "1.29.1")
 	rejected.Need = history.NeedRejected
 	early := meshOf(2, 3, "1.30.2")
@@ -122,8 +122,8 @@ func TestRendering_Installed(t *testing.T) {
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
-			if err == nil && (packages[1].Held != "") != tc.held {
-				t.Errorf("%s: it is held by %q", tc.reason, packages[1].Held)
+			if err == nil && (packages[1].Blocked != "") != tc.held {
+				t.Errorf("%s: it is held by %q", tc.reason, packages[1].Blocked)
 			}
 		})
 	}

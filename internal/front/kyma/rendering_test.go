@@ -35,7 +35,7 @@ func digests(t *testing.T, packages []content.Package) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, pkg.Name, packed.Digest, pkg.Held, pkg.Origin.Reason, pkg.Origin.Reference)
+		all = append(all, pkg.Name, packed.Digest, pkg.Blocked, pkg.Origin.Reason, pkg.Origin.Reference)
 	}
 	return all
 }

@@ -174,11 +174,11 @@ func kymaPackage(p *front.Package) (v verdict, done bool) {
 	processing := func(format string, args ...any) (verdict, bool) {
 		return verdict{v1alpha2.StateProcessing, metav1.ConditionUnknown, v1alpha2.ReasonReconcileUnknown, fmt.Sprintf(format, args...)}, false
 	}
-	if p.Held != "" {
+	if p.Blocked != "" {
 		if p.Name != servicemesh.PackageIstio {
 			return verdict{}, true // what is in place is newer, and serves
 		}
-		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonIstioVersionUpdateNotAllowed, "Istio version update is not allowed: " + p.Held}, false
+		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonIstioVersionUpdateNotAllowed, "Istio version update is not allowed: " + p.Blocked}, false
 	}
 	if p.Package == nil || p.Target == nil {
 		return processing("package %s is about to be installed", p.Name)

@@ -184,9 +184,9 @@ func TestSetKyma(t *testing.T) {
 		"Rejected": {reason: "what is asked for is not what runs", state: kyma.State{Oldest: "default", Packages: with(rejected)}, want: v1alpha2.StateWarning, ready: "False/ReconcileFailed", says: []string{"a rollback excludes the newest content"}},
 		"Held": {
 			reason: "the version gate", want: v1alpha2.StateWarning, ready: "False/IstioVersionUpdateNotAllowed", says: []string{"Istio version update is not allowed", "both versions"},
-			state: kyma.State{Oldest: "default", Packages: []front.Package{{Name: crds, Held: "both versions"}, {Name: mesh, Held: "both versions"}}},
+			state: kyma.State{Oldest: "default", Packages: []front.Package{{Name: crds, Blocked: "both versions"}, {Name: mesh, Blocked: "both versions"}}},
 		},
-		"NewerCRDs": {reason: "CRDs that are newer serve", state: kyma.State{Oldest: "default", Packages: []front.Package{{Name: crds, Held: "never back"}, kymaDone(mesh)}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
+		"NewerCRDs": {reason: "CRDs that are newer serve", state: kyma.State{Oldest: "default", Packages: []front.Package{{Name: crds, Blocked: "never back"}, kymaDone(mesh)}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
 		"Invalid": {
 			reason: "the field is named, and harm is told from none", want: v1alpha2.StateWarning, ready: "False/ValidationFailed", says: []string{"spec.a"},
 			state: kyma.State{Oldest: "default", Err: &servicemesh.ValidationError{Field: "spec.a", Problem: "is wrong", Warn: true}, Unrendered: true},

@@ -107,7 +107,7 @@ func (p *Probe) Probe(obj *unstructured.Unstructured) probes.Result {
 	}
 	value, _, err := p.program.Eval(map[string]any{variable: obj.Object})
 	switch {
-	case err != nil && probes.HoldsSecrets(obj):
+	case err != nil && probes.ContainsSecrets(obj):
 		return probes.Result{Status: probes.Unknown, Message: "evaluating the CEL expression on a Secret fails; the reason is withheld"}
 	case err != nil:
 		return probes.NewResult(probes.Unknown, "evaluating the CEL expression: "+err.Error())

@@ -80,7 +80,7 @@ func Render(in Input) ([]content.Package, error) {
 		}
 		blocked = err.Error()
 	}
-	mesh.Held = blocked
+	mesh.Blocked = blocked
 	if in.ForeignCRDs {
 		return []content.Package{mesh}, nil
 	}
@@ -97,7 +97,7 @@ func Render(in Input) ([]content.Package, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rendering package %s: %w", PackageCRDs, err)
 	}
-	crds.Held = blocked
+	crds.Blocked = blocked
 	if blocked == "" {
 		mesh.After = []string{PackageCRDs}
 	}

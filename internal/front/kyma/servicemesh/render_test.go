@@ -65,7 +65,7 @@ func TestRender_Deterministic(t *testing.T) {
 		in.Settings.Experimental, in.Cluster.Provider, in.Cluster.DualStack = true, ProviderAWS, true
 		sum := sha256.New()
 		for _, p := range mustRender(t, in) {
-			fmt.Fprintln(sum, p.Name, p.Origin.Reason, p.Origin.AppVersion, p.Origin.Images, p.After, p.Held)
+			fmt.Fprintln(sum, p.Name, p.Origin.Reason, p.Origin.AppVersion, p.Origin.Images, p.After, p.Blocked)
 			for _, phase := range p.Phases {
 				for _, o := range phase.Objects {
 					data, err := json.Marshal(o.Manifest.Object)
@@ -209,12 +209,12 @@ func TestRender_Held(t *testing.T) {
 			in.Istio.Annotations = map[string]string{v1alpha2.AnnotationAllowVersion: tc.allowed}
 			packages := mustRender(t, in)
 			crds, mesh := packages[0], packages[1]
-			if (crds.Held != "") != (len(tc.held) > 0) || (mesh.Held != "") != tc.mesh {
-				t.Fatalf("%s: the CRDs are held by %q, the rest by %q", tc.reason, crds.Held, mesh.Held)
+			if (crds.Blocked != "") != (len(tc.held) > 0) || (mesh.Blocked != "") != tc.mesh {
+				t.Fatalf("%s: the CRDs are held by %q, the rest by %q", tc.reason, crds.Blocked, mesh.Blocked)
 			}
 			for _, want := range tc.held {
-				if !strings.Contains(crds.Held, want) {
-					t.Errorf("%s: %q does not name %s", tc.reason, crds.Held, want)
+				if !strings.Contains(crds.Blocked, want) {
+					t.Errorf("%s: %q does not name %s", tc.reason, crds.Blocked, want)
 				}
 			}
 			if diff := cmp.Diff(len(tc.held) == 0, len(mesh.After) == 1); diff != "" {
