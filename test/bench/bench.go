@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/strata-run/strata/internal/localplane"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // figures are what a run has measured, by the key of the row.
@@ -30,8 +30,8 @@ type bench struct {
 	// details tell what the counts of the table consist of.
 	details strings.Builder
 
-	plane *localplane.Plane
-	admin client.Client
+	*setup.Cluster
+
 	// work is a folder for what is generated.
 	work    string
 	process *process
@@ -49,7 +49,7 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	if err := b.startCluster(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.plane.Stop()) }()
+	defer func() { err = errors.Join(err, b.Stop()) }()
 	defer func() { err = errors.Join(err, b.stopManager()) }()
 	if err := b.startManager(ctx); err != nil {
 		return err
@@ -67,23 +67,20 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.progress, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }
 
-// wait asks until the answer is yes. The last error says why it did not come.
-func wait(ctx context.Context, what string, limit, every time.Duration, ask func(context.Context) (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+// await asks until the answer is yes. The last error says why it did not come.
+func await(ctx context.Context, what string, limit, every time.Duration, ask func(context.Context) (bool, error)) error {
 	last := errors.New("it is not so yet")
-	for {
+	err := wait.PollUntilContextTimeout(ctx, every, limit, true, func(ctx context.Context) (bool, error) {
 		done, err := ask(ctx)
-		if done {
-			return nil
-		}
 		if err != nil && ctx.Err() == nil {
 			last = err
 		}
-		if err := pause(ctx, every); err != nil {
-			return fmt.Errorf("waiting for %s: %w; last answer: %w", what, err, last)
-		}
+		return done, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for %s: %w; last answer: %w", what, err, last)
 	}
+	return nil
 }
 
 // pause lets time pass.

@@ -5,9 +5,9 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/localplane"
@@ -40,37 +40,30 @@ rules:
 - level: None
 `
 
-// startCluster starts a local Kubernetes with what is installed before the manager.
-func (b *bench) startCluster(ctx context.Context) error {
-	binaries, err := localplane.Build(ctx, localplane.BuildOptions{Progress: b.progress})
-	if err != nil {
-		return err
-	}
-	b.plane, err = localplane.Start(ctx, localplane.Options{
-		Binaries: binaries, AuditPolicy: []byte(auditPolicy), DataDir: b.data, Progress: b.progress,
+// startCluster starts a local Kubernetes with what is installed before the manager, a process of
+// its own that is measured.
+func (b *bench) startCluster(ctx context.Context) (err error) {
+	b.Cluster, err = setup.Start(ctx, setup.Options{
+		Plane:   localplane.Options{AuditPolicy: []byte(auditPolicy), DataDir: b.data},
+		Schemes: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
+		Log:     b.progress,
 	})
 	if err != nil {
 		return err
 	}
 	if err := b.install(ctx); err != nil {
-		return fmt.Errorf("%w; %w", err, b.plane.Stop())
+		return errors.Join(err, b.Stop())
 	}
 	return nil
 }
 
-func (b *bench) install(ctx context.Context) (err error) {
-	if b.admin, err = client.New(b.plane.Config(), client.Options{}); err != nil {
-		return fmt.Errorf("connecting to the cluster: %w", err)
-	}
-	if err := v1alpha1.AddToScheme(b.admin.Scheme()); err != nil {
-		return err
-	}
+func (b *bench) install(ctx context.Context) error {
 	classes, err := setup.GatewayAPI(ctx, "*gatewayclasses.yaml")
 	if err != nil {
 		return err
 	}
-	if err := setup.Apply(ctx, b.admin, append(setup.Shipped(b.root), classes)...); err != nil {
+	if err := setup.Apply(ctx, b.Admin, append(setup.Shipped(b.root), classes)...); err != nil {
 		return err
 	}
-	return setup.Served(ctx, b.admin, v1alpha1.GroupVersion.WithKind("Revision"))
+	return setup.Served(ctx, b.Admin, v1alpha1.GroupVersion.WithKind("Revision"))
 }

@@ -150,7 +150,7 @@ func phasesOf(manifests []manifest) ([]v1alpha1.Phase, error) {
 
 // newNamespace makes the namespace that a package's objects go to.
 func (b *bench) newNamespace(ctx context.Context, name string) error {
-	if err := b.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+	if err := b.Admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		return fmt.Errorf("creating namespace %s: %w", name, err)
 	}
 	return nil
@@ -159,7 +159,7 @@ func (b *bench) newNamespace(ctx context.Context, name string) error {
 // newPackage makes a package as a front makes it.
 func (b *bench) newPackage(ctx context.Context, name string) (*v1alpha1.Package, error) {
 	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{v1alpha1.FinalizerTeardown}}}
-	if err := b.admin.Create(ctx, pkg); err != nil {
+	if err := b.Admin.Create(ctx, pkg); err != nil {
 		return nil, fmt.Errorf("creating package %s: %w", name, err)
 	}
 	return pkg, nil
@@ -172,7 +172,7 @@ func (b *bench) newRevision(ctx context.Context, pkg *v1alpha1.Package, number i
 		return nil, err
 	}
 	revision := revisionOf(pkg, number, phases)
-	if err := b.admin.Create(ctx, revision); err != nil {
+	if err := b.Admin.Create(ctx, revision); err != nil {
 		return nil, fmt.Errorf("creating revision %s: %w", revision.Name, err)
 	}
 	return revision, nil
@@ -192,7 +192,7 @@ func revisionOf(pkg *v1alpha1.Package, number int64, phases []v1alpha1.Phase) *v
 
 // get reads an object as the bench's own user.
 func (b *bench) get(ctx context.Context, namespace, name string, object client.Object) error {
-	if err := b.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object); err != nil {
+	if err := b.Admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object); err != nil {
 		return fmt.Errorf("reading %T %s: %w", object, name, err)
 	}
 	return nil

@@ -102,7 +102,7 @@ func (b *bench) rollOutLarge(ctx context.Context) error {
 	if err := b.storeLarge(ctx, large, packed); err != nil {
 		return err
 	}
-	return wait(ctx, "the large revision to be rolled out", largeLimit, time.Second, func(ctx context.Context) (bool, error) {
+	return await(ctx, "the large revision to be rolled out", largeLimit, time.Second, func(ctx context.Context) (bool, error) {
 		pkg := &v1alpha1.Package{}
 		err := b.get(ctx, "", large, pkg)
 		return pkg.Status.CurrentRevision == 1, errors.Join(err, b.process.isRunning(), fmt.Errorf("phase %s", pkg.Status.Phase))
@@ -123,7 +123,7 @@ func (b *bench) refuseBomb(ctx context.Context) error {
 	if err := b.storeLarge(ctx, bomb, packed); err != nil {
 		return err
 	}
-	return wait(ctx, "the slices to be refused", stepLimit, time.Second, func(ctx context.Context) (bool, error) {
+	return await(ctx, "the slices to be refused", stepLimit, time.Second, func(ctx context.Context) (bool, error) {
 		pkg := &v1alpha1.Package{}
 		err := b.get(ctx, "", bomb, pkg)
 		progressing := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionProgressing)
@@ -166,7 +166,7 @@ func (b *bench) storeLarge(ctx context.Context, name string, packed content.Pack
 		objects = append(objects, &packed.Slices[i])
 	}
 	for _, object := range append(objects, revision) {
-		if err := b.admin.Create(ctx, object); err != nil {
+		if err := b.Admin.Create(ctx, object); err != nil {
 			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
 		}
 	}

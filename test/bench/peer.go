@@ -22,7 +22,7 @@ func (b *bench) measurePeer(ctx context.Context) error {
 		return err
 	}
 	kubeconfig := filepath.Join(b.work, "helm.kubeconfig")
-	if err := b.plane.WriteKubeconfig(kubeconfig, helmUser, "system:masters"); err != nil {
+	if err := b.WriteKubeconfig(kubeconfig, helmUser, "system:masters"); err != nil {
 		return err
 	}
 	for _, s := range []struct {

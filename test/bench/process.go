@@ -27,10 +27,10 @@ type process struct {
 // startManager runs the manager, and returns when it acts. It dies with the context.
 func (b *bench) startManager(ctx context.Context) error {
 	kubeconfig := filepath.Join(b.work, "manager.kubeconfig")
-	if err := b.plane.WriteKubeconfig(kubeconfig, managerUser, setup.ManagerGroups...); err != nil {
+	if err := b.WriteKubeconfig(kubeconfig, managerUser, setup.ManagerGroups...); err != nil {
 		return err
 	}
-	log, err := os.OpenFile(filepath.Join(b.plane.DataDir(), "logs", "strata-manager.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(b.Log("strata-manager"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening the manager's log: %w", err)
 	}

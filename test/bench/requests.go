@@ -134,7 +134,7 @@ func requested(e localplane.AuditEvent) string {
 
 // requestsSince are a user's requests from a time on.
 func (b *bench) requestsSince(since time.Time, user string) ([]localplane.AuditEvent, error) {
-	all, err := localplane.ReadAudit(b.plane.AuditLog())
+	all, err := localplane.ReadAudit(b.AuditLog())
 	if err != nil {
 		return nil, err
 	}
@@ -153,11 +153,11 @@ const (
 // quiet waits until the manager asks nothing any more, and has nothing left to do.
 func (b *bench) quiet(ctx context.Context, limit time.Duration) error {
 	size, used, since := int64(-1), time.Duration(0), time.Now()
-	return wait(ctx, "the manager to come to rest", limit, 200*time.Millisecond, func(context.Context) (bool, error) {
+	return await(ctx, "the manager to come to rest", limit, 200*time.Millisecond, func(context.Context) (bool, error) {
 		if err := b.process.isRunning(); err != nil {
 			return false, err
 		}
-		info, err := os.Stat(b.plane.AuditLog())
+		info, err := os.Stat(b.AuditLog())
 		if err != nil {
 			return false, fmt.Errorf("looking at the audit log: %w", err)
 		}

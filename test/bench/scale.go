@@ -105,9 +105,9 @@ func (b *bench) rollOutMany(ctx context.Context) ([]*v1alpha1.Revision, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = wait(ctx, "the packages to be rolled out", scaleLimit, 2*time.Second, func(ctx context.Context) (bool, error) {
+	err = await(ctx, "the packages to be rolled out", scaleLimit, 2*time.Second, func(ctx context.Context) (bool, error) {
 		list := &v1alpha1.PackageList{}
-		if err := b.admin.List(ctx, list); err != nil {
+		if err := b.Admin.List(ctx, list); err != nil {
 			return false, err
 		}
 		done := 0
@@ -180,7 +180,7 @@ func (b *bench) addHistory(ctx context.Context, newest *v1alpha1.Revision) error
 		}
 		revision.Spec.Revision, revision.Spec.Previous = number, number-1
 		revision.Spec.LifecycleState = v1alpha1.LifecycleArchived
-		if err := b.admin.Create(ctx, revision); err != nil {
+		if err := b.Admin.Create(ctx, revision); err != nil {
 			return fmt.Errorf("creating revision %s: %w", revision.Name, err)
 		}
 		revision.Status = v1alpha1.RevisionStatus{
@@ -191,7 +191,7 @@ func (b *bench) addHistory(ctx context.Context, newest *v1alpha1.Revision) error
 				was(v1alpha1.ConditionSucceeded, metav1.ConditionTrue, v1alpha1.ReasonRolloutSuccess, now),
 			},
 		}
-		if err := b.admin.Status().Update(ctx, revision); err != nil {
+		if err := b.Admin.Status().Update(ctx, revision); err != nil {
 			return fmt.Errorf("writing the status of revision %s: %w", revision.Name, err)
 		}
 	}

@@ -136,7 +136,7 @@ func (b *bench) upgrade(name string, manifests []manifest) func(context.Context)
 
 // awaitCurrent waits until a revision has succeeded.
 func (b *bench) awaitCurrent(ctx context.Context, name string, number int64) error {
-	return wait(ctx, fmt.Sprintf("revision %d of %s", number, name), stepLimit, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
+	return await(ctx, fmt.Sprintf("revision %d of %s", number, name), stepLimit, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		pkg := &v1alpha1.Package{}
 		if err := b.get(ctx, "", name, pkg); err != nil {
 			return false, err
@@ -157,7 +157,7 @@ func (b *bench) touch(ctx context.Context) error {
 		object.SetNamespace(line)
 		object.SetName(m.name)
 		patch := fmt.Sprintf(`{"metadata":{"labels":{"bench/touched":"t%d"}}}`, time.Now().UnixNano())
-		if err := b.admin.Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		if err := b.Admin.Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 			return fmt.Errorf("touching %s %s: %w", m.kind, m.name, err)
 		}
 	}
@@ -172,10 +172,10 @@ func (b *bench) drift(ctx context.Context) error {
 	}
 	want := object.Data["name"]
 	object.Data["name"] = "drifted"
-	if err := b.admin.Update(ctx, object); err != nil {
+	if err := b.Admin.Update(ctx, object); err != nil {
 		return fmt.Errorf("changing an object: %w", err)
 	}
-	return wait(ctx, "the drift to be repaired", stepLimit, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
+	return await(ctx, "the drift to be repaired", stepLimit, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		err := b.get(ctx, line, "configmap-0", object)
 		return object.Data["name"] == want, err
 	})
@@ -189,7 +189,7 @@ func (b *bench) rollback(ctx context.Context) error {
 	}
 	before := pkg.DeepCopy()
 	pkg.Spec.Rollback = &v1alpha1.Rollback{ToRevision: 1, Reason: "bench", RequestedAt: metav1.Now()}
-	if err := b.admin.Patch(ctx, pkg, client.MergeFrom(before)); err != nil {
+	if err := b.Admin.Patch(ctx, pkg, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("asking for a rollback: %w", err)
 	}
 	return b.awaitCurrent(ctx, line, 3)
@@ -207,11 +207,11 @@ func (b *bench) restart(ctx context.Context) error {
 func (b *bench) remove(name string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if err := b.admin.Delete(ctx, pkg); err != nil {
+		if err := b.Admin.Delete(ctx, pkg); err != nil {
 			return fmt.Errorf("deleting package %s: %w", name, err)
 		}
-		return wait(ctx, "package "+name+" to go", stepLimit, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
-			err := b.admin.Get(ctx, client.ObjectKeyFromObject(pkg), pkg)
+		return await(ctx, "package "+name+" to go", stepLimit, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
+			err := b.Admin.Get(ctx, client.ObjectKeyFromObject(pkg), pkg)
 			return apierrors.IsNotFound(err), err
 		})
 	}
