@@ -58,6 +58,40 @@ func TestLimits_Blobs(t *testing.T) {
 	}
 }
 
+// TestLimits_Aliases counts a text as often as it is referred to, before that costs memory.
+func TestLimits_Aliases(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"Fits":     {"schema: x\npackage: p\na: &a text & more\nb: [*a, *a]\n", ""},
+		"TooLarge": {"schema: x\npackage: p\na: &a " + strings.Repeat("x", 60) + "\nb: [*a, *a, *a, *a, *a, *a, *a, *a, *a]\n", "more than 512 bytes with its aliases"},
+		"Bomb":     {"schema: x\npackage: p\na: &a [xxxxxxxx, xxxxxxxx]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\nd: &d [*c, *c, *c]\n", "more than 512 bytes with its aliases"},
+		"Circle":   {"schema: x\npackage: p\na: &a [*a]\n", "contains itself"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limits := small
+			limits.values = 30
+			got := ""
+			err := readStream(t.Context(), strings.NewReader(test.text), "f", limits, func(blob Blob) error {
+				if blob.Problem != nil {
+					got += blob.Problem.Message
+				} else if blob.JSON != nil {
+					got += "read"
+				}
+				return nil
+			})
+			if want := wanted(test.want); err != nil || !strings.Contains(got, want) {
+				t.Errorf("got %q, %v; want %q", got, err, want)
+			}
+		})
+	}
+}
+
+func wanted(problem string) string {
+	if problem == "" {
+		return "read"
+	}
+	return problem
+}
+
 // TestLimits_Catalog has what ends the reading of a whole catalog.
 func TestLimits_Catalog(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())

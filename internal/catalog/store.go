@@ -194,12 +194,8 @@ func (s *Store) fetch(ctx context.Context, name string, origin Origin, last Snap
 	if err := errors.Join(os.Mkdir(scratch, 0o700), os.Mkdir(built, 0o700)); err != nil {
 		return nil, fmt.Errorf("keeping the catalog: %w", err)
 	}
-	known := last.Version
-	if last.Content == nil {
-		known = Version{}
-	}
 	var content *Content
-	version, err := origin.Fetch(ctx, known, scratch, func(source Source) error {
+	version, err := origin.Fetch(ctx, last.Version, scratch, func(source Source) error {
 		content, err = Build(ctx, built, source)
 		return err
 	})

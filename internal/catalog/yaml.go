@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 )
 
@@ -45,6 +46,11 @@ func (d *yamlDocuments) next() ([]byte, int, error) {
 			return raw[:d.limits.blob], from, &brokenError{text: fmt.Sprintf("the document has more than %d bytes", d.limits.blob)}
 		case values > d.limits.values:
 			return raw, from, &brokenError{text: fmt.Sprintf("the document has more than %d values", d.limits.values)}
+		}
+		if size, err := withoutAliases(raw); err != nil {
+			return raw, from, &brokenError{text: yamlError(err, from)}
+		} else if size > d.limits.blob {
+			return raw, from, &brokenError{text: fmt.Sprintf("the document has more than %d bytes with its aliases", d.limits.blob)}
 		}
 		asJSON, err := yaml.YAMLToJSONStrict(raw)
 		if err != nil {
@@ -138,6 +144,46 @@ func yamlError(err error, from int) string {
 		return fmt.Sprintf("line %d", from+line-1)
 	})
 	return "it is no YAML: " + strings.Join(strings.Fields(text), " ")
+}
+
+var anchor = regexp.MustCompile(`(?:^|[\s\[{,])&[^\s&,\[\]{}]`)
+
+// withoutAliases is how large a document is when each alias is replaced by what it stands for, which
+// the conversion to JSON does without a limit. It is 0 for a document that has none.
+func withoutAliases(raw []byte) (int, error) {
+	if !anchor.Match(raw) {
+		return 0, nil
+	}
+	document := yamlv3.Node{}
+	if err := yamlv3.Unmarshal(raw, &document); err != nil {
+		return 0, err
+	}
+	return sizeOf(&document, map[*yamlv3.Node]int{})
+}
+
+// sizeOf adds up the texts of a node, with those of each node once for every way to it.
+func sizeOf(node *yamlv3.Node, known map[*yamlv3.Node]int) (int, error) {
+	if size, found := known[node]; found {
+		if size < 0 {
+			return 0, fmt.Errorf("line %d: the anchor %q contains itself", node.Line, brief(node.Anchor))
+		}
+		return size, nil
+	}
+	known[node] = -1
+	size := len(node.Value) + 1
+	children := node.Content
+	if node.Alias != nil {
+		children = []*yamlv3.Node{node.Alias}
+	}
+	for _, child := range children {
+		more, err := sizeOf(child, known)
+		if err != nil {
+			return 0, err
+		}
+		size = min(size+more, 1<<40)
+	}
+	known[node] = size
+	return size, nil
 }
 
 // nesting is how deep brackets are nested in valid JSON.
