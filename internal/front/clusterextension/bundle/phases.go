@@ -11,19 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/content/plain"
-)
-
-// Labels of every object, as OLM sets them. LabelOwnerName has the name of the Package where that of the
-// extension is too long.
-const (
-	LabelOwnerKind = "olm.operatorframework.io/owner-kind"
-	LabelOwnerName = "olm.operatorframework.io/owner-name"
-
-	// OwnerKind is the value of LabelOwnerKind.
-	OwnerKind = "ClusterExtension"
 )
 
 // maxLabel is how long the value of a label may be.
@@ -152,7 +143,7 @@ func appliedFor(object *unstructured.Unstructured, target Target) (*unstructured
 	if len(owner) > maxLabel {
 		owner = target.Package
 	}
-	applied.SetLabels(with(with(maps.Clone(object.GetLabels()), LabelOwnerKind, OwnerKind), LabelOwnerName, owner))
+	applied.SetLabels(with(with(maps.Clone(object.GetLabels()), olmv1.LabelOwnerKind, "ClusterExtension"), olmv1.LabelOwnerName, owner))
 	if content.IsSecret(applied) {
 		if err := plain.EncodeStringData(applied); err != nil {
 			return nil, refused(err.Error())

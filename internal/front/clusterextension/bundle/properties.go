@@ -11,12 +11,10 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/internal/catalog"
 	"github.com/strata-run/strata/internal/front/clusterextension/resolve"
 )
-
-// annotationProperties has the properties of a CSV.
-const annotationProperties = "olm.properties"
 
 // required are the types under which a dependency stands in the older file, and those of properties.
 var required = map[string]string{"olm.package": catalog.PropertyPackageRequired, "olm.gvk": catalog.PropertyGVKRequired}
@@ -24,9 +22,9 @@ var required = map[string]string{"olm.package": catalog.PropertyPackageRequired,
 // readProperties reads those of the CSV, and after them those of metadata/properties.yaml. All of them
 // stand in the CSV's annotation then. Dependencies are a problem.
 func (r *registry) readProperties(files fs.FS) error {
-	if text := r.csv.Annotations[annotationProperties]; text != "" {
+	if text := r.csv.Annotations[olmv1.AnnotationProperties]; text != "" {
 		if err := json.Unmarshal([]byte(text), &r.properties); err != nil {
-			return refused(fmt.Sprintf("the annotation %s of the ClusterServiceVersion is no list of properties", annotationProperties))
+			return refused(fmt.Sprintf("the annotation %s of the ClusterServiceVersion is no list of properties", olmv1.AnnotationProperties))
 		}
 	}
 	var more struct {
@@ -36,7 +34,7 @@ func (r *registry) readProperties(files fs.FS) error {
 		return err
 	}
 	if r.properties = append(r.properties, more.Properties...); len(more.Properties) > 0 {
-		r.csv.Annotations = with(r.csv.Annotations, annotationProperties, Rendered{Properties: r.properties}.PropertiesJSON())
+		r.csv.Annotations = with(r.csv.Annotations, olmv1.AnnotationProperties, Rendered{Properties: r.properties}.PropertiesJSON())
 	}
 	var older struct {
 		Dependencies []catalog.Property `json:"dependencies"`

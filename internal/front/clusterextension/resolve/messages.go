@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 )
 
 // Messages begin with the phrases of OLM, which scripts look for, and go on with the cause and the
@@ -39,7 +41,7 @@ func (q *question) ambiguous(winners []option) string {
 		names = append(names, o.catalog.Name)
 	}
 	return fmt.Sprintf("%sfound bundles %s in multiple catalogs with the same priority %v: select one with spec.source.catalog.selector, for example by the label %s, or give the ClusterCatalogs different values of spec.priority",
-		q.upgrading(), q.wantedWords(), names, LabelCatalogName)
+		q.upgrading(), q.wantedWords(), names, olmv1.LabelCatalogName)
 }
 
 // unreadable is what keeps a catalog from being read.

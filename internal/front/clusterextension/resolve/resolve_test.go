@@ -5,7 +5,6 @@ package resolve
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -44,7 +43,7 @@ func TestCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			request, want := readCase(t, archive)
+			request, want := readCase(t, archive, func(*catalog.Package) {})
 			answer := Resolve(request)
 			got := textOf(t, answer)
 			if reversed := textOf(t, Resolve(backwards(t, archive))); reversed != got {
@@ -89,10 +88,11 @@ type state struct {
 	Since       time.Time         `json:"since"`
 }
 
-func readCase(t *testing.T, archive *txtar.Archive) (request Request, answer string) {
+// readCase reads a case, and changes the packages in it.
+func readCase(t *testing.T, archive *txtar.Archive, change func(*catalog.Package)) (request Request, answer string) {
 	t.Helper()
 	states := map[string]state{}
-	packages := map[string]*catalog.Package{}
+	packages := map[string]*Package{}
 	for _, file := range archive.Files {
 		switch {
 		case file.Name == "request.yaml":
@@ -105,22 +105,28 @@ func readCase(t *testing.T, archive *txtar.Archive) (request Request, answer str
 			answer = string(file.Data)
 		case path.Dir(file.Name) == "catalogs":
 			name := strings.TrimSuffix(path.Base(file.Name), ".yaml")
-			packages[name] = readPackage(t, file.Data, request.Package)
-			if _, ok := states[name]; !ok {
-				states[name] = state{}
+			s := states[name]
+			p, err := readPackage(t, file.Data, request.Package)
+			switch {
+			case err == nil:
+				change(&p)
+				packages[name] = NewPackage(&p)
+			case !errors.Is(err, catalog.ErrNoPackage):
+				s.Error = err.Error()
 			}
+			states[name] = s
 		default:
 			t.Fatalf("unknown file %s", file.Name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(states)) {
 		s := states[name]
-		c := Catalog{Name: name, Labels: s.Labels, Priority: s.Priority, Unavailable: s.Unavailable, Digest: s.Digest, Stale: s.Stale, Since: s.Since}
+		c := Catalog{
+			Name: name, Labels: s.Labels, Priority: s.Priority, Unavailable: s.Unavailable,
+			Package: packages[name], Digest: s.Digest, Stale: s.Stale, Since: s.Since,
+		}
 		if s.Error != "" {
 			c.Err = errors.New(s.Error)
-		}
-		if packages[name] != nil {
-			c.Package = NewPackage(packages[name])
 		}
 		request.Catalogs = append(request.Catalogs, c)
 	}
@@ -134,78 +140,21 @@ func decode(t *testing.T, data []byte, into any) {
 	}
 }
 
-// blob is one of a file-based catalog.
-type blob struct {
-	Schema         string             `json:"schema"`
-	Name           string             `json:"name"`
-	Package        string             `json:"package"`
-	DefaultChannel string             `json:"defaultChannel"`
-	Image          string             `json:"image"`
-	Properties     []catalog.Property `json:"properties"`
-	Entries        json.RawMessage    `json:"entries"`
-}
-
-// readPackage reads what a catalog has of a package, nil for nothing.
-func readPackage(t *testing.T, data []byte, name string) *catalog.Package {
+// readPackage reads what a catalog has of a package.
+func readPackage(t *testing.T, data []byte, name string) (catalog.Package, error) {
 	t.Helper()
-	var found *catalog.Package
-	for document := range bytes.SplitSeq(data, []byte("---\n")) {
-		var b blob
-		decode(t, document, &b)
-		if b.Schema == catalog.SchemaPackage && b.Name == name {
-			found = &catalog.Package{Name: name, DefaultChannel: b.DefaultChannel}
-		}
-		if found == nil || b.Package != name {
-			continue
-		}
-		switch b.Schema {
-		case catalog.SchemaChannel:
-			c := catalog.Channel{Name: b.Name}
-			decode(t, b.Entries, &c.Entries)
-			found.Channels = append(found.Channels, c)
-		case catalog.SchemaBundle:
-			var id struct {
-				Version string  `json:"version"`
-				Release *string `json:"release"`
-			}
-			if err := json.Unmarshal(b.Properties[0].Value, &id); err != nil {
-				t.Fatal(err)
-			}
-			found.Bundles = append(found.Bundles, catalog.Bundle{Name: b.Name, Image: b.Image, Version: id.Version, Release: id.Release, Properties: b.Properties})
-		case catalog.SchemaDeprecations:
-			var entries []struct {
-				Reference struct{ Schema, Name string } `json:"reference"`
-				Message   string                        `json:"message"`
-			}
-			decode(t, b.Entries, &entries)
-			for _, e := range entries {
-				found.Deprecations = append(found.Deprecations, catalog.Deprecation{Schema: e.Reference.Schema, Name: e.Reference.Name, Message: e.Message})
-			}
-		}
+	content, err := catalog.Build(t.Context(), t.TempDir(), catalog.Stream(bytes.NewReader(data)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return found
+	return content.Package(name)
 }
 
 // backwards is the request of a case with everything in it in the opposite order.
 func backwards(t *testing.T, archive *txtar.Archive) Request {
 	t.Helper()
-	request, _ := readCase(t, archive)
+	request, _ := readCase(t, archive, reverse)
 	slices.Reverse(request.Catalogs)
-	for _, file := range archive.Files {
-		if path.Dir(file.Name) != "catalogs" {
-			continue
-		}
-		p := readPackage(t, file.Data, request.Package)
-		if p == nil {
-			continue
-		}
-		reverse(p)
-		for i := range request.Catalogs {
-			if request.Catalogs[i].Name == strings.TrimSuffix(path.Base(file.Name), ".yaml") {
-				request.Catalogs[i].Package = NewPackage(p)
-			}
-		}
-	}
 	return request
 }
 

@@ -11,13 +11,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 )
 
-// LabelCatalogName is on every catalog, with its name. Where OLM's own webhook does not set it, it is
-// taken to be there.
-const LabelCatalogName = "olm.operatorframework.io/metadata.name"
-
-// scope splits the catalogs into those that count and those that do not, by name.
+// scope splits the catalogs into those that count and those that do not, by name. Each has the label with
+// its name, also where no webhook of OLM sets that.
 func scope(selector *metav1.LabelSelector, catalogs []Catalog) (counting []Catalog, ignored []Ignored, err error) {
 	selected := labels.Everything()
 	if selector != nil {
@@ -30,7 +29,7 @@ func scope(selector *metav1.LabelSelector, catalogs []Catalog) (counting []Catal
 		if known == nil {
 			known = map[string]string{}
 		}
-		known[LabelCatalogName] = c.Name
+		known[olmv1.LabelCatalogName] = c.Name
 		switch {
 		case c.Unavailable:
 			ignored = append(ignored, Ignored{Catalog: c.Name, Reason: "its availabilityMode is Unavailable"})
