@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/revisions/probes"
 )
@@ -26,7 +25,7 @@ type Manager struct {
 }
 
 // Managers are the field managers of an object, in the order of the object.
-func Managers(object *unstructured.Unstructured) []Manager {
+func Managers(object metav1.Object) []Manager {
 	var managers []Manager
 	for _, entry := range object.GetManagedFields() {
 		m := Manager{Name: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource, Time: entry.Time}

@@ -17,6 +17,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/revisions/probes"
 )
 
 func TestViews_Explain(t *testing.T) {
@@ -192,12 +193,31 @@ func TestTrace_Document(t *testing.T) {
 	}
 	summary := view.SummarisePackage(f.view.Package, f.view.Revisions)
 	trace := view.Trace{
-		Object: istiod, Managed: true, Package: &summary, Revisions: f.view.TraceRevisions(view.IdentityOf(istiod)), Managers: view.ManagersOf(entries),
+		Object: istiod, Managed: true, Package: &summary, Revisions: f.view.TraceRevisions(view.IdentityOf(istiod)), Managers: view.ManagersOf(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: entries}}),
 		Origin: f.view.Revisions[2].Spec.Origin,
 	}
 	golden(t, "trace", text(t, 80, func(p *output.Printer) { view.WriteTrace(p, trace, false, fixtureNow) }))
 	if len(trace.Revisions) != 3 || !trace.Revisions[0].Placed || trace.Revisions[1].Placed {
 		t.Errorf("got %+v", trace.Revisions)
+	}
+}
+
+// TestManagersOf: a path that trace prints can be given to --ignore and unmanaged-fields.
+func TestManagersOf(t *testing.T) {
+	managers := view.ManagersOf(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
+		{Manager: "helm", Operation: "Update", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{},"f:app.kubernetes.io/name":{}}}}`)},
+	}}})
+	if len(managers) != 1 || len(managers[0].Fields) != 1 {
+		t.Fatalf("got %+v", managers)
+	}
+	labels := map[string]any{"metadata": map[string]any{"labels": map[string]any{"app.kubernetes.io/name": "web", "other": "x"}}}
+	pattern, err := probes.ParsePattern(managers[0].Fields[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"metadata": map[string]any{"labels": map[string]any{"other": "x"}}}
+	if diff := cmp.Diff(want, pattern.Without(labels)); diff != "" {
+		t.Errorf("without %s -want, +got:\n%s", managers[0].Fields[0], diff)
 	}
 }
 

@@ -90,7 +90,7 @@ func (a *app) trace(ctx context.Context, o traceOptions, args []string) error {
 	}
 	t := view.Trace{
 		TypeMeta: view.DocumentType("Trace"), Object: view.ReferenceOf(object), UID: string(object.UID),
-		Managers: view.ManagersOf(object.ManagedFields), Revisions: []view.TraceRevision{},
+		Managers: view.ManagersOf(object), Revisions: []view.TraceRevision{},
 	}
 	if err := a.traceUp(ctx, c, object, &t); err != nil {
 		return err

@@ -4,16 +4,15 @@
 package view
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/check/diff"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/revisions"
 )
@@ -79,21 +78,12 @@ type FieldManager struct {
 
 // ManagersOf are the field managers of an object: ours first, then the one that wrote
 // last.
-func ManagersOf(entries []metav1.ManagedFieldsEntry) []FieldManager {
+func ManagersOf(object metav1.Object) []FieldManager {
 	managers := []FieldManager{}
-	for _, entry := range entries {
-		m := FieldManager{
-			Manager: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource, Time: entry.Time, Fields: []string{},
-			Ours: entry.Manager == v1alpha1.FieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply,
-		}
-		set := &fieldpath.Set{}
-		if entry.FieldsV1 != nil && set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())) == nil {
-			for path := range set.Leaves().All() {
-				m.Fields = append(m.Fields, path.String())
-			}
-		}
-		slices.Sort(m.Fields)
-		managers = append(managers, m)
+	for _, m := range diff.Managers(object) {
+		managers = append(managers, FieldManager{
+			Manager: m.Name, Operation: m.Operation, Subresource: m.Subresource, Time: m.Time, Fields: append([]string{}, m.Fields...), Ours: isOurs(m),
+		})
 	}
 	slices.SortStableFunc(managers, func(a, b FieldManager) int {
 		switch {
