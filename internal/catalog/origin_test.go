@@ -27,12 +27,12 @@ func TestImage(t *testing.T) {
 		},
 	}
 	for _, want := range []int{1, 1} {
-		if _, err := store.Update(t.Context(), "c", image); err != nil || unpacked != want {
+		if _, err := store.Refresh(t.Context(), "c", image); err != nil || unpacked != want {
 			t.Fatalf("%v, unpacked %d times, want %d", err, unpacked, want)
 		}
 	}
 	pinned = "r.example/c@sha256:2"
-	if changed, err := store.Update(t.Context(), "c", image); err != nil || !changed || unpacked != 2 {
+	if changed, err := store.Refresh(t.Context(), "c", image); err != nil || !changed || unpacked != 2 {
 		t.Fatalf("%v, %v, unpacked %d times", changed, err, unpacked)
 	}
 	if left, err := filepath.Glob(filepath.Join(store.folder, unfinished, "*")); err != nil || len(left) > 0 {
@@ -42,7 +42,7 @@ func TestImage(t *testing.T) {
 	if err := store.Drop("c"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Update(t.Context(), "c", image); err != nil || unpacked != 3 {
+	if _, err := store.Refresh(t.Context(), "c", image); err != nil || unpacked != 3 {
 		t.Errorf("%v, unpacked %d times", err, unpacked)
 	}
 }
@@ -62,12 +62,12 @@ func TestMounted(t *testing.T) {
 	store := openStore(t, t.TempDir())
 	mounted := Mounted{Root: root, Path: inside}
 	for i, want := range []bool{true, false} {
-		if changed, err := store.Update(t.Context(), "c", mounted); err != nil || changed != want {
+		if changed, err := store.Refresh(t.Context(), "c", mounted); err != nil || changed != want {
 			t.Fatalf("update %d: %v, %v", i, changed, err)
 		}
 	}
 	write(filepath.Join(inside, "sub", "b.yaml"), "schema: olm.package\nname: b\n")
-	if changed, err := store.Update(t.Context(), "c", mounted); err != nil || !changed {
+	if changed, err := store.Refresh(t.Context(), "c", mounted); err != nil || !changed {
 		t.Fatalf("%v, %v after a change", changed, err)
 	}
 	wantPackages(t, store, "c", "a", "b")
@@ -79,7 +79,7 @@ func TestMounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{outside, root + "/../x", filepath.Join(root, "linked"), root + "x", inside, filepath.Join(root, "none")} {
-		if _, err := store.Update(t.Context(), "other", Mounted{Root: root, Path: path}); err == nil {
+		if _, err := store.Refresh(t.Context(), "other", Mounted{Root: root, Path: path}); err == nil {
 			t.Errorf("%s was read", path)
 		}
 	}

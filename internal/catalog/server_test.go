@@ -70,11 +70,11 @@ func TestServer_Faults(t *testing.T) {
 			defer server.Close()
 			store := openStore(t, t.TempDir())
 			origin := Server{Client: server.Client(), Base: server.URL + "/catalogs/c", Reference: "r.example/c@sha256:1"}
-			if changed, err := store.Update(t.Context(), "c", origin); err != nil || !changed {
+			if changed, err := store.Refresh(t.Context(), "c", origin); err != nil || !changed {
 				t.Fatalf("%v, %v", changed, err)
 			}
 			handler, origin.Reference = test.handler, "r.example/c@sha256:2"
-			if changed, err := store.Update(t.Context(), "c", origin); err == nil || changed || !strings.Contains(err.Error(), test.want) {
+			if changed, err := store.Refresh(t.Context(), "c", origin); err == nil || changed || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, %v; want an error with %q", changed, err, test.want)
 			}
 			wantPackages(t, store, "c", "a")
@@ -96,7 +96,7 @@ func TestServer_Unchanged(t *testing.T) {
 	handler = serveBlobs(packageBlobOf("a"), first)
 	update := func(wantChanged, wantErr bool, wantRequests int) {
 		t.Helper()
-		changed, err := store.Update(t.Context(), "c", origin)
+		changed, err := store.Refresh(t.Context(), "c", origin)
 		if changed != wantChanged || (err != nil) != wantErr || requests != wantRequests {
 			t.Errorf("changed %v, %v, %d requests", changed, err, requests)
 		}
@@ -128,7 +128,7 @@ func TestServer_Gzip(t *testing.T) {
 	}))
 	defer server.Close()
 	store := openStore(t, t.TempDir())
-	if _, err := store.Update(t.Context(), "c", Server{Client: server.Client(), Base: server.URL}); err != nil {
+	if _, err := store.Refresh(t.Context(), "c", Server{Client: server.Client(), Base: server.URL}); err != nil {
 		t.Fatal(err)
 	}
 	wantPackages(t, store, "c", "a")

@@ -147,9 +147,9 @@ func (s *Store) Get(name string) Snapshot {
 	}
 }
 
-// Update asks the origin of a catalog for its content, and returns whether that is another one. The
-// last content stays when the origin fails. One update of a catalog runs at a time.
-func (s *Store) Update(ctx context.Context, name string, origin Origin) (bool, error) {
+// Refresh asks the origin of a catalog for its content, and returns whether that is another one. The
+// last content stays when the origin fails. One refresh of a catalog runs at a time.
+func (s *Store) Refresh(ctx context.Context, name string, origin Origin) (bool, error) {
 	begin := time.Now()
 	last := s.Get(name)
 	next, err := s.fetch(ctx, name, origin, last)

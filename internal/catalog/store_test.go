@@ -72,12 +72,12 @@ func TestStore_LastGood(t *testing.T) {
 	folder := t.TempDir()
 	store := openStore(t, folder)
 	origin := &fakeOrigin{err: errors.New("not there")}
-	if _, err := store.Update(t.Context(), "c", origin); !errors.Is(err, origin.err) {
+	if _, err := store.Refresh(t.Context(), "c", origin); !errors.Is(err, origin.err) {
 		t.Fatal(err)
 	}
 	wantPackages(t, store, "c")
 	*origin = fakeOrigin{version: "1", blobs: packageBlobOf("a")}
-	if changed, err := store.Update(t.Context(), "c", origin); err != nil || !changed {
+	if changed, err := store.Refresh(t.Context(), "c", origin); err != nil || !changed {
 		t.Fatalf("%v, %v", changed, err)
 	}
 	first := store.Get("c")
@@ -86,7 +86,7 @@ func TestStore_LastGood(t *testing.T) {
 	}
 
 	for _, broken := range []fakeOrigin{{err: errors.New("away")}, {version: "2", blobs: ""}, {version: "2", blobs: "<html>"}} {
-		if changed, err := store.Update(t.Context(), "c", &broken); err == nil || changed {
+		if changed, err := store.Refresh(t.Context(), "c", &broken); err == nil || changed {
 			t.Errorf("%+v: %v, %v", broken, changed, err)
 		}
 	}
@@ -116,12 +116,12 @@ func TestStore_Unchanged(t *testing.T) {
 	folder := t.TempDir()
 	store := openStore(t, folder)
 	origin := &fakeOrigin{version: "1", blobs: packageBlobOf("a")}
-	if _, err := store.Update(t.Context(), "c", origin); err != nil {
+	if _, err := store.Refresh(t.Context(), "c", origin); err != nil {
 		t.Fatal(err)
 	}
 	before, read := written(t, folder), store.Get("c").Read
 	for range 3 {
-		if changed, err := store.Update(t.Context(), "c", origin); err != nil || changed {
+		if changed, err := store.Refresh(t.Context(), "c", origin); err != nil || changed {
 			t.Fatalf("%v, %v", changed, err)
 		}
 	}
@@ -130,7 +130,7 @@ func TestStore_Unchanged(t *testing.T) {
 	}
 	// Another version with the same content is read, and is no change.
 	origin.version = "2"
-	if changed, err := store.Update(t.Context(), "c", origin); err != nil || changed || store.Get("c").Version.Reference != "2" {
+	if changed, err := store.Refresh(t.Context(), "c", origin); err != nil || changed || store.Get("c").Version.Reference != "2" {
 		t.Errorf("%v, %v, %+v", changed, err, store.Get("c"))
 	}
 }
@@ -159,7 +159,7 @@ func TestStore_Replaced(t *testing.T) {
 	store := openStore(t, folder)
 	var contents []*Content
 	for _, name := range []string{"a", "b", "c"} {
-		if changed, err := store.Update(t.Context(), "c", &fakeOrigin{version: name, blobs: packageBlobOf(name)}); err != nil || !changed {
+		if changed, err := store.Refresh(t.Context(), "c", &fakeOrigin{version: name, blobs: packageBlobOf(name)}); err != nil || !changed {
 			t.Fatalf("%v, %v", changed, err)
 		}
 		contents = append(contents, store.Get("c").Content)
@@ -195,7 +195,7 @@ func TestStore_Crash(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			store := openStore(t, folder)
-			if _, err := store.Update(t.Context(), "c", &fakeOrigin{version: "1", blobs: packageBlobOf("a")}); err != nil {
+			if _, err := store.Refresh(t.Context(), "c", &fakeOrigin{version: "1", blobs: packageBlobOf("a")}); err != nil {
 				t.Fatal(err)
 			}
 			before := written(t, folder)
@@ -221,7 +221,7 @@ func TestStore_Cancelled(t *testing.T) {
 		cancel()
 		_ = writer.Close()
 	}()
-	_, err := store.Update(ctx, "c", stream{reader})
+	_, err := store.Refresh(ctx, "c", stream{reader})
 	if !errors.Is(err, context.Canceled) || store.Get("c").Err != nil || store.Get("c").Content != nil {
 		t.Errorf("got %v, %+v", err, store.Get("c"))
 	}

@@ -1,0 +1,92 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sources
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/strata-run/strata/internal/oci"
+)
+
+// Bundles gets images of bundles.
+type Bundles struct {
+	Store  *oci.Store
+	Queue  *oci.Queue
+	Client *oci.Client
+
+	mutex sync.Mutex
+	// pinned are the references by digest of tags that were looked up.
+	pinned map[tag]string
+}
+
+// mostPinned bounds what is remembered; what revisions have recorded is not looked up again.
+const mostPinned = 10_000
+
+// tag is a reference in a content of a catalog.
+type tag struct{ image, content string }
+
+// BundleView is what a pass sees of a bundle.
+type BundleView struct {
+	// Pinned is the reference by digest, empty before it is known.
+	Pinned string
+	// Entry is what is on disk, if Ready.
+	Entry oci.Entry
+	Ready bool
+	// Err is why it could not be had last time, and Final whether only another image helps.
+	Err   error
+	Final bool
+	// Next is when it is to be observed again, if nothing wakes the loop before.
+	Next time.Time
+}
+
+// Observe returns what is on disk of a bundle, and has it pulled when nothing is.
+func (b *Bundles) Observe(wanted Bundle) BundleView {
+	pinned := b.pin(&wanted)
+	if entry, found := b.Store.Get(digestOf(pinned)); found {
+		b.Queue.Forget(wanted.Who)
+		return BundleView{Pinned: pinned, Entry: entry, Ready: true}
+	}
+	wanted.Pinned = pinned
+	state := b.Queue.Want(wanted.Who, wanted.key(), hostOf(wanted.Image), func(ctx context.Context) error { return b.pull(ctx, &wanted) })
+	return BundleView{Pinned: pinned, Err: state.Err, Final: final(state.Err), Next: state.Next}
+}
+
+// Forget says that an extension wants no bundle any more.
+func (b *Bundles) Forget(who string) { b.Queue.Forget(who) }
+
+// pin is the reference by digest of a bundle, as far as it is known without a request.
+func (b *Bundles) pin(wanted *Bundle) string {
+	if wanted.Pinned != "" {
+		return wanted.Pinned
+	}
+	if strings.Contains(wanted.Image, "@") {
+		return wanted.Image
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.pinned[tag{wanted.Image, wanted.Content}]
+}
+
+func (b *Bundles) pull(ctx context.Context, wanted *Bundle) error {
+	pinned := wanted.Pinned
+	if pinned == "" {
+		var err error
+		if pinned, err = b.Client.Resolve(ctx, wanted.Image, wanted.Credentials); err != nil {
+			return err
+		}
+		b.mutex.Lock()
+		if b.pinned == nil || len(b.pinned) >= mostPinned {
+			b.pinned = map[tag]string{}
+		}
+		b.pinned[tag{wanted.Image, wanted.Content}] = pinned
+		b.mutex.Unlock()
+	}
+	_, err := b.Store.Add(digestOf(pinned), func(folder string) (oci.Image, error) {
+		return b.Client.Pull(ctx, pinned, wanted.Credentials, folder, oci.Unpack{Limits: oci.BundleLimits})
+	})
+	return err
+}
