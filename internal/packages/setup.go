@@ -43,7 +43,7 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes *Ch
 	err := bld.
 		Named("package").
 		For(&v1alpha1.Package{}, builder.WithPredicates(packages.CaughtUp(), predicate.Or(predicate.GenerationChangedPredicate{}, finalizing))).
-		Watches(&v1alpha1.Revision{}, byPackage, builder.WithPredicates(worker.caughtUp())).
+		Watches(&v1alpha1.Revision{}, byPackage, builder.WithPredicates(worker.own.CaughtUp(), predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(definition(), worker.byDefinition()).
 		WatchesRawSource(changes.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: loop.RateLimiter()}).
@@ -52,26 +52,6 @@ func Setup(ctx context.Context, mgr manager.Manager, worker *Worker, changes *Ch
 		return fmt.Errorf("setting up the package loop: %w", err)
 	}
 	return nil
-}
-
-// caughtUp lets through what changes a revision's spec. From every event of one the
-// worker learns that the cache has our own writes, so that it need not keep them: after
-// a rollout no pass runs that would find out.
-func (w *Worker) caughtUp() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			if revision, ok := e.ObjectNew.(*v1alpha1.Revision); ok {
-				w.own.Newest(revision)
-			}
-			return predicate.GenerationChangedPredicate{}.Update(e)
-		},
-		DeleteFunc: func(e event.DeleteEvent) bool {
-			if revision, ok := e.Object.(*v1alpha1.Revision); ok {
-				w.own.Forget(revision)
-			}
-			return true
-		},
-	}
 }
 
 // finalizing lets through the deletion of a package, and changes of its finalizers

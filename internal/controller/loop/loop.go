@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -96,25 +95,8 @@ func StatusDiffers(before, after client.Object) (bool, error) {
 	return !empty, err
 }
 
-// CaughtUp lets every change of the loop's objects through, and learns from it that the
-// cache has our own writes, so that they need not be kept: after the last write no pass
-// runs that would find out.
-func (l *Loop[T, P]) CaughtUp() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			if object, ok := e.ObjectNew.(P); ok {
-				l.own.Newest(object)
-			}
-			return true
-		},
-		DeleteFunc: func(e event.DeleteEvent) bool {
-			if object, ok := e.Object.(P); ok {
-				l.own.Forget(object)
-			}
-			return true
-		},
-	}
-}
+// CaughtUp is that of the loop's objects, see [OwnWrites.CaughtUp].
+func (l *Loop[T, P]) CaughtUp() predicate.Predicate { return l.own.CaughtUp() }
 
 // PatchStatus writes an object's status if it differs from before, on condition
 // that the object is still what it was, and says whether it did.

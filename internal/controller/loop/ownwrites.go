@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
 // OwnWrites remembers what our own writes have returned until the cache has seen
@@ -59,6 +61,25 @@ func (o *OwnWrites[P]) Forget(gone P) {
 	o.lock.Lock()
 	defer o.lock.Unlock()
 	delete(o.objects, gone.GetUID())
+}
+
+// CaughtUp lets every change through, and learns from it that the cache has our own writes,
+// so that they need not be kept: after the last write no pass runs that would find out.
+func (o *OwnWrites[P]) CaughtUp() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			if object, ok := e.ObjectNew.(P); ok {
+				o.Newest(object)
+			}
+			return true
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			if object, ok := e.Object.(P); ok {
+				o.Forget(object)
+			}
+			return true
+		},
+	}
 }
 
 // ForgetOthers drops what is remembered of objects that are not among those that
