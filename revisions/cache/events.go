@@ -6,7 +6,6 @@ package cache
 import (
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -19,92 +18,79 @@ import (
 func (i *Informers) handler(k revisions.Kind) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
-			if !i.isOwn(k, object) {
-				i.notify(object)
+			if seen, ok := object.(*packed); ok && !i.isOwn(k, seen) {
+				i.notify(seen)
 			}
 		},
 		UpdateFunc: func(before, after any) {
-			if i.isOwn(k, after) {
+			was, known := before.(*packed)
+			is, ok := after.(*packed)
+			if !ok || i.isOwn(k, is) {
 				return
 			}
-			i.notify(after)
-			if i.label(before) != i.label(after) {
-				i.notify(before)
+			i.notify(is)
+			if known && was.label != is.label {
+				i.notify(was)
 			}
 		},
 		DeleteFunc: func(object any) {
 			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 				object = last.Obj
 			}
-			i.forget(k, object)
-			i.remember(k, object)
-			i.notify(object)
+			if last, ok := object.(*packed); ok {
+				i.deleted(k, last)
+				i.notify(last)
+			}
 		},
 	}
 }
 
+// keyOf is the key of an object of a kind.
+func keyOf(k revisions.Kind, object *packed) writtenKey {
+	return writtenKey{k.GroupVersionKind, types.NamespacedName{Namespace: object.namespace, Name: object.name}}
+}
+
 // isOwn says whether an event brings nothing but the state that our own write has
 // returned already. What the write has returned is not needed any more then.
-func (i *Informers) isOwn(k revisions.Kind, object any) bool {
-	seen, ok := object.(*packed)
-	if !ok {
-		return false
-	}
+func (i *Informers) isOwn(k revisions.Kind, seen *packed) bool {
 	i.lock.Lock()
 	defer i.lock.Unlock()
-	at := writtenKey{k.GroupVersionKind, types.NamespacedName{Namespace: seen.namespace, Name: seen.name}}
+	at := keyOf(k, seen)
 	own, wrote := i.written[at]
 	i.catchUp(at)
 	return wrote && string(own.GetUID()) == seen.uid && own.GetResourceVersion() == seen.version
 }
 
-func (i *Informers) notify(object any) {
-	if value := i.label(object); value != "" {
+func (i *Informers) notify(object *packed) {
+	if value := object.label.Value(); value != "" {
 		i.config.Notify(value)
-	}
-}
-
-func (i *Informers) label(object any) string {
-	accessor, err := meta.Accessor(object)
-	if err != nil {
-		return ""
-	}
-	return accessor.GetLabels()[i.config.Label]
-}
-
-// forget drops what our own write had returned for an object that is gone.
-func (i *Informers) forget(k revisions.Kind, object any) {
-	accessor, err := meta.Accessor(object)
-	if err != nil {
-		return
-	}
-	i.lock.Lock()
-	defer i.lock.Unlock()
-	at := writtenKey{k.GroupVersionKind, types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}}
-	if own, wrote := i.written[at]; wrote && own.GetUID() == accessor.GetUID() {
-		delete(i.written, at)
 	}
 }
 
 // mostCompleted bounds how many objects are remembered that had done their work.
 const mostCompleted = 1000
 
-// remember keeps in mind that an object had done its work when it was deleted.
-func (i *Informers) remember(k revisions.Kind, object any) {
-	last, ok := object.(*packed)
-	if !ok || k.MetadataOnly || k.Group != "batch" {
-		return
-	}
-	state, err := last.open()
-	if err != nil || !revisions.HasCompleted(state) {
-		return
+// deleted drops what our own write had returned for an object that is gone, and keeps in mind
+// whether it had done its work.
+func (i *Informers) deleted(k revisions.Kind, last *packed) {
+	completed := false
+	if !k.MetadataOnly && k.Group == "batch" {
+		state, err := last.open()
+		completed = err == nil && revisions.HasCompleted(state)
 	}
 	i.lock.Lock()
 	defer i.lock.Unlock()
+	at := keyOf(k, last)
+	if own, wrote := i.written[at]; wrote && string(own.GetUID()) == last.uid {
+		delete(i.written, at)
+	}
+	if !completed {
+		return
+	}
 	if len(i.completed) >= mostCompleted {
 		clear(i.completed) // a pass that comes so late has to see it for itself
 	}
-	i.completed[writtenKey{k.GroupVersionKind, types.NamespacedName{Namespace: last.namespace, Name: last.name}}] = types.UID(last.uid)
+	i.completed[at] = types.UID(last.uid)
 }
 
 // version is a resourceVersion as a number, which Kubernetes lets clients compare

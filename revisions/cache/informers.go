@@ -212,7 +212,7 @@ func (i *Informers) ensure(k revisions.Kind) (*kind, error) {
 
 func (i *Informers) informer(k revisions.Kind, resource schema.GroupVersionResource) cache.SharedIndexInformer {
 	selected := func(options *metav1.ListOptions) { options.LabelSelector = i.config.Label }
-	indexers := cache.Indexers{byLabel: i.index}
+	indexers := cache.Indexers{byLabel: index}
 	if k.MetadataOnly {
 		return metadatainformer.NewFilteredMetadataInformer(i.config.Metadata, resource, metav1.NamespaceAll, 0, indexers, selected).Informer()
 	}
@@ -222,7 +222,12 @@ func (i *Informers) informer(k revisions.Kind, resource schema.GroupVersionResou
 // byLabel is the index of an informer's objects by the value of the label.
 const byLabel = "label"
 
-func (i *Informers) index(object any) ([]string, error) { return []string{i.label(object)}, nil }
+func index(object any) ([]string, error) {
+	if seen, ok := object.(*packed); ok {
+		return []string{seen.label.Value()}, nil
+	}
+	return nil, nil
+}
 
 // Labelled are the objects of all watched kinds that carry a value of the label, but for
 // those named. They must not be changed. What our own writes have returned and no informer

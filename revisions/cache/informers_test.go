@@ -150,7 +150,11 @@ func TestInformers_Notifications(t *testing.T) {
 func TestInformers_MissedDeletion(t *testing.T) {
 	f := newFixture(t)
 	f.informers.Observe(own(configMap("a", "mine", "u1", "web"), "101"))
-	f.informers.handler(wholeConfigMaps).OnDelete(cache.DeletedFinalStateUnknown{Key: "app/a", Obj: configMap("a", "mine", "u1", "web")})
+	last, err := pack(configMap("a", "mine", "u1", "web"), label)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.informers.handler(wholeConfigMaps).OnDelete(cache.DeletedFinalStateUnknown{Key: "app/a", Obj: last})
 	f.expect("the deletion that was found out later", "web")
 	if len(f.informers.written) != 0 {
 		t.Error("what our write has returned is still remembered")

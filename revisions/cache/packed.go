@@ -23,7 +23,6 @@ type packed struct {
 	namespace, name, uid, version string
 	// label is the value of the label that informers select by.
 	label unique.Handle[string]
-	key   unique.Handle[string]
 	data  string
 
 	lock sync.Mutex
@@ -40,7 +39,7 @@ func pack(object *unstructured.Unstructured, label string) (*packed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("packing %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
-	p := &packed{data: string(data), label: unique.Make(object.GetLabels()[label]), key: unique.Make(label)}
+	p := &packed{data: string(data), label: unique.Make(object.GetLabels()[label])}
 	p.namespace = unique.Make(object.GetNamespace()).Value()
 	p.name, p.uid, p.version = p.part(object.GetName()), p.part(string(object.GetUID())), p.part(object.GetResourceVersion())
 	return p, nil
@@ -54,14 +53,9 @@ func (p *packed) part(text string) string {
 	return strings.Clone(text)
 }
 
-// GetObjectMeta is what informers and their handlers ask for, and nothing else of
-// the metadata.
+// GetObjectMeta is what informers ask for, and nothing else of the metadata.
 func (p *packed) GetObjectMeta() metav1.Object {
-	meta := &metav1.ObjectMeta{Namespace: p.namespace, Name: p.name, UID: types.UID(p.uid), ResourceVersion: p.version}
-	if value := p.label.Value(); value != "" {
-		meta.Labels = map[string]string{p.key.Value(): value}
-	}
-	return meta
+	return &metav1.ObjectMeta{Namespace: p.namespace, Name: p.name, UID: types.UID(p.uid), ResourceVersion: p.version}
 }
 
 // open is the object. It is shared and must not be changed.

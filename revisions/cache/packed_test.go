@@ -73,11 +73,11 @@ func TestPacked_Metadata(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		read := func(m metav1.Object) string {
-			return fmt.Sprintf("%s/%s %s %s %s", m.GetNamespace(), m.GetName(), m.GetUID(), m.GetResourceVersion(), m.GetLabels()[label])
+		read := func(m metav1.Object, value string) string {
+			return fmt.Sprintf("%s/%s %s %s %s", m.GetNamespace(), m.GetName(), m.GetUID(), m.GetResourceVersion(), value)
 		}
-		if read(got) != read(object) {
-			t.Errorf("%s: the metadata is %q, want %q", name, read(got), read(object))
+		if got, want := read(got, p.label.Value()), read(object, object.GetLabels()[label]); got != want {
+			t.Errorf("%s: the metadata is %q, want %q", name, got, want)
 		}
 	}
 }
