@@ -24,6 +24,8 @@ type Client struct {
 	// Transport is that of [NewTransport], if not another one is needed.
 	Transport http.RoundTripper
 	Mirrors   *Mirrors
+	// Policy is asked for each image first, under the name that it is asked for and not that of a mirror.
+	Policy *Policy
 	// Timeout is for a whole pull; 5 minutes if it is 0.
 	Timeout time.Duration
 }
@@ -52,6 +54,9 @@ func (c *Client) Resolve(ctx context.Context, image string, credentials Credenti
 	if err != nil {
 		return "", &Error{Kind: Invalid, Image: image, Text: err.Error()}
 	}
+	if err := c.Policy.check(image); err != nil {
+		return "", err
+	}
 	if _, digest, found := strings.Cut(image, "@"); found {
 		return named.Name() + "@" + digest, nil
 	}
@@ -76,6 +81,9 @@ func (c *Client) Resolve(ctx context.Context, image string, credentials Credenti
 func (c *Client) Pull(ctx context.Context, image string, credentials Credentials, folder string, unpack Unpack) (Image, error) {
 	if !strings.Contains(image, "@") {
 		return Image{}, &Error{Kind: Invalid, Image: image, Text: "images are pulled by digest, and the reference has none"}
+	}
+	if err := c.Policy.check(image); err != nil {
+		return Image{}, err
 	}
 	ctx, cancel := c.limited(ctx)
 	defer cancel()

@@ -24,8 +24,11 @@ type Kind string
 
 // The kinds of failures.
 const (
-	// Invalid is a reference that does not parse or is blocked: only another one helps.
+	// Invalid is a reference that does not parse: only another one helps.
 	Invalid Kind = "Invalid"
+	// Rejected is by the image policy or the registries file. Only a change of these helps, which is
+	// seen when the image is asked for again.
+	Rejected Kind = "Rejected"
 	// Refused is an image with content that is not unpacked: only another one helps.
 	Refused      Kind = "Refused"
 	Unauthorized Kind = "Unauthorized"

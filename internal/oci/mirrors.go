@@ -121,7 +121,7 @@ func (m *Mirrors) sources(named reference.Named) ([]sysregistriesv2.PullSource, 
 		return []sysregistriesv2.PullSource{{Reference: named}}, nil
 	}
 	if registry.Blocked {
-		return nil, &Error{Kind: Invalid, Image: named.String(), Text: fmt.Sprintf("the registries file %s blocks it", m.path)}
+		return nil, &Error{Kind: Rejected, Image: named.String(), Text: fmt.Sprintf("the registries file %s blocks it", m.path)}
 	}
 	sources, err := registry.PullSourcesFromReference(named)
 	if err != nil {

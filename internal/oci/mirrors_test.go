@@ -59,7 +59,7 @@ blocked = true
 		t.Errorf("got %s, %v; want the name that was asked for", pinned, err)
 	}
 	_, err = client.Resolve(t.Context(), "registry.invalid/secret/app:v1", nil)
-	wantKind(t, err, Invalid)
+	wantKind(t, err, Rejected)
 	_, err = client.Resolve(t.Context(), "registry.invalid/team/none:v1", nil)
 	wantKind(t, err, Unreachable)
 	if err != nil && !strings.Contains(err.Error(), "before that, 127.0.0.1:1 does not accept connections; before that, the registry "+registry.host+" does not have it (404)") {
@@ -68,7 +68,7 @@ blocked = true
 
 	write("[[registry]]\nlocation = \"registry.invalid/team\"\nblocked = true\n", now)
 	_, err = client.Pull(t.Context(), image, nil, t.TempDir(), Unpack{Limits: BundleLimits})
-	wantKind(t, err, Invalid)
+	wantKind(t, err, Rejected)
 	write("[[registry", now.Add(time.Hour))
 	if _, err := NewMirrors(path); err == nil {
 		t.Error("a file that does not parse is taken")
