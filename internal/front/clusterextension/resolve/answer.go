@@ -11,7 +11,8 @@ type Outcome string
 const (
 	// Resolved has a bundle to install, which may be the installed one.
 	Resolved Outcome = "Resolved"
-	// Kept has none, and what is installed is what was asked for, as far as can be known.
+	// Kept has none, and what is installed is what was asked for, as far as can be known. The first
+	// warning says why it is kept.
 	Kept Outcome = "Kept"
 	// Retrying has none; a change of a catalog may bring one.
 	Retrying Outcome = "Retrying"
@@ -24,7 +25,7 @@ type Answer struct {
 	Outcome Outcome `json:"outcome"`
 	// Choice is the bundle to install, for the outcome Resolved alone.
 	Choice *Choice `json:"choice,omitempty"`
-	// Message is why there is no choice.
+	// Message is why nothing can be installed, for the outcomes Retrying and Blocked.
 	Message string `json:"message,omitempty"`
 	// Warnings are what did not change the outcome and a user should know.
 	Warnings []string `json:"warnings,omitempty"`

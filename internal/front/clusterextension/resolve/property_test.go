@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,7 +102,7 @@ func TestResolveProperties(t *testing.T) {
 		other := Resolve(w.shuffled(t))
 		if len(w.request.Channels) > 1 {
 			// A message has the channels in the order that they were written in.
-			answer.Message, other.Message = "", ""
+			answer.Message, other.Message, answer.Warnings, other.Warnings = "", "", nil, nil
 		}
 		if diff := cmp.Diff(answer, other); diff != "" {
 			t.Fatalf("the order matters:\n%s", diff)
@@ -109,8 +110,10 @@ func TestResolveProperties(t *testing.T) {
 		answer = Resolve(w.request)
 		chosen := slices.DeleteFunc(slices.Clone(answer.Candidates), func(c Candidate) bool { return c.LeftOut != "" })
 		switch {
-		case answer.Outcome != Resolved && (answer.Choice != nil || answer.Message == "" || len(chosen) > 0):
-			t.Fatalf("no choice, and yet one: %+v", answer)
+		case answer.Outcome != Resolved && (answer.Choice != nil || answer.Message+strings.Join(answer.Warnings, "") == "" || len(chosen) > 0):
+			t.Fatalf("no choice, and yet one, or no reason: %+v", answer)
+		case (answer.Message != "") != (answer.Outcome == Retrying || answer.Outcome == Blocked):
+			t.Fatalf("a message is for what fails: %+v", answer)
 		case answer.Outcome == Kept && w.request.Installed == nil:
 			t.Fatalf("nothing is kept: %+v", answer)
 		case answer.Outcome != Resolved:

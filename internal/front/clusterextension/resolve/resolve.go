@@ -77,7 +77,8 @@ func (q *question) choose(o option) Answer {
 	return *q.answer
 }
 
-// keep answers that what is installed stays, where that is in the range; note says why in that case.
+// keep answers that what is installed stays, where that is in the range; note says why in that case. It is
+// a warning then, as nothing is wrong with the extension.
 func (q *question) keep(message, note string) Answer {
 	if q.from == nil || !q.within.contains(q.from.version) {
 		return q.fail(Retrying, message)
@@ -85,7 +86,8 @@ func (q *question) keep(message, note string) Answer {
 	if note == "" {
 		note = message
 	}
-	return q.fail(Kept, note)
+	q.answer.Outcome, q.answer.Warnings = Kept, append([]string{note}, q.answer.Warnings...)
+	return *q.answer
 }
 
 func (q *question) fail(outcome Outcome, message string) Answer {

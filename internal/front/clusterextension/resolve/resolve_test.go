@@ -178,7 +178,7 @@ func textOf(t *testing.T, a Answer) string {
 			line("edge: %s", c.Edge)
 		}
 	} else {
-		line("%s: %s", a.Outcome, a.Message)
+		line("%s", strings.TrimSuffix(string(a.Outcome)+": "+a.Message, ": "))
 	}
 	for _, w := range a.Warnings {
 		line("warning: %s", w)
