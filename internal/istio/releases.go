@@ -62,6 +62,15 @@ func (r *Release) Minor() string { return r.minor }
 // Version is the release's full version, such as 1.29.1.
 func (r *Release) Version() string { return r.app }
 
+// Minors are the minor versions of the releases, oldest first.
+func Minors() []string {
+	var all []string
+	for _, r := range releases {
+		all = append(all, r.minor)
+	}
+	return all
+}
+
 // CRDRelease is the release whose CRDs go with wanted when those of the version in place
 // must not be downgraded: the oldest that is as new as both. In place is empty when there
 // are none. It is not ok when the ones in place are newer than all of this binary; the
@@ -84,4 +93,18 @@ func CRDRelease(wanted *Release, inPlace string) (r *Release, ok bool, err error
 		}
 	}
 	return nil, false, nil
+}
+
+// Newer is the newer of two versions. What is no version counts as none.
+func Newer(a, b string) string {
+	va, errA := utilversion.ParseGeneric(a)
+	vb, errB := utilversion.ParseGeneric(b)
+	switch {
+	case errA != nil && errB != nil:
+		return ""
+	case errA != nil || errB == nil && va.LessThan(vb):
+		return b
+	default:
+		return a
+	}
 }

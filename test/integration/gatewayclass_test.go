@@ -289,7 +289,7 @@ func uninstall(t *testing.T) {
 		}
 		return len(left.Items) == 0, fmt.Errorf("%d slices", len(left.Items))
 	})
-	for _, name := range gatewayclass.ManagedCRDs("1.31") {
+	for _, name := range managedCRDs("1.31") {
 		if !exists(t, &apiextensionsv1.CustomResourceDefinition{}, "", name) {
 			t.Errorf("CRD %s was deleted; it must be retained", name)
 		}

@@ -232,7 +232,7 @@ func TestIstioControlPlane_Upgrade(t *testing.T) {
 		eventuallyInstalledOf(t, class, "istiod "+step.app+" installed")
 		eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "True/ManagedByCIO")
 		crds := istioCRDs(t)
-		for _, name := range gatewayclass.ManagedCRDs(step.crds) {
+		for _, name := range managedCRDs(step.crds) {
 			if got := crds[name].Annotations[gatewayclass.AnnotationAppVersion]; got != step.crds {
 				t.Errorf("with istiod %s, CRD %s is of %s, want %s", step.app, name, got, step.crds)
 			}

@@ -202,7 +202,7 @@ func labelCRDs(t *testing.T, labels map[string]string, selected func(name string
 func checkOurs(t *testing.T, version string) {
 	t.Helper()
 	crds := istioCRDs(t)
-	for _, name := range gatewayclass.ManagedCRDs(version) {
+	for _, name := range managedCRDs(version) {
 		crd, ok := crds[name]
 		if !ok {
 			t.Errorf("CRD %s is missing", name)
@@ -348,4 +348,18 @@ func removeCRD(t *testing.T, name string) {
 		_, ok := istioCRDs(t)[name]
 		return !ok
 	})
+}
+
+// managedCRDs are the names of the CRDs of an Istio version, sorted. It is nil
+// for a version that is not known.
+func managedCRDs(version string) []string {
+	r, ok := istio.Resolve(version)
+	if !ok {
+		return nil
+	}
+	names, err := r.CRDNames()
+	if err != nil {
+		return nil
+	}
+	return names
 }

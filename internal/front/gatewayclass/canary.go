@@ -55,7 +55,7 @@ func decideCanary(in Input, first *decision) (canary *decision, refused string) 
 	}
 	r, ok := istio.Resolve(asked)
 	if !ok {
-		return nil, (&UnknownVersionError{Class: class.Name, Version: asked, Known: Versions(), Annotation: AnnotationCanaryVersion}).Error()
+		return nil, (&UnknownVersionError{Class: class.Name, Version: asked, Known: istio.Minors(), Annotation: AnnotationCanaryVersion}).Error()
 	}
 	if refused := refuseCanary(class, in.Running, first.release, r); refused != "" {
 		return nil, refused

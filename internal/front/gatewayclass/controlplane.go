@@ -29,7 +29,7 @@ func renderControlPlane(in Input, d *decision) (content.Package, error) {
 		objects = append(objects, istiodPolicy(), gatewaysPolicy(), tagService())
 	}
 	// An older istiod does not start with the templates of a newer one.
-	isDowngrade := d.revision == IstioRevision && in.Running != "" && Newer(in.Running, d.release.Version()) != d.release.Version()
+	isDowngrade := d.revision == IstioRevision && in.Running != "" && istio.Newer(in.Running, d.release.Version()) != d.release.Version()
 	phases, err := toPhases(objects, d.helmRelease(), isDowngrade)
 	if err != nil {
 		return content.Package{}, err

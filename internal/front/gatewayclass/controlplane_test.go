@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 // wantPhases are the 18 objects of the chart, our NetworkPolicies and the tag: the same
@@ -46,7 +47,7 @@ var wantPhases = map[string][]string{
 }
 
 func TestRender_ControlPlane(t *testing.T) {
-	for _, version := range Versions() {
+	for _, version := range istio.Minors() {
 		t.Run(version, func(t *testing.T) {
 			p := mustRender(t, input(version))[1]
 			if p.Name != "istiod-openshift-gateway" || !cmp.Equal(p.After, []string{"istio-crds"}) {
@@ -100,7 +101,7 @@ func TestRender_ConfigFollowsIstiod(t *testing.T) {
 // TestRender_Adoptable shows that Helm would adopt every object of the chart, so
 // an older operator can take over after a downgrade.
 func TestRender_Adoptable(t *testing.T) {
-	for _, version := range Versions() {
+	for _, version := range istio.Minors() {
 		each(mustRender(t, input(version))[1:], func(o *unstructured.Unstructured) {
 			if got := o.GetAnnotations()["meta.helm.sh/release-name"]; got != "openshift-gateway-istiod" {
 				t.Errorf("%s: %s %s has release name %q", version, o.GetKind(), o.GetName(), got)
@@ -129,7 +130,7 @@ func TestRender_Adoptable(t *testing.T) {
 }
 
 func TestRender_Webhooks(t *testing.T) {
-	for _, version := range Versions() {
+	for _, version := range istio.Minors() {
 		t.Run(version, func(t *testing.T) {
 			packages := mustRender(t, input(version))
 			for kind, want := range map[string]struct {

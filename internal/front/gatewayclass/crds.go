@@ -77,7 +77,7 @@ func OwnersOf(in Input, existing []CRD, living map[Subscription]bool) Ownership 
 	}
 	o := Owners(wanted, existing, living)
 	// What is in place may be of a newer version, which has more of them.
-	if r, ok, err := istio.CRDRelease(release, Newer(in.CRDVersion, o.Version)); ok && err == nil && r != release {
+	if r, ok, err := istio.CRDRelease(release, istio.Newer(in.CRDVersion, o.Version)); ok && err == nil && r != release {
 		if newer, err := r.CRDNames(); err == nil {
 			o = Owners(newer, existing, living)
 		}

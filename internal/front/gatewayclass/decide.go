@@ -86,7 +86,7 @@ func (d *decision) decideVersion(classes []*gatewayv1.GatewayClass, fallback str
 	if class == nil {
 		r, ok := istio.Resolve(fallback)
 		if !ok {
-			return &UnknownVersionError{Version: fallback, Known: Versions()}
+			return &UnknownVersionError{Version: fallback, Known: istio.Minors()}
 		}
 		d.release = r
 		d.reason = fmt.Sprintf("GatewayClass %s gets the default, Istio %s", d.class.Name, r.Version())
@@ -94,7 +94,7 @@ func (d *decision) decideVersion(classes []*gatewayv1.GatewayClass, fallback str
 	}
 	r, ok := istio.Resolve(asked)
 	if !ok {
-		return &UnknownVersionError{Class: class.Name, Version: asked, Known: Versions()}
+		return &UnknownVersionError{Class: class.Name, Version: asked, Known: istio.Minors()}
 	}
 	d.class = class
 	d.release = r

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/internal/istio"
 )
 
 func TestDecide(t *testing.T) {
@@ -162,7 +164,7 @@ func TestCheckImage(t *testing.T) {
 }
 
 func TestRender_ImageOverrides(t *testing.T) {
-	for _, version := range Versions() {
+	for _, version := range istio.Minors() {
 		before := mustRender(t, input(version))
 		cases := map[string]struct {
 			reason string

@@ -6,9 +6,10 @@ package gatewayclass
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/strata-run/strata/internal/front"
 )
 
 // Images are full image references, with a tag or a digest. An empty one is that
@@ -71,14 +72,9 @@ func set(component, image, source string) string {
 	return fmt.Sprintf("; %s image %s is set by %s", component, image, cmp.Or(source, "the manager's settings"))
 }
 
-// imageReference is a registry or user, a path, and a tag, a digest or both. The
-// charts put references into YAML unquoted or in double quotes, so nothing else
-// may pass.
-var imageReference = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})$`)
-
 // checkImage says whether a reference is complete.
 func checkImage(image string) error {
-	if len(image) > 512 || !imageReference.MatchString(image) {
+	if !front.IsImage(image) {
 		return fmt.Errorf("%.100q is not a full image reference with a tag or digest, such as %s/pilot:1.2.3", image, imageHub)
 	}
 	return nil

@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -72,12 +70,8 @@ func isRolledOut(pkg *v1alpha1.Package) bool {
 // when that is available.
 func (o *observer) readStart(ctx context.Context) (string, error) {
 	object := front.Untyped(deploymentKind)
-	err := o.Live.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: PackageControlPlane}, object)
-	if apierrors.IsNotFound(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("reading Deployment %s/%s: %w", Namespace, PackageControlPlane, err)
+	if found, err := front.Read(ctx, o.Live, Namespace, PackageControlPlane, object); err != nil || !found {
+		return "", err
 	}
 	return startOf(object), nil
 }

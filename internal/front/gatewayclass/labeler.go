@@ -147,12 +147,8 @@ func (l *labeler) label(ctx context.Context, name types.NamespacedName) error {
 	case hasRevision(gateway):
 		return l.unlabel(ctx, name)
 	}
-	patch, err := mergePatch(gateway, map[string]any{"labels": map[string]any{LabelRevision: IstioRevision}})
-	if err != nil {
-		return err
-	}
 	changed := gateway.DeepCopy()
-	if err := l.Client.Patch(ctx, changed, client.RawPatch(types.MergePatchType, patch), front.FieldOwner); err != nil {
+	if err := l.Client.Patch(ctx, changed, front.MetadataPatch{"labels": map[string]any{LabelRevision: IstioRevision}}, front.FieldOwner); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("labelling Gateway %s: %w", name, err))
 	}
 	l.Recorder.Eventf(changed, nil, corev1.EventTypeNormal, telemetry.ReasonAddedLabel, "Label", "Added the label %s=%s: istiod serves no Gateway without", LabelRevision, IstioRevision)
@@ -169,11 +165,7 @@ func (l *labeler) unlabel(ctx context.Context, name types.NamespacedName) error 
 	if !hasOurRevision(gateway) || !front.Owns(string(front.FieldOwner), gateway.ManagedFields, "f:metadata", "f:labels", "f:"+LabelRevision) {
 		return nil
 	}
-	patch, err := mergePatch(gateway, map[string]any{"labels": map[string]any{LabelRevision: nil}})
-	if err != nil {
-		return err
-	}
-	if err := l.Client.Patch(ctx, gateway, client.RawPatch(types.MergePatchType, patch), front.FieldOwner); err != nil {
+	if err := l.Client.Patch(ctx, gateway, front.MetadataPatch{"labels": map[string]any{LabelRevision: nil}}, front.FieldOwner); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("taking the label off Gateway %s: %w", name, err))
 	}
 	l.Recorder.Eventf(gateway, nil, corev1.EventTypeNormal, telemetry.ReasonRemovedLabel, "Label", "Removed the label %s=%s: the GatewayClass is another controller's", LabelRevision, value)

@@ -131,12 +131,12 @@ func (o *observer) observeCRDs(ctx context.Context, group front.Group[*gatewayv1
 	}
 	for i := range group.Existing {
 		if group.Existing[i].Name == PackageCRDs {
-			in.CRDVersion = Newer(group.Existing[i].Status.Version, "")
+			in.CRDVersion = istio.Newer(group.Existing[i].Status.Version, "")
 		}
 	}
 	facts.Ownership = OwnersOf(*in, existing, living)
 	in.ForeignCRDs = facts.Ownership.HandsOff()
-	in.CRDVersion = Newer(in.CRDVersion, facts.Ownership.Version)
+	in.CRDVersion = istio.Newer(in.CRDVersion, facts.Ownership.Version)
 	// Whether they may be written is decided above, from their labels.
 	in.CRDCollisions = v1alpha1.CollisionIfNoController
 	if facts.HandedOver != "" {
@@ -210,13 +210,9 @@ func behind(name, why string) error {
 
 // relabel changes labels of exactly the state that was decided on.
 func (o *observer) relabel(ctx context.Context, crd *metav1.PartialObjectMetadata, labels map[string]any) error {
-	patch, err := mergePatch(crd, map[string]any{"labels": labels})
-	if err != nil {
-		return err
-	}
 	changed := front.Definition()
-	changed.Name = crd.Name
-	return o.Client.Patch(ctx, changed, client.RawPatch(types.MergePatchType, patch), front.FieldOwner)
+	changed.ObjectMeta = *crd.ObjectMeta.DeepCopy()
+	return o.Client.Patch(ctx, changed, front.MetadataPatch{"labels": labels}, front.FieldOwner)
 }
 
 // observeMigration looks for what an OLM-based operator has installed, and asks for its

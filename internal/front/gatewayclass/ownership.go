@@ -10,9 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	utilversion "k8s.io/apimachinery/pkg/util/version"
-
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 const (
@@ -219,7 +218,7 @@ func (o *Ownership) takeOver(c CRD, living map[Subscription]bool) {
 	if m := managerOf(c, living); m != managerShared && c.TakeOver() != nil {
 		o.TakeOver = append(o.TakeOver, c.Name)
 	}
-	o.Version = Newer(o.Version, c.Annotations[AnnotationAppVersion])
+	o.Version = istio.Newer(o.Version, c.Annotations[AnnotationAppVersion])
 }
 
 // TakeOver is the change of the labels of a CRD that becomes ours: our label is
@@ -240,20 +239,6 @@ func (c CRD) TakeOver() map[string]any {
 		change[LabelOwned] = "true"
 	}
 	return change
-}
-
-// Newer is the newer of two versions. What is no version counts as none.
-func Newer(a, b string) string {
-	va, errA := utilversion.ParseGeneric(a)
-	vb, errB := utilversion.ParseGeneric(b)
-	switch {
-	case errA != nil && errB != nil:
-		return ""
-	case errA != nil || errB == nil && va.LessThan(vb):
-		return b
-	default:
-		return a
-	}
 }
 
 // Message is the text of the condition CRDsReady for the scenario.

@@ -96,7 +96,7 @@ func meshOf(t *testing.T, in Input) map[string]any {
 }
 
 func TestRender_Platform(t *testing.T) {
-	for _, version := range Versions() {
+	for _, version := range istio.Minors() {
 		t.Run(version, func(t *testing.T) {
 			in := input(version)
 			in.Platform = Platform{
@@ -150,8 +150,8 @@ func TestRender_NoPlatform(t *testing.T) {
 // The public list is that of all versions together.
 func TestIstioCRDs(t *testing.T) {
 	var all []string
-	for _, version := range Versions() {
-		all = append(all, ManagedCRDs(version)...)
+	for _, version := range istio.Minors() {
+		all = append(all, managedCRDs(version)...)
 	}
 	slices.Sort(all)
 	if diff := cmp.Diff(slices.Compact(all), istio.CRDNames()); diff != "" {

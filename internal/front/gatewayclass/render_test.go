@@ -25,6 +25,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -152,7 +153,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestRender_Golden(t *testing.T) {
-	for _, version := range Versions() {
+	for _, version := range istio.Minors() {
 		t.Run(version, func(t *testing.T) {
 			golden(t, "summary-"+version+".txt", summary(t, mustRender(t, input(version))))
 		})
@@ -204,7 +205,7 @@ func TestRender_ContentIndependentOfOrigin(t *testing.T) {
 
 func TestRender_VersionsDiffer(t *testing.T) {
 	seen := map[string]string{}
-	for _, version := range Versions() {
+	for _, version := range istio.Minors() {
 		got := string(contentOf(t, mustRender(t, input(version))))
 		if other, ok := seen[got]; ok {
 			t.Errorf("%s and %s have the same content", other, version)
@@ -214,7 +215,7 @@ func TestRender_VersionsDiffer(t *testing.T) {
 }
 
 func TestRender_Concurrently(t *testing.T) {
-	versions := Versions()
+	versions := istio.Minors()
 	want := map[string][]byte{}
 	for _, version := range versions {
 		want[version] = contentOf(t, mustRender(t, input(version)))

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 // Settings are those of the manager for the front. [DefaultSettings] are their defaults.
@@ -124,7 +125,7 @@ func (s *Settings) readEnvironment(getenv func(name string) string) {
 		}
 	}
 	versions := map[string]Images{}
-	for _, minor := range Versions() {
+	for _, minor := range istio.Minors() {
 		versions[minor] = read("_" + strings.ReplaceAll(minor, ".", "_"))
 	}
 	s.overlay(read(""), versions)
@@ -154,8 +155,8 @@ func (s *Settings) validate() error {
 		return err
 	}
 	for minor, images := range s.versions {
-		if !slices.Contains(Versions(), minor) { // no class looks up a patch version
-			return fmt.Errorf("images of Istio %s: there is no such version: use one of %s", minor, strings.Join(Versions(), ", "))
+		if !slices.Contains(istio.Minors(), minor) { // no class looks up a patch version
+			return fmt.Errorf("images of Istio %s: there is no such version: use one of %s", minor, strings.Join(istio.Minors(), ", "))
 		}
 		if err := images.Validate(); err != nil {
 			return fmt.Errorf("images of Istio %s: %w", minor, err)

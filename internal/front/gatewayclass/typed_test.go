@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/strata-run/strata/internal/istio"
 )
 
 // TestRender_Typed decodes every object into the type of its API, strictly: a
@@ -23,7 +25,7 @@ func TestRender_Typed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, version := range Versions() {
+	for _, version := range istio.Minors() {
 		each(mustRender(t, input(version)), func(o *unstructured.Unstructured) {
 			typed, err := scheme.New(o.GroupVersionKind())
 			if err != nil {

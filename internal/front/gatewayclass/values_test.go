@@ -99,7 +99,7 @@ func TestValues_Environment(t *testing.T) {
 }
 
 func TestValues_Mesh(t *testing.T) {
-	for _, version := range Versions() {
+	for _, version := range istio.Minors() {
 		t.Run(version, func(t *testing.T) {
 			text, _, _ := unstructured.NestedString(findObject(t, mustRender(t, input(version)), "ConfigMap", "istio-openshift-gateway").Object, "data", "mesh")
 			var got map[string]any
@@ -130,7 +130,7 @@ func TestValues_Mesh(t *testing.T) {
 }
 
 func TestValues_Deployment(t *testing.T) {
-	for _, version := range Versions() {
+	for _, version := range istio.Minors() {
 		t.Run(version, func(t *testing.T) {
 			packages := mustRender(t, input(version))
 			deployment := findObject(t, packages, "Deployment", "istiod-openshift-gateway").Object
@@ -210,7 +210,7 @@ func imagesOfGateways(t *testing.T, packages []content.Package) gatewayImages {
 var literalImage = regexp.MustCompile(`(?m)^\s*(?:- )?image: *"?([^"{\s]+)`)
 
 func TestValues_Images(t *testing.T) {
-	for i, version := range Versions() {
+	for i, version := range istio.Minors() {
 		t.Run(version, func(t *testing.T) {
 			packages := mustRender(t, input(version))
 			app := istio.Releases()[i].Version()

@@ -16,37 +16,14 @@ import (
 	"github.com/strata-run/strata/internal/istio"
 )
 
-// Versions are the Istio minors that a GatewayClass can ask for, oldest first.
-func Versions() []string {
-	all := make([]string, 0, len(istio.Releases()))
-	for _, r := range istio.Releases() {
-		all = append(all, r.Minor())
-	}
-	return all
-}
-
 // AppVersion is the full version of a known Istio version, such as 1.29.1 for
 // 1.29, 1.29.1 and v1.29.1. The error is an [UnknownVersionError].
 func AppVersion(version string) (string, error) {
 	r, ok := istio.Resolve(version)
 	if !ok {
-		return "", &UnknownVersionError{Version: version, Known: Versions()}
+		return "", &UnknownVersionError{Version: version, Known: istio.Minors()}
 	}
 	return r.Version(), nil
-}
-
-// ManagedCRDs are the names of the CRDs of an Istio version, sorted. It is nil
-// for a version that is not known.
-func ManagedCRDs(version string) []string {
-	r, ok := istio.Resolve(version)
-	if !ok {
-		return nil
-	}
-	names, err := r.CRDNames()
-	if err != nil {
-		return nil
-	}
-	return names
 }
 
 // mostMinors is how many minor versions an istiod may go up or down at once: Istio supports

@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/strata-run/strata/internal/istio"
 )
 
 func TestVersions(t *testing.T) {
-	if diff := cmp.Diff([]string{"1.28", "1.29", "1.31"}, Versions()); diff != "" {
+	if diff := cmp.Diff([]string{"1.28", "1.29", "1.31"}, istio.Minors()); diff != "" {
 		t.Error(diff)
 	}
 }

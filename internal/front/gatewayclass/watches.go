@@ -4,7 +4,6 @@
 package gatewayclass
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -76,14 +75,4 @@ var movedToCanary = predicate.Funcs{
 
 func onCanary(gateway client.Object) bool {
 	return gateway.GetLabels()[LabelRevision] == CanaryRevision
-}
-
-// mergePatch is a merge patch of metadata, for exactly the state of an object.
-func mergePatch(object client.Object, metadata map[string]any) ([]byte, error) {
-	metadata["uid"], metadata["resourceVersion"] = object.GetUID(), object.GetResourceVersion()
-	patch, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return nil, fmt.Errorf("encoding a patch: %w", err)
-	}
-	return patch, nil
 }

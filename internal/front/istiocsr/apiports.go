@@ -5,7 +5,6 @@ package istiocsr
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,9 +28,9 @@ func (o *observer) observeAPIServer(ctx context.Context, ic *operatorv1alpha1.Is
 		return nil
 	}
 	endpoints := front.Untyped(endpointsKind)
-	found, err := front.Found(o.objects.Get(ctx, apiServer, endpoints))
+	found, err := front.Read(ctx, o.objects, apiServer.Namespace, apiServer.Name, endpoints)
 	if err != nil {
-		return fmt.Errorf("reading EndpointSlice %s: %w", apiServer, err)
+		return err
 	}
 	if found {
 		facts.APIServerPorts = PortsOf(endpoints)

@@ -5,7 +5,6 @@ package istiocsr
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,20 +47,13 @@ func (o *observer) releaseMeshObjects(ctx context.Context, ic *operatorv1alpha1.
 	if !strings.HasPrefix(owner, PackagePrefix) || owner == PackageName(ic.Namespace) || metav1.GetControllerOf(binding) != nil {
 		return nil
 	}
-	pkg := &metav1.PartialObjectMetadata{}
-	pkg.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Package"))
-	exists, err := front.Found(o.live.Get(ctx, types.NamespacedName{Name: owner}, pkg))
-	if err != nil {
-		return fmt.Errorf("reading package %s: %w", owner, err)
-	}
-	if exists {
-		return nil
+	exists, err := front.Read(ctx, o.live, "", owner, front.Metadata(v1alpha1.GroupVersion.WithKind("Package")))
+	if err != nil || exists {
+		return err
 	}
 	for _, object := range MeshObjects() {
-		current := &metav1.PartialObjectMetadata{}
-		current.SetGroupVersionKind(object.Kind)
 		key := types.NamespacedName{Namespace: ic.Spec.IstioCSRConfig.Istio.Namespace, Name: object.Name}
-		if err := o.releaseObject(ctx, key, owner, current); err != nil {
+		if err := o.releaseObject(ctx, key, owner, front.Metadata(object.Kind)); err != nil {
 			return err
 		}
 	}
@@ -80,13 +72,8 @@ func (o *observer) releaseObject(ctx context.Context, key types.NamespacedName, 
 	case current.Labels[v1alpha1.LabelPackage] != owner, metav1.GetControllerOf(current) != nil:
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": current.UID, "resourceVersion": current.ResourceVersion, "labels": map[string]any{v1alpha1.LabelPackage: nil},
-	}})
-	if err != nil {
-		return fmt.Errorf("encoding: %w", err)
-	}
-	if err := o.writer.Patch(ctx, current, client.RawPatch(types.MergePatchType, patch), fieldOwner); client.IgnoreNotFound(err) != nil {
+	patch := front.MetadataPatch{"labels": map[string]any{v1alpha1.LabelPackage: nil}}
+	if err := o.writer.Patch(ctx, current, patch, front.FieldOwner); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("releasing %s %s, which package %s has left: %w", kind, key, owner, err)
 	}
 	return nil

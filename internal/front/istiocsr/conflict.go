@@ -40,11 +40,9 @@ var secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 // has a Certificate at any time.
 func (o *observer) observeConflict(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) error {
 	mesh := ic.Spec.IstioCSRConfig.Istio.Namespace
-	secret := &metav1.PartialObjectMetadata{}
-	secret.SetGroupVersionKind(secretKind)
-	key := types.NamespacedName{Namespace: mesh, Name: CertificateTarget}
-	if _, err := front.Found(o.objects.Get(ctx, key, secret)); err != nil {
-		return fmt.Errorf("reading Secret %s: %w", key, err)
+	secret := front.Metadata(secretKind)
+	if _, err := front.Read(ctx, o.objects, mesh, CertificateTarget, secret); err != nil {
+		return err
 	}
 	name := secret.Annotations[annotationCertificateName]
 	if name == "" || name == CertificateName {
@@ -73,12 +71,9 @@ func (o *observer) observeConflict(ctx context.Context, ic *operatorv1alpha1.Ist
 func (o *observer) observeHolding(ctx context.Context, key types.NamespacedName, maker string, secret *metav1.PartialObjectMetadata, facts *observed) error {
 	// What is watched has no managedFields.
 	certificate := front.Untyped(certificateKind)
-	found, err := front.Found(o.live.Get(ctx, key, certificate))
-	if err != nil {
-		return fmt.Errorf("reading Certificate %s: %w", key, err)
-	}
-	if !found || !holdsSecret(certificate) {
-		return nil
+	found, err := front.Read(ctx, o.live, key.Namespace, key.Name, certificate)
+	if err != nil || !found || !holdsSecret(certificate) {
+		return err
 	}
 	holder := &Conflict{Name: key.Name, ByAgent: isByAgent(certificate), Maker: maker}
 	switch {
@@ -121,7 +116,7 @@ func (o *observer) markReplaced(ctx context.Context, own *unstructured.Unstructu
 	if err != nil {
 		return fmt.Errorf("encoding: %w", err)
 	}
-	if err := o.writer.Patch(ctx, own, client.RawPatch(types.MergePatchType, patch), fieldOwner); client.IgnoreNotFound(err) != nil {
+	if err := o.writer.Patch(ctx, own, client.RawPatch(types.MergePatchType, patch), front.FieldOwner); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("noting on Certificate %s what it replaces: %w", client.ObjectKeyFromObject(own), err)
 	}
 	return nil

@@ -34,9 +34,9 @@ func (o *observer) observeDeployment(ctx context.Context, ic *operatorv1alpha1.I
 	own := ownPackage(ic, group)
 	key := types.NamespacedName{Namespace: ic.Namespace, Name: AgentName}
 	current := front.Untyped(deploymentKind)
-	found, err := front.Found(o.objects.Get(ctx, key, current))
+	found, err := front.Read(ctx, o.objects, ic.Namespace, AgentName, current)
 	if err != nil {
-		return fmt.Errorf("reading Deployment %s: %w", key, err)
+		return err
 	}
 	if found {
 		facts.Release = releaseOf(current)

@@ -157,12 +157,7 @@ func (o *observer) letGo(ctx context.Context, group front.Group[*operatorv1alpha
 // agentIn says whether an agent is in a namespace, of any IstioCSR or of none: an agent that
 // a deleted IstioCSR has left running goes on reading its CA certificates.
 func (o *observer) agentIn(ctx context.Context, namespace string) (bool, error) {
-	deployment := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}}
-	found, err := front.Found(o.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: AgentName}, deployment))
-	if err != nil {
-		return false, fmt.Errorf("reading Deployment %s/%s: %w", namespace, AgentName, err)
-	}
-	return found, nil
+	return front.Read(ctx, o.live, namespace, AgentName, front.Metadata(deploymentKind))
 }
 
 func (o *observer) observeRunning(ctx context.Context, ic *operatorv1alpha1.IstioCSR, facts *observed) error {
@@ -176,10 +171,9 @@ func (o *observer) observeRunning(ctx context.Context, ic *operatorv1alpha1.Isti
 	if !facts.CertManager {
 		return o.keepLast(ctx, ic, facts)
 	}
-	namespace := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
-	mesh := ic.Spec.IstioCSRConfig.Istio.Namespace
-	if facts.Namespace, err = front.Found(o.objects.Get(ctx, types.NamespacedName{Name: mesh}, namespace)); err != nil {
-		return fmt.Errorf("reading namespace %s: %w", mesh, err)
+	namespace := front.Metadata(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	if facts.Namespace, err = front.Read(ctx, o.objects, "", ic.Spec.IstioCSRConfig.Istio.Namespace, namespace); err != nil {
+		return err
 	}
 	caSecret, err := o.observeIssuer(ctx, ic, facts)
 	if err != nil {
@@ -279,12 +273,8 @@ func certificatesOf(state trust.State) []operatorv1alpha1.CACertificate {
 // defined says whether all of the CRDs are there.
 func (o *observer) defined(ctx context.Context, names ...string) (bool, error) {
 	for _, name := range names {
-		found, err := front.Found(o.cache.Get(ctx, types.NamespacedName{Name: name}, front.Definition()))
-		if err != nil {
-			return false, fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
-		}
-		if !found {
-			return false, nil
+		if found, err := front.Read(ctx, o.cache, "", name, front.Definition()); err != nil || !found {
+			return false, err
 		}
 	}
 	return true, nil

@@ -31,10 +31,9 @@ var leaseKind = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "
 // observeOtherAgents looks for agents that have permissions in the mesh and that no IstioCSR is
 // about to remove: the next agent takes over the binding, and not their permissions.
 func (o *observer) observeOtherAgents(ctx context.Context, ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts *observed) error {
-	key := types.NamespacedName{Namespace: ic.Spec.IstioCSRConfig.Istio.Namespace, Name: AgentName}
 	binding := front.Untyped(bindingKind)
-	if _, err := front.Found(o.objects.Get(ctx, key, binding)); err != nil {
-		return fmt.Errorf("reading RoleBinding %s: %w", key, err)
+	if _, err := front.Read(ctx, o.objects, ic.Spec.IstioCSRConfig.Istio.Namespace, AgentName, binding); err != nil {
+		return err
 	}
 	if facts.Uninstalling = uninstalling(ic, group); len(facts.Uninstalling) == 0 {
 		if err := o.releaseMeshObjects(ctx, ic, binding); err != nil {
@@ -45,10 +44,10 @@ func (o *observer) observeOtherAgents(ctx context.Context, ic *operatorv1alpha1.
 		if goes(group, namespace) {
 			continue
 		}
-		key, deployment := types.NamespacedName{Namespace: namespace, Name: AgentName}, front.Untyped(deploymentKind)
-		runs, err := front.Found(o.objects.Get(ctx, key, deployment))
+		deployment := front.Untyped(deploymentKind)
+		runs, err := front.Read(ctx, o.objects, namespace, AgentName, deployment)
 		if err != nil {
-			return fmt.Errorf("reading Deployment %s: %w", key, err)
+			return err
 		}
 		if !runs {
 			continue

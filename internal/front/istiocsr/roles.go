@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
@@ -48,8 +46,7 @@ func (o *observer) observeClusterRoles(ctx context.Context, ic *operatorv1alpha1
 // labelled are the names, sorted, of what an agent has outside of its namespace. When
 // a user has to choose between several, their deletion is watched.
 func (o *observer) labelled(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]string, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	list := front.MetadataList(kind)
 	if err := o.live.List(ctx, list, client.MatchingLabels(ClusterLabels(namespace))); err != nil {
 		return nil, fmt.Errorf("listing the %ss of the agent in namespace %s: %w", kind.Kind, namespace, err)
 	}
@@ -64,10 +61,8 @@ func (o *observer) labelled(ctx context.Context, kind schema.GroupVersionKind, n
 		return names, nil
 	}
 	for _, name := range names {
-		object := &metav1.PartialObjectMetadata{}
-		object.SetGroupVersionKind(kind)
-		if _, err := front.Found(o.objects.Get(ctx, types.NamespacedName{Name: name}, object)); err != nil {
-			return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
+		if _, err := front.Read(ctx, o.objects, "", name, front.Metadata(kind)); err != nil {
+			return nil, err
 		}
 	}
 	return names, nil

@@ -51,7 +51,7 @@ func (s *Settings) Complete(getenv func(name string) string) error {
 	if s.AgentImage == "" {
 		s.image = Image{Reference: cmp.Or(getenv(envAgentImage), DefaultImage), Version: cmp.Or(s.AgentVersion, getenv(envAgentVersion))}
 	}
-	if !IsImage(s.image.Reference) {
+	if !front.IsImage(s.image.Reference) {
 		return fmt.Errorf("--istio-csr-image %.100q is not a full image reference with a tag or digest, such as %s", s.image.Reference, DefaultImage)
 	}
 	if found := validation.IsDNS1123Label(s.ClusterResourceNamespace); len(found) > 0 {

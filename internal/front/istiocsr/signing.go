@@ -5,7 +5,6 @@ package istiocsr
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -83,10 +82,8 @@ func (o *observer) sharesIssuer(ctx context.Context, ic *operatorv1alpha1.IstioC
 // read is an object that is watched from then on.
 func (o *observer) read(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (object *unstructured.Unstructured, found bool, err error) {
 	object = front.Untyped(kind)
-	if found, err = front.Found(o.objects.Get(ctx, key, object)); err != nil {
-		return nil, false, fmt.Errorf("reading %s %s: %w", kind.Kind, key, err)
-	}
-	return object, found, nil
+	found, err = front.Read(ctx, o.objects, key.Namespace, key.Name, object)
+	return object, found, err
 }
 
 var certificateKind = schema.GroupVersionKind{Group: GroupCertManager, Version: "v1", Kind: "Certificate"}

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/strata-run/strata/internal/front"
 )
 
 // cert-manager refuses certificates that are valid for less, or renewed later.
@@ -102,7 +104,7 @@ func checkAgent(r *refusals, in Input) {
 	if agent != nil && agent.Image != nil {
 		where = path + ".image.reference"
 	}
-	if !IsImage(image.Reference) {
+	if !front.IsImage(image.Reference) {
 		r.add(where, "%.100q is not a full image reference with a tag or digest, such as %s", image.Reference, DefaultImage)
 	}
 	r.addAll("the version of image "+image.Reference, image.Version, validation.IsValidLabelValue(image.Version))

@@ -22,14 +22,6 @@ type Image struct {
 	Version string
 }
 
-// imageReference is a registry or user, a path, and a tag, a digest or both.
-var imageReference = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})$`)
-
-// IsImage says whether a text is a full image reference, with a tag or a digest.
-func IsImage(reference string) bool {
-	return len(reference) <= 512 && imageReference.MatchString(reference)
-}
-
 // imageOf is the image of an IstioCSR's agent, with its version if that is known.
 func imageOf(ic *operatorv1alpha1.IstioCSR, fallback Image) Image {
 	image := fallback

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,8 +42,8 @@ func (k *observer) observeCluster(ctx context.Context, istio *v1alpha2.Istio, fa
 	if c.ELB, err = k.classicBalancer(ctx); err != nil {
 		return err
 	}
-	if c.VPA, err = front.Found(k.cache.Get(ctx, types.NamespacedName{Name: definitionVPA}, front.Definition())); err != nil {
-		return fmt.Errorf("reading CustomResourceDefinition %s: %w", definitionVPA, err)
+	if c.VPA, err = front.Read(ctx, k.cache, "", definitionVPA, front.Definition()); err != nil {
+		return err
 	}
 	if c.APIServerPort, err = k.apiServerPort(ctx); err != nil {
 		return err
@@ -188,11 +187,9 @@ func (k *observer) forgetNodes(ctx context.Context) error {
 // configMap is a value of a ConfigMap, and whether that is there.
 func (k *observer) configMap(ctx context.Context, namespace, name, key string) (value string, found bool, err error) {
 	o := front.Untyped(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	if found, err = front.Found(k.objects.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, o)); err != nil {
-		return "", false, fmt.Errorf("reading ConfigMap %s/%s: %w", namespace, name, err)
-	}
+	found, err = front.Read(ctx, k.objects, namespace, name, o)
 	value, _, _ = unstructured.NestedString(o.Object, "data", key)
-	return value, found, nil
+	return value, found, err
 }
 
 // classicBalancer says whether the ingress gateway keeps a classic load balancer on AWS.
@@ -202,9 +199,8 @@ func (k *observer) classicBalancer(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	service := front.Metadata(corev1.SchemeGroupVersion.WithKind("Service"))
-	key := types.NamespacedName{Namespace: servicemesh.IstioNamespace, Name: servicemesh.IngressGateway}
-	if _, err := front.Found(k.objects.Get(ctx, key, service)); err != nil {
-		return false, fmt.Errorf("reading Service %s: %w", key, err)
+	if _, err := front.Read(ctx, k.objects, servicemesh.IstioNamespace, servicemesh.IngressGateway, service); err != nil {
+		return false, err
 	}
 	return servicemesh.KeepsELB(service.Annotations), nil
 }
@@ -212,8 +208,8 @@ func (k *observer) classicBalancer(ctx context.Context) (bool, error) {
 // apiServerPort is the port that the API server listens on, 0 when that is not known.
 func (k *observer) apiServerPort(ctx context.Context) (int32, error) {
 	o := front.Untyped(corev1.SchemeGroupVersion.WithKind("Service"))
-	if _, err := front.Found(k.objects.Get(ctx, types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}, o)); err != nil {
-		return 0, fmt.Errorf("reading Service default/kubernetes: %w", err)
+	if _, err := front.Read(ctx, k.objects, metav1.NamespaceDefault, "kubernetes", o); err != nil {
+		return 0, err
 	}
 	ports, _, _ := unstructured.NestedSlice(o.Object, "spec", "ports")
 	for _, item := range ports {

@@ -21,6 +21,7 @@ import (
 	"github.com/strata-run/strata/internal/front/kyma/restarts"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 	"github.com/strata-run/strata/internal/history"
+	"github.com/strata-run/strata/internal/istio"
 	"github.com/strata-run/strata/internal/telemetry"
 )
 
@@ -110,7 +111,7 @@ func newFront(settings servicemesh.Settings, o *observer) front.Front[*v1alpha2.
 }
 
 // installed is the version of Istio that runs, empty when there is none.
-func installed(istio *v1alpha2.Istio, existing []v1alpha1.Package) (string, error) {
+func installed(resource *v1alpha2.Istio, existing []v1alpha1.Package) (string, error) {
 	running, rollingOut := "", false
 	for i := range existing {
 		if pkg := &existing[i]; pkg.Name == servicemesh.PackageIstio && pkg.Status.CurrentRevision != 0 {
@@ -122,12 +123,12 @@ func installed(istio *v1alpha2.Istio, existing []v1alpha1.Package) (string, erro
 	}
 	// The mesh may have been installed by Kyma's own operator, or a rollout that is not over
 	// has it in place.
-	applied, err := servicemesh.ParseLastApplied(istio.Annotations)
+	applied, err := servicemesh.ParseLastApplied(resource.Annotations)
 	if running != "" {
 		// What cannot be read is no newer.
-		return cmp.Or(servicemesh.Newer(running, applied.IstioTag), running), nil
+		return cmp.Or(istio.Newer(running, applied.IstioTag), running), nil
 	}
-	if err == nil && applied.IstioTag == "" && istio.Annotations[v1alpha2.AnnotationLastApplied] != "" {
+	if err == nil && applied.IstioTag == "" && resource.Annotations[v1alpha2.AnnotationLastApplied] != "" {
 		err = fmt.Errorf("reading annotation %s: IstioTag is missing", v1alpha2.AnnotationLastApplied)
 	}
 	return applied.IstioTag, err

@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	toolsevents "k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -168,15 +167,15 @@ func handedDown(istio *v1alpha2.Istio, leaving []*v1alpha2.Istio, known map[stri
 func (k *observer) observeCRDs(ctx context.Context, facts *observed) error {
 	for _, name := range istio.CRDNames() {
 		crd := front.Definition()
-		found, err := front.Found(k.cache.Get(ctx, types.NamespacedName{Name: name}, crd))
+		found, err := front.Read(ctx, k.cache, "", name, crd)
 		if err != nil {
-			return fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
+			return err
 		}
 		if !found {
 			continue
 		}
 		facts.ForeignCRDs = facts.ForeignCRDs || isForeign(crd)
-		facts.CRDVersion = servicemesh.Newer(facts.CRDVersion, crd.Annotations[servicemesh.AnnotationCRDVersion])
+		facts.CRDVersion = istio.Newer(facts.CRDVersion, crd.Annotations[servicemesh.AnnotationCRDVersion])
 	}
 	return nil
 }

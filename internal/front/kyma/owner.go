@@ -26,9 +26,9 @@ import (
 func (k *observer) own(ctx context.Context, istio *v1alpha2.Istio) error {
 	for _, dependent := range servicemesh.Dependents(istio) {
 		object := front.Metadata(dependent.GroupVersionKind)
-		found, err := front.Found(k.objects.Get(ctx, dependent.Key, object))
+		found, err := front.Read(ctx, k.objects, dependent.Key.Namespace, dependent.Key.Name, object)
 		if err != nil {
-			return fmt.Errorf("reading %s %s: %w", dependent.Kind, dependent.Key, err)
+			return err
 		}
 		if !found || object.Labels[v1alpha1.LabelPackage] != servicemesh.PackageIstio || !object.DeletionTimestamp.IsZero() {
 			continue

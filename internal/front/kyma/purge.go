@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -54,12 +53,9 @@ func (k *observer) purge(ctx context.Context, group front.Group[*v1alpha2.Istio]
 // over since stays.
 func (k *observer) purgeOne(ctx context.Context, kind schema.GroupVersionKind, name, pkg string) error {
 	object := front.Metadata(kind)
-	found, err := front.Found(k.live.Get(ctx, types.NamespacedName{Name: name}, object))
-	if err != nil {
-		return fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
-	}
-	if !found || object.Labels[v1alpha1.LabelPackage] != pkg || metav1.GetControllerOf(object) != nil {
-		return nil
+	found, err := front.Read(ctx, k.live, "", name, object)
+	if err != nil || !found || object.Labels[v1alpha1.LabelPackage] != pkg || metav1.GetControllerOf(object) != nil {
+		return err
 	}
 	if err := k.writer.Delete(ctx, object, client.Preconditions{UID: &object.UID}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting %s %s: %w", kind.Kind, name, err)

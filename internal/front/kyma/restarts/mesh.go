@@ -23,6 +23,7 @@ import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/decoding"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 )
 
@@ -208,11 +209,9 @@ func (c *Controller) readTarget(ctx context.Context) (Target, error) {
 // last, by any manager, and when the newest of its network policies was made. Zero for what is
 // not there.
 func (c *Controller) appliedAt(ctx context.Context) (configured, policed time.Time, err error) {
-	config := &metav1.PartialObjectMetadata{}
-	config.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	err = c.live.Get(ctx, types.NamespacedName{Namespace: servicemesh.IstioNamespace, Name: servicemesh.MeshConfigMap}, config)
-	if client.IgnoreNotFound(err) != nil {
-		return configured, policed, fmt.Errorf("reading ConfigMap %s/%s: %w", servicemesh.IstioNamespace, servicemesh.MeshConfigMap, err)
+	config := front.Metadata(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	if _, err := front.Read(ctx, c.live, servicemesh.IstioNamespace, servicemesh.MeshConfigMap, config); err != nil {
+		return configured, policed, err
 	}
 	for i := range config.ManagedFields {
 		if at := config.ManagedFields[i].Time; at != nil {
@@ -249,8 +248,7 @@ func (c *Controller) updatedAt(ctx context.Context) (all, gateway time.Time, err
 
 // ofMesh lists the objects of a kind that are the mesh's.
 func (c *Controller) ofMesh(ctx context.Context, kind schema.GroupVersionKind) ([]metav1.PartialObjectMetadata, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	list := front.MetadataList(kind)
 	err := c.live.List(ctx, list, client.InNamespace(servicemesh.IstioNamespace), client.MatchingLabels{v1alpha2.LabelModule: v1alpha2.ModuleName})
 	if err != nil {
 		return nil, fmt.Errorf("listing objects of kind %s in %s: %w", kind.Kind, servicemesh.IstioNamespace, err)

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolsevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -25,6 +24,7 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 )
 
@@ -84,13 +84,8 @@ func Setup(mgr manager.Manager, config Config) (*Controller, error) {
 			return loop.Watch(source.TypedKind(mgr.GetCache(), o, enqueueMesh, news))
 		}
 	}
-	metadata := func(kind schema.GroupVersionKind) client.Object {
-		o := &metav1.PartialObjectMetadata{}
-		o.SetGroupVersionKind(kind)
-		return o
-	}
-	c.watchNamespaces = watch(metadata(namespaceKind), c.namespaceEvents())
-	istio, filter := &v1alpha2.Istio{}, metadata(filterKind)
+	c.watchNamespaces = watch(front.Metadata(namespaceKind), c.namespaceEvents())
+	istio, filter := &v1alpha2.Istio{}, front.Metadata(filterKind)
 	err = errors.Join(
 		loop.Watch(source.TypedFunc[Workload](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[Workload]) error {
 			c.requests = queue

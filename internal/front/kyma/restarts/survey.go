@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/front"
 )
 
 const (
@@ -231,8 +232,7 @@ func pages(read func(next string) (string, error)) error {
 
 func (s *surveyor) readNamespaces(ctx context.Context) error {
 	return pages(func(next string) (string, error) {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+		list := front.MetadataList(namespaceKind)
 		if err := s.live.List(ctx, list, client.Limit(metadataPage), client.Continue(next)); err != nil {
 			return "", fmt.Errorf("listing namespaces: %w", err)
 		}

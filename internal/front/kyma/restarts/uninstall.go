@@ -9,13 +9,12 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 )
 
@@ -130,11 +129,9 @@ func (c *Controller) readNote(ctx context.Context) error {
 	if c.uninstall.read {
 		return nil
 	}
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(namespaceKind)
-	err := c.live.Get(ctx, types.NamespacedName{Name: servicemesh.IstioNamespace}, namespace)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading Namespace %s: %w", servicemesh.IstioNamespace, err)
+	namespace := front.Metadata(namespaceKind)
+	if _, err := front.Read(ctx, c.live, "", servicemesh.IstioNamespace, namespace); err != nil {
+		return err
 	}
 	note := &uninstallNote{}
 	if text := namespace.Annotations[annotationGone]; text != "" && json.Unmarshal([]byte(text), note) == nil {
@@ -154,8 +151,8 @@ func (c *Controller) writeNote(ctx context.Context, note *uninstallNote) error {
 		}
 		text = string(data)
 	}
-	namespace := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: servicemesh.IstioNamespace}}
-	namespace.SetGroupVersionKind(namespaceKind)
+	namespace := front.Metadata(namespaceKind)
+	namespace.Name = servicemesh.IstioNamespace
 	if err := c.annotate(ctx, namespace, map[string]string{annotationGone: text}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("recording on Namespace %s since when the mesh is gone: %w", servicemesh.IstioNamespace, err)
 	}
@@ -169,8 +166,7 @@ func (c *Controller) endReplaced(ctx context.Context, m *mesh) (bool, error) {
 	if m.installed() {
 		return false, nil
 	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(webhookKind.GroupVersion().WithKind(webhookKind.Kind + "List"))
+	list := front.MetadataList(webhookKind)
 	err := c.live.List(ctx, list, client.Limit(1), client.MatchingLabels{LabelRevision: DefaultRevision})
 	if err != nil {
 		return false, fmt.Errorf("listing objects of kind %s: %w", webhookKind.Kind, err)

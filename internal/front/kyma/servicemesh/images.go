@@ -129,16 +129,7 @@ func (s *Settings) check() error {
 	}
 	if minor := fmt.Sprintf("%d.%d", v.major, v.minor); minor != s.Release.Minor() {
 		return fmt.Errorf("the images are of Istio %s, and the charts of Istio %s: set --kyma-istio-version to one of the versions in the manager (%s) that the images are of",
-			s.Images.Tag, s.Release.Version(), strings.Join(minors(), ", "))
+			s.Images.Tag, s.Release.Version(), strings.Join(istio.Minors(), ", "))
 	}
 	return nil
-}
-
-// minors are the versions that there are charts of.
-func minors() []string {
-	var all []string
-	for _, r := range istio.Releases() {
-		all = append(all, r.Minor())
-	}
-	return all
 }

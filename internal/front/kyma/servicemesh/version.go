@@ -4,7 +4,6 @@
 package servicemesh
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -45,21 +44,6 @@ type GateError struct {
 func (e *GateError) Error() string {
 	return fmt.Sprintf("Istio %s cannot follow on Istio %s, which is installed: %s. %s, or set the annotation strata.run/allow-istio-version: %q on the Istio resource",
 		e.Target, e.Installed, e.Why, e.Instead, e.Target)
-}
-
-// Newer is the newer of two versions or tags. What is none is older than any.
-func Newer(a, b string) string {
-	x, errX := parseTag(a)
-	y, errY := parseTag(b)
-	switch {
-	case errY != nil && errX == nil:
-		return a
-	case errY != nil:
-		return ""
-	case errX != nil || cmp.Or(cmp.Compare(x.major, y.major), cmp.Compare(x.minor, y.minor), cmp.Compare(x.patch, y.patch)) < 0:
-		return b
-	}
-	return a
 }
 
 // Gate says whether a version may be installed where another one is; installed is empty

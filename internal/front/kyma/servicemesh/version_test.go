@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
+	"github.com/strata-run/strata/internal/istio"
 )
 
 func TestGate(t *testing.T) {
@@ -63,7 +64,7 @@ func TestNewer(t *testing.T) {
 		"Minor": {"1.9.9", "1.10.0", "1.10.0"}, "Patch": {"1.29.10", "1.29.9", "1.29.10"}, "Major": {"2.0.0", "1.31.0", "2.0.0"}, "BothGarbage": {"y", "x", ""},
 	}
 	for name, c := range cases {
-		if got := Newer(c[0], c[1]); got != c[2] {
+		if got := istio.Newer(c[0], c[1]); got != c[2] {
 			t.Errorf("%s: got %q, want %q", name, got, c[2])
 		}
 	}
