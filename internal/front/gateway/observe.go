@@ -64,7 +64,7 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gat
 		o.readClass, o.readService, o.readEvents, o.readConfig, o.readPlatform, o.readRecords,
 	} {
 		err := read(ctx, g, &facts)
-		if _, unheld := errors.AsType[*unheldError](err); unheld {
+		if _, failed := errors.AsType[*finalizerError](err); failed {
 			return facts, err // all is known that the status needs, and records come last
 		}
 		if err != nil {
@@ -145,7 +145,7 @@ func (o *observer) readRecords(ctx context.Context, g *gatewayv1.Gateway, facts 
 		return fmt.Errorf("listing the DNSRecords of Gateway %s: %w", g.Name, err)
 	}
 	records := make([]ingress.Record, 0, len(list.Items))
-	var unheld []error
+	var failed []error
 	for i := range list.Items {
 		record, err := ingress.ReadRecord(&list.Items[i])
 		if err != nil {
@@ -153,31 +153,31 @@ func (o *observer) readRecords(ctx context.Context, g *gatewayv1.Gateway, facts 
 		}
 		if facts.Class == ClassOurs && IsStale(g, record, list.Items[i].GetOwnerReferences()) {
 			if err := o.prune(ctx, g, &list.Items[i]); err != nil {
-				unheld = append(unheld, err)
+				failed = append(failed, err)
 			}
 			continue
 		}
 		if err := o.addFinalizer(ctx, g, record, &list.Items[i], o.finalizerFor(facts)); err != nil {
-			unheld = append(unheld, err)
+			failed = append(failed, err)
 		}
 		records = append(records, *record)
 	}
 	facts.Records = ChooseRecords(g, records)
-	if len(unheld) > 0 {
-		return &unheldError{errors.Join(unheld...)}
+	if len(failed) > 0 {
+		return &finalizerError{errors.Join(failed...)}
 	}
 	return nil
 }
 
-// unheldError says that records could not get the finalizer. No more records are made
+// finalizerError says that records could not get the finalizer. No more records are made
 // meanwhile.
-type unheldError struct{ err error }
+type finalizerError struct{ err error }
 
 // Error is that of the cause.
-func (e *unheldError) Error() string { return e.err.Error() }
+func (e *finalizerError) Error() string { return e.err.Error() }
 
 // Unwrap is the cause.
-func (e *unheldError) Unwrap() error { return e.err }
+func (e *finalizerError) Unwrap() error { return e.err }
 
 // noRoomText says where conditions have no room, empty for nowhere.
 func noRoomText(full []string) string {

@@ -62,11 +62,13 @@ func newFront(o *observer) front.Front[*gatewayv1.GatewayClass, observed] {
 		List:           func() client.ObjectList { return &gatewayv1.GatewayClassList{} },
 		Selects:        isOurClass,
 		Observe:        o.Observe,
-		Render:         renderClasses,
+		Render:         func(in groupInput) ([]content.Package, error) { return Render(in.Facts.Input) },
 		Leave:          leave,
 		Annotations:    syncGateways,
 		Status:         setStatus,
-		Events:         eventsOf,
+		Events: func(before, after *gatewayv1.GatewayClass) []telemetry.Event {
+			return conditionEvents(before.Status.Conditions, after.Status.Conditions)
+		},
 		Conditions: func(class *gatewayv1.GatewayClass) []telemetry.ResourceCondition {
 			return front.ConditionsOf(class, "", class.Status.Conditions, classConditions...)
 		},
@@ -80,14 +82,13 @@ func isOurClass(class *gatewayv1.GatewayClass) bool {
 	return class.Spec.ControllerName == ControllerName
 }
 
-func renderClasses(in front.Input[*gatewayv1.GatewayClass, observed]) ([]content.Package, error) {
-	return Render(in.Facts.Input)
-}
+// groupInput is what is rendered for all classes.
+type groupInput = front.Input[*gatewayv1.GatewayClass, observed]
 
 // leave keeps the CRDs, which are retained anyway, without our labels for the operator
 // that manages them now. When no class is left the control planes are deleted first, as
 // they use the CRDs. All of it stays for another operator that takes over.
-func leave(in front.Input[*gatewayv1.GatewayClass, observed]) front.Departure {
+func leave(in groupInput) front.Departure {
 	plan := front.Departure{Order: []string{PackageCanary, PackageControlPlane, PackageCRDs}}
 	switch {
 	case in.Facts.HandedOver != "", len(in.Resources) == 0 && asksForHandOver(in.Leaving):
@@ -188,10 +189,6 @@ func isUnobserved(state front.State[observed]) bool {
 func isOfAnother(class *gatewayv1.GatewayClass, state front.State[observed]) bool {
 	other := AtFault(state.Err)
 	return other != "" && other != class.Name && len(state.Packages) == 0 && state.Facts.Plane != nil
-}
-
-func eventsOf(before, after *gatewayv1.GatewayClass) []telemetry.Event {
-	return conditionEvents(before.Status.Conditions, after.Status.Conditions)
 }
 
 // watches are the further kinds that matter, most of which exist on OpenShift

@@ -61,8 +61,8 @@ func (o *Options) Setup(w front.Wiring) error {
 		return err
 	}
 	w.Meter.Add(observer.meter)
-	restarter, err := restarts.Setup(w.Manager, restarts.Config{
-		Kinds: w.Kinds, Recorder: w.Recorder, Meter: observer.meter, Changed: observer.changed,
+	restarter, err := restarts.Setup(w, restarts.Config{
+		Recorder: w.Recorder, Meter: observer.meter, Changed: observer.changed,
 		Settings: restarts.Settings{Limit: o.RestartLimit, Deadline: o.RestartDeadline, Interval: o.Interval},
 	})
 	if err != nil {

@@ -125,7 +125,7 @@ func (c *Controller) reconcileMesh(ctx context.Context) (time.Duration, error) {
 	}
 	if c.mesh == nil || m.installed() != c.mesh.installed() || m.removed() != c.mesh.removed() {
 		c.run = run{} // it is about another mesh, or about one that goes
-		c.left.remove(c.left.names())
+		c.left.Clear()
 	}
 	c.mesh = m
 	for _, step := range []step{c.reconcileUninstall, c.reconcileRollout, c.survey, c.finishUninstall, c.enqueueNext} {

@@ -149,15 +149,19 @@ func (c *Controller) observeTarget(ctx context.Context, m *mesh, applied service
 	}
 	m.target.Spec, m.target.Since = applied.IstioSpec, m.pkg.CreationTimestamp.Time
 	// A namespace that has left has not joined, also if it has joined again since.
-	left := c.left.names()
 	m.notes.changes, m.notes.joined = m.notes.changes.Next(&m.target, c.now()), maps.Clone(m.notes.joined)
-	for _, name := range left {
-		delete(m.notes.joined, name)
-	}
+	var left []any
+	c.left.Range(func(name, _ any) bool {
+		left = append(left, name)
+		delete(m.notes.joined, fmt.Sprint(name))
+		return true
+	})
 	if err := c.recordNotes(ctx, m.istio, m.notes); err != nil {
 		return err
 	}
-	c.left.remove(left)
+	for _, name := range left {
+		c.left.Delete(name)
+	}
 	return nil
 }
 

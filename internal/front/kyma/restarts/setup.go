@@ -11,14 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolsevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -47,17 +45,8 @@ type Settings struct {
 	Interval time.Duration
 }
 
-// Kinds knows which kinds the API server serves.
-type Kinds interface {
-	// Await calls start once a kind is served.
-	Await(kind schema.GroupVersionKind, object client.Object, start func() error) error
-	// Served says whether a kind is.
-	Served(kind schema.GroupVersionKind) bool
-}
-
-// Config is what the controller is made of besides a manager.
+// Config is what the controller is made of besides what fronts share.
 type Config struct {
-	Kinds    Kinds
 	Recorder toolsevents.EventRecorder
 	Meter    Meter
 	Settings Settings
@@ -66,11 +55,11 @@ type Config struct {
 }
 
 // Setup adds the controller to a manager.
-func Setup(mgr manager.Manager, config Config) (*Controller, error) {
-	kind := v1alpha2.GroupVersion.WithKind("Istio")
+func Setup(w front.Wiring, config Config) (*Controller, error) {
+	mgr, kind := w.Manager, v1alpha2.GroupVersion.WithKind("Istio")
 	c := &Controller{
 		Config: config, cache: mgr.GetClient(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), now: time.Now,
-		served: func() bool { return config.Kinds.Served(kind) },
+		served: func() bool { return w.Kinds.Served(kind) },
 	}
 	loop, err := controller.NewTyped("kyma-restarts", mgr, controller.TypedOptions[Workload]{
 		Reconciler: c, RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[Workload](200*time.Millisecond, time.Minute),
@@ -93,8 +82,8 @@ func Setup(mgr manager.Manager, config Config) (*Controller, error) {
 			return nil
 		})),
 		watch(&v1alpha1.Package{}, predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == servicemesh.PackageIstio }))(),
-		config.Kinds.Await(kind, istio, watch(istio, predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))),
-		config.Kinds.Await(filterKind, filter, watch(filter, c.filterEvents())),
+		w.Kinds.Await(kind, istio, watch(istio, predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))),
+		w.Kinds.Await(filterKind, filter, watch(filter, c.filterEvents())),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("setting up restarts: %w", err)
@@ -107,26 +96,8 @@ type signals struct {
 	// relabelled says that labels of a namespace have changed, and filtersChanged that an EnvoyFilter
 	// has another time of its last change.
 	relabelled, filtersChanged atomic.Bool
-	// left are the namespaces that have left the mesh.
-	left nameSet
-}
-
-// nameSet is a set of names. It is safe for concurrent use.
-type nameSet struct{ all sync.Map }
-
-func (s *nameSet) names() []string {
-	var names []string
-	s.all.Range(func(name, _ any) bool {
-		names = append(names, fmt.Sprint(name))
-		return true
-	})
-	return names
-}
-
-func (s *nameSet) remove(names []string) {
-	for _, name := range names {
-		s.all.Delete(name)
-	}
+	// left has the names of namespaces that have left the mesh.
+	left sync.Map
 }
 
 // filterEvents lets through EnvoyFilters of the mesh that have another time of their last change.
@@ -163,7 +134,7 @@ func (s *signals) namespaceEvents() predicate.Predicate {
 				return false
 			}
 			if Leaves(e.ObjectOld, e.ObjectNew) {
-				s.left.all.Store(e.ObjectNew.GetName(), true)
+				s.left.Store(e.ObjectNew.GetName(), true)
 			}
 			s.relabelled.Store(true)
 			return true
