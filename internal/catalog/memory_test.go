@@ -130,3 +130,24 @@ func writeCatalog(out io.Writer, packages, bundles, padding int) {
 		}
 	}
 }
+
+// BenchmarkContent_Package looks up one of 400 packages with 20 bundles in a catalog of 55 MB.
+func BenchmarkContent_Package(b *testing.B) {
+	reader, writer := io.Pipe()
+	go func() {
+		out := bufio.NewWriter(writer)
+		writeCatalog(out, 400, 20, 6000)
+		_ = out.Flush()
+		_ = writer.Close()
+	}()
+	content, err := Build(b.Context(), b.TempDir(), Stream(reader))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := content.Package("package-200"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

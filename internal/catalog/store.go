@@ -9,8 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +26,9 @@ type Store struct {
 	mutex sync.Mutex
 	kept  map[string]*kept
 	reads Reads
+	// files has a lock for each catalog, under which its files are written: a job that was
+	// cancelled may still run when the next one begins.
+	files map[string]*sync.Mutex
 }
 
 // Snapshot is a catalog as it is known.
@@ -81,7 +86,7 @@ const (
 
 // OpenStore opens the store in a folder, and deletes what a process has left unfinished there.
 func OpenStore(folder string) (*Store, error) {
-	s := &Store{folder: folder, kept: map[string]*kept{}}
+	s := &Store{folder: folder, kept: map[string]*kept{}, files: map[string]*sync.Mutex{}}
 	if err := os.RemoveAll(filepath.Join(folder, unfinished)); err != nil {
 		return nil, fmt.Errorf("opening the store of catalogs: %w", err)
 	}
@@ -148,8 +153,9 @@ func (s *Store) Get(name string) Snapshot {
 }
 
 // Refresh asks the origin of a catalog for its content, and returns whether that is another one. The
-// last content stays when the origin fails. One refresh of a catalog runs at a time.
+// last content stays when the origin fails. It waits for another refresh of the catalog to end.
 func (s *Store) Refresh(ctx context.Context, name string, origin Origin) (bool, error) {
+	defer s.lock(name)()
 	begin := time.Now()
 	last := s.Get(name)
 	next, err := s.fetch(ctx, name, origin, last)
@@ -208,7 +214,23 @@ func (s *Store) fetch(ctx context.Context, name string, origin Origin, last Snap
 	if len(content.Packages()) == 0 {
 		return nil, fmt.Errorf("the catalog has no packages%s", firstProblem(content))
 	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	return s.keep(name, version, content)
+}
+
+// lock keeps others from the files of a catalog, and returns the function that lets them.
+func (s *Store) lock(name string) func() {
+	s.mutex.Lock()
+	files := s.files[name]
+	if files == nil {
+		files = &sync.Mutex{}
+		s.files[name] = files
+	}
+	s.mutex.Unlock()
+	files.Lock()
+	return files.Unlock
 }
 
 func firstProblem(content *Content) string {
@@ -275,8 +297,10 @@ func removeOthers(path, but string) error {
 	return err
 }
 
-// Drop forgets a catalog that is deleted or unavailable.
+// Drop forgets a catalog that is deleted or unavailable. A refresh of it is to be cancelled before, as
+// it waits for that.
 func (s *Store) Drop(name string) error {
+	defer s.lock(name)()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	delete(s.kept, name)
@@ -290,11 +314,7 @@ func (s *Store) Drop(name string) error {
 func (s *Store) Names() []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	names := make([]string, 0, len(s.kept))
-	for name := range s.kept {
-		names = append(names, name)
-	}
-	return names
+	return slices.Sorted(maps.Keys(s.kept))
 }
 
 // Stats counts.

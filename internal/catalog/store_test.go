@@ -227,6 +227,50 @@ func TestStore_Cancelled(t *testing.T) {
 	}
 }
 
+// slow is an origin that does not look at the context.
+type slow struct {
+	fakeOrigin
+
+	entered, release chan struct{}
+}
+
+func (s *slow) Fetch(ctx context.Context, last Version, scratch string, read func(Source) error) (Version, error) {
+	close(s.entered)
+	<-s.release
+	return s.fakeOrigin.Fetch(ctx, last, scratch, read)
+}
+
+// TestStore_CancelledLate keeps what was asked for last, though a refresh that was cancelled ends
+// after that began.
+func TestStore_CancelledLate(t *testing.T) {
+	folder := t.TempDir()
+	store := openStore(t, folder)
+	late := &slow{fakeOrigin: fakeOrigin{version: "old", blobs: packageBlobOf("old")}, entered: make(chan struct{}), release: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	ends := make(chan error, 2)
+	go func() {
+		_, err := store.Refresh(ctx, "c", late)
+		ends <- err
+	}()
+	<-late.entered
+	cancel()
+	next := &slow{fakeOrigin: fakeOrigin{version: "new", blobs: packageBlobOf("new")}, entered: make(chan struct{}), release: make(chan struct{})}
+	close(next.release)
+	go func() {
+		_, err := store.Refresh(t.Context(), "c", next)
+		ends <- err
+	}()
+	close(late.release)
+	if first, second := <-ends, <-ends; !errors.Is(first, context.Canceled) || second != nil {
+		t.Errorf("got %v, then %v", first, second)
+	}
+	wantPackages(t, store, "c", "new")
+	wantPackages(t, openStore(t, folder), "c", "new")
+	if got := openStore(t, folder).Names(); !slices.Equal(got, []string{"c"}) {
+		t.Errorf("catalogs %q", got)
+	}
+}
+
 type stream struct{ io.Reader }
 
 func (s stream) Fetch(_ context.Context, _ Version, _ string, read func(Source) error) (Version, error) {
