@@ -42,6 +42,10 @@ type Front[P client.Object, F any] struct {
 	// packages together. Optional: without it, all are one group, of the front's name.
 	Group func(P) string
 
+	// Rests says that the front writes nothing for now: its resources are another controller's. A
+	// signal brings them back. Optional.
+	Rests func() bool
+
 	// Observe reads what rendering and the status depend on. It is the front's only
 	// access to the cluster, and it may also write what belongs in no revision, such as
 	// a label that has to go. When nothing has changed it costs no request. Optional.

@@ -31,6 +31,12 @@ type Owner struct {
 	Group string
 }
 
+// TakenError says that a package of the name that a front wants belongs to another owner.
+type TakenError struct{ message string }
+
+// Error says whose it is, and the remedy.
+func (e *TakenError) Error() string { return e.message }
+
 // Publisher makes the Packages and Revisions that fronts want.
 type Publisher struct {
 	// Client reads from the cache and writes.
@@ -145,9 +151,9 @@ func (p *Publisher) read(ctx context.Context, owner Owner, name string) (*v1alph
 	front, group := pkg.Labels[v1alpha1.LabelFront], pkg.Annotations[v1alpha1.AnnotationFrontGroup]
 	switch {
 	case front != owner.Front:
-		return pkg, fmt.Errorf("package %s exists and is not of front %s (its label %s is %q): delete or rename it", name, owner.Front, v1alpha1.LabelFront, front)
+		return pkg, &TakenError{fmt.Sprintf("package %s exists and is not of front %s (its label %s is %q): delete or rename it", name, owner.Front, v1alpha1.LabelFront, front)}
 	case group != owner.Group:
-		return pkg, fmt.Errorf("package %s exists and is not of %s (its annotation %s is %q): delete or rename it", name, owner.Group, v1alpha1.AnnotationFrontGroup, group)
+		return pkg, &TakenError{fmt.Sprintf("package %s exists and is not of %s (its annotation %s is %q): delete or rename it", name, owner.Group, v1alpha1.AnnotationFrontGroup, group)}
 	case !pkg.DeletionTimestamp.IsZero():
 		return pkg, fmt.Errorf("package %s is being deleted, and is created again afterwards", name)
 	}

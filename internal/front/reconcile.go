@@ -66,6 +66,9 @@ func (r *Reconciler[P, F]) pass(ctx context.Context, name string) (time.Duration
 	if r.isServed != nil && !r.isServed() {
 		return 0, nil // nothing is known of the resources, so nothing is taken for unwanted
 	}
+	if r.Front.Rests != nil && r.Front.Rests() {
+		return 0, nil
+	}
 	in := Input[P, F]{}
 	var err error
 	if in.Group, err = r.gather(ctx, name); err != nil {

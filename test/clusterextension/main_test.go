@@ -17,13 +17,16 @@ import (
 	"github.com/strata-run/strata/test/setup"
 )
 
-// admin may do everything, and is not the manager.
-var admin client.Client
+var (
+	cluster *setup.Cluster
+	// admin may do everything, and is not the manager.
+	admin client.Client
+)
 
 func TestMain(m *testing.M) {
 	options := setup.Options{Schemes: []func(*runtime.Scheme) error{v1alpha1.AddToScheme, olmv1.AddToScheme}, Log: os.Stderr}
 	os.Exit(setup.Main(m.Run, options, func(ctx context.Context, c *setup.Cluster) error {
-		admin = c.Admin
+		cluster, admin = c, c.Admin
 		if err := setup.Apply(ctx, admin, setup.Shipped(filepath.Join("..", ".."))...); err != nil {
 			return err
 		}

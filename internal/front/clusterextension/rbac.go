@@ -6,8 +6,10 @@ package clusterextension
 // What the manager may do for this front: role strata-manager-clusterextension, which the component
 // config/fronts/clusterextension installs.
 //
-// ClusterExtensions get a finalizer and a status, ClusterCatalogs a status.
+// ClusterExtensions get a finalizer and a status, ClusterCatalogs a status. The lease of OLM's own
+// controller is watched, and gets events.
 //
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,resourceNames=9c4404e7.operatorframework.io,verbs=get;list;watch
 // +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions;clustercatalogs,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions/status;clustercatalogs/status,verbs=patch
 // +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions/finalizers,verbs=update

@@ -4,9 +4,15 @@
 package clusterextension
 
 import (
+	"errors"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/telemetry"
 )
 
 // frontName is the front's name, which stands on its packages.
@@ -22,12 +28,17 @@ func Registration() front.Registration {
 			{Object: &olmv1.ClusterExtension{}, Resource: olmv1.GroupVersion.WithResource("clusterextensions")},
 			{Object: &olmv1.ClusterCatalog{}, Resource: olmv1.GroupVersion.WithResource("clustercatalogs")},
 		},
-		AddToScheme: olmv1.AddToScheme,
-		Settings:    func() front.Settings { return &Settings{} },
-		Guide:       "clusterextension.md",
-		Rows:        func() front.Rows { return nil },
+		AddToScheme: func(scheme *runtime.Scheme) error {
+			return errors.Join(olmv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme))
+		},
+		Settings: func() front.Settings { return DefaultSettings() },
+		Guide:    "clusterextension.md",
+		Rows:     Rows,
+		Metrics:  []telemetry.Description{leftToOLM},
 		Constants: []front.Source{
+			{File: "api/olm.operatorframework.io/v1/conditions.go", Title: "Conditions of ClusterExtensions and ClusterCatalogs"},
 			{File: "api/olm.operatorframework.io/v1/labels.go", Title: "Names, labels and annotations of ClusterExtensions"},
 		},
+		Events: []front.Source{{File: "internal/front/clusterextension/events.go", Title: "Events of ClusterExtensions"}},
 	}
 }

@@ -4,36 +4,60 @@
 package clusterextension
 
 import (
-	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
+	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/internal/front"
 )
 
-// Settings are those of the manager for the front.
+// Settings are those of the manager for the front. [DefaultSettings] are their defaults.
 type Settings struct {
-	// Mode is on or off. Empty is off.
+	// Mode is on or off.
 	Mode string
+	// Namespaces are those in which OLM's own controller may hold its lease.
+	Namespaces []string
+}
+
+// DefaultSettings are the settings without flags.
+func DefaultSettings() *Settings {
+	return &Settings{Mode: "off", Namespaces: []string{"olmv1-system", "openshift-operator-controller"}}
 }
 
 // AddFlags implements [front.Settings].
 func (s *Settings) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&s.Mode, "clusterextensions", "off", "on installs ClusterExtensions; off leaves them alone")
+	fs.StringVar(&s.Mode, "clusterextensions", s.Mode, "on reconciles ClusterExtensions, except while OLM's own controller does; off leaves them alone")
+	fs.StringSliceVar(&s.Namespaces, "olm-namespaces", s.Namespaces, "namespaces in which OLM's own controller may hold its lease")
 }
 
 // Complete implements [front.Settings].
 func (s *Settings) Complete(func(name string) string) error {
-	switch s.Mode {
-	case "", "off":
-		return nil
-	case "on":
-		return errors.New("--clusterextensions=on: this version has the API of ClusterExtensions, but cannot install them yet: use off")
-	default:
+	if s.Mode != "on" && s.Mode != "off" {
 		return fmt.Errorf("--clusterextensions: unknown mode %.50q: use on or off", s.Mode)
 	}
+	if len(s.Namespaces) == 0 {
+		return fmt.Errorf("--olm-namespaces is required: name the namespace that OLM would run in, such as olmv1-system")
+	}
+	for _, namespace := range s.Namespaces {
+		if found := validation.IsDNS1123Label(namespace); len(found) > 0 {
+			return fmt.Errorf("--olm-namespaces: %.100q is not a namespace: %s", namespace, strings.Join(found, "; "))
+		}
+	}
+	return nil
 }
 
 // Setup implements [front.Settings].
-func (s *Settings) Setup(front.Wiring) error { return nil }
+func (s *Settings) Setup(w front.Wiring) error {
+	if s.Mode == "off" {
+		return nil
+	}
+	signal := front.NewSignal()
+	watch, err := newLeaseWatch(w, s.Namespaces, signal)
+	if err != nil {
+		return err
+	}
+	return front.Setup(w, &olmv1.ClusterExtension{}, newFront(&observer{cache: w.Manager.GetCache()}, signal, watch.rests))
+}

@@ -1,0 +1,115 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterextension
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/content"
+	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/front/clusterextension/resolve"
+	"github.com/strata-run/strata/internal/telemetry"
+)
+
+// resolver says which bundle a ClusterExtension gets, by what catalogs have. It does not wait: an
+// answer that takes reading a catalog is given when a signal has brought the ClusterExtension back.
+type resolver interface {
+	Resolve(ctx context.Context, ce *olmv1.ClusterExtension, installed *resolve.Identity) (resolve.Answer, error)
+}
+
+// bundles renders the bundle that was chosen. It does not wait for pulling one either: the trouble
+// says so meanwhile, or why it cannot be rendered.
+type bundles interface {
+	Render(ctx context.Context, ce *olmv1.ClusterExtension, choice resolve.Choice) (rendered, *trouble)
+}
+
+// rendered is a bundle as a revision holds it.
+type rendered struct {
+	phases []content.Phase
+	probes []v1alpha1.Probe
+	// image is that of the bundle by its digest, and images are those that it runs, sorted.
+	image  string
+	images []string
+	// properties are those of the bundle as JSON, empty for none.
+	properties string
+	warnings   []string
+}
+
+// observed is what the front looks at besides a ClusterExtension.
+type observed struct {
+	revisions []v1alpha1.Revision
+	unread    error
+	answer    resolve.Answer
+	bundle    rendered
+	trouble   *trouble
+}
+
+type (
+	groupInput = front.Input[*olmv1.ClusterExtension, observed]
+	groupState = front.State[observed]
+)
+
+// observer reads what a ClusterExtension depends on.
+type observer struct {
+	cache client.Reader
+	// resolver and bundles are nil while this version of Strata has none.
+	resolver resolver
+	bundles  bundles
+}
+
+// newFront has each ClusterExtension in a group of its own, with one package.
+func newFront(o *observer, signal front.Signal, rests func() bool) front.Front[*olmv1.ClusterExtension, observed] {
+	return front.Front[*olmv1.ClusterExtension, observed]{
+		Name:      frontName,
+		Finalizer: olmv1.Finalizer,
+		List:      func() client.ObjectList { return &olmv1.ClusterExtensionList{} },
+		Selects:   func(*olmv1.ClusterExtension) bool { return true },
+		Group:     func(ce *olmv1.ClusterExtension) string { return ce.Name },
+		Rests:     rests,
+		Observe:   o.Observe,
+		Render:    render,
+		Status: func(ce *olmv1.ClusterExtension, all groupState) {
+			setStatus(ce, stateOf(all))
+		},
+		Conditions: func(ce *olmv1.ClusterExtension) []telemetry.ResourceCondition {
+			return front.ConditionsOf(ce, "", ce.Status.Conditions)
+		},
+		Watches: []front.Watch{{Object: &olmv1.ClusterCatalog{}}},
+		Signal:  signal,
+	}
+}
+
+// Observe reads the revisions of a ClusterExtension, and asks which bundle it gets.
+func (o *observer) Observe(ctx context.Context, group front.Group[*olmv1.ClusterExtension]) (observed, error) {
+	facts := observed{}
+	list := &v1alpha1.RevisionList{}
+	if err := o.cache.List(ctx, list, client.MatchingLabels{v1alpha1.LabelPackage: packageName(group.Name)}); err != nil {
+		facts.unread = fmt.Errorf("listing the revisions of package %s: %w", packageName(group.Name), err)
+		return facts, facts.unread
+	}
+	facts.revisions = list.Items
+	if len(group.Resources) == 0 {
+		return facts, nil
+	}
+	ce := group.Resources[0]
+	if err := front.Unreadable(ce); err != nil {
+		return facts, err
+	}
+	if facts.trouble = blockedSpec(ce, o.resolver != nil && o.bundles != nil); facts.trouble != nil {
+		return facts, nil
+	}
+	var err error
+	if facts.answer, err = o.resolver.Resolve(ctx, ce, installedBundle(group, facts.revisions)); err != nil {
+		return facts, err
+	}
+	if facts.trouble = unresolved(facts.answer); facts.trouble == nil && facts.answer.Choice != nil {
+		facts.bundle, facts.trouble = o.bundles.Render(ctx, ce, *facts.answer.Choice)
+	}
+	return facts, nil
+}
