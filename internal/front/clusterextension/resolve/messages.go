@@ -202,15 +202,18 @@ func (q *question) noChannel(left []Candidate, having []*Catalog) string {
 
 // channelsOf are the names of the channels that have one of the bundles, sorted.
 func (q *question) channelsOf(bundles []Candidate) []string {
+	type key struct{ catalog, bundle string }
+	wanted := map[key]bool{}
+	for _, b := range bundles {
+		wanted[key{b.Catalog, b.Name}] = true
+	}
 	var names []string
 	for i := range q.scope {
 		if q.scope[i].Package == nil {
 			continue
 		}
 		for _, c := range q.scope[i].Package.channels {
-			if slices.ContainsFunc(bundles, func(b Candidate) bool {
-				return b.Catalog == q.scope[i].Name && slices.ContainsFunc(c.entries, func(e entry) bool { return e.Name == b.Name })
-			}) {
+			if slices.ContainsFunc(c.entries, func(e entry) bool { return wanted[key{q.scope[i].Name, e.Name}] }) {
 				names = append(names, c.name)
 			}
 		}
@@ -250,8 +253,10 @@ func versionsOf(candidates []Candidate) []string {
 // unique leaves out what stands there already.
 func unique(texts []string) []string {
 	var all []string
+	seen := map[string]bool{}
 	for _, text := range texts {
-		if !slices.Contains(all, text) {
+		if !seen[text] {
+			seen[text] = true
 			all = append(all, text)
 		}
 	}
