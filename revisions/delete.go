@@ -140,11 +140,11 @@ func (e *Engine) goesUnused(ctx context.Context, owner Owner, object Object, con
 	case current.GetDeletionTimestamp() != nil:
 		return true
 	}
-	left, err := e.instancesOf(ctx, current)
+	left, some, err := e.instancesOf(ctx, current)
 	switch {
 	case err != nil:
 		result.Message = "it is kept, as custom resources of it may exist: " + err.Error()
-	case left != nil:
+	case some:
 		kind, _ := definedKind(current)
 		text, _ := instancesText(left, kind.String())
 		result.Message = "it is kept, as " + text

@@ -22,36 +22,33 @@ import (
 // single resource. A resource that is created between the answer and the deletion
 // goes with the definition.
 func (e *Engine) instancesLeft(ctx context.Context, definition *unstructured.Unstructured) (string, error) {
-	left, err := e.instancesOf(ctx, definition)
-	if left == nil || err != nil {
+	left, some, err := e.instancesOf(ctx, definition)
+	if !some || err != nil {
 		return "", err
 	}
 	text, remedy := instancesText(left, "its kind")
 	return text + ": " + remedy, nil
 }
 
-// instancesOf are instances of a CustomResourceDefinition, nil when there are none.
-func (e *Engine) instancesOf(ctx context.Context, definition *unstructured.Unstructured) (*unstructured.UnstructuredList, error) {
+// instancesOf are instances of a CustomResourceDefinition, and whether there are some.
+func (e *Engine) instancesOf(ctx context.Context, definition *unstructured.Unstructured) (found *unstructured.UnstructuredList, some bool, err error) {
 	gk, ok := definedKind(definition)
 	if !ok {
-		return nil, fmt.Errorf("counting the instances of %s: the definition names no kind", definition.GetName())
+		return nil, false, fmt.Errorf("counting the instances of %s: the definition names no kind", definition.GetName())
 	}
 	if neverServed(definition) {
-		return nil, nil
+		return nil, false, nil
 	}
 	version := instanceVersion(definition)
 	if version == "" {
-		return nil, fmt.Errorf("counting the instances of %s: no version of it is served, so it cannot be seen whether there are any: serve one", gk)
+		return nil, false, fmt.Errorf("counting the instances of %s: no version of it is served, so it cannot be seen whether there are any: serve one", gk)
 	}
-	found := &unstructured.UnstructuredList{}
+	found = &unstructured.UnstructuredList{}
 	found.SetGroupVersionKind(schema.GroupVersionKind{Group: gk.Group, Version: version, Kind: gk.Kind + "List"})
-	if err := e.config.Live.List(ctx, found, client.Limit(1)); err != nil {
-		return nil, fmt.Errorf("counting the instances of %s: %w", gk, err)
+	if err = e.config.Live.List(ctx, found, client.Limit(1)); err != nil {
+		return nil, false, fmt.Errorf("counting the instances of %s: %w", gk, err)
 	}
-	if len(found.Items) == 0 && found.GetContinue() == "" {
-		return nil, nil
-	}
-	return found, nil
+	return found, len(found.Items) > 0 || found.GetContinue() != "", nil
 }
 
 // instancesText says how many instances of a kind there are, if that is known, and names one. The

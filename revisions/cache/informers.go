@@ -223,10 +223,11 @@ func (i *Informers) informer(k revisions.Kind, resource schema.GroupVersionResou
 const byLabel = "label"
 
 func index(object any) ([]string, error) {
-	if seen, ok := object.(*packed); ok {
-		return []string{seen.label.Value()}, nil
+	seen, ok := object.(*packed)
+	if !ok {
+		return nil, fmt.Errorf("the informer holds a %T", object)
 	}
-	return nil, nil
+	return []string{seen.label.Value()}, nil
 }
 
 // Labelled are the objects of all watched kinds that carry a value of the label, but for
