@@ -17,6 +17,8 @@ const fronts = "internal/front"
 // same output.
 var acting = map[string]string{
 	"internal/front/clusterextension/front.go":            "",
+	"internal/front/clusterextension/settings.go":         "",
+	"internal/front/clusterextension/supply.go":           "",
 	"internal/front/clusterextension/leasewatch.go":       "",
 	"internal/front/clusterextension/sources/bundles.go":  "",
 	"internal/front/clusterextension/sources/catalogs.go": "",

@@ -104,7 +104,7 @@ func TestLease(t *testing.T) {
 	}
 	freeze := leadAsOLM(t, "olm-one")
 	options := setup.ManagerOptions()
-	setup.Flags(&options, "--clusterextensions=on")
+	setup.Flags(&options, "--clusterextensions=on", "--cache-dir="+t.TempDir())
 	if err := cluster.StartManager(options); err != nil {
 		t.Fatal(err)
 	}
@@ -126,10 +126,10 @@ func TestLease(t *testing.T) {
 	if waited := time.Since(frozen); waited < olmDuration {
 		t.Errorf("the front took over %v after the last renewal, before the lease had expired", waited)
 	}
-	planetest.Eventually(t, "the status says what is not available", func() (bool, error) {
+	planetest.Eventually(t, "the status says that there is no catalog", func() (bool, error) {
 		_, err := isTouched(t, first)
 		c := meta.FindStatusCondition(first.Status.Conditions, olmv1.TypeProgressing)
-		return c != nil && c.Reason == olmv1.ReasonBlocked && len(first.Status.Conditions) == 7, err
+		return c != nil && c.Reason == olmv1.ReasonRetrying && len(first.Status.Conditions) == 7, err
 	})
 
 	freeze = leadAsOLM(t, "olm-two")

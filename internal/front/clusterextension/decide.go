@@ -16,15 +16,11 @@ import (
 )
 
 // blockedSpec is what keeps a ClusterExtension from being resolved at all, nil for nothing.
-func blockedSpec(ce *olmv1.ClusterExtension, isAvailable bool) *trouble {
-	switch {
-	case ce.Spec.Source.Catalog == nil || ce.Spec.Namespace == "":
+func blockedSpec(ce *olmv1.ClusterExtension) *trouble {
+	if ce.Spec.Source.Catalog == nil || ce.Spec.Namespace == "" {
 		return &trouble{olmv1.ReasonBlocked, "spec names no package to install: set spec.namespace and spec.source.catalog.packageName"}
-	case !isAvailable:
-		return &trouble{olmv1.ReasonBlocked, "this version of Strata cannot read catalogs and bundles yet, so that nothing is installed: use OLM, or a later version"}
-	default:
-		return nil
 	}
+	return nil
 }
 
 // unresolved is why an answer has no bundle to install, nil when it has one, or what is installed is

@@ -48,6 +48,7 @@ func TestSettingsOf(t *testing.T) {
 // answers are those of a resolver and a renderer that a test decides about.
 type answers struct {
 	answer  resolve.Answer
+	forgot  string
 	err     error
 	bundle  rendered
 	trouble *trouble
@@ -55,10 +56,12 @@ type answers struct {
 	from *resolve.Identity
 }
 
-func (a *answers) Resolve(_ context.Context, _ *olmv1.ClusterExtension, installed *resolve.Identity) (resolve.Answer, error) {
+func (a *answers) Resolve(_ context.Context, _ *olmv1.ClusterExtension, installed *resolve.Identity) (resolution, error) {
 	a.from = installed
-	return a.answer, a.err
+	return resolution{Answer: a.answer}, a.err
 }
+
+func (a *answers) Forget(name string) { a.forgot = name }
 
 func (a *answers) Render(context.Context, *olmv1.ClusterExtension, resolve.Choice) (rendered, *trouble) {
 	return a.bundle, a.trouble
@@ -180,12 +183,4 @@ func TestFront_NameTaken(t *testing.T) {
 	l.create()
 	l.is.answer = resolve.Answer{Outcome: resolve.Resolved, Choice: &resolve.Choice{Identity: resolve.Identity{Name: "p.v1.0.0", Version: "1.0.0"}}}
 	l.progressing(`False/Blocked: package demo exists and is not of front clusterextension (its label strata.run/front is ""): delete or rename it`)
-}
-
-// While parts are missing, the status says so.
-func TestFront_NotAvailable(t *testing.T) {
-	l := newLoop(t)
-	l.front.Front = newFront(&observer{cache: l.API}, nil, func() bool { return false })
-	l.create()
-	l.progressing("False/Blocked: this version of Strata cannot read catalogs and bundles yet, so that nothing is installed: use OLM, or a later version")
 }

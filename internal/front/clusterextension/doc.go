@@ -3,5 +3,12 @@
 
 // Package clusterextension is the front of ClusterExtensions: it installs bundles from catalogs.
 //
-// It is off unless the flag --clusterextensions is on.
+// It is off unless the flag --clusterextensions is on, and rests while OLM's own controller leads
+// (lease.go decides, leasewatch.go watches). front.go puts it together: each ClusterExtension is a group
+// of its own with one package. The package resolve decides which bundle it gets, and the package bundle
+// renders that; supply.go gives them what the package sources has on disk of catalogs and bundles.
+//
+// decide.go turns what was observed into the package and the facts for the status, status.go those
+// into all conditions, with the reference of them in rows.go. names.go has the names, labels and
+// annotations of packages and revisions.
 package clusterextension

@@ -6,8 +6,11 @@ package clusterextension
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -20,13 +23,22 @@ import (
 // resolver says which bundle a ClusterExtension gets, by what catalogs have. It does not wait: an
 // answer that takes reading a catalog is given when a signal has brought the ClusterExtension back.
 type resolver interface {
-	Resolve(ctx context.Context, ce *olmv1.ClusterExtension, installed *resolve.Identity) (resolve.Answer, error)
+	Resolve(ctx context.Context, ce *olmv1.ClusterExtension, installed *resolve.Identity) (resolution, error)
+}
+
+// resolution is an answer, and when to ask again without a signal, the zero time for never.
+type resolution struct {
+	resolve.Answer
+
+	next time.Time
 }
 
 // bundles renders the bundle that was chosen. It does not wait for pulling one either: the trouble
 // says so meanwhile, or why it cannot be rendered.
 type bundles interface {
 	Render(ctx context.Context, ce *olmv1.ClusterExtension, choice resolve.Choice) (rendered, *trouble)
+	// Forget says that a ClusterExtension of this name wants no bundle any more.
+	Forget(name string)
 }
 
 // rendered is a bundle as a revision holds it.
@@ -39,13 +51,15 @@ type rendered struct {
 	// properties are those of the bundle as JSON, empty for none.
 	properties string
 	warnings   []string
+	// next is when to ask again without a signal, the zero time for never.
+	next time.Time
 }
 
 // observed is what the front looks at besides a ClusterExtension.
 type observed struct {
 	revisions []v1alpha1.Revision
 	unread    error
-	answer    resolve.Answer
+	answer    resolution
 	bundle    rendered
 	trouble   *trouble
 }
@@ -57,10 +71,10 @@ type (
 
 // observer reads what a ClusterExtension depends on.
 type observer struct {
-	cache client.Reader
-	// resolver and bundles are nil while this version of Strata has none.
+	cache    client.Reader
 	resolver resolver
 	bundles  bundles
+	now      func() time.Time
 }
 
 // newFront has each ClusterExtension in a group of its own, with one package.
@@ -80,8 +94,20 @@ func newFront(o *observer, signal front.Signal, rests func() bool) front.Front[*
 		Conditions: func(ce *olmv1.ClusterExtension) []telemetry.ResourceCondition {
 			return front.ConditionsOf(ce, "", ce.Status.Conditions)
 		},
-		Watches: []front.Watch{{Object: &olmv1.ClusterCatalog{}}},
-		Signal:  signal,
+		Again: func(facts observed) time.Duration {
+			next := earlier(facts.answer.next, facts.bundle.next)
+			if next.IsZero() {
+				return 0
+			}
+			return max(next.Sub(o.now()), time.Second)
+		},
+		Watches: []front.Watch{
+			{Object: &olmv1.ClusterCatalog{}},
+			{Object: front.Definition(), Changed: predicate.And(predicate.NewPredicateFuncs(func(crd client.Object) bool {
+				return crd.GetName() == certificateDefinition || crd.GetName() == clusterVersionDefinition
+			}), predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})},
+		},
+		Signal: signal,
 	}
 }
 
@@ -95,20 +121,21 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*olmv1.Cluster
 	}
 	facts.revisions = list.Items
 	if len(group.Resources) == 0 {
+		o.bundles.Forget(group.Name)
 		return facts, nil
 	}
 	ce := group.Resources[0]
 	if err := front.Unreadable(ce); err != nil {
 		return facts, err
 	}
-	if facts.trouble = blockedSpec(ce, o.resolver != nil && o.bundles != nil); facts.trouble != nil {
+	if facts.trouble = blockedSpec(ce); facts.trouble != nil {
 		return facts, nil
 	}
 	var err error
 	if facts.answer, err = o.resolver.Resolve(ctx, ce, installedBundle(group, facts.revisions)); err != nil {
 		return facts, err
 	}
-	if facts.trouble = unresolved(facts.answer); facts.trouble == nil && facts.answer.Choice != nil {
+	if facts.trouble = unresolved(facts.answer.Answer); facts.trouble == nil && facts.answer.Choice != nil {
 		facts.bundle, facts.trouble = o.bundles.Render(ctx, ce, *facts.answer.Choice)
 	}
 	return facts, nil

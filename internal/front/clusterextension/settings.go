@@ -4,11 +4,14 @@
 package clusterextension
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/internal/front"
@@ -20,16 +23,25 @@ type Settings struct {
 	Mode string
 	// Namespaces are those in which OLM's own controller may hold its lease.
 	Namespaces []string
+	// CacheDir is where contents of catalogs and images of bundles are kept, and CacheSize how many
+	// bytes the images may have.
+	CacheDir  string
+	CacheSize int64
+	// PullCADir is a folder with CAs that registries are trusted by, besides those of the system.
+	PullCADir string
 }
 
 // DefaultSettings are the settings without flags.
 func DefaultSettings() *Settings {
-	return &Settings{Mode: "off", Namespaces: []string{"olmv1-system", "openshift-operator-controller"}}
+	return &Settings{Mode: "off", Namespaces: []string{"olmv1-system", "openshift-operator-controller"}, CacheDir: "/var/cache/strata", CacheSize: 1 << 30}
 }
 
 // AddFlags implements [front.Settings].
 func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.Mode, "clusterextensions", s.Mode, "on reconciles ClusterExtensions, except while OLM's own controller does; off leaves them alone")
+	fs.StringVar(&s.CacheDir, "cache-dir", s.CacheDir, "folder for the contents of catalogs and the images of bundles")
+	fs.Int64Var(&s.CacheSize, "cache-size", s.CacheSize, "how many bytes the images of bundles may have")
+	fs.StringVar(&s.PullCADir, "pull-ca-dir", s.PullCADir, "folder with CAs that registries are trusted by, besides those of the system; read again when it changes")
 	fs.StringSliceVar(&s.Namespaces, "olm-namespaces", s.Namespaces, "namespaces in which OLM's own controller may hold its lease")
 }
 
@@ -59,5 +71,21 @@ func (s *Settings) Setup(w front.Wiring) error {
 	if err != nil {
 		return err
 	}
-	return front.Setup(w, &olmv1.ClusterExtension{}, newFront(&observer{cache: w.Manager.GetCache()}, signal, watch.rests))
+	ctx, stop := context.WithCancel(context.Background())
+	supply, err := newSupply(ctx, w.Manager.GetCache(), w.Manager.GetRESTMapper(), s, signal)
+	if err != nil {
+		stop()
+		return err
+	}
+	err = w.Manager.Add(manager.RunnableFunc(func(running context.Context) error {
+		<-running.Done()
+		stop()
+		return nil
+	}))
+	if err != nil {
+		stop()
+		return fmt.Errorf("setting up the front of ClusterExtensions: %w", err)
+	}
+	o := &observer{cache: w.Manager.GetCache(), resolver: supply, bundles: supply, now: time.Now}
+	return front.Setup(w, &olmv1.ClusterExtension{}, newFront(o, signal, watch.rests))
 }

@@ -1,0 +1,249 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterextension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/catalog"
+	"github.com/strata-run/strata/internal/content/plain"
+	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/front/clusterextension/bundle"
+	"github.com/strata-run/strata/internal/front/clusterextension/resolve"
+	"github.com/strata-run/strata/internal/front/clusterextension/sources"
+	"github.com/strata-run/strata/internal/oci"
+)
+
+const (
+	// pulls is how many images are pulled at a time, and pullsPerHost how many from one registry.
+	pulls, pullsPerHost = 4, 2
+	// firstRetry is when a pull that failed is tried again, and lastRetry how long that gets.
+	firstRetry, lastRetry = 5 * time.Second, 5 * time.Minute
+)
+
+// supply answers from the contents of catalogs and the images of bundles that are on disk, and has
+// what is missing pulled beside the passes.
+type supply struct {
+	cache    client.Reader
+	mapper   meta.RESTMapper
+	catalogs *sources.Catalogs
+	bundles  *sources.Bundles
+
+	lock sync.Mutex
+	// made is what was rendered last for each ClusterExtension.
+	made map[string]making
+}
+
+// making is a bundle that was rendered, and what for.
+type making struct {
+	wanted  string
+	bundle  rendered
+	trouble *trouble
+}
+
+// newSupply keeps what it pulls in a folder, of bundles at most so many bytes, and trusts the CAs of
+// another folder besides those of the system. A signal says when there is something new.
+func newSupply(ctx context.Context, cached client.Reader, mapper meta.RESTMapper, s *Settings, signal front.Signal) (*supply, error) {
+	contents, err := catalog.OpenStore(filepath.Join(s.CacheDir, "catalogs"))
+	if err != nil {
+		return nil, err
+	}
+	images, err := oci.OpenStore(filepath.Join(s.CacheDir, "bundles"), s.CacheSize)
+	if err != nil {
+		return nil, err
+	}
+	queue := oci.NewQueue(ctx, oci.QueueConfig{
+		Jobs: pulls, PerHost: pullsPerHost, First: firstRetry, Most: lastRetry,
+		Wake: func(who string) {
+			ce := &olmv1.ClusterExtension{}
+			if strings.HasPrefix(who, "catalog ") {
+				signal.Raise(ce)
+				return
+			}
+			ce.Name = who
+			signal.RaiseFor(ctx, ce)
+		},
+	})
+	registries := &oci.Client{Transport: oci.NewTransport(oci.TransportConfig{CADir: s.PullCADir})}
+	return &supply{
+		cache: cached, mapper: mapper, made: map[string]making{},
+		catalogs: &sources.Catalogs{Store: contents, Queue: queue, Client: registries},
+		bundles:  &sources.Bundles{Store: images, Queue: queue, Client: registries},
+	}, nil
+}
+
+// Resolve implements resolver.
+func (s *supply) Resolve(ctx context.Context, ce *olmv1.ClusterExtension, installed *resolve.Identity) (resolution, error) {
+	list := &olmv1.ClusterCatalogList{}
+	if err := s.cache.List(ctx, list); err != nil {
+		return resolution{}, fmt.Errorf("listing the ClusterCatalogs: %w", err)
+	}
+	wants := ce.Spec.Source.Catalog
+	answer := resolution{}
+	request := resolve.Request{
+		Package: wants.PackageName, Version: wants.Version, Channels: wants.Channels, Selector: wants.Selector,
+		SelfCertified: wants.UpgradeConstraintPolicy == olmv1.PolicySelfCertified, Installed: installed,
+	}
+	for i := range list.Items {
+		known, next := s.known(&list.Items[i], wants.PackageName)
+		request.Catalogs = append(request.Catalogs, known)
+		answer.next = earlier(answer.next, next)
+	}
+	answer.Answer = resolve.Resolve(request)
+	return answer, nil
+}
+
+// known is a catalog as far as it is on disk, and when to look again.
+func (s *supply) known(of *olmv1.ClusterCatalog, pkg string) (resolve.Catalog, time.Time) {
+	labels := maps.Clone(of.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[olmv1.LabelCatalogName] = of.Name
+	known := resolve.Catalog{Name: of.Name, Labels: labels, Priority: of.Spec.Priority, Unavailable: of.Spec.AvailabilityMode == olmv1.AvailabilityModeUnavailable}
+	if known.Unavailable || of.Spec.Source.Image == nil {
+		known.Unavailable = true
+		return known, time.Time{}
+	}
+	wanted := sources.Catalog{Name: of.Name, Image: of.Spec.Source.Image.Ref}
+	if minutes := of.Spec.Source.Image.PollIntervalMinutes; minutes != nil {
+		wanted.Poll = time.Duration(*minutes) * time.Minute
+	}
+	view := s.catalogs.Observe(wanted)
+	switch {
+	case view.Content == nil && view.Err == nil:
+		known.Err = errors.New("its image is being pulled")
+	case view.Content == nil:
+		known.Err = view.Err
+	default:
+		known.Digest, known.Since = view.Content.Digest(), view.Read
+		if view.Err != nil {
+			known.Stale = view.Err.Error()
+		}
+		found, err := view.Content.Package(pkg)
+		if err == nil {
+			known.Package = resolve.NewPackage(&found)
+		} else if !errors.Is(err, catalog.ErrNoPackage) {
+			known.Err = err
+		}
+	}
+	return known, view.Next
+}
+
+// Render implements bundles.
+func (s *supply) Render(ctx context.Context, ce *olmv1.ClusterExtension, choice resolve.Choice) (rendered, *trouble) {
+	view := s.bundles.Observe(sources.Bundle{Who: ce.Name, Image: choice.Image, Content: choice.CatalogDigest})
+	prefix := fmt.Sprintf("error for resolved bundle %q with version %q: ", choice.Name, choice.Version)
+	switch {
+	case !view.Ready && view.Err == nil:
+		return rendered{next: view.Next}, &trouble{olmv1.ReasonRollingOut, fmt.Sprintf("bundle %s with version %s is being pulled", choice.Name, choice.Version)}
+	case !view.Ready && view.Final:
+		return rendered{}, &trouble{olmv1.ReasonBlocked, prefix + view.Err.Error()}
+	case !view.Ready:
+		return rendered{next: view.Next}, &trouble{olmv1.ReasonRetrying, prefix + view.Err.Error()}
+	}
+	certificates := bundle.ChooseCertificates("", "", s.defines(ctx, certificateDefinition), s.defines(ctx, clusterVersionDefinition))
+	wanted := fmt.Sprint(ce.UID, ce.Generation, view.Pinned, choice.Name, certificates)
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if last := s.made[ce.Name]; last.wanted == wanted {
+		return last.bundle, last.trouble
+	}
+	next := making{wanted: wanted}
+	next.bundle, next.trouble = s.make(ce, choice, view, certificates)
+	if next.trouble != nil {
+		next.trouble.message = prefix + next.trouble.message
+	}
+	s.made[ce.Name] = next
+	return next.bundle, next.trouble
+}
+
+// make reads and renders a bundle.
+func (s *supply) make(ce *olmv1.ClusterExtension, choice resolve.Choice, view sources.BundleView, certificates bundle.Certificates) (rendered, *trouble) {
+	read, err := bundle.Read(bundle.Source{Files: os.DirFS(view.Entry.Folder), MediaType: view.Entry.Image.ConfigType, Labels: view.Entry.Image.Labels})
+	if err != nil {
+		return rendered{}, refusal(err)
+	}
+	target := bundle.Target{
+		Extension: ce.Name, Package: packageName(ce.Name), PackageName: ce.Spec.Source.Catalog.PackageName, Version: choice.Version,
+		Namespace: ce.Spec.Namespace, Certificates: certificates, Scope: s.scope,
+	}
+	if ce.Spec.Config != nil && ce.Spec.Config.Inline != nil {
+		target.Config = ce.Spec.Config.Inline.Raw
+	}
+	is, err := read.Render(target)
+	if err != nil {
+		return rendered{}, refusal(err)
+	}
+	for i := range is.Phases {
+		for j := range is.Phases[i].Objects {
+			if object := &is.Phases[i].Objects[j]; object.Manifest.GetKind() == "CustomResourceDefinition" {
+				object.Deletion = v1alpha1.ObjectDeleteUnused
+			}
+		}
+	}
+	return rendered{phases: is.Phases, image: view.Pinned, images: is.Images, properties: is.PropertiesJSON(), warnings: is.Warnings}, nil
+}
+
+// refusal is the trouble of a bundle that cannot be rendered.
+func refusal(err error) *trouble {
+	if _, ok := errors.AsType[*bundle.ConfigError](err); ok {
+		return &trouble{olmv1.ReasonInvalidConfiguration, err.Error()}
+	}
+	if _, ok := errors.AsType[*bundle.RefusedError](err); ok {
+		return &trouble{olmv1.ReasonBlocked, err.Error()}
+	}
+	return &trouble{olmv1.ReasonRetrying, err.Error()}
+}
+
+// Forget implements bundles.
+func (s *supply) Forget(name string) {
+	s.bundles.Forget(name)
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	delete(s.made, name)
+}
+
+// The definitions by which a cluster shows who issues certificates of webhooks.
+const certificateDefinition, clusterVersionDefinition = "certificates.cert-manager.io", "clusterversions.config.openshift.io"
+
+// defines says whether the cluster has a definition.
+func (s *supply) defines(ctx context.Context, name string) bool {
+	return s.cache.Get(ctx, client.ObjectKey{Name: name}, front.Definition()) == nil
+}
+
+// scope is where objects of a kind live.
+func (s *supply) scope(kind schema.GroupVersionKind) plain.Scope {
+	mapping, err := s.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	switch {
+	case err != nil:
+		return plain.ScopeUnknown
+	case mapping.Scope.Name() == meta.RESTScopeNameNamespace:
+		return plain.ScopeNamespaced
+	default:
+		return plain.ScopeCluster
+	}
+}
+
+// earlier is the earlier of two times, of which the zero time is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,224 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterextension
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	imagetypes "github.com/google/go-containerregistry/pkg/v1/types"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/catalog"
+	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/status/statustest"
+)
+
+// images is a registry with TLS that counts requests.
+type images struct {
+	t        *testing.T
+	server   *httptest.Server
+	requests atomic.Int64
+}
+
+func newImages(t *testing.T) *images {
+	t.Helper()
+	i := &images{t: t}
+	handler := registry.New()
+	i.server = httptest.NewTLSServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+		i.requests.Add(1)
+		handler.ServeHTTP(answer, request)
+	}))
+	t.Cleanup(i.server.Close)
+	return i
+}
+
+func (i *images) host() string { return strings.TrimPrefix(i.server.URL, "https://") }
+
+// push writes an image with files, and returns its reference.
+func (i *images) push(repository string, labels, files map[string]string) string {
+	i.t.Helper()
+	layer := &bytes.Buffer{}
+	writer := tar.NewWriter(layer)
+	for path, content := range files {
+		if err := writer.WriteHeader(&tar.Header{Name: path, Typeflag: tar.TypeReg, Size: int64(len(content))}); err != nil {
+			i.t.Fatal(err)
+		}
+		if _, err := writer.Write([]byte(content)); err != nil {
+			i.t.Fatal(err)
+		}
+	}
+	image, err := mutate.AppendLayers(mutate.MediaType(empty.Image, imagetypes.OCIManifestSchema1), static.NewLayer(layer.Bytes(), imagetypes.OCIUncompressedLayer))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	if image, err = mutate.Config(image, v1.Config{Labels: labels}); err != nil {
+		i.t.Fatal(err)
+	}
+	reference, err := name.ParseReference(i.host() + "/" + repository)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	if err := remote.Write(reference, image, remote.WithTransport(i.server.Client().Transport), remote.WithContext(i.t.Context())); err != nil {
+		i.t.Fatal(err)
+	}
+	return reference.String()
+}
+
+// settings trust the registry, and have folders of their own.
+func (i *images) settings() *Settings {
+	i.t.Helper()
+	s := DefaultSettings()
+	s.CacheDir, s.PullCADir = i.t.TempDir(), i.t.TempDir()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.server.Certificate().Raw})
+	if err := os.WriteFile(filepath.Join(s.PullCADir, "ca.crt"), certificate, 0o600); err != nil {
+		i.t.Fatal(err)
+	}
+	return s
+}
+
+// catalogOf is a catalog with a package p, whose bundle has an image.
+func (i *images) catalogOf(repository, image string) string {
+	return i.push(repository, map[string]string{catalog.ConfigsLabel: "/configs"}, map[string]string{"configs/p.yaml": `
+schema: olm.package
+name: p
+defaultChannel: stable
+---
+schema: olm.channel
+package: p
+name: stable
+entries: [{name: p.v1.0.0}]
+---
+schema: olm.bundle
+package: p
+name: p.v1.0.0
+image: ` + image + `
+properties: [{type: olm.package, value: {packageName: p, version: 1.0.0}}]
+`})
+}
+
+// supplied is the loop with a supply of a registry.
+func supplied(t *testing.T, i *images) (*loop, front.Signal) {
+	t.Helper()
+	l, signal := newLoop(t), front.NewSignal()
+	supply, err := newSupply(t.Context(), l.API, meta.NewDefaultRESTMapper(nil), i.settings(), signal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(supply.catalogs.Queue.Stop)
+	l.front.Front = newFront(&observer{cache: l.API, resolver: supply, bundles: supply, now: time.Now}, nil, func() bool { return false })
+	return l, signal
+}
+
+func (l *loop) createCatalog(image string) {
+	cc := &olmv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+	cc.Spec.Source = olmv1.CatalogSource{Type: olmv1.SourceTypeImage, Image: &olmv1.ImageSource{Ref: image}}
+	l.Create(cc)
+}
+
+// TestSupply pulls a catalog and a bundle from a registry, and makes a revision of it. At rest
+// nothing is asked for.
+func TestSupply(t *testing.T) {
+	i := newImages(t)
+	bundled := i.push("p:v1", nil, map[string]string{
+		"metadata/annotations.yaml": "annotations: {operators.operatorframework.io.bundle.mediatype.v1: plain+v0}\n",
+		"manifests/crd.yaml":        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.org}\nspec: {group: example.org, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: []}\n",
+		"manifests/config.yaml":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: b}\n",
+	})
+	l, signal := supplied(t, i)
+	l.createCatalog(i.catalogOf("catalog:v1", bundled))
+	l.create()
+	if got := statustest.Text(l.pass().Status.Conditions, olmv1.TypeProgressing); !strings.HasPrefix(got, "True/Retrying: ") || !strings.Contains(got, "its image is being pulled") {
+		t.Errorf("Progressing is %q before the catalog is there", got)
+	}
+	if woken := <-signal; woken.Object.GetName() != "" {
+		t.Errorf("a catalog wakes %q alone", woken.Object.GetName())
+	}
+	l.progressing("True/RollingOut: bundle p.v1.0.0 with version 1.0.0 is being pulled")
+	if woken := <-signal; woken.Object.GetName() != "demo" {
+		t.Errorf("a bundle wakes %q", woken.Object.GetName())
+	}
+	l.progressing("True/RollingOut: Revision 1 (1.0.0) is about to be rolled out")
+	made := &v1alpha1.Revision{}
+	l.Read("demo-1", made)
+	if image := made.Annotations[olmv1.AnnotationBundleReference]; !strings.HasPrefix(image, i.host()+"/p@sha256:") {
+		t.Errorf("the revision names the image %s", image)
+	}
+	deletions := map[v1alpha1.ObjectDeletion]int{}
+	for _, phase := range made.Spec.Phases {
+		for _, object := range phase.Objects {
+			deletions[object.Deletion]++
+		}
+	}
+	if deletions[v1alpha1.ObjectDeleteUnused] != 1 || deletions[""] != 1 {
+		t.Errorf("the deletions of the objects are %v", deletions)
+	}
+	if got := statustest.Text(l.pass().Status.Conditions, olmv1.TypePackageDeprecated); got != "False/NotDeprecated: package p is not deprecated" {
+		t.Errorf("PackageDeprecated is %q", got)
+	}
+
+	before, writes := i.requests.Load(), made.ResourceVersion
+	for range 3 {
+		l.pass()
+	}
+	l.Read("demo-1", made)
+	if asked := i.requests.Load() - before; asked != 0 || made.ResourceVersion != writes || len(l.revisions()) != 1 {
+		t.Errorf("at rest the registry gets %d requests, and the revisions are %v", asked, l.revisions())
+	}
+}
+
+// What is wrong with an image stands in the status, and nothing is installed.
+func TestSupply_Refused(t *testing.T) {
+	i := newImages(t)
+	bundled := i.push("p:v1", nil, map[string]string{"readme.txt": "nothing"})
+	l, signal := supplied(t, i)
+	l.createCatalog(i.catalogOf("catalog:v1", bundled))
+	l.create()
+	l.pass()
+	<-signal
+	l.pass()
+	<-signal
+	got := statustest.Text(l.pass().Status.Conditions, olmv1.TypeProgressing)
+	if !strings.HasPrefix(got, `False/Blocked: error for resolved bundle "p.v1.0.0" with version "1.0.0": the bundle is refused: `) || len(l.revisions()) > 0 {
+		t.Errorf("Progressing is %q, the revisions are %v", got, l.revisions())
+	}
+}
+
+// A registry without the image: nothing is installed, and it is tried again.
+func TestSupply_Missing(t *testing.T) {
+	i := newImages(t)
+	l, signal := supplied(t, i)
+	l.createCatalog(i.catalogOf("catalog:v1", i.host()+"/absent:v1"))
+	l.create()
+	l.pass()
+	<-signal
+	l.pass()
+	<-signal
+	got := statustest.Text(l.pass().Status.Conditions, olmv1.TypeProgressing)
+	if !strings.HasPrefix(got, `True/Retrying: error for resolved bundle "p.v1.0.0" with version "1.0.0": `) {
+		t.Errorf("Progressing is %q", got)
+	}
+	if got := statustest.Text(l.pass().Status.Conditions, olmv1.TypeInstalled); !strings.HasPrefix(got, "False/Failed: No bundle installed: ") {
+		t.Errorf("Installed is %q", got)
+	}
+}

@@ -1,0 +1,141 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterextension
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/pem"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	imagetypes "github.com/google/go-containerregistry/pkg/v1/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
+	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/test/setup"
+)
+
+// pushImage writes an image with files into a registry, and returns its reference.
+func pushImage(t *testing.T, server *httptest.Server, repository string, labels, files map[string]string) string {
+	t.Helper()
+	layer := &bytes.Buffer{}
+	writer := tar.NewWriter(layer)
+	for path, content := range files {
+		if err := writer.WriteHeader(&tar.Header{Name: path, Typeflag: tar.TypeReg, Size: int64(len(content))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := writer.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	image, err := mutate.AppendLayers(mutate.MediaType(empty.Image, imagetypes.OCIManifestSchema1), static.NewLayer(layer.Bytes(), imagetypes.OCIUncompressedLayer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if image, err = mutate.Config(image, v1.Config{Labels: labels}); err != nil {
+		t.Fatal(err)
+	}
+	reference, err := name.ParseReference(strings.TrimPrefix(server.URL, "https://") + "/" + repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(reference, image, remote.WithTransport(server.Client().Transport), remote.WithContext(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return reference.String()
+}
+
+const widgets = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.extension.example.org}
+spec:
+  group: extension.example.org
+  scope: Cluster
+  names: {kind: Widget, plural: widgets, singular: widget}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`
+
+// TestInstall installs a bundle from a registry, and deletes it again: its definition stays while a
+// custom resource exists.
+func TestInstall(t *testing.T) {
+	server := httptest.NewTLSServer(registry.New())
+	t.Cleanup(server.Close)
+	authorities := t.TempDir()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(filepath.Join(authorities, "ca.crt"), certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bundle := pushImage(t, server, "demo:v1", nil, map[string]string{
+		"metadata/annotations.yaml": "annotations: {operators.operatorframework.io.bundle.mediatype.v1: plain+v0}\n",
+		"manifests/crd.yaml":        widgets,
+		"manifests/config.yaml":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: demo-settings}\ndata: {a: b}\n",
+	})
+	from := pushImage(t, server, "catalog:v1", map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"}, map[string]string{
+		"configs/catalog.json": `{"schema":"olm.package","name":"demo","defaultChannel":"stable"}
+{"schema":"olm.channel","package":"demo","name":"stable","entries":[{"name":"demo.v1.0.0"}]}
+{"schema":"olm.bundle","package":"demo","name":"demo.v1.0.0","image":"` + bundle + `","properties":[{"type":"olm.package","value":{"packageName":"demo","version":"1.0.0"}}]}`,
+	})
+	options := setup.ManagerOptions()
+	setup.Flags(&options, "--clusterextensions=on", "--olm-namespaces=elsewhere", "--cache-dir="+t.TempDir(), "--pull-ca-dir="+authorities)
+	if err := cluster.StartManager(options); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.StopManager(); err != nil {
+			t.Error(err)
+		}
+	})
+	cc := &olmv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
+	cc.Spec.Source = olmv1.CatalogSource{Type: "Image", Image: &olmv1.ImageSource{Ref: from}}
+	if err := admin.Create(t.Context(), cc); err != nil {
+		t.Fatal(err)
+	}
+	ce := extensionNamed(t, "installed")
+	planetest.Eventually(t, "the extension is installed", func() (bool, error) {
+		_, err := isTouched(t, ce)
+		c := meta.FindStatusCondition(ce.Status.Conditions, olmv1.TypeProgressing)
+		return ce.Status.Install != nil && ce.Status.Install.Bundle.Version == "1.0.0" && c != nil && c.Reason == olmv1.ReasonSucceeded &&
+			meta.IsStatusConditionTrue(ce.Status.Conditions, olmv1.TypeInstalled) && meta.IsStatusConditionTrue(ce.Status.Conditions, olmv1.TypeAvailable), err
+	})
+
+	widget := &unstructured.Unstructured{}
+	widget.SetGroupVersionKind(schema.GroupVersionKind{Group: "extension.example.org", Version: "v1", Kind: "Widget"})
+	widget.SetName("mine")
+	if err := admin.Create(t.Context(), widget); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Delete(t.Context(), ce); err != nil {
+		t.Fatal(err)
+	}
+	planetest.Eventually(t, "the extension is gone", func() (bool, error) {
+		err := admin.Get(t.Context(), client.ObjectKeyFromObject(ce), ce)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+	settings := &unstructured.Unstructured{}
+	settings.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	if err := admin.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "demo-settings"}, settings); !apierrors.IsNotFound(err) {
+		t.Errorf("the ConfigMap is still there: %v", err)
+	}
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(widget), widget); err != nil {
+		t.Errorf("the custom resource of a user is gone: %v", err)
+	}
+}
