@@ -18,8 +18,10 @@ import (
 	"github.com/strata-run/strata/internal/front"
 )
 
-// HandOver is what a front that can hand over has of a cluster.
+// HandOver is what the front that can hand over has of a cluster.
 type HandOver struct {
+	// Front is its name, empty when no front can.
+	Front string
 	// Packages are the front's, and Resources those with its packages' content.
 	Packages  []v1alpha1.Package
 	Resources []client.Object
@@ -28,16 +30,16 @@ type HandOver struct {
 	live  client.Client
 }
 
-// FindHandOver reads what the front of a name has to hand over, nothing when there is no such front.
-func FindHandOver(ctx context.Context, config *rest.Config, name string) (*HandOver, error) {
+// FindHandOver reads what the front that can hand over has of a cluster.
+func FindHandOver(ctx context.Context, config *rest.Config) (*HandOver, error) {
 	live, err := newLive(config)
 	if err != nil {
 		return nil, err
 	}
 	h := &HandOver{live: live}
 	for _, f := range Fronts {
-		if f.Name == name && f.HandOver != nil {
-			h.front = f
+		if f.HandOver != nil {
+			h.Front, h.front = f.Name, f
 			err := h.read(ctx)
 			return h, err
 		}

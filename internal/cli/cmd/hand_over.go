@@ -5,6 +5,7 @@ package cmd
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -67,16 +68,16 @@ func (a *app) handOver(ctx context.Context, o handOverOptions) error {
 	if err != nil {
 		return err
 	}
-	found, err := controller.FindHandOver(ctx, c.config, "gatewayclass")
+	found, err := controller.FindHandOver(ctx, c.config)
 	if err != nil {
 		return c.explain("looking for what to hand over", err)
 	}
 	if len(found.Packages)+len(found.Resources) == 0 && !o.output.isDocument() {
 		p := a.stdout(o.output.value)
-		p.Line(output.Span{Text: "There is nothing to hand over: no package of the front gatewayclass, and no GatewayClass of its controller."})
+		p.Line(output.Span{Text: fmt.Sprintf("There is nothing to hand over: no package of the front %s, and no GatewayClass of its controller.", found.Front)})
 		return p.Err()
 	}
-	managed, err := c.runsFront(ctx, "gatewayclass", o.namespace)
+	managed, err := c.runsFront(ctx, found.Front, o.namespace)
 	if err != nil {
 		return err
 	}
