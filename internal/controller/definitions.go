@@ -76,9 +76,9 @@ func awaitDefinitions(ctx context.Context, config *rest.Config, o Options) error
 		return nil
 	}
 	defer serveWaiting(logger, o.HealthAddress)()
-	for told := ""; err != nil || len(missing)+len(going) > 0; missing, going, err = findDefinitions(ctx, live) {
-		if now := fmt.Sprint(missing, going, err); now != told {
-			told = now
+	for announced := ""; err != nil || len(missing)+len(going) > 0; missing, going, err = findDefinitions(ctx, live) {
+		if now := fmt.Sprint(missing, going, err); now != announced {
+			announced = now
 			logger.Info("Waiting for CustomResourceDefinitions: kubectl apply --server-side -k config/default installs them", "missing", missing, "deleted", going, "error", errorText(err))
 		}
 		if len(going) > 0 {

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// clockless are the packages that are told the time and never ask for it, so that
+// clockless are the packages that are given the time and never ask for it, so that
 // the same question always has the same answer.
 var clockless = []string{
 	"api/...", "revisions/probes/...", "revisions", "internal/chart", "internal/content/...", "internal/history", "internal/status",
@@ -18,7 +18,7 @@ var clockless = []string{
 // asking are the functions of package time that ask the clock.
 var asking = []string{"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"}
 
-// Clocks finds where the clock is asked in a package that is to be told the time.
+// Clocks finds where the clock is asked in a package that is given the time.
 func Clocks(packages []Package) []string {
 	var problems []string
 	for _, p := range packages {

@@ -16,7 +16,7 @@ import (
 	"github.com/strata-run/strata/internal/content"
 )
 
-// defaultDeadline is that of the API. A Package always has one, so that none cannot be told from it.
+// defaultDeadline is that of the API. A Package always has one, so that its absence says nothing.
 const defaultDeadline = 10 * time.Minute
 
 // keepSettings brings those fields of a package up to date that a front sets.

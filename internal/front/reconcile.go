@@ -87,7 +87,7 @@ func (r *Reconciler[P, F]) pass(ctx context.Context, name string) (time.Duration
 	if loop.IsConflict(err) {
 		return 0, err
 	}
-	statusErr := r.tell(ctx, name, slices.Concat(in.Resources, in.Leaving), state)
+	statusErr := r.report(ctx, name, slices.Concat(in.Resources, in.Leaving), state)
 	if _, ok := errors.AsType[*RenderError](err); ok {
 		err = nil // another try renders the same; a change of the resource brings us back
 	}

@@ -143,17 +143,17 @@ func (r *Reconciler[P, F]) patch(ctx context.Context, before, after P) error {
 	return err
 }
 
-// tell writes the state into the resources: annotations, status and events.
-func (r *Reconciler[P, F]) tell(ctx context.Context, group string, resources []P, state State[F]) error {
+// report writes the state into the resources: annotations, status and events.
+func (r *Reconciler[P, F]) report(ctx context.Context, group string, resources []P, state State[F]) error {
 	state.Now = r.Publisher.now()
 	var errs []error
-	told := make([]P, len(resources))
+	changed := make([]P, len(resources))
 	for i := range resources {
 		errs = append(errs, r.annotate(ctx, resources[i:i+1], state))
 		after, err := r.writeStatus(ctx, resources[i], state)
-		told[i], errs = after, append(errs, err)
+		changed[i], errs = after, append(errs, err)
 	}
-	r.count(group, told)
+	r.count(group, changed)
 	return errors.Join(errs...)
 }
 

@@ -79,7 +79,7 @@ var conformSteps = []step{
 // second pass on the server's clock, as that is the unit of managedFields.
 func Conform(ctx context.Context, reader client.Reader, writer client.Writer, namespace string, tick func()) (string, error) {
 	name := types.NamespacedName{Namespace: namespace, Name: "conformance"}
-	var told strings.Builder
+	var report strings.Builder
 	before, err := readConform(ctx, reader, name)
 	for _, s := range conformSteps {
 		if err != nil {
@@ -90,12 +90,12 @@ func Conform(ctx context.Context, reader client.Reader, writer client.Writer, na
 		if after, err = readConform(ctx, reader, name); err != nil {
 			continue
 		}
-		fmt.Fprintf(&told, "%s: %s, %s\n", s.what, reasonOf(answer), compareStates(before, after))
-		told.WriteString(printState(after))
+		fmt.Fprintf(&report, "%s: %s, %s\n", s.what, reasonOf(answer), compareStates(before, after))
+		report.WriteString(printState(after))
 		before = after
 		tick()
 	}
-	return told.String(), err
+	return report.String(), err
 }
 
 // readConform reads the object. One that does not exist has no UID.

@@ -23,14 +23,13 @@ type figures map[string]float64
 // bench is one run.
 type bench struct {
 	settings
+	*setup.Cluster
 
 	root     string
 	progress io.Writer
 	figures  figures
 	// details tell what the counts of the table consist of.
 	details strings.Builder
-
-	*setup.Cluster
 
 	// work is a folder for what is generated.
 	work    string

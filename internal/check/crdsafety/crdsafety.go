@@ -153,8 +153,8 @@ func (c *comparison) compareVersions(before, after *apiextensionsv1.CustomResour
 		was := &before.Spec.Versions[i]
 		is := versionOf(after, was.Name)
 		// A stored version that is gone is a finding already.
-		told := is == nil && slices.Contains(stored, was.Name)
-		if was.Served && (is == nil || !is.Served) && !told {
+		named := is == nil && slices.Contains(stored, was.Name)
+		if was.Served && (is == nil || !is.Served) && !named {
 			c.addf(RuleServedVersion, "", "version %s was served and is not any more", was.Name)
 		}
 	}

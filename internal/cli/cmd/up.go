@@ -171,7 +171,7 @@ var errNobody = errors.New("no local cluster runs")
 // Without one, it waits for the process that holds the folder; the error is
 // errNobody when no process holds it any more.
 func (a *app) awaitReady(ctx context.Context, dir localDir, child *supervisor) (view.Local, error) {
-	told := ""
+	announced := ""
 	ended := make(<-chan struct{})
 	if child != nil {
 		ended = child.ended
@@ -192,9 +192,9 @@ func (a *app) awaitReady(ctx context.Context, dir localDir, child *supervisor) (
 		if l.PID == pid && l.Phase == view.LocalReady {
 			return l, nil
 		}
-		if l.PID == pid && l.Phase != view.LocalFailed && l.Message != told {
-			told = l.Message
-			a.note("%s", told)
+		if l.PID == pid && l.Phase != view.LocalFailed && l.Message != announced {
+			announced = l.Message
+			a.note("%s", announced)
 		}
 		select {
 		case <-time.After(pollInterval):

@@ -78,13 +78,13 @@ func checkClusterRoles(in Input) []Problem {
 	ic := in.IstioCSR
 	var problems []Problem
 	for _, of := range []struct {
-		kind, own, told string
-		found           []string
+		kind, own, stated string
+		found             []string
 	}{
 		{"ClusterRoles", in.Facts.ClusterRole, ic.Status.ClusterRole, in.Facts.ClusterRoles},
 		{"ClusterRoleBindings", in.Facts.ClusterRoleBinding, ic.Status.ClusterRoleBinding, in.Facts.ClusterRoleBindings},
 	} {
-		if len(of.found) < 2 || of.own != "" || slices.Contains(of.found, of.told) || slices.Contains(of.found, fixedClusterName(ic.Namespace)) {
+		if len(of.found) < 2 || of.own != "" || slices.Contains(of.found, of.stated) || slices.Contains(of.found, fixedClusterName(ic.Namespace)) {
 			continue
 		}
 		problems = append(problems, Problem{Blocks: true, Message: fmt.Sprintf("%s %s are all of an agent in namespace %s by their labels: delete those that it does not use",

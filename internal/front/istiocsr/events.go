@@ -44,14 +44,14 @@ func changeEvents(before, after *operatorv1alpha1.IstioCSR) []telemetry.Event {
 
 // takenOver tells of a takeover once, while it is in the message.
 func takenOver(before, after *operatorv1alpha1.IstioCSR) []telemetry.Event {
-	told := func(ic *operatorv1alpha1.IstioCSR) string {
+	noteOf := func(ic *operatorv1alpha1.IstioCSR) string {
 		if ready := meta.FindStatusCondition(ic.Status.Conditions, operatorv1alpha1.ConditionReady); ready != nil {
 			return TakeoverIn(ready.Message)
 		}
 		return ""
 	}
-	note := told(after)
-	if note == "" || note == told(before) {
+	note := noteOf(after)
+	if note == "" || note == noteOf(before) {
 		return nil
 	}
 	return []telemetry.Event{telemetry.Bounded(telemetry.Event{Type: corev1.EventTypeNormal, Reason: ReasonAgentTakenOver, Action: "TakeOver", Note: note})}

@@ -77,11 +77,11 @@ func (o objects) takeoverText() string {
 }
 
 func (o objects) toldDifferences() string {
-	told := o.found.differences
-	if more := len(told) - maxDifferences; more > 0 {
-		told = append(slices.Clone(told[:maxDifferences]), fmt.Sprintf("%d more", more))
+	shown := o.found.differences
+	if more := len(shown) - maxDifferences; more > 0 {
+		shown = append(slices.Clone(shown[:maxDifferences]), fmt.Sprintf("%d more", more))
 	}
-	return strings.Join(told, "; ")
+	return strings.Join(shown, "; ")
 }
 
 // takeoverSubject begins what is said of a takeover.

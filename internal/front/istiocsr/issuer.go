@@ -31,8 +31,8 @@ func IssuerOf(u *unstructured.Unstructured) Issuer {
 		}
 		issuer.Message, _ = condition["message"].(string)
 		// cert-manager says which spec it has looked at; of an older one nothing is known.
-		observed, told := condition["observedGeneration"].(int64)
-		issuer.Ready = condition["status"] == "True" && (!told || observed >= u.GetGeneration())
+		observed, isSet := condition["observedGeneration"].(int64)
+		issuer.Ready = condition["status"] == "True" && (!isSet || observed >= u.GetGeneration())
 	}
 	return issuer
 }

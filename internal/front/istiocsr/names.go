@@ -112,12 +112,12 @@ func ClusterRoleBindingName(ic *operatorv1alpha1.IstioCSR, facts Facts) string {
 	return clusterName(ic.Namespace, facts.ClusterRoleBinding, ic.Status.ClusterRoleBinding, facts.ClusterRoleBindings)
 }
 
-func clusterName(namespace, own, told string, found []string) string {
+func clusterName(namespace, own, stated string, found []string) string {
 	switch {
 	case own != "":
 		return own
-	case slices.Contains(found, told) && isClusterName(told):
-		return told
+	case slices.Contains(found, stated) && isClusterName(stated):
+		return stated
 	case len(found) == 1 && isClusterName(found[0]):
 		return found[0]
 	default:

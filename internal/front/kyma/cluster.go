@@ -114,9 +114,9 @@ func (k *observer) flips(previous, size servicemesh.Size) bool {
 		k.flipped = ""
 		return false
 	}
-	told := k.flipped
+	before := k.flipped
 	k.flipped = size
-	return told != size
+	return before != size
 }
 
 func nodeOf(n *corev1.Node) servicemesh.Node {

@@ -144,7 +144,7 @@ func replaced(args []ref.Val) int {
 	return times(weight(args[0]), max(1, weight(args[2])))
 }
 
-// formatted is for the one function that can be told to write many digits.
+// formatted is for the one function that writes as many digits as its format asks for.
 func formatted(args []ref.Val) int {
 	work := product(args)
 	if template, ok := args[0].(types.String); ok {

@@ -182,8 +182,8 @@ func HasGardenOS(nodes []Node) bool {
 func Infrastructure(nodes []Node, previous string) (provider Provider, gardenOS bool) {
 	before, system, _ := strings.Cut(previous, " ")
 	provider, gardenOS = ProviderOf(nodes), HasGardenOS(nodes)
-	told := slices.ContainsFunc(nodes, func(n Node) bool { return n.ProviderID != "" })
-	if provider == ProviderOther && !told && before != "" {
+	known := slices.ContainsFunc(nodes, func(n Node) bool { return n.ProviderID != "" })
+	if provider == ProviderOther && !known && before != "" {
 		provider = Provider(before)
 	}
 	if !slices.ContainsFunc(nodes, func(n Node) bool { return n.OSImage != "" }) {
