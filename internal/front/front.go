@@ -59,6 +59,9 @@ type Front[P client.Object, F any] struct {
 	// packages have gone, nil for nothing. The others go. The pass fails with it and is made
 	// again, unless it wraps [ErrNotYet]. Optional.
 	Stays func(resource P, facts F) error
+	// Gone is called when nothing is left of a group: no resource and no package. It may be called
+	// again. Optional.
+	Gone func(ctx context.Context, group string) error
 	// Annotations is pure: those that a resource has to carry, besides any others.
 	// Optional.
 	Annotations func(resource P, state State[F]) map[string]string

@@ -76,7 +76,10 @@ func (r *Reconciler[P, F]) pass(ctx context.Context, name string) (time.Duration
 	}
 	if len(in.Resources)+len(in.Leaving)+len(in.Existing) == 0 {
 		r.count(name, nil)
-		return 0, nil
+		if r.Front.Gone != nil {
+			err = r.Front.Gone(ctx, name)
+		}
+		return 0, err
 	}
 	// One resource that cannot be written to must not stand in the way of the others.
 	refused := r.addFinalizers(ctx, in.Resources)

@@ -26,6 +26,10 @@ const (
 	// ClusterExtension go with it although custom resources exist, and these with them.
 	AnnotationCustomResources = "strata.run/custom-resources"
 
+	// AnnotationCatalogFolder on a ClusterCatalog names a folder of the manager, below that of
+	// --catalog-folders, which is read instead of the image.
+	AnnotationCatalogFolder = "strata.run/catalog-folder"
+
 	// LabelCatalogName selects a ClusterCatalog by its name, in spec.source.catalog.selector.
 	LabelCatalogName = "olm.operatorframework.io/metadata.name"
 )

@@ -79,7 +79,7 @@ type loop struct {
 func newLoop(t *testing.T) *loop {
 	t.Helper()
 	l := &loop{is: &answers{}, Server: statustest.NewServer(t, func(builder *fake.ClientBuilder) *fake.ClientBuilder {
-		return builder.WithStatusSubresource(&olmv1.ClusterExtension{})
+		return builder.WithStatusSubresource(&olmv1.ClusterExtension{}, &olmv1.ClusterCatalog{})
 	}, olmv1.AddToScheme)}
 	now := func() time.Time { return l.Now }
 	l.front = &front.Reconciler[*olmv1.ClusterExtension, observed]{

@@ -102,7 +102,6 @@ func newFront(o *observer, signal front.Signal, rests func() bool) front.Front[*
 			return max(next.Sub(o.now()), time.Second)
 		},
 		Watches: []front.Watch{
-			{Object: &olmv1.ClusterCatalog{}},
 			{Object: front.Definition(), Changed: predicate.And(predicate.NewPredicateFuncs(func(crd client.Object) bool {
 				return crd.GetName() == certificateDefinition || crd.GetName() == clusterVersionDefinition
 			}), predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})},

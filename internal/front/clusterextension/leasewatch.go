@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/telemetry"
 )
@@ -35,8 +34,9 @@ var leftToOLM = telemetry.Description{
 // leaseWatch knows whether OLM's own controller leads: two controllers that write the same
 // objects are worse than none.
 type leaseWatch struct {
-	leases   cache.Cache
-	signal   front.Signal
+	leases cache.Cache
+	// released is called when the front may act.
+	released func()
 	recorder events.EventRecorder
 	gauge    prometheus.Gauge
 	now      func() time.Time
@@ -50,7 +50,7 @@ type leaseWatch struct {
 }
 
 // newLeaseWatch watches the lease in namespaces, as part of a manager.
-func newLeaseWatch(w front.Wiring, namespaces []string, signal front.Signal) (*leaseWatch, error) {
+func newLeaseWatch(w front.Wiring, namespaces []string, released func()) (*leaseWatch, error) {
 	in := map[string]cache.Config{}
 	for _, namespace := range namespaces {
 		in[namespace] = cache.Config{}
@@ -66,7 +66,7 @@ func newLeaseWatch(w front.Wiring, namespaces []string, signal front.Signal) (*l
 		return nil, fmt.Errorf("setting up the watch of OLM's lease: %w", err)
 	}
 	watch := &leaseWatch{
-		leases: leases, signal: signal, recorder: w.Recorder, now: time.Now, known: map[string]lease{},
+		leases: leases, released: released, recorder: w.Recorder, now: time.Now, known: map[string]lease{},
 		gauge: prometheus.NewGauge(prometheus.GaugeOpts{Name: leftToOLM.Name, Help: leftToOLM.Help}),
 	}
 	w.Meter.Add(watch.gauge)
@@ -145,7 +145,7 @@ func (w *leaseWatch) decide(ctx context.Context) (time.Duration, error) {
 	w.lock.Unlock()
 	w.report(ctx, before, holds)
 	if holds == nil && (before != nil || first) {
-		w.signal.Raise(&olmv1.ClusterExtension{})
+		w.released()
 	}
 	return wait, nil
 }

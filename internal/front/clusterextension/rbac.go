@@ -6,12 +6,12 @@ package clusterextension
 // What the manager may do for this front: role strata-manager-clusterextension, which the component
 // config/fronts/clusterextension installs.
 //
-// ClusterExtensions get a finalizer and a status, ClusterCatalogs are read. The lease of OLM's own
+// ClusterExtensions get a finalizer and a status, ClusterCatalogs a status. The lease of OLM's own
 // controller is watched, and gets events.
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,resourceNames=9c4404e7.operatorframework.io,verbs=get;list;watch
 // +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clustercatalogs,verbs=get;list;watch
-// +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions/status,verbs=patch
+// +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions/status;clustercatalogs/status,verbs=patch
 // +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions/finalizers,verbs=update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch

@@ -6,6 +6,7 @@ package clusterextension
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 	"github.com/strata-run/strata/internal/front"
 )
 
+// Who reads the images of ClusterCatalogs.
+const catalogsAuto, catalogsServed, catalogsOwn = "auto", "catalogd", "own"
+
 // Settings are those of the manager for the front. [DefaultSettings] are their defaults.
 type Settings struct {
 	// Mode is on or off.
@@ -27,13 +31,20 @@ type Settings struct {
 	// bytes the images may have.
 	CacheDir  string
 	CacheSize int64
+	// Catalogs is who reads the images of catalogs: own, catalogd, or auto for who has installed
+	// the definition of ClusterCatalogs.
+	Catalogs string
+	// CatalogdCADir is a folder with CAs that catalogd is trusted by, besides those of the system.
+	CatalogdCADir string
+	// CatalogFolders is a folder that catalogs may be read from folders below of, empty for none.
+	CatalogFolders string
 	// PullCADir is a folder with CAs that registries are trusted by, besides those of the system.
 	PullCADir string
 }
 
 // DefaultSettings are the settings without flags.
 func DefaultSettings() *Settings {
-	return &Settings{Mode: "off", Namespaces: []string{"olmv1-system", "openshift-operator-controller"}, CacheDir: "/var/cache/strata", CacheSize: 1 << 30}
+	return &Settings{Mode: "off", Namespaces: []string{"olmv1-system", "openshift-operator-controller"}, CacheDir: "/var/cache/strata", CacheSize: 1 << 30, Catalogs: catalogsAuto}
 }
 
 // AddFlags implements [front.Settings].
@@ -42,6 +53,9 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.CacheDir, "cache-dir", s.CacheDir, "folder for the contents of catalogs and the images of bundles")
 	fs.Int64Var(&s.CacheSize, "cache-size", s.CacheSize, "how many bytes the images of bundles may have")
 	fs.StringVar(&s.PullCADir, "pull-ca-dir", s.PullCADir, "folder with CAs that registries are trusted by, besides those of the system; read again when it changes")
+	fs.StringVar(&s.Catalogs, "catalogs", s.Catalogs, "own pulls the images of ClusterCatalogs and writes their status; catalogd reads what catalogd serves of them; auto is catalogd where the definition of ClusterCatalogs is not that of Strata")
+	fs.StringVar(&s.CatalogdCADir, "catalogd-ca-dir", s.CatalogdCADir, "folder with CAs that catalogd is trusted by, besides those of the system; read again when it changes")
+	fs.StringVar(&s.CatalogFolders, "catalog-folders", s.CatalogFolders, "folder below which a ClusterCatalog may name one, with the annotation "+olmv1.AnnotationCatalogFolder+", to be read instead of its image")
 	fs.StringSliceVar(&s.Namespaces, "olm-namespaces", s.Namespaces, "namespaces in which OLM's own controller may hold its lease")
 }
 
@@ -49,6 +63,12 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 func (s *Settings) Complete(func(name string) string) error {
 	if s.Mode != "on" && s.Mode != "off" {
 		return fmt.Errorf("--clusterextensions: unknown mode %.50q: use on or off", s.Mode)
+	}
+	if s.Catalogs != catalogsAuto && s.Catalogs != catalogsOwn && s.Catalogs != catalogsServed {
+		return fmt.Errorf("--catalogs: unknown mode %.50q: use auto, catalogd or own", s.Catalogs)
+	}
+	if s.CatalogFolders != "" && !filepath.IsAbs(s.CatalogFolders) {
+		return fmt.Errorf("--catalog-folders: %.100q is not an absolute path", s.CatalogFolders)
 	}
 	if len(s.Namespaces) == 0 {
 		return fmt.Errorf("--olm-namespaces is required: name the namespace that OLM would run in, such as olmv1-system")
@@ -66,13 +86,16 @@ func (s *Settings) Setup(w front.Wiring) error {
 	if s.Mode == "off" {
 		return nil
 	}
-	signal := front.NewSignal()
-	watch, err := newLeaseWatch(w, s.Namespaces, signal)
+	wakes := newSignals()
+	watch, err := newLeaseWatch(w, s.Namespaces, func() {
+		wakes.catalogs.Raise(&olmv1.ClusterCatalog{})
+		wakes.extensions.Raise(&olmv1.ClusterExtension{})
+	})
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	supply, err := newSupply(ctx, w.Manager.GetCache(), w.Manager.GetRESTMapper(), s, signal)
+	supply, err := newSupply(ctx, w.Manager.GetCache(), w.Manager.GetRESTMapper(), s, wakes)
 	if err != nil {
 		stop()
 		return err
@@ -87,5 +110,8 @@ func (s *Settings) Setup(w front.Wiring) error {
 		return fmt.Errorf("setting up the front of ClusterExtensions: %w", err)
 	}
 	o := &observer{cache: w.Manager.GetCache(), resolver: supply, bundles: supply, now: time.Now}
-	return front.Setup(w, &olmv1.ClusterExtension{}, newFront(o, signal, watch.rests))
+	if err := front.Setup(w, &olmv1.ClusterCatalog{}, newCatalogFront(supply, watch.rests)); err != nil {
+		return err
+	}
+	return front.Setup(w, &olmv1.ClusterExtension{}, newFront(o, wakes.extensions, watch.rests))
 }

@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,6 +35,9 @@ const (
 	pulls, pullsPerHost = 4, 2
 	// firstRetry is when a pull that failed is tried again, and lastRetry how long that gets.
 	firstRetry, lastRetry = 5 * time.Second, 5 * time.Minute
+	// serverPatience is how long catalogd may take for the next part of an answer: it unpacks a
+	// catalog before.
+	serverPatience = time.Minute
 )
 
 // supply answers from the contents of catalogs and the images of bundles that are on disk, and has
@@ -43,8 +47,13 @@ type supply struct {
 	mapper   meta.RESTMapper
 	catalogs *sources.Catalogs
 	bundles  *sources.Bundles
+	signals  signals
+	// mode is that of --catalogs.
+	mode string
 
 	lock sync.Mutex
+	// editions are the catalogs that count, as extensions have seen them last.
+	editions map[string]edition
 	// made is what was rendered last for each ClusterExtension.
 	made map[string]making
 }
@@ -57,8 +66,8 @@ type making struct {
 }
 
 // newSupply keeps what it pulls in a folder, of bundles at most so many bytes, and trusts the CAs of
-// another folder besides those of the system. A signal says when there is something new.
-func newSupply(ctx context.Context, cached client.Reader, mapper meta.RESTMapper, s *Settings, signal front.Signal) (*supply, error) {
+// another folder besides those of the system. Signals say when there is something new.
+func newSupply(ctx context.Context, cached client.Reader, mapper meta.RESTMapper, s *Settings, wakes signals) (*supply, error) {
 	contents, err := catalog.OpenStore(filepath.Join(s.CacheDir, "catalogs"))
 	if err != nil {
 		return nil, err
@@ -70,79 +79,76 @@ func newSupply(ctx context.Context, cached client.Reader, mapper meta.RESTMapper
 	queue := oci.NewQueue(ctx, oci.QueueConfig{
 		Jobs: pulls, PerHost: pullsPerHost, First: firstRetry, Most: lastRetry,
 		Wake: func(who string) {
-			ce := &olmv1.ClusterExtension{}
-			if strings.HasPrefix(who, "catalog ") {
-				signal.Raise(ce)
+			if name, is := strings.CutPrefix(who, "catalog "); is {
+				wakes.catalogs.RaiseFor(ctx, &olmv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: name}})
 				return
 			}
-			ce.Name = who
-			signal.RaiseFor(ctx, ce)
+			wakes.extensions.RaiseFor(ctx, &olmv1.ClusterExtension{ObjectMeta: metav1.ObjectMeta{Name: who}})
 		},
 	})
 	registries := &oci.Client{Transport: oci.NewTransport(oci.TransportConfig{CADir: s.PullCADir})}
 	return &supply{
-		cache: cached, mapper: mapper, made: map[string]making{},
-		catalogs: &sources.Catalogs{Store: contents, Queue: queue, Client: registries},
-		bundles:  &sources.Bundles{Store: images, Queue: queue, Client: registries},
+		cache: cached, mapper: mapper, signals: wakes, mode: s.Catalogs, editions: map[string]edition{}, made: map[string]making{},
+		catalogs: &sources.Catalogs{
+			Store: contents, Queue: queue, Client: registries, Folders: s.CatalogFolders,
+			Servers: &http.Client{Transport: oci.NewTransport(oci.TransportConfig{CADir: s.CatalogdCADir, Patience: serverPatience})},
+		},
+		bundles: &sources.Bundles{Store: images, Queue: queue, Client: registries},
 	}, nil
 }
 
 // Resolve implements resolver.
 func (s *supply) Resolve(ctx context.Context, ce *olmv1.ClusterExtension, installed *resolve.Identity) (resolution, error) {
+	own, err := s.own(ctx)
+	if err != nil {
+		return resolution{}, err
+	}
 	list := &olmv1.ClusterCatalogList{}
 	if err := s.cache.List(ctx, list); err != nil {
 		return resolution{}, fmt.Errorf("listing the ClusterCatalogs: %w", err)
 	}
 	wants := ce.Spec.Source.Catalog
-	answer := resolution{}
 	request := resolve.Request{
 		Package: wants.PackageName, Version: wants.Version, Channels: wants.Channels, Selector: wants.Selector,
 		SelfCertified: wants.UpgradeConstraintPolicy == olmv1.PolicySelfCertified, Installed: installed,
 	}
 	for i := range list.Items {
-		known, next := s.known(&list.Items[i], wants.PackageName)
-		request.Catalogs = append(request.Catalogs, known)
-		answer.next = earlier(answer.next, next)
+		if cc := &list.Items[i]; cc.DeletionTimestamp.IsZero() {
+			request.Catalogs = append(request.Catalogs, s.known(cc, own, wants.PackageName))
+		}
 	}
-	answer.Answer = resolve.Resolve(request)
-	return answer, nil
+	return resolution{Answer: resolve.Resolve(request)}, nil
 }
 
-// known is a catalog as far as it is on disk, and when to look again.
-func (s *supply) known(of *olmv1.ClusterCatalog, pkg string) (resolve.Catalog, time.Time) {
-	labels := maps.Clone(of.Labels)
-	if labels == nil {
-		labels = map[string]string{}
+// known is a catalog as far as it is on disk. It is kept current by its own front.
+func (s *supply) known(of *olmv1.ClusterCatalog, own bool, pkg string) resolve.Catalog {
+	known := resolve.Catalog{Name: of.Name, Labels: catalogLabels(of), Priority: of.Spec.Priority, Unavailable: !counts(of)}
+	if known.Unavailable {
+		return known
 	}
-	labels[olmv1.LabelCatalogName] = of.Name
-	known := resolve.Catalog{Name: of.Name, Labels: labels, Priority: of.Spec.Priority, Unavailable: of.Spec.AvailabilityMode == olmv1.AvailabilityModeUnavailable}
-	if known.Unavailable || of.Spec.Source.Image == nil {
-		known.Unavailable = true
-		return known, time.Time{}
+	snapshot := s.catalogs.Store.Get(of.Name)
+	trouble := snapshot.Err
+	if _, err := s.wanted(of, own); err != nil {
+		trouble = err
 	}
-	wanted := sources.Catalog{Name: of.Name, Image: of.Spec.Source.Image.Ref}
-	if minutes := of.Spec.Source.Image.PollIntervalMinutes; minutes != nil {
-		wanted.Poll = time.Duration(*minutes) * time.Minute
-	}
-	view := s.catalogs.Observe(wanted)
 	switch {
-	case view.Content == nil && view.Err == nil:
-		known.Err = errors.New("its image is being pulled")
-	case view.Content == nil:
-		known.Err = view.Err
+	case snapshot.Content == nil && trouble == nil:
+		known.Err = errors.New("its content is being read")
+	case snapshot.Content == nil:
+		known.Err = trouble
 	default:
-		known.Digest, known.Since = view.Content.Digest(), view.Read
-		if view.Err != nil {
-			known.Stale = view.Err.Error()
+		known.Digest, known.Since = snapshot.Content.Digest(), snapshot.Read
+		if trouble != nil {
+			known.Stale = trouble.Error()
 		}
-		found, err := view.Content.Package(pkg)
+		found, err := snapshot.Content.Package(pkg)
 		if err == nil {
 			known.Package = resolve.NewPackage(&found)
 		} else if !errors.Is(err, catalog.ErrNoPackage) {
 			known.Err = err
 		}
 	}
-	return known, view.Next
+	return known
 }
 
 // Render implements bundles.

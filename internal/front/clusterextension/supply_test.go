@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -26,6 +27,9 @@ import (
 	imagetypes "github.com/google/go-containerregistry/pkg/v1/types"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -39,6 +43,8 @@ type images struct {
 	t        *testing.T
 	server   *httptest.Server
 	requests atomic.Int64
+	// serve answers further requests. Optional.
+	serve func(http.ResponseWriter, *http.Request) bool
 }
 
 func newImages(t *testing.T) *images {
@@ -47,7 +53,9 @@ func newImages(t *testing.T) *images {
 	handler := registry.New()
 	i.server = httptest.NewTLSServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
 		i.requests.Add(1)
-		handler.ServeHTTP(answer, request)
+		if i.serve == nil || !i.serve(answer, request) {
+			handler.ServeHTTP(answer, request)
+		}
 	}))
 	t.Cleanup(i.server.Close)
 	return i
@@ -89,6 +97,7 @@ func (i *images) push(repository string, labels, files map[string]string) string
 func (i *images) settings() *Settings {
 	i.t.Helper()
 	s := DefaultSettings()
+	s.Catalogs = catalogsOwn
 	s.CacheDir, s.PullCADir = i.t.TempDir(), i.t.TempDir()
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.server.Certificate().Raw})
 	if err := os.WriteFile(filepath.Join(s.PullCADir, "ca.crt"), certificate, 0o600); err != nil {
@@ -99,7 +108,11 @@ func (i *images) settings() *Settings {
 
 // catalogOf is a catalog with a package p, whose bundle has an image.
 func (i *images) catalogOf(repository, image string) string {
-	return i.push(repository, map[string]string{catalog.ConfigsLabel: "/configs"}, map[string]string{"configs/p.yaml": `
+	return i.push(repository, map[string]string{catalog.ConfigsLabel: "/configs"}, map[string]string{"configs/p.yaml": blobsOf(image)})
+}
+
+func blobsOf(image string) string {
+	return `
 schema: olm.package
 name: p
 defaultChannel: stable
@@ -114,26 +127,91 @@ package: p
 name: p.v1.0.0
 image: ` + image + `
 properties: [{type: olm.package, value: {packageName: p, version: 1.0.0}}]
-`})
+`
 }
 
-// supplied is the loop with a supply of a registry.
-func supplied(t *testing.T, i *images) (*loop, front.Signal) {
+// supplied is the loop with a supply of a registry, and the loop of catalogs.
+type supplied struct {
+	*loop
+
+	supply   *supply
+	catalogs *front.Reconciler[*olmv1.ClusterCatalog, catalogFacts]
+	signals  signals
+}
+
+func newSupplied(t *testing.T, s *Settings) *supplied {
 	t.Helper()
-	l, signal := newLoop(t), front.NewSignal()
-	supply, err := newSupply(t.Context(), l.API, meta.NewDefaultRESTMapper(nil), i.settings(), signal)
+	// Signals of which none is lost, as passes are made one by one here.
+	wakes := signals{make(front.Signal, 100), make(front.Signal, 100)}
+	l := newLoop(t)
+	supply, err := newSupply(t.Context(), l.API, meta.NewDefaultRESTMapper(nil), s, wakes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(supply.catalogs.Queue.Stop)
-	l.front.Front = newFront(&observer{cache: l.API, resolver: supply, bundles: supply, now: time.Now}, nil, func() bool { return false })
-	return l, signal
+	rests := func() bool { return l.rests }
+	l.front.Front = newFront(&observer{cache: l.API, resolver: supply, bundles: supply, now: time.Now}, nil, rests)
+	catalogs := &front.Reconciler[*olmv1.ClusterCatalog, catalogFacts]{
+		Front: newCatalogFront(supply, rests), Client: l.API, Live: l.API, Publisher: l.front.Publisher,
+	}
+	return &supplied{loop: l, supply: supply, catalogs: catalogs, signals: wakes}
 }
 
-func (l *loop) createCatalog(image string) {
+func (s *supplied) createCatalog(image string, change ...func(*olmv1.ClusterCatalog)) {
 	cc := &olmv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 	cc.Spec.Source = olmv1.CatalogSource{Type: olmv1.SourceTypeImage, Image: &olmv1.ImageSource{Ref: image}}
-	l.Create(cc)
+	for _, change := range change {
+		change(cc)
+	}
+	s.Create(cc)
+}
+
+// changeCatalog changes the catalog as a user does.
+func (s *supplied) changeCatalog(change func(*olmv1.ClusterCatalog)) {
+	s.T.Helper()
+	cc := &olmv1.ClusterCatalog{}
+	s.Read("c", cc)
+	change(cc)
+	if err := s.API.Update(s.T.Context(), cc); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// catalogPass makes a pass of the catalog, and returns it.
+func (s *supplied) catalogPass() (*olmv1.ClusterCatalog, reconcile.Result) {
+	s.T.Helper()
+	result, err := s.catalogs.Reconcile(s.T.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "c"}})
+	if err != nil {
+		s.T.Logf("the pass of the catalog: %v", err)
+	}
+	cc := &olmv1.ClusterCatalog{}
+	if err := s.API.Get(s.T.Context(), types.NamespacedName{Name: "c"}, cc); client.IgnoreNotFound(err) != nil {
+		s.T.Fatal(err)
+	}
+	return cc, result
+}
+
+// catalogRead makes passes of the catalog until the job that the first one starts has ended.
+func (s *supplied) catalogRead() (*olmv1.ClusterCatalog, reconcile.Result) {
+	s.T.Helper()
+	s.catalogPass()
+	if woken := <-s.signals.catalogs; woken.Object.GetName() != "c" {
+		s.T.Fatalf("%q is woken", woken.Object.GetName())
+	}
+	return s.catalogPass()
+}
+
+// woken are the extensions that were woken since the last call.
+func (s *supplied) woken() []string {
+	names := []string{}
+	for {
+		select {
+		case woken := <-s.signals.extensions:
+			names = append(names, woken.Object.GetName())
+		default:
+			return names
+		}
+	}
 }
 
 // TestSupply pulls a catalog and a bundle from a registry, and makes a revision of it. At rest
@@ -145,17 +223,18 @@ func TestSupply(t *testing.T) {
 		"manifests/crd.yaml":        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.org}\nspec: {group: example.org, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: []}\n",
 		"manifests/config.yaml":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: b}\n",
 	})
-	l, signal := supplied(t, i)
+	l := newSupplied(t, i.settings())
 	l.createCatalog(i.catalogOf("catalog:v1", bundled))
 	l.create()
-	if got := statustest.Text(l.pass().Status.Conditions, olmv1.TypeProgressing); !strings.HasPrefix(got, "True/Retrying: ") || !strings.Contains(got, "its image is being pulled") {
+	if got := statustest.Text(l.pass().Status.Conditions, olmv1.TypeProgressing); !strings.HasPrefix(got, "True/Retrying: ") || !strings.Contains(got, "its content is being read") {
 		t.Errorf("Progressing is %q before the catalog is there", got)
 	}
-	if woken := <-signal; woken.Object.GetName() != "" {
-		t.Errorf("a catalog wakes %q alone", woken.Object.GetName())
+	l.catalogRead()
+	if woken := l.woken(); !slices.Contains(woken, "demo") {
+		t.Errorf("the catalog wakes %q", woken)
 	}
 	l.progressing("True/RollingOut: bundle p.v1.0.0 with version 1.0.0 is being pulled")
-	if woken := <-signal; woken.Object.GetName() != "demo" {
+	if woken := <-l.signals.extensions; woken.Object.GetName() != "demo" {
 		t.Errorf("a bundle wakes %q", woken.Object.GetName())
 	}
 	l.progressing("True/RollingOut: Revision 1 (1.0.0) is about to be rolled out")
@@ -180,6 +259,7 @@ func TestSupply(t *testing.T) {
 	before, writes := i.requests.Load(), made.ResourceVersion
 	for range 3 {
 		l.pass()
+		l.catalogPass()
 	}
 	l.Read("demo-1", made)
 	if asked := i.requests.Load() - before; asked != 0 || made.ResourceVersion != writes || len(l.revisions()) != 1 {
@@ -191,13 +271,13 @@ func TestSupply(t *testing.T) {
 func TestSupply_Refused(t *testing.T) {
 	i := newImages(t)
 	bundled := i.push("p:v1", nil, map[string]string{"readme.txt": "nothing"})
-	l, signal := supplied(t, i)
+	l := newSupplied(t, i.settings())
 	l.createCatalog(i.catalogOf("catalog:v1", bundled))
 	l.create()
+	l.catalogRead()
+	l.woken()
 	l.pass()
-	<-signal
-	l.pass()
-	<-signal
+	<-l.signals.extensions
 	got := statustest.Text(l.pass().Status.Conditions, olmv1.TypeProgressing)
 	if !strings.HasPrefix(got, `False/Blocked: error for resolved bundle "p.v1.0.0" with version "1.0.0": the bundle is refused: `) || len(l.revisions()) > 0 {
 		t.Errorf("Progressing is %q, the revisions are %v", got, l.revisions())
@@ -207,13 +287,13 @@ func TestSupply_Refused(t *testing.T) {
 // A registry without the image: nothing is installed, and it is tried again.
 func TestSupply_Missing(t *testing.T) {
 	i := newImages(t)
-	l, signal := supplied(t, i)
+	l := newSupplied(t, i.settings())
 	l.createCatalog(i.catalogOf("catalog:v1", i.host()+"/absent:v1"))
 	l.create()
+	l.catalogRead()
+	l.woken()
 	l.pass()
-	<-signal
-	l.pass()
-	<-signal
+	<-l.signals.extensions
 	got := statustest.Text(l.pass().Status.Conditions, olmv1.TypeProgressing)
 	if !strings.HasPrefix(got, `True/Retrying: error for resolved bundle "p.v1.0.0" with version "1.0.0": `) {
 		t.Errorf("Progressing is %q", got)

@@ -1,0 +1,272 @@
+// Copyright The Strata Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterextension
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
+	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/status/statustest"
+)
+
+// wantCatalog compares the conditions of a catalog with their beginnings.
+func wantCatalog(t *testing.T, cc *olmv1.ClusterCatalog, serving, progressing string) {
+	t.Helper()
+	for kind, want := range map[string]string{olmv1.TypeServing: serving, olmv1.TypeProgressing: progressing} {
+		if got := statustest.Text(cc.Status.Conditions, kind); !strings.HasPrefix(got, want) {
+			t.Errorf("%s is %q, want %q", kind, got, want)
+		}
+	}
+}
+
+// TestCatalog_Own writes the status of a catalog whose image the manager reads, polls its tag with one
+// request, and keeps lastUnpacked while it names the same image.
+func TestCatalog_Own(t *testing.T) {
+	i := newImages(t)
+	l := newSupplied(t, i.settings())
+	one := 1
+	l.createCatalog(i.catalogOf("catalog:v1", "r.example/p:v1"), func(cc *olmv1.ClusterCatalog) { cc.Spec.Source.Image.PollIntervalMinutes = &one })
+	cc, _ := l.catalogPass()
+	wantCatalog(t, cc, "False/Unavailable: ", "True/Retrying: The content of the catalog is being read")
+	<-l.signals.catalogs
+	cc, result := l.catalogPass()
+	wantCatalog(t, cc, "True/Available: ", "True/Succeeded: ")
+	if resolved := cc.Status.ResolvedSource; resolved == nil || !strings.HasPrefix(resolved.Image.Ref, i.host()+"/catalog@sha256:") || cc.Status.LastUnpacked == nil || cc.Status.URLs != nil {
+		t.Errorf("the status is %+v", cc.Status)
+	}
+	if result.RequeueAfter < 30*time.Second || result.RequeueAfter > 61*time.Second {
+		t.Errorf("the next poll is after %s", result.RequeueAfter)
+	}
+	unpacked, version := cc.Status.LastUnpacked, cc.ResourceVersion
+	before := i.requests.Load()
+	if cc, _ = l.catalogPass(); i.requests.Load() != before || cc.ResourceVersion != version {
+		t.Errorf("at rest: %d requests, version %s after %s", i.requests.Load()-before, cc.ResourceVersion, version)
+	}
+
+	l.changeCatalog(func(cc *olmv1.ClusterCatalog) { cc.Spec.Source.Image.Ref = i.host() + "/absent:v1" })
+	cc, _ = l.catalogRead()
+	wantCatalog(t, cc, "True/Available: ", "True/Retrying: image "+i.host()+"/absent:v1: ")
+	if !cc.Status.LastUnpacked.Equal(unpacked) {
+		t.Error("lastUnpacked moves though nothing was unpacked")
+	}
+	noCatalog := i.push("program:v1", nil, map[string]string{"a": "b"})
+	digest := pinnedOf(t, i, noCatalog)
+	l.changeCatalog(func(cc *olmv1.ClusterCatalog) {
+		cc.Spec.Source.Image.Ref, cc.Spec.Source.Image.PollIntervalMinutes = digest, nil
+	})
+	cc, _ = l.catalogRead()
+	wantCatalog(t, cc, "True/Available: ", "False/Blocked: ")
+}
+
+// pinnedOf is the reference of an image by digest.
+func pinnedOf(t *testing.T, i *images, image string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodHead, i.server.URL+"/v2/"+strings.Replace(strings.TrimPrefix(image, i.host()+"/"), ":", "/manifests/", 1), http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := i.server.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	name, _, _ := strings.Cut(image, ":v")
+	return name + "@" + answer.Header.Get("Docker-Content-Digest")
+}
+
+// A catalog that is set to Unavailable, or deleted, is dropped from the disk.
+func TestCatalog_Dropped(t *testing.T) {
+	i := newImages(t)
+	l := newSupplied(t, i.settings())
+	l.createCatalog(i.catalogOf("catalog:v1", "r.example/p:v1"))
+	l.catalogRead()
+	l.changeCatalog(func(cc *olmv1.ClusterCatalog) { cc.Spec.AvailabilityMode = olmv1.AvailabilityModeUnavailable })
+	cc, _ := l.catalogPass()
+	wantCatalog(t, cc, "False/UserSpecifiedUnavailable: ", "True/Succeeded: ")
+	if cc.Status.ResolvedSource != nil || cc.Status.LastUnpacked != nil || len(l.supply.catalogs.Store.Names()) > 0 {
+		t.Errorf("the catalog is unavailable: %+v, stored are %q", cc.Status, l.supply.catalogs.Store.Names())
+	}
+	l.changeCatalog(func(cc *olmv1.ClusterCatalog) { cc.Spec.AvailabilityMode = "" })
+	cc, _ = l.catalogRead()
+	wantCatalog(t, cc, "True/Available: ", "True/Succeeded: ")
+	if err := l.API.Delete(t.Context(), cc); err != nil {
+		t.Fatal(err)
+	}
+	if l.catalogPass(); len(l.supply.catalogs.Store.Names()) > 0 {
+		t.Errorf("the catalog is deleted, and stored are %q", l.supply.catalogs.Store.Names())
+	}
+}
+
+// TestCatalog_Wakes wakes only extensions that select a catalog that has changed.
+func TestCatalog_Wakes(t *testing.T) {
+	i := newImages(t)
+	l := newSupplied(t, i.settings())
+	l.createCatalog(i.catalogOf("catalog:v1", "r.example/p:v1"))
+	for name, selects := range map[string]map[string]string{
+		"all": nil, "named": {olmv1.LabelCatalogName: "c"}, "labelled": {"tier": "gold"}, "other": {olmv1.LabelCatalogName: "d"},
+	} {
+		ce := extension()
+		ce.Name, ce.Spec.Namespace = name, "default"
+		if selects != nil {
+			ce.Spec.Source.Catalog.Selector = &metav1.LabelSelector{MatchLabels: selects}
+		}
+		l.Create(ce)
+	}
+	want := func(step string, names ...string) {
+		t.Helper()
+		if got := slices.Compact(slices.Sorted(slices.Values(l.woken()))); !slices.Equal(got, names) {
+			t.Errorf("%s: woken are %q, want %q", step, got, names)
+		}
+	}
+	l.catalogPass()
+	want("created", "all", "named")
+	<-l.signals.catalogs
+	l.catalogPass()
+	want("read", "all", "named")
+	l.catalogPass()
+	want("at rest")
+	l.changeCatalog(func(cc *olmv1.ClusterCatalog) { cc.Labels = map[string]string{"tier": "gold"} })
+	l.catalogPass()
+	want("labelled", "labelled")
+	l.changeCatalog(func(cc *olmv1.ClusterCatalog) { cc.Spec.Priority = 1 })
+	l.catalogPass()
+	want("priority", "all", "labelled", "named")
+	l.changeCatalog(func(cc *olmv1.ClusterCatalog) { maps.DeleteFunc(cc.Labels, func(string, string) bool { return true }) })
+	l.catalogPass()
+	want("not labelled", "labelled")
+}
+
+// While OLM's own controller leads, nothing is pulled and no status is written.
+func TestCatalog_Rests(t *testing.T) {
+	i := newImages(t)
+	l := newSupplied(t, i.settings())
+	l.rests = true
+	l.createCatalog(i.host() + "/catalog:v1")
+	if cc, _ := l.catalogPass(); len(cc.Status.Conditions) > 0 || i.requests.Load() > 0 {
+		t.Errorf("%d requests, status %+v", i.requests.Load(), cc.Status)
+	}
+}
+
+// TestCatalog_Served reads what catalogd serves, which wrote the definition of catalogs, and leaves the
+// status to it. What was read last stays while it answers 404.
+func TestCatalog_Served(t *testing.T) {
+	i := newImages(t)
+	s := i.settings()
+	s.Catalogs, s.CatalogdCADir = catalogsAuto, s.PullCADir
+	l := newSupplied(t, s)
+	definition := front.Definition()
+	definition.Name = catalogDefinition
+	l.Create(definition)
+	found := true
+	i.serve = func(answer http.ResponseWriter, request *http.Request) bool {
+		if request.URL.Path != "/catalogs/c/api/v1/all" {
+			return false
+		}
+		if !found {
+			http.NotFound(answer, request)
+			return true
+		}
+		answer.Header().Set("Content-Type", "application/jsonl")
+		_, err := answer.Write([]byte(`{"schema":"olm.package","name":"p"}`))
+		return err == nil
+	}
+	l.createCatalog("r.example/catalog:v1")
+	l.create()
+	if cc, _ := l.catalogPass(); len(cc.Status.Conditions) > 0 {
+		t.Errorf("a status is written that is catalogd's: %+v", cc.Status)
+	}
+	if got := statustest.Text(l.pass().Status.Conditions, olmv1.TypeProgressing); !strings.Contains(got, "catalogd does not serve it") {
+		t.Errorf("Progressing is %q", got)
+	}
+	serve := func(reference string) {
+		cc := &olmv1.ClusterCatalog{}
+		l.Read("c", cc)
+		meta.SetStatusCondition(&cc.Status.Conditions, metav1.Condition{Type: olmv1.TypeServing, Status: "True", Reason: "Available"})
+		cc.Status.URLs = &olmv1.ClusterCatalogURLs{Base: i.server.URL + "/catalogs/c"}
+		cc.Status.ResolvedSource = &olmv1.ResolvedCatalogSource{Type: olmv1.SourceTypeImage, Image: &olmv1.ResolvedImageSource{Ref: reference}}
+		if err := l.API.Status().Update(t.Context(), cc); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serve("r.example/catalog@sha256:1")
+	l.catalogRead()
+	if packages := l.supply.catalogs.Store.Get("c"); packages.Content == nil || !slices.Equal(packages.Content.Packages(), []string{"p"}) {
+		t.Fatalf("the catalog is %+v", packages)
+	}
+	found = false
+	serve("r.example/catalog@sha256:2")
+	cc, _ := l.catalogRead()
+	if known := l.supply.catalogs.Store.Get("c"); known.Content == nil || known.Err == nil || !strings.Contains(known.Err.Error(), "404") {
+		t.Errorf("the catalog is %+v", known)
+	}
+	if len(cc.Status.Conditions) != 1 {
+		t.Errorf("a status is written that is catalogd's: %+v", cc.Status)
+	}
+
+	// With our definition the images count.
+	if err := l.API.Get(t.Context(), client.ObjectKey{Name: catalogDefinition}, definition); err != nil {
+		t.Fatal(err)
+	}
+	definition.Labels = map[string]string{v1alpha1.LabelFront: frontName}
+	if err := l.API.Update(t.Context(), definition); err != nil {
+		t.Fatal(err)
+	}
+	if cc, _ = l.catalogPass(); meta.FindStatusCondition(cc.Status.Conditions, olmv1.TypeProgressing) == nil {
+		t.Errorf("the definition is ours, and the status %+v", cc.Status)
+	}
+}
+
+// TestCatalog_Folder reads a folder instead of an image, only below that of the manager.
+func TestCatalog_Folder(t *testing.T) {
+	i := newImages(t)
+	root, outside := t.TempDir(), t.TempDir()
+	for _, folder := range []string{filepath.Join(root, "mine"), outside} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "p.yaml"), []byte(blobsOf("r.example/p:v1")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(outside, filepath.Join(root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for folder, test := range map[string]struct{ root, serving, progressing string }{
+		filepath.Join(root, "mine"): {root: root, serving: "True/Available: ", progressing: "True/Succeeded: "},
+		filepath.Join(root, "link"): {root: root, serving: "False/Unavailable: ", progressing: "True/Retrying: "},
+		outside:                     {root: root, serving: "False/Unavailable: ", progressing: "True/Retrying: the folder " + outside + " is not below " + root},
+		"/anything":                 {serving: "False/Unavailable: ", progressing: "False/Blocked: its annotation strata.run/catalog-folder names a folder, and the manager runs without --catalog-folders"},
+	} {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			s := i.settings()
+			s.CatalogFolders = test.root
+			l := newSupplied(t, s)
+			l.createCatalog("r.example/none:v1", func(cc *olmv1.ClusterCatalog) {
+				cc.Annotations = map[string]string{olmv1.AnnotationCatalogFolder: folder}
+			})
+			cc, _ := l.catalogPass()
+			if test.root != "" {
+				<-l.signals.catalogs
+				cc, _ = l.catalogPass()
+			}
+			wantCatalog(t, cc, test.serving, test.progressing)
+			if cc.Status.ResolvedSource != nil {
+				t.Errorf("a folder has no digest: %+v", cc.Status.ResolvedSource)
+			}
+		})
+	}
+}
