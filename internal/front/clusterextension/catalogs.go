@@ -158,7 +158,7 @@ func (s *supply) wanted(cc *olmv1.ClusterCatalog, own bool) (sources.Catalog, er
 		}
 		return wanted, nil
 	}
-	wanted.Image = cc.Spec.Source.Image.Ref
+	wanted.Image, wanted.Credentials = cc.Spec.Source.Image.Ref, s.secrets.of(nil)
 	if minutes := cc.Spec.Source.Image.PollIntervalMinutes; minutes != nil {
 		wanted.Poll = time.Duration(*minutes) * time.Minute
 	}

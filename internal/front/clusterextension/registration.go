@@ -6,6 +6,7 @@ package clusterextension
 import (
 	"errors"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -29,7 +30,7 @@ func Registration() front.Registration {
 			{Object: &olmv1.ClusterCatalog{}, Resource: olmv1.GroupVersion.WithResource("clustercatalogs")},
 		},
 		AddToScheme: func(scheme *runtime.Scheme) error {
-			return errors.Join(olmv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme))
+			return errors.Join(olmv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme))
 		},
 		Settings: func() front.Settings { return DefaultSettings() },
 		Guide:    "clusterextension.md",

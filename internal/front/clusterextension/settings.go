@@ -40,6 +40,11 @@ type Settings struct {
 	CatalogFolders string
 	// PullCADir is a folder with CAs that registries are trusted by, besides those of the system.
 	PullCADir string
+	// PullSecrets are Secrets with credentials for registries, as namespace/name.
+	PullSecrets []string
+	// RegistriesConf is a file with the mirrors of registries, and ImagePolicy one that says which
+	// images may be pulled. Empty is none.
+	RegistriesConf, ImagePolicy string
 }
 
 // DefaultSettings are the settings without flags.
@@ -53,6 +58,9 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.CacheDir, "cache-dir", s.CacheDir, "folder for the contents of catalogs and the images of bundles")
 	fs.Int64Var(&s.CacheSize, "cache-size", s.CacheSize, "how many bytes the images of bundles may have")
 	fs.StringVar(&s.PullCADir, "pull-ca-dir", s.PullCADir, "folder with CAs that registries are trusted by, besides those of the system; read again when it changes")
+	fs.StringSliceVar(&s.PullSecrets, "pull-secret", s.PullSecrets, "Secret with credentials for registries, as namespace/name, besides the imagePullSecrets of the ServiceAccounts of the manager and of a ClusterExtension; may be repeated")
+	fs.StringVar(&s.RegistriesConf, "registries-conf", s.RegistriesConf, "file in the format of registries.conf with mirrors, and with registries that are blocked or speak HTTP; read again when it changes")
+	fs.StringVar(&s.ImagePolicy, "image-policy", s.ImagePolicy, "file that says which images may be pulled; read for each image; without one all may")
 	fs.StringVar(&s.Catalogs, "catalogs", s.Catalogs, "own pulls the images of ClusterCatalogs and writes their status; catalogd reads what catalogd serves of them; auto is catalogd where the definition of ClusterCatalogs is not that of Strata")
 	fs.StringVar(&s.CatalogdCADir, "catalogd-ca-dir", s.CatalogdCADir, "folder with CAs that catalogd is trusted by, besides those of the system; read again when it changes")
 	fs.StringVar(&s.CatalogFolders, "catalog-folders", s.CatalogFolders, "folder below which a ClusterCatalog may name one, with the annotation "+olmv1.AnnotationCatalogFolder+", to be read instead of its image")
@@ -69,6 +77,11 @@ func (s *Settings) Complete(func(name string) string) error {
 	}
 	if s.CatalogFolders != "" && !filepath.IsAbs(s.CatalogFolders) {
 		return fmt.Errorf("--catalog-folders: %.100q is not an absolute path", s.CatalogFolders)
+	}
+	for _, secret := range s.PullSecrets {
+		if namespace, name, found := strings.Cut(secret, "/"); !found || len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return fmt.Errorf("--pull-secret: %.100q is not namespace/name", secret)
+		}
 	}
 	if len(s.Namespaces) == 0 {
 		return fmt.Errorf("--olm-namespaces is required: name the namespace that OLM would run in, such as olmv1-system")
@@ -100,6 +113,7 @@ func (s *Settings) Setup(w front.Wiring) error {
 		stop()
 		return err
 	}
+	supply.secrets = &pullSecrets{live: w.Manager.GetAPIReader(), named: s.PullSecrets, self: selfReview(w.Manager.GetClient())}
 	err = w.Manager.Add(manager.RunnableFunc(func(running context.Context) error {
 		<-running.Done()
 		stop()

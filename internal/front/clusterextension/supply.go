@@ -48,6 +48,8 @@ type supply struct {
 	catalogs *sources.Catalogs
 	bundles  *sources.Bundles
 	signals  signals
+	// secrets are those with credentials. Nil is none.
+	secrets *pullSecrets
 	// mode is that of --catalogs.
 	mode string
 
@@ -87,14 +89,39 @@ func newSupply(ctx context.Context, cached client.Reader, mapper meta.RESTMapper
 		},
 	})
 	registries := &oci.Client{Transport: oci.NewTransport(oci.TransportConfig{CADir: s.PullCADir})}
+	if s.RegistriesConf != "" {
+		if registries.Mirrors, err = oci.NewMirrors(s.RegistriesConf); err != nil {
+			return nil, err
+		}
+	}
+	if s.ImagePolicy != "" {
+		if registries.Policy, err = oci.NewPolicy(s.ImagePolicy); err != nil {
+			return nil, err
+		}
+	}
 	return &supply{
 		cache: cached, mapper: mapper, signals: wakes, mode: s.Catalogs, editions: map[string]edition{}, made: map[string]making{},
 		catalogs: &sources.Catalogs{
 			Store: contents, Queue: queue, Client: registries, Folders: s.CatalogFolders,
 			Servers: &http.Client{Transport: oci.NewTransport(oci.TransportConfig{CADir: s.CatalogdCADir, Patience: serverPatience})},
 		},
-		bundles: &sources.Bundles{Store: images, Queue: queue, Client: registries},
+		bundles: &sources.Bundles{Store: images, Queue: queue, Client: registries, Used: func(ctx context.Context) ([]string, error) { return usedImages(ctx, cached) }},
 	}, nil
+}
+
+// usedImages are the bundles of revisions that are not archived.
+func usedImages(ctx context.Context, cached client.Reader) ([]string, error) {
+	list := &v1alpha1.RevisionList{}
+	if err := cached.List(ctx, list, client.MatchingLabels{olmv1.LabelOwnerKind: "ClusterExtension"}); err != nil {
+		return nil, fmt.Errorf("listing the revisions of ClusterExtensions: %w", err)
+	}
+	var used []string
+	for i := range list.Items {
+		if list.Items[i].Spec.LifecycleState != v1alpha1.LifecycleArchived {
+			used = append(used, list.Items[i].Annotations[olmv1.AnnotationBundleReference])
+		}
+	}
+	return used, nil
 }
 
 // Resolve implements resolver.
@@ -153,7 +180,7 @@ func (s *supply) known(of *olmv1.ClusterCatalog, own bool, pkg string) resolve.C
 
 // Render implements bundles.
 func (s *supply) Render(ctx context.Context, ce *olmv1.ClusterExtension, choice resolve.Choice) (rendered, *trouble) {
-	view := s.bundles.Observe(sources.Bundle{Who: ce.Name, Image: choice.Image, Content: choice.CatalogDigest})
+	view := s.bundles.Observe(sources.Bundle{Who: ce.Name, Image: choice.Image, Content: choice.CatalogDigest, Credentials: s.secrets.of(ce)})
 	prefix := fmt.Sprintf("error for resolved bundle %q with version %q: ", choice.Name, choice.Version)
 	switch {
 	case !view.Ready && view.Err == nil:

@@ -17,8 +17,13 @@ type Bundles struct {
 	Store  *oci.Store
 	Queue  *oci.Queue
 	Client *oci.Client
+	// Used are the images by digest that stay whatever room there is, besides those that are wanted.
+	// Optional.
+	Used func(ctx context.Context) ([]string, error)
 
 	mutex sync.Mutex
+	// wanted are the digests of what extensions want.
+	wanted map[string]string
 	// pinned are the references by digest of tags that were looked up.
 	pinned map[tag]string
 }
@@ -46,6 +51,7 @@ type BundleView struct {
 // Observe returns what is on disk of a bundle, and has it pulled when nothing is.
 func (b *Bundles) Observe(wanted Bundle) BundleView {
 	pinned := b.pin(&wanted)
+	b.want(context.Background(), wanted.Who, pinned)
 	if entry, found := b.Store.Get(digestOf(pinned)); found {
 		b.Queue.Forget(wanted.Who)
 		return BundleView{Pinned: pinned, Entry: entry, Ready: true}
@@ -56,7 +62,12 @@ func (b *Bundles) Observe(wanted Bundle) BundleView {
 }
 
 // Forget says that an extension wants no bundle any more.
-func (b *Bundles) Forget(who string) { b.Queue.Forget(who) }
+func (b *Bundles) Forget(who string) {
+	b.Queue.Forget(who)
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	delete(b.wanted, who)
+}
 
 // pin is the reference by digest of a bundle, as far as it is known without a request.
 func (b *Bundles) pin(wanted *Bundle) string {
@@ -72,10 +83,18 @@ func (b *Bundles) pin(wanted *Bundle) string {
 }
 
 func (b *Bundles) pull(ctx context.Context, wanted *Bundle) error {
+	err := wanted.Credentials.with(ctx, func(credentials oci.Credentials) error { return b.get(ctx, wanted, credentials) })
+	if err != nil {
+		return err
+	}
+	return b.collect(ctx)
+}
+
+func (b *Bundles) get(ctx context.Context, wanted *Bundle, credentials oci.Credentials) error {
 	pinned := wanted.Pinned
 	if pinned == "" {
 		var err error
-		if pinned, err = b.Client.Resolve(ctx, wanted.Image, wanted.Credentials); err != nil {
+		if pinned, err = b.Client.Resolve(ctx, wanted.Image, credentials); err != nil {
 			return err
 		}
 		b.mutex.Lock()
@@ -85,8 +104,43 @@ func (b *Bundles) pull(ctx context.Context, wanted *Bundle) error {
 		b.pinned[tag{wanted.Image, wanted.Content}] = pinned
 		b.mutex.Unlock()
 	}
+	b.want(ctx, wanted.Who, pinned)
 	_, err := b.Store.Add(digestOf(pinned), func(folder string) (oci.Image, error) {
-		return b.Client.Pull(ctx, pinned, wanted.Credentials, folder, oci.Unpack{Limits: oci.BundleLimits})
+		return b.Client.Pull(ctx, pinned, credentials, folder, oci.Unpack{Limits: oci.BundleLimits})
 	})
 	return err
+}
+
+// want notes which image an extension wants, unless that was cancelled.
+func (b *Bundles) want(ctx context.Context, who, pinned string) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if ctx.Err() != nil || pinned == "" {
+		return
+	}
+	if b.wanted == nil {
+		b.wanted = map[string]string{}
+	}
+	b.wanted[who] = digestOf(pinned)
+}
+
+// collect deletes images for which there is no room, besides those that extensions want or that are
+// in use.
+func (b *Bundles) collect(ctx context.Context) error {
+	used := map[string]bool{}
+	if b.Used != nil {
+		references, err := b.Used(ctx)
+		if err != nil {
+			return err
+		}
+		for _, reference := range references {
+			used[digestOf(reference)] = true
+		}
+	}
+	b.mutex.Lock()
+	for _, digest := range b.wanted {
+		used[digest] = true
+	}
+	b.mutex.Unlock()
+	return b.Store.Collect(func(digest string) bool { return used[digest] })
 }

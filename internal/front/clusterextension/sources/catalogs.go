@@ -94,14 +94,20 @@ func (c *Catalogs) originOf(wanted *Catalog) catalog.Origin {
 		return timed{catalog.Server{Client: c.Servers, Base: wanted.Base, Reference: wanted.Reference}}
 	}
 	return catalog.Image{
-		Resolve: func(ctx context.Context) (string, error) {
-			return c.Client.Resolve(ctx, wanted.Image, wanted.Credentials)
+		Resolve: func(ctx context.Context) (pinned string, err error) {
+			err = wanted.Credentials.with(ctx, func(credentials oci.Credentials) error {
+				pinned, err = c.Client.Resolve(ctx, wanted.Image, credentials)
+				return err
+			})
+			return pinned, err
 		},
 		Unpack: func(ctx context.Context, pinned, folder string) error {
-			_, err := c.Client.Pull(ctx, pinned, wanted.Credentials, folder, oci.Unpack{
-				Limits: oci.CatalogLimits, Folder: func(image oci.Image) (string, error) { return configs(wanted.Image, image) },
+			return wanted.Credentials.with(ctx, func(credentials oci.Credentials) error {
+				_, err := c.Client.Pull(ctx, pinned, credentials, folder, oci.Unpack{
+					Limits: oci.CatalogLimits, Folder: func(image oci.Image) (string, error) { return configs(wanted.Image, image) },
+				})
+				return err
 			})
-			return err
 		},
 	}
 }

@@ -4,6 +4,7 @@
 package sources
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,7 +20,7 @@ type Catalog struct {
 	// Image is a reference, and Poll how often its tag is looked up; 0 is never.
 	Image       string
 	Poll        time.Duration
-	Credentials oci.Credentials
+	Credentials Credentials
 	// Base is the address that a catalogd serves the catalog at, and Reference the image by digest
 	// that it says it serves.
 	Base, Reference string
@@ -114,7 +115,24 @@ type Bundle struct {
 	Image, Pinned string
 	// Content is the digest of the catalog: a tag is looked up once for each.
 	Content     string
-	Credentials oci.Credentials
+	Credentials Credentials
+}
+
+// Credentials reads those of the pull secrets that count, when an image is asked for. Nil is none. The
+// problems say which could not be read.
+type Credentials func(ctx context.Context) (found oci.Credentials, problems []string)
+
+// with asks for an image with the credentials, and adds to a failure which of them could not be read.
+func (c Credentials) with(ctx context.Context, ask func(oci.Credentials) error) error {
+	if c == nil {
+		return ask(nil)
+	}
+	found, problems := c(ctx)
+	err := ask(found)
+	if err == nil || len(problems) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, strings.Join(problems, "; "))
 }
 
 // key is the job that gets the bundle, which extensions with other credentials have one of their own for.

@@ -270,6 +270,40 @@ func TestBundles(t *testing.T) {
 	}
 }
 
+// TestBundles_Collect keeps what extensions want or revisions use, whatever room there is, and no more.
+func TestBundles_Collect(t *testing.T) {
+	w := newWorld(t, registry.New())
+	store, err := oci.OpenStore(t.TempDir(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := ""
+	w.bundles.Store, w.bundles.Used = store, func(context.Context) ([]string, error) { return []string{used}, nil }
+	pull := func(who, image string) string {
+		t.Helper()
+		digest := w.push(t, image, "", "manifests/a.yaml", image)
+		wanted := Bundle{Who: who, Image: w.host + "/" + image}
+		w.bundles.Observe(wanted)
+		<-w.woken
+		if view := w.bundles.Observe(wanted); !view.Ready {
+			t.Errorf("%s: %+v", image, view)
+		}
+		return digest
+	}
+	has := func(digest string) bool { _, found := store.Get(digest); return found }
+	first, second := pull("a", "a:v1"), pull("b", "b:v1")
+	if !has(first) || !has(second) {
+		t.Error("what extensions want is deleted")
+	}
+	used = w.host + "/a@" + first
+	w.bundles.Forget("a")
+	w.bundles.Forget("b")
+	third := pull("c", "c:v1")
+	if !has(first) || has(second) || !has(third) {
+		t.Errorf("there are: used %v, wanted by none %v, wanted %v", has(first), has(second), has(third))
+	}
+}
+
 // TestDue decides when a catalog is looked at.
 func TestDue(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
