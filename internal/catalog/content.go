@@ -64,6 +64,16 @@ func (c *Content) Package(name string) (Package, error) {
 	return one.Package, err
 }
 
+// Stamp stands for what [Content.Package] returns: it is the same in another content that says the
+// same of the package, and empty when there is none. The size is how many bytes are read for it.
+func (c *Content) Stamp(name string) (stamp string, size int) {
+	at, found := c.index.Packages[name]
+	if !found {
+		return "", 0
+	}
+	return fmt.Sprintf("%016x", at.Stamp), at.Length
+}
+
 // Blob is the first blob of a schema and a name as the catalog has it, for what [Package] leaves out.
 func (c *Content) Blob(packageName, schema, name string) (json.RawMessage, error) {
 	one, err := c.record(packageName)
@@ -83,7 +93,7 @@ func (c *Content) record(name string) (record, error) {
 	if !found {
 		return record{}, ErrNoPackage
 	}
-	raw, err := c.read(packagesFile, at)
+	raw, err := c.read(packagesFile, at.span)
 	if err != nil {
 		return record{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,12 +31,20 @@ const (
 )
 
 // format is raised when an older index cannot be read any more, or says less.
-const format = 1
+const format = 2
 
 // span is a part of a file.
 type span struct {
 	Offset int64 `json:"o"`
 	Length int   `json:"n"`
+}
+
+// packageRef is where the record of a package is.
+type packageRef struct {
+	span
+
+	// Stamp is from the digest of what the record says of the package, and not of where its blobs are.
+	Stamp uint64 `json:"s"`
 }
 
 // blobRef is where a blob of a package is.
@@ -55,12 +64,12 @@ type record struct {
 
 // index is what stays in memory of a catalog.
 type index struct {
-	Format   int             `json:"format"`
-	Packages map[string]span `json:"packages"`
-	Blobs    int             `json:"blobs"`
-	Size     int64           `json:"size"`
-	Digest   string          `json:"digest"`
-	Problems []Problem       `json:"problems,omitempty"`
+	Format   int                   `json:"format"`
+	Packages map[string]packageRef `json:"packages"`
+	Blobs    int                   `json:"blobs"`
+	Size     int64                 `json:"size"`
+	Digest   string                `json:"digest"`
+	Problems []Problem             `json:"problems,omitempty"`
 }
 
 // sighting is a blob while a catalog is read.
@@ -94,7 +103,7 @@ func Build(ctx context.Context, folder string, source Source) (*Content, error) 
 
 func build(ctx context.Context, folder string, source Source, l limits) (*Content, error) {
 	b := &builder{
-		limits: l, index: index{Format: format, Packages: map[string]span{}},
+		limits: l, index: index{Format: format, Packages: map[string]packageRef{}},
 		sightings: map[string][]sighting{}, problems: map[string][]Problem{}, inFile: map[string]bool{}, digest: sha256.New(),
 	}
 	path := filepath.Join(folder, blobsFile)
@@ -245,11 +254,23 @@ func (b *builder) writePackages(ctx context.Context, folder string) error {
 			if _, err := out.Write(append(line, '\n')); err != nil {
 				return err
 			}
-			b.index.Packages[name] = span{Offset: offset, Length: len(line)}
+			stamp, err := one.stamp()
+			if err != nil {
+				return err
+			}
+			b.index.Packages[name] = packageRef{span{Offset: offset, Length: len(line)}, stamp}
 			offset += int64(len(line)) + 1
 		}
 		return nil
 	})
+}
+
+// stamp is another one when the package is.
+func (r record) stamp() (uint64, error) {
+	r.Blobs = nil
+	raw, err := json.Marshal(r)
+	sum := sha256.Sum256(raw)
+	return binary.BigEndian.Uint64(sum[:]), err
 }
 
 // record reads the blobs of a package back.

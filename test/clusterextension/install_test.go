@@ -7,12 +7,14 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/pem"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -21,6 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	imagetypes "github.com/google/go-containerregistry/pkg/v1/types"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +35,21 @@ import (
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/test/setup"
 )
+
+// credentials are those of the registry.
+var credentials = &authn.Basic{Username: "ann", Password: "correct-horse"}
+
+// asksForPassword answers only who has the credentials.
+func asksForPassword(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+		if user, password, _ := request.BasicAuth(); user != credentials.Username || password != credentials.Password {
+			answer.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			answer.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(answer, request)
+	})
+}
 
 // pushImage writes an image with files into a registry, and returns its reference.
 func pushImage(t *testing.T, server *httptest.Server, repository string, labels, files map[string]string) string {
@@ -57,7 +75,7 @@ func pushImage(t *testing.T, server *httptest.Server, repository string, labels,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.Write(reference, image, remote.WithTransport(server.Client().Transport), remote.WithContext(t.Context())); err != nil {
+	if err := remote.Write(reference, image, remote.WithTransport(server.Client().Transport), remote.WithAuth(credentials), remote.WithContext(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	return reference.String()
@@ -74,10 +92,10 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 `
 
-// TestInstall installs a bundle from a registry, and deletes it again: its definition stays while a
-// custom resource exists.
+// TestInstall installs a bundle from a registry with a password, and deletes it again: its definition
+// stays while a custom resource exists.
 func TestInstall(t *testing.T) {
-	server := httptest.NewTLSServer(registry.New())
+	server := httptest.NewTLSServer(asksForPassword(registry.New()))
 	t.Cleanup(server.Close)
 	authorities := t.TempDir()
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
@@ -95,7 +113,7 @@ func TestInstall(t *testing.T) {
 {"schema":"olm.bundle","package":"demo","name":"demo.v1.0.0","image":"` + bundle + `","properties":[{"type":"olm.package","value":{"packageName":"demo","version":"1.0.0"}}]}`,
 	})
 	options := setup.ManagerOptions()
-	setup.Flags(&options, "--clusterextensions=on", "--olm-namespaces=elsewhere", "--cache-dir="+t.TempDir(), "--pull-ca-dir="+authorities)
+	setup.Flags(&options, "--clusterextensions=on", "--olm-namespaces=elsewhere", "--cache-dir="+t.TempDir(), "--pull-ca-dir="+authorities, "--pull-secret=default/registry")
 	if err := cluster.StartManager(options); err != nil {
 		t.Fatal(err)
 	}
@@ -104,11 +122,22 @@ func TestInstall(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "registry"}, Type: corev1.SecretTypeDockerConfigJson, StringData: map[string]string{
+		corev1.DockerConfigJsonKey: `{"auths":{"` + strings.TrimPrefix(server.URL, "https://") + `":{"username":"ann","password":"correct-horse"}}}`,
+	}}
+	if err := admin.Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
 	cc := &olmv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
 	cc.Spec.Source = olmv1.CatalogSource{Type: "Image", Image: &olmv1.ImageSource{Ref: from}}
 	if err := admin.Create(t.Context(), cc); err != nil {
 		t.Fatal(err)
 	}
+	planetest.Eventually(t, "the catalog is served", func() (bool, error) {
+		err := admin.Get(t.Context(), client.ObjectKeyFromObject(cc), cc)
+		return meta.IsStatusConditionTrue(cc.Status.Conditions, olmv1.TypeServing) && cc.Status.ResolvedSource != nil &&
+			strings.Contains(cc.Status.ResolvedSource.Image.Ref, "/catalog@sha256:") && cc.Status.LastUnpacked != nil, err
+	})
 	ce := extensionNamed(t, "installed")
 	planetest.Eventually(t, "the extension is installed", func() (bool, error) {
 		_, err := isTouched(t, ce)
@@ -123,6 +152,15 @@ func TestInstall(t *testing.T) {
 	if err := admin.Create(t.Context(), widget); err != nil {
 		t.Fatal(err)
 	}
+	cc.Spec.AvailabilityMode = olmv1.AvailabilityModeUnavailable
+	if err := admin.Update(t.Context(), cc); err != nil {
+		t.Fatal(err)
+	}
+	planetest.Eventually(t, "the catalog is unavailable", func() (bool, error) {
+		err := admin.Get(t.Context(), client.ObjectKeyFromObject(cc), cc)
+		c := meta.FindStatusCondition(cc.Status.Conditions, olmv1.TypeServing)
+		return c != nil && c.Reason == olmv1.ReasonUserSpecifiedUnavailable && cc.Status.ResolvedSource == nil, err
+	})
 	if err := admin.Delete(t.Context(), ce); err != nil {
 		t.Fatal(err)
 	}

@@ -244,5 +244,10 @@ func concerns(before, now edition, ce *olmv1.ClusterExtension) bool {
 	if before.priority != now.priority || before.trouble != now.trouble || (before.content == nil) != (now.content == nil) {
 		return true
 	}
-	return now.content != nil && before.content.Digest() != now.content.Digest()
+	if now.content == nil {
+		return false
+	}
+	old, _ := before.content.Stamp(wants.PackageName)
+	current, _ := now.content.Stamp(wants.PackageName)
+	return old != current
 }

@@ -4,10 +4,13 @@
 package clusterextension
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +22,9 @@ import (
 
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/catalog"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/front/clusterextension/resolve"
 	"github.com/strata-run/strata/internal/status/statustest"
 )
 
@@ -269,4 +274,146 @@ func TestCatalog_Folder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// contentOf is a catalog of packages with so many bundles each. The text stands in the description of the first.
+func contentOf(t *testing.T, text string, packages, bundles int) *catalog.Content {
+	t.Helper()
+	blobs := &strings.Builder{}
+	for p := range packages {
+		name := fmt.Sprintf("p%d", p)
+		fmt.Fprintf(blobs, `{"schema":"olm.package","name":%q,"defaultChannel":"stable","description":%q}`+"\n", name, text)
+		text = ""
+		entries := []string{}
+		for b := range bundles {
+			fmt.Fprintf(blobs, `{"schema":"olm.bundle","package":%q,"name":"%s.v1.0.%d","image":"r.example/%s:%d","properties":[{"type":"olm.package","value":{"packageName":%q,"version":"1.0.%d"}}]}`+"\n", name, name, b, name, b, name, b)
+			entries = append(entries, fmt.Sprintf(`{"name":"%s.v1.0.%d"}`, name, b))
+		}
+		fmt.Fprintf(blobs, `{"schema":"olm.channel","package":%q,"name":"stable","entries":[%s]}`+"\n", name, strings.Join(entries, ","))
+	}
+	content, err := catalog.Build(t.Context(), t.TempDir(), catalog.Stream(strings.NewReader(blobs.String())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// A change of a catalog concerns the extensions of packages that have changed, and not the others.
+func TestConcerns_Package(t *testing.T) {
+	before := edition{exists: true, content: contentOf(t, "", 3, 2)}
+	now := before
+	now.content = contentOf(t, "a longer text", 3, 2)
+	for name, want := range map[string]bool{"p0": true, "p1": false, "p2": false, "absent": false} {
+		ce := extension()
+		ce.Spec.Source.Catalog.PackageName = name
+		if got := concerns(before, now, ce); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+		now := now
+		now.trouble = "the registry is away"
+		if !concerns(before, now, ce) {
+			t.Errorf("%s does not hear that the catalog is not current", name)
+		}
+	}
+}
+
+// Packages are parsed once, and at most so many bytes of them are kept.
+func TestParsedPackages(t *testing.T) {
+	p := parsedPackages{}
+	parsed := func(content *catalog.Content, name string) *resolve.Package {
+		t.Helper()
+		found, err := p.of(content, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	content := contentOf(t, "", 40, 500)
+	first := parsed(content, "p0")
+	if parsed(contentOf(t, "other", 2, 1), "p0") == first || parsed(contentOf(t, "", 40, 500), "p0") != first {
+		t.Error("the same package is parsed again, or another one is taken for it")
+	}
+	for i := range 40 {
+		parsed(content, fmt.Sprintf("p%d", i))
+		if parsed(content, "p0") != first {
+			t.Fatal("a package that is in use is parsed again")
+		}
+	}
+	if p.bytes > mostParsed || len(p.recent) >= 40 || len(p.recent) < 10 {
+		t.Errorf("%d packages of %d bytes are kept", len(p.recent), p.bytes)
+	}
+	if _, err := p.of(content, "absent"); !errors.Is(err, catalog.ErrNoPackage) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestManyExtensions has 1,000 extensions on one catalog resolved: what stays in memory, and how many of
+// them a new content brings back, in which one package is another one.
+func TestManyExtensions(t *testing.T) {
+	i := newImages(t)
+	s := i.settings()
+	s.CatalogFolders = t.TempDir()
+	l := newSupplied(t, s)
+	folder := filepath.Join(s.CatalogFolders, "c")
+	write := func(text string) {
+		t.Helper()
+		raw := &strings.Builder{}
+		for p := range 1000 {
+			description := ""
+			if p == 500 {
+				description = text
+			}
+			fmt.Fprintf(raw, `{"schema":"olm.package","name":"p%[1]d","defaultChannel":"stable","description":%[2]q}
+{"schema":"olm.channel","package":"p%[1]d","name":"stable","entries":[{"name":"p%[1]d.v1.0.0"}]}
+{"schema":"olm.bundle","package":"p%[1]d","name":"p%[1]d.v1.0.0","image":"r.example/p:1","properties":[{"type":"olm.package","value":{"packageName":"p%[1]d","version":"1.0.0"}},{"type":"olm.csv.metadata","value":%[3]q}]}
+`, p, description, strings.Repeat("x", 10_000))
+		}
+		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "c.json"), []byte(raw.String()), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("")
+	l.signals.extensions = make(front.Signal, 2000)
+	l.supply.signals = l.signals
+	var extensions []*olmv1.ClusterExtension
+	for p := range 1000 {
+		ce := extension()
+		ce.Name, ce.Spec.Namespace, ce.Spec.Source.Catalog.PackageName = fmt.Sprintf("e%d", p), "default", fmt.Sprintf("p%d", p)
+		l.Create(ce)
+		extensions = append(extensions, ce)
+	}
+	l.createCatalog("r.example/none:v1", func(cc *olmv1.ClusterCatalog) {
+		cc.Annotations = map[string]string{olmv1.AnnotationCatalogFolder: folder}
+	})
+	l.catalogRead()
+	if woken := l.woken(); len(slices.Compact(slices.Sorted(slices.Values(woken)))) != 1000 {
+		t.Errorf("%d extensions are woken", len(woken))
+	}
+	before := heap()
+	for _, ce := range extensions {
+		if answer, err := l.supply.Resolve(t.Context(), ce, nil); err != nil || answer.Choice == nil {
+			t.Fatalf("%s: %+v, %v", ce.Name, answer, err)
+		}
+	}
+	if grown := heap() - before; grown > 8<<20 {
+		t.Errorf("%d bytes stay in memory", grown)
+	}
+	write("changed")
+	if _, err := l.supply.catalogs.Store.Refresh(t.Context(), "c", catalog.Mounted{Root: s.CatalogFolders, Path: folder}); err != nil {
+		t.Fatal(err)
+	}
+	l.catalogPass()
+	if woken := l.woken(); !slices.Equal(woken, []string{"e500"}) {
+		t.Errorf("one package is another one, and woken are %d: %.100q", len(woken), woken)
+	}
+	if asked := i.requests.Load(); asked != 0 {
+		t.Errorf("%d requests", asked)
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	stats := runtime.MemStats{}
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }

@@ -47,6 +47,7 @@ type supply struct {
 	mapper   meta.RESTMapper
 	catalogs *sources.Catalogs
 	bundles  *sources.Bundles
+	packages parsedPackages
 	signals  signals
 	// secrets are those with credentials. Nil is none.
 	secrets *pullSecrets
@@ -164,14 +165,13 @@ func (s *supply) known(of *olmv1.ClusterCatalog, own bool, pkg string) resolve.C
 	case snapshot.Content == nil:
 		known.Err = trouble
 	default:
-		known.Digest, known.Since = snapshot.Content.Digest(), snapshot.Read
+		known.Digest, _ = snapshot.Content.Stamp(pkg)
+		known.Since = snapshot.Read
 		if trouble != nil {
 			known.Stale = trouble.Error()
 		}
-		found, err := snapshot.Content.Package(pkg)
-		if err == nil {
-			known.Package = resolve.NewPackage(&found)
-		} else if !errors.Is(err, catalog.ErrNoPackage) {
+		var err error
+		if known.Package, err = s.packages.of(snapshot.Content, pkg); err != nil && !errors.Is(err, catalog.ErrNoPackage) {
 			known.Err = err
 		}
 	}

@@ -43,7 +43,7 @@ type Choice struct {
 	Identity
 
 	Catalog string `json:"catalog"`
-	// CatalogDigest is that of the content that the bundle was found in.
+	// CatalogDigest is the digest of the [Catalog] that the bundle was found in.
 	CatalogDigest string `json:"catalogDigest,omitempty"`
 	// Image is the reference as the catalog has it.
 	Image string `json:"image"`

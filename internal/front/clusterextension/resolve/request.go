@@ -46,7 +46,7 @@ type Catalog struct {
 	Unavailable bool
 	// Package is nil when the catalog does not have it.
 	Package *Package
-	// Digest is that of the catalog's content.
+	// Digest is another one when what the catalog has of the package is.
 	Digest string
 	// Err is why nothing is known of the package: there is no content, not even an older one, or the
 	// package in it cannot be read.
