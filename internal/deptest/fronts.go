@@ -18,7 +18,7 @@ const fronts = "internal/front"
 var acting = map[string]string{
 	"internal/front/clusterextension/catalogs.go":         "",
 	"internal/front/clusterextension/front.go":            "",
-	"internal/front/clusterextension/pullsecrets.go":      "",
+	"internal/front/clusterextension/pullsecrets.go":      "a review that asks who the manager is, which is not kept",
 	"internal/front/clusterextension/settings.go":         "",
 	"internal/front/clusterextension/supply.go":           "",
 	"internal/front/clusterextension/leasewatch.go":       "",

@@ -115,7 +115,7 @@ func isFinal(err error) bool {
 	return ok && failure.Final()
 }
 
-// catalogLabels are those that selectors look at: the name is one of them, whoever has made the catalog.
+// catalogLabels are those that selectors look at: the name is one of them, also where catalogd has not set it.
 func catalogLabels(cc *olmv1.ClusterCatalog) map[string]string {
 	all := maps.Clone(cc.Labels)
 	if all == nil {

@@ -5,6 +5,7 @@ package sources
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,23 @@ const mostPinned = 10_000
 
 // tag is a reference in a content of a catalog.
 type tag struct{ image, content string }
+
+// Credentials reads those of the pull secrets that count, when an image is asked for. Nil is none. The
+// problems say which could not be read.
+type Credentials func(ctx context.Context) (found oci.Credentials, problems []string)
+
+// with asks for an image with the credentials, and adds to a failure which of them could not be read.
+func (c Credentials) with(ctx context.Context, ask func(oci.Credentials) error) error {
+	if c == nil {
+		return ask(nil)
+	}
+	found, problems := c(ctx)
+	err := ask(found)
+	if err == nil || len(problems) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, strings.Join(problems, "; "))
+}
 
 // BundleView is what a pass sees of a bundle.
 type BundleView struct {

@@ -4,7 +4,6 @@
 package sources
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -116,23 +115,6 @@ type Bundle struct {
 	// Content is the digest of the catalog: a tag is looked up once for each.
 	Content     string
 	Credentials Credentials
-}
-
-// Credentials reads those of the pull secrets that count, when an image is asked for. Nil is none. The
-// problems say which could not be read.
-type Credentials func(ctx context.Context) (found oci.Credentials, problems []string)
-
-// with asks for an image with the credentials, and adds to a failure which of them could not be read.
-func (c Credentials) with(ctx context.Context, ask func(oci.Credentials) error) error {
-	if c == nil {
-		return ask(nil)
-	}
-	found, problems := c(ctx)
-	err := ask(found)
-	if err == nil || len(problems) == 0 {
-		return err
-	}
-	return fmt.Errorf("%w; %s", err, strings.Join(problems, "; "))
 }
 
 // key is the job that gets the bundle, which extensions with other credentials have one of their own for.
