@@ -111,7 +111,8 @@ func TestCatalog_Dropped(t *testing.T) {
 	if err := l.API.Delete(t.Context(), cc); err != nil {
 		t.Fatal(err)
 	}
-	if l.catalogPass(); len(l.supply.catalogs.Store.Names()) > 0 {
+	l.catalogPass()
+	if len(l.supply.catalogs.Store.Names()) > 0 {
 		t.Errorf("the catalog is deleted, and stored are %q", l.supply.catalogs.Store.Names())
 	}
 }
