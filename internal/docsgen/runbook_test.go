@@ -13,6 +13,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/telemetry"
 )
 
@@ -49,7 +50,7 @@ func alerts(t *testing.T) []rule {
 }
 
 var (
-	selector = regexp.MustCompile(`\b((?:strata|controller_runtime|leader_election|workqueue|rest_client)_[a-z_]+)(\{[^}]*\})?`)
+	selector = regexp.MustCompile(`\b((?:strata|clusterextensionrevision|controller_runtime|leader_election|workqueue|rest_client)_[a-z_]+)(\{[^}]*\})?`)
 	matcher  = regexp.MustCompile(`([a-z_]+)(?:=~|!~|!=|=)"`)
 	grouping = regexp.MustCompile(`by \(([^)]*)\)`)
 )
@@ -59,7 +60,11 @@ var (
 // brackets are counted.
 func TestAlerts(t *testing.T) {
 	labels := map[string][]string{}
-	for _, d := range telemetry.Catalog() {
+	catalog := telemetry.Catalog()
+	for _, f := range controller.Fronts {
+		catalog = append(catalog, f.Metrics...)
+	}
+	for _, d := range catalog {
 		labels[d.Name] = d.Labels
 	}
 	page := runbook(t)

@@ -19,11 +19,13 @@ const (
 	// revision fails.
 	AnnotationOnFailure = "strata.run/on-failure"
 
-	// AnnotationResolve on a ClusterExtension has the bundle resolved again when its value changes.
+	// AnnotationResolve on a ClusterExtension has the tag of its bundle looked up again when its value
+	// changes, and the bundle pulled again that could not be.
 	AnnotationResolve = "strata.run/resolve"
 
 	// AnnotationCustomResources with the value Delete has the CustomResourceDefinitions of a
-	// ClusterExtension go with it although custom resources exist, and these with them.
+	// ClusterExtension go with it although custom resources exist, and these with them. It has to be set
+	// before the ClusterExtension is deleted: it takes effect when the package has rolled it out.
 	AnnotationCustomResources = "strata.run/custom-resources"
 
 	// AnnotationCatalogFolder on a ClusterCatalog names a folder of the manager, below that of
@@ -63,6 +65,14 @@ const (
 
 	// AnnotationBundleReference is the image of the bundle, by its digest.
 	AnnotationBundleReference = "olm.operatorframework.io/bundle-reference"
+
+	// AnnotationPinnedFor is what the digest of the image was looked up for: the image and the digest of
+	// the catalog, and the value of strata.run/resolve. Unlike those of strata.run, a rollback copies it.
+	AnnotationPinnedFor = "olm.strata.run/pinned-for"
+
+	// AnnotationWebhookCertificates is where the webhooks of the bundle get their certificates from:
+	// cert-manager or service-ca. What was chosen first stays.
+	AnnotationWebhookCertificates = "olm.strata.run/webhook-certificates"
 
 	// AnnotationProperties are the properties of the bundle, as JSON, where it has any.
 	AnnotationProperties = "olm.properties"

@@ -5,6 +5,7 @@ package clusterextension
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -65,6 +66,7 @@ func render(in groupInput) ([]content.Package, error) {
 		pkg.Phases, pkg.Probes = facts.bundle.phases, facts.bundle.probes
 		pkg.Labels = revisionLabels(ce.Name)
 		pkg.Annotations = revisionAnnotations(name, choice.Identity, facts.bundle.image, facts.bundle.properties)
+		maps.Copy(pkg.Annotations, facts.bundle.recorded)
 		pkg.Origin = v1alpha1.Origin{
 			Kind: v1alpha1.OriginFront, Reference: "ClusterExtension/" + ce.Name, Generation: ce.Generation,
 			AppVersion: choice.Version, Identity: identity(name, choice.Identity), Images: facts.bundle.images,
@@ -100,7 +102,7 @@ func stateOf(all groupState) state {
 	s := state{
 		revisions: all.Facts.revisions, unread: all.Facts.unread, trouble: all.Facts.trouble,
 		warnings: slices.Concat(all.Facts.answer.Warnings, all.Facts.bundle.warnings), deprecation: all.Facts.answer.Deprecation,
-		err: all.Err, now: all.Now,
+		since: all.Facts.since, collision: all.Facts.collision, err: all.Err, now: all.Now,
 	}
 	if len(all.Packages) > 0 {
 		s.pkg = all.Packages[0]

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,7 +64,7 @@ func (a *answers) Resolve(_ context.Context, _ *olmv1.ClusterExtension, installe
 
 func (a *answers) Forget(name string) { a.forgot = name }
 
-func (a *answers) Render(context.Context, *olmv1.ClusterExtension, resolve.Choice) (rendered, *trouble) {
+func (a *answers) Render(context.Context, *olmv1.ClusterExtension, resolve.Choice, []v1alpha1.Revision) (rendered, *trouble) {
 	return a.bundle, a.trouble
 }
 
@@ -80,14 +81,20 @@ func newLoop(t *testing.T) *loop {
 	t.Helper()
 	l := &loop{is: &answers{}, Server: statustest.NewServer(t, func(builder *fake.ClientBuilder) *fake.ClientBuilder {
 		return builder.WithStatusSubresource(&olmv1.ClusterExtension{}, &olmv1.ClusterCatalog{})
-	}, olmv1.AddToScheme)}
+	}, olmv1.AddToScheme, corev1.AddToScheme)}
 	now := func() time.Time { return l.Now }
 	l.front = &front.Reconciler[*olmv1.ClusterExtension, observed]{
-		Front:  newFront(&observer{cache: l.API, resolver: l.is, bundles: l.is}, nil, func() bool { return l.rests }),
 		Client: l.API, Live: l.API,
 		Publisher: &front.Publisher{Client: l.API, Now: now, Contents: &content.Store{Client: l.API, Live: l.API, Namespace: "strata-system", Now: now}},
 	}
+	l.restart()
 	return l
+}
+
+// restart has the front remember nothing.
+func (l *loop) restart() {
+	o := &observer{cache: l.API, resolver: l.is, bundles: l.is, now: func() time.Time { return l.Now }}
+	l.front.Front = newFront(o, nil, func() bool { return l.rests })
 }
 
 func (l *loop) pass() *olmv1.ClusterExtension {
@@ -126,6 +133,7 @@ func (l *loop) create() {
 	ce := extension()
 	ce.Spec.Namespace = "app"
 	l.Create(ce)
+	l.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "app"}})
 }
 
 func TestFront(t *testing.T) {
@@ -183,4 +191,36 @@ func TestFront_NameTaken(t *testing.T) {
 	l.create()
 	l.is.answer = resolve.Answer{Outcome: resolve.Resolved, Choice: &resolve.Choice{Identity: resolve.Identity{Name: "p.v1.0.0", Version: "1.0.0"}}}
 	l.progressing(`False/Blocked: package demo exists and is not of front clusterextension (its label strata.run/front is ""): delete or rename it`)
+}
+
+// Trouble with the bundle counts against the deadline, from when it began for this spec, and ends when
+// the trouble does.
+func TestFront_Deadline(t *testing.T) {
+	l := newLoop(t)
+	l.create()
+	asks := func(minutes int32) {
+		ce := l.pass()
+		ce.Spec.ProgressDeadlineMinutes = minutes
+		ce.Generation++
+		if err := l.API.Update(t.Context(), ce); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.is.answer = resolve.Answer{Outcome: resolve.Retrying, Message: "no bundles found"}
+	l.progressing("True/Retrying: no bundles found")
+	l.Now = l.Now.Add(time.Hour)
+	l.progressing("True/Retrying: no bundles found")
+	asks(10)
+	l.progressing("True/Retrying: no bundles found")
+	l.Now = l.Now.Add(9 * time.Minute)
+	l.progressing("True/Retrying: no bundles found")
+	l.Now = l.Now.Add(time.Minute)
+	const late = "False/ProgressDeadlineExceeded: The ClusterExtension has not rolled out for 10 minute(s). Last status: no bundles found"
+	l.progressing(late)
+	l.restart()
+	l.progressing(late)
+	asks(20)
+	l.progressing("True/Retrying: no bundles found")
+	l.is.answer = resolve.Answer{Outcome: resolve.Resolved, Choice: &resolve.Choice{Identity: resolve.Identity{Name: "p.v1.0.0", Version: "1.0.0"}}}
+	l.progressing("True/RollingOut: Revision 1 (1.0.0) is about to be rolled out")
 }

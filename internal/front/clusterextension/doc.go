@@ -8,7 +8,11 @@
 // of its own with one package. The package resolve decides which bundle it gets, and the package bundle
 // renders that; supply.go gives them what the package sources has on disk of catalogs and bundles.
 //
+// recorded.go reads what earlier revisions have recorded of a bundle, version.go the version of
+// Kubernetes, and surroundings.go what the cluster lacks and which ClusterExtension has an object.
+// overdue.go counts trouble against the deadline.
+//
 // decide.go turns what was observed into the package and the facts for the status, status.go those
 // into all conditions, with the reference of them in rows.go. names.go has the names, labels and
-// annotations of packages and revisions.
+// annotations of packages and revisions, events.go the events, and metrics.go the metrics of revisions.
 package clusterextension

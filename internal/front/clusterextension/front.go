@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
@@ -36,7 +35,8 @@ type resolution struct {
 // bundles renders the bundle that was chosen. It does not wait for pulling one either: the trouble
 // says so meanwhile, or why it cannot be rendered.
 type bundles interface {
-	Render(ctx context.Context, ce *olmv1.ClusterExtension, choice resolve.Choice) (rendered, *trouble)
+	// The revisions are those of the ClusterExtension: what they have recorded stays.
+	Render(ctx context.Context, ce *olmv1.ClusterExtension, choice resolve.Choice, revisions []v1alpha1.Revision) (rendered, *trouble)
 	// Forget says that a ClusterExtension of this name wants no bundle any more.
 	Forget(name string)
 }
@@ -50,7 +50,9 @@ type rendered struct {
 	images []string
 	// properties are those of the bundle as JSON, empty for none.
 	properties string
-	warnings   []string
+	// recorded are further annotations of the revision.
+	recorded map[string]string
+	warnings []string
 	// next is when to ask again without a signal, the zero time for never.
 	next time.Time
 }
@@ -62,6 +64,10 @@ type observed struct {
 	answer    resolution
 	bundle    rendered
 	trouble   *trouble
+	// collision is what the target collides with, as far as it is of a ClusterExtension.
+	collision collision
+	// since is when the trouble began, and deadline when it has lasted too long.
+	since, deadline time.Time
 }
 
 type (
@@ -75,6 +81,7 @@ type observer struct {
 	resolver resolver
 	bundles  bundles
 	now      func() time.Time
+	overdue  overdue
 }
 
 // newFront has each ClusterExtension in a group of its own, with one package.
@@ -91,20 +98,23 @@ func newFront(o *observer, signal front.Signal, rests func() bool) front.Front[*
 		Status: func(ce *olmv1.ClusterExtension, all groupState) {
 			setStatus(ce, stateOf(all))
 		},
+		Events: changeEvents,
 		Conditions: func(ce *olmv1.ClusterExtension) []telemetry.ResourceCondition {
 			return front.ConditionsOf(ce, "", ce.Status.Conditions)
 		},
 		Again: func(facts observed) time.Duration {
-			next := earlier(facts.answer.next, facts.bundle.next)
+			next := earlier(earlier(facts.answer.next, facts.bundle.next), facts.deadline)
 			if next.IsZero() {
 				return 0
 			}
 			return max(next.Sub(o.now()), time.Second)
 		},
 		Watches: []front.Watch{
+			{Object: front.Metadata(namespaceKind), Groups: o.needs, Changed: comesOrGoes},
+			{Object: front.Metadata(serviceAccountKind), Groups: o.needs, Changed: comesOrGoes},
 			{Object: front.Definition(), Changed: predicate.And(predicate.NewPredicateFuncs(func(crd client.Object) bool {
 				return crd.GetName() == certificateDefinition || crd.GetName() == clusterVersionDefinition
-			}), predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})},
+			}), comesOrGoes)},
 		},
 		Signal: signal,
 	}
@@ -121,21 +131,35 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*olmv1.Cluster
 	facts.revisions = list.Items
 	if len(group.Resources) == 0 {
 		o.bundles.Forget(group.Name)
+		o.overdue.forget(group.Name)
 		return facts, nil
 	}
 	ce := group.Resources[0]
 	if err := front.Unreadable(ce); err != nil {
 		return facts, err
 	}
+	err := o.bundle(ctx, ce, group, &facts)
+	facts.since, facts.deadline = o.overdue.since(ce, facts.trouble, o.now())
+	return facts, err
+}
+
+// bundle asks which bundle a ClusterExtension gets, and what keeps it from that.
+func (o *observer) bundle(ctx context.Context, ce *olmv1.ClusterExtension, group front.Group[*olmv1.ClusterExtension], facts *observed) (err error) {
 	if facts.trouble = blockedSpec(ce); facts.trouble != nil {
-		return facts, nil
+		return nil
 	}
-	var err error
 	if facts.answer, err = o.resolver.Resolve(ctx, ce, installedBundle(group, facts.revisions)); err != nil {
-		return facts, err
+		return err
 	}
-	if facts.trouble = unresolved(facts.answer.Answer); facts.trouble == nil && facts.answer.Choice != nil {
-		facts.bundle, facts.trouble = o.bundles.Render(ctx, ce, *facts.answer.Choice)
+	if facts.trouble = unresolved(facts.answer.Answer); facts.trouble != nil || facts.answer.Choice == nil {
+		return nil
 	}
-	return facts, nil
+	facts.bundle, facts.trouble = o.bundles.Render(ctx, ce, *facts.answer.Choice, facts.revisions)
+	if facts.trouble == nil {
+		if facts.trouble, err = o.missing(ctx, ce, facts.bundle.phases); err != nil {
+			return err
+		}
+	}
+	facts.collision, err = o.collidesWith(ctx, group)
+	return err
 }

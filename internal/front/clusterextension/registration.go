@@ -35,7 +35,7 @@ func Registration() front.Registration {
 		Settings: func() front.Settings { return DefaultSettings() },
 		Guide:    "clusterextension.md",
 		Rows:     Rows,
-		Metrics:  []telemetry.Description{leftToOLM},
+		Metrics:  []telemetry.Description{leftToOLM, revisionCondition, revisionTransition},
 		Constants: []front.Source{
 			{File: "api/olm.operatorframework.io/v1/conditions.go", Title: "Conditions of ClusterExtensions and ClusterCatalogs"},
 			{File: "api/olm.operatorframework.io/v1/labels.go", Title: "Names, labels and annotations of ClusterExtensions"},

@@ -114,6 +114,10 @@ func (s *Settings) Setup(w front.Wiring) error {
 		return err
 	}
 	supply.secrets = &pullSecrets{live: w.Manager.GetAPIReader(), named: s.PullSecrets, self: selfReview(w.Manager.GetClient())}
+	if supply.version, err = serverVersion(w.Manager); err != nil {
+		stop()
+		return err
+	}
 	err = w.Manager.Add(manager.RunnableFunc(func(running context.Context) error {
 		<-running.Done()
 		stop()
@@ -123,6 +127,7 @@ func (s *Settings) Setup(w front.Wiring) error {
 		stop()
 		return fmt.Errorf("setting up the front of ClusterExtensions: %w", err)
 	}
+	w.Meter.Add(&revisionMetrics{w.Manager.GetCache()})
 	o := &observer{cache: w.Manager.GetCache(), resolver: supply, bundles: supply, now: time.Now}
 	if err := front.Setup(w, &olmv1.ClusterCatalog{}, newCatalogFront(supply, watch.rests)); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,13 @@ type trouble struct {
 	message string
 }
 
+const (
+	// beingRead says that a catalog is not there yet, which is no failure.
+	beingRead = "its content is being read"
+	// notPulled begins why an image could not be pulled.
+	notPulled = "its image cannot be pulled: "
+)
+
 // state is all that the status of a ClusterExtension depends on.
 type state struct {
 	// pkg is its package, with nothing in it while there is none, and departing that of one which is
@@ -40,9 +48,13 @@ type state struct {
 	unread    error
 	// trouble is nil when there is a revision for what was asked for, or one is about to be made.
 	trouble *trouble
+	// since is when the trouble began, as far as it is one that may end by itself.
+	since time.Time
 	// warnings are what did not keep from that.
 	warnings    []string
 	deprecation resolve.Deprecation
+	// collision is what the target collides with, as far as it is of a ClusterExtension.
+	collision collision
 	// err is what kept the pass from being made.
 	err error
 	now metav1.Time
@@ -108,6 +120,9 @@ func (s state) progressing(ce *olmv1.ClusterExtension) metav1.Condition {
 		return is(metav1.ConditionTrue, olmv1.ReasonRollingOut, s.leaving())
 	case s.trouble != nil && (s.trouble.reason == olmv1.ReasonInvalidConfiguration || s.trouble.reason == olmv1.ReasonBlocked):
 		return is(metav1.ConditionFalse, s.trouble.reason, s.trouble.message)
+	case s.trouble != nil && exceeded(ce, s.since, s.now.Time):
+		return is(metav1.ConditionFalse, olmv1.ReasonProgressDeadlineExceeded, fmt.Sprintf("The ClusterExtension has not rolled out for %d minute(s). Last status: %s",
+			ce.Spec.ProgressDeadlineMinutes, s.trouble.message))
 	case s.trouble == nil && reason == olmv1.ReasonBlocked, reason == olmv1.ReasonProgressDeadlineExceeded,
 		reason == olmv1.ReasonPaused, reason == olmv1.ReasonAwaitingApproval:
 		return is(metav1.ConditionFalse, reason, message)
@@ -152,7 +167,7 @@ func (s state) rollout() (reason, message string) {
 	}
 	reason, message = cmp.Or(rollouts[doing.Reason], olmv1.ReasonRollingOut), doing.Message
 	if doing.Reason == v1alpha1.ReasonObjectCollisions {
-		message = "revision object collisions: " + message
+		message = "revision object collisions: " + s.collision.in(message)
 	}
 	if bundle := bundleOf(target.Annotations); bundle != nil && reason == olmv1.ReasonRetrying {
 		message = fmt.Sprintf("error for resolved bundle %q with version %q: %s", bundle.Name, bundle.Version, message)

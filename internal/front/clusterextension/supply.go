@@ -53,12 +53,17 @@ type supply struct {
 	secrets *pullSecrets
 	// mode is that of --catalogs.
 	mode string
+	// version asks for the version of Kubernetes. Nil does not.
+	version func(context.Context) (string, error)
 
 	lock sync.Mutex
 	// editions are the catalogs that count, as extensions have seen them last.
 	editions map[string]edition
 	// made is what was rendered last for each ClusterExtension.
 	made map[string]making
+	// current is the version of Kubernetes, and asked when it was asked for.
+	current string
+	asked   time.Time
 }
 
 // making is a bundle that was rendered, and what for.
@@ -161,7 +166,7 @@ func (s *supply) known(of *olmv1.ClusterCatalog, own bool, pkg string) resolve.C
 	}
 	switch {
 	case snapshot.Content == nil && trouble == nil:
-		known.Err = errors.New("its content is being read")
+		known.Err = errors.New(beingRead)
 	case snapshot.Content == nil:
 		known.Err = trouble
 	default:
@@ -179,42 +184,64 @@ func (s *supply) known(of *olmv1.ClusterCatalog, own bool, pkg string) resolve.C
 }
 
 // Render implements bundles.
-func (s *supply) Render(ctx context.Context, ce *olmv1.ClusterExtension, choice resolve.Choice) (rendered, *trouble) {
-	view := s.bundles.Observe(sources.Bundle{Who: ce.Name, Image: choice.Image, Content: choice.CatalogDigest, Credentials: s.secrets.of(ce)})
+func (s *supply) Render(ctx context.Context, ce *olmv1.ClusterExtension, choice resolve.Choice, revisions []v1alpha1.Revision) (rendered, *trouble) {
+	source := pinnedFor(ce, choice)
+	view := s.bundles.Observe(sources.Bundle{Who: ce.Name, Image: choice.Image, Pinned: recordedImage(revisions, source), Content: source, Credentials: s.secrets.of(ce)})
 	prefix := fmt.Sprintf("error for resolved bundle %q with version %q: ", choice.Name, choice.Version)
 	switch {
 	case !view.Ready && view.Err == nil:
 		return rendered{next: view.Next}, &trouble{olmv1.ReasonRollingOut, fmt.Sprintf("bundle %s with version %s is being pulled", choice.Name, choice.Version)}
 	case !view.Ready && view.Final:
-		return rendered{}, &trouble{olmv1.ReasonBlocked, prefix + view.Err.Error()}
+		return rendered{}, &trouble{olmv1.ReasonBlocked, prefix + notPulled + view.Err.Error()}
 	case !view.Ready:
-		return rendered{next: view.Next}, &trouble{olmv1.ReasonRetrying, prefix + view.Err.Error()}
+		return rendered{next: view.Next}, &trouble{olmv1.ReasonRetrying, prefix + notPulled + view.Err.Error()}
 	}
-	certificates := bundle.ChooseCertificates("", "", s.defines(ctx, certificateDefinition), s.defines(ctx, clusterVersionDefinition))
-	wanted := fmt.Sprint(ce.UID, ce.Generation, view.Pinned, choice.Name, certificates)
+	version, err := s.kubernetes(ctx)
+	if err != nil {
+		return rendered{next: time.Now().Add(firstRetry)}, &trouble{olmv1.ReasonRetrying, prefix + err.Error()}
+	}
+	certificates := bundle.ChooseCertificates(recordedCertificates(revisions), "", s.defines(ctx, certificateDefinition), s.defines(ctx, clusterVersionDefinition))
+	wanted := fmt.Sprint(ce.UID, ce.Generation, ce.Annotations[olmv1.AnnotationCustomResources], source, view.Pinned, choice.Name, certificates, version)
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if last := s.made[ce.Name]; last.wanted == wanted {
-		return last.bundle, last.trouble
+		return s.again(last)
 	}
 	next := making{wanted: wanted}
-	next.bundle, next.trouble = s.make(ce, choice, view, certificates)
+	next.bundle, next.trouble = s.make(ce, choice, view, environment{certificates, version})
 	if next.trouble != nil {
 		next.trouble.message = prefix + next.trouble.message
+	} else {
+		next.bundle.recorded[olmv1.AnnotationPinnedFor] = source
 	}
 	s.made[ce.Name] = next
-	return next.bundle, next.trouble
+	return s.again(next)
+}
+
+// again has what was refused looked at again when the cluster may have a newer Kubernetes.
+func (s *supply) again(is making) (rendered, *trouble) {
+	if is.trouble != nil && is.trouble.reason == olmv1.ReasonBlocked && s.version != nil {
+		is.bundle.next = s.asked.Add(versionKept)
+	}
+	return is.bundle, is.trouble
+}
+
+// environment is what a bundle is rendered to besides the ClusterExtension.
+type environment struct {
+	certificates bundle.Certificates
+	// kubernetes is the version of the API server, empty when it is not asked for.
+	kubernetes string
 }
 
 // make reads and renders a bundle.
-func (s *supply) make(ce *olmv1.ClusterExtension, choice resolve.Choice, view sources.BundleView, certificates bundle.Certificates) (rendered, *trouble) {
+func (s *supply) make(ce *olmv1.ClusterExtension, choice resolve.Choice, view sources.BundleView, in environment) (rendered, *trouble) {
 	read, err := bundle.Read(bundle.Source{Files: os.DirFS(view.Entry.Folder), MediaType: view.Entry.Image.ConfigType, Labels: view.Entry.Image.Labels})
 	if err != nil {
 		return rendered{}, refusal(err)
 	}
 	target := bundle.Target{
 		Extension: ce.Name, Package: packageName(ce.Name), PackageName: ce.Spec.Source.Catalog.PackageName, Version: choice.Version,
-		Namespace: ce.Spec.Namespace, Certificates: certificates, Scope: s.scope,
+		Namespace: ce.Spec.Namespace, Certificates: in.certificates, KubeVersion: in.kubernetes, Scope: s.scope,
 	}
 	if ce.Spec.Config != nil && ce.Spec.Config.Inline != nil {
 		target.Config = ce.Spec.Config.Inline.Raw
@@ -225,12 +252,16 @@ func (s *supply) make(ce *olmv1.ClusterExtension, choice resolve.Choice, view so
 	}
 	for i := range is.Phases {
 		for j := range is.Phases[i].Objects {
-			if object := &is.Phases[i].Objects[j]; object.Manifest.GetKind() == "CustomResourceDefinition" {
+			if object := &is.Phases[i].Objects[j]; object.Manifest.GetKind() == "CustomResourceDefinition" && ce.Annotations[olmv1.AnnotationCustomResources] != "Delete" {
 				object.Deletion = v1alpha1.ObjectDeleteUnused
 			}
 		}
 	}
-	return rendered{phases: is.Phases, image: view.Pinned, images: is.Images, properties: is.PropertiesJSON(), warnings: is.Warnings}, nil
+	recorded := map[string]string{}
+	if read.HasWebhooks() {
+		recorded[olmv1.AnnotationWebhookCertificates] = string(in.certificates)
+	}
+	return rendered{phases: is.Phases, image: view.Pinned, images: is.Images, properties: is.PropertiesJSON(), recorded: recorded, warnings: is.Warnings}, nil
 }
 
 // refusal is the trouble of a bundle that cannot be rendered.

@@ -6,6 +6,7 @@ package clusterextension
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -35,6 +37,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/catalog"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/front/clusterextension/resolve"
 	"github.com/strata-run/strata/internal/status/statustest"
 )
 
@@ -155,6 +158,17 @@ func newSupplied(t *testing.T, s *Settings) *supplied {
 		Front: newCatalogFront(supply, rests), Client: l.API, Live: l.API, Publisher: l.front.Publisher,
 	}
 	return &supplied{loop: l, supply: supply, catalogs: catalogs, signals: wakes}
+}
+
+// supply is what a manager has that has just been started.
+func (l *loop) supply(s *Settings, signal front.Signal) *supply {
+	l.T.Helper()
+	supply, err := newSupply(l.T.Context(), l.API, meta.NewDefaultRESTMapper(nil), s, signals{signal, make(front.Signal, 100)})
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	l.T.Cleanup(supply.catalogs.Queue.Stop)
+	return supply
 }
 
 func (s *supplied) createCatalog(image string, change ...func(*olmv1.ClusterCatalog)) {
@@ -301,4 +315,157 @@ func TestSupply_Missing(t *testing.T) {
 	if got := statustest.Text(l.pass().Status.Conditions, olmv1.TypeInstalled); !strings.HasPrefix(got, "False/Failed: No bundle installed: ") {
 		t.Errorf("Installed is %q", got)
 	}
+}
+
+var choice = resolve.Choice{Identity: resolve.Identity{Name: "p.v1.0.0", Version: "1.0.0"}, CatalogDigest: "sha256:c"}
+
+// rendered has a bundle rendered, waiting for what is pulled.
+func (s *supply) rendered(t *testing.T, ce *olmv1.ClusterExtension, choice resolve.Choice, signal front.Signal, revisions ...v1alpha1.Revision) (rendered, *trouble) {
+	t.Helper()
+	got, trouble := s.Render(t.Context(), ce, choice, revisions)
+	if trouble != nil && trouble.reason == olmv1.ReasonRollingOut {
+		<-signal
+		got, trouble = s.Render(t.Context(), ce, choice, revisions)
+	}
+	return got, trouble
+}
+
+func plainBundle(value string) map[string]string {
+	return map[string]string{
+		"metadata/annotations.yaml": "annotations: {operators.operatorframework.io.bundle.mediatype.v1: plain+v0}\n",
+		"manifests/config.yaml":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: " + value + "}\n",
+		"manifests/crd.yaml":        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.org}\nspec: {group: example.org, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: []}\n",
+	}
+}
+
+// What a tag was looked up to stands on the revision: a manager that was started anew asks no registry,
+// also when the tag has moved. The annotation strata.run/resolve has it looked up again.
+func TestSupply_Pinned(t *testing.T) {
+	i, l, signal := newImages(t), newLoop(t), front.NewSignal()
+	settings := i.settings()
+	ce, choice := extension(), choice
+	ce.Spec.Namespace, choice.Image = "app", i.push("p:v1", nil, plainBundle("first"))
+	first, trouble := l.supply(settings, signal).rendered(t, ce, choice, signal)
+	if trouble != nil {
+		t.Fatal(trouble.message)
+	}
+	one := revision(1, v1alpha1.LifecycleActive)
+	one.Annotations = first.recorded
+	one.Annotations[olmv1.AnnotationBundleReference] = first.image
+	i.push("p:v1", nil, plainBundle("second"))
+
+	before, restarted := i.requests.Load(), l.supply(settings, signal)
+	second, trouble := restarted.rendered(t, ce, choice, signal, one)
+	if trouble != nil || second.image != first.image || i.requests.Load() != before {
+		t.Errorf("after a restart: %v, image %s, want %s; %d requests", trouble, second.image, first.image, i.requests.Load()-before)
+	}
+	ce.Annotations = map[string]string{olmv1.AnnotationResolve: "now"}
+	if third, trouble := restarted.rendered(t, ce, choice, signal, one); trouble != nil || third.image == first.image || third.recorded[olmv1.AnnotationPinnedFor] == first.recorded[olmv1.AnnotationPinnedFor] {
+		t.Errorf("the tag was not looked up again: %v, image %s", trouble, third.image)
+	}
+}
+
+// The annotation strata.run/custom-resources lets definitions go while custom resources exist.
+func TestSupply_CustomResources(t *testing.T) {
+	i, l, signal := newImages(t), newLoop(t), front.NewSignal()
+	ce, choice, supply := extension(), choice, l.supply(i.settings(), signal)
+	ce.Spec.Namespace, choice.Image = "app", i.push("p:v1", nil, plainBundle("a"))
+	deletions := func() (all []string) {
+		is, trouble := supply.rendered(t, ce, choice, signal)
+		if trouble != nil {
+			t.Fatal(trouble.message)
+		}
+		for _, phase := range is.phases {
+			for _, object := range phase.Objects {
+				all = append(all, object.Manifest.GetKind()+" "+string(object.Deletion))
+			}
+		}
+		return all
+	}
+	if diff := cmp.Diff([]string{"ConfigMap ", "CustomResourceDefinition DeleteUnused"}, deletions()); diff != "" {
+		t.Errorf("without it (-want +got):\n%s", diff)
+	}
+	ce.Annotations = map[string]string{olmv1.AnnotationCustomResources: "Delete"}
+	if diff := cmp.Diff([]string{"ConfigMap ", "CustomResourceDefinition "}, deletions()); diff != "" {
+		t.Errorf("with it (-want +got):\n%s", diff)
+	}
+}
+
+// registryBundle is a bundle of OLM with a Deployment.
+func registryBundle(version, minKube, spec string) map[string]string {
+	return map[string]string{
+		"metadata/annotations.yaml": "annotations: {operators.operatorframework.io.bundle.mediatype.v1: registry+v1, operators.operatorframework.io.bundle.package.v1: p}\n",
+		"manifests/csv.yaml": `apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata: {name: p.v` + version + `}
+spec:
+  version: ` + version + `
+  minKubeVersion: ` + minKube + `
+  installModes: [{type: AllNamespaces, supported: true}]
+  install:
+    strategy: deployment
+    spec:
+      deployments:
+      - name: controller
+        spec:
+          selector: {matchLabels: {app: p}}
+          template:
+            metadata: {labels: {app: p}}
+            spec: {containers: [{name: manager, image: registry.example/p:v1}]}
+` + spec,
+	}
+}
+
+// A bundle that needs a newer Kubernetes is refused, and looked at again later.
+func TestSupply_KubernetesVersion(t *testing.T) {
+	i, l, signal := newImages(t), newLoop(t), front.NewSignal()
+	ce, choice, supply := extension(), choice, l.supply(i.settings(), signal)
+	ce.Spec.Namespace, choice.Image = "app", i.push("p:v1", nil, registryBundle("1.0.0", "1.30.0", ""))
+	version, asked := "v1.29.3", 0
+	supply.version = func(context.Context) (string, error) { asked++; return version, nil }
+	is, trouble := supply.rendered(t, ce, choice, signal)
+	want := "error for resolved bundle \"p.v1.0.0\" with version \"1.0.0\": the bundle is refused: it needs Kubernetes 1.30.0, and the cluster has v1.29.3"
+	if trouble == nil || trouble.reason != olmv1.ReasonBlocked || trouble.message != want || is.next.IsZero() {
+		t.Fatalf("%+v, again at %s", trouble, is.next)
+	}
+	for range 3 {
+		supply.rendered(t, ce, choice, signal)
+	}
+	version, supply.asked = "v1.30.0", supply.asked.Add(-versionKept)
+	if _, trouble = supply.rendered(t, ce, choice, signal); trouble != nil || asked != 2 {
+		t.Errorf("after the upgrade: %v, asked %d times", trouble, asked)
+	}
+}
+
+// Webhooks keep the source of their certificates when another one comes.
+func TestSupply_Certificates(t *testing.T) {
+	i, l, signal := newImages(t), newLoop(t), front.NewSignal()
+	if err := metav1.AddMetaToScheme(l.API.Scheme()); err != nil {
+		t.Fatal(err)
+	}
+	ce, choice, supply := extension(), choice, l.supply(i.settings(), signal)
+	ce.Spec.Namespace, choice.Image = "app", i.push("p:v1", nil, registryBundle("1.0.0", "1.0.0", `
+  webhookdefinitions:
+  - {type: ValidatingAdmissionWebhook, generateName: v.example.org, deploymentName: controller, containerPort: 443, admissionReviewVersions: [v1], sideEffects: None, webhookPath: /v}
+`))
+	if _, trouble := supply.rendered(t, ce, choice, signal); trouble == nil || trouble.reason != olmv1.ReasonBlocked {
+		t.Fatalf("without any: %+v", trouble)
+	}
+	l.definition(clusterVersionDefinition)
+	first, trouble := supply.rendered(t, ce, choice, signal)
+	if trouble != nil || first.recorded[olmv1.AnnotationWebhookCertificates] != "service-ca" {
+		t.Fatalf("on OpenShift: %+v, recorded %v", trouble, first.recorded)
+	}
+	one := revision(1, v1alpha1.LifecycleActive)
+	one.Annotations = first.recorded
+	l.definition(certificateDefinition)
+	if second, trouble := supply.rendered(t, ce, choice, signal, one); trouble != nil || second.recorded[olmv1.AnnotationWebhookCertificates] != "service-ca" {
+		t.Errorf("when cert-manager has come: %+v, recorded %v", trouble, second.recorded)
+	}
+}
+
+func (l *loop) definition(name string) {
+	crd := front.Definition()
+	crd.Name = name
+	l.Create(crd)
 }
