@@ -25,6 +25,7 @@ import (
 	"github.com/strata-run/strata/internal/catalog"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/clusterextension/resolve"
+	"github.com/strata-run/strata/internal/front/clusterextension/sources"
 	"github.com/strata-run/strata/internal/status/statustest"
 )
 
@@ -47,7 +48,7 @@ func TestCatalog_Own(t *testing.T) {
 	l.createCatalog(i.catalogOf("catalog:v1", "r.example/p:v1"), func(cc *olmv1.ClusterCatalog) { cc.Spec.Source.Image.PollIntervalMinutes = &one })
 	cc, _ := l.catalogPass()
 	wantCatalog(t, cc, "False/Unavailable: ", "True/Retrying: The content of the catalog is being read")
-	<-l.signals.catalogs
+	next(t, l.signals.catalogs)
 	cc, result := l.catalogPass()
 	wantCatalog(t, cc, "True/Available: ", "True/Succeeded: ")
 	if resolved := cc.Status.ResolvedSource; resolved == nil || !strings.HasPrefix(resolved.Image.Ref, i.host()+"/catalog@sha256:") || cc.Status.LastUnpacked == nil || cc.Status.URLs != nil {
@@ -75,6 +76,18 @@ func TestCatalog_Own(t *testing.T) {
 	})
 	cc, _ = l.catalogRead()
 	wantCatalog(t, cc, "True/Available: ", "False/Blocked: ")
+}
+
+// TestSetCatalogStatus has lastUnpacked stay while polls find the same image.
+func TestSetCatalogStatus(t *testing.T) {
+	view := sources.CatalogView{Snapshot: catalog.Snapshot{
+		Content: contentOf(t, "", 1, 1), Version: catalog.Version{Reference: "r.example/c@sha256:1"}, Read: then.Time, Checked: later.Time,
+	}}
+	cc := &olmv1.ClusterCatalog{Spec: olmv1.ClusterCatalogSpec{Source: olmv1.CatalogSource{Image: &olmv1.ImageSource{}}}}
+	setCatalogStatus(cc, view, later)
+	if !cc.Status.LastUnpacked.Equal(&then) || cc.Status.ResolvedSource.Image.Ref != "r.example/c@sha256:1" {
+		t.Errorf("the status is %+v", cc.Status)
+	}
 }
 
 // pinnedOf is the reference of an image by digest.
@@ -140,7 +153,7 @@ func TestCatalog_Wakes(t *testing.T) {
 	}
 	l.catalogPass()
 	want("created", "all", "named")
-	<-l.signals.catalogs
+	next(t, l.signals.catalogs)
 	l.catalogPass()
 	want("read", "all", "named")
 	l.catalogPass()
@@ -266,7 +279,7 @@ func TestCatalog_Folder(t *testing.T) {
 			})
 			cc, _ := l.catalogPass()
 			if test.root != "" {
-				<-l.signals.catalogs
+				next(t, l.signals.catalogs)
 				cc, _ = l.catalogPass()
 			}
 			wantCatalog(t, cc, test.serving, test.progressing)

@@ -96,7 +96,7 @@ func TestPullSecrets(t *testing.T) {
 				l.pass()
 				l.woken()
 				for !strings.HasPrefix(statustest.Text(l.pass().Status.Conditions, olmv1.TypeProgressing), test.bundle) {
-					<-l.signals.extensions
+					next(t, l.signals.extensions)
 				}
 			}
 			filesWithout(t, s.CacheDir, password)

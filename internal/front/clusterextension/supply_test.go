@@ -31,6 +31,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
@@ -209,10 +210,22 @@ func (s *supplied) catalogPass() (*olmv1.ClusterCatalog, reconcile.Result) {
 func (s *supplied) catalogRead() (*olmv1.ClusterCatalog, reconcile.Result) {
 	s.T.Helper()
 	s.catalogPass()
-	if woken := <-s.signals.catalogs; woken.Object.GetName() != "c" {
+	if woken := next(s.T, s.signals.catalogs); woken.Object.GetName() != "c" {
 		s.T.Fatalf("%q is woken", woken.Object.GetName())
 	}
 	return s.catalogPass()
+}
+
+// next is the next that is woken.
+func next(t *testing.T, signal front.Signal) event.GenericEvent {
+	t.Helper()
+	select {
+	case woken := <-signal:
+		return woken
+	case <-time.After(2 * time.Minute):
+		t.Fatal("nothing is woken")
+		return event.GenericEvent{}
+	}
 }
 
 // woken are the extensions that were woken since the last call.
@@ -248,7 +261,7 @@ func TestSupply(t *testing.T) {
 		t.Errorf("the catalog wakes %q", woken)
 	}
 	l.progressing("True/RollingOut: bundle p.v1.0.0 with version 1.0.0 is being pulled")
-	if woken := <-l.signals.extensions; woken.Object.GetName() != "demo" {
+	if woken := next(t, l.signals.extensions); woken.Object.GetName() != "demo" {
 		t.Errorf("a bundle wakes %q", woken.Object.GetName())
 	}
 	l.progressing("True/RollingOut: Revision 1 (1.0.0) is about to be rolled out")
@@ -291,7 +304,7 @@ func TestSupply_Refused(t *testing.T) {
 	l.catalogRead()
 	l.woken()
 	l.pass()
-	<-l.signals.extensions
+	next(t, l.signals.extensions)
 	got := statustest.Text(l.pass().Status.Conditions, olmv1.TypeProgressing)
 	if !strings.HasPrefix(got, `False/Blocked: error for resolved bundle "p.v1.0.0" with version "1.0.0": the bundle is refused: `) || len(l.revisions()) > 0 {
 		t.Errorf("Progressing is %q, the revisions are %v", got, l.revisions())
@@ -307,7 +320,7 @@ func TestSupply_Missing(t *testing.T) {
 	l.catalogRead()
 	l.woken()
 	l.pass()
-	<-l.signals.extensions
+	next(t, l.signals.extensions)
 	got := statustest.Text(l.pass().Status.Conditions, olmv1.TypeProgressing)
 	if !strings.HasPrefix(got, `True/Retrying: error for resolved bundle "p.v1.0.0" with version "1.0.0": `) {
 		t.Errorf("Progressing is %q", got)
