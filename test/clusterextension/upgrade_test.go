@@ -63,10 +63,10 @@ spec:
 // pods of the third never start.
 func operators(t *testing.T, server *httptest.Server) string {
 	t.Helper()
-	channel, bundles, before := []string{}, "", ""
+	channel, bundles := []string{}, ""
 	for version, image := range map[string]string{"1.0.0": "example.org/operator:1.0", "1.1.0": "example.org/operator:1.1", "1.2.0": "example.org/operator:does-not-exist"} {
 		reference := pushImage(t, server, "operator:"+version, nil, operatorBundle(version, image))
-		before = map[string]string{"1.1.0": `,"replaces":"operator.v1.0.0"`, "1.2.0": `,"replaces":"operator.v1.1.0"`}[version]
+		before := map[string]string{"1.1.0": `,"replaces":"operator.v1.0.0"`, "1.2.0": `,"replaces":"operator.v1.1.0"`}[version]
 		channel = append(channel, `{"name":"operator.v`+version+`"`+before+`}`)
 		bundles += `{"schema":"olm.bundle","package":"operator","name":"operator.v` + version + `","image":"` + reference +
 			`","properties":[{"type":"olm.package","value":{"packageName":"operator","version":"` + version + `"}}]}` + "\n"

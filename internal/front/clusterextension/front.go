@@ -156,8 +156,12 @@ func (o *observer) bundle(ctx context.Context, ce *olmv1.ClusterExtension, group
 	}
 	facts.bundle, facts.trouble = o.bundles.Render(ctx, ce, *facts.answer.Choice, facts.revisions)
 	if facts.trouble == nil {
-		if facts.trouble, err = o.missing(ctx, ce, facts.bundle.phases); err != nil {
+		lacks, err := o.missing(ctx, ce, facts.bundle.phases)
+		if err != nil {
 			return err
+		}
+		if lacks != "" {
+			facts.trouble = &trouble{olmv1.ReasonRetrying, lacks}
 		}
 	}
 	facts.collision, err = o.collidesWith(ctx, group)

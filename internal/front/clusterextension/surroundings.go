@@ -32,27 +32,27 @@ var (
 // comesOrGoes lets through that an object was created or deleted.
 var comesOrGoes = predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 
-// missing is what a bundle cannot be installed without and the cluster does not have, nil for nothing.
-func (o *observer) missing(ctx context.Context, ce *olmv1.ClusterExtension, phases []content.Phase) (*trouble, error) {
+// missing is what a bundle cannot be installed without and the cluster does not have, empty for nothing.
+func (o *observer) missing(ctx context.Context, ce *olmv1.ClusterExtension, phases []content.Phase) (string, error) {
 	namespace := front.Metadata(namespaceKind)
 	found, err := front.Found(o.cache.Get(ctx, client.ObjectKey{Name: ce.Spec.Namespace}, namespace))
 	if err != nil {
-		return nil, fmt.Errorf("reading namespace %s: %w", ce.Spec.Namespace, err)
+		return "", fmt.Errorf("reading namespace %s: %w", ce.Spec.Namespace, err)
 	}
 	if !found && !brings(phases, ce.Spec.Namespace) {
-		return &trouble{olmv1.ReasonRetrying, fmt.Sprintf("namespace %s does not exist: create it", ce.Spec.Namespace)}, nil
+		return fmt.Sprintf("namespace %s does not exist: create it", ce.Spec.Namespace), nil
 	}
 	if ce.Spec.ServiceAccount == nil {
-		return nil, nil
+		return "", nil
 	}
 	key := client.ObjectKey{Namespace: ce.Spec.Namespace, Name: ce.Spec.ServiceAccount.Name}
 	if found, err = front.Found(o.cache.Get(ctx, key, front.Metadata(serviceAccountKind))); err != nil {
-		return nil, fmt.Errorf("reading ServiceAccount %s: %w", key, err)
+		return "", fmt.Errorf("reading ServiceAccount %s: %w", key, err)
 	}
 	if !found {
-		return &trouble{olmv1.ReasonRetrying, fmt.Sprintf("ServiceAccount %s does not exist: create it, or change spec.serviceAccount", key)}, nil
+		return fmt.Sprintf("ServiceAccount %s does not exist: create it, or change spec.serviceAccount", key), nil
 	}
-	return nil, nil
+	return "", nil
 }
 
 // brings says whether a bundle has its namespace in it.
