@@ -57,9 +57,9 @@ type answers struct {
 	from *resolve.Identity
 }
 
-func (a *answers) Resolve(_ context.Context, _ *olmv1.ClusterExtension, installed *resolve.Identity) (resolution, error) {
+func (a *answers) Resolve(_ context.Context, _ *olmv1.ClusterExtension, installed *resolve.Identity) (resolve.Answer, error) {
 	a.from = installed
-	return resolution{Answer: a.answer}, a.err
+	return a.answer, a.err
 }
 
 func (a *answers) Forget(name string) { a.forgot = name }

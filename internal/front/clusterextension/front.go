@@ -22,14 +22,7 @@ import (
 // resolver says which bundle a ClusterExtension gets, by what catalogs have. It does not wait: an
 // answer that takes reading a catalog is given when a signal has brought the ClusterExtension back.
 type resolver interface {
-	Resolve(ctx context.Context, ce *olmv1.ClusterExtension, installed *resolve.Identity) (resolution, error)
-}
-
-// resolution is an answer, and when to ask again without a signal, the zero time for never.
-type resolution struct {
-	resolve.Answer
-
-	next time.Time
+	Resolve(ctx context.Context, ce *olmv1.ClusterExtension, installed *resolve.Identity) (resolve.Answer, error)
 }
 
 // bundles renders the bundle that was chosen. It does not wait for pulling one either: the trouble
@@ -61,7 +54,7 @@ type rendered struct {
 type observed struct {
 	revisions []v1alpha1.Revision
 	unread    error
-	answer    resolution
+	answer    resolve.Answer
 	bundle    rendered
 	trouble   *trouble
 	// collision is what the target collides with, as far as it is of a ClusterExtension.
@@ -103,7 +96,7 @@ func newFront(o *observer, signal front.Signal, rests func() bool) front.Front[*
 			return front.ConditionsOf(ce, "", ce.Status.Conditions)
 		},
 		Again: func(facts observed) time.Duration {
-			next := earlier(earlier(facts.answer.next, facts.bundle.next), facts.deadline)
+			next := earlier(facts.bundle.next, facts.deadline)
 			if next.IsZero() {
 				return 0
 			}
@@ -151,7 +144,7 @@ func (o *observer) bundle(ctx context.Context, ce *olmv1.ClusterExtension, group
 	if facts.answer, err = o.resolver.Resolve(ctx, ce, installedBundle(group, facts.revisions)); err != nil {
 		return err
 	}
-	if facts.trouble = unresolved(facts.answer.Answer); facts.trouble != nil || facts.answer.Choice == nil {
+	if facts.trouble = unresolved(facts.answer); facts.trouble != nil || facts.answer.Choice == nil {
 		return nil
 	}
 	facts.bundle, facts.trouble = o.bundles.Render(ctx, ce, *facts.answer.Choice, facts.revisions)

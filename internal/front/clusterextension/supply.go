@@ -131,14 +131,14 @@ func usedImages(ctx context.Context, cached client.Reader) ([]string, error) {
 }
 
 // Resolve implements resolver.
-func (s *supply) Resolve(ctx context.Context, ce *olmv1.ClusterExtension, installed *resolve.Identity) (resolution, error) {
+func (s *supply) Resolve(ctx context.Context, ce *olmv1.ClusterExtension, installed *resolve.Identity) (resolve.Answer, error) {
 	own, err := s.own(ctx)
 	if err != nil {
-		return resolution{}, err
+		return resolve.Answer{}, err
 	}
 	list := &olmv1.ClusterCatalogList{}
 	if err := s.cache.List(ctx, list); err != nil {
-		return resolution{}, fmt.Errorf("listing the ClusterCatalogs: %w", err)
+		return resolve.Answer{}, fmt.Errorf("listing the ClusterCatalogs: %w", err)
 	}
 	wants := ce.Spec.Source.Catalog
 	request := resolve.Request{
@@ -150,7 +150,7 @@ func (s *supply) Resolve(ctx context.Context, ce *olmv1.ClusterExtension, instal
 			request.Catalogs = append(request.Catalogs, s.known(cc, own, wants.PackageName))
 		}
 	}
-	return resolution{Answer: resolve.Resolve(request)}, nil
+	return resolve.Resolve(request), nil
 }
 
 // known is a catalog as far as it is on disk. It is kept current by its own front.
