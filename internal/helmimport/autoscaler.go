@@ -14,13 +14,18 @@ import (
 	"github.com/strata-run/strata/internal/content/plain"
 )
 
-// scaled names what an autoscaler scales.
-type scaled struct{ namespace, kind, name string }
+// Scaled names what an autoscaler scales.
+type Scaled struct{ namespace, kind, name string }
+
+// ScaledOf is how an object is named as one that is scaled.
+func ScaledOf(object *unstructured.Unstructured) Scaled {
+	return Scaled{namespace: object.GetNamespace(), kind: object.GetKind(), name: object.GetName()}
+}
 
 // yieldReplicas takes spec.replicas out of what a HorizontalPodAutoscaler scales: to
 // set it back to what the release says would stop pods.
 func (i *Importer) yieldReplicas(ctx context.Context, objects []Object) error {
-	scalers := map[scaled]string{}
+	scalers := map[Scaled]string{}
 	read := map[string]bool{}
 	for n := range objects {
 		o := &objects[n]
@@ -30,11 +35,11 @@ func (i *Importer) yieldReplicas(ctx context.Context, objects []Object) error {
 		namespace := o.Manifest.GetNamespace()
 		if !read[namespace] {
 			read[namespace] = true
-			if err := i.readScalers(ctx, namespace, scalers); err != nil {
+			if err := ReadScalers(ctx, i.Client, namespace, scalers); err != nil {
 				return err
 			}
 		}
-		scaler, ok := scalers[scaled{namespace: namespace, kind: o.Manifest.GetKind(), name: o.Manifest.GetName()}]
+		scaler, ok := scalers[ScaledOf(o.Manifest)]
 		if !ok {
 			continue
 		}
@@ -44,15 +49,16 @@ func (i *Importer) yieldReplicas(ctx context.Context, objects []Object) error {
 	return nil
 }
 
-func (i *Importer) readScalers(ctx context.Context, namespace string, scalers map[scaled]string) error {
+// ReadScalers adds the names of the HorizontalPodAutoscalers of a namespace, by what they scale.
+func ReadScalers(ctx context.Context, from client.Reader, namespace string, scalers map[Scaled]string) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscalerList"})
-	if err := i.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := from.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("listing the HorizontalPodAutoscalers of namespace %s: %w", namespace, err)
 	}
 	for _, item := range list.Items {
 		target, _, _ := unstructured.NestedStringMap(item.Object, "spec", "scaleTargetRef")
-		scalers[scaled{namespace: namespace, kind: target["kind"], name: target["name"]}] = item.GetName()
+		scalers[Scaled{namespace: namespace, kind: target["kind"], name: target["name"]}] = item.GetName()
 	}
 	return nil
 }

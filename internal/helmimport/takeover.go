@@ -6,10 +6,12 @@ package helmimport
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,8 +21,8 @@ import (
 	"github.com/strata-run/strata/internal/content/plain"
 )
 
-// helmManager is the field manager of the helm command.
-const helmManager = "helm"
+// The field managers of the helm command, and of OLM's controller, which uses Helm as a library.
+const helmManager, olmManager = "helm", "operator-controller"
 
 // writer is the field manager of what an import itself writes.
 const writer = "strata-cli"
@@ -70,6 +72,58 @@ func (i *Importer) tryTakeOver(ctx context.Context, object *Object, allowed Perm
 		return err
 	}
 	return i.Client.Patch(ctx, current, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(writer))
+}
+
+// TakeOver hands over the fields of one object as an import does, and replaces its owner references,
+// for an object that a package is about to adopt. It changes metadata alone.
+func (i Installed) TakeOver(ctx context.Context, manifest *unstructured.Unstructured, replace func([]metav1.OwnerReference) []metav1.OwnerReference) error {
+	var err error
+	for range tries {
+		if err = i.tryTakeOver(ctx, manifest, replace); !apierrors.IsConflict(err) {
+			break
+		}
+	}
+	if err != nil && manifest.GroupVersionKind() == secretKind {
+		err = errors.New(withoutValues(manifest, err))
+	}
+	if err != nil {
+		return fmt.Errorf("taking over the fields of %s: %w", plain.NameOf(manifest), err)
+	}
+	return nil
+}
+
+func (i Installed) tryTakeOver(ctx context.Context, manifest *unstructured.Unstructured, replace func([]metav1.OwnerReference) []metav1.OwnerReference) error {
+	current := &unstructured.Unstructured{}
+	current.SetGroupVersionKind(manifest.GroupVersionKind())
+	if err := i.Live.Get(ctx, client.ObjectKeyFromObject(manifest), current); err != nil {
+		if meta.IsNoMatchError(err) {
+			return nil // the package is to bring its definition
+		}
+		return client.IgnoreNotFound(err)
+	}
+	metadata := map[string]any{}
+	entries, references := current.GetManagedFields(), current.GetOwnerReferences()
+	if current.GetDeletionTimestamp() == nil && slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return isHelms(e, entries) }) {
+		applied, err := (&Importer{Client: i.Client}).trial(ctx, manifest)
+		if err != nil {
+			return err
+		}
+		if handed, changed := handOver(entries, applied.GetManagedFields()); changed {
+			metadata["managedFields"] = handed
+		}
+	}
+	if owners := replace(references); !slices.EqualFunc(owners, references, func(a, b metav1.OwnerReference) bool { return a.UID == b.UID }) {
+		metadata["ownerReferences"] = owners
+	}
+	if len(metadata) == 0 {
+		return nil
+	}
+	metadata["uid"], metadata["resourceVersion"] = current.GetUID(), current.GetResourceVersion()
+	data, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
+	return i.Client.Patch(ctx, current, client.RawPatch(types.MergePatchType, data), client.FieldOwner("strata-front"))
 }
 
 // takeOverPatch is the merge patch that hands an object over, nil when there is
@@ -122,7 +176,7 @@ func isHelms(e metav1.ManagedFieldsEntry, all []metav1.ManagedFieldsEntry) bool 
 	if e.Subresource != "" || isOurs(e) {
 		return false
 	}
-	return e.Manager == helmManager || slices.ContainsFunc(all, func(other metav1.ManagedFieldsEntry) bool {
+	return e.Manager == helmManager || e.Manager == olmManager || slices.ContainsFunc(all, func(other metav1.ManagedFieldsEntry) bool {
 		return other.Manager == e.Manager && other.Subresource == "" && marksReleases(other)
 	})
 }

@@ -23,6 +23,10 @@ const (
 	// changes, and the bundle pulled again that could not be.
 	AnnotationResolve = "strata.run/resolve"
 
+	// AnnotationRender on a ClusterExtension, with any value, has the bundle rendered anew that was
+	// imported from a release of OLM's own controller. Pods may restart.
+	AnnotationRender = "strata.run/render"
+
 	// AnnotationCustomResources with the value Delete has the CustomResourceDefinitions of a
 	// ClusterExtension go with it although custom resources exist, and these with them. It has to be set
 	// before the ClusterExtension is deleted: it takes effect when the package has rolled it out.
@@ -69,6 +73,10 @@ const (
 	// AnnotationPinnedFor is what the digest of the image was looked up for: the image and the digest of
 	// the catalog, and the value of strata.run/resolve. Unlike those of strata.run, a rollback copies it.
 	AnnotationPinnedFor = "olm.strata.run/pinned-for"
+
+	// AnnotationImported is on a Revision that was imported from a release of OLM's own controller:
+	// a digest of the configuration that it stands for.
+	AnnotationImported = "olm.strata.run/imported"
 
 	// AnnotationWebhookCertificates is where the webhooks of the bundle get their certificates from:
 	// cert-manager or service-ca. What was chosen first stays.

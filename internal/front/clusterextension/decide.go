@@ -37,13 +37,18 @@ func unresolved(answer resolve.Answer) *trouble {
 	}
 }
 
-// installedBundle is that of the newest revision that has succeeded, nil for none.
-func installedBundle(group front.Group[*olmv1.ClusterExtension], revisions []v1alpha1.Revision) *resolve.Identity {
-	i := slices.IndexFunc(group.Existing, func(p v1alpha1.Package) bool { return p.Name == packageName(group.Name) })
-	if i < 0 {
-		return nil
+// installedBundle is that of the newest revision that has succeeded, nil for none. What is imported is
+// installed in any case.
+func installedBundle(group front.Group[*olmv1.ClusterExtension], facts observed) *resolve.Identity {
+	if facts.imported != nil {
+		return &facts.imported.Bundle
 	}
-	installed := state{pkg: front.Package{Package: &group.Existing[i]}, revisions: revisions}.installed()
+	of := state{revisions: facts.revisions}
+	i := slices.IndexFunc(group.Existing, func(p v1alpha1.Package) bool { return p.Name == packageName(group.Name) })
+	if i >= 0 {
+		of.pkg = front.Package{Package: &group.Existing[i]}
+	}
+	installed := of.installed()
 	if installed == nil {
 		return nil
 	}
@@ -59,6 +64,8 @@ func render(in groupInput) ([]content.Package, error) {
 	switch {
 	case facts.trouble != nil:
 		pkg.Blocked = facts.trouble.message
+	case facts.imported != nil:
+		pkg = revisionOf(ce, pkg, facts.imported)
 	case facts.answer.Choice == nil:
 		pkg.Blocked = "what is installed is kept"
 	default:
@@ -103,6 +110,9 @@ func stateOf(all groupState) state {
 		revisions: all.Facts.revisions, unread: all.Facts.unread, trouble: all.Facts.trouble,
 		warnings: slices.Concat(all.Facts.answer.Warnings, all.Facts.bundle.warnings), deprecation: all.Facts.answer.Deprecation,
 		since: all.Facts.since, collision: all.Facts.collision, err: all.Err, now: all.Now,
+	}
+	if all.Facts.imported != nil {
+		s.warnings = append(s.warnings, all.Facts.imported.Notes...)
 	}
 	if len(all.Packages) > 0 {
 		s.pkg = all.Packages[0]

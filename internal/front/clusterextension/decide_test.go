@@ -21,6 +21,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/front/clusterextension/migration"
 	"github.com/strata-run/strata/internal/front/clusterextension/resolve"
 	"github.com/strata-run/strata/internal/status/statustest"
 )
@@ -55,6 +56,22 @@ type answers struct {
 	trouble *trouble
 	// from is the installed bundle that was asked about.
 	from *resolve.Identity
+	// imported and refused are what is found of OLM's own controller, looked how often that was asked
+	// for, and adopted the package that objects were handed over to.
+	imported *migration.Import
+	refused  error
+	looked   int
+	adopted  string
+}
+
+func (a *answers) Import(context.Context, *olmv1.ClusterExtension) (*migration.Import, error) {
+	a.looked++
+	return a.imported, a.refused
+}
+
+func (a *answers) Adopt(_ context.Context, _ *olmv1.ClusterExtension, pkg *v1alpha1.Package, _ []content.Phase) error {
+	a.adopted = pkg.Name
+	return nil
 }
 
 func (a *answers) Resolve(_ context.Context, _ *olmv1.ClusterExtension, installed *resolve.Identity) (resolve.Answer, error) {
@@ -93,7 +110,7 @@ func newLoop(t *testing.T) *loop {
 
 // restart has the front remember nothing.
 func (l *loop) restart() {
-	o := &observer{cache: l.API, resolver: l.is, bundles: l.is, now: func() time.Time { return l.Now }}
+	o := &observer{cache: l.API, resolver: l.is, bundles: l.is, imports: l.is, now: func() time.Time { return l.Now }}
 	l.front.Front = newFront(o, nil, func() bool { return l.rests })
 }
 

@@ -10,7 +10,8 @@
 //
 // recorded.go reads what earlier revisions have recorded of a bundle, version.go the version of
 // Kubernetes, and surroundings.go what the cluster lacks and which ClusterExtension has an object.
-// overdue.go counts trouble against the deadline.
+// overdue.go counts trouble against the deadline. takeover.go decides about what OLM's own controller
+// has installed, which the package migration imports as revision 1 before anything is rendered.
 //
 // decide.go turns what was observed into the package and the facts for the status, status.go those
 // into all conditions, with the reference of them in rows.go. names.go has the names, labels and

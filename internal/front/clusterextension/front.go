@@ -15,6 +15,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/front/clusterextension/migration"
 	"github.com/strata-run/strata/internal/front/clusterextension/resolve"
 	"github.com/strata-run/strata/internal/telemetry"
 )
@@ -32,6 +33,14 @@ type bundles interface {
 	Render(ctx context.Context, ce *olmv1.ClusterExtension, choice resolve.Choice, revisions []v1alpha1.Revision) (rendered, *trouble)
 	// Forget says that a ClusterExtension of this name wants no bundle any more.
 	Forget(name string)
+}
+
+// imports find what OLM's own controller has installed, and hand its objects over.
+type imports interface {
+	// Import is nil when there is nothing to import. A *migration.RefusedError says why it cannot be.
+	Import(ctx context.Context, ce *olmv1.ClusterExtension) (*migration.Import, error)
+	// Adopt hands over what a first installation that failed has left.
+	Adopt(ctx context.Context, ce *olmv1.ClusterExtension, pkg *v1alpha1.Package, phases []content.Phase) error
 }
 
 // rendered is a bundle as a revision holds it.
@@ -59,6 +68,9 @@ type observed struct {
 	trouble   *trouble
 	// collision is what the target collides with, as far as it is of a ClusterExtension.
 	collision collision
+	// imported is what revision 1 is made of, nil for nothing, and next when to look again.
+	imported *migration.Import
+	next     time.Time
 	// since is when the trouble began, and deadline when it has lasted too long.
 	since, deadline time.Time
 }
@@ -73,6 +85,7 @@ type observer struct {
 	cache    client.Reader
 	resolver resolver
 	bundles  bundles
+	imports  imports
 	now      func() time.Time
 	overdue  overdue
 }
@@ -96,7 +109,7 @@ func newFront(o *observer, signal front.Signal, rests func() bool) front.Front[*
 			return front.ConditionsOf(ce, "", ce.Status.Conditions)
 		},
 		Again: func(facts observed) time.Duration {
-			next := earlier(facts.bundle.next, facts.deadline)
+			next := earlier(facts.bundle.next, earlier(facts.deadline, facts.next))
 			if next.IsZero() {
 				return 0
 			}
@@ -141,10 +154,17 @@ func (o *observer) bundle(ctx context.Context, ce *olmv1.ClusterExtension, group
 	if facts.trouble = blockedSpec(ce); facts.trouble != nil {
 		return nil
 	}
-	if facts.answer, err = o.resolver.Resolve(ctx, ce, installedBundle(group, facts.revisions)); err != nil {
+	if err = o.takeOver(ctx, group, ce, facts); err != nil || facts.trouble != nil {
 		return err
 	}
+	if facts.answer, err = o.resolver.Resolve(ctx, ce, installedBundle(group, *facts)); err != nil || facts.imported != nil {
+		return err // what follows on an import is for the next pass
+	}
 	if facts.trouble = unresolved(facts.answer); facts.trouble != nil || facts.answer.Choice == nil {
+		return nil
+	}
+	if standsFor(ce, *facts) {
+		facts.answer.Choice = nil
 		return nil
 	}
 	facts.bundle, facts.trouble = o.bundles.Render(ctx, ce, *facts.answer.Choice, facts.revisions)
@@ -155,6 +175,11 @@ func (o *observer) bundle(ctx context.Context, ce *olmv1.ClusterExtension, group
 		}
 		if lacks != "" {
 			facts.trouble = &trouble{olmv1.ReasonRetrying, lacks}
+		}
+	}
+	if pkg := collided(group); pkg != nil && facts.trouble == nil {
+		if err = o.imports.Adopt(ctx, ce, pkg, facts.bundle.phases); err != nil {
+			return err
 		}
 	}
 	facts.collision, err = o.collidesWith(ctx, group)

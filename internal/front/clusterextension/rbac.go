@@ -10,6 +10,8 @@ package clusterextension
 // controller is watched, and gets events. ServiceAccounts and the pull secrets that they name are read
 // one by one, by name, with the rights of the role strata-manager-operands: their namespaces are not
 // known before. Without that role, "get" on the Secrets that are to count has to be granted.
+// The Secrets of releases of OLM's controller, and the objects that these have made, are read and handed
+// over with that role, too.
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,resourceNames=9c4404e7.operatorframework.io,verbs=get;list;watch
 // +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions,verbs=get;list;watch;patch

@@ -21,7 +21,7 @@ func installedRows() front.Rows {
 	}
 	return front.Rows{
 		row("Unknown", olmv1.ReasonFailed, "the revisions cannot be read", "what is installed could not be read: ...", "as the message says"),
-		row("True", olmv1.ReasonSucceeded, "a revision has succeeded, also while an upgrade fails", "Installed bundle registry.example/argocd@sha256:... successfully", ""),
+		row("True", olmv1.ReasonSucceeded, "a revision has succeeded, also while an upgrade fails, or was imported", "Installed bundle registry.example/argocd@sha256:... successfully", ""),
 		row("False", olmv1.ReasonFailed, "nothing is installed, and the first attempt has failed or waits for a user", "No bundle installed: no bundles found for package \"argocd\"", "see Progressing"),
 		row("False", olmv1.ReasonAbsent, "nothing is installed yet, and the rollout goes on", "No bundle installed", ""),
 	}
@@ -33,7 +33,7 @@ func progressingRows() front.Rows {
 	}
 	return front.Rows{
 		row("False", olmv1.ReasonInvalidConfiguration, "the bundle does not take what spec.config has", "invalid ClusterExtension configuration: invalid configuration: unknown field \"x\"", "change the field that the message names"),
-		row("False", olmv1.ReasonBlocked, "only a change of the spec, of a catalog or of the cluster helps: a range that is none, a dependency, a bundle that is refused, a name that is taken, a failed preflight", "desired version range \"x\" is invalid: ...", "as the message says"),
+		row("False", olmv1.ReasonBlocked, "only a change of the spec, of a catalog or of the cluster helps: a range that is none, a dependency, a bundle that is refused, a name that is taken, a failed preflight, a release of OLM that cannot be imported", "desired version range \"x\" is invalid: ...", "as the message says"),
 		row("False", olmv1.ReasonProgressDeadlineExceeded, "there was no progress for the time in spec.progressDeadlineMinutes; it can still recover", "revision 2 (1.1.0): no progress within 10m: ...", "`strata explain NAME`"),
 		row("False", olmv1.ReasonPaused, "the package is paused", "paused by ann: maintenance", "`strata resume NAME`, or remove the annotation strata.run/paused"),
 		row("False", olmv1.ReasonAwaitingApproval, "the revision waits for the approval of its content", "revision 2 (1.1.0) waits for approval", "`strata approve NAME`"),

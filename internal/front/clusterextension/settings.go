@@ -16,6 +16,7 @@ import (
 
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/front/clusterextension/migration"
 )
 
 // Who reads the images of ClusterCatalogs.
@@ -64,7 +65,7 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.Catalogs, "catalogs", s.Catalogs, "own pulls the images of ClusterCatalogs and writes their status; catalogd reads what catalogd serves of them; auto is catalogd where the definition of ClusterCatalogs is not that of Strata")
 	fs.StringVar(&s.CatalogdCADir, "catalogd-ca-dir", s.CatalogdCADir, "folder with CAs that catalogd is trusted by, besides those of the system; read again when it changes")
 	fs.StringVar(&s.CatalogFolders, "catalog-folders", s.CatalogFolders, "folder below which a ClusterCatalog may name one, with the annotation "+olmv1.AnnotationCatalogFolder+", to be read instead of its image")
-	fs.StringSliceVar(&s.Namespaces, "olm-namespaces", s.Namespaces, "namespaces in which OLM's own controller may hold its lease")
+	fs.StringSliceVar(&s.Namespaces, "olm-namespaces", s.Namespaces, "namespaces in which OLM's own controller may hold its lease, and keep what it has installed")
 }
 
 // Complete implements [front.Settings].
@@ -128,7 +129,10 @@ func (s *Settings) Setup(w front.Wiring) error {
 		return fmt.Errorf("setting up the front of ClusterExtensions: %w", err)
 	}
 	w.Meter.Add(&revisionMetrics{w.Manager.GetCache()})
-	o := &observer{cache: w.Manager.GetCache(), resolver: supply, bundles: supply, now: time.Now}
+	o := &observer{cache: w.Manager.GetCache(), resolver: supply, bundles: supply, now: time.Now, imports: &importer{
+		supply:   supply,
+		Importer: migration.Importer{Live: w.Manager.GetAPIReader(), Client: w.Manager.GetClient(), Defines: supply.defines, Namespaces: s.Namespaces},
+	}}
 	if err := front.Setup(w, &olmv1.ClusterCatalog{}, newCatalogFront(supply, watch.rests)); err != nil {
 		return err
 	}

@@ -78,10 +78,14 @@ func setStatus(ce *olmv1.ClusterExtension, s state) {
 	ce.Status.ActiveRevisions = activeRevisions(s.revisions, installed)
 }
 
-// installed is the newest revision that has succeeded, nil for none.
+// installed is the newest revision that has succeeded, nil for none. One that was imported runs
+// already, whether it has succeeded or not.
 func (s state) installed() *v1alpha1.Revision {
 	if s.pkg.Package == nil || s.pkg.Package.Status.CurrentRevision == 0 {
-		return nil
+		if s.pkg.Target != nil {
+			return importedOf([]v1alpha1.Revision{*s.pkg.Target})
+		}
+		return importedOf(s.revisions)
 	}
 	i := slices.IndexFunc(s.revisions, func(r v1alpha1.Revision) bool {
 		return r.Spec.Revision == s.pkg.Package.Status.CurrentRevision

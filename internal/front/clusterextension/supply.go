@@ -22,6 +22,7 @@ import (
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/catalog"
+	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/content/plain"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/clusterextension/bundle"
@@ -250,18 +251,27 @@ func (s *supply) make(ce *olmv1.ClusterExtension, choice resolve.Choice, view so
 	if err != nil {
 		return rendered{}, refusal(err)
 	}
-	for i := range is.Phases {
-		for j := range is.Phases[i].Objects {
-			if object := &is.Phases[i].Objects[j]; object.Manifest.GetKind() == "CustomResourceDefinition" && ce.Annotations[olmv1.AnnotationCustomResources] != "Delete" {
-				object.Deletion = v1alpha1.ObjectDeleteUnused
-			}
-		}
-	}
+	keepUsedDefinitions(ce, is.Phases)
 	recorded := map[string]string{}
 	if read.HasWebhooks() {
 		recorded[olmv1.AnnotationWebhookCertificates] = string(in.certificates)
 	}
 	return rendered{phases: is.Phases, image: view.Pinned, images: is.Images, properties: is.PropertiesJSON(), recorded: recorded, warnings: is.Warnings}, nil
+}
+
+// keepUsedDefinitions lets definitions go with their package only while no resource of theirs exists,
+// unless the ClusterExtension asks for these to go, too.
+func keepUsedDefinitions(ce *olmv1.ClusterExtension, phases []content.Phase) {
+	if ce.Annotations[olmv1.AnnotationCustomResources] == "Delete" {
+		return
+	}
+	for i := range phases {
+		for j := range phases[i].Objects {
+			if object := &phases[i].Objects[j]; object.Manifest.GetKind() == "CustomResourceDefinition" {
+				object.Deletion = v1alpha1.ObjectDeleteUnused
+			}
+		}
+	}
 }
 
 // refusal is the trouble of a bundle that cannot be rendered.

@@ -95,6 +95,16 @@ func phaseFor(object *unstructured.Unstructured, brought map[schema.GroupKind]bo
 	return cmp.Or(phaseOf[kind], phaseDeploy)
 }
 
+// Phases are objects that another program has rendered for a target, as Render gives those of a
+// bundle. The error is a RefusedError.
+func Phases(objects []*unstructured.Unstructured, target Target) ([]content.Phase, error) {
+	placed, err := place(objects, target)
+	if err != nil {
+		return nil, err
+	}
+	return phases(placed, target)
+}
+
 // phases sorts objects into phases, as they are applied for a target. Those without objects are left
 // out. The objects are not changed.
 func phases(objects []*unstructured.Unstructured, target Target) ([]content.Phase, error) {
