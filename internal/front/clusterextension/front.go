@@ -178,7 +178,7 @@ func (o *observer) bundle(ctx context.Context, ce *olmv1.ClusterExtension, group
 		}
 	}
 	if pkg := collided(group); pkg != nil && facts.trouble == nil {
-		if err = o.imports.Adopt(ctx, ce, pkg, facts.bundle.phases); err != nil {
+		if err := o.imports.Adopt(ctx, ce, pkg, facts.bundle.phases); err != nil {
 			return err
 		}
 	}
