@@ -52,9 +52,9 @@ type Front[P client.Object, F any] struct {
 	Observe func(ctx context.Context, group Group[P]) (F, error)
 	// Render is pure: the packages that a group wants.
 	Render func(in Input[P, F]) ([]content.Package, error)
-	// Leave is pure: how the packages go that a group does not want any more. Optional:
+	// Teardown is pure: how the packages are deleted that a group does not want any more. Optional:
 	// without it, they are deleted all at once.
-	Leave func(in Input[P, F]) Departure
+	Teardown func(in Input[P, F]) Teardown
 	// Stays is pure: what keeps a resource that is being deleted from going after its
 	// packages have gone, nil for nothing. The others go. The pass fails with it and is made
 	// again, unless it wraps [ErrNotYet]. Optional.
@@ -99,8 +99,8 @@ type Group[P client.Object] struct {
 	Name string
 	// Resources are those that are to stay, in the order of the cache.
 	Resources []P
-	// Leaving are those that are being deleted.
-	Leaving []P
+	// Deleting are those that are being deleted.
+	Deleting []P
 	// Existing are the group's packages.
 	Existing []v1alpha1.Package
 }
@@ -113,8 +113,8 @@ type Input[P client.Object, F any] struct {
 	Facts F
 }
 
-// Departure says how packages go.
-type Departure struct {
+// Teardown says how packages are deleted.
+type Teardown struct {
 	// Blocked says why they do not go for now. Nil lets them go.
 	Blocked error
 	// Orphans names the packages whose objects stay in place, without owner. Those of the
@@ -133,10 +133,10 @@ type State[F any] struct {
 	Facts F
 	// Err is what kept packages from being observed, rendered or published.
 	Err error
-	// Departing are the packages that no resource asks for any more, and Blocked is
+	// Unwanted are the packages that no resource asks for any more, and Blocked is
 	// why they are not deleted.
-	Departing []v1alpha1.Package
-	Blocked   error
+	Unwanted []v1alpha1.Package
+	Blocked  error
 	// Now is the time of the pass, in seconds.
 	Now metav1.Time
 }

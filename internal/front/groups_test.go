@@ -115,15 +115,15 @@ func TestReconciler_Unwanted(t *testing.T) {
 	want(t, "and then goes", "writes", []string{"patch b"}, f.mustPass())
 }
 
-func TestReconciler_Departure(t *testing.T) {
+func TestReconciler_Teardown(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.rendered = []content.Package{rendering("crds", "1"), rendering("plane", "1"), rendering("dns", "1")}
 	f.mustPass()
 	blocked := errors.New("2 virtual services are left")
-	departure := Departure{Blocked: blocked}
+	teardown := Teardown{Blocked: blocked}
 	var told error
-	f.loop.Front.Leave = func(_ Input[*gatewayv1.GatewayClass, string]) Departure { return departure }
+	f.loop.Front.Teardown = func(_ Input[*gatewayv1.GatewayClass, string]) Teardown { return teardown }
 	statusOf := f.loop.Front.Status
 	f.loop.Front.Status = func(class *gatewayv1.GatewayClass, state State[string]) {
 		told = state.Blocked
@@ -134,7 +134,7 @@ func TestReconciler_Departure(t *testing.T) {
 	if !errors.Is(told, blocked) {
 		t.Errorf("the status was told of %v", told)
 	}
-	departure = Departure{Order: []string{"plane", "crds"}}
+	teardown = Teardown{Order: []string{"plane", "crds"}}
 	want(t, "what has a place waits for it, the rest does not", "writes", []string{"delete dns", "delete plane"}, f.mustPass())
 	want(t, "the next waits until the one before is gone", "writes", nil, f.mustPass())
 	f.finish("plane")
@@ -152,8 +152,8 @@ func TestReconciler_Orphans(t *testing.T) {
 	f.class("a", ours)
 	f.rendered = []content.Package{rendering("crds", "1"), rendering("plane", "1")}
 	f.mustPass()
-	f.loop.Front.Leave = func(Input[*gatewayv1.GatewayClass, string]) Departure {
-		return Departure{Orphans: []string{"plane", "other"}}
+	f.loop.Front.Teardown = func(Input[*gatewayv1.GatewayClass, string]) Teardown {
+		return Teardown{Orphans: []string{"plane", "other"}}
 	}
 	f.deleteClass("a")
 	want(t, "both go", "writes", []string{"delete crds", "delete plane"}, f.mustPass())
@@ -287,20 +287,20 @@ func TestNextToGo(t *testing.T) {
 	}
 	staying := func(name string) v1alpha1.Package { return v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 	for name, tc := range map[string]struct {
-		reason    string
-		departing []v1alpha1.Package
-		order     []string
-		want      []string
+		reason   string
+		unwanted []v1alpha1.Package
+		order    []string
+		want     []string
 	}{
-		"NoOrder":     {reason: "all go at once", departing: []v1alpha1.Package{staying("a"), staying("b")}, want: []string{"a", "b"}},
-		"First":       {reason: "the first of the order goes", departing: []v1alpha1.Package{staying("a"), staying("b")}, order: []string{"b", "a"}, want: []string{"b"}},
-		"FirstIsGone": {reason: "a package that is gone has had its turn", departing: []v1alpha1.Package{staying("a")}, order: []string{"b", "a"}, want: []string{"a"}},
-		"FirstGoes":   {reason: "the next waits for one that is going", departing: []v1alpha1.Package{staying("a"), going("b")}, order: []string{"b", "a"}},
-		"Unnamed":     {reason: "a package without a place waits for none", departing: []v1alpha1.Package{staying("a"), going("b"), staying("c")}, order: []string{"b", "a"}, want: []string{"c"}},
+		"NoOrder":     {reason: "all go at once", unwanted: []v1alpha1.Package{staying("a"), staying("b")}, want: []string{"a", "b"}},
+		"First":       {reason: "the first of the order goes", unwanted: []v1alpha1.Package{staying("a"), staying("b")}, order: []string{"b", "a"}, want: []string{"b"}},
+		"FirstIsGone": {reason: "a package that is gone has had its turn", unwanted: []v1alpha1.Package{staying("a")}, order: []string{"b", "a"}, want: []string{"a"}},
+		"FirstGoes":   {reason: "the next waits for one that is going", unwanted: []v1alpha1.Package{staying("a"), going("b")}, order: []string{"b", "a"}},
+		"Unnamed":     {reason: "a package without a place waits for none", unwanted: []v1alpha1.Package{staying("a"), going("b"), staying("c")}, order: []string{"b", "a"}, want: []string{"c"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, pkg := range nextToGo(tc.departing, tc.order) {
+			for _, pkg := range nextToDelete(tc.unwanted, tc.order) {
 				got = append(got, pkg.Name)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

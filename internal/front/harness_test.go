@@ -118,7 +118,7 @@ func installed(state State[string]) metav1.Condition {
 	serves := plane.Package != nil && plane.Target != nil && meta.IsStatusConditionTrue(plane.Package.Status.Conditions, v1alpha1.ConditionAvailable)
 	switch {
 	case serves:
-		message, warning := "istiod "+cmp.Or(plane.Package.Status.Version, plane.Version)+" installed", KeptOut(plane)
+		message, warning := "istiod "+cmp.Or(plane.Package.Status.Version, plane.Version)+" installed", Excluded(plane)
 		if plane.Waiting != "" {
 			warning = plane.Version + " waits for package " + plane.Waiting
 		}

@@ -255,12 +255,12 @@ func (p *Publisher) create(ctx context.Context, pkg *v1alpha1.Package, line hist
 	return next, nil
 }
 
-// Withdraw deletes packages: their objects go with them, but for those of the packages
+// Unpublish deletes packages: their objects go with them, but for those of the packages
 // that are named as orphans, which stay.
-func (p *Publisher) Withdraw(ctx context.Context, departing []v1alpha1.Package, orphans []string) error {
+func (p *Publisher) Unpublish(ctx context.Context, packages []v1alpha1.Package, orphans []string) error {
 	var errs []error
-	for i := range departing {
-		pkg := &departing[i]
+	for i := range packages {
+		pkg := &packages[i]
 		propagation := metav1.DeletePropagationBackground
 		if slices.Contains(orphans, pkg.Name) {
 			propagation = metav1.DeletePropagationOrphan

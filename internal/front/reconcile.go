@@ -74,7 +74,7 @@ func (r *Reconciler[P, F]) pass(ctx context.Context, name string) (time.Duration
 	if in.Group, err = r.gather(ctx, name); err != nil {
 		return 0, err
 	}
-	if len(in.Resources)+len(in.Leaving)+len(in.Existing) == 0 {
+	if len(in.Resources)+len(in.Deleting)+len(in.Existing) == 0 {
 		r.count(name, nil)
 		if r.Front.Gone != nil {
 			err = r.Front.Gone(ctx, name)
@@ -90,7 +90,7 @@ func (r *Reconciler[P, F]) pass(ctx context.Context, name string) (time.Duration
 	if loop.IsConflict(err) {
 		return 0, err
 	}
-	statusErr := r.report(ctx, name, slices.Concat(in.Resources, in.Leaving), state)
+	statusErr := r.report(ctx, name, slices.Concat(in.Resources, in.Deleting), state)
 	if _, ok := errors.AsType[*RenderError](err); ok {
 		err = nil // another try renders the same; a change of the resource brings us back
 	}
@@ -144,10 +144,10 @@ func (r *Reconciler[P, F]) work(ctx context.Context, in *Input[P, F]) (state Sta
 	if state.Packages, err = r.Publisher.Publish(ctx, r.owner(in.Name), wanted); loop.IsConflict(err) {
 		return state, err
 	}
-	state.Departing = unwanted(in.Existing, wanted)
-	if len(state.Departing) > 0 {
-		departErr := r.depart(ctx, *in, &state)
-		return state, errors.Join(err, departErr)
+	state.Unwanted = unwanted(in.Existing, wanted)
+	if len(state.Unwanted) > 0 {
+		teardownErr := r.teardown(ctx, *in, &state)
+		return state, errors.Join(err, teardownErr)
 	}
 	released = r.release(ctx, in)
 	return state, err
@@ -163,23 +163,23 @@ func (r *Reconciler[P, F]) owner(group string) Owner {
 
 // unwanted are the packages that exist and are not among those that are wanted.
 func unwanted(existing []v1alpha1.Package, wanted []content.Package) []v1alpha1.Package {
-	var departing []v1alpha1.Package
+	var found []v1alpha1.Package
 	for i := range existing {
 		if !slices.ContainsFunc(wanted, func(w content.Package) bool { return w.Name == existing[i].Name }) {
-			departing = append(departing, existing[i])
+			found = append(found, existing[i])
 		}
 	}
-	return departing
+	return found
 }
 
-// depart deletes the packages that no resource asks for any more, unless something blocks
+// teardown deletes the packages that no resource asks for any more, unless something blocks
 // that.
-func (r *Reconciler[P, F]) depart(ctx context.Context, in Input[P, F], state *State[F]) error {
-	departure := Departure{}
-	if r.Front.Leave != nil {
-		departure = r.Front.Leave(in)
+func (r *Reconciler[P, F]) teardown(ctx context.Context, in Input[P, F], state *State[F]) error {
+	plan := Teardown{}
+	if r.Front.Teardown != nil {
+		plan = r.Front.Teardown(in)
 	}
-	if len(in.Leaving) > 0 && r.isRemoved != nil {
+	if len(in.Deleting) > 0 && r.isRemoved != nil {
 		removed, err := r.isRemoved(ctx)
 		if err != nil {
 			return err
@@ -187,13 +187,13 @@ func (r *Reconciler[P, F]) depart(ctx context.Context, in Input[P, F], state *St
 		if removed {
 			// The resources go with their definition, and no user has asked for what they
 			// describe to go.
-			departure = Departure{Orphans: namesOf(state.Departing)}
+			plan = Teardown{Orphans: namesOf(state.Unwanted)}
 		}
 	}
-	state.Blocked = departure.Blocked
+	state.Blocked = plan.Blocked
 	var due []v1alpha1.Package
-	if departure.Blocked == nil {
-		due = nextToGo(state.Departing, departure.Order)
+	if plan.Blocked == nil {
+		due = nextToDelete(state.Unwanted, plan.Order)
 	}
 	if len(due) == 0 {
 		return nil
@@ -201,27 +201,27 @@ func (r *Reconciler[P, F]) depart(ctx context.Context, in Input[P, F], state *St
 	if err := r.confirm(ctx, in.Group); err != nil {
 		return err
 	}
-	return r.Publisher.Withdraw(ctx, due, departure.Orphans)
+	return r.Publisher.Unpublish(ctx, due, plan.Orphans)
 }
 
-func namesOf(departing []v1alpha1.Package) []string {
+func namesOf(unwanted []v1alpha1.Package) []string {
 	var names []string
-	for i := range departing {
-		names = append(names, departing[i].Name)
+	for i := range unwanted {
+		names = append(names, unwanted[i].Name)
 	}
 	return names
 }
 
-// nextToGo are the packages whose turn it is and that are not going yet.
-func nextToGo(departing []v1alpha1.Package, order []string) []v1alpha1.Package {
+// nextToDelete are the packages whose turn it is and that are not being deleted yet.
+func nextToDelete(unwanted []v1alpha1.Package, order []string) []v1alpha1.Package {
 	turn := slices.IndexFunc(order, func(name string) bool {
-		return slices.ContainsFunc(departing, func(pkg v1alpha1.Package) bool { return pkg.Name == name })
+		return slices.ContainsFunc(unwanted, func(pkg v1alpha1.Package) bool { return pkg.Name == name })
 	})
 	var due []v1alpha1.Package
-	for i := range departing {
-		place := slices.Index(order, departing[i].Name)
-		if departing[i].DeletionTimestamp.IsZero() && (place < 0 || place == turn) {
-			due = append(due, departing[i])
+	for i := range unwanted {
+		place := slices.Index(order, unwanted[i].Name)
+		if unwanted[i].DeletionTimestamp.IsZero() && (place < 0 || place == turn) {
+			due = append(due, unwanted[i])
 		}
 	}
 	return due
@@ -235,7 +235,7 @@ func (r *Reconciler[P, F]) confirm(ctx context.Context, group Group[P]) error {
 	if err != nil {
 		return err
 	}
-	known := slices.Concat(group.Resources, group.Leaving)
+	known := slices.Concat(group.Resources, group.Deleting)
 	for _, resource := range live {
 		i := slices.IndexFunc(known, func(k P) bool { return k.GetUID() == resource.GetUID() })
 		if i < 0 || known[i].GetGeneration() != resource.GetGeneration() {

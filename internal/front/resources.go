@@ -37,7 +37,7 @@ func (r *Reconciler[P, F]) gather(ctx context.Context, name string) (Group[P], e
 		if resource = r.own.Newest(resource); resource.GetDeletionTimestamp().IsZero() {
 			group.Resources = append(group.Resources, resource)
 		} else {
-			group.Leaving = append(group.Leaving, resource)
+			group.Deleting = append(group.Deleting, resource)
 		}
 	}
 	existing, err := r.Publisher.packages(ctx, r.Front.Name)
@@ -77,12 +77,12 @@ func (r *Reconciler[P, F]) addFinalizers(ctx context.Context, resources []P) err
 	})
 }
 
-// release takes the finalizer off the resources that are leaving, whose group then has
+// release takes the finalizer off the resources that are being deleted, whose group then has
 // none of them: no status is written for a resource that is gone.
 func (r *Reconciler[P, F]) release(ctx context.Context, in *Input[P, F]) error {
 	var staying, going []P
 	var kept []error
-	for _, resource := range in.Leaving {
+	for _, resource := range in.Deleting {
 		if err := r.stays(resource, in.Facts); err != nil {
 			if staying = append(staying, resource); !errors.Is(err, ErrNotYet) {
 				kept = append(kept, err)
@@ -92,8 +92,8 @@ func (r *Reconciler[P, F]) release(ctx context.Context, in *Input[P, F]) error {
 		going = append(going, resource)
 	}
 	err := r.change(ctx, going, func(o client.Object) { controllerutil.RemoveFinalizer(o, r.Front.Finalizer) })
-	if in.Leaving = staying; err != nil {
-		in.Leaving = slices.Concat(staying, going)
+	if in.Deleting = staying; err != nil {
+		in.Deleting = slices.Concat(staying, going)
 	}
 	return errors.Join(append(kept, err)...)
 }

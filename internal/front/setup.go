@@ -163,7 +163,7 @@ func (r *Reconciler[P, F]) allGroups(ctx context.Context, _ client.Object) []str
 func (r *Reconciler[P, F]) asked() predicate.Predicate {
 	changed := r.Front.Changed
 	if changed == nil {
-		changed = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, leaving)
+		changed = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletion)
 	}
 	selects := func(object client.Object) bool {
 		p, ok := object.(P)
@@ -208,8 +208,8 @@ func statusOf(resource client.Object) any {
 	return content["status"]
 }
 
-// leaving lets through the deletion of a resource, which a finalizer delays.
-var leaving = predicate.Funcs{
+// deletion lets through the deletion of a resource, which a finalizer delays.
+var deletion = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 	},

@@ -117,9 +117,9 @@ func stateOf(all groupState) state {
 	if len(all.Packages) > 0 {
 		s.pkg = all.Packages[0]
 	}
-	if len(all.Departing) > 0 {
-		s.departing = &all.Departing[0]
-		s.pkg = front.Package{Package: s.departing}
+	if len(all.Unwanted) > 0 {
+		s.deleting = &all.Unwanted[0]
+		s.pkg = front.Package{Package: s.deleting}
 	}
 	if taken, ok := errors.AsType[*front.TakenError](all.Err); ok {
 		s.trouble, s.pkg = &trouble{olmv1.ReasonBlocked, taken.Error()}, front.Package{} // it says nothing of ours

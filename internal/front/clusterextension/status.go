@@ -39,10 +39,10 @@ const (
 
 // state is all that the status of a ClusterExtension depends on.
 type state struct {
-	// pkg is its package, with nothing in it while there is none, and departing that of one which is
+	// pkg is its package, with nothing in it while there is none, and deleting that of one which is
 	// being deleted.
-	pkg       front.Package
-	departing *v1alpha1.Package
+	pkg      front.Package
+	deleting *v1alpha1.Package
 	// revisions are those of the package, and unread why they could not be listed.
 	revisions []v1alpha1.Revision
 	unread    error
@@ -121,7 +121,7 @@ func (s state) progressing(ce *olmv1.ClusterExtension) metav1.Condition {
 	reason, message := s.rollout()
 	switch {
 	case !ce.DeletionTimestamp.IsZero():
-		return is(metav1.ConditionTrue, olmv1.ReasonRollingOut, s.leaving())
+		return is(metav1.ConditionTrue, olmv1.ReasonRollingOut, s.teardownMessage())
 	case s.trouble != nil && (s.trouble.reason == olmv1.ReasonInvalidConfiguration || s.trouble.reason == olmv1.ReasonBlocked):
 		return is(metav1.ConditionFalse, s.trouble.reason, s.trouble.message)
 	case s.trouble != nil && exceeded(ce, s.since, s.now.Time):
@@ -138,7 +138,7 @@ func (s state) progressing(ce *olmv1.ClusterExtension) metav1.Condition {
 		return is(metav1.ConditionTrue, reason, message)
 	}
 	notes := s.warnings
-	if kept := front.KeptOut(s.pkg); kept != "" {
+	if kept := front.Excluded(s.pkg); kept != "" {
 		notes = append([]string{kept}, notes...)
 	}
 	return is(metav1.ConditionFalse, olmv1.ReasonSucceeded, strings.Join(append([]string{"Desired state reached"}, notes...), "; "))
@@ -179,14 +179,14 @@ func (s state) rollout() (reason, message string) {
 	return reason, message
 }
 
-// leaving says what a deletion waits for.
-func (s state) leaving() string {
+// teardownMessage says what a deletion waits for.
+func (s state) teardownMessage() string {
 	message := "The ClusterExtension is being deleted"
 	if s.err != nil {
 		return message + ": " + s.err.Error()
 	}
-	if s.departing != nil {
-		if doing := meta.FindStatusCondition(s.departing.Status.Conditions, v1alpha1.ConditionProgressing); doing != nil {
+	if s.deleting != nil {
+		if doing := meta.FindStatusCondition(s.deleting.Status.Conditions, v1alpha1.ConditionProgressing); doing != nil {
 			return message + ": " + doing.Message
 		}
 	}

@@ -172,7 +172,7 @@ var statusCases = map[string]struct {
 		available: "Unknown/Reconciling: The objects have not been checked yet",
 	},
 	"BeingDeleted": {
-		reason: "what is waited for", deleted: true, state: state{departing: statustest.PackageAt("demo", 1, "True/TearingDown: Deployment a/b is being deleted", "")},
+		reason: "what is waited for", deleted: true, state: state{deleting: statustest.PackageAt("demo", 1, "True/TearingDown: Deployment a/b is being deleted", "")},
 		installed: "False/Absent: No bundle installed", progressing: "True/RollingOut: The ClusterExtension is being deleted: Deployment a/b is being deleted",
 		available: "Unknown/Reconciling: The objects have not been checked yet",
 	},

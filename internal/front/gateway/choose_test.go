@@ -29,7 +29,7 @@ func TestChooseService(t *testing.T) {
 	}
 	owned := func(s *corev1.Service) { s.OwnerReferences = []metav1.OwnerReference{{UID: "other"}, {UID: "gw"}} }
 	clusterIP := func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP }
-	leaving := func(s *corev1.Service) { s.DeletionTimestamp = new(metav1.NewTime(noon)) }
+	deleted := func(s *corev1.Service) { s.DeletionTimestamp = new(metav1.NewTime(noon)) }
 	of := func(class string) func(*corev1.Service) {
 		return func(s *corev1.Service) { s.Labels = map[string]string{gateway.LabelClass: class} }
 	}
@@ -41,7 +41,7 @@ func TestChooseService(t *testing.T) {
 	}{
 		"None":         {reason: "there may be none"},
 		"Owned":        {reason: "a label is quickly written, an owner is not", services: []corev1.Service{named("a", 0), named("b", 9, owned, clusterIP)}, want: []string{"b", "a"}},
-		"Deleting":     {reason: "what goes comes after what stays", services: []corev1.Service{named("a", 0, owned, leaving), named("b", 9, owned)}, want: []string{"b", "a"}},
+		"Deleting":     {reason: "what goes comes after what stays", services: []corev1.Service{named("a", 0, owned, deleted), named("b", 9, owned)}, want: []string{"b", "a"}},
 		"LoadBalancer": {reason: "then the type counts", services: []corev1.Service{named("a", 0, clusterIP), named("b", 9)}, want: []string{"b", "a"}},
 		"Class":        {reason: "the class comes first: istiod leaves the Service of the class before as it is", services: []corev1.Service{named("a", 0, owned, of("other")), named("b", 9, owned, clusterIP, of(class))}, want: []string{"b", "a"}},
 		"OtherClass":   {reason: "the one of the class before is no answer", services: []corev1.Service{named("a", 0, owned, of("other"))}, want: []string{"-", "a"}},

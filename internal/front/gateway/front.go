@@ -124,7 +124,7 @@ func unfinished(p front.Package) string {
 	if p.Package == nil {
 		return ""
 	}
-	if why := front.KeptOut(p); why != "" {
+	if why := front.Excluded(p); why != "" {
 		return why
 	}
 	progressing := meta.FindStatusCondition(p.Package.Status.Conditions, v1alpha1.ConditionProgressing)

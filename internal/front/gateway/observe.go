@@ -54,7 +54,7 @@ func newObserver(w front.Wiring, finalizer string) *observer {
 // Observe reads the facts about a Gateway.
 func (o *observer) Observe(ctx context.Context, group front.Group[*gatewayv1.Gateway]) (Facts, error) {
 	if len(group.Resources) == 0 {
-		for _, g := range group.Leaving {
+		for _, g := range group.Deleting {
 			o.steady.forget(client.ObjectKeyFromObject(g))
 		}
 		return Facts{}, nil

@@ -63,7 +63,7 @@ func newFront(o *observer) front.Front[*gatewayv1.GatewayClass, observed] {
 		Selects:        isOurClass,
 		Observe:        o.Observe,
 		Render:         func(in groupInput) ([]content.Package, error) { return Render(in.Facts.Input) },
-		Leave:          leave,
+		Teardown:       teardown,
 		Annotations:    syncGateways,
 		Status:         setStatus,
 		Events: func(before, after *gatewayv1.GatewayClass) []telemetry.Event {
@@ -85,13 +85,13 @@ func isOurClass(class *gatewayv1.GatewayClass) bool {
 // groupInput is what is rendered for all classes.
 type groupInput = front.Input[*gatewayv1.GatewayClass, observed]
 
-// leave keeps the CRDs, which are retained anyway, without our labels for the operator
+// teardown keeps the CRDs, which are retained anyway, without our labels for the operator
 // that manages them now. When no class is left the control planes are deleted first, as
 // they use the CRDs. All of it stays for another operator that takes over.
-func leave(in groupInput) front.Departure {
-	plan := front.Departure{Order: []string{PackageCanary, PackageControlPlane, PackageCRDs}}
+func teardown(in groupInput) front.Teardown {
+	plan := front.Teardown{Order: []string{PackageCanary, PackageControlPlane, PackageCRDs}}
 	switch {
-	case in.Facts.HandedOver != "", len(in.Resources) == 0 && asksForHandOver(in.Leaving):
+	case in.Facts.HandedOver != "", len(in.Resources) == 0 && asksForHandOver(in.Deleting):
 		plan.Orphans = plan.Order
 	case len(in.Resources) > 0 && in.Facts.Ownership.HandsOff():
 		plan.Orphans = []string{PackageCRDs}
@@ -110,8 +110,8 @@ func handedOver(classes []*gatewayv1.GatewayClass) string {
 
 // asksForHandOver says whether one of the classes that are being deleted was to be handed over:
 // its deletion ends that no more than it ends the other operator's istiod.
-func asksForHandOver(leaving []*gatewayv1.GatewayClass) bool {
-	return slices.ContainsFunc(leaving, func(class *gatewayv1.GatewayClass) bool {
+func asksForHandOver(deleted []*gatewayv1.GatewayClass) bool {
+	return slices.ContainsFunc(deleted, func(class *gatewayv1.GatewayClass) bool {
 		return strings.TrimSpace(class.Annotations[AnnotationHandOver]) != ""
 	})
 }
@@ -140,7 +140,7 @@ func setStatus(class *gatewayv1.GatewayClass, state front.State[observed]) {
 		packages = []front.Package{{Name: PackageControlPlane, Package: state.Facts.Plane, Target: &v1alpha1.Revision{}}}
 	}
 	if reason := state.Facts.HandedOver; reason != "" {
-		if len(state.Departing) == 0 {
+		if len(state.Unwanted) == 0 {
 			return // another operator may set the conditions by now
 		}
 		packages = []front.Package{{Name: PackageCRDs, Blocked: reason}, {Name: PackageControlPlane, Blocked: reason}}

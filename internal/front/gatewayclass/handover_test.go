@@ -62,8 +62,8 @@ func TestLeave_HandedOver(t *testing.T) {
 		"Annotated": {class(map[string]string{AnnotationHandOver: "true"}), 3},
 		"Deleted":   {class(nil), 0},
 	} {
-		group := front.Group[*gatewayv1.GatewayClass]{Leaving: []*gatewayv1.GatewayClass{tc.class}, Existing: []v1alpha1.Package{{}}}
-		if got := leave(front.Input[*gatewayv1.GatewayClass, observed]{Group: group}).Orphans; len(got) != tc.want {
+		group := front.Group[*gatewayv1.GatewayClass]{Deleting: []*gatewayv1.GatewayClass{tc.class}, Existing: []v1alpha1.Package{{}}}
+		if got := teardown(front.Input[*gatewayv1.GatewayClass, observed]{Group: group}).Orphans; len(got) != tc.want {
 			t.Errorf("%s: the packages %v are released, want %d", name, got, tc.want)
 		}
 	}

@@ -154,8 +154,8 @@ func planeWarning(plane front.Package, progressing *metav1.Condition, cause erro
 		return cause.Error()
 	case plane.Blocked != "":
 		return plane.Blocked
-	case front.KeptOut(plane) != "":
-		return front.KeptOut(plane)
+	case front.Excluded(plane) != "":
+		return front.Excluded(plane)
 	case plane.Need == history.NeedRevision && plane.Waiting != "":
 		return fmt.Sprintf("%s waits for package %s", plane.Version, plane.Waiting)
 	case progressing.Reason != v1alpha1.ReasonRolledOut:

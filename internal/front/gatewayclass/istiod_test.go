@@ -45,7 +45,7 @@ func TestStartOf(t *testing.T) {
 }
 
 // How the packages go depends on why.
-func TestLeave(t *testing.T) {
+func TestTeardown(t *testing.T) {
 	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	ofOLM := Ownership{Scenario: ScenarioManagedByOLM}
 	cases := map[string]struct {
@@ -64,7 +64,7 @@ func TestLeave(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := front.Input[*gatewayv1.GatewayClass, observed]{Facts: tc.facts}
 			in.Resources = tc.staying
-			if got := leave(in); !slices.Equal(got.Orphans, tc.orphans) || got.Blocked != nil {
+			if got := teardown(in); !slices.Equal(got.Orphans, tc.orphans) || got.Blocked != nil {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 		})

@@ -267,17 +267,17 @@ func TestRender_LeavesInputAlone(t *testing.T) {
 func TestRender_WhichClassesCount(t *testing.T) {
 	foreign := class("foreign", 9, map[string]string{AnnotationIstioVersion: "0.1"})
 	foreign.Spec.ControllerName = "example.com/controller"
-	leaving := class("leaving", 9, map[string]string{AnnotationIstioVersion: "0.1"})
-	leaving.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)}
+	deleted := class("deleted", 9, map[string]string{AnnotationIstioVersion: "0.1"})
+	deleted.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)}
 	cases := map[string]struct {
 		reason  string
 		classes []gatewayv1.GatewayClass
 		want    []string
 	}{
-		"None":    {reason: "without classes there is nothing to run"},
-		"Foreign": {reason: "a class of another controller is not ours", classes: []gatewayv1.GatewayClass{foreign}},
-		"Leaving": {reason: "a class that is being deleted needs nothing any more", classes: []gatewayv1.GatewayClass{leaving}},
-		"Ours":    {reason: "any name counts", classes: []gatewayv1.GatewayClass{foreign, leaving, class("edge", 1, nil)}, want: []string{PackageCRDs, PackageControlPlane}},
+		"None":     {reason: "without classes there is nothing to run"},
+		"Foreign":  {reason: "a class of another controller is not ours", classes: []gatewayv1.GatewayClass{foreign}},
+		"Deleting": {reason: "a class that is being deleted needs nothing any more", classes: []gatewayv1.GatewayClass{deleted}},
+		"Ours":     {reason: "any name counts", classes: []gatewayv1.GatewayClass{foreign, deleted, class("edge", 1, nil)}, want: []string{PackageCRDs, PackageControlPlane}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

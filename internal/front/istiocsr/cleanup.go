@@ -27,7 +27,7 @@ func uninstalling(ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1al
 	var names []string
 	for i := range group.Existing {
 		name := group.Existing[i].Name
-		elsewhere := slices.ContainsFunc(group.Leaving, func(other *operatorv1alpha1.IstioCSR) bool {
+		elsewhere := slices.ContainsFunc(group.Deleting, func(other *operatorv1alpha1.IstioCSR) bool {
 			return PackageName(other.Namespace) == name && other.Spec.Undecodable == "" &&
 				other.Spec.IstioCSRConfig.Istio.Namespace != ic.Spec.IstioCSRConfig.Istio.Namespace
 		})

@@ -27,8 +27,8 @@ func TestGoingFirst(t *testing.T) {
 		want   []string
 	}{
 		"Alone":     {"its own package is no other", csrGroup{Existing: packagesOf("a")}, nil},
-		"Leaving":   {"the one before has the roles still", csrGroup{Existing: packagesOf("a", "b"), Leaving: []*operatorv1alpha1.IstioCSR{csrIn("b", false)}}, []string{"istio-csr-b"}},
-		"Elsewhere": {"the roles of another mesh are others", csrGroup{Existing: packagesOf("b"), Leaving: []*operatorv1alpha1.IstioCSR{elsewhere}}, nil},
+		"Deleting":  {"the one before has the roles still", csrGroup{Existing: packagesOf("a", "b"), Deleting: []*operatorv1alpha1.IstioCSR{csrIn("b", false)}}, []string{"istio-csr-b"}},
+		"Elsewhere": {"the roles of another mesh are others", csrGroup{Existing: packagesOf("b"), Deleting: []*operatorv1alpha1.IstioCSR{elsewhere}}, nil},
 		"Forced":    {"without its IstioCSR nobody knows its mesh", csrGroup{Existing: packagesOf("c", "b")}, []string{"istio-csr-b", "istio-csr-c"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,13 +16,13 @@ func TestChangeEvents(t *testing.T) {
 	type state struct {
 		ready, degraded metav1.ConditionStatus
 		message         string
-		leaving         bool
+		deleted         bool
 	}
 	const takeover = "a Deployment from before is taken over: a/b, and its pods stay"
 	const yes, no, none = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionStatus("")
 	made := func(s state) *operatorv1alpha1.IstioCSR {
 		ic := &operatorv1alpha1.IstioCSR{}
-		if s.leaving {
+		if s.deleted {
 			ic.DeletionTimestamp = &metav1.Time{}
 			*ic.DeletionTimestamp = metav1.Unix(1, 0)
 		}
@@ -49,8 +49,8 @@ func TestChangeEvents(t *testing.T) {
 		"DegradedAsSoFar": {"told already", state{no, yes, "Issuer x", false}, state{no, yes, "Issuer x", false}, nil},
 		"Another":         {"an older one runs", state{}, state{no, none, "a/default is older", false}, []string{"Warning MultiIstioCSRInstance a/default is older"}},
 		"AnotherStill":    {"told already", state{no, none, "a/default is older", false}, state{no, none, "a/default is older", false}, nil},
-		"Leaving":         {"what becomes of the agent", state{yes, no, "a", false}, state{no, no, "keeps running", true}, []string{"Warning RemoveDeployment keeps running"}},
-		"LeavingStill":    {"told already", state{no, no, "keeps running", true}, state{no, no, "keeps running", true}, nil},
+		"Deleting":        {"what becomes of the agent", state{yes, no, "a", false}, state{no, no, "keeps running", true}, []string{"Warning RemoveDeployment keeps running"}},
+		"StillDeleting":   {"told already", state{no, no, "keeps running", true}, state{no, no, "keeps running", true}, nil},
 		"TakesOver":       {"whether pods are replaced", state{}, state{no, no, "phase 1/3; " + takeover, false}, []string{"Normal AgentTakenOver " + takeover}},
 		"TakesOverStill":  {"told already", state{no, no, "phase 1/3; " + takeover, false}, state{no, no, "phase 2/3; " + takeover, false}, nil},
 		"TakesOverElse":   {"the spec has changed, and with it what becomes of the pods", state{no, no, takeover, false}, state{no, no, takeover + ", since", false}, []string{"Normal AgentTakenOver " + takeover + ", since"}},

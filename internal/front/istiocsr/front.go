@@ -25,7 +25,7 @@ type observed struct {
 	// Unread are those of one of them.
 	Pointing references
 
-	// Unremoved says, of the namespaces of IstioCSRs that are leaving, why the copy of the
+	// Unremoved says, of the namespaces of IstioCSRs that are being deleted, why the copy of the
 	// CA certificates that was to go is still there.
 	Unremoved map[string]error
 
@@ -67,8 +67,8 @@ func newFront(o *observer) front.Front[*operatorv1alpha1.IstioCSR, observed] {
 			ic := Running(in.Resources)
 			return []content.Package{Render(Input{IstioCSR: ic, Image: image, Facts: in.Facts.Facts})}, nil
 		},
-		Leave: leave,
-		Stays: func(ic *operatorv1alpha1.IstioCSR, facts observed) error { return facts.Unremoved[ic.Namespace] },
+		Teardown: teardown,
+		Stays:    func(ic *operatorv1alpha1.IstioCSR, facts observed) error { return facts.Unremoved[ic.Namespace] },
 		Conditions: func(ic *operatorv1alpha1.IstioCSR) []telemetry.ResourceCondition {
 			return front.ConditionsOf(ic, "", ic.Status.Conditions)
 		},
@@ -76,7 +76,7 @@ func newFront(o *observer) front.Front[*operatorv1alpha1.IstioCSR, observed] {
 			facts := state.Facts.Facts
 			facts.Clients, facts.Unread = state.Facts.Pointing.clients[ic.Namespace], state.Facts.Pointing.unread[ic.Namespace]
 			SetStatus(ic, State{
-				Image: image, Facts: facts, Packages: state.Packages, Deleting: state.Departing, Err: state.Err, Now: state.Now,
+				Image: image, Facts: facts, Packages: state.Packages, Deleting: state.Unwanted, Err: state.Err, Now: state.Now,
 				Unremoved: state.Facts.Unremoved[ic.Namespace],
 			})
 		},
@@ -87,13 +87,13 @@ func newFront(o *observer) front.Front[*operatorv1alpha1.IstioCSR, observed] {
 	}
 }
 
-// leave lets an agent run on without its IstioCSR, unless that says otherwise.
+// teardown lets an agent run on without its IstioCSR, unless that says otherwise.
 // What is not known to be wanted gone stays, too.
-func leave(in groupInput) front.Departure {
-	var plan front.Departure
+func teardown(in groupInput) front.Teardown {
+	var plan front.Teardown
 	for i := range in.Existing {
 		name := in.Existing[i].Name
-		removed := slices.ContainsFunc(in.Leaving, func(ic *operatorv1alpha1.IstioCSR) bool {
+		removed := slices.ContainsFunc(in.Deleting, func(ic *operatorv1alpha1.IstioCSR) bool {
 			return RemovesOnDeletion(ic) && PackageName(ic.Namespace) == name
 		})
 		if !removed {

@@ -52,23 +52,23 @@ func packagesOf(namespaces ...string) []v1alpha1.Package {
 	return all
 }
 
-func TestLeave(t *testing.T) {
+func TestTeardown(t *testing.T) {
 	all := func(ics ...*operatorv1alpha1.IstioCSR) []*operatorv1alpha1.IstioCSR { return ics }
 	for name, tc := range map[string]struct {
 		reason string
 		group  csrGroup
 		gone   []string // namespaces whose agent goes
 	}{
-		"Deleted":         {"an agent runs on by default", csrGroup{Leaving: all(csrIn("a", false)), Existing: packagesOf("a")}, nil},
-		"Removed":         {"the annotation has it go", csrGroup{Leaving: all(csrIn("a", true)), Existing: packagesOf("a")}, []string{"a"}},
-		"RemovedAndNext":  {"the agent of the next one is not meant", csrGroup{Resources: all(csrIn("b", false)), Leaving: all(csrIn("a", true)), Existing: packagesOf("a", "b")}, []string{"a"}},
-		"OnlyTheLosers":   {"the annotation of one without an agent is about nothing", csrGroup{Leaving: all(csrIn("a", false), csrIn("b", true)), Existing: packagesOf("a")}, nil},
-		"Both":            {"of two that go at once each goes as it says", csrGroup{Leaving: all(csrIn("a", false), csrIn("b", true)), Existing: packagesOf("a", "b")}, []string{"b"}},
+		"Deleted":         {"an agent runs on by default", csrGroup{Deleting: all(csrIn("a", false)), Existing: packagesOf("a")}, nil},
+		"Removed":         {"the annotation has it go", csrGroup{Deleting: all(csrIn("a", true)), Existing: packagesOf("a")}, []string{"a"}},
+		"RemovedAndNext":  {"the agent of the next one is not meant", csrGroup{Resources: all(csrIn("b", false)), Deleting: all(csrIn("a", true)), Existing: packagesOf("a", "b")}, []string{"a"}},
+		"OnlyTheLosers":   {"the annotation of one without an agent is about nothing", csrGroup{Deleting: all(csrIn("a", false), csrIn("b", true)), Existing: packagesOf("a")}, nil},
+		"Both":            {"of two that go at once each goes as it says", csrGroup{Deleting: all(csrIn("a", false), csrIn("b", true)), Existing: packagesOf("a", "b")}, []string{"b"}},
 		"FinalizerForced": {"nobody has said that it should go", csrGroup{Resources: all(csrIn("b", true)), Existing: packagesOf("a")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			existing := slices.Clone(tc.group.Existing)
-			plan := leave(groupInput{Group: tc.group})
+			plan := teardown(groupInput{Group: tc.group})
 			for _, namespace := range []string{"a", "b"} {
 				name := PackageName(namespace)
 				exists := slices.ContainsFunc(existing, func(pkg v1alpha1.Package) bool { return pkg.Name == name })
@@ -116,7 +116,7 @@ func (k *fakeKeeper) Remove(_ context.Context, namespace string) error {
 }
 
 // The copy of the CA certificates goes last, and only with an agent that is removed.
-func TestObserver_LetGo(t *testing.T) {
+func TestObserver_Release(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		ic       *operatorv1alpha1.IstioCSR
@@ -138,7 +138,7 @@ func TestObserver_LetGo(t *testing.T) {
 				agents.WithObjects(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: AgentName}})
 			}
 			o := &observer{keeper: keeper, live: agents.Build()}
-			if got := o.letGo(t.Context(), csrGroup{Leaving: []*operatorv1alpha1.IstioCSR{tc.ic}, Existing: tc.existing}); len(got) > 0 {
+			if got := o.release(t.Context(), csrGroup{Deleting: []*operatorv1alpha1.IstioCSR{tc.ic}, Existing: tc.existing}); len(got) > 0 {
 				t.Fatal(got)
 			}
 			if diff := cmp.Diff([][]string{{"a"}, tc.removed}, [][]string{keeper.forgotten, keeper.removed}); diff != "" {
@@ -269,26 +269,26 @@ func TestDroppedBy(t *testing.T) {
 
 // A copy that cannot be deleted keeps the IstioCSR that it was made for, and no other one
 // from being observed.
-func TestObserver_CannotLetGo(t *testing.T) {
+func TestObserver_CannotRelease(t *testing.T) {
 	refused := errors.New("a policy denies it")
 	keeper := &fakeKeeper{refused: refused}
 	o := newCluster(t, keeper, nil)
-	leaving, running := csrIn("a", true), csrIn("b", false)
-	facts, err := o.Observe(t.Context(), csrGroup{Resources: []*operatorv1alpha1.IstioCSR{running}, Leaving: []*operatorv1alpha1.IstioCSR{leaving}})
+	deleted, running := csrIn("a", true), csrIn("b", false)
+	facts, err := o.Observe(t.Context(), csrGroup{Resources: []*operatorv1alpha1.IstioCSR{running}, Deleting: []*operatorv1alpha1.IstioCSR{deleted}})
 	if err != nil || facts.Running != "b" || !slices.Equal(keeper.keptLast, []string{"b"}) {
 		t.Errorf("the one that runs is not observed: %+v (%v)", facts, err)
 	}
 	f := newFront(o)
-	if got := f.Stays(leaving, facts); !errors.Is(got, refused) {
+	if got := f.Stays(deleted, facts); !errors.Is(got, refused) {
 		t.Errorf("it goes and leaves the copy behind: %v", got)
 	}
 	if got := f.Stays(running, facts); got != nil {
 		t.Errorf("the other one has the trouble, too: %v", got)
 	}
 	now := metav1.Unix(1, 0)
-	leaving.DeletionTimestamp = &now
-	f.Status(leaving, groupState{Facts: facts, Now: now})
-	if ready := meta.FindStatusCondition(leaving.Status.Conditions, operatorv1alpha1.ConditionReady); ready == nil || !strings.Contains(ready.Message, refused.Error()) {
+	deleted.DeletionTimestamp = &now
+	f.Status(deleted, groupState{Facts: facts, Now: now})
+	if ready := meta.FindStatusCondition(deleted.Status.Conditions, operatorv1alpha1.ConditionReady); ready == nil || !strings.Contains(ready.Message, refused.Error()) {
 		t.Errorf("nobody is told: %v", ready)
 	}
 }
@@ -310,9 +310,9 @@ func TestFront_Clients(t *testing.T) {
 	o.cache = cluster.Build()
 	o.served = func(k schema.GroupVersionKind) bool { return k == kind }
 	now := metav1.Unix(1, 0)
-	leaving, running := csrIn("a", true), csrIn("b", true)
-	leaving.DeletionTimestamp = &now
-	group := csrGroup{Resources: []*operatorv1alpha1.IstioCSR{running, csrIn("c", false)}, Leaving: []*operatorv1alpha1.IstioCSR{leaving}, Existing: packagesOf("a")}
+	deleted, running := csrIn("a", true), csrIn("b", true)
+	deleted.DeletionTimestamp = &now
+	group := csrGroup{Resources: []*operatorv1alpha1.IstioCSR{running, csrIn("c", false)}, Deleting: []*operatorv1alpha1.IstioCSR{deleted}, Existing: packagesOf("a")}
 	facts, err := o.Observe(t.Context(), group)
 	if err != nil {
 		t.Fatal(err)
@@ -322,8 +322,8 @@ func TestFront_Clients(t *testing.T) {
 		t.Errorf("meshes (-want +got):\n%s", diff)
 	}
 	f := newFront(o)
-	f.Status(leaving, groupState{Facts: facts, Departing: group.Existing, Now: now})
-	ready := meta.FindStatusCondition(leaving.Status.Conditions, operatorv1alpha1.ConditionReady)
+	f.Status(deleted, groupState{Facts: facts, Unwanted: group.Existing, Now: now})
+	ready := meta.FindStatusCondition(deleted.Status.Conditions, operatorv1alpha1.ConditionReady)
 	if ready == nil || !strings.Contains(ready.Message, "although Istio a-of-a, Istio z-of-a still points at") {
 		t.Errorf("of those that lose their agent it says %v", ready)
 	}

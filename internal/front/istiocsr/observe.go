@@ -89,7 +89,7 @@ func newObserver(w front.Wiring, settings *Settings) (*observer, error) {
 
 // Observe reads the facts about the IstioCSR that runs.
 func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) (observed, error) {
-	facts := observed{Unremoved: o.letGo(ctx, group)}
+	facts := observed{Unremoved: o.release(ctx, group)}
 	o.objects.Begin()
 	ic := Running(group.Resources)
 	if ic != nil {
@@ -133,12 +133,12 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*operatorv1alp
 	return facts, nil
 }
 
-// letGo forgets the copies of those that are leaving, and deletes what was asked to be
+// release forgets the copies of those that are being deleted, and deletes what was asked to be
 // deleted: last, when nothing reads it any more. What cannot be deleted keeps its own
 // IstioCSR, and is no trouble of the others.
-func (o *observer) letGo(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) map[string]error {
+func (o *observer) release(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) map[string]error {
 	unremoved := map[string]error{}
-	for _, ic := range group.Leaving {
+	for _, ic := range group.Deleting {
 		o.keeper.Forget(ic.Namespace)
 		if !RemovesOnDeletion(ic) || hasPackage(group, ic.Namespace) {
 			continue

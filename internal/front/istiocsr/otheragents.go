@@ -70,10 +70,10 @@ func (o *observer) observeOtherAgents(ctx context.Context, ic *operatorv1alpha1.
 // those that are left running with the same issuer.
 func before(ic *operatorv1alpha1.IstioCSR, group front.Group[*operatorv1alpha1.IstioCSR], facts Facts) []string {
 	all := slices.Clone(facts.LeftApart)
-	for _, leaving := range group.Leaving {
-		isMesh := leaving.Spec.IstioCSRConfig.Istio.Namespace == ic.Spec.IstioCSRConfig.Istio.Namespace
-		if isMesh && leaving.Namespace != ic.Namespace && !slices.Contains(facts.LeftRunning, leaving.Namespace) {
-			all = append(all, leaving.Namespace)
+	for _, deleted := range group.Deleting {
+		isMesh := deleted.Spec.IstioCSRConfig.Istio.Namespace == ic.Spec.IstioCSRConfig.Istio.Namespace
+		if isMesh && deleted.Namespace != ic.Namespace && !slices.Contains(facts.LeftRunning, deleted.Namespace) {
+			all = append(all, deleted.Namespace)
 		}
 	}
 	slices.Sort(all)
@@ -141,7 +141,7 @@ func goes(group front.Group[*operatorv1alpha1.IstioCSR], namespace string) bool 
 	removed := func(ic *operatorv1alpha1.IstioCSR) bool {
 		return ic.Namespace == namespace && RemovesOnDeletion(ic)
 	}
-	return slices.ContainsFunc(group.Leaving, removed) && hasPackage(group, namespace)
+	return slices.ContainsFunc(group.Deleting, removed) && hasPackage(group, namespace)
 }
 
 // hasPackage says whether there is a package of the agent in a namespace.

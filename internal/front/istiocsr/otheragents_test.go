@@ -39,19 +39,19 @@ func TestObserver_Neighbours(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		objects []*unstructured.Unstructured
-		leaving []*operatorv1alpha1.IstioCSR
+		deleted []*operatorv1alpha1.IstioCSR
 		agents  []string // namespaces with a package
 		want    []string
 	}{
 		"Nobody":  {reason: "before there is a binding nobody has rights"},
 		"Running": {reason: "an agent that runs has them on, one that is gone has not", objects: objects, want: []string{"goes", "runs", "stays"}},
-		"Leaving": {
+		"Deleting": {
 			reason: "of those that are being deleted only one that goes loses them", objects: objects, want: []string{"runs", "stays"},
-			leaving: []*operatorv1alpha1.IstioCSR{csrIn("goes", true), csrIn("stays", false)}, agents: []string{"a", "goes", "stays"},
+			deleted: []*operatorv1alpha1.IstioCSR{csrIn("goes", true), csrIn("stays", false)}, agents: []string{"a", "goes", "stays"},
 		},
-		"LeavingWithoutAgent": {
+		"DeletingWithoutAgent": {
 			reason: "one that never had the agent takes nothing from it", objects: objects, want: []string{"goes", "runs", "stays"},
-			leaving: []*operatorv1alpha1.IstioCSR{csrIn("goes", true)}, agents: []string{"a"},
+			deleted: []*operatorv1alpha1.IstioCSR{csrIn("goes", true)}, agents: []string{"a"},
 		},
 	}
 	for name, tc := range cases {
@@ -59,7 +59,7 @@ func TestObserver_Neighbours(t *testing.T) {
 			ic := csrIn("a", false)
 			ic.Spec.IstioCSRConfig.Istio.Namespace = "mesh"
 			facts := observed{}
-			if err := newCluster(t, &fakeKeeper{}, nil, tc.objects...).observeOtherAgents(t.Context(), ic, csrGroup{Leaving: tc.leaving, Existing: packagesOf(tc.agents...)}, &facts); err != nil {
+			if err := newCluster(t, &fakeKeeper{}, nil, tc.objects...).observeOtherAgents(t.Context(), ic, csrGroup{Deleting: tc.deleted, Existing: packagesOf(tc.agents...)}, &facts); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(facts.LeftApart, tc.want) {
@@ -125,7 +125,7 @@ func TestObserver_LeftAgents(t *testing.T) {
 			o := newCluster(t, &fakeKeeper{}, nil, objects...)
 			o.live = fake.NewClientBuilder().WithObjects(tc.live...).Build()
 			facts := observed{}
-			if err := o.observeOtherAgents(t.Context(), ic, csrGroup{Leaving: []*operatorv1alpha1.IstioCSR{gone, elsewhere}}, &facts); err != nil {
+			if err := o.observeOtherAgents(t.Context(), ic, csrGroup{Deleting: []*operatorv1alpha1.IstioCSR{gone, elsewhere}}, &facts); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(facts.LeftApart, []string{"apart", "follows"}) || !slices.Equal(facts.Before, []string{"apart", "before", "follows"}) {

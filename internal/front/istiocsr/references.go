@@ -30,7 +30,7 @@ type references struct {
 // observeClients finds out which meshes point at agents that go with their IstioCSR.
 func (o *observer) observeClients(ctx context.Context, group front.Group[*operatorv1alpha1.IstioCSR]) references {
 	found := references{clients: map[string][]string{}, unread: map[string][]string{}}
-	all := slices.Concat(group.Resources, group.Leaving)
+	all := slices.Concat(group.Resources, group.Deleting)
 	all = slices.DeleteFunc(all, func(ic *operatorv1alpha1.IstioCSR) bool { return !RemovesOnDeletion(ic) })
 	if len(all) == 0 {
 		return found

@@ -129,7 +129,7 @@ func csrRunning(ic *operatorv1alpha1.IstioCSR, agent *front.Package, s State) []
 	}
 	message := strings.TrimSpace("istio-csr "+status.VersionOf(agent.Target)) + " answers at " + Endpoint(ic)
 	warnings := Warnings(in)
-	if why := front.KeptOut(*agent); why != "" {
+	if why := front.Excluded(*agent); why != "" {
 		warnings = append([]string{why}, warnings...)
 	}
 	if text := status.InterferenceOn(agent.Package); text != "" {

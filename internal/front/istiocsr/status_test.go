@@ -290,7 +290,7 @@ func TestSetStatus_Fields(t *testing.T) {
 	}
 }
 
-func TestSetStatus_Leaving(t *testing.T) {
+func TestSetStatus_Deleting(t *testing.T) {
 	now := metav1.Unix(50, 0)
 	ic, s := istioCSR(), csrState()
 	ic.DeletionTimestamp = &now

@@ -89,8 +89,8 @@ func newFront(settings servicemesh.Settings, o *observer) front.Front[*v1alpha2.
 		Selects: func(*v1alpha2.Istio) bool { return true },
 		Observe: o.Observe,
 		Render:  (&rendering{settings: settings}).render,
-		Leave: func(in groupInput) front.Departure {
-			return front.Departure{Blocked: in.Facts.Blocked, Order: []string{servicemesh.PackageIstio, servicemesh.PackageCRDs}}
+		Teardown: func(in groupInput) front.Teardown {
+			return front.Teardown{Blocked: in.Facts.Blocked, Order: []string{servicemesh.PackageIstio, servicemesh.PackageCRDs}}
 		},
 		Stays: stays,
 		Annotations: func(istio *v1alpha2.Istio, state groupState) map[string]string {
@@ -192,7 +192,7 @@ func setStatus(settings servicemesh.Settings, istio *v1alpha2.Istio, state group
 	_, unrendered := errors.AsType[*front.RenderError](state.Err)
 	SetStatus(istio, State{
 		Oldest: state.Facts.Oldest, Version: settings.Images.Tag, Size: state.Facts.Cluster.Size, Warning: state.Facts.Warning,
-		Packages: state.Packages, Deleting: state.Departing, Blocked: state.Blocked,
+		Packages: state.Packages, Deleting: state.Unwanted, Blocked: state.Blocked,
 		Err: state.Err, Unrendered: unrendered,
 		Filters: state.Facts.Filters, FiltersErr: state.Facts.FiltersErr, Now: state.Now,
 		Restarts: state.Facts.Restarts, Awaited: awaited(istio, state.Packages, state.Facts.Restarts.Seen),

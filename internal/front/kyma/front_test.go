@@ -197,22 +197,22 @@ func TestHandedDown(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		own     map[string]string
-		leaving []*v1alpha2.Istio
+		deleted []*v1alpha2.Istio
 		known   map[string]string
 		want    map[string]string
 	}{
 		"None":   {reason: "it is the first"},
-		"Leaves": {reason: "the one before leaves", leaving: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, want: kept},
+		"Leaves": {reason: "the one before leaves", deleted: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, want: kept},
 		"Own": {
 			reason: "it has its own", own: map[string]string{annotationClusterSize: "Evaluation", annotationInfrastructure: "AWS", annotationFilter: "x y", annotationSwitches: "{}"},
-			leaving: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, want: map[string]string{annotationClusterSize: "Evaluation", annotationInfrastructure: "AWS", annotationFilter: "x y", annotationSwitches: "{}"},
+			deleted: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, want: map[string]string{annotationClusterSize: "Evaluation", annotationInfrastructure: "AWS", annotationFilter: "x y", annotationSwitches: "{}"},
 		},
 		"Lost":      {reason: "somebody has taken it off", known: kept, want: kept},
-		"LeavesOld": {reason: "what the one before has counts more", leaving: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, known: map[string]string{annotationClusterSize: "Evaluation"}, want: kept},
-		"Elsewhere": {reason: "that one never had a mesh", leaving: []*v1alpha2.Istio{at("default", kept)}},
+		"LeavesOld": {reason: "what the one before has counts more", deleted: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, known: map[string]string{annotationClusterSize: "Evaluation"}, want: kept},
+		"Elsewhere": {reason: "that one never had a mesh", deleted: []*v1alpha2.Istio{at("default", kept)}},
 	}
 	for name, tc := range cases {
-		got := handedDown(at(v1alpha2.Namespace, tc.own), tc.leaving, tc.known)
+		got := handedDown(at(v1alpha2.Namespace, tc.own), tc.deleted, tc.known)
 		if diff := cmp.Diff(tc.want, got.Annotations); diff != "" {
 			t.Errorf("%s: %s\n%s", name, tc.reason, diff)
 		}

@@ -124,7 +124,7 @@ func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Isti
 	k.meter.describes(istio)
 	k.blockers.Stop()
 	k.objects.Begin()
-	istio = handedDown(istio, group.Leaving, k.known)
+	istio = handedDown(istio, group.Deleting, k.known)
 	if err := errors.Join(k.observeCRDs(ctx, &facts), k.observeCluster(ctx, istio, &facts)); err != nil {
 		return facts, err
 	}
@@ -147,11 +147,11 @@ func (k *observer) Observe(ctx context.Context, group front.Group[*v1alpha2.Isti
 // handedDown is the resource with the annotations of the one that it replaces, or of what was
 // known of that one, where it has none itself: the mesh stays as it is. A client that replaces
 // a whole resource removes its annotations.
-func handedDown(istio *v1alpha2.Istio, leaving []*v1alpha2.Istio, known map[string]string) *v1alpha2.Istio {
+func handedDown(istio *v1alpha2.Istio, deleted []*v1alpha2.Istio, known map[string]string) *v1alpha2.Istio {
 	with := istio.DeepCopy()
 	for _, key := range []string{annotationClusterSize, annotationInfrastructure, annotationFilter, annotationSwitches} {
 		values := []string{with.Annotations[key]}
-		for _, before := range leaving {
+		for _, before := range deleted {
 			if before.Namespace == v1alpha2.Namespace {
 				values = append(values, before.Annotations[key])
 			}

@@ -47,8 +47,8 @@ func TestObserver_Prune(t *testing.T) {
 		object("other", service(), "install.operator.istio.io/owning-resource", "mine"),
 	).Build()
 	k := &observer{live: api, writer: api}
-	leaving := front.Group[*v1alpha2.Istio]{Leaving: []*v1alpha2.Istio{{}}}
-	for _, group := range []front.Group[*v1alpha2.Istio]{{}, leaving} {
+	deleted := front.Group[*v1alpha2.Istio]{Deleting: []*v1alpha2.Istio{{}}}
+	for _, group := range []front.Group[*v1alpha2.Istio]{{}, deleted} {
 		if err := k.pruneOperator(t.Context(), group); err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ import (
 // and the namespace with the CA in it. Custom resources of users, which would go with the CRDs,
 // block it as they block the deletion of the mesh.
 func (k *observer) purge(ctx context.Context, group front.Group[*v1alpha2.Istio], forced bool) error {
-	asked := slices.ContainsFunc(group.Leaving, func(istio *v1alpha2.Istio) bool {
+	asked := slices.ContainsFunc(group.Deleting, func(istio *v1alpha2.Istio) bool {
 		return istio.Namespace == v1alpha2.Namespace && istio.Annotations[v1alpha2.AnnotationPurge] == "true"
 	})
 	if !asked {

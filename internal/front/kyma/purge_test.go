@@ -55,7 +55,7 @@ func TestObserver_Purge(t *testing.T) {
 			api := fake.NewClientBuilder().WithScheme(types).WithObjects(append([]client.Object{ours, namespace}, others...)...).Build()
 			k := &observer{live: api, writer: api}
 			istio := &v1alpha2.Istio{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha2.Namespace, Annotations: map[string]string{v1alpha2.AnnotationPurge: tc.value}}}
-			if err := k.purge(t.Context(), front.Group[*v1alpha2.Istio]{Leaving: []*v1alpha2.Istio{istio}}, true); err != nil {
+			if err := k.purge(t.Context(), front.Group[*v1alpha2.Istio]{Deleting: []*v1alpha2.Istio{istio}}, true); err != nil {
 				t.Fatal(err)
 			}
 			gone := func(o client.Object) bool {

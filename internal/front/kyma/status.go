@@ -190,8 +190,8 @@ func kymaPackage(p *front.Package) (v verdict, done bool) {
 		return processing("package %s waits for package %s", p.Name, p.Waiting)
 	case current.TargetRevision != p.Target.Spec.Revision || doing == nil || ready == nil:
 		return processing("revision %d of package %s is about to be rolled out", p.Target.Spec.Revision, p.Name)
-	case ready.Status == metav1.ConditionTrue && front.KeptOut(*p) != "":
-		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, front.KeptOut(*p)}, false
+	case ready.Status == metav1.ConditionTrue && front.Excluded(*p) != "":
+		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, front.Excluded(*p)}, false
 	case status.InterferenceOn(p.Package) != "":
 		return verdict{v1alpha2.StateWarning, metav1.ConditionFalse, v1alpha2.ReasonReconcileFailed, fmt.Sprintf("package %s: %s", p.Name, ready.Message)}, false
 	case ready.Status == metav1.ConditionTrue:

@@ -27,7 +27,7 @@ func (k *observer) observeUninstall(ctx context.Context, group front.Group[*v1al
 	if err := k.forgetNodes(ctx); err != nil {
 		return facts, err
 	}
-	last := slices.IndexFunc(group.Leaving, func(istio *v1alpha2.Istio) bool { return istio.Namespace == v1alpha2.Namespace })
+	last := slices.IndexFunc(group.Deleting, func(istio *v1alpha2.Istio) bool { return istio.Namespace == v1alpha2.Namespace })
 	if last < 0 || len(group.Existing) == 0 {
 		k.meter.describes(nil)
 	}
@@ -37,7 +37,7 @@ func (k *observer) observeUninstall(ctx context.Context, group front.Group[*v1al
 	installed := slices.ContainsFunc(group.Existing, func(p v1alpha1.Package) bool {
 		return p.Name == servicemesh.PackageIstio && p.DeletionTimestamp.IsZero()
 	})
-	forced := slices.ContainsFunc(group.Leaving, func(istio *v1alpha2.Istio) bool {
+	forced := slices.ContainsFunc(group.Deleting, func(istio *v1alpha2.Istio) bool {
 		return istio.Annotations[v1alpha2.AnnotationForceDelete] == "true"
 	})
 	if !installed || forced {
@@ -58,8 +58,8 @@ func (k *observer) observeUninstall(ctx context.Context, group front.Group[*v1al
 		}
 		facts.Blocked = servicemesh.Blocking(found)
 	}
-	if blocked, ok := errors.AsType[*servicemesh.BlockedError](facts.Blocked); ok && k.reported != fmt.Sprint(len(group.Leaving), blocked) {
-		k.reported = fmt.Sprint(len(group.Leaving), blocked)
+	if blocked, ok := errors.AsType[*servicemesh.BlockedError](facts.Blocked); ok && k.reported != fmt.Sprint(len(group.Deleting), blocked) {
+		k.reported = fmt.Sprint(len(group.Deleting), blocked)
 		log.FromContext(ctx).Info("Deletion is blocked by custom resources", "count", blocked.Count, "kinds", blocked.Kinds, "resources", blocked.Listed)
 		k.announceOrphan(group, blocked)
 	}
@@ -72,7 +72,7 @@ func (k *observer) observeUninstall(ctx context.Context, group front.Group[*v1al
 // announceOrphan records on the package what blocks the deletion of a mesh that has no resource any
 // more, whose status would say it: a user has taken its finalizer off.
 func (k *observer) announceOrphan(group front.Group[*v1alpha2.Istio], blocked *servicemesh.BlockedError) {
-	if len(group.Leaving) > 0 {
+	if len(group.Deleting) > 0 {
 		return
 	}
 	for i := range group.Existing {
@@ -85,7 +85,7 @@ func (k *observer) announceOrphan(group front.Group[*v1alpha2.Istio], blocked *s
 // pruneOperator prunes before a mesh goes, or with one that has never come up: webhooks that are
 // left would keep pods from being created.
 func (k *observer) pruneOperator(ctx context.Context, group front.Group[*v1alpha2.Istio]) error {
-	if len(group.Leaving) == 0 {
+	if len(group.Deleting) == 0 {
 		return nil
 	}
 	return k.prune(ctx)

@@ -223,8 +223,8 @@ func TestCauses_JoinEpoch(t *testing.T) {
 	}
 }
 
-// What has left is bounded, and outlives a process.
-func TestDepartures(t *testing.T) {
+// What namespaces have left is bounded, and outlives a process.
+func TestNamespaceTimes(t *testing.T) {
 	d := namespaceTimes{}
 	for i := range maxLeft + 1 {
 		if name := fmt.Sprint(i); d.add(name, made, maxLeft) != (i < maxLeft) {

@@ -9,9 +9,9 @@ import (
 	"github.com/strata-run/strata/internal/history"
 )
 
-// KeptOut says why a rollback keeps out what a front's resource asks for, and the way out;
+// Excluded says why a rollback keeps out what a front's resource asks for, and the way out;
 // empty when none does.
-func KeptOut(p Package) string {
+func Excluded(p Package) string {
 	switch {
 	case p.Need == history.NeedPinned:
 		return fmt.Sprintf("a rollback excludes the newest content, as spec.rollback of package %[1]s pins it: kubectl patch package.strata.run %[1]s --type=merge -p '{\"spec\":{\"rollback\":null}}'", p.Name)

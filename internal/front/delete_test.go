@@ -67,7 +67,7 @@ func TestReconciler_HoldFirst(t *testing.T) {
 }
 
 // The packages go with the last class, and the class goes after them.
-func TestReconciler_Withdraws(t *testing.T) {
+func TestReconciler_Deletes(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.class("b", ours)
@@ -94,13 +94,13 @@ func TestReconciler_Withdraws(t *testing.T) {
 }
 
 // With its definition every resource is deleted: what it describes stays, whatever blocks
-// or orders a departure otherwise.
+// or orders a teardown otherwise.
 func TestReconciler_DefinitionDeleted(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.rendered = []content.Package{rendering("crds", "1"), rendering("plane", "1")}
-	f.loop.Front.Leave = func(Input[*gatewayv1.GatewayClass, string]) Departure {
-		return Departure{Blocked: errRefused, Order: []string{"plane", "crds"}}
+	f.loop.Front.Teardown = func(Input[*gatewayv1.GatewayClass, string]) Teardown {
+		return Teardown{Blocked: errRefused, Order: []string{"plane", "crds"}}
 	}
 	f.mustPass()
 	var policies []metav1.DeletionPropagation
@@ -157,7 +157,7 @@ func (f *fixture) finish(name string) {
 	}
 }
 
-func TestReconciler_WithdrawFails(t *testing.T) {
+func TestReconciler_DeleteFails(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.rendered = []content.Package{rendering("plane", "1")}
