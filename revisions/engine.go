@@ -112,8 +112,8 @@ type Rollout struct {
 	// Confirm is called before every write of an object, and says with an error that the
 	// history is not, or not for certain, what it is given as; the object then stays as it
 	// is. With doubt set there is a sign that another actor has been at work: an object
-	// that was put in place is gone, or is not in the state that was decided on. It has to
-	// be safe for concurrent use. Optional.
+	// that was put in place is gone, has lost its owner reference, or is not in the state
+	// that was decided on. It has to be safe for concurrent use. Optional.
 	Confirm func(ctx context.Context, doubt bool) error
 	// KnownBlockers are the resourceVersions of the objects that were in the way in the last pass,
 	// see [Result.Blockers]. One that the cache has in the same state is not read again.

@@ -238,6 +238,7 @@ func (e *Engine) write(ctx context.Context, t *task, decided decision, current *
 		result.Pending, result.Reason, result.Waiting = decided.Operation, decided.Reason, "paused: "+decided.Reason
 		return placed{result, before}, nil
 	}
+	t.doubt = t.doubt || t.isOrphaned()
 	if err := t.pass.confirm(ctx, t.doubt); err != nil {
 		return placed{result, before}, err
 	}
@@ -276,6 +277,13 @@ func (e *Engine) dryRunReplace(ctx context.Context, t *task, decided *decision, 
 // control says whose the object is.
 func (t *task) control() Control {
 	return controlOf(t.input.Current, t.input.Owner, t.input.Record, t.input.Retain)
+}
+
+// isOrphaned says whether our owner reference was taken off an object that is ours. The garbage
+// collector does that when the owner is deleted with its dependents orphaned; an object that
+// gets the reference back then would be deleted with the owner.
+func (t *task) isOrphaned() bool {
+	return !t.input.Retain && t.input.Current != nil && t.input.Current.Controller == nil && t.control() == ControlOurs
 }
 
 // replaces is why an apply was refused if the object is to be replaced for that, nil

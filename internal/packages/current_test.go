@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -95,4 +96,41 @@ func TestWorker_RecreatesOnProof(t *testing.T) {
 	l.stale = nil
 	l.mustSettle(10 * time.Second)
 	want(t, "and the newer revision is rolled out", "states", []string{"1: Archived Archived", "2: Active RolledOut"}, l.states())
+}
+
+// TestWorker_OrphansOnProof: the garbage collector takes the owner references off the objects
+// of a package that is deleted with --cascade=orphan, which the cache may know before it knows
+// of the deletion. An object that got its reference back then would go with the package.
+func TestWorker_OrphansOnProof(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	worker, ok := l.loop.Worker.(*Worker)
+	if !ok {
+		t.Fatalf("the loop's worker is a %T", l.loop.Worker)
+	}
+	server := &ahead{Reader: worker.Live}
+	worker.Live = server
+	l.deliver(phase(configMap("a", "1")))
+	l.mustSettle(10 * time.Second)
+	server.by = 1
+	object := unstructuredOf(configMap("a", "1"))
+	collector := l.cluster.Client("kube-controller-manager")
+	orphan := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`))
+	if err := collector.Patch(t.Context(), object, orphan); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := l.pass(); err != nil {
+			t.Fatalf("a package that has changed is no error: %v", err)
+		}
+	}
+	owners := func() int {
+		if err := collector.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			t.Fatal(err)
+		}
+		return len(object.GetOwnerReferences())
+	}
+	want(t, "a package that has changed meanwhile takes nothing back", "owners", 0, owners())
+	server.by = 0
+	l.mustSettle(10 * time.Second)
+	want(t, "and a package that has not does", "owners", 1, owners())
 }

@@ -272,3 +272,29 @@ func TestWorker_TeardownRemembers(t *testing.T) {
 	_, requests := l.since()
 	want(t, "only what may still be there is asked for", "requests", []string{"get ConfigMap app/held: 200"}, requests)
 }
+
+// TestWorker_OrphanedRevision: the garbage collector takes the owner reference off the revisions
+// of a package that is deleted with --cascade=orphan, too, while it holds the package. They get
+// no finalizer any more: a manager that is uninstalled then would not take it off.
+func TestWorker_OrphanedRevision(t *testing.T) {
+	l := newLine(t, v1alpha1.PackageSpec{})
+	l.deliver(phase(configMap("a", "1")))
+	l.mustSettle(10 * time.Second)
+	l.change(func(pkg *v1alpha1.Package) { pkg.Finalizers = append(pkg.Finalizers, metav1.FinalizerOrphanDependents) })
+	l.deletePackage()
+	if _, err := l.pass(); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "the garbage collector holds the package", "finalizers", []string{metav1.FinalizerOrphanDependents}, l.pkg().Finalizers)
+	orphaned := l.revision(1)
+	orphaned.OwnerReferences = nil
+	if err := l.API.Update(t.Context(), orphaned); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.pass(); err != nil {
+		t.Fatal(err)
+	}
+	r := l.revision(1)
+	want(t, "and nothing the revision", "finalizers", []string(nil), r.Finalizers)
+	want(t, "which goes with the package", "controlled", true, metav1.IsControlledBy(r, l.pkg()))
+}
