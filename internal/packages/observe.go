@@ -92,17 +92,14 @@ func (w *Worker) releaseFormer(name string, but types.UID) {
 }
 
 // claim puts the package's owner reference, label and finalizer on a revision that
-// a user has made by hand, so that it is deleted with the package. For a package that is
-// being deleted it puts no finalizer on one: the garbage collector may have orphaned the
-// revision, and a manager that ends in this pass would leave it with a finalizer that
-// keeps the definition of Revisions from being deleted. It returns the revision as it is
-// then, nil when it is being deleted.
+// a user has made by hand, so that it is deleted with the package. A package that is being
+// deleted claims none. It returns the revision as it is then, nil when it is being deleted.
 func (w *Worker) claim(ctx context.Context, pkg *v1alpha1.Package, revision *v1alpha1.Revision) (*v1alpha1.Revision, error) {
 	isOurs := metav1.IsControlledBy(revision, pkg)
 	switch {
 	case isDeleted(revision) && (!isOurs || isOver(pkg, revision)):
 		return nil, w.releaseRevision(ctx, revision)
-	case isOurs && (isOver(pkg, revision) || isDeleted(pkg) || isDeleted(revision) || controllerutil.ContainsFinalizer(revision, v1alpha1.FinalizerTeardown)):
+	case isDeleted(pkg), isOurs && (isOver(pkg, revision) || isDeleted(revision) || controllerutil.ContainsFinalizer(revision, v1alpha1.FinalizerTeardown)):
 		return revision, nil
 	}
 	before := &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta}
@@ -114,9 +111,7 @@ func (w *Worker) claim(ctx context.Context, pkg *v1alpha1.Package, revision *v1a
 		claimed.Labels = map[string]string{}
 	}
 	claimed.Labels[v1alpha1.LabelPackage] = pkg.Name
-	if !isDeleted(pkg) {
-		controllerutil.AddFinalizer(claimed, v1alpha1.FinalizerTeardown)
-	}
+	controllerutil.AddFinalizer(claimed, v1alpha1.FinalizerTeardown)
 	if err := w.Client.Patch(ctx, claimed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return nil, fmt.Errorf("claiming revision %s: %w", revision.Name, err)
 	}

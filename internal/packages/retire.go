@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -125,17 +124,25 @@ func (p *pass) releaseDeleted(ctx context.Context) error {
 // prune deletes archived revisions beyond the history limit.
 func (p *pass) prune(ctx context.Context) error {
 	for _, revision := range p.history.Prune(p.pkg) {
-		if err := p.releaseRevision(ctx, revision); err != nil {
-			return err
-		}
-		uid := revision.UID
-		err := p.Client.Delete(ctx, &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta}, client.Preconditions{UID: &uid})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("pruning revision %d: %w", revision.Spec.Revision, err)
+		err := p.deleteRevision(ctx, revision)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("pruning: %w", err)
 		}
 		if err == nil {
 			p.did.pruned = append(p.did.pruned, revision.Spec.Revision)
 		}
+	}
+	return nil
+}
+
+// deleteRevision takes the finalizer off a revision and deletes it.
+func (p *pass) deleteRevision(ctx context.Context, revision *v1alpha1.Revision) error {
+	if err := p.releaseRevision(ctx, revision); err != nil {
+		return err
+	}
+	uid := revision.UID
+	if err := p.Client.Delete(ctx, &v1alpha1.Revision{ObjectMeta: revision.ObjectMeta}, client.Preconditions{UID: &uid}); err != nil {
+		return fmt.Errorf("deleting revision %s: %w", revision.Name, err)
 	}
 	return nil
 }

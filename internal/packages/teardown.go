@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,9 +29,9 @@ import (
 func (p *pass) teardown(ctx context.Context, definition string) (v1alpha1.PackageStatus, loop.Outcome, error) {
 	deleted := isDeleted(p.pkg)
 	if deleted && !controllerutil.ContainsFinalizer(p.pkg, v1alpha1.FinalizerTeardown) {
-		return p.pkg.Status, loop.Outcome{Gone: true}, nil
+		return p.pkg.Status, loop.Outcome{Gone: true}, p.releaseRevisions(ctx)
 	}
-	all, complete, err := p.removeObjects(ctx, definition != "" || orphans(p.pkg))
+	all, complete, err := p.removeObjects(ctx, definition != "" || p.orphans())
 	if deleted && p.Meter != nil {
 		p.Meter.Count(p.pkg.Name, telemetry.Objects{Pending: len(all.Waiting())})
 	}
@@ -38,10 +39,8 @@ func (p *pass) teardown(ctx context.Context, definition string) (v1alpha1.Packag
 		p.state.waits++
 		return status.ForTeardown(p.pkg, all, err, p.Worker.now()), loop.Outcome{After: waitDelay(p.state.waits)}, err
 	}
-	for _, revision := range p.history.All() {
-		if err := p.releaseRevision(ctx, revision); err != nil {
-			return p.failed(err)
-		}
+	if err := p.releaseRevisions(ctx); err != nil {
+		return p.failed(err)
 	}
 	if !deleted {
 		p.Watches.Release(string(p.pkg.UID))
@@ -75,10 +74,31 @@ func (p *pass) removeObjects(ctx context.Context, orphan bool) (all revisions.Te
 }
 
 // orphans says whether a package's objects are to stay: by its policy, or because
-// it was deleted with kubectl delete --cascade=orphan.
-func orphans(pkg *v1alpha1.Package) bool {
-	return pkg.Spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan ||
-		controllerutil.ContainsFinalizer(pkg, metav1.FinalizerOrphanDependents)
+// it was deleted with kubectl delete --cascade=orphan. The garbage collector may have taken its
+// own finalizer off again before that deletion is seen. What is left of it then is that
+// revisions have lost the owner reference that they got with their finalizer.
+func (p *pass) orphans() bool {
+	return p.pkg.Spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan ||
+		controllerutil.ContainsFinalizer(p.pkg, metav1.FinalizerOrphanDependents) ||
+		slices.ContainsFunc(p.history.All(), func(revision *v1alpha1.Revision) bool {
+			return isDeleted(p.pkg) && isOrphaned(revision) && controllerutil.ContainsFinalizer(revision, v1alpha1.FinalizerTeardown)
+		})
+}
+
+func isOrphaned(revision *v1alpha1.Revision) bool { return metav1.GetControllerOf(revision) == nil }
+
+// releaseRevisions takes the finalizer off the revisions, so that they go with the package, and
+// deletes those that the garbage collector has orphaned.
+func (p *pass) releaseRevisions(ctx context.Context) error {
+	var errs []error
+	for _, revision := range p.history.All() {
+		if isDeleted(p.pkg) && isOrphaned(revision) {
+			errs = append(errs, client.IgnoreNotFound(p.deleteRevision(ctx, revision)))
+		} else {
+			errs = append(errs, p.releaseRevision(ctx, revision))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // placed is a revision as it may stand on the cluster. Of content that is lost, or

@@ -273,28 +273,43 @@ func TestWorker_TeardownRemembers(t *testing.T) {
 	want(t, "only what may still be there is asked for", "requests", []string{"get ConfigMap app/held: 200"}, requests)
 }
 
-// TestWorker_OrphanedRevision: the garbage collector takes the owner reference off the revisions
-// of a package that is deleted with --cascade=orphan, too, while it holds the package. They get
-// no finalizer any more: a manager that is uninstalled then would not take it off.
-func TestWorker_OrphanedRevision(t *testing.T) {
-	l := newLine(t, v1alpha1.PackageSpec{})
-	l.deliver(phase(configMap("a", "1")))
-	l.mustSettle(10 * time.Second)
-	l.change(func(pkg *v1alpha1.Package) { pkg.Finalizers = append(pkg.Finalizers, metav1.FinalizerOrphanDependents) })
-	l.deletePackage()
+// TestWorker_OrphanedMeanwhile: the garbage collector may have orphaned what a package has, and
+// have taken its own finalizer off, before the deletion is seen; an object that it does not know
+// still has its owner reference then. Objects stay, and revisions go and hold nothing up.
+func TestWorker_OrphanedMeanwhile(t *testing.T) {
+	for name, seen := range map[string]bool{"Seen": true, "NotSeen": false} {
+		t.Run(name, func(t *testing.T) {
+			l := newLine(t, v1alpha1.PackageSpec{})
+			l.deliver(phase(configMap("a", "1")))
+			l.mustSettle(10 * time.Second)
+			if seen {
+				l.change(func(pkg *v1alpha1.Package) { pkg.Finalizers = append(pkg.Finalizers, metav1.FinalizerOrphanDependents) })
+			}
+			l.deletePackage()
+			if seen {
+				l.mustPass()
+				want(t, "the garbage collector holds the package", "finalizers", []string{metav1.FinalizerOrphanDependents}, l.pkg().Finalizers)
+			}
+			orphaned := l.revision(1)
+			orphaned.OwnerReferences = nil
+			if err := l.API.Update(t.Context(), orphaned); err != nil {
+				t.Fatal(err)
+			}
+			l.mustPass()
+			want(t, "the object stays", "objects", []string{"ConfigMap/a=1"}, l.objects())
+			want(t, "without owner", "unowned", []string{"ConfigMap/a"}, l.unowned())
+			want(t, "the package goes when the garbage collector lets it", "gone", !seen, l.isGone())
+			if err := l.API.Get(t.Context(), types.NamespacedName{Name: "web-1"}, &v1alpha1.Revision{}); !apierrors.IsNotFound(err) {
+				t.Errorf("the revision is still there: %v", err)
+			}
+		})
+	}
+}
+
+// mustPass makes a pass without an error.
+func (l *line) mustPass() {
+	l.T.Helper()
 	if _, err := l.pass(); err != nil {
-		t.Fatal(err)
+		l.T.Fatal(err)
 	}
-	want(t, "the garbage collector holds the package", "finalizers", []string{metav1.FinalizerOrphanDependents}, l.pkg().Finalizers)
-	orphaned := l.revision(1)
-	orphaned.OwnerReferences = nil
-	if err := l.API.Update(t.Context(), orphaned); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.pass(); err != nil {
-		t.Fatal(err)
-	}
-	r := l.revision(1)
-	want(t, "and nothing the revision", "finalizers", []string(nil), r.Finalizers)
-	want(t, "which goes with the package", "controlled", true, metav1.IsControlledBy(r, l.pkg()))
 }

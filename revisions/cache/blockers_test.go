@@ -41,9 +41,11 @@ func TestInformers_Block(t *testing.T) {
 	f.watchingFor(2)
 	f.sentinel("what was seen already is no news")
 
-	if state, err := f.informers.Get(configMaps, types.NamespacedName{Namespace: "app", Name: "a"}); err != nil || state == nil || state.GetResourceVersion() != seen {
-		t.Errorf("Get() = %v, %v, want the metadata of what is in the way, at %s", state, err, seen)
-	}
+	// The watches are open before the informer has taken in what they begin with.
+	f.eventually("the metadata of what is in the way is known, at "+seen, func() bool {
+		state, err := f.informers.Get(configMaps, types.NamespacedName{Namespace: "app", Name: "a"})
+		return err == nil && state != nil && state.GetResourceVersion() == seen
+	})
 	f.server.put(configMap("b", "1", "u2", ""))
 	f.sentinel("other objects are not watched")
 
