@@ -5,10 +5,12 @@ package uninstall
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,11 +34,14 @@ func (c *cluster) strata(code cli.Code, words string, args ...string) string {
 	return out.String()
 }
 
-// kubectl runs a command that a user types in the repository's folder.
+// kubectl runs a command that a user types in the repository's folder. One that deletes waits
+// until what it has deleted is gone, which has to be soon.
 func (c *cluster) kubectl(command string) {
 	c.Helper()
 	args := strings.Fields(command)
-	typed := exec.CommandContext(c.Context(), c.plane.Binaries.Path(args[0]), args[1:]...)
+	ctx, end := context.WithTimeout(c.Context(), 3*time.Minute)
+	defer end()
+	typed := exec.CommandContext(ctx, c.plane.Binaries.Path(args[0]), args[1:]...)
 	typed.Dir, typed.Env = root, append(os.Environ(), "KUBECONFIG="+c.plane.Kubeconfig())
 	if out, err := typed.CombinedOutput(); err != nil {
 		c.Fatalf("%s: %v\n%s", command, err, out)

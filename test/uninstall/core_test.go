@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,20 +40,16 @@ func TestCoreAlone(t *testing.T) {
 // and does something before the second time: awaitManager asks whether those of Strata are,
 // and then makes the manager, which asks again.
 type asks struct {
-	mu     sync.Mutex
-	count  int
+	count  atomic.Int64
 	second func()
 }
 
 func (a *asks) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == "/apis" {
-			a.mu.Lock()
-			a.count++
-			if a.count == 2 {
+			if a.count.Add(1) == 2 {
 				a.second()
 			}
-			a.mu.Unlock()
 		}
 		return next.RoundTrip(r)
 	})
@@ -81,7 +77,12 @@ func TestDefinitionGoesBeforeTheManagerIsMade(t *testing.T) {
 	go func() { ended <- controller.Run(ctx, config, setup.ManagerOptions()) }()
 	t.Cleanup(func() { // before the plane stops
 		cancel()
-		c.must(<-ended)
+		select {
+		case err := <-ended:
+			c.must(err)
+		case <-time.After(time.Minute):
+			c.Error("the manager has not ended a minute after it was asked to")
+		}
 	})
 	select {
 	case <-gone:
