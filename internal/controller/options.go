@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/strata-run/strata/internal/front"
 )
 
@@ -74,6 +76,21 @@ func DefaultOptions() Options {
 		o.Settings[f.Name] = f.Settings()
 	}
 	return o
+}
+
+// RunningFronts are those that a manager with these arguments runs.
+func RunningFronts(args []string) []string {
+	o := DefaultOptions()
+	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	flags.ParseErrorsAllowlist.UnknownFlags = true // those of the command, and of other versions
+	o.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		return AllFronts // they may run, for all that is known
+	}
+	off := func(name string) bool {
+		return slices.ContainsFunc(Fronts, func(f front.Registration) bool { return f.Name == name && f.Off != nil && f.Off(o.Settings[name]) })
+	}
+	return slices.DeleteFunc(o.Fronts, off)
 }
 
 // Validate completes the settings of fronts, and says which setting cannot work, and what would.

@@ -35,6 +35,29 @@ func TestOptions_Metrics(t *testing.T) {
 	}
 }
 
+// TestRunningFronts: a front runs when --fronts names it, and its own settings do not switch it off.
+func TestRunningFronts(t *testing.T) {
+	byDefault := slices.DeleteFunc(slices.Clone(AllFronts), func(name string) bool { return name == "clusterextension" })
+	cases := map[string]struct {
+		args, want []string
+	}{
+		"Default":       {want: byDefault},
+		"SwitchedOn":    {args: []string{"--clusterextensions=on"}, want: AllFronts},
+		"NamedAndOff":   {args: []string{"--fronts=", "--fronts=kyma,clusterextension", "--clusterextensions", "off"}, want: []string{"kyma"}},
+		"Component":     {args: []string{"--fronts=", "--fronts=clusterextension", "--clusterextensions=on"}, want: []string{"clusterextension"}},
+		"None":          {args: []string{"--fronts="}},
+		"OtherFlags":    {args: []string{"-v=2", "--of-tomorrow=1", "--fronts=kyma"}, want: []string{"kyma"}},
+		"NotUnderstood": {args: []string{"--leader-elect=maybe", "--fronts=kyma"}, want: AllFronts},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := RunningFronts(tc.args); !slices.Equal(got, tc.want) {
+				t.Errorf("the fronts %v run, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
 // TestOptions_Fronts: each front has its switch, and a manager may have none.
 func TestOptions_Fronts(t *testing.T) {
 	cases := map[string]struct {

@@ -39,6 +39,8 @@ type Registration struct {
 	Trim func(object any)
 	// Settings are new settings, with their defaults.
 	Settings func() Settings
+	// Off says whether settings keep the front from running although --fronts names it. Optional.
+	Off func(Settings) bool
 	// HandOver hands its resources over to another operator. Optional.
 	HandOver *HandOver
 

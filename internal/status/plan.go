@@ -132,7 +132,10 @@ func (p *planner) serving(o Observation) {
 				}
 				known[id] = true
 				action, reason := v1alpha1.PlanDelete, "revision %d contains it, and this one does not"
-				if object.Retain {
+				switch {
+				case object.DeleteUnused && object.Retain:
+					action, reason = v1alpha1.PlanRetain, "revision %d contains it, and this one does not; it is deleted when no custom resource of it exists"
+				case object.Retain:
 					action, reason = v1alpha1.PlanRetain, "revision %d contains it, and this one does not; it is retained"
 				}
 				p.add(phase.Name, reference(id, object.Manifest.GroupVersionKind().Version), action, fmt.Sprintf(reason, revision.Number))

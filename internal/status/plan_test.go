@@ -48,9 +48,11 @@ func TestForTarget_Plan(t *testing.T) {
 	object := func(name string, index int, retain bool) revisions.Object {
 		return revisions.Object{Manifest: manifest(objectID(name, index)), Retain: retain}
 	}
+	unused := object("old", 3, true)
+	unused.DeleteUnused = true
 	o.Serving = []revisions.Revision{
 		older(2, false, map[revisions.ObjectID]revisions.Record{objectID("old", 1): {}}, object("old", 1, false), object("never-placed", 0, false)),
-		older(1, true, nil, object("plane", 0, false), object("old", 1, false), object("old", 2, true)),
+		older(1, true, nil, object("plane", 0, false), object("old", 1, false), object("old", 2, true), unused),
 	}
 	revision := revisionOf(3, phase{name: "plane", size: 8})
 	revision.Status = status.ForTarget(revision, o)
@@ -73,11 +75,15 @@ func TestForTarget_Plan(t *testing.T) {
 		"Unknown plane-6 of plane: " + strings.Repeat("x", 40),
 		"Delete old-1 of old: revision 2 contains it, and this one doe",
 		"Retain old-2 of old: revision 1 contains it, and this one doe",
+		"Retain old-3 of old: revision 1 contains it, and this one doe",
+	}
+	if reason := plan.Objects[len(plan.Objects)-1].Reason; !strings.HasSuffix(reason, "it is deleted when no custom resource of it exists") {
+		t.Errorf("of a definition that may go it says: %s", reason)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what would be done (-want +got):\n%s", diff)
 	}
-	summary := "1 create, 1 update, 1 replace, 1 adopt, 1 collide, 1 delete, 1 retain, 1 wait, 1 unknown, 1 unchanged"
+	summary := "1 create, 1 update, 1 replace, 1 adopt, 1 collide, 1 delete, 2 retain, 1 wait, 1 unknown, 1 unchanged"
 	if plan.Summary != summary || plan.Digest != "sha256:x" {
 		t.Errorf("the plan of %s says %q, want %q", plan.Digest, plan.Summary, summary)
 	}

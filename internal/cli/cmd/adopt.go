@@ -161,7 +161,7 @@ func (c *cluster) lookAtAdoption(ctx context.Context, pkg *v1alpha1.Package, it 
 	if err != nil {
 		return object, false, c.explain("reading "+view.ObjectName(it.Ref), err)
 	}
-	object = adoption{AdoptedObject: view.AdoptedObject{ObjectReference: it.Ref, Retained: it.Retained}, current: current}
+	object = adoption{AdoptedObject: view.AdoptedObject{ObjectReference: it.Ref, Retained: it.Retained, Unused: it.Unused}, current: current}
 	owner, label := metav1.GetControllerOf(current), current.Labels[v1alpha1.LabelPackage]
 	switch {
 	case owner != nil && owner.UID == pkg.UID:

@@ -219,8 +219,8 @@ func (c *cluster) heldResources(ctx context.Context, of front.Registration) ([]v
 	return held, nil
 }
 
-// frontsThatRun are those that the managers' Deployments switch on: all where one has no
-// such flag, or where there is no Deployment to tell.
+// frontsThatRun are those that the managers' Deployments switch on by their arguments: all where
+// there is no Deployment to tell.
 func (c *cluster) frontsThatRun(ctx context.Context, namespace string) ([]string, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DeploymentList"})
@@ -236,14 +236,11 @@ func (c *cluster) frontsThatRun(ctx context.Context, namespace string) ([]string
 		containers, _, _ := unstructured.NestedSlice(list.Items[i].Object, "spec", "template", "spec", "containers")
 		for _, container := range containers {
 			fields, _ := container.(map[string]any)
+			if fields["name"] != "manager" {
+				continue
+			}
 			args, _, _ := unstructured.NestedStringSlice(fields, "args")
-			given := slices.DeleteFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "--fronts=") })
-			if fields["name"] == "manager" && len(given) == 0 {
-				return controller.AllFronts, nil
-			}
-			for _, arg := range given {
-				fronts = append(fronts, strings.Split(strings.TrimPrefix(arg, "--fronts="), ",")...)
-			}
+			fronts = append(fronts, controller.RunningFronts(args)...)
 		}
 	}
 	return fronts, nil

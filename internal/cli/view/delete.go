@@ -43,6 +43,9 @@ type Deletion struct {
 	Delete []DoomedObject `json:"delete"`
 	// Retain are the objects that stay on purpose.
 	Retain []DoomedObject `json:"retain"`
+	// DeleteUnused are the CustomResourceDefinitions that are deleted when no custom resource of
+	// them exists, and stay otherwise.
+	DeleteUnused []DoomedObject `json:"deleteUnused,omitempty"`
 	// AtRisk is what is lost with the objects that are deleted, and that no
 	// revision can bring back; what is protected has to be deleted by hand first.
 	AtRisk []DataAtRisk `json:"atRisk"`
@@ -111,11 +114,14 @@ func BuildDeletion(v Snapshot, cascade string) Deletion {
 			} else {
 				retained = isRetainedKind(entry.ObjectReference)
 			}
-			if orphan || retained {
+			switch {
+			case orphan || retained:
 				d.Retain = append(d.Retain, doomed)
-				continue
+			case place.item.Unused:
+				d.DeleteUnused = append(d.DeleteUnused, doomed)
+			default:
+				d.Delete = append(d.Delete, doomed)
 			}
-			d.Delete = append(d.Delete, doomed)
 		}
 	}
 	return d
@@ -174,8 +180,9 @@ func WriteDeletion(p *output.Printer, d Deletion) {
 		}
 	}
 	list("Deleted", "-", output.Bad, d.Delete)
+	list("Deleted when no custom resource of it exists", "-", output.Busy, d.DeleteUnused)
 	list("Stay in place", "=", output.Faint, d.Retain)
-	if len(d.Delete)+len(d.Retain) == 0 {
+	if len(d.Delete)+len(d.DeleteUnused)+len(d.Retain) == 0 {
 		p.Line(output.Span{Text: "The package has no object in place."})
 	}
 	for _, text := range d.Unknown {

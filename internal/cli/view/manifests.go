@@ -43,8 +43,9 @@ type Item struct {
 	Manifest *unstructured.Unstructured
 	// Unread is why it could not be.
 	Unread error
-	// Retained objects stay when no revision contains them any more.
-	Retained bool
+	// Retained objects stay when no revision contains them any more, and Unused ones are
+	// CustomResourceDefinitions that are deleted then when no custom resource of them exists.
+	Retained, Unused bool
 }
 
 // IsNamed is false for an object whose kind and name are not known.
@@ -113,6 +114,9 @@ func itemOf(object v1alpha1.Object, all Manifests) Item {
 	}
 	if it.Manifest != nil {
 		it.Ref, it.Retained = ReferenceOf(it.Manifest), content.Retains(it.Manifest, object.Deletion)
+		if it.Retained && object.Deletion == v1alpha1.ObjectDeleteUnused {
+			it.Retained, it.Unused = false, true
+		}
 	}
 	return it
 }

@@ -212,7 +212,7 @@ var plannedLook = map[v1alpha1.PlannedAction]look{
 
 // hasReason are the actions whose reason is more than the action says.
 var hasReason = map[v1alpha1.PlannedAction]bool{
-	v1alpha1.PlanCollide: true, v1alpha1.PlanUnknown: true, v1alpha1.PlanWait: true, v1alpha1.PlanAdopt: true, v1alpha1.PlanReplace: true,
+	v1alpha1.PlanCollide: true, v1alpha1.PlanUnknown: true, v1alpha1.PlanWait: true, v1alpha1.PlanAdopt: true, v1alpha1.PlanReplace: true, v1alpha1.PlanRetain: true,
 }
 
 // WritePlanObjects writes what would be done, one object a line, under its phase.

@@ -84,6 +84,8 @@ type AdoptedObject struct {
 	From string `json:"from,omitempty"`
 	// Retained objects stay when the package goes; others are deleted with it.
 	Retained bool `json:"retained,omitempty"`
+	// Unused CustomResourceDefinitions are deleted with it when no custom resource of them exists.
+	Unused bool `json:"unused,omitempty"`
 }
 
 // WriteAdoption writes which objects are taken over, and from where.
@@ -95,8 +97,11 @@ func WriteAdoption(p *output.Printer, doc Adoption) {
 	p.Line(output.Span{Text: fmt.Sprintf("Taken over by package %s, for revision %d:", doc.Package, doc.Revision)})
 	for _, object := range doc.Objects {
 		fate := "deleted with the package"
-		if object.Retained {
+		switch {
+		case object.Retained:
 			fate = "retained when the package goes"
+		case object.Unused:
+			fate = "deleted with the package when no custom resource of it exists"
 		}
 		p.Labelled(output.Span{Text: "  +", Style: output.Good}, 4, output.Span{Text: ObjectName(object.ObjectReference) + Prefixed(" from ", object.From) + ": " + fate})
 	}

@@ -52,7 +52,8 @@ type Change struct {
 
 	// Phase is the phase that it stands in.
 	Phase string `json:"phase"`
-	// Action is Create, Update, Delete or Keep. Keep is for an object that the
+	// Action is Create, Update, Delete, DeleteUnused or Keep. DeleteUnused is for a
+	// CustomResourceDefinition that goes when no custom resource of it exists. Keep is for an object that the
 	// earlier revision does not contain and that is retained, and for a
 	// CustomResourceDefinition, which never goes back.
 	Action string `json:"action"`
@@ -68,6 +69,8 @@ const (
 	ChangeUpdate = "Update"
 	ChangeDelete = "Delete"
 	ChangeKeep   = "Keep"
+	// changeDeleteUnused deletes a CustomResourceDefinition when no custom resource of it exists.
+	changeDeleteUnused = "DeleteUnused"
 )
 
 // CRDKind is that of CustomResourceDefinitions.
@@ -98,8 +101,11 @@ func ChangesBetween(from, to *v1alpha1.Revision, held Manifests) ([]Change, int)
 				continue
 			}
 			change := Change{ObjectReference: it.Ref, Phase: from.Spec.Phases[i].Name, Action: ChangeDelete}
-			if it.Retained {
+			switch {
+			case it.Retained:
 				change.Action = ChangeKeep
+			case it.Unused:
+				change.Action = changeDeleteUnused
 			}
 			changes = append(changes, change)
 		}
@@ -194,7 +200,7 @@ func secretsOf(r *v1alpha1.Revision) []string {
 func WriteChanges(p *output.Printer, changes []Change, same int) {
 	looks := map[string]look{
 		changeCreate: {"+", "create", output.Good}, ChangeUpdate: {"~", "update", output.Busy},
-		ChangeDelete: {"-", "delete", output.Bad}, ChangeKeep: {"=", "keep as it is", output.Faint},
+		ChangeDelete: {"-", "delete", output.Bad}, changeDeleteUnused: {"-", "delete when no custom resource of it exists", output.Busy}, ChangeKeep: {"=", "keep as it is", output.Faint},
 	}
 	w := phased{Printer: p}
 	for _, c := range changes {

@@ -114,6 +114,8 @@ type TreeObject struct {
 	State string `json:"state"`
 	// Retained objects stay when no revision contains them any more.
 	Retained bool `json:"retained,omitempty"`
+	// Unused CustomResourceDefinitions are deleted then when no custom resource of them exists.
+	Unused bool `json:"unused,omitempty"`
 	// Action is what the revision did to it: Created, Updated, Unchanged or
 	// Adopted; empty while it has done nothing.
 	Action string `json:"action,omitempty"`
@@ -289,7 +291,7 @@ func (v Snapshot) targetContents(p PackageSummary) map[revisions.ObjectID]bool {
 }
 
 func (s states) object(it Item, phase PhaseProgress) TreeObject {
-	out := TreeObject{ObjectReference: it.Ref, Slice: it.slice, Secret: it.Secret, Retained: it.Retained}
+	out := TreeObject{ObjectReference: it.Ref, Slice: it.slice, Secret: it.Secret, Retained: it.Retained, Unused: it.Unused}
 	if !it.IsNamed() {
 		out.State = objectPending
 		if phase.State == string(v1alpha1.PhaseComplete) {

@@ -327,15 +327,19 @@ func (w TreeWriter) older(r TreeRevision, p PackageSummary) []output.Node {
 	target := fmt.Sprintf("revision %d", p.TargetRevision)
 	add(groups[objectHandedOver], MarkDone, output.Good, "handed over to "+target, false)
 	add(groups[objectServing], markBusy, output.Busy, "still of this revision, until "+target+" reaches them", true)
-	var leaving, staying []TreeObject
+	var leaving, unused, staying []TreeObject
 	for _, object := range groups[objectLeaving] {
-		if object.Retained {
+		switch {
+		case object.Retained:
 			staying = append(staying, object)
-			continue
+		case object.Unused:
+			unused = append(unused, object)
+		default:
+			leaving = append(leaving, object)
 		}
-		leaving = append(leaving, object)
 	}
 	add(leaving, markBusy, output.Busy, "not in "+target+": deleted when that has succeeded", true)
+	add(unused, markBusy, output.Busy, "not in "+target+": deleted when that has succeeded and no custom resource of it exists", true)
 	add(staying, MarkDone, output.Good, "not in "+target+": retained", true)
 	add(groups[objectNotReady], MarkFailed, output.Bad, "not ready", true)
 	add(groups[objectPending], MarkPending, output.Faint, "never applied by this revision", false)

@@ -33,9 +33,13 @@ func Registration() front.Registration {
 			return errors.Join(olmv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme))
 		},
 		Settings: func() front.Settings { return DefaultSettings() },
-		Guide:    "clusterextension.md",
-		Rows:     Rows,
-		Metrics:  []telemetry.Description{leftToOLM, revisionCondition, revisionTransition},
+		Off: func(settings front.Settings) bool {
+			s, ok := settings.(*Settings)
+			return ok && s.Mode == "off"
+		},
+		Guide:   "clusterextension.md",
+		Rows:    Rows,
+		Metrics: []telemetry.Description{leftToOLM, revisionCondition, revisionTransition},
 		Constants: []front.Source{
 			{File: "api/olm.operatorframework.io/v1/conditions.go", Title: "Conditions of ClusterExtensions and ClusterCatalogs"},
 			{File: "api/olm.operatorframework.io/v1/labels.go", Title: "Names, labels and annotations of ClusterExtensions"},
