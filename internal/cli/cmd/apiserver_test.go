@@ -164,6 +164,9 @@ func (s *apiServer) failure(r *http.Request) *metav1.Status {
 
 func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	if status := s.failure(r); status != nil {
+		if status.Code == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "0")
+		}
 		reply(w, int(status.Code), status)
 		return
 	}

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -228,14 +227,13 @@ func objectFeed(ref v1alpha1.ObjectReference, live *liveObject) feed {
 			client.InNamespace(ref.Namespace),
 			client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", ref.Name)},
 		},
-		set: func(objects []runtime.Object) {
+		set: func(objects []any) {
 			*live = liveObject{read: true}
 			if found := of[*unstructured.Unstructured](objects); len(found) == 1 {
 				live.current = found[0]
 			}
 		},
-		failed:  func(err error) { *live = liveObject{read: true, err: err} },
-		retries: true,
+		failed: func(err error) { *live = liveObject{read: true, err: err} },
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -126,7 +125,6 @@ func (a *app) restConfig() (*rest.Config, error) {
 	cfg.QPS, cfg.Burst = 100, 200
 	cfg.UserAgent = "strata"
 	cfg.WarningHandler = &warnings{app: a, seen: map[string]bool{}}
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &retrying{next: next, times: a.retries} })
 	return cfg, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
@@ -125,6 +126,40 @@ func TestAPIErrors(t *testing.T) {
 				if t.Failed() {
 					t.Fatal(args, tc.reason)
 				}
+			}
+		})
+	}
+}
+
+// TestTurnedAway has an API server that turns away each request once, as it has too much to do.
+// Every command gets through.
+func TestTurnedAway(t *testing.T) {
+	for _, args := range [][]string{
+		{"get"}, {"history", "x"}, {"tree", "x"}, {"status", "x"}, {"show", "x"}, {"diff", "x", "1", "2"}, {"explain", "x"}, {"events", "x"}, {"stats"}, {"wait", "x"}, {"assert", "x"},
+		{"pause", "x", "--reason", "x"}, {"resume", "x"}, {"rollback", "x", "--dry-run=server", "--to", "1"}, {"delete", "x", "--yes"}, {"report", "x", "-f", filepath.Join(t.TempDir(), "report.zip")},
+	} {
+		t.Run(args[0], func(t *testing.T) {
+			tm := newTerminal(t, fixtureNamed(t, "done"))
+			seen := map[string]bool{}
+			tm.server.fail = func(r *http.Request) *metav1.Status {
+				request := r.Method + r.URL.String()
+				if seen[request] {
+					return nil
+				}
+				seen[request] = true
+				err := apierrors.NewTooManyRequestsError("try again").ErrStatus
+				err.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+				return &err
+			}
+			if len(args) > 1 {
+				args[1] = fixturePackage
+			}
+			want := CodeOK
+			if args[0] == "diff" {
+				want = CodeFalse
+			}
+			if r := tm.run(args...); r.code != want {
+				t.Errorf("exit code %d\nstdout:\n%s\nstderr:\n%s", r.code, r.out, r.err)
 			}
 		})
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/internal/cli/output"
@@ -167,10 +166,16 @@ func (w *eventWatcher) next(ctx context.Context) (bool, error) {
 }
 
 func (w *eventWatcher) eventFeed(namespace string) feed {
+	noted := false
 	return feed{
 		newList: func() client.ObjectList { return &corev1.EventList{} },
 		options: []client.ListOption{client.InNamespace(namespace)},
-		set:     func(objects []runtime.Object) { w.known[namespace] = of[*corev1.Event](objects) },
-		failed:  func(err error) { w.note("Note: some events are not shown: %s", err) },
+		set:     func(objects []any) { w.known[namespace] = of[*corev1.Event](objects) },
+		failed: func(err error) {
+			if !noted {
+				w.note("Note: some events are not shown: %s", err)
+			}
+			noted = true
+		},
 	}
 }

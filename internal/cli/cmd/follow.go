@@ -13,11 +13,12 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -34,24 +35,14 @@ type snapshot struct {
 // complete is true once the snapshot holds all that the cluster has.
 func (s *snapshot) complete() bool { return s.packageRead && s.revisionsRead }
 
-type change struct {
-	// apply brings what follows up to date.
-	apply func()
-	// err ends the watch: it could not begin, or is not allowed.
-	err error
-	// lost is why the watch is interrupted; it goes on by itself.
-	lost error
-}
-
 type feed struct {
 	newList func() client.ObjectList
 	options []client.ListOption
 	// set takes over the objects that there are, whenever one has changed.
-	set func(objects []runtime.Object)
-	// failed takes over why it cannot begin or is not allowed, which ends what follows where
-	// it is nil. With retries it is retried.
-	failed  func(err error)
-	retries bool
+	set func(objects []any)
+	// failed takes over why it cannot begin or is not allowed, which is retried. Where it is nil,
+	// that ends what follows.
+	failed func(err error)
 }
 
 // follower keeps the newest state of what a command waits for: a package with its revisions,
@@ -65,8 +56,9 @@ type follower struct {
 	// wake is when the next step is taken although nothing has changed, 0 for never.
 	wake time.Duration
 
-	feeds    []feed
-	changes  chan change
+	feeds []feed
+	// changes bring what is followed up to date; an error of one ends it.
+	changes  chan func() error
 	snapshot snapshot
 	// lost is set while the connection is interrupted.
 	lost bool
@@ -76,7 +68,7 @@ var errOver = errors.New("the time is over")
 
 // follow follows what feeds watch, 0 for any time.
 func (c *cluster) follow(note func(format string, args ...any), limit time.Duration, feeds ...feed) *follower {
-	f := &follower{cluster: c, note: note, feeds: feeds, changes: make(chan change)}
+	f := &follower{cluster: c, note: note, feeds: feeds, changes: make(chan func() error)}
 	if limit > 0 {
 		f.over = time.After(limit)
 	}
@@ -105,8 +97,8 @@ func (f *follower) until(ctx context.Context, doing string, step func(context.Co
 			return fmt.Errorf("%s: %w", doing, ctx.Err())
 		case <-f.over:
 			return errOver
-		case ch := <-f.changes:
-			if err := f.take(ch); err != nil {
+		case change := <-f.changes:
+			if err := change(); err != nil {
 				return err
 			}
 		case <-timer.C:
@@ -120,30 +112,11 @@ func (f *follower) until(ctx context.Context, doing string, step func(context.Co
 	}
 }
 
-func (f *follower) start(ctx context.Context, feed feed) { go f.cluster.run(ctx, feed, f.changes) }
-
-// take brings the state up to date. An interruption is noted once.
-func (f *follower) take(ch change) error {
-	switch {
-	case ch.err != nil:
-		return ch.err
-	case ch.lost != nil:
-		if !f.lost {
-			f.note("Note: the connection to %s is interrupted (%s); trying again.", f.cluster.host, ch.lost)
-		}
-		f.lost = true
-		return nil
-	}
-	f.lost = false
-	ch.apply()
-	return nil
-}
-
 func (f *follower) packageFeed(name string) feed {
 	return feed{
 		newList: func() client.ObjectList { return &v1alpha1.PackageList{} },
 		options: []client.ListOption{client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", name)}},
-		set: func(objects []runtime.Object) {
+		set: func(objects []any) {
 			s := &f.snapshot
 			s.packageRead, s.Package = true, nil
 			for _, p := range of[*v1alpha1.Package](objects) {
@@ -159,7 +132,7 @@ func (f *follower) revisionFeed(pkg string) feed {
 	return feed{
 		newList: func() client.ObjectList { return &v1alpha1.RevisionList{} },
 		options: []client.ListOption{client.MatchingFields{packageField: pkg}},
-		set: func(objects []runtime.Object) {
+		set: func(objects []any) {
 			s := &f.snapshot
 			s.revisionsRead, s.Revisions = true, nil
 			for _, r := range of[*v1alpha1.Revision](objects) {
@@ -172,7 +145,7 @@ func (f *follower) revisionFeed(pkg string) feed {
 	}
 }
 
-func of[T runtime.Object](objects []runtime.Object) []T {
+func of[T any](objects []any) []T {
 	var all []T
 	for _, object := range objects {
 		if one, ok := object.(T); ok {
@@ -182,62 +155,125 @@ func of[T runtime.Object](objects []runtime.Object) []T {
 	return all
 }
 
-// How long to wait before a watch that was interrupted, or could not begin, begins anew.
-const (
-	shortestPause = 100 * time.Millisecond
-	retryPause    = time.Second
-	longestPause  = 5 * time.Second
-)
+// pauses are those before a watch that was interrupted, or could not begin, begins anew: client-go's
+// own are for controllers, and grow to a minute.
+var pauses = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Cap: 5 * time.Second, Steps: 7}
 
-// run lists and watches until the context ends. client-go's RetryWatcher ends when its version
-// has become too old, and its informers, which UntilWithSync is made of, say neither that they
-// cannot begin nor that they are interrupted, which is what people want to know while they wait.
-func (c *cluster) run(ctx context.Context, f feed, out chan<- change) {
-	send := func(ch change) bool {
-		select {
-		case out <- ch:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-	pause, begun := shortestPause, false
-	for ctx.Err() == nil {
-		started := time.Now()
-		err := c.listAndWatch(ctx, f, func(ch change) bool {
-			begun = true
-			return send(ch)
-		})
-		if time.Since(started) > longestPause {
-			pause = shortestPause
-		}
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil && (!begun || apierrors.IsForbidden(err)):
-			if !send(c.failure(f, err)) || !f.retries {
-				return
-			}
-			pause, begun = retryPause, false
-		case err != nil:
-			if !send(change{lost: err}) {
-				return
-			}
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
-		pause = min(2*pause, longestPause)
+// start lists and watches with client-go's reflector until the context ends.
+func (f *follower) start(ctx context.Context, feed feed) {
+	l := &listing{follower: f, feed: feed, done: ctx.Done(), Store: cache.NewStore(cache.MetaNamespaceKeyFunc)}
+	source := unstreamed{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}}
+	go cache.NewReflectorWithOptions(source, nil, l, cache.ReflectorOptions{Backoff: &pauses}).RunWithContext(ctx)
+}
+
+// unstreamed lists before it watches, so that what keeps it from beginning is said of the list.
+type unstreamed struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported is asked by the reflector.
+func (unstreamed) IsWatchListSemanticsUnSupported() bool { return true }
+
+// listing is where a reflector keeps the objects of a feed. Each change is taken over before the
+// next, so that what lasts a moment is seen. Reflectors only log that they cannot begin or are
+// interrupted, which is what people want to know while they wait: it is seen at their requests.
+type listing struct {
+	cache.Store
+
+	follower *follower
+	feed     feed
+	done     <-chan struct{}
+	// begun is set once the objects have been listed.
+	begun bool
+}
+
+func (l *listing) send(change func() error) {
+	select {
+	case l.follower.changes <- change:
+	case <-l.done:
 	}
 }
 
-// failure is what a feed reports that cannot begin, or is not allowed.
-func (c *cluster) failure(f feed, err error) change {
-	if f.failed != nil {
-		return change{apply: func() { f.failed(err) }}
+// changed has the objects taken over as they are now.
+func (l *listing) changed(err error) error {
+	objects := l.List()
+	l.send(func() error {
+		l.follower.lost = false
+		l.feed.set(objects)
+		return nil
+	})
+	return err
+}
+
+// Add, Update, Delete and Replace are called by the reflector.
+func (l *listing) Add(object any) error { return l.changed(l.Store.Add(object)) }
+
+// Update is for an object that has changed.
+func (l *listing) Update(object any) error { return l.changed(l.Store.Update(object)) }
+
+// Delete is for an object that is gone.
+func (l *listing) Delete(object any) error { return l.changed(l.Store.Delete(object)) }
+
+// Replace is for a list.
+func (l *listing) Replace(objects []any, version string) error {
+	l.begun = true
+	return l.changed(l.Store.Replace(objects, version))
+}
+
+func (l *listing) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if options.ResourceVersion == "0" {
+		options.ResourceVersion = "" // Any state that is cached may be older than what the command has written.
 	}
-	return change{err: c.explain("watching", err)}
+	list := l.feed.newList()
+	return list, l.failed("listing", l.follower.cluster.client.List(ctx, list, l.options(options)...))
+}
+
+func (l *listing) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	w, err := l.follower.cluster.client.Watch(ctx, l.feed.newList(), l.options(options)...)
+	if err != nil {
+		return nil, l.failed("watching", err)
+	}
+	return watch.Filter(w, func(event watch.Event) (watch.Event, bool) {
+		if event.Type == watch.Error {
+			_ = l.failed("watching", apierrors.FromObject(event.Object))
+		}
+		return event, true
+	}), nil
+}
+
+func (l *listing) options(raw metav1.ListOptions) []client.ListOption {
+	return append(slices.Clone(l.feed.options), &client.ListOptions{Raw: &raw})
+}
+
+// failed reports an error of a request, and returns it. That the version has become too old is
+// none: the list begins anew.
+func (l *listing) failed(doing string, err error) error {
+	if err == nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return err
+	}
+	said := fmt.Errorf("%s %s: %w", doing, listed(l.feed.newList()), err)
+	if l.begun && !apierrors.IsForbidden(err) {
+		l.send(func() error {
+			l.follower.interrupted(said)
+			return nil
+		})
+		return err
+	}
+	l.begun = false
+	l.send(func() error {
+		if l.feed.failed == nil {
+			return l.follower.cluster.explain("watching", said)
+		}
+		l.feed.failed(said)
+		return nil
+	})
+	return err
+}
+
+// interrupted notes an interruption once; the reflector goes on by itself.
+func (f *follower) interrupted(err error) {
+	if !f.lost {
+		f.note("Note: the connection to %s is interrupted (%s); trying again.", f.cluster.host, err)
+	}
+	f.lost = true
 }
 
 // listed names what a list holds, such as "Deployment objects".
@@ -248,66 +284,4 @@ func listed(list client.ObjectList) string {
 		kind = name[strings.LastIndex(name, ".")+1:]
 	}
 	return strings.TrimSuffix(kind, "List") + " objects"
-}
-
-// listAndWatch sends the objects that there are, and again after each change, until the watch
-// ends.
-func (c *cluster) listAndWatch(ctx context.Context, f feed, send func(change) bool) error {
-	list := f.newList()
-	if err := c.client.List(ctx, list, f.options...); err != nil {
-		return fmt.Errorf("listing %s: %w", listed(list), err)
-	}
-	objects, err := meta.ExtractList(list)
-	if err != nil {
-		return fmt.Errorf("listing %s: %w", listed(list), err)
-	}
-	if !send(change{apply: func() { f.set(objects) }}) {
-		return nil
-	}
-	options := append(slices.Clone(f.options), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
-	w, err := c.client.Watch(ctx, f.newList(), options...)
-	if err != nil {
-		return fmt.Errorf("watching %s: %w", listed(list), err)
-	}
-	defer w.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case event, open := <-w.ResultChan():
-			switch {
-			case !open:
-				return nil
-			case event.Type == watch.Error:
-				err := apierrors.FromObject(event.Object)
-				if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-					return nil // The version has become too old: the list begins anew.
-				}
-				return fmt.Errorf("watching %s: %w", listed(list), err)
-			case event.Type == watch.Bookmark:
-				continue
-			}
-			objects = after(objects, event)
-			now := objects
-			if !send(change{apply: func() { f.set(now) }}) {
-				return nil
-			}
-		}
-	}
-}
-
-func after(objects []runtime.Object, event watch.Event) []runtime.Object {
-	objects = slices.DeleteFunc(slices.Clone(objects), func(o runtime.Object) bool { return keyOf(o) == keyOf(event.Object) })
-	if event.Type == watch.Deleted {
-		return objects
-	}
-	return append(objects, event.Object)
-}
-
-func keyOf(o runtime.Object) client.ObjectKey {
-	accessor, err := meta.Accessor(o)
-	if err != nil {
-		return client.ObjectKey{}
-	}
-	return client.ObjectKey{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}
 }

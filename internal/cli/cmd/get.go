@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -194,7 +193,7 @@ func (w *listWatcher) feed(selector labels.Selector) feed {
 	return feed{
 		newList: func() client.ObjectList { return &v1alpha1.PackageList{} },
 		options: []client.ListOption{client.MatchingLabelsSelector{Selector: selector}},
-		set: func(objects []runtime.Object) {
+		set: func(objects []any) {
 			w.known = map[string]v1alpha1.Package{}
 			for _, p := range of[*v1alpha1.Package](objects) {
 				w.known[p.Name] = *p

@@ -52,9 +52,7 @@ type app struct {
 
 	flags *genericclioptions.ConfigFlags
 	color output.ColorMode
-	// retries is how often a request is sent again that the API server turns away.
-	retries int
-	now     func() time.Time
+	now   func() time.Time
 	// connect is connectTo, replaced by tests.
 	connect func() (*cluster, error)
 	// isTerminal is true when a person sits at a stream; replaced by tests.
@@ -140,7 +138,6 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 	root.SetFlagErrorFunc(suggestFlag)
 	a.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().Var(&a.color, "color", "when to use colour: auto (on a terminal, unless NO_COLOR is set), always or never")
-	root.PersistentFlags().IntVar(&a.retries, "retry", 2, "how often to send a request again that the API server turns away (429, 5xx), with growing delays; 0 never")
 	root.AddGroup(
 		&cobra.Group{ID: "look", Title: "See what runs:"},
 		&cobra.Group{ID: "prepare", Title: "See what would run:"},

@@ -6,6 +6,7 @@ package cmd
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +76,14 @@ func (w *watching) becomes(name string) {
 }
 
 func TestStatusWatch_FollowsToTheEnd(t *testing.T) {
-	w := newTerminal(t, fixtureNamed(t, "rolling_out")).watch("--timeout", "5m")
+	tm := newTerminal(t, fixtureNamed(t, "rolling_out"))
+	tm.server.fail = func(r *http.Request) *metav1.Status {
+		if r.URL.Query().Get("resourceVersion") == "0" {
+			t.Errorf("%s may be answered with a state that is older than what the command has written", r.URL)
+		}
+		return nil
+	}
+	w := tm.watch("--timeout", "5m")
 	w.sees("phase 2/3 control-plane in progress")
 	w.becomes("bad_image")
 	w.sees("waits for Deployment openshift-ingress/istiod-openshift-gateway: ProbeFailed: 0 of 1")
