@@ -34,9 +34,9 @@ func schemaPages(root fs.FS, version string, documents map[string]any) (map[stri
 	list := &strings.Builder{}
 	heading(list, "Documents of the command line", "the types in internal/cli")
 	fmt.Fprintf(list, `
-Commands write these with `+"`-o json` and `-o yaml`"+`, as apiVersion %s. Within a version,
-fields are added, and never renamed or removed: a program has to ignore what it does not
-know. `+"`strata get`"+` and `+"`strata render`"+` write API objects instead.
+Commands write these with `+"`-o json` and `-o yaml`"+`, as apiVersion %s. Within a version
+that is released, fields are added, and never renamed or removed: a program has to ignore what
+it does not know. Of a phase, `+"`items` are its objects, and `objects`"+` is their number. `+"`strata get`"+` and `+"`strata render`"+` write API objects instead.
 
 | kind | what it is | schema |
 |---|---|---|

@@ -75,7 +75,7 @@ func TestShow_ContentIsWhatWasStored(t *testing.T) {
 			}
 		}
 		for _, phase := range doc.Phases {
-			for _, object := range phase.Objects {
+			for _, object := range phase.Items {
 				got = append(got, object.Manifest)
 			}
 		}

@@ -46,9 +46,9 @@ func BuildContent(read StoredContent, showSecrets bool) Content {
 		Verified: read.Digest != "" && read.Digest == spec.ContentDigest, Origin: spec.Origin, Phases: []StoredPhase{}, Probes: spec.Probes,
 	}
 	for i, items := range read.Items {
-		phase := StoredPhase{Name: spec.Phases[i].Name, CollisionProtection: spec.Phases[i].CollisionProtection, Objects: []StoredObject{}}
+		phase := StoredPhase{Name: spec.Phases[i].Name, CollisionProtection: spec.Phases[i].CollisionProtection, Items: []StoredObject{}}
 		for _, it := range items {
-			phase.Objects = append(phase.Objects, storedObject(it, showSecrets))
+			phase.Items = append(phase.Items, storedObject(it, showSecrets))
 		}
 		doc.Phases = append(doc.Phases, phase)
 	}
@@ -80,13 +80,13 @@ func OnlyObject(phases []StoredPhase, argument string) []StoredPhase {
 	var kept []StoredPhase
 	for _, phase := range phases {
 		var objects []StoredObject
-		for _, object := range phase.Objects {
+		for _, object := range phase.Items {
 			if manifest := object.Unstructured(); manifest != nil && NamesObject(argument, ReferenceOf(manifest)) {
 				objects = append(objects, object)
 			}
 		}
 		if len(objects) > 0 {
-			phase.Objects = objects
+			phase.Items = objects
 			kept = append(kept, phase)
 		}
 	}
@@ -97,7 +97,7 @@ func OnlyObject(phases []StoredPhase, argument string) []StoredPhase {
 func (c Content) Names() []string {
 	var names []string
 	for _, phase := range c.Phases {
-		for _, object := range phase.Objects {
+		for _, object := range phase.Items {
 			if manifest := object.Unstructured(); manifest != nil {
 				names = append(names, NameOf(ReferenceOf(manifest)))
 			}
@@ -111,7 +111,7 @@ func WriteContent(p *output.Printer, doc Content) {
 	first := true
 	for _, phase := range doc.Phases {
 		head := fmt.Sprintf("# %s revision %d, phase %s", doc.Package, doc.Revision, phase.Name)
-		for _, object := range phase.Objects {
+		for _, object := range phase.Items {
 			if !first {
 				p.Line(output.Span{Text: "---"})
 			}
@@ -162,8 +162,8 @@ type StoredPhase struct {
 	Name string `json:"name"`
 	// CollisionProtection is for objects that set none, empty for the default.
 	CollisionProtection v1alpha1.CollisionProtection `json:"collisionProtection,omitempty"`
-	// Objects are in the order of the revision.
-	Objects []StoredObject `json:"objects"`
+	// Items are the objects, in the order of the revision.
+	Items []StoredObject `json:"items"`
 }
 
 // StoredContent is a revision's content as it was read.

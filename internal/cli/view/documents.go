@@ -42,8 +42,8 @@ func Documents() map[string]any {
 }
 
 // DocumentVersion is the apiVersion of the documents that commands write with
-// -o json and -o yaml: [History], [Tree], [Status], [Rollback] and [Version].
-// Within a version, fields are added, never renamed or removed.
+// -o json and -o yaml. Within a version that is released, fields are added, never renamed or
+// removed. Where it has phases, items are the objects of one and objects is their number.
 const DocumentVersion = "cli.strata.run/v1alpha1"
 
 // DocumentType is the head of a document.
