@@ -203,7 +203,7 @@ func (l *listing) changed(err error) error {
 	return err
 }
 
-// Add, Update, Delete and Replace are called by the reflector.
+// Add is for a new object.
 func (l *listing) Add(object any) error { return l.changed(l.Store.Add(object)) }
 
 // Update is for an object that has changed.
