@@ -60,12 +60,17 @@ func (b *Blob) readKeys(raw []byte) error {
 			return fmt.Errorf("it is no JSON: %w", err)
 		}
 		key, _ := token.(string)
-		value := json.RawMessage{}
-		if err := decoder.Decode(&value); err != nil {
-			return fmt.Errorf("it is no JSON after the key %q: %w", brief(key), err)
-		}
 		folded := strings.ToLower(key)
 		into, ok := wanted[folded]
+		value := json.RawMessage{}
+		if ok {
+			err = decoder.Decode(&value)
+		} else {
+			err = decoder.Decode(&skipped{})
+		}
+		if err != nil {
+			return fmt.Errorf("it is no JSON after the key %q: %w", brief(key), err)
+		}
 		if !ok {
 			continue
 		}
@@ -86,6 +91,12 @@ func (b *Blob) readKeys(raw []byte) error {
 	}
 	return nil
 }
+
+// skipped is a value that is not copied, as it may be large.
+type skipped struct{}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
 // guessPackage is the package that a blob is about which does not parse, as far as its text says so.
 func guessPackage(broken []byte) string {

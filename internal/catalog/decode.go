@@ -68,7 +68,9 @@ type blobs struct {
 	channels     []channelBlob
 	bundles      []bundleBlob
 	deprecations []deprecationsBlob
-	problems     []Problem
+	// size is how many bytes of them are kept, about, and room how many may be.
+	size, room int
+	problems   []Problem
 	// fatal is how many of them are, and more how many are not kept.
 	fatal, more int
 }
@@ -98,8 +100,14 @@ func (b *blobs) warn(at place, rule, format string, args ...any) {
 	b.report(false, at, rule, format, args...)
 }
 
-// add decodes a blob; one of an unknown schema is left alone.
-func (b *blobs) add(schema string, raw []byte, at place) {
+// add decodes a blob; one of an unknown schema is left alone. It returns whether there is room.
+func (b *blobs) add(schema string, raw []byte, at place) bool {
+	if known(schema) && schema != SchemaBundle {
+		// Of a list of short entries there would be no room for the decoded form.
+		if b.size += len(raw) + overhead*bytes.Count(raw, []byte("{")); b.size > b.room {
+			return false
+		}
+	}
 	var err error
 	switch schema {
 	case SchemaPackage:
@@ -117,6 +125,7 @@ func (b *blobs) add(schema string, raw []byte, at place) {
 		err = json.Unmarshal(raw, &decoded)
 		decoded.place = at
 		b.readProperties(&decoded)
+		b.size += decoded.size()
 		b.bundles = append(b.bundles, decoded)
 	case SchemaDeprecations:
 		decoded := deprecationsBlob{}
@@ -127,6 +136,7 @@ func (b *blobs) add(schema string, raw []byte, at place) {
 	if err != nil {
 		b.reject(at, "parse", "the %s does not have the form of its schema: %s", schema, formError(err))
 	}
+	return b.size <= b.room
 }
 
 // formError names the field that has a value of another type.
@@ -139,6 +149,21 @@ func formError(err error) string {
 		return "it is a " + wrong.Value
 	}
 	return fmt.Sprintf("%s is a %s", strings.TrimPrefix(wrong.Field, "Channel."), wrong.Value)
+}
+
+// overhead is how many bytes an element of a list takes besides its texts, about.
+const overhead = 64
+
+// size is how many bytes of a bundle are kept, about.
+func (b *bundleBlob) size() int {
+	size := len(b.Name) + len(b.Image) + overhead*(1+len(b.Properties)+len(b.RelatedImages))
+	for _, property := range b.Properties {
+		size += len(property.Type) + len(property.Value)
+	}
+	for _, image := range b.RelatedImages {
+		size += len(image.Name) + len(image.Image)
+	}
+	return size
 }
 
 // readProperties reads who a bundle says it is, and drops what is large and decides nothing.

@@ -31,7 +31,7 @@ const (
 )
 
 // format is raised when an older index cannot be read any more, or says less.
-const format = 2
+const format = 3
 
 // span is a part of a file.
 type span struct {
@@ -153,7 +153,9 @@ func (b *builder) add(blob Blob) error {
 	if err != nil {
 		return err
 	}
-	b.sightings[blob.Package] = append(b.sightings[blob.Package], seen)
+	if sightings := b.sightings[blob.Package]; len(sightings) <= b.limits.ofPackage {
+		b.sightings[blob.Package] = append(sightings, seen)
+	}
 	if len(b.sightings) > b.limits.packages {
 		return fmt.Errorf("reading the catalog: it has more than %d packages", b.limits.packages)
 	}
@@ -169,6 +171,7 @@ func (b *builder) write(blob Blob) (sighting, error) {
 	if b.compact.Cap() > 1<<20 {
 		b.compact = bytes.Buffer{}
 	}
+	b.compact.Grow(len(blob.JSON) + 1)
 	if err := json.Compact(&b.compact, blob.JSON); err != nil {
 		return sighting{}, fmt.Errorf("reading the catalog: %w", err)
 	}
@@ -247,46 +250,67 @@ func (b *builder) writePackages(ctx context.Context, folder string) error {
 			if err != nil {
 				return err
 			}
-			line, err := json.Marshal(one)
+			at, err := one.write(out)
 			if err != nil {
 				return err
 			}
-			if _, err := out.Write(append(line, '\n')); err != nil {
-				return err
-			}
-			stamp, err := one.stamp()
-			if err != nil {
-				return err
-			}
-			b.index.Packages[name] = packageRef{span{Offset: offset, Length: len(line)}, stamp}
-			offset += int64(len(line)) + 1
+			at.Offset = offset
+			b.index.Packages[name] = at
+			offset += int64(at.Length)
 		}
 		return nil
 	})
 }
 
-// stamp is another one when the package is.
-func (r record) stamp() (uint64, error) {
-	r.Blobs = nil
-	raw, err := json.Marshal(r)
-	sum := sha256.Sum256(raw)
-	return binary.BigEndian.Uint64(sum[:]), err
+// write writes the parts of a record in a line, each of which is only encoded once as it may be large.
+// The stamp is another one when the package is.
+func (r record) write(out io.Writer) (packageRef, error) {
+	at, digest := packageRef{}, sha256.New()
+	for _, part := range []struct {
+		before string
+		value  any
+		hashed bool
+	}{{`{"package":`, r.Package, true}, {`,"fatal":`, r.Fatal, true}, {`,"blobs":`, r.Blobs, false}, {"}\n", nil, false}} {
+		raw := []byte{}
+		if part.value != nil {
+			var err error
+			if raw, err = json.Marshal(part.value); err != nil {
+				return at, err
+			}
+		}
+		if part.hashed {
+			digest.Write(raw)
+		}
+		written, err := fmt.Fprintf(out, "%s%s", part.before, raw)
+		if err != nil {
+			return at, err
+		}
+		at.Length += written
+	}
+	at.Stamp = binary.BigEndian.Uint64(digest.Sum(nil))
+	return at, nil
 }
 
 // record reads the blobs of a package back.
 func (b *builder) record(in io.ReaderAt, name string) (record, error) {
-	found := blobs{name: name}
+	sightings := b.sightings[name]
+	delete(b.sightings, name)
+	if len(sightings) > b.limits.ofPackage {
+		return tooLarge(name, sightings[0].place, fmt.Sprintf("more than %d blobs", b.limits.ofPackage)), nil
+	}
+	found := blobs{name: name, room: b.limits.kept}
 	one := record{}
 	var raw []byte
-	for _, seen := range b.sightings[name] {
+	for _, seen := range sightings {
 		raw = slices.Grow(raw[:0], seen.Length)[:seen.Length]
 		if _, err := in.ReadAt(raw, seen.Offset); err != nil {
 			return record{}, fmt.Errorf("reading the catalog back: %w", err)
 		}
-		found.add(seen.schema, raw, seen.place)
+		if !found.add(seen.schema, raw, seen.place) {
+			return tooLarge(name, sightings[0].place, fmt.Sprintf("more than %d MiB of channels and bundles, without descriptions and manifests", b.limits.kept>>20)), nil
+		}
 		one.Blobs = append(one.Blobs, blobRef{span: seen.span, Schema: seen.schema, Name: seen.name})
 	}
-	delete(b.sightings, name)
 	found.validate()
 	one.Package = found.assemble()
 	for _, p := range append(b.problems[name], found.problems...) {
@@ -297,6 +321,14 @@ func (b *builder) record(in io.ReaderAt, name string) (record, error) {
 		}
 	}
 	return one, nil
+}
+
+// tooLarge is a package of which nothing is kept.
+func tooLarge(name string, first place, has string) record {
+	return record{Package: Package{Name: name}, Fatal: []Problem{{
+		Package: name, File: first.file, Line: first.line, Rule: "package-size", Fatal: true,
+		Message: fmt.Sprintf("package %q has %s, and is not read", name, has),
+	}}}
 }
 
 func writeFile(path string, write func(*bufio.Writer) error) error {

@@ -25,9 +25,15 @@ type limits struct {
 	nesting int
 	// blobs and packages bound the index.
 	blobs, packages int
+	// ofPackage are blobs of one package, and kept bytes of what counts in them: all of a package is
+	// in memory at a time.
+	ofPackage, kept int
 }
 
-var defaultLimits = limits{catalog: 512 << 20, blob: 16 << 20, values: 1 << 19, nesting: 64, blobs: 2_000_000, packages: 20_000}
+var defaultLimits = limits{
+	catalog: 512 << 20, blob: 16 << 20, values: 1 << 19, nesting: 64,
+	blobs: 250_000, packages: 20_000, ofPackage: 10_000, kept: 8 << 20,
+}
 
 // visitor gets the blobs of a catalog, one after the other. Its error ends the reading.
 type visitor func(Blob) error

@@ -18,7 +18,7 @@ import (
 )
 
 // small are limits that a test reaches with little.
-var small = limits{catalog: 4096, blob: 512, values: 20, nesting: 8, blobs: 10, packages: 3}
+var small = limits{catalog: 4096, blob: 512, values: 20, nesting: 8, blobs: 10, packages: 3, ofPackage: 9, kept: 4096}
 
 const goodBlob = `{"schema":"olm.package","name":"good","defaultChannel":"a"}` + "\n"
 
