@@ -274,15 +274,19 @@ func (p *Publisher) Unpublish(ctx context.Context, packages []v1alpha1.Package, 
 }
 
 // packages are those that the front has made.
-func (p *Publisher) packages(ctx context.Context, front string) ([]v1alpha1.Package, error) {
+func (p *Publisher) packages(ctx context.Context, front string, meant func(*v1alpha1.Package) bool) ([]v1alpha1.Package, error) {
 	list := &v1alpha1.PackageList{}
-	if err := p.Client.List(ctx, list, client.MatchingLabels{v1alpha1.LabelFront: front}); err != nil {
+	if err := p.Client.List(ctx, list, client.MatchingLabels{v1alpha1.LabelFront: front}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the packages of front %s: %w", front, err)
 	}
+	var found []v1alpha1.Package
 	for i := range list.Items {
 		if err := decoding.Problem(&list.Items[i]); err != nil {
 			return nil, fmt.Errorf("reading package %s: %w", list.Items[i].Name, err)
 		}
+		if meant(&list.Items[i]) {
+			found = append(found, *list.Items[i].DeepCopy())
+		}
 	}
-	return list.Items, nil
+	return found, nil
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/controller/decoding"
 	"github.com/strata-run/strata/internal/controller/loop"
 	"github.com/strata-run/strata/internal/telemetry"
@@ -24,40 +25,39 @@ import (
 // gather reads a group from the cache, or from our own writes where these are newer.
 func (r *Reconciler[P, F]) gather(ctx context.Context, name string) (Group[P], error) {
 	group := Group[P]{Name: name}
-	resources, err := r.list(ctx, r.Client, func(P) bool { return true })
+	exist := map[types.UID]bool{}
+	resources, err := r.list(ctx, r.Client, func(p P) bool {
+		exist[p.GetUID()] = true
+		return r.Front.group(p) == name
+	})
 	if err != nil {
 		return group, err
 	}
-	exist := map[types.UID]bool{}
-	for _, resource := range resources {
-		exist[resource.GetUID()] = true
-	}
 	r.own.ForgetOthers(exist)
-	for _, resource := range slices.DeleteFunc(resources, func(p P) bool { return r.Front.group(p) != name }) {
+	for _, resource := range resources {
 		if resource = r.own.Newest(resource); resource.GetDeletionTimestamp().IsZero() {
 			group.Resources = append(group.Resources, resource)
 		} else {
 			group.Deleting = append(group.Deleting, resource)
 		}
 	}
-	existing, err := r.Publisher.packages(ctx, r.Front.Name)
-	for i := range existing {
-		if r.Front.groupOf(&existing[i]) == name {
-			group.Existing = append(group.Existing, existing[i])
-		}
-	}
+	group.Existing, err = r.Publisher.packages(ctx, r.Front.Name, func(pkg *v1alpha1.Package) bool { return r.Front.groupOf(pkg) == name })
 	return group, err
 }
 
-// list reads those of the front's resources that are meant.
+// list reads those of the front's resources that are meant. Only these are copied, as there may be a
+// thousand others.
 func (r *Reconciler[P, F]) list(ctx context.Context, from client.Reader, meant func(P) bool) ([]P, error) {
 	list := r.Front.List()
-	if err := from.List(ctx, list, client.InNamespace(r.Front.Namespace)); err != nil {
+	if err := from.List(ctx, list, client.InNamespace(r.Front.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the resources of front %s: %w", r.Front.Name, err)
 	}
 	var selected []P
 	err := meta.EachListItem(list, func(item runtime.Object) error {
-		if resource, ok := item.(P); ok && r.Front.Selects(resource) && meant(resource) {
+		if resource, ok := item.(P); !ok || !r.Front.Selects(resource) || !meant(resource) {
+			return nil
+		}
+		if resource, ok := item.DeepCopyObject().(P); ok {
 			selected = append(selected, resource)
 		}
 		return nil

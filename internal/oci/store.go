@@ -34,6 +34,8 @@ type Entry struct {
 	// Folder has the files. It may go while it is read when the caller of [Store.Collect] says that it is not
 	// needed; the image is pulled again then.
 	Folder string
+	// Size is how many bytes they have.
+	Size int64
 }
 
 // stored is an entry as its file has it; used is the time of that file.
@@ -111,7 +113,7 @@ func (s *Store) Get(digest string) (Entry, bool) {
 		// An order of collection that is a little off is no reason to fail.
 		_ = os.Chtimes(filepath.Join(s.path(digest), entryFile), now, now)
 	}
-	return Entry{Image: entry.Image, Folder: filepath.Join(s.path(digest), filesName)}, true
+	return Entry{Image: entry.Image, Folder: filepath.Join(s.path(digest), filesName), Size: entry.Size}, true
 }
 
 // Add makes the entry of a digest with a function that fills a folder. When that fails, nothing is
@@ -139,7 +141,7 @@ func (s *Store) Add(digest string, fill func(folder string) (Image, error)) (Ent
 	if err := s.finish(digest, work, entry); err != nil {
 		return Entry{}, fmt.Errorf("making an entry of the store of images: %w", err)
 	}
-	return Entry{Image: entry.Image, Folder: filepath.Join(s.path(digest), filesName)}, nil
+	return Entry{Image: entry.Image, Folder: filepath.Join(s.path(digest), filesName), Size: entry.Size}, nil
 }
 
 // finish renames an entry into place, with all that is in it on disk.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,18 +29,24 @@ type pullSecrets struct {
 	self func(context.Context) (string, error)
 }
 
-// selfReview asks the API server who the manager is.
+// selfReview asks the API server who the manager is, until it has answered: that does not change.
 func selfReview(live client.Writer) func(context.Context) (string, error) {
+	mutex, known, name := sync.Mutex{}, false, ""
 	return func(ctx context.Context) (string, error) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if known {
+			return name, nil
+		}
 		review := &authenticationv1.SelfSubjectReview{}
 		if err := live.Create(ctx, review); err != nil {
 			return "", fmt.Errorf("asking for the manager's ServiceAccount: %w", err)
 		}
-		account, found := strings.CutPrefix(review.Status.UserInfo.Username, "system:serviceaccount:")
-		if !found {
-			return "", nil
+		if account, found := strings.CutPrefix(review.Status.UserInfo.Username, "system:serviceaccount:"); found {
+			name = strings.Replace(account, ":", "/", 1)
 		}
-		return strings.Replace(account, ":", "/", 1), nil
+		known = true
+		return name, nil
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -176,5 +177,39 @@ func TestSettings_PullFiles(t *testing.T) {
 		if _, err := newSupply(t.Context(), l.API, nil, s, newSignals()); err == nil {
 			t.Error("a wrong file is accepted")
 		}
+	}
+}
+
+// reviewed answers who the manager is.
+type reviewed struct {
+	client.Writer
+
+	asked int
+	err   error
+}
+
+func (r *reviewed) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
+	r.asked++
+	if review, ok := object.(*authenticationv1.SelfSubjectReview); ok {
+		review.Status.UserInfo.Username = "system:serviceaccount:strata-system:strata-manager"
+	}
+	return r.err
+}
+
+// Who the manager is does not change, so that a thousand pulls ask once.
+func TestSelfReview(t *testing.T) {
+	r := &reviewed{err: context.DeadlineExceeded}
+	self := selfReview(r)
+	if _, err := self(t.Context()); err == nil {
+		t.Error("the failure is lost")
+	}
+	r.err = nil
+	for range 3 {
+		if name, err := self(t.Context()); err != nil || name != "strata-system/strata-manager" {
+			t.Errorf("%q, %v", name, err)
+		}
+	}
+	if r.asked != 2 {
+		t.Errorf("asked %d times, and once without an answer", r.asked)
 	}
 }

@@ -49,7 +49,9 @@ type supply struct {
 	catalogs *sources.Catalogs
 	bundles  *sources.Bundles
 	packages parsedPackages
-	signals  signals
+	// made is what was rendered last, by the name of the ClusterExtension.
+	made    recent[making]
+	signals signals
 	// secrets are those with credentials. Nil is none.
 	secrets *pullSecrets
 	// mode is that of --catalogs.
@@ -60,16 +62,13 @@ type supply struct {
 	lock sync.Mutex
 	// editions are the catalogs that count, as extensions have seen them last.
 	editions map[string]edition
-	// made is what was rendered last for each ClusterExtension.
-	made map[string]making
 	// current is the version of Kubernetes, and asked when it was asked for.
 	current string
 	asked   time.Time
 }
 
-// making is a bundle that was rendered, and what for.
+// making is a bundle that was rendered.
 type making struct {
-	wanted  string
 	bundle  rendered
 	trouble *trouble
 }
@@ -107,7 +106,8 @@ func newSupply(ctx context.Context, cached client.Reader, mapper meta.RESTMapper
 		}
 	}
 	return &supply{
-		cache: cached, mapper: mapper, signals: wakes, mode: s.Catalogs, editions: map[string]edition{}, made: map[string]making{},
+		cache: cached, mapper: mapper, signals: wakes, mode: s.Catalogs, editions: map[string]edition{},
+		packages: parsedPackages{recent[*resolve.Package]{most: mostParsed}}, made: recent[making]{most: mostRendered},
 		catalogs: &sources.Catalogs{
 			Store: contents, Queue: queue, Client: registries, Folders: s.CatalogFolders,
 			Servers: &http.Client{Transport: oci.NewTransport(oci.TransportConfig{CADir: s.CatalogdCADir, Patience: serverPatience})},
@@ -119,7 +119,7 @@ func newSupply(ctx context.Context, cached client.Reader, mapper meta.RESTMapper
 // usedImages are the bundles of revisions that are not archived.
 func usedImages(ctx context.Context, cached client.Reader) ([]string, error) {
 	list := &v1alpha1.RevisionList{}
-	if err := cached.List(ctx, list, client.MatchingLabels{olmv1.LabelOwnerKind: "ClusterExtension"}); err != nil {
+	if err := cached.List(ctx, list, client.MatchingLabels{olmv1.LabelOwnerKind: "ClusterExtension"}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the revisions of ClusterExtensions: %w", err)
 	}
 	var used []string
@@ -203,19 +203,17 @@ func (s *supply) Render(ctx context.Context, ce *olmv1.ClusterExtension, choice 
 	}
 	certificates := bundle.ChooseCertificates(recordedCertificates(revisions), "", s.defines(ctx, certificateDefinition), s.defines(ctx, clusterVersionDefinition))
 	wanted := fmt.Sprint(ce.UID, ce.Generation, ce.Annotations[olmv1.AnnotationCustomResources], source, view.Pinned, choice.Name, certificates, version)
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if last := s.made[ce.Name]; last.wanted == wanted {
+	if last, found := s.made.get(ce.Name, wanted); found {
 		return s.again(last)
 	}
-	next := making{wanted: wanted}
+	next := making{}
 	next.bundle, next.trouble = s.make(ce, choice, view, environment{certificates, version})
 	if next.trouble != nil {
 		next.trouble.message = prefix + next.trouble.message
 	} else {
 		next.bundle.recorded[olmv1.AnnotationPinnedFor] = source
 	}
-	s.made[ce.Name] = next
+	s.made.put(ce.Name, wanted, view.Entry.Size, next)
 	return s.again(next)
 }
 
@@ -288,9 +286,7 @@ func refusal(err error) *trouble {
 // Forget implements bundles.
 func (s *supply) Forget(name string) {
 	s.bundles.Forget(name)
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	delete(s.made, name)
+	s.made.forget(name)
 }
 
 // The definitions by which a cluster shows who issues certificates of webhooks.
