@@ -112,8 +112,50 @@ demo: build ## Install, upgrade, break and roll back istiod on a local Kubernete
 	$(DEMO)/kubectl get packages,revisions
 	bin/strata up --dir $(DEMO)
 
+EXTENSION := docs/guides/clusterextension
+PATCH_EXTENSION := $(DEMO)/kubectl patch clusterextension greeter --type merge --patch
+
+.PHONY: demo-extension
+demo-extension: build ## Install, upgrade, break, roll back and uninstall an extension from a catalog on a local Kubernetes
+	$(GO) build -o bin/registry ./test/registry
+	@# The registry ends with the command behind it.
+	bin/registry $(EXTENSION) $(MAKE) --no-print-directory demo-extension-steps
+
+.PHONY: demo-extension-steps
+demo-extension-steps: export KUBECONFIG := $(DEMO)/kubeconfig
+demo-extension-steps:
+	bin/strata down --dir $(DEMO)
+	bin/strata up --dir $(DEMO) --clusterextensions on --registries-conf $(EXTENSION)/registries.conf
+	$(DEMO)/kubectl create namespace greeter
+	$(DEMO)/kubectl apply -f $(EXTENSION)/catalog.yaml -f $(EXTENSION)/extension.yaml
+	@# 1. The bundle of version 1.0.0 is pulled, rendered and rolled out phase by phase.
+	bin/strata status greeter --watch --revision 1 --timeout 3m
+	$(DEMO)/kubectl get clustercatalog,clusterextension
+	bin/strata tree greeter
+	@# 2. Version 1.1.0 follows in the channel.
+	$(PATCH_EXTENSION) '{"spec": {"source": {"catalog": {"version": "1.x"}}}}'
+	bin/strata status greeter --watch --revision 2 --timeout 3m
+	$(DEMO)/kubectl get clusterextension
+	@# 3. Version 1.2.0 has an image that cannot be pulled: its probe fails, version 1.1.0 serves.
+	$(PATCH_EXTENSION) '{"spec": {"source": {"catalog": {"channels": ["candidate"]}}}}'
+	bin/strata status greeter --watch --revision 3 --timeout 3m --hold-timeout 8s $(HELD)
+	$(DEMO)/kubectl get clusterextension --output wide
+	bin/strata explain greeter
+	@# 4. Back to what worked. The front does not make the rejected content again.
+	bin/strata rollback greeter --to 2 --reason 'the image cannot be pulled' --yes --wait
+	bin/strata history greeter
+	$(DEMO)/kubectl get clusterextension --output wide
+	@# 5. Uninstalled while a user has a Greeting: its definition stays.
+	$(DEMO)/kubectl apply -f $(EXTENSION)/greeting.yaml
+	$(DEMO)/kubectl delete clusterextension greeter
+	$(DEMO)/kubectl get events --field-selector reason=Retained
+	$(DEMO)/kubectl get customresourcedefinition greetings.demo.example.com
+	$(DEMO)/kubectl get greetings
+	$(DEMO)/kubectl get all --namespace greeter
+	bin/strata up --dir $(DEMO)
+
 .PHONY: demo-down
-demo-down: build ## Stop what the demo has left running, and remove its data
+demo-down: build ## Stop what a demo has left running, and remove its data
 	bin/strata down --dir $(DEMO)
 
 ##@ Check

@@ -85,6 +85,12 @@ func (a *app) up(ctx context.Context, o upOptions, flags *pflag.FlagSet) error {
 	if err := dir.create(); err != nil {
 		return err
 	}
+	// The manager's own default is a folder of the system.
+	if cache := flags.Lookup("cache-dir"); cache != nil && !cache.Changed {
+		if err := flags.Set(cache.Name, dir.path("cache")); err != nil {
+			return fmt.Errorf("setting --%s: %w", cache.Name, err)
+		}
+	}
 	l, err := a.awaitReady(ctx, dir, nil)
 	if err == nil {
 		a.note("The local cluster is up already.")
@@ -149,8 +155,9 @@ func startSupervisor(dir localDir, o upOptions, flags *pflag.FlagSet) (*supervis
 			args = append(args, "--"+f.Name+"="+value)
 		}
 	})
-	// It must outlive this command, so no context ends it.
-	cmd := &exec.Cmd{Path: self, Args: append([]string{self}, args...), Dir: string(dir), Stdout: log, Stderr: log}
+	// It must outlive this command, so no context ends it. Its folder is that of this command, which
+	// paths in flags may be relative to.
+	cmd := &exec.Cmd{Path: self, Args: append([]string{self}, args...), Stdout: log, Stderr: log}
 	detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting the supervisor: %w", err)
