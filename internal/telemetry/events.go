@@ -254,7 +254,11 @@ func some(list []string) string {
 	return strings.Join(list, ", ")
 }
 
+// capital begins a note with a capital letter, unless the name of an account does.
 func capital(text string) string {
+	if strings.HasPrefix(text, "system:") {
+		return text
+	}
 	first, size := utf8.DecodeRuneInString(text)
 	if first == utf8.RuneError {
 		return text

@@ -425,6 +425,14 @@ func TestBounded(t *testing.T) {
 
 // TestTypes: every event is Normal or Warning, and has an action, as the API server
 // asks for.
+func TestCapital(t *testing.T) {
+	for text, want := range map[string]string{"": "", "the revision waits": "The revision waits", "system:serviceaccount:a:b may not get pods": "system:serviceaccount:a:b may not get pods"} {
+		if got := capital(text); got != want {
+			t.Errorf("capital(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestTypes(t *testing.T) {
 	pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	for _, e := range []Event{revisionCreated(pkg, 1), paused(pkg, ""), resumed(pkg), approved(revisionWith()), teardownStuck(pkg, "")} {

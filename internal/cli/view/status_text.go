@@ -268,7 +268,7 @@ func BlockedText(s Status) string {
 		return ""
 	}
 	text := "waits for " + ObjectName(b.ObjectReference) + ": " + b.Reason + Prefixed(": ", b.Message)
-	if len(b.Pods) > 0 {
+	if len(b.Pods) > 0 && !saysPod(b.Message, b.Pods[0]) {
 		text += "; " + b.Pods[0].String()
 	}
 	return text + Prefixed("; hint: ", b.Hint)

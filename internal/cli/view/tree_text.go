@@ -11,6 +11,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/pods"
 )
 
 // Marks, each always beside a word that says the same.
@@ -282,8 +283,8 @@ func reasonLines(o TreeObject, now time.Time) []output.Span {
 	}
 	lines := []output.Span{{Text: text, Style: output.Bad}}
 	for i, pod := range o.Pods {
-		if strings.Contains(o.Message, "Pod "+pod.Name+": "+pod.Reason) {
-			continue // the controller has said it already
+		if saysPod(o.Message, pod) {
+			continue
 		}
 		if i == mostPods {
 			lines = append(lines, output.Span{Text: fmt.Sprintf("and %d more pods", len(o.Pods)-i)})
@@ -299,6 +300,11 @@ func reasonLines(o TreeObject, now time.Time) []output.Span {
 }
 
 const mostPods = 3
+
+// saysPod says that the manager's message is about a pod already.
+func saysPod(message string, pod pods.Trouble) bool {
+	return strings.Contains(message, "Pod "+pod.Name+": "+pod.Reason)
+}
 
 const mostListed = 8
 

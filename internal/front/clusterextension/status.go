@@ -159,6 +159,13 @@ var rollouts = map[string]string{
 	v1alpha1.ReasonAwaitingApproval:         olmv1.ReasonAwaitingApproval,
 }
 
+// allowsUnsafe is the remedy that the preflight checks name for a definition, and allowsUnsafeHere the
+// field of a ClusterExtension that sets the annotation.
+const (
+	allowsUnsafe     = "annotate the Package " + v1alpha1.AnnotationCRDUpgradeSafety + ": " + v1alpha1.CRDUpgradeSafetyNone
+	allowsUnsafeHere = "set spec.install.preflight.crdUpgradeSafety.enforcement to None"
+)
+
 // rollout is the state of the target revision, as a reason of Progressing.
 func (s state) rollout() (reason, message string) {
 	pkg, target := s.pkg.Package, s.pkg.Target
@@ -169,7 +176,7 @@ func (s state) rollout() (reason, message string) {
 	if doing == nil || pkg.Status.TargetRevision != target.Spec.Revision {
 		return olmv1.ReasonRollingOut, "Revision " + status.Describe(target) + " is about to be rolled out"
 	}
-	reason, message = cmp.Or(rollouts[doing.Reason], olmv1.ReasonRollingOut), doing.Message
+	reason, message = cmp.Or(rollouts[doing.Reason], olmv1.ReasonRollingOut), strings.ReplaceAll(doing.Message, allowsUnsafe, allowsUnsafeHere)
 	if doing.Reason == v1alpha1.ReasonObjectCollisions {
 		message = "revision object collisions: " + s.collision.in(message)
 	}

@@ -274,6 +274,18 @@ func TestStatus_Rollout(t *testing.T) {
 	}
 }
 
+// The remedy is a field of the ClusterExtension, which sets the annotation of its package.
+func TestStatus_UnsafeDefinition(t *testing.T) {
+	ce := extension()
+	s := rolling(0, 1, "False/PreflightFailed: the field is gone: keep it, or annotate the Package strata.run/crd-upgrade-safety: None", "")
+	s.now = then
+	setStatus(ce, s)
+	want := "False/Blocked: the field is gone: keep it, or set spec.install.preflight.crdUpgradeSafety.enforcement to None"
+	if got := statustest.Text(ce.Status.Conditions, olmv1.TypeProgressing); got != want {
+		t.Errorf("Progressing is %q, want %q", got, want)
+	}
+}
+
 func TestStatus_Deprecation(t *testing.T) {
 	notice := func(text string) *resolve.Notice { return &resolve.Notice{Name: "n", Message: text} }
 	for name, tc := range map[string]struct {
