@@ -32,7 +32,7 @@ type trouble struct {
 
 const (
 	// beingRead says that a catalog is not there yet, which is no failure.
-	beingRead = "its content is being read"
+	beingRead = resolve.BeingRead
 	// notPulled begins why an image could not be pulled.
 	notPulled = "its image cannot be pulled: "
 )

@@ -50,7 +50,7 @@ func (o *observer) missing(ctx context.Context, ce *olmv1.ClusterExtension, phas
 		return "", fmt.Errorf("reading ServiceAccount %s: %w", key, err)
 	}
 	if !found {
-		return fmt.Sprintf("ServiceAccount %s does not exist: create it, or change spec.serviceAccount", key), nil
+		return fmt.Sprintf("ServiceAccount %s does not exist: create it, or remove spec.serviceAccount to use the manager's rights", key), nil
 	}
 	return "", nil
 }

@@ -26,7 +26,7 @@ func TestFront_Missing(t *testing.T) {
 	l.progressing("True/Retrying: namespace app does not exist: create it")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "app"}}
 	l.Create(namespace)
-	l.progressing("True/Retrying: ServiceAccount app/installer does not exist: create it, or change spec.serviceAccount")
+	l.progressing("True/Retrying: ServiceAccount app/installer does not exist: create it, or remove spec.serviceAccount to use the manager's rights")
 	if made := l.revisions(); len(made) > 0 {
 		t.Errorf("it cannot be installed yet, and the revisions are %v", made)
 	}

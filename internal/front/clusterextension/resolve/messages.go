@@ -49,13 +49,19 @@ func unreadable(name string, c Catalog) string {
 	return fmt.Sprintf("error getting package %q from catalog %q: %v", name, c.Name, c.Err)
 }
 
+// BeingRead is the error of a catalog that has not been read yet, which is no failure.
+const BeingRead = "its content is being read"
+
 // cannotRead is the message about catalogs that could change the result.
 func (q *question) cannotRead(catalogs []Catalog) string {
-	causes := make([]string, 0, len(catalogs))
+	causes, remedy := make([]string, 0, len(catalogs)), ""
 	for _, c := range catalogs {
 		causes = append(causes, unreadable(q.Package, c))
+		if c.Err.Error() != BeingRead {
+			remedy = "; repair the ClusterCatalog, or resolve without it: leave it out with spec.source.catalog.selector, or set its spec.availabilityMode to Unavailable"
+		}
 	}
-	return "error walking catalogs: " + strings.Join(causes, "; ")
+	return "error walking catalogs: " + strings.Join(causes, "; ") + remedy
 }
 
 // noCatalog is why no catalog counts.
@@ -63,11 +69,16 @@ func (q *question) noCatalog() string {
 	if len(q.answer.Ignored) == 0 {
 		return "there is no ClusterCatalog; create one"
 	}
-	causes := make([]string, 0, len(q.answer.Ignored))
+	var unavailable []string
 	for _, i := range q.answer.Ignored {
-		causes = append(causes, fmt.Sprintf("catalog %q does not count, as %s", i.Catalog, i.Reason))
+		if i.Reason == isUnavailable {
+			unavailable = append(unavailable, i.Catalog)
+		}
 	}
-	return strings.Join(causes, "; ")
+	if len(unavailable) > 0 {
+		return "spec.availabilityMode is Unavailable in ClusterCatalog " + few(unavailable) + "; set it to Available, or change spec.source.catalog.selector"
+	}
+	return "spec.source.catalog.selector selects no ClusterCatalog; change it, or the labels of a ClusterCatalog"
 }
 
 // nothingFound is the message when no bundle is left.

@@ -15,6 +15,9 @@ import (
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 )
 
+// isUnavailable is why a catalog that its own spec takes away does not count.
+const isUnavailable = "its availabilityMode is Unavailable"
+
 // scope splits the catalogs into those that count and those that do not, by name. Each has the label with
 // its name, also where no webhook of OLM sets that.
 func scope(selector *metav1.LabelSelector, catalogs []Catalog) (counting []Catalog, ignored []Ignored, err error) {
@@ -31,10 +34,10 @@ func scope(selector *metav1.LabelSelector, catalogs []Catalog) (counting []Catal
 		}
 		known[olmv1.LabelCatalogName] = c.Name
 		switch {
-		case c.Unavailable:
-			ignored = append(ignored, Ignored{Catalog: c.Name, Reason: "its availabilityMode is Unavailable"})
 		case !selected.Matches(labels.Set(known)):
 			ignored = append(ignored, Ignored{Catalog: c.Name, Reason: "spec.source.catalog.selector does not select it"})
+		case c.Unavailable:
+			ignored = append(ignored, Ignored{Catalog: c.Name, Reason: isUnavailable})
 		default:
 			counting = append(counting, c)
 		}
