@@ -275,7 +275,11 @@ func dropHistory(meter *telemetry.Metrics) toolscache.TransformFunc {
 func setup(ctx context.Context, mgr manager.Manager, meter *telemetry.Metrics, lost *outage, o Options) error {
 	contents := &content.Store{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: o.Namespace, Now: time.Now}
 	changes := &packages.Changes{}
-	worker, err := packageWorker(ctx, mgr, meter, contents, changes)
+	informers, err := newInformers(ctx, mgr, changes.Notify, meter.Stale)
+	if err != nil {
+		return err
+	}
+	worker, err := packageWorker(mgr, meter, contents, informers)
 	if err != nil {
 		return err
 	}
@@ -291,7 +295,7 @@ func setup(ctx context.Context, mgr manager.Manager, meter *telemetry.Metrics, l
 		return err
 	}
 	wiring := front.Wiring{
-		Manager: mgr, Kinds: kinds, Recorder: mgr.GetEventRecorder(reportingController), Meter: meter, Recovered: lost.events,
+		Manager: mgr, Kinds: kinds, Informers: informers, Recorder: mgr.GetEventRecorder(reportingController), Meter: meter, Recovered: lost.events,
 		Publisher: &front.Publisher{Client: mgr.GetClient(), Contents: contents, Now: time.Now},
 	}
 	for _, f := range Fronts {
@@ -305,8 +309,8 @@ func setup(ctx context.Context, mgr manager.Manager, meter *telemetry.Metrics, l
 	return nil
 }
 
-// packageWorker wires the engine to the cluster.
-func packageWorker(ctx context.Context, mgr manager.Manager, meter *telemetry.Metrics, contents *content.Store, changes *packages.Changes) (*packages.Worker, error) {
+// newInformers are those of the process.
+func newInformers(ctx context.Context, mgr manager.Manager, notify func(string), ahead func()) (*revisionscache.Informers, error) {
 	dynamicClient, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("creating the dynamic client: %w", err)
@@ -315,10 +319,14 @@ func packageWorker(ctx context.Context, mgr manager.Manager, meter *telemetry.Me
 	if err != nil {
 		return nil, fmt.Errorf("creating the metadata client: %w", err)
 	}
-	informers := revisionscache.New(ctx, revisionscache.Config{
+	return revisionscache.New(ctx, revisionscache.Config{
 		Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mgr.GetRESTMapper(), Label: v1alpha1.LabelPackage,
-		Notify: changes.Notify, Ahead: meter.Stale,
-	})
+		Notify: notify, Ahead: ahead,
+	}), nil
+}
+
+// packageWorker wires the engine to the cluster.
+func packageWorker(mgr manager.Manager, meter *telemetry.Metrics, contents *content.Store, informers *revisionscache.Informers) (*packages.Worker, error) {
 	identities, err := newIdentities(mgr, informers, meter.Listener())
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/telemetry"
+	"github.com/strata-run/strata/revisions/cache"
 )
 
 // Wiring is what the fronts of a manager share. Every field is required.
@@ -21,6 +22,8 @@ type Wiring struct {
 	Manager manager.Manager
 	// Kinds knows which kinds are served.
 	Kinds *Kinds
+	// Informers watch single objects that a front depends on.
+	Informers *cache.Informers
 	// Publisher makes packages and revisions.
 	Publisher *Publisher
 	// Recorder records events.

@@ -4,33 +4,21 @@
 package cache
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/metadata/metadatainformer"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/strata-run/strata/revisions"
 )
 
-// blockerKey tells watches of single objects apart.
-type blockerKey struct {
-	schema.GroupVersionKind
-
-	namespace, name string
-}
-
-// objectWatch is the watch of a single object.
-type objectWatch struct {
-	informer cache.SharedIndexInformer
-	cancel   context.CancelFunc
+// blockerTarget is the target of an object that is in the way.
+func blockerTarget(gvk schema.GroupVersionKind, key types.NamespacedName) target {
+	return target{kind: gvk, key: key, metadataOnly: true}
 }
 
 // latest is what is known of an object: what the informer of its kind has seen, nil for
@@ -43,11 +31,10 @@ func (i *Informers) latest(gvk schema.GroupVersionKind, key types.NamespacedName
 		at = version(seen)
 	}
 	for _, watched := range i.blockers {
-		found, isWatched := watched[blockerKey{gvk, key.Namespace, key.Name}]
-		if !isWatched || !found.informer.HasSynced() {
+		store := watched.store(blockerTarget(gvk, key))
+		if store == nil {
 			continue
 		}
-		store := found.informer.GetStore()
 		// How far the store is comes first, as in Get.
 		reached, objects := number(store.LastStoreSyncResourceVersion()), store.List()
 		if len(objects) == 0 && reached > at {
@@ -70,92 +57,42 @@ func (i *Informers) latest(gvk schema.GroupVersionKind, key types.NamespacedName
 func (i *Informers) Block(user, value string, blockers []revisions.Blocker) error {
 	i.lock.Lock()
 	defer i.lock.Unlock()
-	wanted := map[blockerKey]bool{}
+	if len(blockers) == 0 {
+		i.unblock(user)
+		return nil
+	}
+	watched := i.blockers[user]
+	if watched == nil {
+		watched = i.Objects(func() { i.config.Notify(value) })
+		i.blockers[user] = watched
+	}
+	watched.Begin()
 	var errs []error
 	for _, object := range blockers {
-		key := blockerKey{object.ID.WithVersion(object.Version), object.ID.Namespace, object.ID.Name}
-		wanted[key] = true
-		if _, isWatched := i.blockers[user][key]; isWatched {
-			continue
-		}
-		watched, err := i.watchOne(key, object.ResourceVersion, value)
+		key := types.NamespacedName{Namespace: object.ID.Namespace, Name: object.ID.Name}
+		_, err := watched.ensure(blockerTarget(object.ID.WithVersion(object.Version), key), interest{differ: i.mattersTo, seen: object.ResourceVersion})
 		if err != nil {
 			errs = append(errs, fmt.Errorf("watching %s: %w", object.ID, err))
-			continue
 		}
-		if i.blockers[user] == nil {
-			i.blockers[user] = map[blockerKey]objectWatch{}
-		}
-		i.blockers[user][key] = watched
 	}
-	i.unblock(user, wanted)
+	watched.End()
 	return errors.Join(errs...)
+}
+
+// unblock ends the watches of a user.
+func (i *Informers) unblock(user string) {
+	if watched := i.blockers[user]; watched != nil {
+		watched.Stop()
+		delete(i.blockers, user)
+	}
 }
 
 // mattersTo says whether a change of an object may change what is decided about it:
 // its owner, or whether it is being deleted. A busy object that another manager owns
 // must not keep a package busy.
-func (i *Informers) mattersTo(before, after any) bool {
-	was, okBefore := before.(*metav1.PartialObjectMetadata)
-	is, okAfter := after.(*metav1.PartialObjectMetadata)
-	return !okBefore || !okAfter || was.UID != is.UID ||
-		was.Labels[i.config.Label] != is.Labels[i.config.Label] ||
-		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
-		!equality.Semantic.DeepEqual(was.OwnerReferences, is.OwnerReferences)
-}
-
-// unblock ends the watches that are not wanted any more.
-func (i *Informers) unblock(user string, wanted map[blockerKey]bool) {
-	for key, watched := range i.blockers[user] {
-		if !wanted[key] {
-			watched.cancel()
-			delete(i.blockers[user], key)
-		}
-	}
-	if len(i.blockers[user]) == 0 {
-		delete(i.blockers, user)
-	}
-}
-
-// watchOne watches one object until it is cancelled.
-func (i *Informers) watchOne(key blockerKey, seen, value string) (objectWatch, error) {
-	mapping, err := i.config.Mapper.RESTMapping(key.GroupKind(), key.Version)
-	if err != nil {
-		return objectWatch{}, fmt.Errorf("looking up its kind: %w", err)
-	}
-	one := func(options *metav1.ListOptions) {
-		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, key.name).String()
-	}
-	informer := metadatainformer.NewFilteredMetadataInformer(i.config.Metadata, mapping.Resource, key.namespace, 0, cache.Indexers{}, one).Informer()
-	ctx, cancel := context.WithCancel(i.stop)
-	notify := func() {
-		if ctx.Err() == nil {
-			i.config.Notify(value)
-		}
-	}
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(object any, _ bool) {
-			if o, ok := object.(*metav1.PartialObjectMetadata); !ok || o.ResourceVersion != seen {
-				notify()
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			if i.mattersTo(before, after) {
-				notify()
-			}
-		},
-		DeleteFunc: func(any) { notify() },
-	})
-	if err != nil {
-		cancel()
-		return objectWatch{}, fmt.Errorf("adding the handler: %w", err)
-	}
-	go informer.RunWithContext(ctx)
-	go func() {
-		// What is gone by now gives no event.
-		if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) && len(informer.GetStore().ListKeys()) == 0 {
-			notify()
-		}
-	}()
-	return objectWatch{informer: informer, cancel: cancel}, nil
+func (i *Informers) mattersTo(was, is metav1.Object) bool {
+	return was.GetUID() != is.GetUID() ||
+		was.GetLabels()[i.config.Label] != is.GetLabels()[i.config.Label] ||
+		was.GetDeletionTimestamp().IsZero() != is.GetDeletionTimestamp().IsZero() ||
+		!equality.Semantic.DeepEqual(was.GetOwnerReferences(), is.GetOwnerReferences())
 }

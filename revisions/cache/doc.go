@@ -9,4 +9,7 @@
 // user and stopped with the last. [Informers] also remembers what our own writes
 // have returned, until the informer has it, so that a read is never older than our
 // own writes.
+//
+// Objects that belong to others, of which a controller depends on a few, are watched each alone, by
+// [Objects].
 package cache

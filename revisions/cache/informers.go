@@ -53,8 +53,8 @@ type Informers struct {
 	stop   context.Context
 	lock   sync.Mutex
 	kinds  map[revisions.Kind]*kind
-	// blockers are the single objects that are watched, by user.
-	blockers map[string]map[blockerKey]objectWatch
+	// blockers are the objects that are in the way, by user.
+	blockers map[string]*Objects
 	// written holds what our own writes have returned, until the informer has seen it.
 	written map[writtenKey]*unstructured.Unstructured
 	// completed are the objects that had done their work when they were deleted. A pass
@@ -92,7 +92,7 @@ var _ revisions.Cache = (*Informers)(nil)
 func New(ctx context.Context, config Config) *Informers {
 	config.FieldOwner = cmp.Or(config.FieldOwner, revisions.DefaultFieldOwner)
 	return &Informers{
-		config: config, stop: ctx, kinds: map[revisions.Kind]*kind{}, blockers: map[string]map[blockerKey]objectWatch{},
+		config: config, stop: ctx, kinds: map[revisions.Kind]*kind{}, blockers: map[string]*Objects{},
 		written: map[writtenKey]*unstructured.Unstructured{}, completed: map[writtenKey]types.UID{},
 	}
 }
@@ -155,7 +155,7 @@ func (i *Informers) Release(user string) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	i.giveUp(user, nil)
-	i.unblock(user, nil)
+	i.unblock(user)
 }
 
 func (i *Informers) giveUp(user string, wanted map[revisions.Kind]bool) {
@@ -188,35 +188,57 @@ func (i *Informers) ensure(k revisions.Kind) (*kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watching %s: %w", k.GroupVersionKind, err)
 	}
-	informer := i.informer(k, mapping.Resource)
-	if err := informer.SetTransform(i.trim(k.GroupVersionKind)); err != nil {
-		return nil, fmt.Errorf("watching %s: %w", k.GroupVersionKind, err)
-	}
-	if _, err := informer.AddEventHandler(i.handler(k)); err != nil {
-		return nil, fmt.Errorf("watching %s: %w", k.GroupVersionKind, err)
-	}
 	ctx, cancel := context.WithCancel(i.stop)
-	running := &kind{gvk: k.GroupVersionKind, informer: informer, cancel: cancel, users: map[string]bool{}, failed: make(chan struct{})}
-	err = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-		running.fail(err)
-		cache.DefaultWatchErrorHandler(ctx, r, err)
-	})
+	running := &kind{gvk: k.GroupVersionKind, cancel: cancel, users: map[string]bool{}, failed: make(chan struct{})}
+	running.informer, err = i.start(ctx, source{
+		resource: mapping.Resource, metadataOnly: k.MetadataOnly, indexers: cache.Indexers{byLabel: index}, failed: running.fail,
+		selected: func(options *metav1.ListOptions) { options.LabelSelector = i.config.Label },
+	}, i.trim(k.GroupVersionKind), i.handler(k))
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("watching %s: %w", k.GroupVersionKind, err)
 	}
 	i.kinds[k] = running
-	go informer.RunWithContext(ctx)
 	return running, nil
 }
 
-func (i *Informers) informer(k revisions.Kind, resource schema.GroupVersionResource) cache.SharedIndexInformer {
-	selected := func(options *metav1.ListOptions) { options.LabelSelector = i.config.Label }
-	indexers := cache.Indexers{byLabel: index}
-	if k.MetadataOnly {
-		return metadatainformer.NewFilteredMetadataInformer(i.config.Metadata, resource, metav1.NamespaceAll, 0, indexers, selected).Informer()
+// source is what one informer watches.
+type source struct {
+	resource     schema.GroupVersionResource
+	metadataOnly bool
+	// namespace is empty for all.
+	namespace string
+	selected  func(*metav1.ListOptions)
+	indexers  cache.Indexers
+	// failed is called when a list or a watch has failed. Optional.
+	failed func(error)
+}
+
+// start starts an informer, which ends with the context.
+func (i *Informers) start(ctx context.Context, from source, trim cache.TransformFunc, handler cache.ResourceEventHandler) (cache.SharedIndexInformer, error) {
+	var informer cache.SharedIndexInformer
+	if from.metadataOnly {
+		informer = metadatainformer.NewFilteredMetadataInformer(i.config.Metadata, from.resource, from.namespace, 0, from.indexers, from.selected).Informer()
+	} else {
+		informer = dynamicinformer.NewFilteredDynamicInformer(i.config.Dynamic, from.resource, from.namespace, 0, from.indexers, from.selected).Informer()
 	}
-	return dynamicinformer.NewFilteredDynamicInformer(i.config.Dynamic, resource, metav1.NamespaceAll, 0, indexers, selected).Informer()
+	if err := informer.SetTransform(trim); err != nil {
+		return nil, err
+	}
+	if _, err := informer.AddEventHandler(handler); err != nil {
+		return nil, err
+	}
+	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		if from.failed != nil {
+			from.failed(err)
+		}
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	go informer.RunWithContext(ctx)
+	return informer, nil
 }
 
 // byLabel is the index of an informer's objects by the value of the label.
@@ -364,11 +386,7 @@ func find(store cache.Store, key types.NamespacedName) (*unstructured.Unstructur
 
 // stored is what the store of an informer holds of an object, nil when it holds none.
 func stored(store cache.Store, key types.NamespacedName) (*packed, error) {
-	name := key.String()
-	if key.Namespace == "" {
-		name = key.Name
-	}
-	found, exists, err := store.GetByKey(name)
+	found, exists, err := store.GetByKey(storeKey(key))
 	if err != nil || !exists {
 		return nil, err
 	}
@@ -378,6 +396,9 @@ func stored(store cache.Store, key types.NamespacedName) (*packed, error) {
 	}
 	return object, nil
 }
+
+// storeKey is the key of an object in the store of an informer.
+func storeKey(key types.NamespacedName) string { return cache.ObjectName(key).String() }
 
 // Observe takes in the state that a write has returned. It is kept until the
 // informer has it, or has it already.

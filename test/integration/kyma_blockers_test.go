@@ -23,6 +23,7 @@ import (
 	"github.com/strata-run/strata/internal/front/kyma/crwatch"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/revisions/cache"
 )
 
 const blockerGroup = "blockers.example.com"
@@ -62,10 +63,10 @@ func TestKymaBlockers(t *testing.T) {
 			{GroupKind: schema.GroupKind{Group: blockerGroup, Kind: "Route"}, Resource: "routes"},
 			{GroupKind: schema.GroupKind{Group: blockerGroup, Kind: "Gateway"}, Resource: "gateways"},
 		},
-		Definitions: admin, Versions: versions, Metadata: partial, Label: "module", Changed: func() { changed <- struct{}{} },
+		Definitions: admin, Versions: versions, Metadata: partial, Label: "module",
+		Objects: cache.New(t.Context(), cache.Config{Metadata: partial}).Objects(func() { changed <- struct{}{} }),
 	}
 	w := crwatch.New(config)
-	defer w.Close()
 	found := func(reason string, want ...string) {
 		t.Helper()
 		planetest.Eventually(t, reason, func() (bool, error) {
@@ -89,7 +90,7 @@ func TestKymaBlockers(t *testing.T) {
 	select {
 	case <-changed:
 	case <-time.After(time.Minute):
-		t.Fatal("nobody has told of what has come")
+		t.Fatal("what has come was not reported")
 	}
 	found("each in the version that is served", "Gateway b", "Route a")
 
@@ -124,7 +125,6 @@ func TestKymaBlockers(t *testing.T) {
 	config.Versions, err = crwatch.VersionsOf(nowhere, http)
 	must(t, err)
 	blind := crwatch.New(config)
-	defer blind.Close()
 	if got, err := blind.Look(t.Context()); err == nil {
 		t.Errorf("without discovery: got %v", got)
 	}

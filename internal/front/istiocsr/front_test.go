@@ -26,10 +26,10 @@ import (
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/controller/objectwatch"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/istiocsr/cabundle"
 	"github.com/strata-run/strata/internal/front/istiocsr/trust"
+	"github.com/strata-run/strata/revisions/cache"
 )
 
 type csrGroup = front.Group[*operatorv1alpha1.IstioCSR]
@@ -199,8 +199,7 @@ func newCluster(t *testing.T, keeper caKeeper, definitions []string, objects ...
 			t.Fatal(err)
 		}
 	}
-	watched := objectwatch.New(objectwatch.Config{Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mapper, Changed: func() {}})
-	t.Cleanup(watched.Close)
+	watched := cache.New(t.Context(), cache.Config{Dynamic: dynamicClient, Metadata: metadataClient, Mapper: mapper}).Objects(func() {})
 	return &observer{
 		cache: crds.Build(), live: fake.NewClientBuilder().Build(), objects: watched, served: func(schema.GroupVersionKind) bool { return false }, keeper: keeper,
 		image: Image{Reference: DefaultImage}, now: time.Now,

@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/strata-run/strata/api/operator.openshift.io/v1alpha1"
-	"github.com/strata-run/strata/internal/controller/objectwatch"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/istiocsr/cabundle"
 	"github.com/strata-run/strata/internal/front/istiocsr/trust"
+	"github.com/strata-run/strata/revisions/cache"
 )
 
 // The CustomResourceDefinitions that say what there is in a cluster.
@@ -52,7 +52,7 @@ type observer struct {
 	cache   client.Reader
 	live    client.Reader
 	writer  client.Writer
-	objects *objectwatch.Reader
+	objects *cache.Objects
 	served  func(kind schema.GroupVersionKind) bool
 	keeper  caKeeper
 	// image is what an agent runs that asks for no other.
@@ -67,12 +67,9 @@ type observer struct {
 	signal front.Signal
 }
 
-func newObserver(w front.Wiring, settings *Settings) (*observer, error) {
+func newObserver(w front.Wiring, settings *Settings) *observer {
 	mgr, signal := w.Manager, front.NewSignal()
-	watched, err := objectwatch.Setup(mgr, func() { signal.Raise(&operatorv1alpha1.IstioCSR{}) })
-	if err != nil {
-		return nil, fmt.Errorf("setting up the watches of the istiocsr front: %w", err)
-	}
+	watched := w.Informers.Objects(func() { signal.Raise(&operatorv1alpha1.IstioCSR{}) })
 	return &observer{
 		cache:            mgr.GetCache(),
 		live:             mgr.GetAPIReader(),
@@ -84,7 +81,7 @@ func newObserver(w front.Wiring, settings *Settings) (*observer, error) {
 		clusterNamespace: settings.ClusterResourceNamespace,
 		now:              time.Now,
 		signal:           signal,
-	}, nil
+	}
 }
 
 // Observe reads the facts about the IstioCSR that runs.

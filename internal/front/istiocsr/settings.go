@@ -62,9 +62,5 @@ func (s *Settings) Complete(getenv func(name string) string) error {
 
 // Setup implements [front.Settings].
 func (s *Settings) Setup(w front.Wiring) error {
-	observer, err := newObserver(w, s)
-	if err != nil {
-		return err
-	}
-	return front.Setup(w, &operatorv1alpha1.IstioCSR{}, newFront(observer))
+	return front.Setup(w, &operatorv1alpha1.IstioCSR{}, newFront(newObserver(w, s)))
 }

@@ -25,12 +25,12 @@ import (
 
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 	"github.com/strata-run/strata/api/v1alpha1"
-	"github.com/strata-run/strata/internal/controller/objectwatch"
 	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/front/kyma/crwatch"
 	"github.com/strata-run/strata/internal/front/kyma/restarts"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
 	"github.com/strata-run/strata/internal/istio"
+	revisionscache "github.com/strata-run/strata/revisions/cache"
 )
 
 const (
@@ -63,7 +63,7 @@ type observer struct {
 	live     client.Reader
 	writer   client.Writer
 	now      func() time.Time
-	objects  *objectwatch.Reader
+	objects  *revisionscache.Objects
 	blockers *crwatch.Watcher
 	meter    *meter
 	served   func(kind schema.GroupVersionKind) bool
@@ -98,10 +98,8 @@ func newObserver(w front.Wiring, o *Options) (*observer, error) {
 		meter: newMeter(), recorder: w.Recorder, interval: o.Interval, experimental: o.Experimental, signal: front.NewSignal(),
 	}
 	var err error
-	if k.blockers, err = crwatch.Setup(mgr, servicemesh.BlockingKinds, v1alpha2.LabelModule, k.changed); err != nil {
-		return nil, fmt.Errorf("setting up the watches of the kyma front: %w", err)
-	}
-	if k.objects, err = objectwatch.Setup(mgr, k.changed); err != nil {
+	k.objects = w.Informers.Objects(k.changed)
+	if k.blockers, err = crwatch.Setup(mgr, servicemesh.BlockingKinds, v1alpha2.LabelModule, w.Informers.Objects(k.changed)); err != nil {
 		return nil, fmt.Errorf("setting up the watches of the kyma front: %w", err)
 	}
 	return k, nil

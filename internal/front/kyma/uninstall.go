@@ -22,8 +22,7 @@ import (
 func (k *observer) observeUninstall(ctx context.Context, group front.Group[*v1alpha2.Istio]) (observed, error) {
 	facts := observed{Restarts: k.restarts()}
 	// No mesh is wanted that would depend on what was watched for it.
-	k.objects.Begin()
-	k.objects.End()
+	k.objects.Stop()
 	if err := k.forgetNodes(ctx); err != nil {
 		return facts, err
 	}

@@ -15,10 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
+	"github.com/strata-run/strata/revisions/cache"
 )
 
-// Setup is a Watcher that ends with a manager. For the rest see [Config].
-func Setup(mgr manager.Manager, kinds []servicemesh.BlockingKind, label string, changed func()) (*Watcher, error) {
+// Setup is a Watcher that reads with the clients of a manager. For the rest see [Config].
+func Setup(mgr manager.Manager, kinds []servicemesh.BlockingKind, label string, objects *cache.Objects) (*Watcher, error) {
 	partial, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("creating the metadata client: %w", err)
@@ -27,12 +28,7 @@ func Setup(mgr manager.Manager, kinds []servicemesh.BlockingKind, label string, 
 	if err != nil {
 		return nil, err
 	}
-	w := New(Config{Kinds: kinds, Definitions: mgr.GetCache(), Versions: versions, Metadata: partial, Label: label, Changed: changed})
-	return w, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		<-ctx.Done()
-		w.Close()
-		return nil
-	}))
+	return New(Config{Kinds: kinds, Definitions: mgr.GetCache(), Versions: versions, Objects: objects, Metadata: partial, Label: label}), nil
 }
 
 // VersionsOf asks an API server which versions of a group it serves, for [Config].

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/strata-run/strata/internal/controller/objectwatch"
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
+	"github.com/strata-run/strata/revisions/cache"
 )
 
 // listPage is how many objects a list asks for at once.
@@ -33,12 +33,12 @@ type Config struct {
 	// Versions asks the API server which versions of a group it serves, the preferred one first.
 	// What is remembered of that elsewhere may be of before.
 	Versions func(ctx context.Context, group string) ([]string, error)
-	// Metadata lists and watches the metadata of objects.
+	// Objects watches the metadata of objects, and reports when one comes or goes, or its label
+	// changes. Metadata lists them.
+	Objects  *cache.Objects
 	Metadata metadata.Interface
 	// Label is the only label that is kept of an object.
 	Label string
-	// Changed is called when an object comes or goes, or its label changes. It must not block.
-	Changed func()
 	// SyncLimit is how long the first read of a kind may take. Default 10 s.
 	SyncLimit time.Duration
 }
@@ -47,7 +47,6 @@ type Config struct {
 // time looks.
 type Watcher struct {
 	config Config
-	reader *objectwatch.Reader
 
 	lock sync.Mutex
 	// resources are the kinds in a version that is served.
@@ -59,10 +58,7 @@ func New(config Config) *Watcher {
 	if config.SyncLimit == 0 {
 		config.SyncLimit = 10 * time.Second
 	}
-	return &Watcher{
-		config: config, resources: map[schema.GroupKind]schema.GroupVersionResource{},
-		reader: objectwatch.New(objectwatch.Config{Metadata: config.Metadata, Label: config.Label, Changed: config.Changed}),
-	}
+	return &Watcher{config: config, resources: map[schema.GroupKind]schema.GroupVersionResource{}}
 }
 
 // Look gives all objects as the watches know them, in no order. The error says of which kinds
@@ -70,16 +66,16 @@ func New(config Config) *Watcher {
 func (w *Watcher) Look(ctx context.Context) ([]servicemesh.CustomResource, error) {
 	limited, cancel := context.WithTimeout(ctx, w.config.SyncLimit)
 	defer cancel()
-	w.reader.Begin()
-	defer w.reader.End()
+	w.config.Objects.Begin()
+	defer w.config.Objects.End()
 	return w.each(ctx, func(kind schema.GroupKind, resource schema.GroupVersionResource) ([]servicemesh.CustomResource, error) {
-		objects, err := w.reader.All(limited, resource)
+		objects, err := w.config.Objects.All(limited, resource, w.config.Label)
 		if err != nil {
 			return nil, fmt.Errorf("watching objects of kind %s: %w", kind, err)
 		}
 		var all []servicemesh.CustomResource
 		for _, object := range objects {
-			all = append(all, resourceOf(kind, object))
+			all = append(all, w.resourceOf(kind, object))
 		}
 		return all, nil
 	})
@@ -93,13 +89,7 @@ func (w *Watcher) Confirm(ctx context.Context) ([]servicemesh.CustomResource, er
 }
 
 // Stop ends all watches. The next look begins them anew.
-func (w *Watcher) Stop() {
-	w.reader.Begin()
-	w.reader.End()
-}
-
-// Close ends all watches for good.
-func (w *Watcher) Close() { w.reader.Close() }
+func (w *Watcher) Stop() { w.config.Objects.Stop() }
 
 // each reads every kind that is defined. One that cannot be read may not be served any more in
 // the version that was: the next read finds out.
@@ -178,7 +168,7 @@ func (w *Watcher) list(ctx context.Context, kind schema.GroupKind, resource sche
 			return all, fmt.Errorf("listing objects of kind %s: %w", kind, err)
 		}
 		for i := range page.Items {
-			all = append(all, resourceOf(kind, objectwatch.Slim(&page.Items[i], w.config.Label)))
+			all = append(all, w.resourceOf(kind, &page.Items[i]))
 		}
 		if next = page.Continue; next == "" {
 			return all, nil
@@ -186,6 +176,10 @@ func (w *Watcher) list(ctx context.Context, kind schema.GroupKind, resource sche
 	}
 }
 
-func resourceOf(kind schema.GroupKind, o *metav1.PartialObjectMetadata) servicemesh.CustomResource {
-	return servicemesh.CustomResource{Kind: kind.Kind, Namespace: o.Namespace, Name: o.Name, Labels: o.Labels}
+func (w *Watcher) resourceOf(kind schema.GroupKind, o *metav1.PartialObjectMetadata) servicemesh.CustomResource {
+	found := servicemesh.CustomResource{Kind: kind.Kind, Namespace: o.Namespace, Name: o.Name}
+	if value, ok := o.Labels[w.config.Label]; ok {
+		found.Labels = map[string]string{w.config.Label: value}
+	}
+	return found
 }

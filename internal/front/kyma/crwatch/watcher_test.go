@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/internal/front/kyma/servicemesh"
+	"github.com/strata-run/strata/revisions/cache"
 )
 
 const module = "kyma-project.io/module"
@@ -59,6 +60,8 @@ type fixture struct {
 	definitions *definitions
 	metadata    *metadatafake.FakeMetadataClient
 	changed     chan struct{}
+	// end ends the informers.
+	end func()
 }
 
 // newFixture has routes defined, and versions of their group; none stands for discovery that fails.
@@ -72,17 +75,19 @@ func newFixture(t *testing.T, versions ...string) *fixture {
 		definitions: &definitions{names: []string{"virtualservices.networking.istio.io"}},
 		metadata:    metadatafake.NewSimpleMetadataClient(scheme), changed: make(chan struct{}, 100),
 	}
+	ctx, end := context.WithCancel(t.Context())
+	f.end = end
 	f.Watcher = New(Config{
 		Kinds: kinds, Definitions: f.definitions, Metadata: f.metadata, Label: module,
+		Objects: cache.New(ctx, cache.Config{Metadata: f.metadata}).Objects(func() { f.changed <- struct{}{} }),
 		Versions: func(context.Context, string) ([]string, error) {
 			if len(versions) == 0 {
 				return nil, errors.New("discovery fails")
 			}
 			return versions, nil
 		},
-		Changed: func() { f.changed <- struct{}{} }, SyncLimit: time.Minute,
+		SyncLimit: time.Minute,
 	})
-	t.Cleanup(f.Close)
 	return f
 }
 
@@ -127,7 +132,7 @@ func (f *fixture) awaitChange(t *testing.T, of string) {
 	select {
 	case <-f.changed:
 	case <-time.After(time.Minute):
-		t.Fatalf("nobody has told of %s", of)
+		t.Fatalf("%s was not reported", of)
 	}
 }
 
@@ -149,7 +154,7 @@ func TestWatcher(t *testing.T) {
 	f.want(t, "stopped and looked at again", route("b", map[string]string{module: "istio"}))
 	f.definitions.names = nil
 	f.want(t, "nothing is defined")
-	f.Close()
+	f.end()
 	f.definitions.names = []string{"virtualservices.networking.istio.io"}
 	if _, err := f.Look(t.Context()); err == nil {
 		t.Error("a closed watcher watches")

@@ -1,7 +1,7 @@
 // Copyright The Strata Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package objectwatch
+package cache
 
 import (
 	"context"
@@ -23,18 +23,19 @@ import (
 var (
 	secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
-type fixture struct {
-	*Reader
+type objectsFixture struct {
+	*Objects
 
 	metadata *metadatafake.FakeMetadataClient
 	dynamic  *dynamicfake.FakeDynamicClient
 	changed  chan struct{}
+	// end ends the informers.
+	end func()
 }
 
-func newFixture(t *testing.T) *fixture {
+func newObjectsFixture(t *testing.T) *objectsFixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
@@ -46,9 +47,10 @@ func newFixture(t *testing.T) *fixture {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(secretKind, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, meta.RESTScopeNamespace)
-	f := &fixture{metadata: metadatafake.NewSimpleMetadataClient(scheme), dynamic: dynamicfake.NewSimpleDynamicClient(scheme), changed: make(chan struct{}, 100)}
-	f.Reader = New(Config{Dynamic: f.dynamic, Metadata: f.metadata, Mapper: mapper, Changed: func() { f.changed <- struct{}{} }})
-	t.Cleanup(f.Close)
+	f := &objectsFixture{metadata: metadatafake.NewSimpleMetadataClient(scheme), dynamic: dynamicfake.NewSimpleDynamicClient(scheme), changed: make(chan struct{}, 100)}
+	ctx, end := context.WithCancel(t.Context())
+	f.end = end
+	f.Objects = New(ctx, Config{Dynamic: f.dynamic, Metadata: f.metadata, Mapper: mapper}).Objects(func() { f.changed <- struct{}{} })
 	return f
 }
 
@@ -60,7 +62,7 @@ func secret(version string) *metav1.PartialObjectMetadata {
 }
 
 // read gives the resourceVersion of the Secret, "" when there is none.
-func (f *fixture) read(t *testing.T) string {
+func (f *objectsFixture) read(t *testing.T) string {
 	t.Helper()
 	object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}
 	err := f.Get(t.Context(), client.ObjectKey{Namespace: "mesh", Name: "tls"}, object)
@@ -76,19 +78,19 @@ func (f *fixture) read(t *testing.T) string {
 	return object.ResourceVersion
 }
 
-func (f *fixture) await(t *testing.T, want string) {
+func (f *objectsFixture) await(t *testing.T, want string) {
 	t.Helper()
 	select {
 	case <-f.changed:
 	case <-time.After(time.Minute):
-		t.Fatal("nobody was told of a change")
+		t.Fatal("the change was not reported")
 	}
 	if got := f.read(t); got != want {
 		t.Errorf("it is read as %q after that, want %q", got, want)
 	}
 }
 
-func (f *fixture) lists() int {
+func (f *objectsFixture) lists() int {
 	n := 0
 	for _, action := range f.metadata.Actions() {
 		if action.GetVerb() == "list" {
@@ -99,8 +101,8 @@ func (f *fixture) lists() int {
 }
 
 // A missing object is found as soon as it exists, and read without further requests.
-func TestReader(t *testing.T) {
-	f := newFixture(t)
+func TestObjects(t *testing.T) {
+	f := newObjectsFixture(t)
 	if got := f.read(t); got != "" {
 		t.Fatalf("it is read as %q before it exists", got)
 	}
@@ -123,8 +125,8 @@ func TestReader(t *testing.T) {
 }
 
 // What a watch begins with is no news.
-func TestReader_InitialStateIsNoNews(t *testing.T) {
-	f := newFixture(t)
+func TestObjects_InitialStateIsNoNews(t *testing.T) {
+	f := newObjectsFixture(t)
 	if err := f.metadata.Tracker().Create(secrets, secret("1"), "mesh"); err != nil {
 		t.Fatal(err)
 	}
@@ -139,8 +141,8 @@ func TestReader_InitialStateIsNoNews(t *testing.T) {
 }
 
 // What is not read in a pass is not watched any longer.
-func TestReader_Passes(t *testing.T) {
-	f := newFixture(t)
+func TestObjects_Passes(t *testing.T) {
+	f := newObjectsFixture(t)
 	for range 2 {
 		f.Begin()
 		f.read(t)
@@ -152,7 +154,7 @@ func TestReader_Passes(t *testing.T) {
 	f.Begin()
 	f.End()
 	if len(f.watches) != 0 {
-		t.Errorf("%d objects are watched that nobody has read", len(f.watches))
+		t.Errorf("%d objects are watched that were not read", len(f.watches))
 	}
 	f.Begin()
 	f.read(t)
@@ -161,12 +163,12 @@ func TestReader_Passes(t *testing.T) {
 	}
 }
 
-func TestReader_Whole(t *testing.T) {
-	f := newFixture(t)
+func TestObjects_Whole(t *testing.T) {
+	f := newObjectsFixture(t)
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "a", "name": "b"}, "data": map[string]any{"k": "v"},
 	}}
-	if err := f.dynamic.Tracker().Create(configMaps, object, "a"); err != nil {
+	if err := f.dynamic.Tracker().Create(resourceOf(configMaps), object, "a"); err != nil {
 		t.Fatal(err)
 	}
 	got := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
@@ -181,8 +183,8 @@ func TestReader_Whole(t *testing.T) {
 	}
 }
 
-func TestReader_Errors(t *testing.T) {
-	f := newFixture(t)
+func TestObjects_Errors(t *testing.T) {
+	f := newObjectsFixture(t)
 	unknown := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Widget"}}
 	if err := f.Get(t.Context(), client.ObjectKey{Name: "w"}, unknown); !meta.IsNoMatchError(err) {
 		t.Errorf("a kind that is not served gives %v", err)
@@ -196,7 +198,7 @@ func TestReader_Errors(t *testing.T) {
 	if err := f.List(t.Context(), &metav1.PartialObjectMetadataList{}); err == nil {
 		t.Error("objects were listed")
 	}
-	f.Close()
+	f.end()
 	if err := f.Get(context.Background(), client.ObjectKey{Namespace: "mesh", Name: "other"}, secret("")); err == nil || apierrors.IsNotFound(err) {
 		t.Errorf("after the end it gives %v", err)
 	}
