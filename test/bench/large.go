@@ -7,10 +7,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha512"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -73,20 +73,21 @@ func (b *bench) measureLarge(ctx context.Context) error {
 	return nil
 }
 
-// largePhases are ConfigMaps of random letters, which gzip makes little smaller.
+// largePhases are ConfigMaps of digests, the same in each run, which gzip makes little smaller.
 func largePhases() []content.Phase {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same in each run
 	phases := make([]content.Phase, 4)
-	letters := make([]byte, (largeBytes/largeObjects-200)/2)
+	const size = (largeBytes/largeObjects - 200) / 2
 	for i := range phases {
 		phases[i].Name = fmt.Sprintf("part-%d", i)
 		for j := range largeObjects / len(phases) {
-			for k := range letters {
-				letters[k] = byte(random.Uint32())
+			var digests []byte
+			for len(digests) < size {
+				next := sha512.Sum512(fmt.Append(nil, i, j, len(digests)))
+				digests = append(digests, next[:]...)
 			}
 			phases[i].Objects = append(phases[i].Objects, content.Object{Manifest: &unstructured.Unstructured{Object: fields{
 				"apiVersion": "v1", "kind": "ConfigMap", "metadata": fields{"name": fmt.Sprintf("large-%d-%d", i, j), "namespace": large},
-				"data": fields{"value": hex.EncodeToString(letters)},
+				"data": fields{"value": hex.EncodeToString(digests[:size])},
 			}}})
 		}
 	}
