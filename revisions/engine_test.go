@@ -71,21 +71,22 @@ func TestNew(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(*revisions.Config)
-		fails  bool
+		want   string
 	}{
 		"Complete":            {reason: "the listener and the concurrency are optional", change: func(*revisions.Config) {}},
-		"NoWriter":            {reason: "it could not write", change: func(c *revisions.Config) { c.Writer = nil }, fails: true},
-		"NoLive":              {reason: "nothing could be proven", change: func(c *revisions.Config) { c.Live = nil }, fails: true},
-		"NoCache":             {reason: "each pass would read everything", change: func(c *revisions.Config) { c.Cache = nil }, fails: true},
-		"NoMapper":            {reason: "no kind would be known", change: func(c *revisions.Config) { c.Mapper = nil }, fails: true},
-		"NegativeConcurrency": {reason: "nothing would ever be applied", change: func(c *revisions.Config) { c.Concurrency = -1 }, fails: true},
+		"NoWriter":            {reason: "it could not write", change: func(c *revisions.Config) { c.Writer = nil }, want: "revisions.Config: required and not set: Writer"},
+		"NoLive":              {reason: "nothing could be proven", change: func(c *revisions.Config) { c.Live = nil }, want: "revisions.Config: required and not set: Live"},
+		"NoCache":             {reason: "each pass would read everything", change: func(c *revisions.Config) { c.Cache = nil }, want: "revisions.Config: required and not set: Cache"},
+		"NoMapper":            {reason: "no kind would be known", change: func(c *revisions.Config) { c.Mapper = nil }, want: "revisions.Config: required and not set: Mapper"},
+		"NegativeConcurrency": {reason: "nothing would ever be applied", change: func(c *revisions.Config) { c.Concurrency = -1 }, want: "revisions.Config: Concurrency is -1 and must not be negative"},
+		"Nothing":             {reason: "all are named, in the order of the fields", change: func(c *revisions.Config) { *c = revisions.Config{} }, want: "revisions.Config: required and not set: Writer, Live, Cache, Mapper"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			config := newParts().config
 			tc.change(&config)
-			if _, err := revisions.New(config); (err != nil) != tc.fails {
-				t.Errorf("New() = %v, want an error: %t: %s", err, tc.fails, tc.reason)
+			if _, err := revisions.New(config); (err != nil) != (tc.want != "") || err != nil && err.Error() != tc.want {
+				t.Errorf("New() = %v, want %q: %s", err, tc.want, tc.reason)
 			}
 		})
 	}
