@@ -6,11 +6,29 @@ package revisions_test
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/strata-run/strata/revisions"
 )
+
+func TestPhases(t *testing.T) {
+	files := fstest.MapFS{
+		"b/first.yaml": {Data: []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}")},
+		"second.yaml":  {Data: []byte("{apiVersion: v1, kind: A}\n---\n{apiVersion: v1, kind: B}")},
+		"wrong.yaml":   {Data: []byte("a: [")},
+	}
+	phases, err := revisions.Phases(files, "second.yaml", "b/first.yaml")
+	if err != nil || len(phases) != 2 || phases[0].Name != "second" || len(phases[0].Objects) != 2 || phases[1].Name != "first" || len(phases[1].Objects) != 1 {
+		t.Errorf("got %v, %v", phases, err)
+	}
+	for name, want := range map[string]string{"wrong.yaml": "reading wrong.yaml: document 1: ", "none.yaml": "reading the phases: open none.yaml: "} {
+		if _, err := revisions.Phases(files, "second.yaml", name); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s gives %v", name, err)
+		}
+	}
+}
 
 func TestObjects(t *testing.T) {
 	objects, err := revisions.Objects("---\n# none\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 2}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n")

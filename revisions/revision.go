@@ -36,6 +36,9 @@ const (
 type Owner struct {
 	// APIVersion, Kind and Name make up the owner reference.
 	APIVersion, Kind, Name string
+	// Namespace is that of the owner object, empty for one that has none. Only a reader of the owner
+	// needs it, such as the RollOut of package cache.
+	Namespace string
 	// UID is that of the owner object. Required.
 	UID types.UID
 	// Label is put on every object, with the owner's name as its value. Required.

@@ -80,7 +80,7 @@ func TestImporter(t *testing.T) {
 }
 
 // mostLines is how long the program of the guide may be: the library is easy to use.
-const mostLines = 50
+const mostLines = 40
 
 // TestConsumer builds the program that the guide to the library shows, which is a module of
 // its own.

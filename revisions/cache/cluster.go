@@ -4,13 +4,13 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -23,7 +23,7 @@ import (
 type Cluster struct {
 	*revisions.Engine
 
-	client            client.Client
+	reader            client.Reader
 	label, fieldOwner string
 	changed           chan struct{}
 }
@@ -41,7 +41,7 @@ func Connect(ctx context.Context, cluster *rest.Config, label, fieldOwner string
 	if err := errors.Join(wholeErr, partialErr); err != nil {
 		return nil, fmt.Errorf("creating the clients of the informers: %w", err)
 	}
-	c := &Cluster{client: api, label: label, fieldOwner: fieldOwner, changed: make(chan struct{}, 1)}
+	c := &Cluster{reader: api, label: label, fieldOwner: fieldOwner, changed: make(chan struct{}, 1)}
 	informers := New(ctx, Config{Dynamic: whole, Metadata: partial, Mapper: api.RESTMapper(), Label: label, FieldOwner: fieldOwner, Notify: c.notify})
 	c.Engine, err = revisions.New(revisions.Config{Writer: api, Live: api, Cache: informers, Mapper: api.RESTMapper(), Completed: informers.Completed})
 	return c, err
@@ -54,16 +54,21 @@ func (c *Cluster) notify(string) {
 	}
 }
 
-// Owner reads an object that is to own what is rolled out.
-func (c *Cluster) Owner(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (revisions.Owner, error) {
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(kind)
-	if err := c.client.Get(ctx, key, object); err != nil {
-		return revisions.Owner{}, fmt.Errorf("reading the owner %s %s: %w", kind.Kind, key, err)
+// owner is an owner with what it leaves to the cluster.
+func (c *Cluster) owner(ctx context.Context, owner revisions.Owner) (revisions.Owner, error) {
+	owner.Label, owner.FieldOwner = cmp.Or(owner.Label, c.label), cmp.Or(owner.FieldOwner, c.fieldOwner)
+	if owner.UID != "" {
+		return owner, nil
 	}
-	return revisions.Owner{
-		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: key.Name, UID: object.UID, Label: c.label, FieldOwner: c.fieldOwner,
-	}, nil
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion(owner.APIVersion)
+	object.SetKind(owner.Kind)
+	key := client.ObjectKey{Namespace: owner.Namespace, Name: owner.Name}
+	if err := c.reader.Get(ctx, key, object); err != nil {
+		return owner, fmt.Errorf("reading the owner %s %s: %w", owner.Kind, key, err)
+	}
+	owner.UID = object.GetUID()
+	return owner, nil
 }
 
 // interval is how long after a pass the next one begins although no object has changed: nothing
@@ -71,10 +76,15 @@ func (c *Cluster) Owner(ctx context.Context, kind schema.GroupVersionKind, key c
 const interval = time.Second
 
 // RollOut makes passes over one history, and no other at the same time, until the target is
-// complete, can never be rolled out, or the context ends. Whatever else fails is tried again. A
-// controller makes one pass in each of its own with [revisions.Engine.Reconcile] instead, and
+// complete, can never be rolled out, or the context ends. Whatever else fails is tried again. An
+// owner without a UID is read first, and one without a label or a field owner has those of the
+// cluster. A controller makes one pass in each of its own with [revisions.Engine.Reconcile] instead, and
 // keeps the records in a status.
 func (c *Cluster) RollOut(ctx context.Context, rollout revisions.Rollout) (revisions.Result, error) {
+	var err error
+	if rollout.Owner, err = c.owner(ctx, rollout.Owner); err != nil {
+		return revisions.Result{}, err
+	}
 	for {
 		rollout.Now = time.Now()
 		result, err := c.Reconcile(ctx, rollout)

@@ -9,6 +9,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/revisionstest"
 )
@@ -62,5 +66,43 @@ func TestCluster_RollOut(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestCluster_RollOutOwner: the UID of an owner is read, and the cluster has its label and field owner.
+func TestCluster_RollOutOwner(t *testing.T) {
+	server := revisionstest.New()
+	api := server.Client("engine")
+	shop := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "app", "name": "shop"}}}
+	if err := server.Client("user").Create(t.Context(), shop); err != nil {
+		t.Fatal(err)
+	}
+	engine, err := revisions.New(revisions.Config{Writer: api, Live: api, Cache: revisionstest.NewCache(server, label), Mapper: server.Mapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := revisions.Objects("{apiVersion: v1, kind: Secret, metadata: {namespace: app, name: web}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{Engine: engine, reader: api, label: label, fieldOwner: "shop-operator", changed: make(chan struct{}, 1)}
+	rollout := revisions.Rollout{
+		Owner:  revisions.Owner{APIVersion: "v1", Kind: "ConfigMap", Namespace: "app", Name: "shop"},
+		Target: revisions.Revision{Number: 1, Phases: []revisions.Phase{{Name: "run", Objects: objects}}},
+	}
+	if _, err := c.RollOut(t.Context(), rollout); err != nil {
+		t.Fatal(err)
+	}
+	web := objects[0].Manifest.DeepCopy()
+	if err := api.Get(t.Context(), client.ObjectKeyFromObject(web), web); err != nil {
+		t.Fatal(err)
+	}
+	owners, managers := web.GetOwnerReferences(), web.GetManagedFields()
+	if len(owners) != 1 || owners[0].UID != shop.GetUID() || web.GetLabels()[label] != "shop" || len(managers) != 1 || managers[0].Manager != "shop-operator" {
+		t.Errorf("it was created as %v", web.Object)
+	}
+	rollout.Owner.Name = "gone"
+	if _, err := c.RollOut(t.Context(), rollout); !apierrors.IsNotFound(err) {
+		t.Errorf("an owner that does not exist gives %v", err)
 	}
 }

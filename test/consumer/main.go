@@ -6,24 +6,18 @@ package main
 
 import (
 	"context"
-	_ "embed"
-	"errors"
+	"embed"
 	"fmt"
 	"log"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	"github.com/strata-run/strata/revisions"
 	"github.com/strata-run/strata/revisions/cache"
 )
 
-//go:embed definition.yaml
-var definition string
-
-//go:embed order.yaml
-var order string
+//go:embed definition.yaml order.yaml
+var manifests embed.FS
 
 func main() {
 	ctx := context.Background()
@@ -31,16 +25,14 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	owner, err := cluster.Owner(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, client.ObjectKey{Name: "bookshop"})
-	definitions, noDefinitions := revisions.Objects(definition)
-	orders, noOrders := revisions.Objects(order)
-	if err := errors.Join(err, noDefinitions, noOrders); err != nil {
+	phases, err := revisions.Phases(manifests, "definition.yaml", "order.yaml")
+	if err != nil {
 		log.Fatal(err)
 	}
-	result, err := cluster.RollOut(ctx, revisions.Rollout{Owner: owner, Target: revisions.Revision{Number: 1, Phases: []revisions.Phase{
-		{Name: "definition", Objects: definitions},
-		{Name: "order", Objects: orders},
-	}}})
+	result, err := cluster.RollOut(ctx, revisions.Rollout{
+		Owner:  revisions.Owner{APIVersion: "v1", Kind: "Namespace", Name: "bookshop"},
+		Target: revisions.Revision{Number: 1, Phases: phases},
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
