@@ -140,7 +140,7 @@ func (j *Journal) answer(r Request, do func() (string, error)) error {
 		r.Effect, err = do()
 	}
 	if fault != nil && err == nil {
-		err = statusError(fault.Code, r, cmp.Or(fault.Message, "it was told to fail"))
+		err = statusError(fault.Code, r, cmp.Or(fault.Message, "the test makes it fail"))
 	}
 	r.Code = codeOf(r, err)
 	j.requests = append(j.requests, r)
