@@ -126,16 +126,12 @@ func Interference(cause DriftCause, manager string, fields []string) string {
 	}
 }
 
-func driftText(manager string, fields []string) string {
-	text := cmp.Or(manager, "another manager") + " has changed "
-	if len(fields) == 0 {
-		return text + "or removed a field of it"
-	}
-	return text + strings.Join(fields, ", ") + " of it"
-}
-
 // driftReason says what has drifted, as far as the API server shows it.
 func driftReason(managers []ConflictingManager) string {
 	found := driftBy(managers)
-	return driftText(found.manager, found.fields)
+	text := cmp.Or(found.manager, "another manager") + " has changed "
+	if len(found.fields) == 0 {
+		return text + "or removed a field of it"
+	}
+	return text + strings.Join(found.fields, ", ") + " of it"
 }

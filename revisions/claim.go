@@ -34,18 +34,9 @@ type claim struct {
 // made the object, those that we have as well and that it does not set any more. Unmanaged
 // fields are never claimed.
 func claimsOf(manifest, current *unstructured.Unstructured, manager string, exclusive, unmanaged []FieldPath) []claim {
-	entries := managedEntries(current)
-	ours := &fieldpath.Set{}
-	for _, entry := range entries {
-		if entry.isOf(manager) {
-			ours = entry.fields()
-		}
-	}
+	ours, others := entriesBeside(current, manager)
 	var claims []claim
-	for _, entry := range entries {
-		if entry.isOf(manager) || entry.subresource == "status" {
-			continue
-		}
+	for _, entry := range others {
 		found := claim{entry: entry, fields: &fieldpath.Set{}}
 		for path := range entry.fields().All() {
 			top := exceeds(manifest.Object, ours, path, exclusive)

@@ -31,19 +31,10 @@ type ConflictingManager struct {
 // conflictingManagers are the managers that have taken fields of the manifest from us, the one
 // that wrote last first. The object may be trimmed.
 func conflictingManagers(manifest, current *unstructured.Unstructured, owner string) []ConflictingManager {
-	entries := managedEntries(current)
-	ours := &fieldpath.Set{}
-	for _, entry := range entries {
-		if entry.isOf(owner) {
-			ours = entry.fields()
-		}
-	}
-	slices.SortStableFunc(entries, func(a, b managedEntry) int { return cmp.Compare(b.time, a.time) })
+	ours, others := entriesBeside(current, owner)
+	slices.SortStableFunc(others, func(a, b managedEntry) int { return cmp.Compare(b.time, a.time) })
 	var managers []ConflictingManager
-	for _, entry := range entries {
-		if entry.isOf(owner) || entry.subresource == "status" {
-			continue
-		}
+	for _, entry := range others {
 		manager := ConflictingManager{Manager: entry.manager, Operation: entry.operation, Subresource: entry.subresource}
 		for path := range entry.fields().Difference(ours).Leaves().All() {
 			if differs(manifest.Object, current.Object, path) {
@@ -77,6 +68,21 @@ func (e managedEntry) fields() *fieldpath.Set {
 		return &fieldpath.Set{}
 	}
 	return set
+}
+
+// entriesBeside are the fields of a manager's applies, and the entries of other managers but those
+// of statuses.
+func entriesBeside(obj *unstructured.Unstructured, manager string) (own *fieldpath.Set, others []managedEntry) {
+	own = &fieldpath.Set{}
+	for _, entry := range managedEntries(obj) {
+		switch {
+		case entry.isOf(manager):
+			own = entry.fields()
+		case entry.subresource != "status":
+			others = append(others, entry)
+		}
+	}
+	return own, others
 }
 
 // managedEntries reads managedFields, trimmed or not. Entries of which [Trim] has

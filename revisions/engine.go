@@ -196,7 +196,7 @@ func (e *Engine) rollTarget(ctx context.Context, ps *pass, target Revision, resu
 				continue
 			}
 		}
-		paused := ps.paused || target.Paused
+		paused := ps.Paused || target.Paused
 		errs = append(errs, e.runPhase(ctx, ps, "", paused, phase, result, i))
 		if paused || !open {
 			continue
@@ -223,7 +223,7 @@ func (e *Engine) updateDeferred(ctx context.Context, ps *pass, target Revision, 
 		deferred.Objects = append(deferred.Objects, object)
 	}
 	objects, err := e.reconcilePhase(ctx, ps, "", false, deferred)
-	result.requireMinReady(deferred, objects, ps.now)
+	result.requireMinReady(deferred, objects, ps.Now)
 	result.record(objects, false)
 	ready := true
 	for i, at := range places {
@@ -239,13 +239,12 @@ func (e *Engine) keepServing(ctx context.Context, ps *pass, serving Revision, re
 	errs := make([]error, 0, len(serving.Phases))
 	for i, phase := range serving.Phases {
 		kept := phase.only(func(id ObjectID) bool {
-			_, placed := serving.Records[id]
-			return (placed || serving.Succeeded) && !reached[id]
+			return serving.has(id) && !reached[id]
 		})
 		for i := range kept.Objects {
 			kept.Objects[i].UpdatePhase = ""
 		}
-		errs = append(errs, e.runPhase(ctx, ps, fmt.Sprintf("revision %d, ", serving.Number), ps.paused || serving.Paused, kept, result, i))
+		errs = append(errs, e.runPhase(ctx, ps, fmt.Sprintf("revision %d, ", serving.Number), ps.Paused || serving.Paused, kept, result, i))
 	}
 	return errors.Join(errs...)
 }
@@ -255,7 +254,7 @@ func (e *Engine) runPhase(ctx context.Context, ps *pass, revision string, paused
 	objects, err := e.reconcilePhase(ctx, ps, revision, paused, phase)
 	result.Phases[i].Reached = true
 	result.Phases[i].Objects = objects
-	result.requireMinReady(phase, objects, ps.now)
+	result.requireMinReady(phase, objects, ps.Now)
 	result.record(objects, paused)
 	return err
 }

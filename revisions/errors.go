@@ -65,14 +65,7 @@ type UnknownKindError struct {
 // Error names the kind and the remedy.
 func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("the API server knows no kind %s in version %s: install its CustomResourceDefinition, put that into an earlier phase, or correct apiVersion and kind",
-		e.Object.Kind, e.groupVersion())
-}
-
-func (e *UnknownKindError) groupVersion() string {
-	if e.Object.Group == "" {
-		return e.Version
-	}
-	return e.Object.Group + "/" + e.Version
+		e.Object.Kind, e.Object.WithVersion(e.Version).GroupVersion())
 }
 
 // ImmutableError says that a change needs another value in a field that the API

@@ -77,7 +77,7 @@ func (e *Engine) placeObject(ctx context.Context, phase string, t *task) (placed
 		return placed{}, fmt.Errorf("reading: %w", err)
 	}
 	t.input = decisionInput{
-		Owner: ps.owner, Record: ps.record(p.id), Now: ps.now,
+		Owner: ps.Owner, Record: ps.record(p.id), Now: ps.Now,
 		CollisionProtection: t.object.CollisionProtection, Retain: t.object.Retain, ForwardOnly: t.object.ForwardOnly,
 		UpdatePhase: t.updatePhase, KeptByServing: ps.deferred.keptByServing[p.id],
 		Once: t.object.Once,
@@ -147,7 +147,7 @@ func (e *Engine) place(ctx context.Context, t *task, current *unstructured.Unstr
 // isKnownBlocker says whether the last pass has refused the object in this very state, so that
 // there is nothing to read again.
 func (t *task) isKnownBlocker(current *unstructured.Unstructured) bool {
-	return current != nil && current.GetResourceVersion() != "" && t.pass.knownBlockers[t.object.prepared.id] == current.GetResourceVersion()
+	return current != nil && current.GetResourceVersion() != "" && t.pass.KnownBlockers[t.object.prepared.id] == current.GetResourceVersion()
 }
 
 // placeLive decides by the live state of an object, and performs the decision. Where a
@@ -174,7 +174,7 @@ func (e *Engine) placeLive(ctx context.Context, t *task, conflict error) (placed
 // createNew creates an object that does not exist. That it does after all is an
 // error like others.
 func (e *Engine) createNew(ctx context.Context, t *task, decided decision) (placed, error) {
-	if err := t.pass.confirm(ctx, t.doubt); err != nil {
+	if err := t.pass.Confirm(ctx, t.doubt); err != nil {
 		return placed{}, err
 	}
 	created, err := e.create(ctx, t.input.Owner, t.object.prepared.desired(t.input.Owner, t.input.Retain, nil))
@@ -239,7 +239,7 @@ func (e *Engine) write(ctx context.Context, t *task, decided decision, current *
 		return placed{result, before}, nil
 	}
 	t.doubt = t.doubt || t.isOrphaned()
-	if err := t.pass.confirm(ctx, t.doubt); err != nil {
+	if err := t.pass.Confirm(ctx, t.doubt); err != nil {
 		return placed{result, before}, err
 	}
 	applied, err := e.applyOver(ctx, t, decided.Operation, current)

@@ -15,14 +15,8 @@ import (
 // pass carries one call's input through its stages. After the preflight it is
 // only read, as the objects of a phase are looked at concurrently.
 type pass struct {
-	owner  Owner
-	paused bool
-	// now is the time of the pass.
-	now time.Time
-	// confirm is asked before every write.
-	confirm func(ctx context.Context, doubt bool) error
-	// knownBlockers are the resourceVersions of objects that were in the way in the last pass.
-	knownBlockers map[ObjectID]string
+	Rollout
+
 	// records are what is known of each object, from the newest revision that has
 	// put it in place.
 	records map[ObjectID]Record
@@ -44,7 +38,7 @@ func newPass(in Rollout) *pass {
 	}
 	records := newestRecords(in)
 	return &pass{
-		owner: in.Owner, paused: in.Paused, now: in.Now, confirm: in.Confirm, knownBlockers: in.KnownBlockers, records: records, deferred: newDeferred(in), slowed: slowedObjects(records, in.Now),
+		Rollout: in, records: records, deferred: newDeferred(in), slowed: slowedObjects(records, in.Now),
 		served: map[schema.GroupVersionKind]error{}, defined: map[schema.GroupKind]bool{},
 	}
 }

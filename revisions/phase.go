@@ -27,9 +27,10 @@ func (e *Engine) reconcilePhase(ctx context.Context, ps *pass, revision string, 
 		}
 	}
 	for _, wave := range [][]int{first, rest} {
-		e.each(wave, func(i int) {
+		e.each(len(wave), func(at int) {
+			i := wave[at]
 			results[i] = e.reconcileObject(ctx, ps, phase.Name, paused, phase.Objects[i])
-			e.config.Listener.object(ps.owner, phase.Name, results[i])
+			e.config.Listener.object(ps.Owner, phase.Name, results[i])
 		})
 	}
 	var errs []error
@@ -47,14 +48,14 @@ func isContainer(gk schema.GroupKind) bool {
 		gk == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 }
 
-// each calls do for every item, at most Concurrency of them at once.
-func (e *Engine) each(items []int, do func(i int)) {
+// each calls do for every number below n, at most Concurrency of them at once.
+func (e *Engine) each(n int, do func(i int)) {
 	var group sync.WaitGroup
 	var next atomic.Int64
-	for range min(e.config.Concurrency, len(items)) {
+	for range min(e.config.Concurrency, n) {
 		group.Go(func() {
-			for at := int(next.Add(1)) - 1; at < len(items); at = int(next.Add(1)) - 1 {
-				do(items[at])
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
 			}
 		})
 	}

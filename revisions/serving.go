@@ -13,10 +13,7 @@ import (
 // succeeded, every object must be there, be ours and serve, whichever revision
 // has it now. Before anything has succeeded, nothing serves.
 func serves(in Rollout, result Result) probes.Result {
-	if result.Target.Complete() {
-		return judgeServing(in.Target, in, result)
-	}
-	if in.Target.Succeeded {
+	if result.Target.Complete() || in.Target.Succeeded {
 		return judgeServing(in.Target, in, result)
 	}
 	for _, revision := range in.Serving {

@@ -89,7 +89,7 @@ func (e *Engine) Teardown(ctx context.Context, in Teardown) (TeardownResult, err
 	for _, phase := range slices.Backward(in.Revision.Phases) {
 		going := phase.only(func(id ObjectID) bool { return !in.Keep[id] }).Objects
 		removed := make([]RemovedObject, len(going))
-		e.each(indices(len(going)), func(j int) {
+		e.each(len(going), func(j int) {
 			if id := going[j].prepared.id; in.Gone[id] {
 				removed[j] = RemovedObject{ID: id, Phase: phase.Name, State: RemovalGone}
 				return
@@ -111,12 +111,4 @@ func (e *Engine) Teardown(ctx context.Context, in Teardown) (TeardownResult, err
 	}
 	result.Complete = true
 	return result, errors.Join(errs...)
-}
-
-func indices(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
 }
