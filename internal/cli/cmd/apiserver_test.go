@@ -41,6 +41,7 @@ var kinds = map[string][2]string{
 	"deployments":  {"apps/v1", "Deployment"},
 	"statefulsets": {"apps/v1", "StatefulSet"},
 	"daemonsets":   {"apps/v1", "DaemonSet"},
+	"leases":       {"coordination.k8s.io/v1", "Lease"},
 }
 
 // apiServer answers as an API server does, as far as the commands ask: get,

@@ -66,7 +66,7 @@ func newMapper(cfg *rest.Config) (meta.RESTMapper, error) {
 func fixedMapper() meta.RESTMapper {
 	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
 	m := meta.NewDefaultRESTMapper(nil)
-	for _, kind := range []string{"Package", "Revision", "ObjectSlice"} {
+	for _, kind := range ownKinds {
 		m.Add(v1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
 	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
@@ -75,6 +75,7 @@ func fixedMapper() meta.RESTMapper {
 	for _, kind := range append([]string{"ReplicaSet"}, restartKinds...) {
 		m.Add(apps.WithKind(kind), meta.RESTScopeNamespace)
 	}
+	m.Add(leaseKind, meta.RESTScopeNamespace)
 	m.Add(istioKind, meta.RESTScopeNamespace)
 	return m
 }

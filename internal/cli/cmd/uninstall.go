@@ -50,16 +50,17 @@ the manager.
 What would happen is shown first, and has to be confirmed. --check ends there,
 with code 1 when something stands in the way: a front that runs and makes its
 packages again, a package that is paused or whose objects are being deleted, a
-manager that does not run. Without --check nothing is changed in that case
-either.
+package, revision or slice with a finalizer of another controller, a manager
+that does not run. Without --check nothing is changed in that case either.
 
 Exit codes: 0 every package is released, with --check: nothing stands in the
 way; 1 something does; 2 usage; 3 a release is stuck; 4 the time was over; 6
 Strata is not installed; 7 no cluster answers.
 
-Rights: list and delete packages.strata.run; list revisions.strata.run; get
-leases.coordination.k8s.io and list deployments.apps in the namespace of the
-manager; list the resources of fronts.`,
+Rights: list, watch and delete packages.strata.run; list and watch
+revisions.strata.run and objectslices.strata.run; get leases.coordination.k8s.io
+and list deployments.apps in the namespace of the manager; list the resources of
+fronts.`,
 		Example: `  strata uninstall --check
   strata uninstall
   strata uninstall --yes --timeout 10m`,
@@ -78,7 +79,7 @@ manager; list the resources of fronts.`,
 	}
 	o.add(cmd)
 	cmd.Flags().BoolVar(&o.check, "check", false, "show what would happen and what blocks it, and change nothing")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "for how long to wait for each package, 0 without limit")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "for how long to wait for each package, and then for finalizers, 0 without limit")
 	addManagerNamespace(cmd, &o.namespace)
 	return cmd
 }
@@ -147,7 +148,72 @@ func (a *app) releaseAll(ctx context.Context, c *cluster, packages []v1alpha1.Pa
 	if len(names) > 0 {
 		return exitf(CodeFalse, "created in the meantime: package %s; see `strata uninstall --check`", strings.Join(names, ", "))
 	}
-	return nil
+	return a.awaitFinalizers(ctx, c, o.timeout)
+}
+
+// ownKinds are the kinds of objects that go with Strata's definitions once the packages are released.
+var ownKinds = []string{"Package", "Revision", "ObjectSlice"}
+
+func ownList(kind string) *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
+	return list
+}
+
+// awaitFinalizers waits until no revision and no slice has a finalizer, with which its definition
+// could not be deleted.
+func (a *app) awaitFinalizers(ctx context.Context, c *cluster, timeout time.Duration) error {
+	held := map[string][]string{}
+	f := c.follow(a.note, timeout)
+	for _, kind := range ownKinds[1:] {
+		f.feeds = append(f.feeds, feed{
+			newList: func() client.ObjectList { return ownList(kind) },
+			set: func(objects []any) {
+				held[kind] = nil
+				for _, object := range of[*metav1.PartialObjectMetadata](objects) {
+					if len(object.Finalizers) > 0 {
+						held[kind] = append(held[kind], fmt.Sprintf("%s %s (%s)", kind, object.Name, strings.Join(object.Finalizers, ", ")))
+					}
+				}
+				slices.Sort(held[kind])
+			},
+		})
+	}
+	left := func() []string { return append(slices.Clone(held["Revision"]), held["ObjectSlice"]...) }
+	err := f.until(ctx, "waiting for finalizers", func(context.Context) (bool, error) {
+		return len(held) == len(f.feeds) && len(left()) == 0, nil
+	})
+	if errors.Is(err, errOver) {
+		return exitf(CodeTimeout, "after %s these still have finalizers, and the definitions of Strata cannot be deleted before they are gone: %s", timeout, strings.Join(left(), ", "))
+	}
+	return err
+}
+
+// finalized says which objects of Strata have finalizers that a release of the packages does not
+// take off, and whether there are some that only a manager takes off.
+func (c *cluster) finalized(ctx context.Context) (obstacles []string, needsManager bool, err error) {
+	for _, kind := range ownKinds {
+		list := ownList(kind)
+		if err := c.client.List(ctx, list); err != nil {
+			return nil, false, c.explain("listing "+listed(list), err)
+		}
+		for i := range list.Items {
+			object := &list.Items[i]
+			name := fmt.Sprintf("%s.%s/%s", strings.ToLower(kind), v1alpha1.GroupVersion.Group, object.Name)
+			for _, finalizer := range object.Finalizers {
+				switch {
+				case finalizer == metav1.FinalizerOrphanDependents, finalizer == metav1.FinalizerDeleteDependents:
+				case finalizer != v1alpha1.FinalizerTeardown:
+					obstacles = append(obstacles, fmt.Sprintf("%s has the finalizer %s, and cannot be deleted before its controller, or `kubectl edit %s`, takes it off", name, finalizer, name))
+				case kind == "Revision" && object.DeletionTimestamp.IsZero() && len(object.OwnerReferences) == 0:
+					obstacles = append(obstacles, fmt.Sprintf("%s belongs to no package, and has the finalizer %s: `kubectl delete %s`", name, finalizer, name))
+				default:
+					needsManager = true
+				}
+			}
+		}
+	}
+	return obstacles, needsManager, nil
 }
 
 // lookAtUninstallation finds what a release of all packages would do, and what stands in
@@ -180,13 +246,18 @@ func (a *app) lookAtUninstallation(ctx context.Context, c *cluster, packages []v
 			d.Obstacles = append(d.Obstacles, fmt.Sprintf("front %s runs, and makes packages again (%s): remove its component from your kustomization, and apply that", front, strings.Join(about, ", ")))
 		}
 	}
-	if len(packages) > 0 {
+	obstacles, needsManager, err := c.finalized(ctx)
+	if err != nil {
+		return d, err
+	}
+	d.Obstacles = append(d.Obstacles, obstacles...)
+	if len(packages) > 0 || needsManager {
 		leads, err := c.managerLeads(ctx, namespace)
 		if err != nil {
 			return d, err
 		}
 		if !leads {
-			d.Obstacles = append(d.Obstacles, fmt.Sprintf("no manager renews the lease %s in namespace %s: start it, as it releases the packages (kubectl get deployment -n %s); a cluster of `strata up` goes with `strata down`", controller.LeaseName, namespace, namespace))
+			d.Obstacles = append(d.Obstacles, fmt.Sprintf("no manager renews the lease %s in namespace %s: start it, as it releases packages and their revisions (kubectl get deployment -n %s); a cluster of `strata up` goes with `strata down`", controller.LeaseName, namespace, namespace))
 		}
 	}
 	d.Remaining = remaining(d.Resources)
@@ -246,6 +317,8 @@ func (c *cluster) frontsThatRun(ctx context.Context, namespace string) ([]string
 	return fronts, nil
 }
 
+var leaseKind = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
+
 var errNotHeld = errors.New("the lease is not held")
 
 // managerLeads says whether a manager renews its lease: it is checked until it changes,
@@ -254,7 +327,7 @@ func (c *cluster) managerLeads(ctx context.Context, namespace string) (bool, err
 	first := ""
 	err := wait.PollUntilContextTimeout(ctx, time.Second, controller.LeaseTerm, true, func(ctx context.Context) (bool, error) {
 		lease := &unstructured.Unstructured{}
-		lease.SetGroupVersionKind(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"})
+		lease.SetGroupVersionKind(leaseKind)
 		if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: controller.LeaseName}, lease); err != nil {
 			return false, err
 		}
