@@ -108,29 +108,44 @@ func (t *tree) applyLayer(layer v1.Layer) error {
 	}
 	defer closeRead(compressed)
 	in := &meter{stopped: t.stopped, in: compressed}
-	out, err := decompress(in)
-	if err != nil {
-		return err
-	}
-	defer closeRead(out)
-	t.compressed, t.plain = in, &meter{stopped: t.stopped, in: out, check: t.checkRead}
-	err = t.applyTar(t.plain)
-	t.read += t.plain.count
-	if err != nil {
+	t.compressed = in
+	if err = t.applyCompressed(in); err != nil {
 		return t.orCorrupt(err, in)
 	}
 	_, err = io.Copy(io.Discard, in)
 	return err
 }
 
+// applyCompressed unpacks what comes out of a layer, and reads on to its end, where a checksum may stand.
+func (t *tree) applyCompressed(in *meter) error {
+	t.plain = &meter{failed: true}
+	out, err := decompress(in)
+	if err != nil {
+		return err
+	}
+	defer closeRead(out)
+	t.plain = &meter{stopped: t.stopped, in: out, check: t.checkRead}
+	if err = t.applyTar(t.plain); err == nil {
+		_, err = io.Copy(io.Discard, t.plain)
+	}
+	t.read += t.plain.count
+	return err
+}
+
 // orCorrupt prefers to say that a layer does not have its digest over what unpacking it led to.
 func (t *tree) orCorrupt(err error, rest *meter) error {
 	refused := &Error{}
-	if errors.As(err, &refused) || rest.failed {
+	if errors.As(err, &refused) || rest.failed || t.stopped() != nil {
 		return err
 	}
 	if _, digest := io.Copy(io.Discard, rest); digest != nil {
 		return digest
+	}
+	switch {
+	case t.plain.failed:
+		return refuse("a layer is not compressed as it says: %v", err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return refuse("a layer ends in the middle of a file")
 	}
 	return err
 }
