@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -191,17 +192,15 @@ func (s *Store) Refresh(ctx context.Context, name string, origin Origin) (bool, 
 
 // fetch writes what an origin has to disk.
 func (s *Store) fetch(ctx context.Context, name string, origin Origin, last Snapshot) (*kept, error) {
-	work, err := os.MkdirTemp(filepath.Join(s.folder, unfinished), "")
-	if err != nil {
-		return nil, fmt.Errorf("keeping the catalog: %w", err)
-	}
-	defer os.RemoveAll(work)
+	// The name is the same at each try, as it stands in messages.
+	work := filepath.Join(s.folder, unfinished, filepath.Base(s.path(name)))
 	scratch, built := filepath.Join(work, "scratch"), filepath.Join(work, "built")
-	if err := errors.Join(os.Mkdir(scratch, 0o700), os.Mkdir(built, 0o700)); err != nil {
+	defer os.RemoveAll(work)
+	if err := cmp.Or(os.MkdirAll(scratch, 0o700), os.Mkdir(built, 0o700)); err != nil {
 		return nil, fmt.Errorf("keeping the catalog: %w", err)
 	}
 	var content *Content
-	version, err := origin.Fetch(ctx, last.Version, scratch, func(source Source) error {
+	version, err := origin.Fetch(ctx, last.Version, scratch, func(source Source) (err error) {
 		content, err = Build(ctx, built, source)
 		return err
 	})
@@ -272,7 +271,7 @@ func (s *Store) writeState(path string, to state) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Join(s.folder, unfinished), "state")
+	file, err := os.Create(filepath.Join(s.folder, unfinished, filepath.Base(path)+".json"))
 	if err != nil {
 		return err
 	}

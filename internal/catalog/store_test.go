@@ -176,6 +176,65 @@ func TestStore_Replaced(t *testing.T) {
 	}
 }
 
+// TestStore_NoRoom fails with words that do not change from one try to the next, keeps the content that
+// there is, and goes on when there is room again.
+func TestStore_NoRoom(t *testing.T) {
+	folder := t.TempDir()
+	store := openStore(t, folder)
+	if _, err := store.Refresh(t.Context(), "c", &fakeOrigin{version: "1", blobs: packageBlobOf("a")}); err != nil {
+		t.Fatal(err)
+	}
+	newer := &fakeOrigin{version: "2", blobs: packageBlobOf("b")}
+	next := filepath.Join(store.path("c"), digestOf(t, newer.blobs))
+	for name, inTheWay := range map[string]string{"NoFolder": filepath.Join(folder, unfinished), "NotKept": next} {
+		t.Run(name, func(t *testing.T) {
+			// A user of the system that may do everything is kept from writing by no mode of a folder.
+			if err := errors.Join(os.RemoveAll(inTheWay), os.WriteFile(inTheWay, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			var texts []string
+			for range 2 {
+				_, err := store.Refresh(t.Context(), "c", newer)
+				if err == nil {
+					t.Fatal("it is kept")
+				}
+				texts = append(texts, err.Error())
+			}
+			if texts[0] != texts[1] {
+				t.Errorf("another text at each try: %q", texts)
+			}
+			wantPackages(t, store, "c", "a")
+			wantPackages(t, openStore(t, copyOf(t, store.folder)), "c", "a")
+			if err := os.Remove(inTheWay); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if _, err := store.Refresh(t.Context(), "c", newer); err != nil {
+		t.Fatal(err)
+	}
+	wantPackages(t, store, "c", "b")
+}
+
+func copyOf(t *testing.T, folder string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// digestOf is the folder of a content.
+func digestOf(t *testing.T, blobs string) string {
+	t.Helper()
+	content, err := Build(t.Context(), t.TempDir(), Stream(strings.NewReader(blobs)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(content.Digest(), "sha256:")
+}
+
 // TestStore_Crash opens a store that a process has left at any point.
 func TestStore_Crash(t *testing.T) {
 	for name, leave := range map[string]func(folder, catalog string) error{

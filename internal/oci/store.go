@@ -108,6 +108,10 @@ func (s *Store) Get(digest string) (Entry, bool) {
 	if !found {
 		return Entry{}, false
 	}
+	if _, err := os.Stat(s.path(digest)); err != nil { // a user has deleted it
+		delete(s.entries, digest)
+		return Entry{}, false
+	}
 	if now := time.Now(); now.Sub(entry.used) > time.Minute {
 		entry.used = now
 		// An order of collection that is a little off is no reason to fail.
@@ -125,7 +129,7 @@ func (s *Store) Add(digest string, fill func(folder string) (Image, error)) (Ent
 	if entry, found := s.Get(digest); found {
 		return entry, nil
 	}
-	work, err := os.MkdirTemp(filepath.Join(s.folder, unfinished), "")
+	work, err := s.begin(digest)
 	if err != nil {
 		return Entry{}, fmt.Errorf("making an entry of the store of images: %w", err)
 	}
@@ -142,6 +146,21 @@ func (s *Store) Add(digest string, fill func(folder string) (Image, error)) (Ent
 		return Entry{}, fmt.Errorf("making an entry of the store of images: %w", err)
 	}
 	return Entry{Image: entry.Image, Folder: filepath.Join(s.path(digest), filesName), Size: entry.Size}, nil
+}
+
+// begin makes the folder that an entry is made in. Its name is the same at each try, as it stands in
+// messages; only pulls of one image at a time have others.
+func (s *Store) begin(digest string) (string, error) {
+	all := filepath.Join(s.folder, unfinished)
+	if err := os.MkdirAll(all, 0o700); err != nil { // as after a user has emptied the folder
+		return "", err
+	}
+	for n := 0; ; n++ {
+		work := filepath.Join(all, fmt.Sprintf("%s-%d", filepath.Base(s.path(digest)), n))
+		if err := os.Mkdir(work, 0o700); !errors.Is(err, fs.ErrExist) {
+			return work, err
+		}
+	}
 }
 
 // finish renames an entry into place, with all that is in it on disk.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
@@ -120,6 +121,10 @@ func (s *Settings) Setup(w front.Wiring) error {
 		return err
 	}
 	err = w.Manager.Add(manager.RunnableFunc(func(running context.Context) error {
+		// There may be less room than there was, and extensions may have gone.
+		if err := supply.bundles.Collect(running); err != nil {
+			log.FromContext(running).Error(err, "Deleting images of bundles that are not needed")
+		}
 		<-running.Done()
 		stop()
 		return nil

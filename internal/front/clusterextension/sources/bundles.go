@@ -105,7 +105,7 @@ func (b *Bundles) pull(ctx context.Context, wanted *Bundle) error {
 	if err != nil {
 		return err
 	}
-	return b.collect(ctx)
+	return b.Collect(ctx)
 }
 
 func (b *Bundles) get(ctx context.Context, wanted *Bundle, credentials oci.Credentials) error {
@@ -142,9 +142,9 @@ func (b *Bundles) want(ctx context.Context, who, pinned string) {
 	b.wanted[who] = digestOf(pinned)
 }
 
-// collect deletes images for which there is no room, besides those that extensions want or that are
+// Collect deletes images for which there is no room, besides those that extensions want or that are
 // in use.
-func (b *Bundles) collect(ctx context.Context) error {
+func (b *Bundles) Collect(ctx context.Context) error {
 	used := map[string]bool{}
 	if b.Used != nil {
 		references, err := b.Used(ctx)
