@@ -50,7 +50,7 @@ func TestFieldsDigest(t *testing.T) {
 			a:      managed(ours), b: managed(reordered), same: true,
 		},
 		"LostField": {
-			reason: "someone has taken a field",
+			reason: "another manager has taken a field",
 			a:      managed(ours), b: managed(entry("strata", "Apply", content{"fieldsV1": content{"f:data": content{"f:a": content{}}}})),
 		},
 		"LaterApply": {

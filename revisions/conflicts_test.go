@@ -46,7 +46,7 @@ func TestConflictingManagers(t *testing.T) {
 			live:   `{metadata: {managedFields: [` + ours + `]}}`,
 		},
 		"Two": {
-			reason: "who wrote last comes first, with the fields that differ, told as a person would write them",
+			reason: "who wrote last comes first, with the fields that differ, reported as a user would write them",
 			live: `{metadata: {labels: {a.b/c: other}, managedFields: [` + ours + `,
 				{manager: kubectl-edit, operation: Update, fieldsType: FieldsV1, time: "2026-01-01T00:00:01Z", fieldsV1: {f:metadata: {f:labels: {f:a.b/c: {}}}}},
 				{manager: pilot-discovery, operation: Update, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z", fieldsV1: {f:webhooks: {'k:{"name":"one.example.org"}': {f:failurePolicy: {}, f:clientConfig: {f:caBundle: {}}}}}}]},

@@ -283,12 +283,12 @@ func TestDecide_Properties(t *testing.T) {
 		broken: func(_ row, v decision) bool { return !slices.Contains(known, v.Operation) || v.Reason == "" },
 	}, {
 		name:   "ForeignNeedsNone",
-		reason: "what someone else has is written only if its collision protection is None",
+		reason: "what another owner has is written only if its collision protection is None",
 		broken: func(r row, v decision) bool {
 			return strings.HasPrefix(r[factObject], "other's") && r[factProtection] != "None" && slices.Contains(writes, v.Operation)
 		},
 	}, {
-		name:   "NobodysNeedsConsent",
+		name:   "UnownedNeedsConsent",
 		reason: "what is not proven to be ours is not adopted by default, whatever its label says",
 		broken: func(r row, v decision) bool {
 			guarded := r[factProtection] == "empty" || r[factProtection] == "Prevent"
@@ -329,7 +329,7 @@ func TestDecide_Properties(t *testing.T) {
 		},
 	}, {
 		name:   "RefusalHasRemedy",
-		reason: "who reads of a refusal is told what to do, and no other reader is",
+		reason: "the reason for a refusal says what to do, and no other reason does",
 		broken: func(_ row, v decision) bool { return (v.Operation == OperationRefuse) != (v.Remedy != "") },
 	}, {
 		name:   "OursIsNeverRefused",
@@ -396,7 +396,7 @@ func TestControlOf(t *testing.T) {
 			want:   ControlOurs,
 		},
 		"NamesakeOwner": {
-			reason: "an owner of the same kind and name with another UID is someone else",
+			reason: "an owner of the same kind and name with another UID is another owner",
 			args:   args{current: Current{UID: "a", Controller: namesake, Label: "istio"}, record: &Record{UID: "a"}},
 			want:   ControlForeign,
 		},

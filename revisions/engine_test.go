@@ -323,11 +323,11 @@ func TestEngine_RemovesWhatMayNotBeRead(t *testing.T) {
 // TestEngine_Listener tells of every object, in the phase that it stands in.
 func TestEngine_Listener(t *testing.T) {
 	var lock sync.Mutex
-	var told []string
+	var reported []string
 	tell := func(phase string, id revisions.ObjectID) {
 		lock.Lock()
 		defer lock.Unlock()
-		told = append(told, phase+": "+id.String())
+		reported = append(reported, phase+": "+id.String())
 	}
 	p := newParts()
 	p.config.Listener = revisions.Listener{
@@ -344,8 +344,8 @@ func TestEngine_Listener(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"apply one: ConfigMap app/a", "apply one: ConfigMap app/b", "remove one: ConfigMap app/a", "remove one: ConfigMap app/b"}
-	if diff := cmp.Diff(want, slices.Sorted(slices.Values(told))); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, slices.Sorted(slices.Values(reported))); diff != "" {
+		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 }
 
@@ -370,7 +370,7 @@ func TestEngine_NoSecretLeaves(t *testing.T) {
 			}
 			for _, text := range []string{all.Error(), fmt.Sprint(result.Target.Phases[0].Objects), fmt.Sprint(removed.Objects)} {
 				if strings.Contains(text, value) {
-					t.Errorf("a value of a Secret is told: %s", text)
+					t.Errorf("a value of a Secret is reported: %s", text)
 				}
 			}
 		})

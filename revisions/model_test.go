@@ -348,7 +348,7 @@ func (w *modelWorld) delete(t *rapid.T) {
 	w.say(t, "delete", id, w.cluster.Client("user").Delete(t.Context(), blankObject(id)))
 }
 
-// interfere changes the metadata by which it is told whose an object is.
+// interfere changes the metadata by which the owner of an object is recognized.
 func (w *modelWorld) interfere(t *rapid.T) {
 	id := rapid.SampledFrom(modelIDs).Draw(t, "object")
 	metadata := rapid.SampledFrom([]map[string]any{

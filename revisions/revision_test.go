@@ -44,7 +44,7 @@ var invalidCases = map[string]invalidCase{
 		want:   []string{"phase 2 has no name"},
 	},
 	"PhaseTwice": {
-		reason: "a status is told by the phase's name",
+		reason: "a status is identified by the phase's name",
 		phases: []Phase{{Name: "run"}, {Name: "run"}},
 		want:   []string{"phase run: is in the revision twice: give each phase a unique name"},
 	},
@@ -66,7 +66,7 @@ var invalidCases = map[string]invalidCase{
 		want:   []string{"phase run: object 1 has no manifest"},
 	},
 	"EmptyManifest": {
-		reason: "everything that is missing is told at once",
+		reason: "everything that is missing is reported at once",
 		phases: invalidOne(Object{Manifest: &unstructured.Unstructured{}}),
 		want: []string{
 			"phase run: object 0 (object without a name) has no apiVersion",

@@ -80,7 +80,7 @@ func (b *blobs) validateChannels() map[string]bool {
 	return names
 }
 
-// validateEntries is whether each entry of a channel can be told from the others.
+// validateEntries is whether each entry of a channel has a name of its own.
 func (b *blobs) validateEntries(channel channelBlob) bool {
 	distinct := true
 	names := map[string]bool{}

@@ -155,7 +155,7 @@ func TestInstalled(t *testing.T) {
 		t.Errorf("got %d objects and the label %q, want one with the last value, as Helm reads it", len(objects), got)
 	}
 	if _, err := Manifests("file", []byte(twice)); err == nil {
-		t.Error("in a file that somebody writes a key that stands twice stays an error")
+		t.Error("in a file that a user writes a key that stands twice stays an error")
 	}
 	if _, err := Installed("release", []byte("a: [\n")); err == nil || !strings.Contains(err.Error(), "release: invalid YAML") {
 		t.Errorf("got error %v, want one that names the release", err)

@@ -21,8 +21,8 @@ func TestChart_RenderChecksValues(t *testing.T) {
 		"Valid":    {reason: "The chart's own values count, too.", schema: schema, values: map[string]any{"replicas": int64(2)}},
 		"Type":     {reason: "The value is named, and what it should be.", schema: schema, values: map[string]any{"replicas": "two"}, want: "value .replicas: got string, want integer"},
 		"Unknown":  {reason: "A typing error would be overlooked.", schema: schema, values: map[string]any{"replica": 1}, want: "'replica' not allowed"},
-		"Password": {reason: "The value itself is not told.", schema: schema, values: map[string]any{"password": "CANARY 1"}, want: "value .password: does not match pattern"},
-		"Several":  {reason: "All are told.", schema: schema, values: map[string]any{"replicas": 0, "password": 1}, want: "value .password: got number, want string; value .replicas: minimum"},
+		"Password": {reason: "The value itself is not reported.", schema: schema, values: map[string]any{"password": "CANARY 1"}, want: "value .password: does not match pattern"},
+		"Several":  {reason: "All are reported.", schema: schema, values: map[string]any{"replicas": 0, "password": 1}, want: "value .password: got number, want string; value .replicas: minimum"},
 		"Remote":   {reason: "Nothing is fetched.", schema: `{"$ref": "https://example.com/schema.json"}`, want: "references to other files are not followed"},
 		"File":     {reason: "Nor read.", schema: `{"$ref": "file:///etc/passwd"}`, want: "references to other files are not followed"},
 		"Broken":   {reason: "A schema that is none.", schema: `{`, want: "reading values.schema.json"},
@@ -43,7 +43,7 @@ func TestChart_RenderChecksValues(t *testing.T) {
 				t.Errorf("the error tells too much: %v", err)
 			}
 			if _, err := c.Render(Release{Name: "r", Namespace: "n", Values: tc.values}); err != nil {
-				t.Errorf("nobody has asked for a check: %v", err)
+				t.Errorf("no check was asked for: %v", err)
 			}
 		})
 	}

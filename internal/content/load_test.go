@@ -338,7 +338,7 @@ var revisionErrorCases = map[string]revisionErrorCase{
 		class: revisionErrorUnavailable, want: "phase plane, object 1: Secret strata-system/sha256-",
 	},
 	"SecretOfAnotherType": {
-		reason: "a revision must not make the manager hand out what somebody else keeps in its namespace",
+		reason: "a revision must not make the manager hand out what another owner keeps in its namespace",
 		content: func(t *testing.T) (*v1alpha1.Revision, *fakeSlices) {
 			return revisionErrorWithSecretChanged(t, func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque })
 		},

@@ -134,14 +134,14 @@ func TestLoadRevision_UnmanagedAndReplaced(t *testing.T) {
 // A revision that does not tell its digest has the one that a front would give it.
 func TestDigestOf(t *testing.T) {
 	revision, slices := packed(t, configMap("a", "1"), configMap("b", strings.Repeat("x", InlineLimit)))
-	told := revision.Spec.ContentDigest
+	recorded := revision.Spec.ContentDigest
 	revision.Spec.ContentDigest = ""
 	got, err := DigestOf(t.Context(), slices, revision)
-	if err != nil || got != told {
-		t.Errorf("the digest is %s, error %v; want %s", got, err, told)
+	if err != nil || got != recorded {
+		t.Errorf("the digest is %s, error %v; want %s", got, err, recorded)
 	}
 	revision.Spec.Phases[0].Objects[0].UnmanagedFields = []string{".data.value"}
-	if other, err := DigestOf(t.Context(), slices, revision); err != nil || other == told {
+	if other, err := DigestOf(t.Context(), slices, revision); err != nil || other == recorded {
 		t.Errorf("other content has the same digest, error %v", err)
 	}
 	revision.Spec.Phases[0].Objects[0] = v1alpha1.Object{Slice: &v1alpha1.SliceReference{Name: "sha256-missing"}}
@@ -149,8 +149,8 @@ func TestDigestOf(t *testing.T) {
 	if _, err := DigestOf(t.Context(), slices, revision); !errors.As(err, &unavailable) {
 		t.Errorf("content that is missing gives %v", err)
 	}
-	revision.Spec.ContentDigest = told
-	if got, err := DigestOf(t.Context(), slices, revision); err != nil || got != told {
-		t.Errorf("a digest that is told is %s, error %v; want it unread", got, err)
+	revision.Spec.ContentDigest = recorded
+	if got, err := DigestOf(t.Context(), slices, revision); err != nil || got != recorded {
+		t.Errorf("a digest that stands in the spec is %s, error %v; want it unread", got, err)
 	}
 }

@@ -274,7 +274,7 @@ func TestContents_Share(t *testing.T) {
 }
 
 // Nothing is built on what does not hold what its name says, or on a Secret that is
-// somebody else's.
+// another owner's.
 func TestContents_KeepAltered(t *testing.T) {
 	f := newFixture(t)
 	packed := f.pack("ConfigMap/a", "Secret/b")
@@ -309,7 +309,7 @@ func TestContents_KeepRaces(t *testing.T) {
 		}
 	}
 	f.keep("web", packed, nil)
-	want(t, "somebody else makes it meanwhile", []string{"shop", "web"}, f.owners(reference))
+	want(t, "another manager makes it meanwhile", []string{"shop", "web"}, f.owners(reference))
 
 	f.now = f.now.Add(2 * Grace)
 	f.before = func(string) {
@@ -321,7 +321,7 @@ func TestContents_KeepRaces(t *testing.T) {
 		}
 	}
 	f.keep("web", packed, nil)
-	want(t, "somebody else collects it meanwhile", []string{"web"}, f.owners(reference))
+	want(t, "another manager collects it meanwhile", []string{"web"}, f.owners(reference))
 }
 
 func TestContents_Release(t *testing.T) {

@@ -86,7 +86,7 @@ var alteredCases = map[string]alteredCase{
 		want: "cannot be inflated",
 	},
 	"OtherContent": {
-		reason: "content under a name that is not its digest: somebody has exchanged it",
+		reason: "content under a name that is not its digest: a user has exchanged it",
 		slice: func(t *testing.T) *v1alpha1.ObjectSlice {
 			s := rawSlice(t, `{"apiVersion":"v1","kind":"A"}`)
 			s.Name = goodSlice(t).Name

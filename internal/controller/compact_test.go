@@ -51,7 +51,7 @@ func TestCompact(t *testing.T) {
 			t.Fatalf("manifest %d does not lie beside the one before", i+1)
 		}
 		if cap(before.Raw) != len(before.Raw) {
-			t.Errorf("whoever appends to manifest %d writes into the next", i)
+			t.Errorf("an append to manifest %d writes into the next", i)
 		}
 	}
 	empty := &v1alpha1.Revision{}

@@ -42,10 +42,10 @@ func TestRun_NotInstalled(t *testing.T) {
 		_, _ = io.WriteString(w, answer)
 	}))
 	defer server.Close()
-	told := make(chan string, 1)
+	reported := make(chan string, 1)
 	logger := funcr.New(func(_, text string) {
 		select {
-		case told <- text:
+		case reported <- text:
 		default:
 		}
 	}, funcr.Options{})
@@ -58,9 +58,9 @@ func TestRun_NotInstalled(t *testing.T) {
 	select {
 	case err := <-ended:
 		t.Fatalf("the manager ended: %v", err)
-	case text := <-told:
+	case text := <-reported:
 		if !strings.Contains(text, "packages.strata.run") || !strings.Contains(text, "kubectl apply --server-side -k config/default") {
-			t.Errorf("neither what is missing nor what to do is told: %s", text)
+			t.Errorf("neither what is missing nor what to do is in the message: %s", text)
 		}
 	}
 	cancel()
@@ -69,7 +69,7 @@ func TestRun_NotInstalled(t *testing.T) {
 	}
 }
 
-// TestManagerOptions_Shutdown: a manager that is told to end ends before it is killed, with
+// TestManagerOptions_Shutdown: a manager that gets a signal ends before it is killed, with
 // time to spare.
 func TestManagerOptions_Shutdown(t *testing.T) {
 	options, err := managerOptions(telemetry.NewMetrics(), DefaultOptions())

@@ -113,6 +113,6 @@ func TestOutage(t *testing.T) {
 	select {
 	case <-events:
 	case <-time.After(time.Minute):
-		t.Error("the fronts were not told")
+		t.Error("the fronts got no signal")
 	}
 }

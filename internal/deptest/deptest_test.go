@@ -202,12 +202,15 @@ var ruleCases = map[string]ruleCase{
 		want: []string{"phase.go:4:67: writes to the cluster", "revisions/phase.go: holds the package comment"},
 	},
 	"Words": {
-		reason: "a text and a comment say who acts; tests are not looked at",
+		reason: "a text and a comment say who acts, those of tests too",
 		files: map[string]string{
 			"internal/watch/doc.go":       "// Package watch shows what is\n// told.\npackage watch\nvar a = []string{\"the object is somebody's\", `one\ntwo is told`}",
 			"internal/watch/some_test.go": "package watch\n// b is for somebody.\nvar b = \"somebody\"",
 		},
-		want: []string{"doc.go:4:18, line 1 of the text: \"somebody\"", "line 2 of the text: \"is told\"", "doc.go:1:1, line 1 of the text: \"is told\""},
+		want: []string{
+			"doc.go:4:18, line 1 of the text: \"somebody\"", "line 2 of the text: \"told\"", "doc.go:1:1, line 1 of the text: \"told\"",
+			"some_test.go:3:9, line 1 of the text: \"somebody\"", "some_test.go:2:1, line 1 of the text: \"somebody\"",
+		},
 	},
 	"Sleeps": {
 		reason: "a test waits for conditions; only the helper that does so sleeps, and a bubble's clock costs no time",

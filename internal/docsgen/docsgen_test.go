@@ -76,7 +76,7 @@ func TestMeaningOfConstant(t *testing.T) {
 		status, meaning       string
 	}{
 		"Label":     {reason: "the Go name is left out", name: "LabelX", comment: "LabelX stands on x, see [LabelY].", meaning: "Stands on x, see LabelY."},
-		"Reason":    {reason: "a reason's status is told apart", name: "ReasonX", comment: "ReasonX (False): it is not.", status: "False", meaning: "It is not."},
+		"Reason":    {reason: "the status before a colon is found", name: "ReasonX", comment: "ReasonX (False): it is not.", status: "False", meaning: "It is not."},
 		"OnPackage": {reason: "a reason may be of one kind", name: "ReasonX", comment: "ReasonX (True, on a Package): it is.", status: "True (Package)", meaning: "It is."},
 		"Field":     {reason: "a field's path keeps its spelling", name: "ReasonX", comment: "ReasonX (False): spec.x is not.", status: "False", meaning: "spec.x is not."},
 		"Empty":     {reason: "a constant without a comment has no meaning", name: "X"},

@@ -56,7 +56,7 @@ var (
 )
 
 // TestAlerts: an expression that names a metric or a label that does not exist never
-// fires, and nobody notices. Whether it parses is for Prometheus to say: here only its
+// fires, and it is not noticed. Whether it parses is for Prometheus to say: here only its
 // brackets are counted.
 func TestAlerts(t *testing.T) {
 	labels := map[string][]string{}
@@ -78,7 +78,7 @@ func TestAlerts(t *testing.T) {
 			name := match[1]
 			has, ours := labels[name]
 			if !ours && !slices.Contains(others, name) {
-				t.Errorf("%s: nobody has a metric %s", alert.Alert, name)
+				t.Errorf("%s: there is no metric %s", alert.Alert, name)
 			}
 			known = append(known, has...)
 			for _, label := range matcher.FindAllStringSubmatch(match[2], -1) {
@@ -123,7 +123,7 @@ func runbook(t *testing.T) string {
 	return string(text)
 }
 
-// TestRunbook: whoever reads a reason in a condition or a warning finds what to do.
+// TestRunbook: a user who reads a reason in a condition or a warning finds what to do.
 func TestRunbook(t *testing.T) {
 	page := runbook(t)
 	for _, file := range []string{"../../docs/reference/conditions.md", "../../docs/reference/events.md"} {

@@ -28,7 +28,7 @@ func TestReconciler_CacheBehind(t *testing.T) {
 		t.Errorf("error %v, again after %v; what exists already is no error", err, result.RequeueAfter)
 	}
 	want(t, "nothing is made twice", "revisions", []string{"plane-1"}, f.revisions())
-	want(t, "nothing is told of it", "ControllerInstalled", before, f.installed("a"))
+	want(t, "nothing is reported of it", "ControllerInstalled", before, f.installed("a"))
 	f.behind = false
 	f.rendered = []content.Package{rendering("plane", "2")}
 	f.Writes = nil
@@ -107,9 +107,9 @@ func TestReconciler_ForeignPackage(t *testing.T) {
 	f.Create(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: "plane", Labels: map[string]string{v1alpha1.LabelFront: "other"}}})
 	f.rendered = []content.Package{rendering("plane", "1"), rendering("second", "1")}
 	if _, err := f.pass(); err == nil {
-		t.Error("the error was not returned, so nobody would try again")
+		t.Error("the error was not returned, so no retry would follow")
 	}
-	want(t, "nothing is made for somebody else's package, and the others are made", "revisions", []string{"second-1"}, f.revisions())
-	want(t, "the cause is told", "ControllerInstalled",
+	want(t, "nothing is made for another owner's package, and the others are made", "revisions", []string{"second-1"}, f.revisions())
+	want(t, "the cause is reported", "ControllerInstalled",
 		`False/InstallFailed: package plane exists and is not of front test (its label strata.run/front is "other"): delete or rename it`, f.installed("a"))
 }

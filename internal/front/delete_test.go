@@ -28,10 +28,10 @@ func TestReconciler_PackageBeingDeleted(t *testing.T) {
 	}
 	f.rendered = []content.Package{rendering("plane", "2")}
 	if _, err := f.pass(); err == nil {
-		t.Error("the error was not returned, so nobody would try again")
+		t.Error("the error was not returned, so no retry would follow")
 	}
 	want(t, "no revision is added to a package that goes", "revisions", []string{"plane-1"}, f.revisions())
-	want(t, "the cause is told", "ControllerInstalled", "Unknown/Pending: package plane is being deleted, and is created again afterwards", f.installed("a"))
+	want(t, "the cause is reported", "ControllerInstalled", "Unknown/Pending: package plane is being deleted, and is created again afterwards", f.installed("a"))
 
 	pkg := f.pkg("plane")
 	pkg.Finalizers = nil
@@ -138,7 +138,7 @@ func TestReconciler_Stays(t *testing.T) {
 		t.Errorf("the pass ends with %v, and has to be made again", err)
 	}
 	want(t, "the others go", "classes", []string{"b!", "c!"}, f.classes())
-	want(t, "what stays is told, and not that something is wrong with its packages", "ControllerInstalled", "Unknown/Pending: istiod 1.0-2 is being installed", f.installed("c"))
+	want(t, "what stays is reported, and not that something is wrong with its packages", "ControllerInstalled", "Unknown/Pending: istiod 1.0-2 is being installed", f.installed("c"))
 	kept = fmt.Errorf("wait: %w", ErrNotYet)
 	f.mustPass()
 	want(t, "what only takes its time is no trouble, and stays", "classes", []string{"b!", "c!"}, f.classes())
@@ -170,7 +170,7 @@ func TestReconciler_DeleteFails(t *testing.T) {
 	want(t, "the class is held while the package is there", "classes", []string{"a!"}, f.classes())
 }
 
-// Classes are told of the same, each with its own generation; conditions of others
+// Classes have the same conditions, each with its own generation; conditions of others
 // stay.
 func TestReconciler_SeveralClasses(t *testing.T) {
 	f := newFixture(t)

@@ -27,8 +27,8 @@ func TestReconciler_RenderError(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
 	f.renderErr = errors.New("version 9.9 is not in this manager")
-	want(t, "the class is held, and told", "writes", []string{"patch a", "status a"}, f.mustPass())
-	want(t, "the cause is told", "ControllerInstalled", "False/InstallFailed: version 9.9 is not in this manager", f.installed("a"))
+	want(t, "the class gets its finalizer, and a status", "writes", []string{"patch a", "status a"}, f.mustPass())
+	want(t, "the cause is reported", "ControllerInstalled", "False/InstallFailed: version 9.9 is not in this manager", f.installed("a"))
 
 	f.rendered, f.renderErr = []content.Package{rendering("crds", "1"), rendering("plane", "1")}, nil
 	f.mustPass()
@@ -56,7 +56,7 @@ func TestReconciler_PublishErrorWhileItServes(t *testing.T) {
 		"True/Installed: istiod 1.0-1 installed (with warning: creating revision 2 of package plane: the API server says no)", f.installed("a"))
 }
 
-// An error about one package is told, and tried again.
+// An error about one package is reported, and tried again.
 func TestReconciler_PublishError(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)
@@ -66,7 +66,7 @@ func TestReconciler_PublishError(t *testing.T) {
 		t.Errorf("got error %v, want it returned, so that it is tried again", err)
 	}
 	want(t, "the other package is made all the same", "revisions", []string{"second-1"}, f.revisions())
-	want(t, "the cause is told", "ControllerInstalled", "False/InstallFailed: creating revision 1 of package plane: the API server says no", f.installed("a"))
+	want(t, "the cause is reported", "ControllerInstalled", "False/InstallFailed: creating revision 1 of package plane: the API server says no", f.installed("a"))
 	f.Refuse = nil
 	f.mustPass()
 	want(t, "another try mends it", "revisions", []string{"plane-1", "second-1"}, f.revisions())

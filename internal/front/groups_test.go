@@ -110,7 +110,7 @@ func TestReconciler_Unwanted(t *testing.T) {
 	f.rendered = []content.Package{rendering("plane", "1")}
 	f.deleteClass("b")
 	want(t, "what is wanted stays", "writes", []string{"delete canary"}, f.mustPass())
-	want(t, "whoever leaves waits for what goes", "classes", []string{"a!", "b!"}, f.classes())
+	want(t, "a class that is being deleted waits for what goes", "classes", []string{"a!", "b!"}, f.classes())
 	f.finish("canary")
 	want(t, "and then goes", "writes", []string{"patch b"}, f.mustPass())
 }
@@ -122,17 +122,17 @@ func TestReconciler_Teardown(t *testing.T) {
 	f.mustPass()
 	blocked := errors.New("2 virtual services are left")
 	teardown := Teardown{Blocked: blocked}
-	var told error
+	var reported error
 	f.loop.Front.Teardown = func(_ Input[*gatewayv1.GatewayClass, string]) Teardown { return teardown }
 	statusOf := f.loop.Front.Status
 	f.loop.Front.Status = func(class *gatewayv1.GatewayClass, state State[string]) {
-		told = state.Blocked
+		reported = state.Blocked
 		statusOf(class, state)
 	}
 	f.deleteClass("a")
 	want(t, "what is blocked stays", "writes", nil, f.mustPass())
-	if !errors.Is(told, blocked) {
-		t.Errorf("the status was told of %v", told)
+	if !errors.Is(reported, blocked) {
+		t.Errorf("the status got %v", reported)
 	}
 	teardown = Teardown{Order: []string{"plane", "crds"}}
 	want(t, "what has a place waits for it, the rest does not", "writes", []string{"delete dns", "delete plane"}, f.mustPass())
@@ -169,7 +169,7 @@ func TestReconciler_Held(t *testing.T) {
 	var states []Package
 	f.loop.Front.Status = func(_ *gatewayv1.GatewayClass, state State[string]) { states = state.Packages }
 	want(t, "a package that is held is not made", "writes", []string{"patch a"}, f.mustPass())
-	want(t, "the status is told why", "packages", []Package{{Name: "plane", Version: "1.0-1", Need: history.NeedRevision, Blocked: held.Blocked}}, states)
+	want(t, "the status says why", "packages", []Package{{Name: "plane", Version: "1.0-1", Need: history.NeedRevision, Blocked: held.Blocked}}, states)
 
 	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()
@@ -178,7 +178,7 @@ func TestReconciler_Held(t *testing.T) {
 	f.rendered = []content.Package{held}
 	want(t, "what runs stays, and gets no new revision", "writes", nil, f.mustPass())
 	if len(states) != 1 || states[0].Package == nil || states[0].Target == nil || states[0].Target.Spec.Revision != 1 || states[0].Blocked != held.Blocked {
-		t.Errorf("the status was told of %+v", states)
+		t.Errorf("the status got %+v", states)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestReconciler_Annotations(t *testing.T) {
 	want(t, "those of others stay", "annotations", map[string]string{"example.com/applied": "3", "example.com/theirs": "2"}, class.Annotations)
 }
 
-// What somebody else has written into the same list since the cache has seen it stays.
+// What another manager has written into the same list since the cache has seen it stays.
 func TestReconciler_LiveStatus(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)

@@ -41,14 +41,14 @@ type fixture struct {
 	// rendered is what the front renders, renderErr what keeps it from that.
 	rendered  []content.Package
 	renderErr error
-	// existing are the names of the packages that the front was told of last.
+	// existing are the names of the packages that the front got last.
 	existing []string
 
 	// behind makes the cache know of no revision and no package.
 	behind bool
 	// stale, when set, are the classes that the cache knows.
 	stale []gatewayv1.GatewayClass
-	// deletion, when set, is told of how something is deleted.
+	// deletion, when set, gets the options of each deletion.
 	deletion func(options *client.DeleteOptions)
 }
 

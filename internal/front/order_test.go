@@ -20,7 +20,7 @@ func TestReconciler_After(t *testing.T) {
 	f.rendered = []content.Package{rendering("crds", "1"), rendering("plane", "1", "crds")}
 	f.mustPass()
 	want(t, "the second waits", "revisions", []string{"crds-1"}, f.revisions())
-	want(t, "what is waited for is told", "ControllerInstalled", "Unknown/Pending: istiod waits for package crds", f.installed("a"))
+	want(t, "what is waited for is reported", "ControllerInstalled", "Unknown/Pending: istiod waits for package crds", f.installed("a"))
 	f.changeStatus("crds", func(s *v1alpha1.PackageStatus) {
 		s.TargetRevision = 1
 		s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRollingOut, Message: "phase 1/1"}}
@@ -57,7 +57,7 @@ func TestReconciler_AfterWithoutNews(t *testing.T) {
 	want(t, "the second has nothing to wait with", "ControllerInstalled", "True/Installed: istiod 1.0-1 installed", f.installed("a"))
 }
 
-// What the first is to create exists and is somebody else's: that is as good.
+// What the first is to create exists and is another owner's: that is as good.
 func TestReconciler_AfterACollision(t *testing.T) {
 	f := newFixture(t)
 	f.class("a", ours)

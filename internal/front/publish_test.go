@@ -27,7 +27,7 @@ func TestReconciler_Publishes(t *testing.T) {
 	f.class("a", ours)
 	f.class("theirs", "example.com/theirs")
 	f.rendered = []content.Package{rendering("plane", "1")}
-	want(t, "the class is held before anything is made for it, and told of what was", "writes",
+	want(t, "the class gets its finalizer before anything is made for it, and then a status", "writes",
 		[]string{"patch a", "create plane", "create plane-1", "status a"}, f.mustPass())
 	want(t, "only our classes are held", "classes", []string{"a!", "theirs"}, f.classes())
 	want(t, "the status is about what was made", "ControllerInstalled", "Unknown/Pending: istiod 1.0-1 is being installed", f.installed("a"))
@@ -52,7 +52,7 @@ func TestReconciler_Publishes(t *testing.T) {
 
 	f.rendered = []content.Package{rendering("plane", "2")}
 	want(t, "new content makes the next revision", "writes", []string{"create plane-2"}, f.mustPass())
-	want(t, "the front is told of the packages that exist", "packages", []string{"plane"}, f.existing)
+	want(t, "the front gets the packages that exist", "packages", []string{"plane"}, f.existing)
 }
 
 // Content that a rollback has rejected is not made again.
@@ -72,7 +72,7 @@ func TestReconciler_RolledBack(t *testing.T) {
 	f.rendered = []content.Package{rendering("plane", "2")}
 	f.mustPass()
 	want(t, "rejected content does not come again", "revisions", []string{"plane-1"}, f.revisions())
-	want(t, "and that is told", "ControllerInstalled", "True/Installed: istiod 1.0-1 installed (with warning: a rollback excludes the newest content of package plane: change the resource first)", f.installed("a"))
+	want(t, "and that is reported", "ControllerInstalled", "True/Installed: istiod 1.0-1 installed (with warning: a rollback excludes the newest content of package plane: change the resource first)", f.installed("a"))
 	f.rendered = []content.Package{rendering("plane", "3")}
 	f.mustPass()
 	want(t, "other content comes through", "revisions", []string{"plane-1", "plane-2"}, f.revisions())
@@ -98,8 +98,8 @@ func TestReconciler_AskedForAgain(t *testing.T) {
 	f.rolledOut("plane", 3)
 	f.mustPass()
 	want(t, "it is kept out while nothing else was asked for", "revisions", []string{"plane-1", "plane-2", "plane-3"}, f.revisions())
-	if told := f.installed("a"); !strings.Contains(told, "revision 3 of package plane has rejected that of revision 2") || !strings.Contains(told, "strata rollback plane --to 2") {
-		t.Errorf("neither the rejected revision nor the way out is told: %s", told)
+	if reported := f.installed("a"); !strings.Contains(reported, "revision 3 of package plane has rejected that of revision 2") || !strings.Contains(reported, "strata rollback plane --to 2") {
+		t.Errorf("neither the rejected revision nor the way out is in the message: %s", reported)
 	}
 	f.rendered = []content.Package{rendering("plane", "1")}
 	f.mustPass()

@@ -30,13 +30,13 @@ func TestReconciler_ResourceThatCannotBeWritten(t *testing.T) {
 		t.Errorf("the pass ends with %v, and has to be made again", err)
 	}
 	want(t, "the other one is held", "classes", []string{"a!", "b"}, f.classes())
-	want(t, "the other one is told of its packages alone", "ControllerInstalled", "Unknown/Pending: istiod 1.0-1 is being installed", f.installed("a"))
+	want(t, "the status of the other one is about its packages alone", "ControllerInstalled", "Unknown/Pending: istiod 1.0-1 is being installed", f.installed("a"))
 
 	f.class("c", ours)
 	f.Writes = nil
 	f.Refuse = refusing("patch c")
 	if _, err := f.pass(); err == nil {
-		t.Error("trouble of another kind is not told")
+		t.Error("trouble of another kind is not reported")
 	}
 	want(t, "what may be over in a moment is waited for", "ControllerInstalled", "", f.installed("c"))
 }

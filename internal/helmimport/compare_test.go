@@ -91,7 +91,7 @@ func TestObject_Judge(t *testing.T) {
 
 func TestHolderOf(t *testing.T) {
 	cases := map[string]struct{ reason, metadata, want string }{
-		"Nobody":       {reason: "the object has no marks", metadata: "{}"},
+		"Unmarked":     {reason: "the object has no marks", metadata: "{}"},
 		"TheRelease":   {reason: "Helm's marks name this release", metadata: "{annotations: {meta.helm.sh/release-name: web, meta.helm.sh/release-namespace: shop}}"},
 		"OtherRelease": {reason: "another release has it", metadata: "{annotations: {meta.helm.sh/release-name: web, meta.helm.sh/release-namespace: test}}", want: "of Helm release test/web"},
 		"Package":      {reason: "a package retains it", metadata: "{labels: {strata.run/package: base}}", want: "of package base"},
@@ -117,7 +117,7 @@ func TestImporter_Place(t *testing.T) {
 		"ClusterOwn":   {reason: "a namespace that it cannot have is dropped, as Helm does", object: "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, namespace: b}"},
 		"Brought":      {reason: "the release brings its kind", object: "apiVersion: a.b/v1\nkind: Local\nmetadata: {name: a}", namespace: "shop"},
 		"BroughtWide":  {reason: "the release brings its kind, without namespaces", object: "apiVersion: a.b/v1\nkind: Global\nmetadata: {name: a}"},
-		"Unknown":      {reason: "nobody knows the kind", object: "apiVersion: a.b/v1\nkind: Other\nmetadata: {name: a}", refused: "does not serve (a.b/v1 Other)"},
+		"Unknown":      {reason: "the kind is unknown", object: "apiVersion: a.b/v1\nkind: Other\nmetadata: {name: a}", refused: "does not serve (a.b/v1 Other)"},
 		"OtherVersion": {reason: "the version is not served any more", object: "apiVersion: v0\nkind: Secret\nmetadata: {name: a}", refused: "does not serve (v0 Secret)"},
 	}
 	for name, tc := range cases {

@@ -36,7 +36,7 @@ func TestHandOverSpec(t *testing.T) {
 			all(entry("strata", "Apply", "", `{"f:spec":{"f:paused":{},"f:replicas":{}}}`)),
 		},
 		"Again":   {"nothing is left to be handed over", all(marked, ours), nil},
-		"Nobodys": {"Helm has no part in it", all(edit, status), nil},
+		"Unowned": {"Helm has no part in it", all(edit, status), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := append([]metav1.ManagedFieldsEntry{}, tc.current...)

@@ -40,7 +40,7 @@ func TestImporter_Plan(t *testing.T) {
 		"File /crds/a.yaml: Helm does not manage it either", "Job /migrate: hook (post-install, pre-upgrade)", "Job shop/done: it is gone, and would run again",
 	}
 	if diff := cmp.Diff(left, leftLines(plan.Left)); diff != "" {
-		t.Errorf("what is left out is told: -want, +got:\n%s", diff)
+		t.Errorf("what is left out is reported: -want, +got:\n%s", diff)
 	}
 	origin := v1alpha1.Origin{
 		Kind: v1alpha1.OriginHelmImport, Reference: "HelmRelease/shop/web", Generation: 2, Chart: "web", AppVersion: "2.0",
@@ -109,7 +109,7 @@ func TestPlan_Strays(t *testing.T) {
 	}
 	want := []string{"ConfigMap shop/stray: only version 3 has it, which is failed", "Version /shop/web version 4: its manifest cannot be read, and may have left objects behind"}
 	if diff := cmp.Diff(want, leftLines(plan.Left)); diff != "" {
-		t.Errorf("what a failed upgrade has left behind is nobody's: -want, +got:\n%s", diff)
+		t.Errorf("what a failed upgrade has left behind has no owner: -want, +got:\n%s", diff)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestPlan_Refusals(t *testing.T) {
 		"Refused":   {reason: "what cannot be imported is not allowed by anything", plan: object(Object{Action: ActionRefuse, Note: "is bad"}), allowed: Permissions{Restarts: true, TakeOver: true}, want: "is bad"},
 		"Pods":      {reason: "pods are not restarted by accident", plan: object(Object{Action: ActionUpdate, Pods: true, Fields: []string{".spec.replicas"}}), allowed: Permissions{TakeOver: true}, want: "--allow-restarts"},
 		"PodsOn":    {reason: "they may be, on purpose", plan: object(Object{Action: ActionUpdate, Pods: true}), allowed: Permissions{Restarts: true}},
-		"Owner":     {reason: "nobody's object is taken by accident", plan: object(Object{Action: ActionAdopt, Owner: "of package b"}), allowed: Permissions{Restarts: true}, want: "--take-over"},
+		"Owner":     {reason: "no object is taken by accident", plan: object(Object{Action: ActionAdopt, Owner: "of package b"}), allowed: Permissions{Restarts: true}, want: "--take-over"},
 		"OwnerOn":   {reason: "it may be, on purpose", plan: object(Object{Action: ActionAdopt, Owner: "of package b"}), allowed: Permissions{TakeOver: true}},
 		"NotSilent": {reason: "taking over does not allow restarts", plan: object(Object{Action: ActionUpdate, Owner: "x", Pods: true}), allowed: Permissions{TakeOver: true}, want: "--allow-restarts"},
 	}

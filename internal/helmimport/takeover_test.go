@@ -39,7 +39,7 @@ func TestHandOver(t *testing.T) {
 		"Others":   {reason: "what others own stays theirs", current: []metav1.ManagedFieldsEntry{helm3, edit}, want: []metav1.ManagedFieldsEntry{edit, ours}},
 		"Again":    {reason: "what was handed over is not handed over again", current: []metav1.ManagedFieldsEntry{ours, status}},
 		"Leftover": {reason: "an entry of ours from before is replaced", current: []metav1.ManagedFieldsEntry{stale, helm3}, want: []metav1.ManagedFieldsEntry{ours}},
-		"None":     {reason: "without any entry the first apply would make one for nobody", want: []metav1.ManagedFieldsEntry{ours}},
+		"None":     {reason: "without any entry the first apply would make one without a manager", want: []metav1.ManagedFieldsEntry{ours}},
 		"Status":   {reason: "a status that helm has written is no content", current: []metav1.ManagedFieldsEntry{entry("helm", "Update", "status", "{}")}},
 	}
 	for name, tc := range cases {

@@ -60,7 +60,7 @@ var withheldCases = map[string]withheldCase{
 		want:   []string{"not approved"},
 	},
 	"NoDigest": {
-		reason: "content that nobody can name is not approved by an empty approval",
+		reason: "content without a digest is not approved by an empty approval",
 		spec:   v1alpha1.PackageSpec{Approval: v1alpha1.ApprovalManual, Gates: []v1alpha1.Gate{{Name: "check"}}},
 		states: []state{{number: 1, lifecycle: active}},
 		want:   []string{"could not be worked out"},
@@ -118,7 +118,7 @@ var withheldCases = map[string]withheldCase{
 		want:   []string{"its content worse is not approved"},
 	},
 	"EarlierContentAnew": {
-		reason: "content that has succeeded and is made anew by a front waits: nobody asked to go back",
+		reason: "content that has succeeded and is made anew by a front waits: no user asked to go back",
 		spec:   withheldManual,
 		states: []state{withheldGood, withheldFresh, {number: 3, lifecycle: active, digest: "good"}},
 		want:   []string{"its content good is not approved"},

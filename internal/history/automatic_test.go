@@ -107,7 +107,7 @@ var failureCases = map[string]failureCase{
 		want:   &v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 4, ToRevision: 3, Revision: 5, RejectedDigest: "worse"},
 	},
 	"ChangedAndBack": {
-		reason: "after other content somebody has wanted it once more",
+		reason: "after other content a user has wanted it once more",
 		last:   failureLast,
 		states: []state{failureBack, {number: 4, lifecycle: active, digest: "fixed", succeeded: true}, {number: 5, lifecycle: active, previous: 4, digest: "bad"}},
 		want:   &v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 5, ToRevision: 4, Revision: 6, RejectedDigest: "bad"},
@@ -118,7 +118,7 @@ var failureCases = map[string]failureCase{
 		want:   &v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
 	},
 	"TooFarBack": {
-		reason: "nobody asks for it, so nobody may be surprised by it either",
+		reason: "no user asks for it, so no user may be surprised by it either",
 		states: []state{failureOf(failureGood, "1.29.1"), failureOf(failureBad, "1.31.0")},
 		why:    "it is left where it is, as version 1.29.1 of revision 1 is too far back from version 1.31.0 of revision 2",
 	},

@@ -88,7 +88,7 @@ func TestLine_Dismissed(t *testing.T) {
 			states: []state{{number: 1, lifecycle: active, succeeded: true, deleting: true}, {number: 2, lifecycle: active}},
 		},
 		"FirstThatNeverSucceeded": {
-			reason: "a first revision that never succeeded serves nobody",
+			reason: "a first revision that never succeeded serves no client",
 			states: []state{{number: 1, lifecycle: active, deleting: true}},
 			want:   []int64{1},
 		},

@@ -80,7 +80,7 @@ var rollbackCases = map[string]rollbackCase{
 		wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 2, ToRevision: 1, Revision: 3, RejectedDigest: "bad"},
 	},
 	"ByWhoAsks": {
-		reason:  "whoever made the content first did not roll back to it",
+		reason:  "the user who made the content first did not roll back to it",
 		request: v1alpha1.Rollback{ToRevision: 1, By: "bob", RequestedAt: at(100)},
 		states:  []state{rollbackGood, rollbackBad},
 		want: &made{
@@ -239,7 +239,7 @@ var rollbackCases = map[string]rollbackCase{
 		wantStatus: v1alpha1.RollbackStatus{RequestedAt: at(100), FromRevision: 3, ToRevision: 2, Revision: 4, RejectedDigest: "good"},
 	},
 	"StampOnAnotherKindOfRevision": {
-		reason:     "a note that somebody has copied to a revision of another origin is not believed",
+		reason:     "a note that a user has copied to a revision of another origin is not believed",
 		request:    v1alpha1.Rollback{RequestedAt: at(100)},
 		states:     []state{rollbackGood, {number: 2, lifecycle: active, digest: "bad", origin: rollbackFromFront, stamp: rollbackStamp100}},
 		want:       &made{Number: 3, Previous: 2, Phase: "content-good", Probe: "probe-good", Digest: "good", Stamp: rollbackStamp100, Origin: rollbackBack("rollback from revision 2 to 1")},

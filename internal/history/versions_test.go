@@ -29,7 +29,7 @@ func TestTooFarBack(t *testing.T) {
 		"NoVersion":  {reason: "what is no version cannot be compared", from: "1.31.0", to: "latest", minors: &one},
 		"OnlyMinor":  {reason: "a version without patch is one", from: "v1.31", to: "v1.29", minors: &one, refused: true},
 		"NotAMinor":  {reason: "digits go on", from: "1.310000000", to: "1.2", minors: &one},
-		"NoVersions": {reason: "nothing is told", minors: &one},
+		"NoVersions": {reason: "nothing is reported", minors: &one},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -148,7 +148,7 @@ func TestBrokenDownload(t *testing.T) {
 			want: []string{"downloading Go modules: module ", "@v", "cannot be had", "GOPROXY", "500 Internal Server Error"},
 		},
 		"BadVersion": {
-			reason: "a version that nobody recorded is named",
+			reason: "a version that is not recorded is named",
 			change: func(b *builder) {
 				b.goMod = bytes.ReplaceAll(b.goMod, []byte("sigs.k8s.io/kwok v0.8.0"), []byte("sigs.k8s.io/kwok v0.8.999"))
 				b.env = []string{"GOPROXY=off", "GOTOOLCHAIN=local"}

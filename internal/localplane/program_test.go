@@ -13,7 +13,7 @@ import (
 	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
-// TestRun shows that a further program runs where and with what it is told, and that
+// TestRun shows that a further program runs where and with what its caller says, and that
 // ending it does not break the plane.
 func TestRun(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/of/the/user")

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// jobs runs jobs that end when they are told to, and remembers who was woken.
+// jobs runs jobs that end when the test ends them, and remembers who was woken.
 type jobs struct {
 	queue *Queue
 	mutex sync.Mutex

@@ -154,7 +154,7 @@ func TestWorker_ApprovalOfWhatOnlyRemoves(t *testing.T) {
 	next := l.deliver(phase(configMap("a", "1")))
 	l.mustSettle(time.Minute)
 	want(t, "nothing is removed while a gate is closed", "objects", []string{"ConfigMap/a=1", "ConfigMap/b=1"}, l.objects())
-	want(t, "why is told", "conditions", "Ready=False/NotReady Progressing=False/AwaitingApproval Available=True/Serving", l.conditions())
+	want(t, "why is reported", "conditions", "Ready=False/NotReady Progressing=False/AwaitingApproval Available=True/Serving", l.conditions())
 	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, "gate check") || !strings.Contains(message, "b is needed") || !strings.Contains(message, "1 delete, 1 unchanged") {
 		t.Errorf("the message does not name the gate, its reason and what would be done: %s", message)
 	}

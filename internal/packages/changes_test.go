@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// TestChanges tells of many more changes than anybody takes in: nobody is blocked,
+// TestChanges tells of many more changes than a reader takes in: no writer is blocked,
 // and each package is checked once.
 func TestChanges(t *testing.T) {
 	changes := &Changes{}
@@ -36,5 +36,5 @@ func TestChanges(t *testing.T) {
 		queue.Done(request)
 	}
 	slices.Sort(names)
-	want(t, "each package once, also those that were told of before the loop started", "names", []string{"both", "early", "late"}, names)
+	want(t, "each package once, also those that changed before the loop started", "names", []string{"both", "early", "late"}, names)
 }

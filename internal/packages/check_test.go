@@ -33,7 +33,7 @@ func TestWorker_Checked(t *testing.T) {
 		t.Errorf("error %v, again after %v; want it to be checked again by itself", err, result.RequeueAfter)
 	}
 	want(t, "nothing of it is written", "objects", []string{"ConfigMap/a=1"}, l.objects())
-	want(t, "why is told", "conditions", "Ready=False/NotReady Progressing=False/PreflightFailed Available=True/Serving", l.conditions())
+	want(t, "why is reported", "conditions", "Ready=False/NotReady Progressing=False/PreflightFailed Available=True/Serving", l.conditions())
 	if message := l.condition(v1alpha1.ConditionProgressing); !strings.HasSuffix(message, "it would do harm: do not") {
 		t.Errorf("the message is not that of the check: %s", message)
 	}
@@ -76,13 +76,13 @@ func TestWorker_Checked(t *testing.T) {
 	want(t, "what passes is rolled out", "conditions", readyLine, l.conditions())
 }
 
-// Missing rights are told as such.
+// Missing rights are reported as such.
 func TestWorker_CheckedRights(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	l.finding = finding(preflight.CheckPermission)
 	l.deliver(phase(configMap("a", "1")))
 	l.mustSettle(500 * time.Millisecond)
-	want(t, "the reason is told", "conditions", "Ready=False/NotReady Progressing=False/PermissionDenied Available=False/RollingOut", l.conditions())
+	want(t, "the reason is reported", "conditions", "Ready=False/NotReady Progressing=False/PermissionDenied Available=False/RollingOut", l.conditions())
 	l.finding = nil
 	l.mustSettle(2 * time.Minute)
 	want(t, "it goes on by itself when they are granted", "conditions", readyLine, l.conditions())
@@ -95,11 +95,11 @@ func TestWorker_CheckFails(t *testing.T) {
 	l.deliver(phase(configMap("a", "1")))
 	for range 2 {
 		if _, err := l.pass(); err == nil {
-			t.Error("the error was not returned, so nobody would try again")
+			t.Error("the error was not returned, so no retry would follow")
 		}
 	}
 	want(t, "nothing is written", "objects", nil, l.objects())
-	want(t, "the cause is told", "Progressing", "False/RolloutError: revision 1 (1.1.0): timeout", l.condition(v1alpha1.ConditionProgressing))
+	want(t, "the cause is reported", "Progressing", "False/RolloutError: revision 1 (1.1.0): timeout", l.condition(v1alpha1.ConditionProgressing))
 	if len(l.checks) != 2 {
 		t.Errorf("it was asked %d times, want each time", len(l.checks))
 	}

@@ -74,7 +74,7 @@ func TestWorker_InvalidRevision(t *testing.T) {
 		t.Fatalf("content that can never be rolled out is tried again: %v", err)
 	}
 	want(t, "nothing of it is written", "objects", []string{"ConfigMap/a=1", "ConfigMap/old=1"}, l.objects())
-	want(t, "what is wrong is told", "states", []string{"1: Active RolledOut", "2: Active InvalidSpec"}, l.states())
+	want(t, "what is wrong is reported", "states", []string{"1: Active RolledOut", "2: Active InvalidSpec"}, l.states())
 	want(t, "what serves is still known to", "conditions", "Ready=False/NotReady Progressing=False/InvalidSpec Available=True/Serving", l.conditions())
 
 	user := l.cluster.Client("user")
@@ -142,12 +142,12 @@ func TestWorker_LostSliceOfServing(t *testing.T) {
 			slices := l.loseSlices()
 			for range 3 {
 				if _, err := l.pass(); err == nil {
-					t.Error("a slice that is lost may come back, and nobody looks")
+					t.Error("a slice that is lost may come back, and no pass follows")
 				}
 				l.advance(2 * time.Second)
 			}
-			want(t, "what is lost is told where it is lost", "states", []string{"1: Active ContentUnavailable", "2: Active RollingOut"}, l.states())
-			want(t, "nobody knows whether the lost content serves", "Available",
+			want(t, "what is lost is reported where it is lost", "states", []string{"1: Active ContentUnavailable", "2: Active RollingOut"}, l.states())
+			want(t, "it is unknown whether the lost content serves", "Available",
 				"Unknown/Unknown: revision 1 could not be checked: phase phase-1, object 0: ObjectSlice "+slices[0].Name+" does not exist: apply the same content again, which restores it, or create a new revision",
 				l.condition(v1alpha1.ConditionAvailable))
 			want(t, "nothing is taken away", "objects", []string{"ConfigMap/shared=1", "Deployment/gate=v1"}, l.objects())
@@ -224,9 +224,9 @@ func TestWorker_LostSliceOfTarget(t *testing.T) {
 	}
 	slices := l.loseSlices()
 	if _, err := l.pass(); err == nil {
-		t.Error("a slice that is lost may come back, and nobody looks")
+		t.Error("a slice that is lost may come back, and no pass follows")
 	}
-	want(t, "the loss is told", "conditions", "Ready=False/NotReady Progressing=False/ContentUnavailable Available=Unknown/Unknown", l.conditions())
+	want(t, "the loss is reported", "conditions", "Ready=False/NotReady Progressing=False/ContentUnavailable Available=Unknown/Unknown", l.conditions())
 	after := l.revision(1).Status
 	got, err := json.Marshal(after.Inventory)
 	if err != nil {

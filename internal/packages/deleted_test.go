@@ -71,7 +71,7 @@ func TestWorker_DiscardCurrent(t *testing.T) {
 	want(t, "it still runs", "objects", []string{"ConfigMap/a=1", "ConfigMap/b=1"}, l.objects())
 	want(t, "and is kept", "conditions", readyLine, l.conditions())
 	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, "it was deleted, and is kept until another revision has taken over") {
-		t.Errorf("why it is still there is not told: %s", message)
+		t.Errorf("why it is still there is not reported: %s", message)
 	}
 	l.since()
 	l.deliver(phase(configMap("a", "1")))
@@ -86,7 +86,7 @@ func TestWorker_DiscardCurrent(t *testing.T) {
 	}
 }
 
-// History that somebody deletes is gone, while a package is paused as well; what is
+// History that a user deletes is gone, while a package is paused as well; what is
 // still on the cluster is not taken away then.
 func TestWorker_DiscardWhilePaused(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{RevisionHistoryLimit: ptr.To[int32](5)})

@@ -116,7 +116,7 @@ func TestWorker_FallsBackOnce(t *testing.T) {
 	}
 }
 
-// Nothing swings to and fro, whoever makes the content again.
+// Nothing swings to and fro, whichever user or front makes the content again.
 func TestWorker_FallsBackWithoutPingPong(t *testing.T) {
 	l := falling(t)
 	l.advance(10 * time.Minute)
@@ -129,7 +129,7 @@ func TestWorker_FallsBackWithoutPingPong(t *testing.T) {
 	want(t, "content that fails again is left where it is", "states",
 		[]string{"1: Archived Archived", "2: Archived Archived", "3: Active RolledOut", "4: Active ProgressDeadlineExceeded"}, l.states())
 	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, "rolled back from once, by revision 3") {
-		t.Errorf("why is not told: %s", message)
+		t.Errorf("why is not reported: %s", message)
 	}
 	want(t, "what had succeeded serves", "Available", "True/Serving: revision 3 serves while revision 4 is rolled out", l.condition(v1alpha1.ConditionAvailable))
 	l.ready("gate", true)
@@ -149,7 +149,7 @@ func TestWorker_FallbackFails(t *testing.T) {
 	want(t, "one revision is made, and stays", "states",
 		[]string{"1: Active RolledOut", "2: Active Superseded", "3: Active ObjectRefused"}, l.states())
 	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, "policy") || !strings.Contains(message, "a rollback is not rolled back from") {
-		t.Errorf("what is wrong is not told: %s", message)
+		t.Errorf("what is wrong is not reported: %s", message)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestWorker_FallsBackFromErrors(t *testing.T) {
 	}
 }
 
-// A rollback that somebody asks for comes first.
+// A rollback that a user asks for comes first.
 func TestWorker_RollbackDuringFallback(t *testing.T) {
 	l := falling(t)
 	l.advance(10 * time.Minute)

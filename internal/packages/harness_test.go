@@ -56,7 +56,7 @@ type line struct {
 	noIdentity error
 	// blockers are the objects of others that are watched.
 	blockers []revisions.Blocker
-	// released are the users whose watches were given up.
+	// released are the users whose watches were released.
 	released []string
 }
 
@@ -242,7 +242,7 @@ func (l *line) revise(number int64, phases ...[]map[string]any) *v1alpha1.Revisi
 	return r
 }
 
-// written is revision number of the package as somebody writes it down. Each phase
+// written is revision number of the package as a user writes it down. Each phase
 // is a list of manifests.
 func (l *line) written(number int64, phases ...[]map[string]any) *v1alpha1.Revision {
 	l.T.Helper()

@@ -39,18 +39,18 @@ func TestWorker_Identity(t *testing.T) {
 	}
 }
 
-// Missing rights block the objects that they are missing for, are told, and are
+// Missing rights block the objects that they are missing for, are reported, and are
 // asked for again.
 func TestWorker_IdentityLosesRights(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{ServiceAccount: account})
 	l.cluster.Fail(revisionstest.Fault{Client: "team:web", Verb: revisionstest.VerbApply, Object: id("ConfigMap/a"), Code: 403, Message: denied})
 	l.deliver(phase(configMap("a", "1"), configMap("b", "1")))
 	if err := l.settle(10 * time.Second); err == nil {
-		t.Fatal("the error was not returned, so nobody would try again")
+		t.Fatal("the error was not returned, so no retry would follow")
 	}
-	want(t, "the reason is told", "conditions", "Ready=False/NotReady Progressing=False/PermissionDenied Available=False/RollingOut", l.conditions())
+	want(t, "the reason is reported", "conditions", "Ready=False/NotReady Progressing=False/PermissionDenied Available=False/RollingOut", l.conditions())
 	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, `cannot patch resource "configmaps"`) || !strings.Contains(message, "spec.serviceAccount") {
-		t.Errorf("verb, resource and remedy are not told: %s", message)
+		t.Errorf("verb, resource and remedy are not reported: %s", message)
 	}
 	want(t, "other objects go on", "objects", []string{"ConfigMap/b=1"}, l.objects())
 	l.cluster.Heal()
@@ -65,7 +65,7 @@ func TestWorker_IdentityLosesRights(t *testing.T) {
 	}
 	want(t, "a teardown that is not allowed says so", "conditions", "Ready=False/TearingDown Progressing=False/PermissionDenied Available=False/TearingDown", l.conditions())
 	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, `cannot delete resource "configmaps"`) || !strings.Contains(message, "name another one in spec.serviceAccount, or none") {
-		t.Errorf("the way out is not told: %s", message)
+		t.Errorf("the way out is not reported: %s", message)
 	}
 	l.change(func(pkg *v1alpha1.Package) { pkg.Spec.ServiceAccount = nil })
 	for range 3 {
@@ -77,15 +77,15 @@ func TestWorker_IdentityLosesRights(t *testing.T) {
 	}
 }
 
-// An identity that cannot be taken on is told, and nobody else's is used instead.
+// An identity that cannot be taken on is reported, and no other identity is used instead.
 func TestWorker_NoIdentity(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{ServiceAccount: account})
 	l.deliver(phase(configMap("a", "1")))
 	l.noIdentity = errors.New("no such transport")
 	if _, err := l.pass(); err == nil {
-		t.Error("the error was not returned, so nobody would try again")
+		t.Error("the error was not returned, so no retry would follow")
 	}
-	want(t, "the cause is told", "Progressing", "False/RolloutError: no such transport", l.condition(v1alpha1.ConditionProgressing))
+	want(t, "the cause is reported", "Progressing", "False/RolloutError: no such transport", l.condition(v1alpha1.ConditionProgressing))
 	want(t, "nothing is written", "objects", nil, l.objects())
 	l.deletePackage()
 	if _, err := l.pass(); err == nil || l.isGone() {

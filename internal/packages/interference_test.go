@@ -172,7 +172,7 @@ func TestWorker_FlappingProbe(t *testing.T) {
 	}
 	l.advance(quiet)
 	l.ready("plane", true)
-	want(t, "after a while it is told at once again", "writes", []string{"status web-1 RolledOut", "status web RolledOut"}, l.wrote(0))
+	want(t, "after a while it is reported at once again", "writes", []string{"status web-1 RolledOut", "status web RolledOut"}, l.wrote(0))
 }
 
 // Many objects that are deleted again and again share what a package may write.
@@ -391,6 +391,6 @@ func TestWorker_DoneLeaves(t *testing.T) {
 	l.mustSettle(10 * time.Second)
 	want(t, "it counts as ready", "conditions", "Ready=True/Ready Progressing=False/RolledOut Available=True/ProbesSucceeded", l.conditions())
 	if found := l.revision(1).Status.Flaps; len(found) > 0 {
-		t.Errorf("it is told to flap: %+v", found)
+		t.Errorf("it is reported as flapping: %+v", found)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
-// A revision that somebody has made by hand belongs to its package from then on.
+// A revision that a user has made by hand belongs to its package from then on.
 func TestWorker_Claims(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	l.Create(l.written(1, phase(configMap("a", "1"))))
@@ -32,14 +32,14 @@ func TestWorker_Claims(t *testing.T) {
 	}
 }
 
-// A revision that somebody else controls is not taken, and the user is told.
+// A revision that another manager controls is not taken, and the status says so.
 func TestWorker_ClaimOfWhatIsForeign(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	r := l.written(1, phase(configMap("a", "1")))
 	r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Other", Name: "x", UID: "other", Controller: new(true)}}
 	l.Create(r)
 	if _, err := l.pass(); err == nil {
-		t.Error("the error was not returned, so nobody would try again")
+		t.Error("the error was not returned, so no retry would follow")
 	}
 	if got := l.condition(v1alpha1.ConditionProgressing); !strings.HasPrefix(got, "False/RolloutError: claiming revision web-1: ") {
 		t.Errorf("Progressing is %s, want the cause", got)
@@ -65,7 +65,7 @@ func TestWorker_RevisionsOfAnEarlierPackage(t *testing.T) {
 	want(t, "what is ours is rolled out", "conditions", readyLine, l.conditions())
 }
 
-// A package that somebody has made by hand gets its finalizer before anything is
+// A package that a user has made by hand gets its finalizer before anything is
 // created for it.
 func TestWorker_FinalizerFirst(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
@@ -216,5 +216,5 @@ func TestWorker_Strays(t *testing.T) {
 		}
 	}
 	writes, _ := l.since()
-	want(t, "it is told once", "writes", []string{"status other-1 PackageMissing"}, writes)
+	want(t, "it is reported once", "writes", []string{"status other-1 PackageMissing"}, writes)
 }

@@ -17,19 +17,19 @@ import (
 )
 
 // recorder keeps the reasons of events, without those of phases.
-type recorder struct{ told []string }
+type recorder struct{ recorded []string }
 
 // Eventf implements Recorder.
 func (r *recorder) Eventf(regarding, _ runtime.Object, _, reason, _, _ string, _ ...any) {
 	if ref, ok := regarding.(*corev1.ObjectReference); ok && !strings.HasPrefix(reason, "Phase") {
-		r.told = append(r.told, fmt.Sprintf("%s %s", reason, ref.Name))
+		r.recorded = append(r.recorded, fmt.Sprintf("%s %s", reason, ref.Name))
 	}
 }
 
 func (r *recorder) since() []string {
-	told := r.told
-	r.told = nil
-	return told
+	recorded := r.recorded
+	r.recorded = nil
+	return recorded
 }
 
 // listen lets a recorder hear what the loop tells, as Setup does.
@@ -42,7 +42,7 @@ func (l *line) listen(r *recorder) {
 	worker.Recorder, l.loop.Wrote = r, worker.statusWritten
 }
 
-// TestWorker_Events: what is told has been written, and a restart tells nothing again.
+// TestWorker_Events: what is recorded has been written, and a restart reports nothing again.
 func TestWorker_Events(t *testing.T) {
 	l, r := newLine(t, v1alpha1.PackageSpec{}), &recorder{}
 	l.listen(r)
@@ -62,7 +62,7 @@ func TestWorker_Events(t *testing.T) {
 	if err := l.settle(10 * time.Second); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "each transition is told once", "events", []string{"Succeeded web-1", "RevisionCreated web"}, r.since())
+	want(t, "each transition is reported once", "events", []string{"Succeeded web-1", "RevisionCreated web"}, r.since())
 
 	l.restart()
 	l.listen(r)

@@ -34,7 +34,7 @@ func (l *line) unowned() []string {
 	return all
 }
 
-// Whoever deletes the definition of packages deletes every package, and has not asked for
+// A user who deletes the definition of packages deletes every package, and has not asked for
 // the objects to go.
 func TestWorker_DefinitionOfPackagesDeleted(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})

@@ -114,7 +114,7 @@ func TestWorker_RollbackRefused(t *testing.T) {
 		t.Fatalf("error %v, again after %v", err, result.RequeueAfter)
 	}
 	want(t, "no revision is made, and what else was changed is done in the same pass", "states", []string{"2: Active RolledOut"}, l.states())
-	want(t, "the refusal is told, and what runs is as ready as before", "conditions", "Ready=True/Ready Progressing=False/RollbackRefused Available=True/ProbesSucceeded", l.conditions())
+	want(t, "the refusal is reported, and what runs is as ready as before", "conditions", "Ready=True/Ready Progressing=False/RollbackRefused Available=True/ProbesSucceeded", l.conditions())
 	status := l.pkg().Status
 	if status.Rollback.Message == "" || status.Rollback.Revision != 0 || status.ObservedGeneration != l.pkg().Generation {
 		t.Errorf("the outcome is %+v, about generation %d of %d", status.Rollback, status.ObservedGeneration, l.pkg().Generation)
@@ -128,7 +128,7 @@ func TestWorker_RollbackRefused(t *testing.T) {
 	}
 }
 
-// An error that keeps a rollback from being started is told.
+// An error that keeps a rollback from being started is reported.
 func TestWorker_RollbackFails(t *testing.T) {
 	l := rolledOn(t)
 	l.rollBack(1)
@@ -139,14 +139,14 @@ func TestWorker_RollbackFails(t *testing.T) {
 		return nil
 	}
 	if _, err := l.pass(); err == nil {
-		t.Fatal("the error was not returned, so nobody would try again")
+		t.Fatal("the error was not returned, so no retry would follow")
 	}
-	want(t, "the error is told", "Progressing", "False/RolloutError: creating revision 3 for a rollback: the API server says no", l.condition(v1alpha1.ConditionProgressing))
+	want(t, "the error is reported", "Progressing", "False/RolloutError: creating revision 3 for a rollback: the API server says no", l.condition(v1alpha1.ConditionProgressing))
 	want(t, "what serves is still known to", "Available", "True/ProbesSucceeded: the operand serves", l.condition(v1alpha1.ConditionAvailable))
 }
 
 // A rollback to content of a kind that is not served any more is refused, with the kind and
-// what to do, and so is one that nobody has asked for. What runs goes on.
+// what to do, and so is one that no user has asked for. What runs goes on.
 func TestWorker_RollbackUnserved(t *testing.T) {
 	kind := schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"}
 	for name, how := range map[string]revisionstest.Serving{"Gone": revisionstest.Unknown, "GoneUnnoticed": revisionstest.Unreachable} {

@@ -39,7 +39,7 @@ func TestWorker_FirstRollout(t *testing.T) {
 	}
 	want(t, "a phase starts when the one before is complete, and not before", "objects",
 		[]string{"ConfigMap/crd=a", "ConfigMap/values=a", "Deployment/plane=v1"}, l.objects())
-	want(t, "what the rollout waits for is told", "conditions", "Ready=False/NotReady Progressing=True/RollingOut Available=False/RollingOut", l.conditions())
+	want(t, "what the rollout waits for is reported", "conditions", "Ready=False/NotReady Progressing=True/RollingOut Available=False/RollingOut", l.conditions())
 	want(t, "how far it is", "phase", "1/3 2/4", l.revision(1).Status.Phase+" "+l.revision(1).Status.Probes)
 
 	l.ready("plane", true)
@@ -123,7 +123,7 @@ func TestWorker_PersistsSuccessFirst(t *testing.T) {
 		return nil
 	}
 	if err := l.settle(10 * time.Second); err == nil {
-		t.Fatal("the refused write was not reported, so nobody would try again")
+		t.Fatal("the refused write was not reported, so no retry would follow")
 	}
 	want(t, "without the success on record nothing is archived", "states", []string{"1: Active RolledOut", "2: Active -"}, l.states())
 	want(t, "and nothing is deleted", "objects", []string{"ConfigMap/new=b", "ConfigMap/old=a"}, l.objects())
@@ -205,7 +205,7 @@ func TestWorker_Paused(t *testing.T) {
 			t.Errorf("while paused: %s", request)
 		}
 	}
-	want(t, "a pause is told at once", "conditions", "Ready=False/NotReady Progressing=False/Paused Available=False/RollingOut", l.conditions())
+	want(t, "a pause is reported at once", "conditions", "Ready=False/NotReady Progressing=False/Paused Available=False/RollingOut", l.conditions())
 	want(t, "status shows what would be done", "objects of the status", "Waiting", l.revision(1).Status.Objects[0].Reason)
 
 	l.advance(time.Hour)
@@ -268,7 +268,7 @@ func TestWorker_SoakAndDeadline(t *testing.T) {
 	}
 	l.advance(result.RequeueAfter)
 	_, _ = l.pass()
-	want(t, "a rollout that hangs is told", "conditions", "Ready=False/NotReady Progressing=False/ProgressDeadlineExceeded Available=False/RollingOut", l.conditions())
+	want(t, "a rollout that hangs is reported", "conditions", "Ready=False/NotReady Progressing=False/ProgressDeadlineExceeded Available=False/RollingOut", l.conditions())
 
 	l.ready("a", true)
 	l.advance(progressDelay)
@@ -301,8 +301,8 @@ func TestWorker_Collision(t *testing.T) {
 	if len(l.blockers) != 1 || l.blockers[0].ID.Name != "a" || l.blockers[0].ResourceVersion == "" {
 		t.Errorf("watched are %+v, want the object in the way in the state that was seen", l.blockers)
 	}
-	want(t, "somebody else's object is left alone", "objects", []string{"ConfigMap/a=theirs"}, l.objects())
-	want(t, "the collision is told", "conditions", "Ready=False/NotReady Progressing=False/ObjectCollisions Available=False/RollingOut", l.conditions())
+	want(t, "another owner's object is left alone", "objects", []string{"ConfigMap/a=theirs"}, l.objects())
+	want(t, "the collision is reported", "conditions", "Ready=False/NotReady Progressing=False/ObjectCollisions Available=False/RollingOut", l.conditions())
 	if err := others.Delete(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestWorker_ObjectRefused(t *testing.T) {
 	l.revise(1, phase(configMap("a", "x"), configMap("b", "x")))
 	l.cluster.Fail(revisionstest.Fault{Client: "strata", Verb: revisionstest.VerbApply, Object: id("ConfigMap/a"), Code: 403, Message: "quota"})
 	if err := l.settle(10 * time.Second); err == nil {
-		t.Fatal("the error was not returned, so nobody would try again")
+		t.Fatal("the error was not returned, so no retry would follow")
 	}
 	want(t, "status is written although the pass has failed", "conditions", "Ready=False/NotReady Progressing=False/RolloutError Available=False/RollingOut", l.conditions())
 	want(t, "one object's failure holds up no other", "objects", []string{"ConfigMap/b=x"}, l.objects())
@@ -355,7 +355,7 @@ func TestWorker_OlderRevisionCannotBeRepaired(t *testing.T) {
 	want(t, "the newer one has taken over", "conditions", readyLine, l.conditions())
 }
 
-// The usual race is looked into silently; a conflict that stays is told, and tried
+// The usual race is looked into silently; a conflict that stays is reported, and tried
 // less and less often.
 func TestWorker_Conflicts(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
@@ -379,13 +379,13 @@ func TestWorker_Conflicts(t *testing.T) {
 		}
 	}
 	if writes, _ := l.since(); len(writes) > 0 {
-		t.Errorf("a conflict that may go away is not told: %v", writes)
+		t.Errorf("a conflict that may go away is not reported: %v", writes)
 	}
 	result, err := l.pass()
 	if err != nil || result.RequeueAfter < time.Second {
 		t.Errorf("error %v, again after %v; want a conflict that stays to be tried less often", err, result.RequeueAfter)
 	}
-	want(t, "a conflict that stays is told", "conditions", "Ready=False/NotReady Progressing=False/RolloutError Available=True/ProbesSucceeded", l.conditions())
+	want(t, "a conflict that stays is reported", "conditions", "Ready=False/NotReady Progressing=False/RolloutError Available=True/ProbesSucceeded", l.conditions())
 	l.cluster.Heal()
 	if err := l.settle(10 * time.Second); err != nil {
 		t.Fatal(err)

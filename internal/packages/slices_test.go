@@ -192,9 +192,9 @@ func TestWorker_LostSliceWhileRunning(t *testing.T) {
 				l.Create(exchanged)
 			}
 			if _, err := l.pass(); err == nil {
-				t.Error("nobody noticed")
+				t.Error("the loss was not noticed")
 			}
-			want(t, "the loss is told", "conditions", "Ready=False/NotReady Progressing=False/ContentUnavailable Available=Unknown/Unknown", l.conditions())
+			want(t, "the loss is reported", "conditions", "Ready=False/NotReady Progressing=False/ContentUnavailable Available=Unknown/Unknown", l.conditions())
 			want(t, "what runs stays", "objects", []string{"ConfigMap/a=1"}, l.objects())
 			if err := l.API.DeleteAllOf(t.Context(), &v1alpha1.ObjectSlice{}); err != nil {
 				t.Fatal(err)

@@ -38,7 +38,7 @@ func TestWorker_SpacesStatusWrites(t *testing.T) {
 	}
 	l.ready("a", true)
 	want(t, "another phase right after waits", "writes", nil, l.wrote(100*time.Millisecond))
-	want(t, "and is told by the package", "writes", []string{"status web RollingOut"}, l.wrote(progressDelay))
+	want(t, "and is reported by the package", "writes", []string{"status web RollingOut"}, l.wrote(progressDelay))
 	want(t, "the revision tells it with its details", "writes", []string{"status web-1 RollingOut"}, l.wrote(detailDelay-l.Now.Sub(began)))
 	if completed := l.revision(1).Status.Phases[0].CompletedAt; completed.Sub(began) >= detailDelay {
 		t.Errorf("the first phase was complete after %v: it counts when that was seen, and not when it was written", completed.Sub(began))
@@ -49,7 +49,7 @@ func TestWorker_SpacesStatusWrites(t *testing.T) {
 		t.Errorf("a detail waits longer: again after %v", result.RequeueAfter)
 	}
 	l.ready("c", true)
-	want(t, "the end of a rollout is told at once", "writes", []string{"status web-1 RolledOut", "status web RolledOut"}, l.wrote(0))
+	want(t, "the end of a rollout is reported at once", "writes", []string{"status web-1 RolledOut", "status web RolledOut"}, l.wrote(0))
 }
 
 // An upgrade of a few seconds costs four statuses: that it has begun, the success of the
@@ -68,11 +68,11 @@ func TestWorker_UpgradeWritesFewStatuses(t *testing.T) {
 	l.ready("plane", true)
 	l.mustSettle(10 * time.Second)
 	writes, _ := l.since()
-	want(t, "each is told once, and the older revision's end alone", "writes",
+	want(t, "each is reported once, and the older revision's end alone", "writes",
 		[]string{"status web RollingOut", "status web-2 RolledOut", "archive web-1", "status web-1 Archived", "status web RolledOut"}, writes)
 }
 
-// What an older revision says of its health is told at once, whatever else waits.
+// What an older revision says of its health is reported at once, whatever else waits.
 func TestWorker_TellsOfHealthDuringAnUpgrade(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	l.revise(1, phase(deployment("gate", "v1"), deployment("plane", "v1")))
@@ -89,7 +89,7 @@ func TestWorker_TellsOfHealthDuringAnUpgrade(t *testing.T) {
 	}
 }
 
-// That what has waited is rolled out now is told soon, although no phase has moved.
+// That what has waited is rolled out now is reported soon, although no phase has moved.
 func TestWorker_TellsOfAnApprovalSoon(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	l.deliver(phase(deployment("plane", "v1")))
@@ -115,13 +115,13 @@ func TestWorker_TellsOfTheEndOfAnError(t *testing.T) {
 	want(t, "it has begun", "writes", []string{"status web RollingOut"}, l.wrote(progressDelay))
 	l.noIdentity = errRefused
 	if _, err := l.pass(); err == nil {
-		t.Fatal("the error was not returned, so nobody would try again")
+		t.Fatal("the error was not returned, so no retry would follow")
 	}
 	l.noIdentity = nil
 	want(t, "it goes on", "writes", []string{"status web RollingOut"}, l.wrote(progressDelay))
 }
 
-// TestWorker_TimesOfTheEnd: what a pass has done is told with the time when it was done, not
+// TestWorker_TimesOfTheEnd: what a pass has done is reported with the time when it was done, not
 // with that of the pass's beginning.
 func TestWorker_TimesOfTheEnd(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})

@@ -66,7 +66,7 @@ func TestWorker_Teardown(t *testing.T) {
 	}
 	want(t, "the last phases go first, and the next only when the one after it is gone", "objects",
 		[]string{"ConfigMap/first=2", "ConfigMap/last=2!", "ConfigMap/old=1", "Namespace/kept="}, l.objects())
-	want(t, "what is waited for is told", "conditions", "Ready=False/TearingDown Progressing=True/TearingDown Available=False/TearingDown", l.conditions())
+	want(t, "what is waited for is reported", "conditions", "Ready=False/TearingDown Progressing=True/TearingDown Available=False/TearingDown", l.conditions())
 	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, "ConfigMap app/last of phase phase-2") || !strings.Contains(message, "example.com/hold") {
 		t.Errorf("the message does not name the object and its finalizer: %s", message)
 	}
@@ -90,7 +90,7 @@ func TestWorker_Teardown(t *testing.T) {
 	if !l.isGone() {
 		t.Error("the package is still there")
 	}
-	want(t, "its watches are given up", "released users", 1, len(l.released))
+	want(t, "its watches are released", "released users", 1, len(l.released))
 }
 
 // An orphan stays, and does not carry our label and owner reference any more.
@@ -161,10 +161,10 @@ func TestWorker_TeardownErrors(t *testing.T) {
 	l.deletePackage()
 	l.cluster.Fail(revisionstest.Fault{Client: "strata", Verb: revisionstest.VerbDelete, Code: 403, Message: "policy"})
 	if _, err := l.pass(); err == nil {
-		t.Error("the error was not returned, so nobody would try again")
+		t.Error("the error was not returned, so no retry would follow")
 	}
 	if message := l.condition(v1alpha1.ConditionProgressing); !strings.Contains(message, "policy") {
-		t.Errorf("the cause is not told: %s", message)
+		t.Errorf("the cause is not reported: %s", message)
 	}
 	l.cluster.Heal()
 	l.Refuse = func(write string) error {
@@ -183,7 +183,7 @@ func TestWorker_TeardownErrors(t *testing.T) {
 	}
 }
 
-// Somebody else's finalizer on a package is not ours to wait for.
+// Another owner's finalizer on a package is not ours to wait for.
 func TestWorker_TeardownIsDone(t *testing.T) {
 	l := newLine(t, v1alpha1.PackageSpec{})
 	l.change(func(pkg *v1alpha1.Package) { pkg.Finalizers = []string{"example.com/other"} })
@@ -243,7 +243,7 @@ func TestWorker_FinalizerTakenOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(l.released) == 0 || l.released[len(l.released)-1] != gone {
-			t.Errorf("the watches of %q were given up, want those of %s", l.released, gone)
+			t.Errorf("the watches of %q were released, want those of %s", l.released, gone)
 		}
 	}
 }

@@ -358,20 +358,20 @@ func TestSoakLeft(t *testing.T) {
 func TestForTarget_RefusalsKeepTheirWords(t *testing.T) {
 	blocked := phase{name: "crds", objects: []stand{refused}}
 	revision := revisionOf(2, blocked)
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, fields := range []string{".spec.prots, .spec.replica", ".spec.replica", ".spec.replica, .spec.prots", ".spec.prots"} {
 		o := observe(100, blocked)
 		o.Err = fmt.Errorf("phase crds: applying: %w", apierrors.NewBadRequest("errors: "+fields))
 		revision.Status = status.ForTarget(revision, o)
-		told[statustest.Text(revision.Status.Conditions, v1alpha1.ConditionProgressing)] = true
+		reported[statustest.Text(revision.Status.Conditions, v1alpha1.ConditionProgressing)] = true
 	}
-	if len(told) != 1 {
-		t.Errorf("the same refusal is told in %d ways: %v", len(told), told)
+	if len(reported) != 1 {
+		t.Errorf("the same refusal is reported in %d ways: %v", len(reported), reported)
 	}
 	o := observe(100, blocked)
 	o.Err = fmt.Errorf("phase crds: applying: %w", apierrors.NewBadRequest("errors: .spec.image"))
 	revision.Status = status.ForTarget(revision, o)
 	if got := statustest.Text(revision.Status.Conditions, v1alpha1.ConditionProgressing); got != "False/ObjectRefused: phase crds: applying: errors: .spec.image" {
-		t.Errorf("another refusal is not told: %s", got)
+		t.Errorf("another refusal is not reported: %s", got)
 	}
 }

@@ -48,7 +48,7 @@ func TestForServing(t *testing.T) {
 			wantInventory: 2,
 		},
 		"NoLongerServes": {
-			reason: "what of it does not serve is told", before: good, now: bad,
+			reason: "what of it does not serve is reported", before: good, now: bad,
 			serves:       probes.Result{Status: probes.False, Message: "Deployment.apps istio-system/plane-0: not available"},
 			wantProgress: "False/RolledOut: revision 1 (1.29.0) is rolled out", wantAvailable: "False/ProbeFailed: Deployment.apps istio-system/plane-0: not available",
 			wantObjects: []string{"plane-0 ProbeFailed"}, wantInventory: 2,
@@ -63,7 +63,7 @@ func TestForServing(t *testing.T) {
 			wantAvailable: "False/RollingOut: the revision has not been rolled out completely", wantInventory: 2,
 		},
 		"ContentUnavailable": {
-			reason: "it may still serve, and nobody can tell", before: good, err: lost, serves: serves,
+			reason: "whether it still serves is unknown", before: good, err: lost, serves: serves,
 			wantProgress:  "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision",
 			wantAvailable: "Unknown/Unknown: ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision",
 			wantInventory: 2,
@@ -115,7 +115,7 @@ func TestForServing(t *testing.T) {
 	}
 }
 
-// Content that is restored is told as what it was.
+// Content that is restored is reported as what it was.
 func TestForServing_Recovers(t *testing.T) {
 	phases := []phase{{name: "plane", objects: []stand{ready}}}
 	revision := older(phases...)
@@ -188,7 +188,7 @@ func TestForArchiving(t *testing.T) {
 			wantObjects:  []string{"plane-1 Deleting: it is being deleted, and waits for its finalizer a/b"}, wantCount: 1, wantPhase: "1/1",
 		},
 		"Failing": {
-			reason: "an object whose absence is not proven is told with the cause", phases: []phase{{name: "plane", objects: []stand{ready}}},
+			reason: "an object whose absence is not proven is reported with the cause", phases: []phase{{name: "plane", objects: []stand{ready}}},
 			result: removed(false, waitingFor(1, "", errors.New("reading live: timeout"))), err: errors.New("phase plane: timeout"),
 			wantProgress: "True/Archiving: waits for Deployment.apps istio-system/plane-1 of phase plane: reading live: timeout",
 			wantObjects:  []string{"plane-1 Deleting: reading live: timeout"}, wantCount: 1, wantPhase: "1/1",

@@ -117,7 +117,7 @@ var packageCases = map[string]packageCase{
 		wantReady:     "False/NotReady: revision 2 (1.29.0): Deployment istio-system/crds-0: it is controlled by Other x: delete it",
 	},
 	"NotLoaded": {
-		reason: "when nothing could be looked at, nobody knows whether it serves", revisions: []v1alpha1.Revision{func() v1alpha1.Revision {
+		reason: "when nothing could be looked at, it is unknown whether it serves", revisions: []v1alpha1.Revision{func() v1alpha1.Revision {
 			r := rolled(2, "1.29.0", packageGood...)
 			r.Status = status.ForTarget(&r, status.Observation{Err: errors.New("timeout"), Now: at(200)})
 			return r
@@ -161,7 +161,7 @@ var packageCases = map[string]packageCase{
 		wantReady: "True/Ready: revision 4 (1.29.1) is rolled out and serves",
 	},
 	"RollbackRefused": {
-		reason: "a refused rollback is told, and what runs is as ready as before", revisions: []v1alpha1.Revision{rolled(2, "1.29.0", packageGood...)},
+		reason: "a refused rollback is reported, and what runs is as ready as before", revisions: []v1alpha1.Revision{rolled(2, "1.29.0", packageGood...)},
 		spec:   v1alpha1.PackageSpec{Rollback: &v1alpha1.Rollback{ToRevision: 7, RequestedAt: at(1)}},
 		before: v1alpha1.PackageStatus{Rollback: &v1alpha1.RollbackStatus{RequestedAt: at(1), FromRevision: 2, ToRevision: 7, Message: "revision 7 does not exist"}}, serves: packageServes,
 		want:          packageSummary{Current: 2, Target: 2, Highest: 2, Version: "1.29.0", Phase: "2/2", Probes: "3/3"},
@@ -177,7 +177,7 @@ var packageCases = map[string]packageCase{
 		wantReady: "False/NotReady: " + packageRollingOut,
 	},
 	"RefusedRequestTakenAway": {
-		reason: "a refusal is told until the request goes", revisions: []v1alpha1.Revision{rolled(2, "1.29.0", packageGood...)},
+		reason: "a refusal is reported until the request goes", revisions: []v1alpha1.Revision{rolled(2, "1.29.0", packageGood...)},
 		before: v1alpha1.PackageStatus{Rollback: &v1alpha1.RollbackStatus{RequestedAt: at(1), FromRevision: 2, ToRevision: 7, Message: "revision 7 does not exist"}}, serves: packageServes,
 		want:         packageSummary{Current: 2, Target: 2, Highest: 2, Version: "1.29.0", Phase: "2/2", Probes: "3/3"},
 		wantProgress: "False/RolledOut: revision 2 (1.29.0) is rolled out", wantAvailable: "True/ProbesSucceeded: the operand serves",
@@ -278,7 +278,7 @@ func TestForTeardown(t *testing.T) {
 			result: removed(false, waitingFor(1, "it is being deleted", nil)),
 			want:   "waits for Deployment.apps istio-system/plane-1 of phase plane: it is being deleted",
 		},
-		"Error": {reason: "what keeps it from going on is told", err: errors.New("ObjectSlice sha256-1 does not exist"), want: "ObjectSlice sha256-1 does not exist"},
+		"Error": {reason: "what keeps it from going on is reported", err: errors.New("ObjectSlice sha256-1 does not exist"), want: "ObjectSlice sha256-1 does not exist"},
 		"Begun": {reason: "a message is never empty", want: "objects that no newer revision contains are deleted, in reverse phase order"},
 	}
 	for name, tc := range tests {

@@ -37,7 +37,7 @@ func TestForTarget_Plan(t *testing.T) {
 		revisions.ObjectResult{Pending: revisions.OperationApply, Waiting: "paused: its content is new", Reason: "its content is new"},
 		revisions.ObjectResult{Pending: revisions.OperationReplace, Reason: "its selector changes"},
 		revisions.ObjectResult{Pending: revisions.OperationAdopt, Reason: "it has no controller"},
-		revisions.ObjectResult{Action: revisions.ActionCollision, Reason: "it is somebody's"},
+		revisions.ObjectResult{Action: revisions.ActionCollision, Reason: "it is another owner's"},
 		revisions.ObjectResult{Waiting: "it is being deleted"},
 		revisions.ObjectResult{Err: errors.New(strings.Repeat("x", 1000))},
 		revisions.ObjectResult{Action: revisions.ActionUnchanged, Record: &revisions.Record{UID: "u"}},
@@ -70,7 +70,7 @@ func TestForTarget_Plan(t *testing.T) {
 		"Update plane-1 of plane: its content is new",
 		"Replace plane-2 of plane: its selector changes",
 		"Adopt plane-3 of plane: it has no controller",
-		"Collide plane-4 of plane: it is somebody's",
+		"Collide plane-4 of plane: it is another owner's",
 		"Wait plane-5 of plane: it is being deleted",
 		"Unknown plane-6 of plane: " + strings.Repeat("x", 40),
 		"Delete old-1 of old: revision 2 contains it, and this one doe",
@@ -126,7 +126,7 @@ func TestForTarget_Interference(t *testing.T) {
 	o := observe(100, phase{name: "plane", objects: objects})
 	for i := range objects {
 		if i == 7 {
-			continue // nobody touches it
+			continue // it is not touched
 		}
 		id := objectID("plane", i)
 		record := o.Result.Records[id]

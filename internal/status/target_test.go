@@ -86,7 +86,7 @@ var targetConditionCases = map[string]targetConditionCase{
 		wantProgress: "False/RolloutError: timeout", wantAvailable: targetConditionNotYet,
 	},
 	"Collision": {
-		reason: "an object of someone else stops the rollout; the message names the owner and the remedy", phases: targetConditionBlockedFirst(colliding),
+		reason: "an object of another owner stops the rollout; the message names the owner and the remedy", phases: targetConditionBlockedFirst(colliding),
 		wantProgress:  "False/ObjectCollisions: Deployment istio-system/crds-0: it is controlled by Other x: delete it",
 		wantAvailable: targetConditionNotYet,
 	},
@@ -97,7 +97,7 @@ var targetConditionCases = map[string]targetConditionCase{
 		wantAvailable: targetConditionNotYet,
 	},
 	"RolloutError": {
-		reason: "what the API server refused is told", phases: targetConditionBlockedFirst(refused),
+		reason: "what the API server refused is reported", phases: targetConditionBlockedFirst(refused),
 		observe:       func(o *status.Observation) { o.Err = errors.New("phase crds: applying: admission webhook says no") },
 		wantProgress:  "False/RolloutError: phase crds: applying: admission webhook says no",
 		wantAvailable: targetConditionNotYet,
@@ -132,7 +132,7 @@ var targetConditionCases = map[string]targetConditionCase{
 		wantProgress: "False/ContentUnavailable: ObjectSlice sha256-1 does not exist: apply the same content again, which restores it, or create a new revision", wantAvailable: targetConditionNotYet,
 	},
 	"ContentUnavailableAfterSuccess": {
-		reason: "what had succeeded may still serve, and nobody can tell", phases: targetConditionComplete, before: targetConditionSucceeded,
+		reason: "whether what had succeeded still serves is unknown", phases: targetConditionComplete, before: targetConditionSucceeded,
 		observe: func(o *status.Observation) {
 			*o = status.Observation{Err: &content.UnavailableError{Slice: "sha256-1", Reason: "does not exist"}, Now: o.Now}
 		},
@@ -172,7 +172,7 @@ var targetConditionCases = map[string]targetConditionCase{
 		wantProgress: "False/Paused: paused by an unnamed user: x", wantAvailable: targetConditionNotYet,
 	},
 	"PermissionDenied": {
-		reason: "missing rights are told apart from other errors, with verb, resource and remedy", phases: targetConditionHalfway,
+		reason: "missing rights are distinguished from other errors, with verb, resource and remedy", phases: targetConditionHalfway,
 		observe: func(o *status.Observation) {
 			o.Err = errors.Join(errors.New("timeout"), fmt.Errorf("phase plane: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a",
 				errors.New(`User "system:serviceaccount:apps:web" cannot patch resource "configmaps" in API group "" in the namespace "apps"`))))
@@ -188,7 +188,7 @@ var targetConditionCases = map[string]targetConditionCase{
 		wantProgress: `False/RolloutError: pods "a" is forbidden: exceeded quota: small`, wantAvailable: targetConditionNotYet,
 	},
 	"DeadlineAndNoRollback": {
-		reason: "why a failure is not answered is told with it", phases: targetConditionHalfway,
+		reason: "why a failure is not answered is reported with it", phases: targetConditionHalfway,
 		before: func(s *v1alpha1.RevisionStatus) {
 			first := observe(100, targetConditionHalfway...)
 			*s = status.ForTarget(revisionOf(2, targetConditionHalfway...), first)
@@ -211,7 +211,7 @@ var targetConditionCases = map[string]targetConditionCase{
 		wantProgress: "False/Paused: paused by an unnamed user: x", wantAvailable: targetConditionNotYet,
 	},
 	"DeadlineExceeded": {
-		reason: "without progress for the deadline, the rollout is told to hang, and what it hangs on", phases: targetConditionHalfway,
+		reason: "without progress for the deadline, the rollout is reported as hanging, and what it waits for", phases: targetConditionHalfway,
 		before: func(s *v1alpha1.RevisionStatus) {
 			*s = status.ForTarget(revisionOf(2, targetConditionHalfway...), observe(400, targetConditionHalfway...))
 		},
@@ -295,7 +295,7 @@ var targetConditionCases = map[string]targetConditionCase{
 		wantProgress: "False/RolloutError: looking up kinds: timeout", wantAvailable: targetConditionNotYet,
 	},
 	"ProbeFailsAfterSuccess": {
-		reason: "success is latched and the rollout stays done; whether it serves is told by what serves", phases: targetConditionHalfway, before: targetConditionSucceeded,
+		reason: "success is latched and the rollout stays done; whether it serves is reported by what serves", phases: targetConditionHalfway, before: targetConditionSucceeded,
 		observe: func(o *status.Observation) {
 			o.Serves = probes.Result{Status: probes.False, Message: "Deployment.apps istio-system/plane-0: not available"}
 		},
@@ -309,7 +309,7 @@ var targetConditionCases = map[string]targetConditionCase{
 		wantSucceeded: true,
 	},
 	"ErrorAfterSuccess": {
-		reason: "a repair that fails is told", phases: []phase{{name: "crds", objects: []stand{ready}}, {name: "plane", objects: []stand{refused, ready}}}, before: targetConditionSucceeded,
+		reason: "a repair that fails is reported", phases: []phase{{name: "crds", objects: []stand{ready}}, {name: "plane", objects: []stand{refused, ready}}}, before: targetConditionSucceeded,
 		observe: func(o *status.Observation) {
 			o.Err, o.Serves = errors.New("phase plane: no"), probes.Result{Status: probes.True}
 		},

@@ -219,7 +219,7 @@ func TestForTarget_FlapsAreBounded(t *testing.T) {
 	if len(list) != 16 || list[0].Name != "deploy-39" || list[15].Name != "deploy-24" {
 		t.Errorf("got %d entries from %s to %s, want the 16 that changed last, the newest first", len(list), list[0].Name, list[len(list)-1].Name)
 	}
-	// Where more objects are not ready than have a place, nobody knows which of them
+	// Where more objects are not ready than have a place, it is unknown which of them
 	// was: none is counted.
 	for i := range p.objects {
 		p.objects[i] = failing

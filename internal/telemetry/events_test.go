@@ -127,7 +127,7 @@ var revisionCases = map[string]revisionCase{
 		before: []change{revisionRolling, phases("a:Progressing")}, after: []change{revisionRolling, phases("a:Progressing")},
 	},
 	"PhaseStarted": {
-		reason: "a phase that takes longer is told when it begins",
+		reason: "a phase that takes longer is reported when it begins",
 		after:  []change{revisionRolling, phases("a:Progressing", "b:Pending")},
 		want:   []string{"Normal PhaseStarted Revision/web-2 spec.phases{a} (Package/web): Phase 1/2 a started: 1 of 3 objects are ready"},
 	},
@@ -154,29 +154,29 @@ var revisionCases = map[string]revisionCase{
 		want: []string{"Warning DeadlineExceeded Revision/web-2 (Deployment/app): Nothing moved for 4s"},
 	},
 	"Collision": {
-		reason: "a collision is told once, however long it lasts", before: []change{revisionRolling},
-		after: []change{progress(v1alpha1.ReasonObjectCollisions, "it is somebody else's"), unready("a", "Collision", "app")},
-		want:  []string{"Warning Collision Revision/web-2 (Deployment/app): It is somebody else's"},
+		reason: "a collision is reported once, however long it lasts", before: []change{revisionRolling},
+		after: []change{progress(v1alpha1.ReasonObjectCollisions, "it is another owner's"), unready("a", "Collision", "app")},
+		want:  []string{"Warning Collision Revision/web-2 (Deployment/app): It is another owner's"},
 	},
 	"PermissionDenied": {
-		reason: "a missing right is told", before: []change{revisionRolling}, after: []change{progress(v1alpha1.ReasonPermissionDenied, "cannot create x")},
+		reason: "a missing right is reported", before: []change{revisionRolling}, after: []change{progress(v1alpha1.ReasonPermissionDenied, "cannot create x")},
 		want: []string{"Warning PermissionDenied Revision/web-2 (Package/web): Cannot create x"},
 	},
 	"PreflightFailed": {
-		reason: "what would be refused is told, and phases that were only looked at are not", before: []change{revisionRolling},
+		reason: "what would be refused is reported, and phases that were only looked at are not", before: []change{revisionRolling},
 		after: []change{progress(v1alpha1.ReasonPreflightFailed, "a field is immutable"), phases("a:Progressing")},
 		want:  []string{"Warning PreflightFailed Revision/web-2 (Package/web): A field is immutable"},
 	},
 	"ContentUnavailable": {
-		reason: "lost content is told", after: []change{progress(v1alpha1.ReasonContentUnavailable, "a slice is gone")},
+		reason: "lost content is reported", after: []change{progress(v1alpha1.ReasonContentUnavailable, "a slice is gone")},
 		want: []string{"Warning ContentUnavailable Revision/web-2 (Package/web): A slice is gone"},
 	},
 	"InvalidSpec": {
-		reason: "content that can never work is told", after: []change{progress(v1alpha1.ReasonInvalidSpec, "twice")},
+		reason: "content that can never work is reported", after: []change{progress(v1alpha1.ReasonInvalidSpec, "twice")},
 		want: []string{"Warning InvalidSpec Revision/web-2 (Package/web): Twice"},
 	},
 	"RolloutError": {
-		reason: "a refusal is told", before: []change{revisionRolling}, after: []change{progress(v1alpha1.ReasonRolloutError, "refused")},
+		reason: "a refusal is reported", before: []change{revisionRolling}, after: []change{progress(v1alpha1.ReasonRolloutError, "refused")},
 		want: []string{"Warning RolloutError Revision/web-2 (Package/web): Refused"},
 	},
 	"AwaitingApproval": {
@@ -209,7 +209,7 @@ var revisionCases = map[string]revisionCase{
 		after: []change{revisionRolling, phases("a:Progressing"), unready("a", "ProbeFailed", "app")},
 	},
 	"Recovered": {
-		reason: "what serves again is told", before: []change{good(), revisionFails}, after: []change{good(), revisionServes},
+		reason: "what serves again is reported", before: []change{good(), revisionFails}, after: []change{good(), revisionServes},
 		want: []string{"Normal Recovered Revision/web-2 (Package/web): The objects of the revision are available again"},
 	},
 	"DriftCorrected": {
@@ -218,21 +218,21 @@ var revisionCases = map[string]revisionCase{
 		want: []string{"Normal DriftCorrected Revision/web-2 (ConfigMap/a): ConfigMap ns/a, ConfigMap ns/b, ConfigMap ns/c and 2 more: kubectl-edit has changed .data.key; repaired"},
 	},
 	"DriftKnown": {
-		reason: "a repair is told once", before: []change{good(), rivals("a", 1, now)}, after: []change{good(), rivals("a", 1, now)},
+		reason: "a repair is reported once", before: []change{good(), rivals("a", 1, now)}, after: []change{good(), rivals("a", 1, now)},
 	},
 	"DriftAgain": {
 		reason: "the next repair is another one", before: []change{good(), rivals("a", 1, now)}, after: []change{good(), rivals("a", 1, soon)},
 		want: []string{"Normal DriftCorrected Revision/web-2 (ConfigMap/a): ConfigMap ns/a: kubectl-edit has changed .data.key; repaired"},
 	},
 	"Interference": {
-		reason: "a fight is told once", before: []change{good(), rivals("a", 2, now)}, after: []change{good(), rivals("a", 3, soon)},
+		reason: "a fight is reported once", before: []change{good(), rivals("a", 2, now)}, after: []change{good(), rivals("a", 3, soon)},
 		want: []string{"Warning Interference Revision/web-2 (ConfigMap/a): ConfigMap ns/a: kubectl-edit has changed .data.key, 3 times in a row; repairs are slowed until it stays"},
 	},
 	"InterferenceGoesOn": {
 		reason: "a fight that goes on is no news", before: []change{good(), rivals("a", 3, now)}, after: []change{good(), rivals("a", 4, soon)},
 	},
 	"TakenOver": {
-		reason: "what is not taken back is told the first time", before: []change{good()}, after: []change{good(), caused(v1alpha1.InterferenceTakenOver, 1, now)},
+		reason: "what is not taken back is reported the first time", before: []change{good()}, after: []change{good(), caused(v1alpha1.InterferenceTakenOver, 1, now)},
 		want: []string{"Warning Interference Revision/web-2 (ConfigMap/a): ConfigMap ns/a: Package other has taken it over; it is not taken back"},
 	},
 	"Flaps": {
@@ -247,7 +247,7 @@ var revisionCases = map[string]revisionCase{
 		after: []change{good(), rivals("a", 1, now), caused(v1alpha1.InterferenceFlapping, 6, soon)},
 	},
 	"Archived": {
-		reason: "nothing else is told of what is history", before: []change{good(), progress(v1alpha1.ReasonArchiving, "")},
+		reason: "nothing else is reported of what is history", before: []change{good(), progress(v1alpha1.ReasonArchiving, "")},
 		after: []change{good(), progress(v1alpha1.ReasonArchived, ""), past(), phases("a:Complete")},
 		want:  []string{"Normal Archived Revision/web-2 (Package/web): The revision is archived, and the objects that only it contained are deleted"},
 	},
@@ -265,21 +265,21 @@ func TestChange_Events(t *testing.T) {
 				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
 			}
 			if again := (Change{Before: after, After: after}).Events(); len(again) > 0 {
-				t.Errorf("%s: told again: %v", tc.reason, said(again))
+				t.Errorf("%s: reported again: %v", tc.reason, said(again))
 			}
 		})
 	}
 }
 
-// TestHandover: what one revision has told of an object is not told again by the one
+// TestHandover: what one revision has reported of an object is not reported again by the one
 // that takes the object over.
 func TestHandover(t *testing.T) {
 	others := []*v1alpha1.Revision{revisionWith(good(), rivals("a", 1, now))}
 	if again := (Change{Before: revisionWith(), After: revisionWith(rivals("a", 1, now)), Others: others}).Events(); len(again) > 0 {
-		t.Errorf("told again: %v", said(again))
+		t.Errorf("reported again: %v", said(again))
 	}
 	if more := (Change{Before: revisionWith(), After: revisionWith(rivals("a", 2, soon)), Others: others}).Events(); len(more) != 1 {
-		t.Errorf("the next repair was told as %v", said(more))
+		t.Errorf("the next repair was reported as %v", said(more))
 	}
 }
 
@@ -313,7 +313,7 @@ func TestForPackage(t *testing.T) {
 			want: []string{"Normal HandedOver Package/web (Revision/web-2): Revision 2 has taken over from revision 1"},
 		},
 		"FirstRevision": {
-			reason: "the first one takes over from nobody", before: with(1, 0, v1alpha1.ReasonRollingOut, ""), after: with(1, 1, v1alpha1.ReasonRolledOut, ""),
+			reason: "the first one takes over from no revision", before: with(1, 0, v1alpha1.ReasonRollingOut, ""), after: with(1, 1, v1alpha1.ReasonRolledOut, ""),
 		},
 		"RolledBack": {
 			reason: "a rollback says from what to what, and why", before: still,
@@ -337,7 +337,7 @@ func TestForPackage(t *testing.T) {
 			want: []string{"Normal Paused Package/web: Revision 2: paused by me: maintenance"},
 		},
 		"Resumed": {
-			reason: "the end of a pause is told", before: with(2, 1, v1alpha1.ReasonPaused, ""), after: still,
+			reason: "the end of a pause is reported", before: with(2, 1, v1alpha1.ReasonPaused, ""), after: still,
 			want: []string{"Normal Resumed Package/web: The pause is over"},
 		},
 		"DeletedWhilePaused": {
@@ -348,7 +348,7 @@ func TestForPackage(t *testing.T) {
 			want: []string{"Warning TeardownStuck Package/web: Not gone after 10m0s: waits for x"},
 		},
 		"OfTarget": {
-			reason: "what its target's own event tells is not told twice", before: still, after: with(2, 1, v1alpha1.ReasonRolloutError, "revision 2: refused"),
+			reason: "what its target's own event tells is not reported twice", before: still, after: with(2, 1, v1alpha1.ReasonRolloutError, "revision 2: refused"),
 		},
 		"OfPackage": {
 			reason: "what keeps the package from being looked at has no other event", before: still, after: with(2, 1, v1alpha1.ReasonPermissionDenied, "cannot impersonate"),
@@ -361,7 +361,7 @@ func TestForPackage(t *testing.T) {
 				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
 			}
 			if again := ForPackage(tc.after, tc.after); len(again) > 0 {
-				t.Errorf("%s: told again: %v", tc.reason, said(again))
+				t.Errorf("%s: reported again: %v", tc.reason, said(again))
 			}
 		})
 	}

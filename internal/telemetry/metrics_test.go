@@ -155,7 +155,7 @@ func TestState(t *testing.T) {
 	}
 	s.err = errors.New("the cache is not filled")
 	if got := gather(); len(without(got)) > 0 {
-		t.Errorf("a scrape without a cache told of packages: %v", got)
+		t.Errorf("a scrape without a cache reported packages: %v", got)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestMoved(t *testing.T) {
 			want: map[string]float64{"strata_probe_failures_total{package=web,probe=Deployment}": 1},
 		},
 		"Collision": {
-			reason: "an object of somebody else", before: revision(rolling, true), after: with(revision(rolling, true), "Collision"),
+			reason: "an object of another manager", before: revision(rolling, true), after: with(revision(rolling, true), "Collision"),
 			want: map[string]float64{"strata_collisions_total{package=web}": 1},
 		},
 		"CollisionKnown": {
@@ -294,7 +294,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestBounded: whoever may choose field managers must not fill the memory.
+// TestBounded: a user who may choose field managers must not fill the memory.
 func TestBoundedLabel(t *testing.T) {
 	var b bounded
 	seen := map[string]bool{}

@@ -69,7 +69,7 @@ func TestInformers_Block(t *testing.T) {
 	block()
 	f.watchingFor(1)
 	f.server.put(mine)
-	f.sentinel("what is in nobody's way is not watched")
+	f.sentinel("what blocks nothing is not watched")
 }
 
 // TestInformers_BlockOfLabelled has an object of another package in the way, so that the

@@ -55,13 +55,13 @@ func TestInformers_OwnCreation(t *testing.T) {
 		t.Errorf("what we have created is known at once, got %q", got)
 	}
 	f.server.put(configMap("other", "x", "u2", "other")) // 101
-	f.expect("somebody else's object", "other")
+	f.expect("another owner's object", "other")
 	if got := f.value("a"); got != "mine u1" {
 		t.Errorf("an event from before our write has made the state %q", got)
 	}
 	f.server.advance(105)
 	f.server.put(configMap("other", "y", "u2", "other")) // 106
-	f.expect("somebody else's object", "other")
+	f.expect("another owner's object", "other")
 	if got := f.value("a"); got != "" {
 		t.Errorf("the informer is past our write and has no object, which came and went unseen, got %q", got)
 	}
@@ -123,7 +123,7 @@ func TestInformers_Notifications(t *testing.T) {
 	f.ensure("web", wholeConfigMaps)
 	object := configMap("a", "1", "u1", "web")
 	f.server.put(object)
-	f.expect("somebody has created it", "web")
+	f.expect("a user has created it", "web")
 
 	object = configMap("a", "2", "u1", "web")
 	f.informers.Observe(own(object, "102"))
@@ -131,7 +131,7 @@ func TestInformers_Notifications(t *testing.T) {
 	f.sentinel("what our own write has returned is no news")
 
 	f.server.put(configMap("a", "3", "u1", "web"))
-	f.expect("somebody has changed it", "web")
+	f.expect("a user has changed it", "web")
 
 	f.server.put(configMap("a", "3", "u1", "other"))
 	f.expect("a change of the label is news for both", "other", "web")
@@ -140,9 +140,9 @@ func TestInformers_Notifications(t *testing.T) {
 	f.expect("the loss of the label is news for who had it", "other")
 
 	f.server.put(configMap("b", "1", "u2", "web"))
-	f.expect("somebody has created it", "web")
+	f.expect("a user has created it", "web")
 	f.server.remove(configMap("b", "1", "u2", "web"))
-	f.expect("somebody has deleted it", "web")
+	f.expect("a user has deleted it", "web")
 	f.sentinel("nothing else")
 }
 
@@ -207,7 +207,7 @@ func TestInformers_MetadataOnly(t *testing.T) {
 }
 
 // What our write has returned is kept when one of the two informers of a kind is
-// given up, as the other may not have seen it yet.
+// stopped, as the other may not have seen it yet.
 func TestInformers_GivingUpOneOfTwo(t *testing.T) {
 	f := newFixture(t)
 	f.ensure("meta", metaConfigMaps)
@@ -240,13 +240,13 @@ func TestInformers_ClusterScoped(t *testing.T) {
 func TestInformers_NotWatched(t *testing.T) {
 	f := newFixture(t)
 	if _, err := f.informers.Get(configMaps, types.NamespacedName{Namespace: "app", Name: "a"}); err == nil {
-		t.Error("a kind that nobody watches must not look like one without objects")
+		t.Error("a kind that is not watched must not look like one without objects")
 	}
 	f.server.held = make(chan struct{})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := f.informers.Ensure(ctx, "web", []revisions.Kind{wholeConfigMaps}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Ensure that was given up = %v", err)
+		t.Errorf("Ensure that was cancelled = %v", err)
 	}
 	if _, err := f.informers.Get(configMaps, types.NamespacedName{Namespace: "app", Name: "a"}); err == nil {
 		t.Error("a kind that was not listed yet must not look like one without objects")
@@ -267,7 +267,7 @@ func TestInformers_KindThatCannotBeWatched(t *testing.T) {
 	began := time.Now()
 	err := f.informers.Ensure(t.Context(), "web", []revisions.Kind{unknown, {GroupVersionKind: deployments}, wholeConfigMaps})
 	if err == nil {
-		t.Fatal("two kinds cannot be watched, and nobody is told")
+		t.Fatal("two kinds cannot be watched, and no error says so")
 	}
 	for _, part := range []string{"example.com/v1, Kind=Nothing", "apps/v1, Kind=Deployment", "no rights"} {
 		if !strings.Contains(err.Error(), part) {
@@ -296,9 +296,9 @@ func TestInformers_Users(t *testing.T) {
 	running := runtime.NumGoroutine()
 
 	f.ensure("a", wholeConfigMaps)
-	f.eventually("a kind that its last user does not name any more is given up", func() bool { return f.server.watching() == 1 })
+	f.eventually("a kind that its last user does not name any more is not watched any more", func() bool { return f.server.watching() == 1 })
 	f.informers.Release("a")
-	f.informers.Release("nobody")
+	f.informers.Release("unknown")
 	if got := f.value("x"); got != "" || f.server.watching() != 1 {
 		t.Errorf("%d watches are open, want that of the other user", f.server.watching())
 	}

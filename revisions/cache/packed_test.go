@@ -40,7 +40,7 @@ func TestPacked_Open(t *testing.T) {
 	}
 }
 
-// An object that is used by somebody is not decoded again.
+// An object that is in use is not decoded again.
 func TestPacked_OpenShares(t *testing.T) {
 	p, err := pack(configMap("a", "x", "u1", "web"), label)
 	if err != nil {
@@ -121,7 +121,7 @@ func partial(i int) *metav1.PartialObjectMetadata {
 }
 
 // What our own write has returned is kept until the informer has it, and no longer:
-// nobody may ask for the object again.
+// the object may never be asked for again.
 func TestInformers_ForgetsOwnWrites(t *testing.T) {
 	key := writtenKey{configMaps, types.NamespacedName{Namespace: "app", Name: "a"}}
 	for name, tc := range map[string]struct {

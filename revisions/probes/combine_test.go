@@ -65,24 +65,24 @@ func TestNot_TruthTable(t *testing.T) {
 }
 
 func TestCombinators_Messages(t *testing.T) {
-	good, told := fixed(True, ""), fixed(True, "waits")
+	good, reported := fixed(True, ""), fixed(True, "waits")
 	bad, worse, unsure := fixed(False, "a is 1"), fixed(False, "b is 2"), fixed(Unknown, "c is not observed")
 	cases := map[string]struct {
 		reason string
 		probe  Probe
 		want   Result
 	}{
-		"AllFailing":  {"All that are not True are told, in order.", All{bad, good, unsure, told, worse}, Result{False, "a is 1; c is not observed; b is 2"}},
-		"AllHolding":  {"What True ones have to add is told when all are.", All{good, told, told}, Result{True, "waits; waits"}},
+		"AllFailing":  {"All that are not True are reported, in order.", All{bad, good, unsure, reported, worse}, Result{False, "a is 1; c is not observed; b is 2"}},
+		"AllHolding":  {"What True ones have to add is reported when all are.", All{good, reported, reported}, Result{True, "waits; waits"}},
 		"AllNested":   {"Messages of inner ones are kept.", All{All{bad, worse}, unsure}, Result{False, "a is 1; b is 2; c is not observed"}},
 		"AllSilent":   {"Probes without message add nothing.", All{fixed(False, ""), bad}, Result{False, "a is 1"}},
 		"AllOddState": {"A status that does not exist is Unknown.", All{fixed("Maybe", "odd")}, Result{Unknown, "odd"}},
 		"AllNil":      {"A probe that is not set is Unknown.", All{nil}, Result{Unknown, "no probe is set"}},
-		"AnyFirst":    {"The message of the first True one is passed on.", Any{bad, told, good}, Result{True, "waits"}},
-		"AnyNone":     {"All are told when none holds.", Any{bad, unsure}, Result{Unknown, "none holds: a is 1; c is not observed"}},
+		"AnyFirst":    {"The message of the first True one is passed on.", Any{bad, reported, good}, Result{True, "waits"}},
+		"AnyNone":     {"All are reported when none holds.", Any{bad, unsure}, Result{Unknown, "none holds: a is 1; c is not observed"}},
 		"AnyEmpty":    {"Nothing cannot hold.", Any{}, Result{False, "there is no probe in it"}},
 		"AnyNil":      {"A probe that is not set is Unknown.", Any{nil, bad}, Result{Unknown, "none holds: no probe is set; a is 1"}},
-		"NotHolding":  {"A function cannot say what it asks.", Not{Inner: told}, Result{False, "this is true and must not be: the negated probe"}},
+		"NotHolding":  {"A function cannot say what it asks.", Not{Inner: reported}, Result{False, "this is true and must not be: the negated probe"}},
 		"NotUnknown":  {"The reason why it is not known is kept.", Not{Inner: unsure}, Result{Unknown, "c is not observed"}},
 		"NotFalse":    {"The message of what must not hold is not of interest.", Not{Inner: bad}, Result{True, ""}},
 		"NotNil":      {"A probe that is not set is Unknown.", Not{}, Result{Unknown, "no probe is set"}},

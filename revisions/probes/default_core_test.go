@@ -95,7 +95,7 @@ func TestDefault_Pod(t *testing.T) {
 			want:   Result{False, "the pod is not scheduled: Unschedulable: 0/3 nodes are available"},
 		},
 		"Pending": {
-			reason: "Nobody has looked at it.",
+			reason: "No controller has looked at it.",
 			object: `{apiVersion: v1, kind: Pod, status: {phase: Pending}}`,
 			want:   Result{Unknown, `the object has no condition "Ready" yet`},
 		},
@@ -200,7 +200,7 @@ func TestDefault_Job(t *testing.T) {
 			want:   Result{Status: True},
 		},
 		"Running": {
-			reason: "Progress is told.",
+			reason: "Progress is reported.",
 			object: `{apiVersion: batch/v1, kind: Job, spec: {completions: 3}, status: {active: 1, succeeded: 1, failed: 2}}`,
 			want:   Result{False, "the job is not complete: 1 of 3 completions succeeded, 1 active, 2 failed"},
 		},

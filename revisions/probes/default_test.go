@@ -167,7 +167,7 @@ func TestDefault_Webhooks(t *testing.T) {
 			want:   Result{Status: True},
 		},
 		"OneLacks": {
-			reason: "The webhook that nobody can reach is named.",
+			reason: "The webhook that cannot be reached is named.",
 			object: `{webhooks: [{name: a.istio.io, clientConfig: {caBundle: ` + bundle + `, service: {name: istiod}}}, {name: b.istio.io, clientConfig: {service: {name: istiod}}}]}`,
 			want:   Result{False, `no certificate in .clientConfig.caBundle of the webhook "b.istio.io"`},
 		},
@@ -192,7 +192,7 @@ func TestDefault_Webhooks(t *testing.T) {
 			want:   Result{False, `no certificate in .clientConfig.caBundle of the webhook "a.example.org"`},
 		},
 		"NoName": {
-			reason: "Without a name the place is told.",
+			reason: "Without a name the place is reported.",
 			object: `{webhooks: [{name: a.istio.io, clientConfig: {caBundle: ` + bundle + `}}, text]}`,
 			want:   Result{False, `no certificate in .clientConfig.caBundle of the webhook "webhooks[1]"`},
 		},

@@ -102,7 +102,7 @@ status:
 		want:   Result{False, "2 replicas still exist, expected 0"},
 	},
 	"ScaledToZeroUnseen": {
-		reason: "Missing counters of a deployment that nobody has looked at are no zeros.",
+		reason: "Missing counters of a deployment that no controller has looked at are no zeros.",
 		object: `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 0}}`,
 		want:   Result{Unknown, "not observed yet (generation 1, observed none)"},
 	},
@@ -146,7 +146,7 @@ status:
 		want:   Result{False, "the rollout does not progress: ReplicaSetCreateError: denied"},
 	},
 	"QuotaExceeded": {
-		reason: "Why no pod can be created is told.",
+		reason: "Why no pod can be created is reported.",
 		object: `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, availableReplicas: 1, conditions: [{type: ReplicaFailure, status: "True", reason: FailedCreate, message: 'pods "web-1" is forbidden: exceeded quota'}]}}`,
 		want:   Result{False, `1 of 2 replicas updated: FailedCreate: pods "web-1" is forbidden: exceeded quota`},
 	},
@@ -175,7 +175,7 @@ func TestDefault_ReplicaSet(t *testing.T) {
 			want:   Result{False, "1 of 2 replicas available"},
 		},
 		"Failure": {
-			reason: "Why no pod can be created is told.",
+			reason: "Why no pod can be created is reported.",
 			object: `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {generation: 1}, spec: {}, status: {observedGeneration: 1, replicas: 0, conditions: [{type: ReplicaFailure, status: "True", reason: FailedCreate, message: no service account}]}}`,
 			want:   Result{False, "0 of 1 replicas available: FailedCreate: no service account"},
 		},

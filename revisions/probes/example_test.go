@@ -42,7 +42,7 @@ func deployment() *unstructured.Unstructured {
 func ExampleDefault() {
 	p, ok := probes.Default(schema.GroupKind{Group: "apps", Kind: "Deployment"})
 	if !ok {
-		fmt.Println("nobody knows when such an object is ready")
+		fmt.Println("it is unknown when such an object is ready")
 		return
 	}
 	result := p.Probe(deployment())
@@ -107,7 +107,7 @@ func ExampleFieldsEqual() {
 
 func ExampleObservedGeneration() {
 	obj := deployment()
-	obj.SetGeneration(3) // somebody has changed the spec since
+	obj.SetGeneration(3) // a user has changed the spec since
 	result := probes.ObservedGeneration{Inner: probes.Condition{Type: "Available"}}.Probe(obj)
 	fmt.Println(result.Status, result.Message)
 	// Output: Unknown not observed yet (generation 3, observed 2)

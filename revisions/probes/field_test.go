@@ -45,7 +45,7 @@ func TestFieldValue(t *testing.T) {
 		want   Result
 	}{
 		"String":           {"A string equals itself.", ".spec.name", "web", Result{Status: True}},
-		"OtherString":      {"Found and expected are told.", ".spec.name", "db", Result{False, `.spec.name is "web", expected "db"`}},
+		"OtherString":      {"Found and expected are reported.", ".spec.name", "db", Result{False, `.spec.name is "web", expected "db"`}},
 		"Number":           {"A number of any type equals the value.", ".spec.three", 3, Result{Status: True}},
 		"NumberInt32":      {"So does an int32.", ".spec.three", int32(3), Result{Status: True}},
 		"NumberUint64":     {"So does a uint64.", ".spec.three", uint64(3), Result{Status: True}},

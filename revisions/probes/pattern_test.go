@@ -23,7 +23,7 @@ func TestPattern_Without(t *testing.T) {
 		"NoMap":      {"a value of another shape is left alone", ".spec.replicas.x", `{spec: {replicas: 1}}`, `{spec: {replicas: 1}}`},
 		"Quoted":     {"names with dots are quoted", `.metadata.annotations['a.b/c']`, `{metadata: {annotations: {a.b/c: x, d: y}}}`, `{metadata: {annotations: {d: y}}}`},
 		"EveryEntry": {"* stands for every entry", ".webhooks[*].clientConfig.caBundle", `{webhooks: [{name: a, clientConfig: {caBundle: x, url: u}}, {name: b}, text]}`, `{webhooks: [{name: a, clientConfig: {url: u}}, {name: b}, text]}`},
-		"OneEntry":   {"an entry is told by a field of it", ".c[name=b].image", `{c: [{name: a, image: x}, {name: b, image: y}]}`, `{c: [{name: a, image: x}, {name: b}]}`},
+		"OneEntry":   {"an entry is identified by a field of it", ".c[name=b].image", `{c: [{name: a, image: x}, {name: b, image: y}]}`, `{c: [{name: a, image: x}, {name: b}]}`},
 		"WholeEntry": {"an entry can go as a whole", ".c[name=b]", `{c: [{name: a}, {name: b}]}`, `{c: [{name: a}]}`},
 		"AllEntries": {"and so can all of them", ".c[*]", `{c: [{name: a}, 1]}`, `{c: []}`},
 	}

@@ -43,7 +43,7 @@ status:
   - {type: Old, status: "True", observedGeneration: 4711}
 `
 
-// secretProbes asks for what must not be told, in every way there is.
+// secretProbes asks for what must not be reported, in every way there is.
 func secretProbes(t *testing.T) map[string]Probe {
 	value := func(text string, want any) Probe { return FieldValue{Path: path(t, text), Value: want} }
 	equal := FieldsEqual{A: path(t, ".data.password"), B: path(t, ".data.other")}
@@ -123,7 +123,7 @@ func TestProbes_WhatIsSaidOfASecret(t *testing.T) {
 }
 
 // The same probes on a ConfigMap do tell, so that the test above would notice it if
-// nothing was ever told.
+// nothing was ever reported.
 func TestProbes_TellOfAConfigMap(t *testing.T) {
 	obj := object(t, "apiVersion: v1\nkind: ConfigMap"+secretFields)
 	list := secretProbes(t)

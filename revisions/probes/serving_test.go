@@ -89,7 +89,7 @@ func TestServing(t *testing.T) {
 	}
 }
 
-// TestServing_PodsRefused: of a Deployment without pods the reason is told for which none can
+// TestServing_PodsRefused: of a Deployment without pods the reason is reported for which none can
 // be created.
 func TestServing_PodsRefused(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "status": map[string]any{"conditions": []any{

@@ -23,7 +23,7 @@ type row struct {
 	// Step and Figure name it.
 	Step   string `json:"step"`
 	Figure string `json:"figure"`
-	// Budget is the most that it may be. Without one the figure is only told.
+	// Budget is the most that it may be. Without one the figure is only reported.
 	Budget *float64 `json:"budget,omitempty"`
 	// Value is what was measured when the row was written.
 	Value float64 `json:"value"`
@@ -110,7 +110,7 @@ const (
 	isOK          = "ok"
 	isOver        = "OVER"
 	isMissing     = "NOT MEASURED"
-	isTold        = "-"
+	isReported    = "-"
 	isOutOfReach  = "not at this scale"
 	isUnavailable = "only on Linux"
 )
@@ -139,7 +139,7 @@ func judge(rows []row, measured figures, c conditions) []verdict {
 		case !ok:
 			v.result = isMissing
 		case r.Budget == nil:
-			v.result = isTold
+			v.result = isReported
 		case r.Full && !c.full:
 			v.result = isOutOfReach
 		case value > *r.Budget:

@@ -57,7 +57,7 @@ func TestReadBudget_Refuses(t *testing.T) {
 	}{
 		"Empty":        {"a budget without rows judges nothing", "rows: []", "no rows"},
 		"UnknownField": {"a misspelt field would not be seen", strings.Replace(good, "budget", "buget", 1), "buget"},
-		"NoReason":     {"a figure that nobody can explain cannot be kept", strings.Replace(good, "because", `""`, 1), "lacks why"},
+		"NoReason":     {"a figure without an explanation cannot be kept", strings.Replace(good, "because", `""`, 1), "lacks why"},
 		"Twice":        {"one of two would win", good + "- {step: a, figure: b, value: 1, margin: none, why: because}\n", "two of it"},
 		"NoSource":     {"a quoted figure has a source", strings.Replace(good, "why", "peers: [{name: P, quoted: x}], why", 1), "peer"},
 		"BothKinds":    {"a figure is quoted or measured", strings.Replace(good, "why", "peers: [{name: P, quoted: x, source: y, run: z}], why", 1), "peer"},
@@ -78,19 +78,19 @@ func TestJudge(t *testing.T) {
 		want     string
 		fails    bool
 	}{
-		"Below":       {reason: "less is fine", row: row{Budget: &one}, measured: figures{"/": 0}, want: isOK},
-		"At":          {reason: "the budget is the most that is allowed", row: row{Budget: &one}, measured: figures{"/": 1}, want: isOK},
-		"Over":        {reason: "any excess counts", row: row{Budget: &one}, measured: figures{"/": 1.001}, want: isOver, fails: true},
-		"Missing":     {reason: "what was not measured does not hold", row: row{Budget: &one}, want: isMissing, fails: true},
-		"MissingTold": {reason: "also what is only told has to be", row: row{}, want: isMissing, fails: true},
-		"Told":        {reason: "without a budget nothing is judged", row: row{}, measured: figures{"/": 9}, want: isTold},
-		"NoScale":     {reason: "the large part was left out", row: row{Budget: &one, Scale: true}, want: isOutOfReach},
-		"Scale":       {reason: "the large part has run", row: row{Budget: &one, Scale: true}, measured: figures{"/": 2}, c: conditions{scale: true}, want: isOver, fails: true},
-		"ScaleMissed": {reason: "the large part has run, without the figure", row: row{Budget: &one, Scale: true}, c: conditions{scale: true}, want: isMissing, fails: true},
-		"NotFull":     {reason: "the budget is for more packages", row: row{Budget: &one, Scale: true, Full: true}, measured: figures{"/": 2}, c: conditions{scale: true}, want: isOutOfReach},
-		"Full":        {reason: "as many packages as the budget is for", row: row{Budget: &one, Scale: true, Full: true}, measured: figures{"/": 2}, c: conditions{scale: true, full: true}, want: isOver, fails: true},
-		"NotLinux":    {reason: "the system does not tell", row: row{Budget: &one, Linux: true}, want: isUnavailable},
-		"Linux":       {reason: "the system tells", row: row{Budget: &one, Linux: true}, c: conditions{linux: true}, want: isMissing, fails: true},
+		"Below":           {reason: "less is fine", row: row{Budget: &one}, measured: figures{"/": 0}, want: isOK},
+		"At":              {reason: "the budget is the most that is allowed", row: row{Budget: &one}, measured: figures{"/": 1}, want: isOK},
+		"Over":            {reason: "any excess counts", row: row{Budget: &one}, measured: figures{"/": 1.001}, want: isOver, fails: true},
+		"Missing":         {reason: "what was not measured does not hold", row: row{Budget: &one}, want: isMissing, fails: true},
+		"MissingReported": {reason: "also what is only reported has to be", row: row{}, want: isMissing, fails: true},
+		"Reported":        {reason: "without a budget nothing is judged", row: row{}, measured: figures{"/": 9}, want: isReported},
+		"NoScale":         {reason: "the large part was left out", row: row{Budget: &one, Scale: true}, want: isOutOfReach},
+		"Scale":           {reason: "the large part has run", row: row{Budget: &one, Scale: true}, measured: figures{"/": 2}, c: conditions{scale: true}, want: isOver, fails: true},
+		"ScaleMissed":     {reason: "the large part has run, without the figure", row: row{Budget: &one, Scale: true}, c: conditions{scale: true}, want: isMissing, fails: true},
+		"NotFull":         {reason: "the budget is for more packages", row: row{Budget: &one, Scale: true, Full: true}, measured: figures{"/": 2}, c: conditions{scale: true}, want: isOutOfReach},
+		"Full":            {reason: "as many packages as the budget is for", row: row{Budget: &one, Scale: true, Full: true}, measured: figures{"/": 2}, c: conditions{scale: true, full: true}, want: isOver, fails: true},
+		"NotLinux":        {reason: "the system does not tell", row: row{Budget: &one, Linux: true}, want: isUnavailable},
+		"Linux":           {reason: "the system tells", row: row{Budget: &one, Linux: true}, c: conditions{linux: true}, want: isMissing, fails: true},
 	} {
 		verdicts := judge([]row{tc.row}, tc.measured, tc.c)
 		if got := verdicts[0].result; got != tc.want {

@@ -48,7 +48,7 @@ func TestCount(t *testing.T) {
 		"ElectionEvent": {complete(localplane.AuditEvent{Verb: "create", Resource: "events", Namespace: managerNamespace}), counts{}},
 		"Rights":        {complete(localplane.AuditEvent{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"}), counts{Checks: 1}},
 		"Discovery":     {complete(localplane.AuditEvent{Verb: "get", RequestURI: "/apis"}), counts{Discovery: 1}},
-		"SomebodyElse":  {localplane.AuditEvent{User: helmUser, Verb: "patch", Resource: "configmaps", Stage: "ResponseComplete"}, counts{}},
+		"OtherUser":     {localplane.AuditEvent{User: helmUser, Verb: "patch", Resource: "configmaps", Stage: "ResponseComplete"}, counts{}},
 	} {
 		got := count([]localplane.AuditEvent{tc.event}, managerUser)
 		if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -83,7 +83,7 @@ func number(t failer, version string) uint64 {
 	return parsed
 }
 
-// failer is what a test is told problems with, from any goroutine.
+// failer reports problems to a test, from any goroutine.
 type failer interface {
 	Helper()
 	Errorf(format string, arguments ...any)

@@ -32,7 +32,7 @@ func (a install) awaitGone() {
 	})
 }
 
-// TestIstioCSR_DeleteAndRecreate: an agent runs on without its IstioCSR, as nobody's, and
+// TestIstioCSR_DeleteAndRecreate: an agent runs on without its IstioCSR and without an owner, and
 // is adopted by the next one; its pods notice neither.
 func TestIstioCSR_DeleteAndRecreate(t *testing.T) {
 	a := working(t, nil)
@@ -42,7 +42,7 @@ func TestIstioCSR_DeleteAndRecreate(t *testing.T) {
 	planetest.Eventually(t, "the event of the deletion", func() (bool, error) { return a.hasEvent("RemoveDeployment"), nil })
 	d := a.deployment()
 	if d.Labels[v1alpha1.LabelPackage] != "" || len(d.OwnerReferences) != 0 {
-		t.Errorf("it is still somebody's: %v %v", d.Labels, d.OwnerReferences)
+		t.Errorf("it still has an owner: %v %v", d.Labels, d.OwnerReferences)
 	}
 	planetest.Stays(t, 2*time.Second, "the pods stay when the IstioCSR goes", func() (bool, error) {
 		return a.deployment().Generation == generation && slices.Equal(pods, a.pods()), nil

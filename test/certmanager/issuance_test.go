@@ -90,7 +90,7 @@ func TestAdmission(t *testing.T) {
 		"ShortDuration": {reason: "the shortest duration is an hour", spec: `{secretName: a, dnsNames: [a.b], duration: 30m, issuerRef: {name: a}}`, want: "spec.duration"},
 		"LateRenewal":   {reason: "a renewal comes before the end", spec: `{secretName: a, dnsNames: [a.b], duration: 1h, renewBefore: 2h, issuerRef: {name: a}}`, want: "spec.renewBefore"},
 		"UnknownKind":   {reason: "there are two kinds of issuer", spec: `{secretName: a, dnsNames: [a.b], issuerRef: {name: a, kind: issuer}}`, want: "spec.issuerRef.kind"},
-		"NoName":        {reason: "a certificate is for somebody", spec: `{secretName: a, issuerRef: {name: a}}`, want: "at least one of"},
+		"NoName":        {reason: "a certificate has a subject", spec: `{secretName: a, issuerRef: {name: a}}`, want: "at least one of"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -56,7 +56,7 @@ func TestIstioCSR_Rotation(t *testing.T) {
 	w.check(g.handed, 0)
 }
 
-// TestIstioCSR_CA is about what the user chooses: what is wrong with it is told, nothing
+// TestIstioCSR_CA is about what the user chooses: what is wrong with it is reported, nothing
 // of it is taken, and it heals at once.
 func TestIstioCSR_CA(t *testing.T) {
 	a := working(t, nil)
@@ -139,7 +139,7 @@ func TestIstioCSR_Tampering(t *testing.T) {
 	a.copyIs("the copy to be made again", root)
 	a.ready()
 
-	// So it is while nobody can say what is wanted.
+	// So it is while it is unknown what is wanted.
 	issuer := a.object(`{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: istio-ca, namespace: NS}}`)
 	must(t, admin.Delete(t.Context(), issuer))
 	a.condition("Ready", "False/Progressing: Issuer "+a.namespace+"/istio-ca does not exist")
@@ -175,7 +175,7 @@ func (a install) tamper(cas string) {
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": cabundle.Name, "namespace": a.ic.Namespace},
 		"data": map[string]any{cabundle.Key: cas},
 	}}
-	must(a.t, admin.Apply(a.t.Context(), client.ApplyConfigurationFromUnstructured(patch), client.FieldOwner("somebody"), client.ForceOwnership))
+	must(a.t, admin.Apply(a.t.Context(), client.ApplyConfigurationFromUnstructured(patch), client.FieldOwner("other-manager"), client.ForceOwnership))
 }
 
 func (a install) copyIs(what, want string) {

@@ -12,7 +12,7 @@ import (
 	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
-// TestIstioCSR_PointedAt: whoever has installed istiod, an agent that goes with its
+// TestIstioCSR_PointedAt: also with an istiod of another installer, an agent that goes with its
 // IstioCSR says whose proxies would lose it, in every revision of the mesh; what cannot be
 // read is not taken for unused.
 func TestIstioCSR_PointedAt(t *testing.T) {
@@ -20,7 +20,7 @@ func TestIstioCSR_PointedAt(t *testing.T) {
 		ic.Annotations = map[string]string{operatorv1alpha1.AnnotationDeletionPolicy: operatorv1alpha1.DeletionPolicyDelete}
 		ic.Spec.IstioCSRConfig.Istio.Revisions = []string{"default", "canary"}
 	})
-	a.readyWithoutWarning("nobody to be warned of")
+	a.readyWithoutWarning("no client to be warned about")
 	config := a.create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: istio-sidecar-injector-canary, namespace: NS}, data: {values: '{"global": {"caAddress": "` + agentName + "." + a.ic.Namespace + `.svc:443"}}'}}`)
 	point := func(values string) {
 		t.Helper()

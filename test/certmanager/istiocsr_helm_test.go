@@ -353,7 +353,7 @@ func TestIstioCSR_HelmForgets(t *testing.T) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"meta.helm.sh/release-name": nil, "meta.helm.sh/release-namespace": nil}}})
 	must(t, err)
 	must(t, admin.Patch(t.Context(), a.deployment(), client.RawPatch(types.MergePatchType, patch)))
-	planetest.Eventually(t, "nobody to be warned of Helm any more", func() (bool, error) {
+	planetest.Eventually(t, "no warning about Helm", func() (bool, error) {
 		a.get(a.ic)
 		return !strings.Contains(fmt.Sprint(a.ic.Status.Conditions), "Helm has the agent"), nil
 	})
@@ -370,7 +370,7 @@ func TestIstioCSR_HelmForgets(t *testing.T) {
 }
 
 // TestIstioCSR_HelmPinnedRoot: an agent of the chart with a CA file of its own is replaced
-// in one rolling update, and told why, although its volume has the name of ours.
+// in one rolling update, and the status says why, although its volume has the name of ours.
 func TestIstioCSR_HelmPinnedRoot(t *testing.T) {
 	m := newMesh(t)
 	m.root("root")

@@ -108,7 +108,7 @@ func TestIstioCSR_RotationWithoutManager(t *testing.T) {
 	w.check(g.handed, 0)
 }
 
-// TestIstioCSR_ForeignRoot: a root that somebody puts beside what the issuer signs with is
+// TestIstioCSR_ForeignRoot: a root that a user puts beside what the issuer signs with is
 // refused. One that the issuer signs with is served beside the old one, since what it
 // signs has to be trusted from the first moment on; that one stays until the istiod
 // certificate has been issued again.

@@ -22,7 +22,7 @@ import (
 )
 
 // TestIstioCSR_RefusedByUs walks through what the API server takes and what cannot work:
-// it is told with its path, nothing is written for it, and what runs stays as it is.
+// it is reported with its path, nothing is written for it, and what runs stays as it is.
 func TestIstioCSR_RefusedByUs(t *testing.T) {
 	a := working(t, nil)
 	before, revision := a.running(), a.revision()
@@ -119,14 +119,14 @@ func TestIstioCSR_OwnFields(t *testing.T) {
 	a.ready()
 	a.get(account)
 	if account.Labels["theirs"] != "yes" {
-		t.Errorf("a label of somebody else's is gone: %v", account.Labels)
+		t.Errorf("a label of another owner's is gone: %v", account.Labels)
 	}
 	if got := a.revision(); got != 1 {
 		t.Errorf("drift has led to revision %d", got)
 	}
 }
 
-// TestIstioCSR_LaxDefinition: what another definition of the kind has let through is told
+// TestIstioCSR_LaxDefinition: what another definition of the kind has let through is reported
 // with its path, also when ours is back, and the next one works.
 func TestIstioCSR_LaxDefinition(t *testing.T) {
 	withManager(t)

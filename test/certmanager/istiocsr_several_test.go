@@ -43,7 +43,7 @@ func (a install) may() bool {
 
 // TestIstioCSR_Several: the oldest runs, the others say why they do not, and one takes
 // its place when it goes. The agent of the first runs on with all its rights, until
-// somebody removes it.
+// a user removes it.
 func TestIstioCSR_Several(t *testing.T) {
 	first := working(t, nil)
 	second := newInstall(first.mesh, nil)
@@ -55,7 +55,7 @@ func TestIstioCSR_Several(t *testing.T) {
 		}
 	}
 	pods := first.pods()
-	// Whoever looks at any time finds the rights of the first.
+	// At any time the first has its rights.
 	lost := make(chan int, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

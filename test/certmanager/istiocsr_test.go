@@ -236,7 +236,7 @@ func TestIstioCSR_IssuersThatCannotSign(t *testing.T) {
 	a.ready()
 }
 
-// TestIstioCSR_BadSpec: what the API server lets through and cannot work is told with
+// TestIstioCSR_BadSpec: what the API server lets through and cannot work is reported with
 // its path, nothing is made of it, and mending it is enough.
 func TestIstioCSR_BadSpec(t *testing.T) {
 	m := newMesh(t)

@@ -36,7 +36,7 @@ func (a install) since(kind string) time.Time {
 }
 
 // TestIstioCSR_StuckCertificate takes the issuer away, and then the certificate that
-// nobody can issue any more: Ready goes once, and its message follows the causes.
+// no issuer can issue any more: Ready goes once, and its message follows the causes.
 func TestIstioCSR_StuckCertificate(t *testing.T) {
 	a := working(t, nil)
 	issuer := "Issuer " + a.namespace + "/istio-ca"

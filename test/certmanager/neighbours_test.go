@@ -95,7 +95,7 @@ func TestIstioCSR_TakeoverFromHelm(t *testing.T) {
 	}
 }
 
-// TestIstioCSR_Collision: what somebody else controls is left alone, and named.
+// TestIstioCSR_Collision: what another manager controls is left alone, and named.
 func TestIstioCSR_Collision(t *testing.T) {
 	m := newMesh(t)
 	m.root("root")

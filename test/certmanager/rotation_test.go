@@ -118,7 +118,7 @@ func TestTrustThroughRotations(t *testing.T) {
 	m.renew("root")
 	a.until(2, "the new CA is served beside the old one")
 	m.renew("istiod")
-	a.until(1, "the old CA goes when nobody uses its certificates any more")
+	a.until(1, "the old CA goes when no workload uses its certificates any more")
 
 	// The same with a restart in each state.
 	m.renew("root")

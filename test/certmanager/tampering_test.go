@@ -64,7 +64,7 @@ func TestTampering(t *testing.T) {
 		c.Data[cabundle.Key] = m.secret(stranger, "ca.crt")
 	})
 	m.keeping(request)
-	repaired("a copy that is changed while nobody looks")
+	repaired("a copy that is changed while no manager runs")
 	var copied corev1.ConfigMap
 	must(t, admin.Get(t.Context(), client.ObjectKey{Namespace: m.namespace, Name: cabundle.Name}, &copied))
 	if copied.Labels["their"] != "label" || copied.Labels["app"] != "cert-manager-istio-csr" {

@@ -164,7 +164,7 @@ func (w *walk) step(t *testing.T, number int) view.Plan {
 	t.Helper()
 	w.change()
 	var flags []string
-	// Every other step somebody else has one of the objects already.
+	// Every other step another owner has one of the objects already.
 	if number%2 == 1 {
 		w.intrude(t)
 		flags = append(flags, "--collision-protection", "IfNoController")

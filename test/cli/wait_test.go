@@ -213,7 +213,7 @@ func (c *cast) create(t *testing.T, number int64, manifests ...string) {
 	}
 }
 
-// foreign makes an object that is nobody's.
+// foreign makes an object without an owner.
 func (c *cast) foreign(t *testing.T, name string) {
 	t.Helper()
 	if err := admin.Create(t.Context(), foreignConfigMap(c.namespace, name)); err != nil {

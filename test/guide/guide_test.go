@@ -58,7 +58,7 @@ func TestUpdate(t *testing.T) {
 	t.Run("Again", func(t *testing.T) { Guide{Path: page, Kubectl: "cat", Kubeconfig: "none"}.Run(t) })
 }
 
-// What controllers do takes a moment, and nobody wants to read commands that wait for it.
+// What controllers do takes a moment, and commands that wait for it are hard to read.
 func TestFollow_LooksAgain(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "kubectl")
 	script := "#!/bin/sh\nif [ -e seen ]; then echo after; else touch seen; echo before; fi\n"

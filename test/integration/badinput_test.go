@@ -45,7 +45,7 @@ func TestBadContent(t *testing.T) {
 			want: v1alpha1.ReasonInvalidSpec, names: []string{"phase two", "ConfigMap", "/a", "first in phase one"},
 		},
 		"UnknownKind": {
-			reason: "a kind that nobody serves keeps the rollout from starting",
+			reason: "a kind that is not served keeps the rollout from starting",
 			phases: func(t *testing.T, ns string) []v1alpha1.Phase {
 				widget := object(t, fields{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": fields{"name": "w", "namespace": ns}})
 				return []v1alpha1.Phase{phase("one", configMapManifest(t, ns, "a", "1")), phase("two", widget)}
@@ -138,7 +138,7 @@ func TestImmutable(t *testing.T) {
 	}
 }
 
-// TestCollision: an object that is somebody else's is left byte for byte as it
+// TestCollision: an object that is another owner's is left byte for byte as it
 // is, named with its owner and the remedy, and its siblings are applied.
 func TestCollision(t *testing.T) {
 	t.Parallel()
@@ -185,7 +185,7 @@ func TestCRDAndItsObject(t *testing.T) {
 }
 
 // TestNoPackage: a revision whose package does not exist says so, and is rolled
-// out when somebody makes the package.
+// out when a user makes the package.
 func TestNoPackage(t *testing.T) {
 	t.Parallel()
 	ns := planetest.Namespace(t, plane)

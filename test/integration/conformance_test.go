@@ -18,9 +18,9 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	ns := planetest.Namespace(t, plane)
 	// managedFields tell time in seconds.
-	told, err := revisionstest.Conform(t.Context(), admin, admin, ns, planetest.NextSecond)
+	reported, err := revisionstest.Conform(t.Context(), admin, admin, ns, planetest.NextSecond)
 	must(t, err)
-	if diff := cmp.Diff(revisionstest.Conformance, told); diff != "" {
+	if diff := cmp.Diff(revisionstest.Conformance, reported); diff != "" {
 		t.Errorf("the API server does not do what the engine relies on (-want +got):\n%s", diff)
 	}
 }

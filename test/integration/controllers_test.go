@@ -56,7 +56,7 @@ spec:
 		return count == 1, fmt.Errorf("it was created %d times", count)
 	})
 	if found := getRevision(t, pkg.Name, 1).Status.Interference; len(found) > 0 {
-		t.Errorf("its deletion is told as interference: %+v", found)
+		t.Errorf("its deletion is reported as interference: %+v", found)
 	}
 	newRevision(t, pkg, 2, job("2"))
 	eventuallyRevision(t, pkg.Name, 2, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)

@@ -43,8 +43,8 @@ func eventsOf(ctx context.Context, pkg string) ([]eventsv1.Event, error) {
 	return about, nil
 }
 
-// told are events on one line each, with how often they were told. Without phases.
-func told(list []eventsv1.Event) map[string]int {
+// eventLines are events on one line each, with how often they were recorded. Without phases.
+func eventLines(list []eventsv1.Event) map[string]int {
 	lines := map[string]int{}
 	for _, e := range list {
 		if e.Reason == telemetry.ReasonPhaseStarted || e.Reason == telemetry.ReasonPhaseCompleted {
@@ -75,7 +75,7 @@ func eventuallyTold(t *testing.T, pkg string, want ...string) {
 		if err != nil {
 			return false, err
 		}
-		diff := cmp.Diff(wanted, told(list))
+		diff := cmp.Diff(wanted, eventLines(list))
 		return diff == "", errors.New("-want +got\n" + diff)
 	})
 }
@@ -94,7 +94,7 @@ func phaseEvents(t *testing.T, pkg, reason string) map[string]int {
 	return counts
 }
 
-// TestEvents: every transition of a package's life is told once, by an event that the
+// TestEvents: every transition of a package's life is reported once, by an event that the
 // API server takes, and at rest there is none.
 func TestEvents(t *testing.T) {
 	t.Parallel()
@@ -111,7 +111,7 @@ func TestEvents(t *testing.T) {
 
 	changed := configMap(t, ns, "a")
 	changed.Data = map[string]string{"value": "drifted"}
-	must(t, admin.Update(t.Context(), changed, client.FieldOwner("somebody")))
+	must(t, admin.Update(t.Context(), changed, client.FieldOwner("other-manager")))
 	want = append(want, "Normal DriftCorrected 1")
 	eventuallyTold(t, pkg.Name, want...)
 
@@ -130,7 +130,7 @@ func TestEvents(t *testing.T) {
 	for _, reason := range []string{telemetry.ReasonPhaseStarted, telemetry.ReasonPhaseCompleted} {
 		for phase, times := range phaseEvents(t, pkg.Name, reason) {
 			if times > 1 {
-				t.Errorf("%s of %s was told %d times", reason, phase, times)
+				t.Errorf("%s of %s was reported %d times", reason, phase, times)
 			}
 		}
 	}
@@ -145,7 +145,7 @@ func TestEvents(t *testing.T) {
 		`strata_revision_rollout_duration_seconds_count{outcome="rolledback"}`:                                                    1,
 		`strata_revision_phase_duration_seconds_count{phase="one"}`:                                                               2,
 		`strata_object_apply_total{operation="create",result="success"}`:                                                          3,
-		`strata_object_conflicts_total{cause="Changed",manager="somebody"}`:                                                       1,
+		`strata_object_conflicts_total{cause="Changed",manager="other-manager"}`:                                                  1,
 		`strata_drift_corrections_total{package="` + pkg.Name + `"}`:                                                              1,
 		`strata_retained_objects{package="` + pkg.Name + `"}`:                                                                     1,
 		`strata_teardown_objects_pending{package="` + pkg.Name + `"}`:                                                             0,
@@ -219,7 +219,7 @@ func atRest(t *testing.T, pkg string) {
 	})
 }
 
-// TestEventsOfTrouble: what holds up a package is told with the object that does, and
+// TestEventsOfTrouble: what blocks a package is reported with the object that does, and
 // those of a package that is held up name what they are about.
 func TestEventsOfTrouble(t *testing.T) {
 	t.Parallel()

@@ -114,7 +114,7 @@ webhooks:
 `
 
 // TestYield_Webhook: a running operand sets CA bundle and failure policy of its
-// webhook, as istiod does, and nobody takes them back.
+// webhook, as istiod does, and no manager takes them back.
 func TestYield_Webhook(t *testing.T) {
 	t.Parallel()
 	ns := planetest.Namespace(t, plane)
@@ -162,7 +162,7 @@ func TestYield_Webhook(t *testing.T) {
 	}
 }
 
-// TestFight: somebody sets a field back each time. It is repaired at once at first,
+// TestFight: another manager sets a field back each time. It is repaired at once at first,
 // and less and less often then; the status names who it is and what.
 func TestFight(t *testing.T) {
 	t.Parallel()

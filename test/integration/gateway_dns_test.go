@@ -439,7 +439,7 @@ func carriedOver(t *testing.T) {
 	}
 }
 
-// heldRecord: a DNS controller's finalizer is nobody's drift, and is waited for.
+// heldRecord: a DNS controller's finalizer is no drift, and is waited for.
 func heldRecord(t *testing.T) {
 	const a = "a.cluster.example.com"
 	e := publishedEdge(t, "held", "a "+a)

@@ -51,7 +51,7 @@ func interleaved(t *testing.T) {
 }
 
 // fullConditions: where others leave no room nothing is added, all else goes on, and it
-// is told.
+// is reported.
 func fullConditions(t *testing.T) {
 	const a, b = "a.cluster.example.com", "b.cluster.example.com"
 	e := newEdge(t, "full", gateway.Namespace, edgeClass, "a "+a, "b "+b)

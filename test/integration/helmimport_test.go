@@ -387,7 +387,7 @@ func TestHelmImport_Refused(t *testing.T) {
 			prepare: func(_ *testing.T, h *helmRelease) { h.install(1, "failed", nil) }, code: cli.CodeTerminal, text: "no version that is deployed",
 		},
 		"Scaled": {
-			reason: "somebody has scaled the workload, and the release would stop pods",
+			reason: "a user has scaled the workload, and the release would stop pods",
 			prepare: func(t *testing.T, h *helmRelease) {
 				h.install(1, "deployed", helmWorkload())
 				d := deployment(t, h.ns, "web")

@@ -73,7 +73,7 @@ func TestIstioControlPlane_Classes(t *testing.T) {
 	namespace := planetest.Namespace(t, plane)
 	early := newGateway(t, namespace, "early", "two", nil)
 	chosen := newGateway(t, namespace, "chosen", "one", map[string]string{gatewayclass.LabelRevision: "mine"})
-	foreign := newGateway(t, namespace, "foreign", "somebody-elses", nil)
+	foreign := newGateway(t, namespace, "foreign", "other", nil)
 	newClass(t, "one", nil)
 	newClass(t, "two", nil)
 	late := newGateway(t, namespace, "late", "one", nil)

@@ -43,7 +43,7 @@ func TestIstioCRDs_ThirdParty(t *testing.T) {
 
 	accepted := acceptedByIstiod(t, class)
 
-	// Scenario 4: nobody's label. istiod is installed all the same.
+	// Scenario 4: no manager's label. istiod is installed all the same.
 	eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "False/UnknownManagement",
 		"managed by a third party", "gateways.networking.istio.io", "remove them", "add the label "+gatewayclass.LabelOwned)
 	istiodIsInstalled(t, class, "1.29.1", noCRDs)
@@ -82,7 +82,7 @@ func TestIstioCRDs_ThirdParty(t *testing.T) {
 	})
 	eventuallyCondition(t, class, gatewayclass.ConditionCRDsReady, "True/ManagedByCIO")
 
-	// Somebody takes our label off one of them, and it comes back: it is ours to set.
+	// A user takes our label off one of them, and it comes back: it is ours to set.
 	labelCRDs(t, map[string]string{"-" + gatewayclass.LabelOwned: ""}, func(name string) bool { return name == gone.Name })
 	planetest.Eventually(t, "the label to be there again", func() (bool, error) {
 		_, owned := istioCRDs(t)[gone.Name].Labels[gatewayclass.LabelOwned]
@@ -150,7 +150,7 @@ func TestIstioCRDs_OLM(t *testing.T) {
 	}
 }
 
-// Labels that name no subscription, and a cluster without OLM: nobody manages the CRDs.
+// Labels that name no subscription, and a cluster without OLM: no operator manages the CRDs.
 func TestIstioCRDs_NoOLM(t *testing.T) {
 	withGatewayKinds(t)
 	arrangeIstioCRDs(t, map[string]string{gatewayclass.LabelOLMManaged: "true", "operators.coreos.com/malformed": ""})
@@ -162,8 +162,8 @@ func TestIstioCRDs_NoOLM(t *testing.T) {
 	istiodIsInstalled(t, class, "1.29.1")
 }
 
-// A subscription that comes later writes its CRDs over ours. Whoever has them in the
-// end, they have one manager, and nobody fights.
+// A subscription that comes later writes its CRDs over ours. Whichever manager has them in the
+// end, they have one manager, and none puts them back.
 func TestIstioCRDs_OLMComesLater(t *testing.T) {
 	withGatewayKinds(t)
 	installOLM(t)

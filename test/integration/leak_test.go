@@ -25,7 +25,7 @@ func leakCheck() func() error {
 		goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"),
 	}
 	return func() error {
-		// The library itself waits for less than half a second, and what was told to end
+		// The library itself waits for less than half a second, and what was stopped
 		// may take longer on a machine that has no time.
 		var found error
 		err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {

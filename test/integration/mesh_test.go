@@ -95,12 +95,12 @@ func deleteIstioCRDs(t *testing.T) {
 	}
 }
 
-// withoutIstioCRDs removes all Istio CRDs, while nobody installs them.
+// withoutIstioCRDs removes all Istio CRDs, while no controller installs them.
 func withoutIstioCRDs(t *testing.T) {
 	t.Helper()
 	ctx := context.Background()
 	deleteIstioCRDs(t)
-	// While somebody watches a kind, its storage is given a minute to end.
+	// While a client watches a kind, its storage is given a minute to end.
 	patiently(t, "the Istio CRDs to go", func() bool {
 		crds := &apiextensionsv1.CustomResourceDefinitionList{}
 		must(t, admin.List(ctx, crds))
@@ -116,7 +116,7 @@ func patiently(t *testing.T, what string, ask func() bool) {
 	planetest.Within(t, 5*time.Minute, what, func() (bool, error) { return ask(), nil })
 }
 
-// arrangeIstioCRDs makes the CRDs of Istio 1.28 be there as somebody else has installed
+// arrangeIstioCRDs makes the CRDs of Istio 1.28 be there as another operator has installed
 // them, with labels, whatever tests before have left. No class may be there.
 func arrangeIstioCRDs(t *testing.T, labels map[string]string) {
 	t.Helper()
@@ -135,7 +135,7 @@ func arrangeIstioCRDs(t *testing.T, labels map[string]string) {
 		crd.SetLabels(all)
 		planetest.Eventually(t, "CRD "+crd.GetName()+" to be installed", func() (bool, error) {
 			current := crd.DeepCopy()
-			err := admin.Create(t.Context(), current, client.FieldOwner("somebody-else"))
+			err := admin.Create(t.Context(), current, client.FieldOwner("other-manager"))
 			if !apierrors.IsAlreadyExists(err) {
 				return err == nil, err
 			}
@@ -148,7 +148,7 @@ func arrangeIstioCRDs(t *testing.T, labels map[string]string) {
 			current.SetLabels(all)
 			current.SetAnnotations(nil)
 			current.Object["spec"] = crd.Object["spec"]
-			err = admin.Update(t.Context(), current, client.FieldOwner("somebody-else"))
+			err = admin.Update(t.Context(), current, client.FieldOwner("other-manager"))
 			return err == nil, err
 		})
 	}
@@ -194,7 +194,7 @@ func labelCRDs(t *testing.T, labels map[string]string, selected func(name string
 			}
 			metav1.SetMetaDataLabel(&changed.ObjectMeta, key, value)
 		}
-		must(t, admin.Patch(t.Context(), changed, client.MergeFrom(&crd), client.FieldOwner("somebody")))
+		must(t, admin.Patch(t.Context(), changed, client.MergeFrom(&crd), client.FieldOwner("other-manager")))
 	}
 }
 

@@ -29,8 +29,8 @@ import (
 	"github.com/strata-run/strata/internal/telemetry"
 )
 
-// freeAddress is a loopback address that nobody listens on. Its port is none of those that
-// systems give to whoever asks for any, so that no connection takes it before the manager does.
+// freeAddress is a loopback address that no process listens on. Its port is none of those that
+// systems give to a process that asks for any, so that no connection takes it before the manager does.
 func freeAddress(ctx context.Context) (string, error) {
 	var config net.ListenConfig
 	var errs []error
@@ -50,7 +50,7 @@ var insecure = sync.OnceValue(func() *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 })
 
-// askForMetrics is the manager's answer to whoever has a token.
+// askForMetrics is the manager's answer to a client with a token.
 func askForMetrics(t *testing.T, token string) (status int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+metricsAddress+"/metrics", http.NoBody)
@@ -85,7 +85,7 @@ func tokenFor(t *testing.T, namespace, name, role string) string {
 		}
 		must(t, admin.Create(t.Context(), binding))
 		t.Cleanup(func() { must(t, admin.Delete(context.Background(), binding)) })
-		// The manager remembers for a while that somebody may not, so that nobody asks it too soon.
+		// The manager remembers for a while that a user may not, so the first request must not come too soon.
 		planetest.Eventually(t, "the API server to know of the role of "+name, func() (bool, error) {
 			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 				User:                  "system:serviceaccount:" + namespace + ":" + name,
@@ -100,7 +100,7 @@ func tokenFor(t *testing.T, namespace, name, role string) string {
 	return request.Status.Token
 }
 
-// scrape is what the manager tells whoever has a token: values by series, as they are
+// scrape is what the manager answers to a client with a token: values by series, as they are
 // written.
 func scrape(t *testing.T, token string) map[string]float64 {
 	t.Helper()
@@ -130,7 +130,7 @@ func TestMetricsAreAuthenticated(t *testing.T) {
 		reason, token string
 		want          int
 	}{
-		"Nobody":       {reason: "who does not say who he is gets nothing", want: http.StatusUnauthorized},
+		"Anonymous":    {reason: "a client without a token gets nothing", want: http.StatusUnauthorized},
 		"Wrong":        {reason: "nor does who lies", token: "forged", want: http.StatusUnauthorized},
 		"WithoutRight": {reason: "who is known needs the right, too", token: tokenFor(t, ns, "other", ""), want: http.StatusForbidden},
 		"Reader":       {reason: "the shipped role gives it", token: tokenFor(t, ns, "reader", "strata-metrics-reader"), want: http.StatusOK},
@@ -142,8 +142,8 @@ func TestMetricsAreAuthenticated(t *testing.T) {
 			if status != tc.want {
 				t.Errorf("%s: answered %d, want %d: %.200s", tc.reason, status, tc.want, body)
 			}
-			if told := strings.Contains(body, "strata_build_info"); told != (tc.want == http.StatusOK) {
-				t.Errorf("%s: metrics were told: %t", tc.reason, told)
+			if reported := strings.Contains(body, "strata_build_info"); reported != (tc.want == http.StatusOK) {
+				t.Errorf("%s: metrics were reported: %t", tc.reason, reported)
 			}
 		})
 	}

@@ -158,7 +158,7 @@ func TestOutage(t *testing.T) {
 const shutdownGrace = 15 * time.Second
 
 // TestStoppedBeforeSync: a manager that may not list what it works on, so that its caches never
-// sync, ends when it is told to.
+// sync, ends when the test ends it.
 func TestStoppedBeforeSync(t *testing.T) {
 	t.Parallel()
 	const name = "manager-denied"
@@ -182,11 +182,11 @@ func TestStoppedBeforeSync(t *testing.T) {
 		}
 		return false, nil
 	})
-	told := time.Now()
+	stopped := time.Now()
 	manager.signal(t, syscall.SIGTERM)
 	select {
 	case <-manager.ended:
-		t.Logf("the manager has ended after %s", time.Since(told))
+		t.Logf("the manager has ended after %s", time.Since(stopped))
 	case <-time.After(shutdownGrace):
 		t.Error("the manager goes on beyond its grace")
 		manager.signal(t, syscall.SIGKILL)

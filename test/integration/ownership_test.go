@@ -24,8 +24,8 @@ import (
 	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
-// TestAdoption: what each collision protection makes of an object that is nobody's,
-// and of one that somebody else controls. The object's own wins over its phase's.
+// TestAdoption: what each collision protection makes of an object without an owner,
+// and of one that another manager controls. The object's own wins over its phase's.
 func TestAdoption(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -34,15 +34,15 @@ func TestAdoption(t *testing.T) {
 		phase, object v1alpha1.CollisionProtection
 		adopted       bool
 	}{
-		"Default":               {reason: "the default is Prevent"},
-		"Prevent":               {reason: "nothing is adopted", phase: v1alpha1.CollisionPrevent},
-		"IfNoController":        {reason: "nobody controls it", phase: v1alpha1.CollisionIfNoController, adopted: true},
-		"None":                  {reason: "anything is adopted", phase: v1alpha1.CollisionNone, adopted: true},
-		"ObjectOverPhase":       {reason: "the object says otherwise than its phase", phase: v1alpha1.CollisionNone, object: v1alpha1.CollisionPrevent},
-		"Controlled":            {reason: "somebody controls it", controlled: true, phase: v1alpha1.CollisionIfNoController},
-		"ControlledNone":        {reason: "and is overruled", controlled: true, phase: v1alpha1.CollisionPrevent, object: v1alpha1.CollisionNone, adopted: true},
-		"ControlledPrevent":     {reason: "and is respected", controlled: true, phase: v1alpha1.CollisionPrevent},
-		"NobodyObjectOverPhase": {reason: "the object may be laxer", phase: v1alpha1.CollisionPrevent, object: v1alpha1.CollisionIfNoController, adopted: true},
+		"Default":                {reason: "the default is Prevent"},
+		"Prevent":                {reason: "nothing is adopted", phase: v1alpha1.CollisionPrevent},
+		"IfNoController":         {reason: "no owner controls it", phase: v1alpha1.CollisionIfNoController, adopted: true},
+		"None":                   {reason: "anything is adopted", phase: v1alpha1.CollisionNone, adopted: true},
+		"ObjectOverPhase":        {reason: "the object says otherwise than its phase", phase: v1alpha1.CollisionNone, object: v1alpha1.CollisionPrevent},
+		"Controlled":             {reason: "another owner controls it", controlled: true, phase: v1alpha1.CollisionIfNoController},
+		"ControlledNone":         {reason: "and is overruled", controlled: true, phase: v1alpha1.CollisionPrevent, object: v1alpha1.CollisionNone, adopted: true},
+		"ControlledPrevent":      {reason: "and is respected", controlled: true, phase: v1alpha1.CollisionPrevent},
+		"UnownedObjectOverPhase": {reason: "the object may be laxer", phase: v1alpha1.CollisionPrevent, object: v1alpha1.CollisionIfNoController, adopted: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestBlockerIsWatched(t *testing.T) {
 	})
 	// Another refusal, with as much as the object tells.
 	patchAs(t, configMap(t, ns, "a"), "them", fields{"metadata": fields{"labels": fields{v1alpha1.LabelPackage: "other"}}})
-	planetest.Eventually(t, "the new state of the object to be told", func() (bool, error) {
+	planetest.Eventually(t, "the new state of the object to be reported", func() (bool, error) {
 		text := message(getRevision(t, pkg.Name, 1).Status.Conditions, v1alpha1.ConditionProgressing)
 		return containsAll(text, `Package "other"`), errors.New(text)
 	})

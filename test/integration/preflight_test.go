@@ -132,7 +132,7 @@ func TestPreflightPermissions(t *testing.T) {
 		user+" may not create, patch, delete deployments.apps in namespace "+ns+" (a)")
 
 	grant(t, ns, subject, rbacv1.PolicyRule{APIGroups: []string{"apps", "rbac.authorization.k8s.io"}, Resources: []string{"deployments", "clusterroles"}, Verbs: []string{"get", "create", "patch", "delete"}})
-	wait("the escalation to be told", "may not apply ClusterRole.rbac.authorization.k8s.io "+ns)
+	wait("the escalation to be reported", "may not apply ClusterRole.rbac.authorization.k8s.io "+ns)
 
 	grant(t, ns+"-secrets", subject, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}})
 	wait("the check to pass with the rights")
@@ -264,7 +264,7 @@ func TestPreflightImmutable(t *testing.T) {
 			}
 			for _, finding := range found {
 				if containsAll(finding.Message, "Y2FuYXJ5") || containsAll(finding.Message, "b3RoZXI=") {
-					t.Errorf("a value of a Secret is told: %s", finding.Message)
+					t.Errorf("a value of a Secret is reported: %s", finding.Message)
 				}
 			}
 			err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(in.Target.Phases[0].Objects[0].Manifest.DeepCopy()), client.FieldOwner(revisions.DefaultFieldOwner), client.ForceOwnership, client.DryRunAll)

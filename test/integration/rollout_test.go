@@ -100,8 +100,8 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-// TestDrift: a field that somebody changes or removes is put back, with one
-// write; a field that somebody adds stays.
+// TestDrift: a field that another manager changes or removes is put back, with one
+// write; a field that another manager adds stays.
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	ns := planetest.Namespace(t, plane)

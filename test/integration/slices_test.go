@@ -321,7 +321,7 @@ func TestLostSlice(t *testing.T) {
 				must(t, admin.Create(t.Context(), altered))
 				want[1] = "does not contain"
 			}
-			planetest.Eventually(t, "the loss to be told", func() (bool, error) {
+			planetest.Eventually(t, "the loss to be reported", func() (bool, error) {
 				text := message(getPackage(t, pkg.Name).Status.Conditions, v1alpha1.ConditionProgressing)
 				return containsAll(text, want...), errors.New(text)
 			})
@@ -337,7 +337,7 @@ func TestLostSlice(t *testing.T) {
 				return meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady), errors.New(message(status.Conditions, v1alpha1.ConditionProgressing))
 			})
 			if now := time.Now(); !now.Before(next) {
-				t.Errorf("it was mended at %s, as if nobody had noticed before the try of %s", now.Format(time.TimeOnly), next.Format(time.TimeOnly))
+				t.Errorf("it was mended at %s, as if the manager had not noticed it before the try of %s", now.Format(time.TimeOnly), next.Format(time.TimeOnly))
 			}
 			planetest.Eventually(t, "the restored slice to be the package's again", func() (bool, error) {
 				return slices.Equal(slicesOf(t, pkg), []string{good.Name}), nil
@@ -498,7 +498,7 @@ func TestSecretManifests(t *testing.T) {
 	})
 }
 
-// TestForeignSecret: a revision cannot make the manager hand out what somebody else
+// TestForeignSecret: a revision cannot make the manager hand out what another owner
 // keeps in its namespace.
 func TestForeignSecret(t *testing.T) {
 	t.Parallel()
@@ -516,6 +516,6 @@ func TestForeignSecret(t *testing.T) {
 	}
 	must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
 	if len(theirs.OwnerReferences) != 0 {
-		t.Errorf("somebody else's Secret is owned by %v now", theirs.OwnerReferences)
+		t.Errorf("another owner's Secret is owned by %v now", theirs.OwnerReferences)
 	}
 }

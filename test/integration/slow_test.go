@@ -31,7 +31,7 @@ const (
 	slowRounds, slowTimes = 5, 3
 )
 
-// hanging is a webhook that does not answer while it is told to hang, and else refuses.
+// hanging is a webhook that does not answer while the test has it hang, and else refuses.
 type hanging struct {
 	*httptest.Server
 

@@ -86,7 +86,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: app, namespace: NS}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: none}
-subjects: [{kind: ServiceAccount, name: app, namespace: NS}, {kind: User, name: someone}]
+subjects: [{kind: ServiceAccount, name: app, namespace: NS}, {kind: User, name: jane}]
 ---
 apiVersion: policy/v1
 kind: PodDisruptionBudget

@@ -136,7 +136,7 @@ func baseObjects(t *testing.T) []*unstructured.Unstructured {
 }
 
 // addMesh makes the cluster have a service mesh that is the default of Istio, by both of the
-// marks that there are. They carry no webhook, as nobody would answer.
+// marks that there are. They carry no webhook, as no server would answer.
 func addMesh(t *testing.T) {
 	t.Helper()
 	labels := map[string]string{"istio.io/rev": "default", "istio.io/tag": "default"}

@@ -84,7 +84,7 @@ func changeListeners(t *testing.T, istiod *program) {
 	t.Run("RemoveHostname", func(t *testing.T) {
 		setListeners(t, plain, listener("bad", "", 8082), goodOne)
 		eventuallyListeners(t, expected{"plain", absent}, expected{"bad", absent}, expected{"good", good})
-		eventuallyNoRecord(t, badHost) // or else the next listener could be told of this one
+		eventuallyNoRecord(t, badHost) // or else the next listener could get the record of this one
 	})
 	t.Run("Again", func(t *testing.T) {
 		setListeners(t, goodOne, badOne, plain)

@@ -17,7 +17,7 @@ import (
 	"github.com/strata-run/strata/test/setup"
 )
 
-// blocked: what keeps the mesh is told in the status and in the log, at once when it changes,
+// blocked: what keeps the mesh is reported in the status and in the log, at once when it changes,
 // and waiting costs no request.
 func blocked(t *testing.T) {
 	t.Helper()
@@ -83,7 +83,7 @@ func restsAfter(t *testing.T) {
 		eventually(t, "the watch of "+resource+" to end", func() (bool, error) {
 			began, ended := 0, 0
 			for _, e := range setup.Audit(t, plane) {
-				// One that is refused does not begin, and only its end is told.
+				// One that is refused does not begin, and only its end is reported.
 				if e.User != setup.Manager || e.Verb != "watch" || e.Resource != resource || e.Code != http.StatusOK {
 					continue
 				}

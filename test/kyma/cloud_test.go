@@ -83,9 +83,9 @@ func dualStack(t *testing.T) {
 	state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
 	revision, services := mesh(t).Status.TargetRevision, ingressService(t)
 	configMap(t, "kyma-system", info, "details", "networkDetails: [")
-	told := state(t, "second", v1alpha2.StateWarning, v1alpha2.ReasonReconcileSucceeded)
-	if !strings.Contains(told.Status.Description, info) || mesh(t).Status.TargetRevision != revision {
-		t.Errorf("malformed: %s", told.Status.Description)
+	reported := state(t, "second", v1alpha2.StateWarning, v1alpha2.ReasonReconcileSucceeded)
+	if !strings.Contains(reported.Status.Description, info) || mesh(t).Status.TargetRevision != revision {
+		t.Errorf("malformed: %s", reported.Status.Description)
 	}
 	configMap(t, "kyma-system", info, "details", "networkDetails: {dualStackIPEnabled: true}")
 	eventually(t, "the refusal", func() (bool, error) {

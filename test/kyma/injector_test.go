@@ -25,11 +25,11 @@ import (
 // injectHere labels namespaces whose pods get a sidecar of the injector.
 const injectHere = "injector-of-the-test"
 
-// injector plays istiod's webhook: it gives pods a sidecar with the image that it is told, none
-// when that is empty. On the pods it tells the status that it is told.
+// injector plays istiod's webhook: it gives pods a sidecar with the image that is set, none
+// when that is empty. On the pods it writes the status that is set.
 type injector struct {
 	image, status atomic.Pointer[string]
-	// asked says that somebody has asked for a sidecar.
+	// asked says that a pod was created that asks for a sidecar.
 	asked atomic.Bool
 }
 

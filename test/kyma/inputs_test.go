@@ -62,9 +62,9 @@ func invalidTag(t *testing.T) {
 	if err := admin.Patch(t.Context(), changed, client.MergeFrom(refused)); err != nil {
 		t.Fatal(err)
 	}
-	told := state(t, "mesh", v1alpha2.StateWarning, v1alpha2.ReasonReconcileSucceeded)
-	if !strings.Contains(told.Status.Description, "istio-features") || !strings.Contains(told.Status.Description, "nothing of it is set") || deployed(t, "DaemonSet", "istio-cni-node") == nil {
-		t.Errorf("malformed before the first installation: %s", told.Status.Description)
+	reported := state(t, "mesh", v1alpha2.StateWarning, v1alpha2.ReasonReconcileSucceeded)
+	if !strings.Contains(reported.Status.Description, "istio-features") || !strings.Contains(reported.Status.Description, "nothing of it is set") || deployed(t, "DaemonSet", "istio-cni-node") == nil {
+		t.Errorf("malformed before the first installation: %s", reported.Status.Description)
 	}
 	removeConfigMap(t, "kyma-system", "istio-features")
 	state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded)
@@ -75,9 +75,9 @@ func invalidTag(t *testing.T) {
 func features(t *testing.T) {
 	const name = "istio-features"
 	configMap(t, "kyma-system", name, "features", `{"disableCni": true`)
-	told := state(t, "second", v1alpha2.StateWarning, v1alpha2.ReasonReconcileSucceeded)
-	if !strings.Contains(told.Status.Description, name) || deployed(t, "DaemonSet", "istio-cni-node") == nil {
-		t.Errorf("malformed from the start: %s", told.Status.Description)
+	reported := state(t, "second", v1alpha2.StateWarning, v1alpha2.ReasonReconcileSucceeded)
+	if !strings.Contains(reported.Status.Description, name) || deployed(t, "DaemonSet", "istio-cni-node") == nil {
+		t.Errorf("malformed from the start: %s", reported.Status.Description)
 	}
 	configMap(t, "kyma-system", name, "features", `{"disableCni": true}`)
 	eventually(t, "the node agent to go", func() (bool, error) { return deployed(t, "DaemonSet", "istio-cni-node") == nil, nil })
@@ -85,16 +85,16 @@ func features(t *testing.T) {
 	revision := mesh(t).Status.TargetRevision
 	configMap(t, "kyma-system", name, "features", `{"disableCni": yes`)
 	keeps := func() {
-		told := state(t, "second", v1alpha2.StateWarning, v1alpha2.ReasonReconcileSucceeded)
-		if !strings.Contains(told.Status.Description, name) || !strings.Contains(told.Status.Description, "stays in force") {
-			t.Errorf("the malformed ConfigMap is not told: %s", told.Status.Description)
+		reported := state(t, "second", v1alpha2.StateWarning, v1alpha2.ReasonReconcileSucceeded)
+		if !strings.Contains(reported.Status.Description, name) || !strings.Contains(reported.Status.Description, "stays in force") {
+			t.Errorf("the malformed ConfigMap is not reported: %s", reported.Status.Description)
 		}
 		if now := mesh(t).Status.TargetRevision; now != revision || deployed(t, "DaemonSet", "istio-cni-node") != nil {
 			t.Errorf("a ConfigMap that cannot be read has led from revision %d to %d", revision, now)
 		}
 	}
 	keeps()
-	// Somebody replaces the resource as a whole, which takes its annotations off.
+	// A user replaces the resource as a whole, which takes its annotations off.
 	const kept = "strata.run/cluster-switches"
 	before := state(t, "second", v1alpha2.StateWarning, v1alpha2.ReasonReconcileSucceeded)
 	after := before.DeepCopy()
@@ -134,7 +134,7 @@ func badSpec(t *testing.T) {
 	for _, tc := range cases {
 		before, rendered := mesh(t).Status.TargetRevision, input(t)
 		manifest(t, istio("second", "{config: {"+tc.config+"}}"))
-		eventually(t, tc.reason+" to be told", func() (bool, error) {
+		eventually(t, tc.reason+" to be reported", func() (bool, error) {
 			got := named("second")
 			err := admin.Get(t.Context(), client.ObjectKeyFromObject(got), got)
 			return err == nil && got.Status.State == tc.want && strings.Contains(got.Status.Description, tc.says), fmt.Errorf("%w: %s: %s", err, got.Status.State, got.Status.Description)
@@ -172,7 +172,7 @@ func experimental(t *testing.T) {
 	manifest(t, istio("second", "{experimental: {pilot: {enableAlphaGatewayAPI: true}}}"))
 	refused := state(t, "second", v1alpha2.StateError, v1alpha2.ReasonReconcileUnknown)
 	if !strings.Contains(refused.Status.Description, "--kyma-experimental") || mesh(t).Status.TargetRevision != before {
-		t.Errorf("the remedy is not told, or the mesh has changed: %s", refused.Status.Description)
+		t.Errorf("the remedy is not reported, or the mesh has changed: %s", refused.Status.Description)
 	}
 	for _, c := range *refused.Status.Conditions {
 		if c.Type == v1alpha2.ConditionReady && (c.Status != metav1.ConditionUnknown || c.ObservedGeneration != refused.Generation) {

@@ -38,7 +38,7 @@ func untyped(apiVersion, kind, namespace, name string) *unstructured.Unstructure
 	return o
 }
 
-// patience is for how long a test waits for what somebody does. That takes seconds; the rest is
+// patience is for how long a test waits for what a controller does. That takes seconds; the rest is
 // for slow machines.
 const patience = 5 * time.Minute
 
@@ -48,7 +48,7 @@ func eventually(t *testing.T, what string, ask func() (bool, error)) {
 	planetest.Within(t, patience, what, ask)
 }
 
-// rested waits until somebody has been left alone for some seconds: what tells of them, such as
+// rested waits until a controller has been left alone for some seconds: what tells of them, such as
 // their resourceVersions, has stayed the same.
 func rested(t *testing.T, what string, tells func() string) {
 	t.Helper()

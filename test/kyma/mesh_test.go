@@ -95,7 +95,7 @@ func TestMesh(t *testing.T) {
 	}
 }
 
-// A mesh at rest is written to by nobody.
+// At rest no controller writes to the mesh.
 func rests(t *testing.T) {
 	eventually(t, "the restarts to be looked at", func() (bool, error) {
 		conditions := state(t, "mesh", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded).Status.Conditions
@@ -165,7 +165,7 @@ func size(t *testing.T) {
 	})
 	set("3")
 	eventually(t, "the revision for a small cluster", func() (bool, error) { return mesh(t).Status.CurrentRevision == first+1, nil })
-	eventually(t, "the size to be told", func() (bool, error) {
+	eventually(t, "the size to be reported", func() (bool, error) {
 		message := (*state(t, "second", v1alpha2.StateReady, v1alpha2.ReasonReconcileSucceeded).Status.Conditions)[0].Message
 		return strings.Contains(message, "Evaluation"), fmt.Errorf("%s", message)
 	})

@@ -17,7 +17,7 @@ import (
 )
 
 // Resources that the Go type cannot hold, stored under a laxer definition. The manager starts
-// beside them and sees what becomes of others; the one that it looks at is told what is wrong.
+// beside them and sees what becomes of others; the status of the one that it looks at says what is wrong.
 func poison(t *testing.T) {
 	manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: tenant}}")
 	loosen(t)

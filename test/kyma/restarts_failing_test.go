@@ -54,7 +54,7 @@ func TestRestarts_FailureOutlivesManager(t *testing.T) {
 			return nil
 		})
 	}
-	fails("the failure is told, with its cause")
+	fails("the failure is reported, with its cause")
 	newStory(t).run("strata restarts -n " + namespace.Name + " | grep 'Deployment *m '")
 
 	injector.give(old)
@@ -73,7 +73,7 @@ func TestRestarts_FailureOutlivesManager(t *testing.T) {
 	})
 	// Long enough for a restart.
 	planetest.Stays(t, 3*time.Second, "no other workload is restarted meanwhile", func() (bool, error) { return recorded(t, a) == "", nil })
-	fails("the failure is still told")
+	fails("the failure is still reported")
 
 	injector.give(proxyImage(t))
 	must(t, admin.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(namespace.Name), client.MatchingLabels{"app": "m"}))

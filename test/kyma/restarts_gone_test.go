@@ -27,7 +27,7 @@ const leavingNamespace = "leaving"
 
 // Workloads lose the sidecars of the mesh that their namespace has left, get new ones when it
 // comes back, and lose them for good with the mesh: each time by one restart. The resource goes
-// after that, and what nobody can restart does not hold it up.
+// after that, and what only a user can restart does not delay it.
 func TestRestarts_Leaving(t *testing.T) {
 	must(t, startManager(t.Context(), istioVersion))
 	injector := startInjector(t, "", `{"revision":"default"}`)
@@ -84,13 +84,13 @@ func TestRestarts_Leaving(t *testing.T) {
 	eventually(t, "an event that a person has to see to the bare pod", func() (bool, error) {
 		list := &eventsv1.EventList{}
 		err := admin.List(t.Context(), list, client.InNamespace(leavingNamespace))
-		told := ""
+		reported := ""
 		for i := range list.Items {
 			if e := &list.Items[i]; e.Reason == "RestartByHand" {
-				told += e.Regarding.Kind + "/" + e.Regarding.Name + " "
+				reported += e.Regarding.Kind + "/" + e.Regarding.Name + " "
 			}
 		}
-		return strings.Contains(told, "Pod/bare"), fmt.Errorf("%w: told is %q", err, told)
+		return strings.Contains(reported, "Pod/bare"), fmt.Errorf("%w: found %q", err, reported)
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 	istiorelease "github.com/strata-run/strata/internal/istio"
 )
 
-// TestUsers: whoever may view or edit a namespace may do so with Istio's custom resources and
+// TestUsers: a user who may view or edit a namespace may do so with Istio's custom resources and
 // with Istio resources of Kyma there, and nowhere else.
 func TestUsers(t *testing.T) {
 	for _, role := range []string{"view", "edit", "admin"} {

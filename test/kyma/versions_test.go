@@ -19,7 +19,7 @@ import (
 	"github.com/strata-run/strata/internal/localplane/planetest"
 )
 
-// TestGate: a mesh that somebody has let go up by two minor versions, and that does not come up,
+// TestGate: a mesh that a user has let go up by two minor versions, and that does not come up,
 // does not go back by itself. It does when they name the version.
 func TestGate(t *testing.T) {
 	if err := startManager(t.Context(), "1.29"); err != nil {
@@ -49,15 +49,15 @@ func TestGate(t *testing.T) {
 		return doing.Reason == v1alpha1.ReasonProgressDeadlineExceeded && strings.Contains(doing.Message, why)
 	})
 	eventually(t, "the resource to tell", func() (bool, error) {
-		told := state(t, "gate", v1alpha2.StateError, v1alpha2.ReasonIstioInstallUninstallFailed).Status.Description
-		return strings.Contains(told, why), fmt.Errorf("%s", told)
+		reported := state(t, "gate", v1alpha2.StateError, v1alpha2.ReasonIstioInstallUninstallFailed).Status.Description
+		return strings.Contains(reported, why), fmt.Errorf("%s", reported)
 	})
 	planetest.Stays(t, 3*time.Second, "nothing answers the failure", func() (bool, error) {
 		held := mesh(t).Status
 		return held.CurrentRevision == good && held.TargetRevision == good+1 && held.AutomaticRollback == nil,
 			fmt.Errorf("revision %d runs, and revision %d is rolled out: %+v", held.CurrentRevision, held.TargetRevision, held.AutomaticRollback)
 	})
-	// Neither does a rollback that somebody asks for, which is told.
+	// Neither does a rollback that a user asks for, which is reported.
 	patchMesh(t, func(pkg *v1alpha1.Package) {
 		pkg.Spec.Rollback = &v1alpha1.Rollback{ToRevision: good, RequestedAt: metav1.Now().Rfc3339Copy()}
 	})
@@ -87,13 +87,13 @@ func patchMesh(t *testing.T, change func(*v1alpha1.Package)) {
 	}
 }
 
-// awaitMesh waits for what is told of the mesh's package.
-func awaitMesh(t *testing.T, what string, told func(pkg *v1alpha1.Package, doing *metav1.Condition) bool) {
+// awaitMesh waits for what is reported of the mesh's package.
+func awaitMesh(t *testing.T, what string, reported func(pkg *v1alpha1.Package, doing *metav1.Condition) bool) {
 	t.Helper()
 	eventually(t, what, func() (bool, error) {
 		pkg := mesh(t)
 		doing := meta.FindStatusCondition(pkg.Status.Conditions, v1alpha1.ConditionProgressing)
-		return doing != nil && told(pkg, doing), fmt.Errorf("%+v, %+v, %+v", doing, pkg.Status.Rollback, pkg.Status.AutomaticRollback)
+		return doing != nil && reported(pkg, doing), fmt.Errorf("%+v, %+v, %+v", doing, pkg.Status.Rollback, pkg.Status.AutomaticRollback)
 	})
 }
 

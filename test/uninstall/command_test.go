@@ -78,10 +78,10 @@ func TestUninstall(t *testing.T) {
 
 	c.start()
 	c.awaitLease()
-	told := c.strata(cli.CodeOK, "Every package is released", "uninstall", "--yes")
+	reported := c.strata(cli.CodeOK, "Every package is released", "uninstall", "--yes")
 	c.survived(before)
 	c.must(c.plane.StopManager())
-	for line := range strings.Lines(told) {
+	for line := range strings.Lines(reported) {
 		if command := strings.TrimSpace(line); strings.HasPrefix(command, "kubectl ") {
 			c.kubectl(command)
 		}

@@ -47,7 +47,7 @@ const (
 	ReasonValidationFailed = "ValidationFailed"
 	// ReasonOlderCRExists: an older Istio resource describes the mesh.
 	ReasonOlderCRExists = "OlderCRExists"
-	// ReasonOldestCRNotFound: which resource is the oldest cannot be told.
+	// ReasonOldestCRNotFound: it is unknown which resource is the oldest.
 	ReasonOldestCRNotFound = "OldestCRNotFound"
 	// ReasonIstioInstallNotNeeded: the resource goes, and nothing was installed for it.
 	ReasonIstioInstallNotNeeded = "IstioInstallNotNeeded"

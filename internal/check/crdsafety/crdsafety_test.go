@@ -146,7 +146,7 @@ func TestCompare_Definition(t *testing.T) {
 		"StoredGone":      {reason: "etcd holds resources in it", after: []func(*crd){add("v2", true, spec), store("v2"), drop}, want: "StoredVersion"},
 		"StoredOnceGone":  {reason: "the status says so, though it is stored no more", before: []func(*crd){add("v2", true, spec), store("v2"), func(d *crd) { d.Status.StoredVersions = []string{"v1", "v2"} }}, after: []func(*crd){add("v2", true, spec), store("v2"), drop}, want: "StoredVersion"},
 		"Migrated":        {reason: "nothing is stored in it, yet it was served", before: []func(*crd){add("v2", true, spec), store("v2"), func(d *crd) { d.Status.StoredVersions = []string{"v2"} }}, after: []func(*crd){add("v2", true, spec), store("v2"), drop}, want: "ServedVersion"},
-		"UnservedDropped": {reason: "nobody could use it", before: []func(*crd){add("v0", false, spec)}},
+		"UnservedDropped": {reason: "it could not be used", before: []func(*crd){add("v0", false, spec)}},
 		"Unserved":        {reason: "clients of it break", after: []func(*crd){func(d *crd) { d.Spec.Versions[0].Served = false }}, want: "ServedVersion"},
 		"StoredAs":        {reason: "what is stored anew loses the field", after: []func(*crd){add("v2", true, "{type: object}"), store("v2")}, want: "Field .spec.a"},
 		"Converted": {reason: "a webhook may put the field elsewhere", after: []func(*crd){add("v2", true, "{type: object}"), store("v2"), func(d *crd) {

@@ -43,7 +43,7 @@ func TestValues(t *testing.T) {
 			want: []string{`.c[name=main].image: "a" -> "c"`, `.c[name=side]:  -> {"image":"b","name":"side"}`},
 		},
 		"ByPort": {
-			reason: "Ports without names are told apart by number and protocol.",
+			reason: "Ports without names are distinguished by number and protocol.",
 			before: "{p: [{port: 80, protocol: TCP}, {port: 80, protocol: UDP}]}", after: "{p: [{port: 80, protocol: TCP}]}",
 			want: []string{`.p[port=80,protocol=UDP]: {"port":80,"protocol":"UDP"} -> `},
 		},
@@ -207,14 +207,14 @@ func TestContents_Secrets(t *testing.T) {
 				t.Errorf("-want, +got:\n%s", diff)
 			}
 			for _, d := range got.Differences {
-				told := fmt.Sprint(d.Changes)
+				reported := fmt.Sprint(d.Changes)
 				for _, side := range []*Object{d.Before, d.After} {
 					if side != nil {
-						told += fmt.Sprint(side.Manifest.Object)
+						reported += fmt.Sprint(side.Manifest.Object)
 					}
 				}
-				if strings.Contains(told, "c2VjcmV0") || strings.Contains(told, "bWU=") {
-					t.Errorf("a value is told: %s", told)
+				if strings.Contains(reported, "c2VjcmV0") || strings.Contains(reported, "bWU=") {
+					t.Errorf("a value is reported: %s", reported)
 				}
 			}
 			for _, d := range got.Differences {

@@ -120,7 +120,7 @@ var checkCases = map[string]checkCase{
 			annotated("strata.run/phase: config")),
 		want: []string{"PKG0102 a.yaml:5", "PKG0105 a.yaml:10", "PKG0102 a.yaml:12", "PKG0105 a.yaml:17", "PKG0102 a.yaml:19", "PKG0301 a.yaml:24", "PKG0102 a.yaml:26"},
 	},
-	"ForeignSpace": {reason: "Each namespace is told once.", in: inputOf(config, deployment), want: []string{"PKG0106 a.yaml:1"}},
+	"ForeignSpace": {reason: "Each namespace is reported once.", in: inputOf(config, deployment), want: []string{"PKG0106 a.yaml:1"}},
 	"Immutable": {
 		reason: "The API server would refuse the change.", in: inputOf(namespace, strings.ReplaceAll(deployment, "app: d", "app: e")),
 		change: func(t *testing.T, in *Input) { in.Against = revisionOf(t, inputOf(namespace, deployment)) }, want: []string{"PKG0201 a.yaml:5"},
@@ -138,7 +138,7 @@ var checkCases = map[string]checkCase{
 		change: func(t *testing.T, in *Input) { in.Against = revisionOf(t, inputOf(namespace, deployment)) },
 	},
 	"Probe": {
-		reason: "The place of the error is told.", in: inputOf(namespace, config),
+		reason: "The place of the error is reported.", in: inputOf(namespace, config),
 		change: func(t *testing.T, in *Input) {
 			in.Probes = probesOf(t, `[{name: p, selector: {kind: ConfigMap}, assertions: [{cel: {expression: "self.("}}]}]`)
 		},

@@ -73,7 +73,7 @@ func TestPlanner_Plan(t *testing.T) {
 			want: []string{"Create ConfigMap/a"}, summary: "1 create, 0 unchanged",
 		},
 		"Collides": {
-			reason: "What someone else has is left alone.", exists: []*unstructured.Unstructured{configMap("a", "1")},
+			reason: "What another owner has is left alone.", exists: []*unstructured.Unstructured{configMap("a", "1")},
 			wanted: []*unstructured.Unstructured{configMap("a", "1"), configMap("b", "1")},
 			want:   []string{"Collide ConfigMap/a", "Create ConfigMap/b"}, summary: "1 create, 1 collide, 0 unchanged",
 		},
@@ -195,7 +195,7 @@ func TestPlanner_Trial(t *testing.T) {
 		t.Errorf("what would be made is %v", tried[0].Applied)
 	}
 	if tried[1].Live == nil || tried[1].Applied != nil || tried[1].Result.Action != revisions.ActionCollision {
-		t.Errorf("what someone else has would be %v (%s)", tried[1].Applied, tried[1].Result)
+		t.Errorf("what another owner has would be %v (%s)", tried[1].Applied, tried[1].Result)
 	}
 }
 

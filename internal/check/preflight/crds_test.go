@@ -47,7 +47,7 @@ func TestCheckDefinitions(t *testing.T) {
 		"New":      {reason: "there is nothing to break", target: widgets(size, "v1")},
 		"Same":     {reason: "nothing changes", live: widgets(size, "v1"), target: widgets(size, "v1")},
 		"Safe":     {reason: "a field more", live: widgets(size, "v1"), target: widgets(sizeMore, "v1")},
-		"Unsafe":   {reason: "what several versions have in common is told once", live: widgets(sizeMore, "v1", "v2"), target: widgets(size, "v1", "v2"), want: []string{"CRDUpgradeSafety: CustomResourceDefinition.apiextensions.k8s.io widgets.example.org v1, v2 .spec.color: " + gone}},
+		"Unsafe":   {reason: "what several versions have in common is reported once", live: widgets(sizeMore, "v1", "v2"), target: widgets(size, "v1", "v2"), want: []string{"CRDUpgradeSafety: CustomResourceDefinition.apiextensions.k8s.io widgets.example.org v1, v2 .spec.color: " + gone}},
 		"Allowed":  {reason: "the Package says so", live: widgets(sizeMore, "v1"), target: widgets(size, "v1"), annotations: none},
 		"Misspelt": {reason: "only the one value allows it", live: widgets(sizeMore, "v1"), target: widgets(size, "v1"), annotations: []string{v1alpha1.AnnotationCRDUpgradeSafety, "none"}, want: []string{"CRDUpgradeSafety: CustomResourceDefinition.apiextensions.k8s.io widgets.example.org v1 .spec.color: " + gone}},
 		"Stored":   {reason: "as on a rollback to before v2; the API server refuses this in any case", live: widgets(size, "v1", "v2"), target: widgets(size, "v1"), annotations: none, want: []string{"CRDUpgradeSafety: CustomResourceDefinition.apiextensions.k8s.io widgets.example.org StoredVersion: version v2 is gone, and resources may be stored in it"}},

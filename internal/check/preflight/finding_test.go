@@ -40,7 +40,7 @@ func TestError_Class(t *testing.T) {
 	}
 }
 
-// TestError_Bounds keeps what is told below the sizes that a status may have.
+// TestError_Bounds keeps what is reported below the sizes that a status may have.
 func TestError_Bounds(t *testing.T) {
 	found := &findings{}
 	for i := range maxFindings + 100 {

@@ -178,7 +178,7 @@ func TestCheckPermissions_Grants(t *testing.T) {
 }
 
 // TestCheckPermissions_GrantsNotTried does not try out what may not be written at
-// all: that is told once.
+// all: that is reported once.
 func TestCheckPermissions_GrantsNotTried(t *testing.T) {
 	checked := newChecked()
 	checked.who.rules = map[string][]authorizationv1.ResourceRule{"*": {rule("get", rbacGroup, "clusterroles")}}

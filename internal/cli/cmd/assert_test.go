@@ -111,7 +111,7 @@ func TestMoment(t *testing.T) {
 				{Name: "pilot", Selector: v1alpha1.ProbeSelector{Group: "apps", Kind: "Deployment"}},
 				{Name: "roles", Selector: v1alpha1.ProbeSelector{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}},
 				{Name: "hooks", Selector: v1alpha1.ProbeSelector{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}},
-				{Name: "nobody", Selector: v1alpha1.ProbeSelector{Kind: "Pod"}},
+				{Name: "nothing", Selector: v1alpha1.ProbeSelector{Kind: "Pod"}},
 			}
 		}
 		return m
@@ -129,7 +129,7 @@ func TestMoment(t *testing.T) {
 		"ProbeFalse":      {got: bad.checkProbe("pilot"), want: isFalse, text: "0 of 1 updated replicas"},
 		"ProbeTrue":       {got: bad.checkProbe("roles"), want: isTrue, text: "10 objects"},
 		"ProbeNotReached": {got: bad.checkProbe("hooks"), want: notReached},
-		"ProbeOfNothing":  {got: bad.checkProbe("nobody"), want: impossible, text: "selects no object"},
+		"ProbeOfNothing":  {got: bad.checkProbe("nothing"), want: impossible, text: "selects no object"},
 		"ProbeUnknown":    {got: bad.checkProbe("x"), want: impossible, text: "pilot, roles"},
 		"NotRolledOut":    {got: checkRolledOut(bad), want: isFalse, text: "RollingOut"},
 		"Available":       {got: checkAvailable(bad), want: isTrue},

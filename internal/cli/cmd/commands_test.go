@@ -47,7 +47,7 @@ func TestExitCodes(t *testing.T) {
 		"AllAndRevision":  {reason: "Flags that exclude each other.", args: []string{"tree", "a", "--all", "--revision", "1"}, code: CodeUsage},
 		"TimeoutNoWatch":  {reason: "A timeout without --watch would be ignored.", fixture: "done", args: []string{"status", fixturePackage, "--timeout", "1s"}, code: CodeUsage, err: "--watch"},
 		"NotFound":        {reason: "What exists is named.", fixture: "done", args: []string{"status", "istio"}, code: CodeNotFound, err: "package istio: not in the cluster at https://cluster.example; there are: " + fixturePackage},
-		"NotFoundAtAll":   {reason: "An empty cluster is told from a wrong name.", args: []string{"history", "istio"}, code: CodeNotFound, err: "which has no packages"},
+		"NotFoundAtAll":   {reason: "An empty cluster is distinguished from a wrong name.", args: []string{"history", "istio"}, code: CodeNotFound, err: "which has no packages"},
 		"GetNotFound":     {reason: "What is found is printed all the same.", fixture: "done", args: []string{"get", fixturePackage, "istio"}, code: CodeNotFound, out: "RolledOut", err: "istio"},
 		"TreeNoRevision":  {reason: "The revisions that exist are named.", fixture: "done", args: []string{"tree", fixturePackage, "--revision", "9"}, code: CodeNotFound, err: "has no revision 9; there are: 1, 2, 3"},
 		"TypeSlashName":   {reason: "kubectl's way to name an object works.", fixture: "done", args: []string{"history", "packages.strata.run/" + fixturePackage}, code: CodeOK, out: "3 current"},
@@ -338,7 +338,7 @@ func parse(t *testing.T, r result, into any) {
 }
 
 // TestCommands_NeutraliseClusterData has escape sequences in every field that
-// someone in the cluster can write, and looks for them in all output.
+// a user of the cluster can write, and looks for them in all output.
 func TestCommands_NeutraliseClusterData(t *testing.T) {
 	const hostile = "x\x1b]0;owned\x07\u009b2J\u202e"
 	f := fixtureNamed(t, "bad_image")

@@ -32,7 +32,7 @@ func TestShow(t *testing.T) {
 		"OneObject":    {reason: "From a slice, too.", args: []string{"show", fixturePackage, "1", "--object", "cm/istio-sidecar-injector-openshift-gateway"}, in: "template of 1.28.2"},
 		"Name":         {reason: "The names alone.", args: []string{"show", fixturePackage, "2", "-o", "name"}, in: "configmap/only-in-1.29\n"},
 		"JSONPath":     {reason: "Programs take what they need.", args: []string{"show", fixturePackage, "1", "-o", "jsonpath={.phases[1].name} {.verified}"}, in: "control-plane true\n"},
-		"NoSuchObject": {reason: "What it contains is told how to list.", args: []string{"show", fixturePackage, "1", "--object", "pod/x"}, code: CodeNotFound, err: "-o name"},
+		"NoSuchObject": {reason: "The message says how to list what it contains.", args: []string{"show", fixturePackage, "1", "--object", "pod/x"}, code: CodeNotFound, err: "-o name"},
 		"NoRevision":   {reason: "Those there are are named.", args: []string{"show", fixturePackage, "9"}, code: CodeNotFound, err: "there are: 1, 2"},
 		"NoPackage":    {reason: "So are packages.", args: []string{"show", "other"}, code: CodeNotFound, err: "there are: " + fixturePackage},
 		"NoNumber":     {reason: "A revision is a number.", args: []string{"show", fixturePackage, "two"}, code: CodeUsage, err: `"two" is not a revision`},
@@ -165,7 +165,7 @@ func TestRender(t *testing.T) {
 	golden(t, "render", tm.run("render", "web", "-f", good).out)
 	shown := tm.run("render", "web", "-f", good, "-o", "yaml")
 	if strings.Contains(shown.out, "hunter2") || strings.Contains(shown.out, "aHVudGVyMg") {
-		t.Errorf("a value of a Secret is told:\n%s", shown.out)
+		t.Errorf("a value of a Secret is reported:\n%s", shown.out)
 	}
 	var list struct {
 		Items []v1alpha1.Revision `json:"items"`
@@ -191,7 +191,7 @@ func TestRender(t *testing.T) {
 		"Twice":      {reason: "An object stands there once.", args: []string{"-f", good, "-f", file(t, "t.yaml", goodManifests)}, code: CodeTerminal, err: "is also in"},
 		"ChartFlags": {reason: "Values are for charts.", args: []string{"-f", good, "--set", "a=1"}, code: CodeUsage, err: "for --chart"},
 		"Collision":  {reason: "The words are those of the API.", args: []string{"-f", good, "--collision-protection", "never"}, code: CodeUsage, err: "--collision-protection"},
-		"Probes":     {reason: "A field that is none is told.", args: []string{"-f", good, "--probes", file(t, "p.yaml", "[{nome: x}]")}, code: CodeTerminal, err: "p.yaml"},
+		"Probes":     {reason: "A field that does not exist is named.", args: []string{"-f", good, "--probes", file(t, "p.yaml", "[{nome: x}]")}, code: CodeTerminal, err: "p.yaml"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

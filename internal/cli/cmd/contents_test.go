@@ -101,6 +101,6 @@ func TestChangesBetween_Secrets(t *testing.T) {
 		t.Errorf("warns of what was read: %q", warnings)
 	}
 	if changes, same := view.ChangesBetween(revision("old"), revision("new"), view.Manifests{}); len(changes) != 0 || same != 0 {
-		t.Errorf("of what nobody could read it says %v, and %d the same", changes, same)
+		t.Errorf("of what could not be read it says %v, and %d the same", changes, same)
 	}
 }

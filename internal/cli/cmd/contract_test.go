@@ -118,7 +118,7 @@ func TestContract_SameCode(t *testing.T) {
 	}
 }
 
-// hostile is what somebody may write into a cluster to get at the terminals of others.
+// hostile is what a user may write into a cluster to get at the terminals of other users.
 const hostile = "\x1b[31mred\x1b]0;title\x07\u009b2J\u202eevil\r\b"
 
 // TestContract_Hostile: no control character of a cluster reaches a terminal, in no

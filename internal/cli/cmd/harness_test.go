@@ -47,7 +47,7 @@ type terminal struct {
 // an empty cluster.
 func newTerminal(t *testing.T, f *fixture) *terminal {
 	t.Helper()
-	// Nothing of whoever runs the test may be read.
+	// Nothing of the user who runs the test may be read.
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	tm := &terminal{t: t, server: newAPIServer(t), in: strings.NewReader(""), now: func() time.Time { return fixtureNow }}

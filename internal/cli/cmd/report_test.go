@@ -57,7 +57,7 @@ func TestReport(t *testing.T) {
 	parse(t, tm.run("report", fixturePackage, "-f", path, "-o", "json"), &doc)
 	files := readZip(t, path)
 	if len(doc.Entries) != len(files) {
-		t.Errorf("%d entries are told, %d are there: %v", len(doc.Entries), len(files), doc.Entries)
+		t.Errorf("%d entries are reported, %d are there: %v", len(doc.Entries), len(files), doc.Entries)
 	}
 	dir := "packages/" + fixturePackage + "/"
 	for _, name := range []string{"report.json", "version.json", dir + "package.yaml", dir + "revisions/3.yaml", dir + "status.json", dir + "tree.json", dir + "history.json", dir + "explanation.json", dir + "events.json"} {

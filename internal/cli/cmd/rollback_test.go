@@ -88,7 +88,7 @@ func TestRollback_Refusals(t *testing.T) {
 		"NoEarlier":      {reason: "A first revision has no predecessor.", fixture: fixtures()["first_rollout"], args: []string{"--yes"}, code: CodeNotFound, err: "no earlier revision"},
 		"NoTarget":       {reason: "There is nothing to roll back.", fixture: fixtures()["no_revision"], args: []string{"--yes"}, code: CodeTerminal, err: "no active revision"},
 		"Deleting":       {reason: "What goes is not rolled back.", fixture: fixtures()["deleting"], args: []string{"--yes"}, code: CodeTerminal, err: "is being deleted"},
-		"NobodyToAsk":    {reason: "A script must say --yes.", args: nil, code: CodeUsage, err: "give --yes"},
+		"NoTerminal":     {reason: "A script must say --yes.", args: nil, code: CodeUsage, err: "give --yes"},
 		"DryRunAndWait":  {reason: "There is nothing to wait for.", args: []string{"--dry-run=client", "--wait"}, code: CodeUsage, err: "--wait"},
 		"WrongDryRun":    {reason: "Like kubectl's, the flag has three values.", args: []string{"--dry-run=yes"}, code: CodeUsage, err: "none, client or server"},
 	}
@@ -191,7 +191,7 @@ func TestRollback_Conflicts(t *testing.T) {
 		})
 		tm.run("rollback", fixturePackage, "--yes").wants(t, CodeSuperseded, "", "has changed: check it again")
 		if got := tm.pkg().Spec.Rollback.ToRevision; got != 1 {
-			t.Errorf("someone else's request to revision 1 was written over with one to %d", got)
+			t.Errorf("another user's request to revision 1 was written over with one to %d", got)
 		}
 	})
 }

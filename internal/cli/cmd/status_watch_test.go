@@ -97,7 +97,7 @@ func TestStatusWatch_FollowsToTheEnd(t *testing.T) {
 		}
 	}
 	if n := strings.Count(w.out.String(), "phase 1/3 rbac-and-config complete"); n != 1 {
-		t.Errorf("a transition is told %d times", n)
+		t.Errorf("a transition is reported %d times", n)
 	}
 }
 

@@ -174,7 +174,7 @@ func TestNameManager(t *testing.T) {
 
 // TestUp_AfterAKill has a supervisor that ended without a chance to clean up: what
 // it left behind neither hinders the next one nor makes anybody signal a process
-// that is someone else's by now.
+// that is another process's by now.
 func TestUp_AfterAKill(t *testing.T) {
 	dir, run := local(t)
 	if err := dir.create(); err != nil {

@@ -50,15 +50,15 @@ func TestApprove(t *testing.T) {
 		// approved and gate are spec.approvedDigest and that of policy-check after it.
 		approved, gate string
 	}{
-		"Newest":      {reason: "Without a choice it is what waits.", args: []string{"--yes"}, out: "revision 4 (1.31.1), content abababababab of package istiod-openshift-gateway is approved", err: "it still waits: gate policy-check", approved: waitingDigest},
-		"ByRevision":  {reason: "A revision stands for its content.", args: []string{"--yes", "--revision", "4"}, out: "is approved", approved: waitingDigest},
-		"ByPrefix":    {reason: "A part of the digest is enough.", args: []string{"--yes", "--digest", "abab"}, out: "is approved", approved: waitingDigest},
-		"Gate":        {reason: "One gate is opened, the others stay.", args: []string{"--yes", "--gate", "policy-check"}, out: "is approved (policy-check)", err: "is not approved", gate: waitingDigest},
-		"Beforehand":  {reason: "Content can be approved before it comes.", args: []string{"--yes", "--digest", "sha256:" + strings.Repeat("cd", 32)}, out: "content cdcdcdcdcdcd", approved: "sha256:" + strings.Repeat("cd", 32)},
-		"NobodyToAsk": {reason: "A script must say --yes.", code: CodeUsage, err: "give --yes"},
-		"DryRun":      {reason: "The plan is shown, nothing written.", args: []string{"--dry-run=server"}, out: "update  Deployment openshift-ingress/istiod-openshift-gateway", err: ""},
-		"NoSuchGate":  {reason: "Gates are named.", args: []string{"--yes", "--gate", "x"}, code: CodeNotFound, err: "has no gate x; there are: policy-check, other"},
-		"NoDigest":    {reason: "A part that fits nothing.", args: []string{"--yes", "--digest", "0123"}, code: CodeNotFound, err: "64 digits"},
+		"Newest":     {reason: "Without a choice it is what waits.", args: []string{"--yes"}, out: "revision 4 (1.31.1), content abababababab of package istiod-openshift-gateway is approved", err: "it still waits: gate policy-check", approved: waitingDigest},
+		"ByRevision": {reason: "A revision stands for its content.", args: []string{"--yes", "--revision", "4"}, out: "is approved", approved: waitingDigest},
+		"ByPrefix":   {reason: "A part of the digest is enough.", args: []string{"--yes", "--digest", "abab"}, out: "is approved", approved: waitingDigest},
+		"Gate":       {reason: "One gate is opened, the others stay.", args: []string{"--yes", "--gate", "policy-check"}, out: "is approved (policy-check)", err: "is not approved", gate: waitingDigest},
+		"Beforehand": {reason: "Content can be approved before it comes.", args: []string{"--yes", "--digest", "sha256:" + strings.Repeat("cd", 32)}, out: "content cdcdcdcdcdcd", approved: "sha256:" + strings.Repeat("cd", 32)},
+		"NoTerminal": {reason: "A script must say --yes.", code: CodeUsage, err: "give --yes"},
+		"DryRun":     {reason: "The plan is shown, nothing written.", args: []string{"--dry-run=server"}, out: "update  Deployment openshift-ingress/istiod-openshift-gateway", err: ""},
+		"NoSuchGate": {reason: "Gates are named.", args: []string{"--yes", "--gate", "x"}, code: CodeNotFound, err: "has no gate x; there are: policy-check, other"},
+		"NoDigest":   {reason: "A part that fits nothing.", args: []string{"--yes", "--digest", "0123"}, code: CodeNotFound, err: "64 digits"},
 		"NothingWaits": {reason: "There is nothing to approve.", fixture: func(f *fixture) {
 			f.done()
 			f.view.Package.Spec.Approval = v1alpha1.ApprovalManual
@@ -112,8 +112,8 @@ func TestPause(t *testing.T) {
 		"Asked":       {reason: "A person is asked.", fixture: "done", args: []string{"--by", "bob"}, terminal: "freeze\n", out: "paused by bob: freeze", err: "Reason: ", want: &v1alpha1.Pause{By: "bob", Reason: "freeze"}},
 		"Past":        {reason: "A pause that is over is none.", fixture: "done", args: []string{"--reason", "x", "--until", "2020-01-01T00:00:00Z"}, code: CodeUsage, err: "is over already"},
 		"WrongTime":   {reason: "The forms are named.", fixture: "done", args: []string{"--reason", "x", "--until", "soon"}, code: CodeUsage, err: "neither a duration such as 2h"},
-		"Again":       {reason: "Someone else's pause is not replaced unasked.", fixture: "paused", args: []string{"--reason", "x"}, code: CodeUsage, err: "paused by alice: change freeze", want: &v1alpha1.Pause{By: "alice", Reason: "change freeze"}},
-		"AgainYes":    {reason: "Unless told so.", fixture: "paused", args: []string{"--reason", "x", "--by", "bob", "--yes"}, out: "paused by bob: x", want: &v1alpha1.Pause{By: "bob", Reason: "x"}},
+		"Again":       {reason: "Another user's pause is not replaced unasked.", fixture: "paused", args: []string{"--reason", "x"}, code: CodeUsage, err: "paused by alice: change freeze", want: &v1alpha1.Pause{By: "alice", Reason: "change freeze"}},
+		"AgainYes":    {reason: "Unless --yes says so.", fixture: "paused", args: []string{"--reason", "x", "--by", "bob", "--yes"}, out: "paused by bob: x", want: &v1alpha1.Pause{By: "bob", Reason: "x"}},
 		"DryRun":      {reason: "Nothing is written.", fixture: "done", args: []string{"--reason", "x", "--dry-run=server"}, out: "--dry-run=server: nothing was changed"},
 		"NotFound":    {reason: "6 is that there is none.", args: []string{"--reason", "x"}, code: CodeNotFound, err: "not in the cluster"},
 		"WrongDryRun": {reason: "Like kubectl's.", fixture: "done", args: []string{"--reason", "x", "--dry-run=yes"}, code: CodeUsage, err: "none, client or server"},
@@ -174,11 +174,11 @@ func TestPause_Revision(t *testing.T) {
 		want     string
 	}{
 		{reason: "A script must say why.", args: []string{"pause", fixturePackage, "--revision", "3"}, code: CodeUsage, err: "--reason is required", want: "Active "},
-		{reason: "It ends when somebody ends it.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "x", "--until", "2h"}, code: CodeUsage, err: "--until is for a package", want: "Active "},
+		{reason: "It ends when a user ends it.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "x", "--until", "2h"}, code: CodeUsage, err: "--until is for a package", want: "Active "},
 		{reason: "Nothing is written.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "x", "--dry-run=server"}, out: "nothing was changed", want: "Active "},
 		{reason: "Who and why is kept.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "freeze", "--by", "bob"}, out: "Revision 3 of package " + fixturePackage + " is paused by bob: freeze", want: "Paused freeze by bob"},
 		{reason: "Saying it twice is no error.", args: []string{"pause", fixturePackage, "--revision", "3", "--reason", "again"}, out: "already", want: "Paused freeze by bob"},
-		{reason: "Why it stands still is told, and what helps.", args: []string{"explain", fixturePackage}, out: "revision 3 is paused by bob: freeze   next try  when it is resumed   next      strata resume " + fixturePackage + " --revision 3", want: "Paused freeze by bob"},
+		{reason: "Why it stands still is reported, and what helps.", args: []string{"explain", fixturePackage}, out: "revision 3 is paused by bob: freeze   next try  when it is resumed   next      strata resume " + fixturePackage + " --revision 3", want: "Paused freeze by bob"},
 		{reason: "What is history is not paused.", args: []string{"pause", fixturePackage, "--revision", "1", "--reason", "x"}, code: CodeTerminal, err: "revision 1 is archived", want: "Paused freeze by bob"},
 		{reason: "The revisions that exist are named.", args: []string{"resume", fixturePackage, "--revision", "9"}, code: CodeNotFound, err: "there are: 1, 2, 3", want: "Paused freeze by bob"},
 		{reason: "It goes on.", args: []string{"resume", fixturePackage, "--revision", "3"}, out: "is resumed. It was paused by bob: freeze", want: "Active "},
@@ -205,7 +205,7 @@ func TestArchive(t *testing.T) {
 		out, err string
 		archived bool
 	}{
-		"Rollout":    {reason: "A rollout is given up, and what it has changed goes back.", fixture: "bad_image", args: []string{"3", "--yes"}, out: "~ update  Deployment openshift-ingress/istiod-openshift-gateway", archived: true},
+		"Rollout":    {reason: "A rollout is archived, and what it has changed goes back.", fixture: "bad_image", args: []string{"3", "--yes"}, out: "~ update  Deployment openshift-ingress/istiod-openshift-gateway", archived: true},
 		"Current":    {reason: "What runs is not archived.", fixture: "done", args: []string{"3", "--yes"}, code: CodeTerminal, err: "revision 3 is what runs"},
 		"Already":    {reason: "Saying it twice is no error.", fixture: "done", args: []string{"2"}, out: "is archived already"},
 		"Missing":    {reason: "The revisions that exist are named.", fixture: "done", args: []string{"9"}, code: CodeNotFound, err: "there are: 1, 2, 3"},
@@ -245,7 +245,7 @@ func TestDelete(t *testing.T) {
 		"DryRun":    {reason: "What goes is listed, the last phase first.", args: []string{"--dry-run=client"}, out: "Deleted (18 objects):\n  phase webhooks\n    - MutatingWebhookConfiguration"},
 		"Server":    {reason: "A dry run changes nothing.", args: []string{"--dry-run=server"}, out: "Nothing was changed (--dry-run=server)."},
 		"Orphan":    {reason: "Everything stays.", args: []string{"--cascade=orphan", "--dry-run=client"}, out: "Stay in place (18 objects):"},
-		"NotAsked":  {reason: "Nobody can be asked.", code: CodeUsage, err: "give --yes"},
+		"NotAsked":  {reason: "There is no terminal to ask at.", code: CodeUsage, err: "give --yes"},
 		"No":        {reason: "A person says no.", answer: "n\n", code: CodeInterrupted, out: "front gatewayclass makes the package again", err: "nothing was changed"},
 		"Person":    {reason: "A person says yes.", answer: "y\n", out: "is being deleted", gone: true},
 		"Cascade":   {reason: "There are three.", args: []string{"--cascade=all"}, code: CodeUsage, err: "orphan, background or foreground"},

@@ -101,7 +101,7 @@ func TestFence_Wrap(t *testing.T) {
 			before: func(_ *testing.T, g *guarded) { g.at = g.at.Add(12 * time.Second) }, wantErr: ErrStale,
 		},
 		"RenewedAgain": {
-			reason: "nobody has taken over, and the lease is held again",
+			reason: "no other manager has taken over, and the lease is held again",
 			before: func(t *testing.T, g *guarded) { t.Helper(); g.at = g.at.Add(time.Minute); g.renew(t) }, want: configMaps + "?timeout=15s",
 		},
 		"RenewalFails": {

@@ -21,7 +21,7 @@ func TestIsConflict(t *testing.T) {
 	}{
 		"Nil":                   {reason: "no error is no conflict"},
 		"Conflict":              {reason: "the object has changed", err: errConflict, want: true},
-		"AlreadyExists":         {reason: "somebody else was faster", err: errExists, want: true},
+		"AlreadyExists":         {reason: "another client was faster", err: errExists, want: true},
 		"Other":                 {reason: "anything else is wrong", err: errBroken},
 		"Wrapped":               {reason: "wrapping does not change the class", err: fmt.Errorf("writing: %w", errConflict), want: true},
 		"JoinedConflicts":       {reason: "several conflicts are one", err: errors.Join(errConflict, errExists), want: true},

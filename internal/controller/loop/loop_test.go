@@ -117,7 +117,7 @@ func TestLoop_Reconcile(t *testing.T) {
 			wantErr: errBroken, wantWrites: 1, wantPhase: "1/2",
 		},
 		"Terminal": {
-			reason:  "a terminal error stays one, so that nobody tries again",
+			reason:  "a terminal error stays one, so that no retry follows",
 			work:    func(*v1alpha1.Package) (Outcome, error) { return Outcome{}, reconcile.TerminalError(errBroken) },
 			wantErr: reconcile.TerminalError(nil),
 		},

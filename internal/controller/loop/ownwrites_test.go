@@ -23,7 +23,7 @@ func TestOwnWrites(t *testing.T) {
 	}{
 		"CacheIsBehind":  {reason: "our own write counts until the cache has it", wrote: "12", cached: "11", want: "own"},
 		"CacheIsLevel":   {reason: "the cache has our write", wrote: "12", cached: "12", want: "cached"},
-		"CacheIsAhead":   {reason: "somebody has written after us", wrote: "12", cached: "13", want: "cached"},
+		"CacheIsAhead":   {reason: "another client has written after us", wrote: "12", cached: "13", want: "cached"},
 		"NumbersNotText": {reason: "9 is before 10", wrote: "10", cached: "9", want: "own"},
 		"LongNumbers":    {reason: "resourceVersions may be large", wrote: "18446744073709551615", cached: "18446744073709551614", want: "own"},
 		"AnotherObject":  {reason: "another object of the name is not ours", wrote: "12", cached: "11", otherUID: true, want: "cached"},

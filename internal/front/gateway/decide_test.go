@@ -102,7 +102,7 @@ var decideCases = map[string]decideCase{
 		want:      []string{"held: the load balancer of service edge-openshift-default has no address yet"},
 	},
 	"NoService": {
-		reason:    "records of a Service that is gone would point at whoever gets the address next",
+		reason:    "records of a Service that is gone would point at the workload that gets the address next",
 		hostnames: []string{decideA},
 		facts:     facts(func(f *gateway.Facts) { f.Service = nil }),
 		want:      []string{"none: no Service has the label gateway.networking.k8s.io/gateway-name: edge"},

@@ -31,7 +31,7 @@ func edge(hostnames ...string) *gatewayv1.Gateway {
 func balanced(addresses ...corev1.LoadBalancerIngress) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: gateway.Namespace, Name: "edge-openshift-default", Labels: map[string]string{
-			"gateway.istio.io/managed": "openshift.io-gateway-controller-v1", gateway.LabelGateway: "edge", "strata.run/package": "somebody",
+			"gateway.istio.io/managed": "openshift.io-gateway-controller-v1", gateway.LabelGateway: "edge", "strata.run/package": "other",
 		}},
 		Spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
 		Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: addresses}},

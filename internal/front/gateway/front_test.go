@@ -29,11 +29,11 @@ import (
 	"github.com/strata-run/strata/internal/history"
 )
 
-// notes are the events that were told.
-type notes struct{ told []string }
+// notes are the events that were recorded.
+type notes struct{ recorded []string }
 
 func (n *notes) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
-	n.told = append(n.told, reason+": "+fmt.Sprintf(note, args...))
+	n.recorded = append(n.recorded, reason+": "+fmt.Sprintf(note, args...))
 }
 
 func edgeGateway() *gatewayv1.Gateway {
@@ -81,8 +81,8 @@ func observerOf(t *testing.T, funcs interceptor.Funcs, objects ...client.Object)
 	}
 	mapper.Add(classKind, meta.RESTScopeRoot)
 	api := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).Build(), funcs)
-	told := &notes{}
-	return &observer{cache: api, live: api, writer: api, noRoom: front.Warning{Recorder: told, Reason: "NoRoom"}, noFinalizer: front.Warning{Recorder: told, Reason: "NoFinalizer"}, served: func(schema.GroupVersionKind) bool { return true }}, api, told
+	recorder := &notes{}
+	return &observer{cache: api, live: api, writer: api, noRoom: front.Warning{Recorder: recorder, Reason: "NoRoom"}, noFinalizer: front.Warning{Recorder: recorder, Reason: "NoFinalizer"}, served: func(schema.GroupVersionKind) bool { return true }}, api, recorder
 }
 
 func observe(t *testing.T, o *observer, g *gatewayv1.Gateway) Facts {
@@ -223,7 +223,7 @@ func TestObserver_Unreadable(t *testing.T) {
 }
 
 func TestObserver_TellsFullOnce(t *testing.T) {
-	o, _, told := observerOf(t, interceptor.Funcs{}, class("ours", "openshift.io/gateway-controller/v1"))
+	o, _, recorder := observerOf(t, interceptor.Funcs{}, class("ours", "openshift.io/gateway-controller/v1"))
 	g := edgeGateway()
 	for i := range 8 {
 		g.Status.Listeners[0].Conditions = append(g.Status.Listeners[0].Conditions, metav1.Condition{Type: fmt.Sprint("Foreign", i)})
@@ -231,8 +231,8 @@ func TestObserver_TellsFullOnce(t *testing.T) {
 	for range 3 {
 		observe(t, o, g)
 	}
-	if len(told.told) != 1 || !strings.Contains(told.told[0], "listener a has ") {
-		t.Errorf("it was told %q, want once", told.told)
+	if len(recorder.recorded) != 1 || !strings.Contains(recorder.recorded[0], "listener a has ") {
+		t.Errorf("the events are %q, want one", recorder.recorded)
 	}
 	g.Status.Listeners[0].Conditions = nil
 	observe(t, o, g)
@@ -240,8 +240,8 @@ func TestObserver_TellsFullOnce(t *testing.T) {
 		g.Status.Listeners[0].Conditions = append(g.Status.Listeners[0].Conditions, metav1.Condition{Type: fmt.Sprint("Foreign", i)})
 	}
 	observe(t, o, g)
-	if len(told.told) != 2 {
-		t.Errorf("a Gateway that is full again got the events %q", told.told)
+	if len(recorder.recorded) != 2 {
+		t.Errorf("a Gateway that is full again got the events %q", recorder.recorded)
 	}
 }
 

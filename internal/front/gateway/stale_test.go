@@ -97,13 +97,13 @@ func TestObserver_StaleRecords(t *testing.T) {
 func TestObserver_NoFinalizer(t *testing.T) {
 	for platform, want := range map[string]bool{"AWS": false, "BareMetal": true, "NewCloud": true} {
 		for _, finalizer := range []string{"", NoFinalizer, "example.com/dns"} {
-			o, _, told := observerOf(t, interceptor.Funcs{}, append(published(platform), class("ours", "openshift.io/gateway-controller/v1"))...)
+			o, _, recorder := observerOf(t, interceptor.Funcs{}, append(published(platform), class("ours", "openshift.io/gateway-controller/v1"))...)
 			o.finalizer = finalizer
 			for range 2 {
 				observe(t, o, edgeGateway())
 			}
-			if got := len(told.told) == 1 && strings.Contains(told.told[0], "--dns-record-finalizer"); got != (want && finalizer == "") || len(told.told) > 1 {
-				t.Errorf("on %s with the setting %q: %q", platform, finalizer, told.told)
+			if got := len(recorder.recorded) == 1 && strings.Contains(recorder.recorded[0], "--dns-record-finalizer"); got != (want && finalizer == "") || len(recorder.recorded) > 1 {
+				t.Errorf("on %s with the setting %q: %q", platform, finalizer, recorder.recorded)
 			}
 		}
 	}

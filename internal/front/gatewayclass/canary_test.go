@@ -42,7 +42,7 @@ func TestRender_Canary(t *testing.T) {
 		"Unknown":           {reason: "a version that is not there", version: "1.31", annotations: asks("1.30"), held: AnnotationCanaryVersion},
 		"BadImage":          {reason: "an image that is none", version: "1.31", annotations: map[string]string{AnnotationCanaryVersion: "1.31", AnnotationCanaryImage: "x"}, held: AnnotationCanaryImage},
 		"Aborted":           {reason: "without Gateways it goes", version: "1.31", existing: []string{PackageCanary}, held: "-"},
-		"AbortedInUse":      {reason: "Gateways would have nobody else", version: "1.31", existing: []string{PackageCanary}, gateways: []string{"a/b", "c/d"}, held: "set the label istio.io/rev of a/b, c/d to openshift-gateway"},
+		"AbortedInUse":      {reason: "Gateways would have no other istiod", version: "1.31", existing: []string{PackageCanary}, gateways: []string{"a/b", "c/d"}, held: "set the label istio.io/rev of a/b, c/d to openshift-gateway"},
 		"LabelledOnly":      {reason: "a label alone makes no canary", version: "1.31", gateways: []string{"a/b"}, held: "-"},
 		"RefusedWhileInUse": {reason: "what is refused stays while it is there", version: "1.29", annotations: asks("1.31"), existing: []string{PackageCanary}, gateways: []string{"a/b"}, held: "upgrade in place"},
 	}

@@ -148,7 +148,7 @@ func checkAlone(t *testing.T, reason string, packages []content.Package) {
 func TestRender_ForeignCRDs(t *testing.T) {
 	in := input("1.31")
 	in.ForeignCRDs = true
-	checkAlone(t, "CRDs of someone else never block the control plane", mustRender(t, in))
+	checkAlone(t, "CRDs of another operator never block the control plane", mustRender(t, in))
 }
 
 func TestRender_CRDCollisions(t *testing.T) {

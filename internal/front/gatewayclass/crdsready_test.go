@@ -42,11 +42,11 @@ func TestSetCRDsReady(t *testing.T) {
 		"NoneExist":      {reason: "scenario 1, before anything is made", ownership: none, want: "Unknown/NoneExist: CRDs not yet installed"},
 		"Installing":     {reason: "some are there already", ownership: partly, packages: of(rollingOut, "False/RollingOut: not yet"), want: "False/NotReady: " + byCIO + " (with warning: revision 2: phase 1/1)"},
 		"NotServedYet":   {reason: "they exist, and are not served", ownership: ours, packages: of(rollingOut, "False/RollingOut: not yet"), want: "False/NotReady: " + byCIO + " (with warning: revision 2: phase 1/1)"},
-		"CannotInstall":  {reason: "what keeps them from being installed is told", ownership: none, packages: of("False/RolloutError: forbidden", "False/RollingOut: not yet"), want: "Unknown/NoneExist: CRDs not yet installed: forbidden"},
+		"CannotInstall":  {reason: "what keeps them from being installed is reported", ownership: none, packages: of("False/RolloutError: forbidden", "False/RollingOut: not yet"), want: "Unknown/NoneExist: CRDs not yet installed: forbidden"},
 		"CannotPublish":  {reason: "and so is an error of ours", ownership: none, cause: errors.New("creating revision 1: timeout"), want: "Unknown/NoneExist: CRDs not yet installed: creating revision 1: timeout"},
 		"ManagedByCIO":   {reason: "scenario 2, and the end of 1 and of a takeover", ownership: ours, packages: of(rolledOut, serves), want: "True/ManagedByCIO: " + byCIO},
-		"Upgrading":      {reason: "an upgrade is told, and takes nothing away", ownership: ours, packages: of(rollingOut, serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: revision 2: phase 1/1)"},
-		"UpgradeRefused": {reason: "an upgrade that is not safe is told", ownership: ours, packages: of("False/PreflightFailed: CRD a loses version v1", serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: CRD a loses version v1)"},
+		"Upgrading":      {reason: "an upgrade is reported, and takes nothing away", ownership: ours, packages: of(rollingOut, serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: revision 2: phase 1/1)"},
+		"UpgradeRefused": {reason: "an upgrade that is not safe is reported", ownership: ours, packages: of("False/PreflightFailed: CRD a loses version v1", serves), want: "True/ManagedByCIO: " + byCIO + " (with warning: CRD a loses version v1)"},
 		"TooNew":         {reason: "CRDs of a newer operator stay", ownership: ours, packages: []front.Package{{Name: crds, Blocked: "they are newer"}}, want: "True/ManagedByCIO: " + byCIO + " (with warning: they are newer)"},
 		"TooNewWithPackage": {reason: "also if there is a package", ownership: ours, packages: []front.Package{func() front.Package {
 			p := frontPackage(crds, 1, rolledOut, serves)
@@ -155,7 +155,7 @@ func TestGatewayClassConditions_Full(t *testing.T) {
 	}
 }
 
-// Warnings are told while istiod serves, and what holds it back before.
+// Warnings are reported while istiod serves, and what holds it back before.
 func TestSetControllerInstalled_Warnings(t *testing.T) {
 	serving := frontPackage(plane, 2, "False/RolledOut: x", "True/ProbesSucceeded: x")
 	held := serving

@@ -77,7 +77,7 @@ func TestSetStatus_LongName(t *testing.T) {
 }
 
 // What one class asks for and cannot have fails that class; those beside it are served, and say
-// what keeps a new version from them. A wish that an older class overrules is told.
+// what keeps a new version from them. A wish that an older class overrules is reported.
 func TestSetStatus_FaultOfOneClass(t *testing.T) {
 	plane := &v1alpha1.Package{Status: v1alpha1.PackageStatus{CurrentRevision: 1, Version: "1.31.0", Conditions: []metav1.Condition{
 		{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue},
@@ -108,7 +108,7 @@ func TestSetStatus_FaultOfOneClass(t *testing.T) {
 	}
 }
 
-// Gateways that are labelled for a canary that is not there have no istiod, and nobody else
+// Gateways that are labelled for a canary that is not there have no istiod, and no other istiod
 // says so.
 // notes are the events that were recorded.
 type notes struct{ recorded []string }
@@ -119,8 +119,8 @@ func (n *notes) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...a
 
 // A class that others have filled gets an event, once, as its status cannot say anything.
 func TestObserver_NoRoom(t *testing.T) {
-	told := &notes{}
-	o := &observer{NoRoom: front.Warning{Recorder: told, Reason: "NoRoomForCondition"}}
+	recorder := &notes{}
+	o := &observer{NoRoom: front.Warning{Recorder: recorder, Reason: "NoRoomForCondition"}}
 	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "full", UID: "1"}}
 	class.Status.Conditions = append(class.Status.Conditions, metav1.Condition{Type: ConditionCRDsReady})
 	for i := range MaxClassConditions - 1 {
@@ -130,15 +130,15 @@ func TestObserver_NoRoom(t *testing.T) {
 	o.recordRoom(classes)
 	o.recordRoom(classes)
 	want := "NoRoomForCondition: There are 8 conditions of other controllers, which is the maximum of a GatewayClass, so ControllerInstalled cannot be set"
-	if len(told.recorded) != 1 || told.recorded[0] != want {
-		t.Errorf("got %q, want once %q", told.recorded, want)
+	if len(recorder.recorded) != 1 || recorder.recorded[0] != want {
+		t.Errorf("got %q, want once %q", recorder.recorded, want)
 	}
 	class.Status.Conditions = class.Status.Conditions[1:]
 	o.recordRoom(classes)
 	class.Status.Conditions = append(class.Status.Conditions, metav1.Condition{Type: "Another"})
 	o.recordRoom(classes)
-	if len(told.recorded) != 2 || !strings.HasSuffix(told.recorded[1], "ControllerInstalled and CRDsReady cannot be set") {
-		t.Errorf("a class that is full again got the events %q", told.recorded)
+	if len(recorder.recorded) != 2 || !strings.HasSuffix(recorder.recorded[1], "ControllerInstalled and CRDsReady cannot be set") {
+		t.Errorf("a class that is full again got the events %q", recorder.recorded)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestWarningsOf_LostGateways(t *testing.T) {
 		"Many":     {reason: "a message has an end", gateways: []string{"a/1", "a/2", "a/3", "a/4", "a/5"}, packages: []front.Package{plane}, want: "a/4 and 1 more to"},
 		"Served":   {reason: "it is there, or says itself why not", gateways: []string{"a/b"}, packages: []front.Package{plane, canary}},
 		"NotKnown": {reason: "nothing was rendered", gateways: []string{"a/b"}},
-		"None":     {reason: "nobody is labelled for it", packages: []front.Package{plane}},
+		"None":     {reason: "no Gateway is labelled for it", packages: []front.Package{plane}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

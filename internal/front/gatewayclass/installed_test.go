@@ -79,7 +79,7 @@ var installedCases = map[string]installedCase{
 		want: "True/Installed: istiod 1.31.0 installed (with warning: revision 2: phase 2/3)",
 	},
 	"Upgrading": {
-		reason: "what runs is installed, and the upgrade is told", packages: installedOnly(frontPackage(plane, 1, installedRollingOut, "True/Serving: revision 1 serves")),
+		reason: "what runs is installed, and the upgrade is reported", packages: installedOnly(frontPackage(plane, 1, installedRollingOut, "True/Serving: revision 1 serves")),
 		want: "True/Installed: istiod 1.30.0 installed (with warning: revision 2: phase 2/3)",
 	},
 	"UpgradeHangs": {
@@ -117,7 +117,7 @@ var installedCases = map[string]installedCase{
 		want: "Unknown/Pending: package istiod-openshift-gateway is being deleted, and is created again afterwards",
 	},
 	"ForeignPackage": {
-		reason: "a package of that name that is somebody else's is not the control plane, even if it serves",
+		reason: "a package of that name that is another owner's is not the control plane, even if it serves",
 		packages: installedWith(frontPackage(plane, 2, installedRolledOut, installedServes), func(p *front.Package) {
 			p.Target = nil
 		}), cause: errors.New("package istiod-openshift-gateway exists and is not of front gatewayclass"),
@@ -150,8 +150,8 @@ var installedCases = map[string]installedCase{
 		want: "Unknown/Pending: istiod 1.31.0 is being installed: paused by ann",
 	},
 	"InstallFails": {
-		reason: "what stops the first rollout is the failure", packages: installedOnly(frontPackage(plane, 0, "False/ObjectCollisions: Deployment x is somebody else's", installedNotYet)),
-		want: "False/InstallFailed: Deployment x is somebody else's",
+		reason: "what stops the first rollout is the failure", packages: installedOnly(frontPackage(plane, 0, "False/ObjectCollisions: Deployment x is another owner's", installedNotYet)),
+		want: "False/InstallFailed: Deployment x is another owner's",
 	},
 	"DoesNotServeAnyMore": {
 		reason: "installed means that it works", packages: installedOnly(frontPackage(plane, 2, installedRolledOut, "False/ProbeFailed: Deployment x: 0 of 1 available")),
@@ -179,7 +179,7 @@ var installedCases = map[string]installedCase{
 		reason: "a package whose revision was made a moment ago has not failed", packages: installedOnly(frontPackage(plane, 0, "False/NoRevision: no active revision", installedNotYet)),
 		want: "Unknown/Pending: istiod 1.31.0 is being installed",
 	},
-	"NobodyKnows": {
+	"Unknown": {
 		reason: "what cannot be observed has not failed", packages: installedOnly(frontPackage(plane, 2, "False/RolloutError: timeout", "Unknown/Unknown: timeout")),
 		want: "Unknown/Pending: whether istiod serves could not be observed: timeout",
 	},
@@ -227,7 +227,7 @@ func TestSetControllerInstalled_TransitionTime(t *testing.T) {
 	}
 }
 
-// It is told that an object of istiod does not stay as it is wanted.
+// The status says that an object of istiod does not stay as it is wanted.
 func TestSetControllerInstalled_Interference(t *testing.T) {
 	const text = "ClusterRole istiod: other keeps changing .rules of it, and repairs are slowed"
 	for reason, want := range map[string]string{v1alpha1.ReasonInterference: "True/Installed", v1alpha1.ReasonRightsDiffer: "False/InstallFailed"} {

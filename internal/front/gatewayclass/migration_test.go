@@ -70,6 +70,6 @@ func TestMigrationOf(t *testing.T) {
 		t.Errorf("a minute after the deletion it is checked again after %s", again)
 	}
 	if again := m.Again(start.Add(time.Hour)); again != 0 {
-		t.Errorf("when it has been told, it is checked again after %s", again)
+		t.Errorf("when it has been reported, it is checked again after %s", again)
 	}
 }

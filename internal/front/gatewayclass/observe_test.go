@@ -20,7 +20,7 @@ import (
 	"github.com/strata-run/strata/internal/istio"
 )
 
-// CRDs become ours only when the API server says, too, that nobody else has them.
+// CRDs become ours only when the API server says, too, that no other manager has them.
 func TestObserver_CRDs(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
@@ -39,11 +39,11 @@ func TestObserver_CRDs(t *testing.T) {
 	}{
 		"None":       {reason: "there are none"},
 		"Ours":       {reason: "they are ours", cached: crd(own), live: crd(own)},
-		"Theirs":     {reason: "they are somebody else's, whatever the API server says", cached: crd(nil), live: crd(own)},
-		"JustCame":   {reason: "somebody has installed them a moment ago", live: crd(nil), behind: true},
-		"JustTaken":  {reason: "somebody has taken our label off a moment ago", cached: crd(own), live: crd(nil), behind: true},
+		"Theirs":     {reason: "they are another owner's, whatever the API server says", cached: crd(nil), live: crd(own)},
+		"JustCame":   {reason: "a user has installed them a moment ago", live: crd(nil), behind: true},
+		"JustTaken":  {reason: "a user has taken our label off a moment ago", cached: crd(own), live: crd(nil), behind: true},
 		"RolledOut":  {reason: "what is ours already takes no request", live: crd(nil), existing: made},
-		"JustGone":   {reason: "what is gone is nobody's", cached: crd(own)},
+		"JustGone":   {reason: "what is gone has no manager", cached: crd(own)},
 		"OurOwnCame": {reason: "what the cache does not have is checked again, whosever it is", live: crd(own), behind: true},
 	}
 	for name, tc := range cases {

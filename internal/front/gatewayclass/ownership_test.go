@@ -59,10 +59,10 @@ func TestOwners(t *testing.T) {
 		"Scenario3OLM":              {reason: "the subscription exists: hands off", crds: [3]string{"olm", "olm", "olm"}, want: ScenarioManagedByOLM, message: byOLM},
 		"OLMSomeMissing":            {reason: "OLM's with some missing: they are left, and the missing named", crds: [3]string{"olm", "", "olm"}, want: ScenarioManagedByOLM, message: byOLM + "; these do not exist: b", missing: "b"},
 		"OLMTwoSubscriptions":       {reason: "each is named", crds: [3]string{"olm", "other", "olm"}, want: ScenarioManagedByOLM, message: "Istio CRDs are managed by OSSM subscriptions 'servicemeshoperator' in namespace 'openshift-operators' and 'mesh.v3' in namespace 'team-a'"},
-		"Scenario3SubscriptionGone": {reason: "nobody manages them any more: taken over", crds: [3]string{"gone", "gone", "gone"}, want: ScenarioManagedByCIO, message: byCIO, takeOver: "a b c"},
+		"Scenario3SubscriptionGone": {reason: "no operator manages them any more: taken over", crds: [3]string{"gone", "gone", "gone"}, want: ScenarioManagedByCIO, message: byCIO, takeOver: "a b c"},
 		"MalformedSubscription":     {reason: "a label that names no subscription is ignored", crds: [3]string{"malformed", "bare", "gone"}, want: ScenarioManagedByCIO, message: byCIO, takeOver: "a b c"},
 		"TakeOverHalfDone":          {reason: "a takeover that was interrupted goes on", crds: [3]string{"owned", "gone", ""}, want: ScenarioManagedByCIO, message: byCIO, takeOver: "b", missing: "c"},
-		"Scenario4ThirdParty": {reason: "nobody's label: hands off, with both remedies", crds: [3]string{"none", "none", "none"}, want: ScenarioUnknownManagement,
+		"Scenario4ThirdParty": {reason: "no manager's label: hands off, with both remedies", crds: [3]string{"none", "none", "none"}, want: ScenarioUnknownManagement,
 			message: "Istio CRDs are managed by a third party: a, b, c carry neither the label of cluster-ingress-operator nor those of a subscription. " + remedies},
 		"NotOLMWithoutItsMark":    {reason: "a subscription's label alone is not OLM's", crds: [3]string{"notOLM", "notOLM", "notOLM"}, want: ScenarioUnknownManagement},
 		"ThirdPartySomeMissing":   {reason: "the rest is not mixed in", crds: [3]string{"none", "", ""}, want: ScenarioUnknownManagement, missing: "b c"},
@@ -71,11 +71,11 @@ func TestOwners(t *testing.T) {
 			message: mixed + "managed by cluster-ingress-operator: a; managed by OSSM subscription 'servicemeshoperator' in namespace 'openshift-operators': b; these do not exist: c. " + remedies},
 		"Scenario5OLMAndNobodys": {reason: "OLM's and none", crds: [3]string{"olm", "none", "other"}, want: ScenarioMixedOwnership,
 			message: mixed + "managed by OSSM subscription 'mesh.v3' in namespace 'team-a': c; managed by OSSM subscription 'servicemeshoperator' in namespace 'openshift-operators': a; managed by a third party: b. " + remedies},
-		"OLMAndAbandoned":     {reason: "what a subscription has left behind is not the other one's", crds: [3]string{"olm", "gone", "olm"}, want: ScenarioMixedOwnership},
-		"NobodysAndAbandoned": {reason: "nothing is taken over while some are a third party's", crds: [3]string{"gone", "none", "gone"}, want: ScenarioMixedOwnership},
-		"LabelAdded":          {reason: "the user has added our label to all: they are ours, and OLM's labels stay while the subscription does", crds: [3]string{"both", "both", "both"}, want: ScenarioManagedByCIO, message: byCIO},
-		"LabelAddedToRest":    {reason: "the user has added our label to OLM's among ours", crds: [3]string{"owned", "both", "owned"}, want: ScenarioManagedByCIO, message: byCIO},
-		"OLMTakesOver":        {reason: "OLM has written its CRDs, and one got our label back meanwhile", crds: [3]string{"olm", "both", "olm"}, want: ScenarioManagedByOLM, message: byOLM},
+		"OLMAndAbandoned":       {reason: "what a subscription has left behind is not the other one's", crds: [3]string{"olm", "gone", "olm"}, want: ScenarioMixedOwnership},
+		"UnmanagedAndAbandoned": {reason: "nothing is taken over while some are a third party's", crds: [3]string{"gone", "none", "gone"}, want: ScenarioMixedOwnership},
+		"LabelAdded":            {reason: "the user has added our label to all: they are ours, and OLM's labels stay while the subscription does", crds: [3]string{"both", "both", "both"}, want: ScenarioManagedByCIO, message: byCIO},
+		"LabelAddedToRest":      {reason: "the user has added our label to OLM's among ours", crds: [3]string{"owned", "both", "owned"}, want: ScenarioManagedByCIO, message: byCIO},
+		"OLMTakesOver":          {reason: "OLM has written its CRDs, and one got our label back meanwhile", crds: [3]string{"olm", "both", "olm"}, want: ScenarioManagedByOLM, message: byOLM},
 		"SharedAndNobodys": {reason: "a third party's does not tell whose the shared one is", crds: [3]string{"both", "none", "none"}, want: ScenarioMixedOwnership,
 			message: mixed + "labelled by cluster-ingress-operator and managed by OSSM subscription 'servicemeshoperator' in namespace 'openshift-operators': a; managed by a third party: b, c. " + remedies},
 		"LabelTakenOff":    {reason: "our package holds it, and puts the label back", crds: [3]string{"held", "owned", "owned"}, want: ScenarioManagedByCIO, message: byCIO},
@@ -112,7 +112,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// Whatever stands on the CRDs: they are touched only if nobody else's are among
+// Whatever stands on the CRDs: they are touched only if no other manager's are among
 // them, and what is taken over is ours afterwards.
 func TestOwners_Properties(t *testing.T) {
 	states := []string{"", "owned", "empty", "olm", "other", "gone", "malformed", "bare", "notOLM", "none", "both", "bothGone"}

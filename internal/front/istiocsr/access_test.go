@@ -93,10 +93,10 @@ func TestOthersBound(t *testing.T) {
 		subjects any
 		want     []string
 	}{
-		"None":    {reason: "nobody has rights", subjects: nil},
+		"None":    {reason: "no account has rights", subjects: nil},
 		"Own":     {reason: "its own agent is no other", subjects: []any{account("here", AgentName)}},
 		"Others":  {reason: "each counts once", subjects: []any{account("z", AgentName), account("here", AgentName), account("a", AgentName), account("z", AgentName)}, want: []string{"a", "z"}},
-		"Foreign": {reason: "what is no agent's account is nobody", subjects: []any{account("a", "default"), map[string]any{"kind": "User", "name": AgentName}, "x"}},
+		"Foreign": {reason: "what is no agent's account does not count", subjects: []any{account("a", "default"), map[string]any{"kind": "User", "name": AgentName}, "x"}},
 		"Wrong":   {reason: "nor is what is no list", subjects: "x"},
 	}
 	for name, tc := range cases {

@@ -155,7 +155,7 @@ var badSpecs = map[string]struct {
 	}, "spec cannot be read: time: invalid duration"},
 }
 
-// TestCheck_Spec: a spec that cannot work is told with its path, and holds the package
+// TestCheck_Spec: a spec that cannot work is reported with its path, and holds the package
 // back whole, so that nothing of it is applied.
 func TestCheck_Spec(t *testing.T) {
 	for name, tc := range badSpecs {
@@ -195,20 +195,20 @@ func TestCheck_Facts(t *testing.T) {
 		"IssuerNotReady": {"it says itself why", func(_ *operatorv1alpha1.IstioCSR, f *Facts) {
 			f.Issuer.Ready, f.Issuer.Message = false, "secret missing"
 		}, []string{"waiting: Issuer istio-system/istio-ca is not ready: secret missing"}},
-		"IssuerIsSilent": {"one that nobody has looked at says nothing", func(_ *operatorv1alpha1.IstioCSR, f *Facts) { f.Issuer.Ready = false }, []string{"waiting: Issuer istio-system/istio-ca is not ready"}},
+		"IssuerIsSilent": {"one that no controller has looked at says nothing", func(_ *operatorv1alpha1.IstioCSR, f *Facts) { f.Issuer.Ready = false }, []string{"waiting: Issuer istio-system/istio-ca is not ready"}},
 		"ACME":           {"it never signs for a mesh, ready or not", func(_ *operatorv1alpha1.IstioCSR, f *Facts) { f.Issuer.Type = "acme" }, []string{"user holding: Issuer istio-system/istio-ca is of type ACME"}},
 		"SelfSigned":     {"it has no root", func(_ *operatorv1alpha1.IstioCSR, f *Facts) { f.Issuer.Type = "selfSigned" }, []string{"user holding: Issuer istio-system/istio-ca is of type SelfSigned"}},
 		"CA":             {"the user's CA is the user's to mend, and the last good copy is in use", func(_ *operatorv1alpha1.IstioCSR, f *Facts) { f.CA = CA{Problem: "ConfigMap a/b: no certificate"} }, []string{"user: ConfigMap a/b: no certificate"}},
 		"CAIsWaitedFor": {"what goes by itself is waited for", func(_ *operatorv1alpha1.IstioCSR, f *Facts) {
 			f.CA = CA{Problem: "Secret a/b does not exist yet", Waiting: true}
 		}, []string{"waiting: Secret a/b does not exist yet"}},
-		"ManyRoles": {"one of them would keep its rights, and nobody would know", func(_ *operatorv1alpha1.IstioCSR, f *Facts) {
+		"ManyRoles": {"one of them would keep its rights unseen", func(_ *operatorv1alpha1.IstioCSR, f *Facts) {
 			f.ClusterRoles, f.ClusterRoleBindings = []string{"cert-manager-istio-csr-a", "cert-manager-istio-csr-b"}, []string{"cert-manager-istio-csr-a"}
 		}, []string{"user holding: ClusterRoles cert-manager-istio-csr-a, cert-manager-istio-csr-b are all of an agent in namespace cert-manager by their labels: delete those that it does not use"}},
 		"ManyRolesNamed": {"the status says which", func(ic *operatorv1alpha1.IstioCSR, f *Facts) {
 			ic.Status.ClusterRole, f.ClusterRoles = "cert-manager-istio-csr-a", []string{"cert-manager-istio-csr-a", "cert-manager-istio-csr-b"}
 		}, nil},
-		"TheUsersComeFirst": {"what has to be mended is told first", func(_ *operatorv1alpha1.IstioCSR, f *Facts) {
+		"TheUsersComeFirst": {"what has to be mended is reported first", func(_ *operatorv1alpha1.IstioCSR, f *Facts) {
 			f.Issuer.Ready, f.CA = false, CA{Problem: "ConfigMap a/b: no certificate"}
 		}, []string{"user: ConfigMap a/b: no certificate", "waiting: Issuer istio-system/istio-ca is not ready"}},
 	} {
@@ -268,7 +268,7 @@ func TestWarnings_DeletionPolicy(t *testing.T) {
 	}
 }
 
-// What will do harm, or has no effect, is told while the agent works.
+// What will do harm, or has no effect, is reported while the agent works.
 func TestWarnings(t *testing.T) {
 	ic, facts := smallest(), working()
 	facts.CA.Ending = []string{`"root"`}

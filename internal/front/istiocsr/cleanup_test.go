@@ -29,7 +29,7 @@ func TestGoingFirst(t *testing.T) {
 		"Alone":     {"its own package is no other", csrGroup{Existing: packagesOf("a")}, nil},
 		"Deleting":  {"the one before has the roles still", csrGroup{Existing: packagesOf("a", "b"), Deleting: []*operatorv1alpha1.IstioCSR{csrIn("b", false)}}, []string{"istio-csr-b"}},
 		"Elsewhere": {"the roles of another mesh are others", csrGroup{Existing: packagesOf("b"), Deleting: []*operatorv1alpha1.IstioCSR{elsewhere}}, nil},
-		"Forced":    {"without its IstioCSR nobody knows its mesh", csrGroup{Existing: packagesOf("c", "b")}, []string{"istio-csr-b", "istio-csr-c"}},
+		"Forced":    {"without its IstioCSR its mesh is unknown", csrGroup{Existing: packagesOf("c", "b")}, []string{"istio-csr-b", "istio-csr-c"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, uninstalling(csrIn("a", false), tc.group)); diff != "" {
@@ -39,7 +39,7 @@ func TestGoingFirst(t *testing.T) {
 	}
 }
 
-// What a package that is gone was told to keep in the mesh belongs to nobody, so that the
+// What a package that is gone has left in the mesh has no owner, so that the
 // next agent can have it.
 func TestObserver_ReleaseLeft(t *testing.T) {
 	controller := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "1", Controller: new(true)}
@@ -54,7 +54,7 @@ func TestObserver_ReleaseLeft(t *testing.T) {
 		"Own":        {reason: "it is the agent's own", label: "istio-csr-a", want: "istio-csr-a"},
 		"Kept":       {reason: "its package is there", label: "istio-csr-b", exists: "istio-csr-b", want: "istio-csr-b"},
 		"Strange":    {reason: "who packs the like is not known", label: "roles", want: "roles"},
-		"Controlled": {reason: "somebody has it", label: "istio-csr-b", owners: []metav1.OwnerReference{controller}, want: "istio-csr-b"},
+		"Controlled": {reason: "another controller has it", label: "istio-csr-b", owners: []metav1.OwnerReference{controller}, want: "istio-csr-b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()

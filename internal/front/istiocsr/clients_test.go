@@ -53,7 +53,7 @@ func TestPointsAt(t *testing.T) {
 	}
 }
 
-// Whoever has installed istiod, its injector says where proxies get certificates.
+// Whatever has installed istiod, its injector says where proxies get certificates.
 func TestInjectorPointsAt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

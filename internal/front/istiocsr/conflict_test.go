@@ -56,7 +56,7 @@ func TestRender_TakeoverOfCertificate(t *testing.T) {
 				t.Errorf("phases are %q, want %q: %s", got, tc.want, p.Blocked)
 			}
 			if text := TakeoverText(in); strings.HasSuffix(text, "and its pods stay") != tc.stays {
-				t.Errorf("it is told as %q", text)
+				t.Errorf("it is reported as %q", text)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 )
 
-// deploymentWith is a Deployment of the agent in namespace a, told apart by its replicas.
+// deploymentWith is a Deployment of the agent in namespace a, distinguished by its replicas.
 func deploymentWith(replicas int64, metadata map[string]any) *unstructured.Unstructured {
 	all := map[string]any{"namespace": "a", "name": AgentName}
 	maps.Copy(all, metadata)
@@ -48,7 +48,7 @@ func revisionWith(t *testing.T, number int64, owner types.UID, deployment *unstr
 	}
 }
 
-// TestObserver_Deployment: what somebody else has made is checked until it is ours, and
+// TestObserver_Deployment: what another installer has made is checked until it is ours, and
 // then what the newest revision says, whatever others do to the object.
 func TestObserver_Deployment(t *testing.T) {
 	name := PackageName("a")
@@ -66,7 +66,7 @@ func TestObserver_Deployment(t *testing.T) {
 		release   string
 	}{
 		"Nothing":      {reason: "there is none"},
-		"Foreign":      {reason: "nobody controls it", current: deploymentWith(3, nil), want: &Deployment{Spec: spec(3), Foreign: true}},
+		"Foreign":      {reason: "no owner controls it", current: deploymentWith(3, nil), want: &Deployment{Spec: spec(3), Foreign: true}},
 		"ForeignLater": {reason: "it has come after our revision", current: deploymentWith(3, nil), installed: true, revisions: []*v1alpha1.Revision{revisionWith(t, 1, "u", deploymentWith(1, nil))}, want: &Deployment{Spec: spec(3), Foreign: true}},
 		"Helm": {
 			reason: "Helm says so", current: deploymentWith(3, map[string]any{"annotations": map[string]any{annotationReleaseName: "csr", annotationReleaseNamespace: "tools"}}),
@@ -77,7 +77,7 @@ func TestObserver_Deployment(t *testing.T) {
 		"OfABefore": {reason: "the package that controls it is gone", current: deploymentWith(3, controlled("Package", name, "before")), want: &Deployment{Spec: spec(3), Foreign: true}},
 		"Ours":      {reason: "the revision counts, and not what is there", current: deploymentWith(3, controlled("Package", name, "u")), installed: true, revisions: []*v1alpha1.Revision{revisionWith(t, 1, "u", deploymentWith(1, nil))}, want: &Deployment{Spec: spec(1)}},
 		"Unreferenced": {
-			reason: "somebody has taken our owner reference off", current: deploymentWith(3, map[string]any{"labels": map[string]any{v1alpha1.LabelPackage: name}}), installed: true,
+			reason: "a user has taken our owner reference off", current: deploymentWith(3, map[string]any{"labels": map[string]any{v1alpha1.LabelPackage: name}}), installed: true,
 			revisions: []*v1alpha1.Revision{revisionWith(t, 1, "u", deploymentWith(1, kept))}, want: &Deployment{Spec: spec(1), Existing: true},
 		},
 		"Missing": {reason: "it comes back as it was", installed: true, revisions: []*v1alpha1.Revision{revisionWith(t, 1, "u", deploymentWith(1, kept))}, want: &Deployment{Spec: spec(1), Existing: true}},
@@ -115,7 +115,7 @@ func TestObserver_Deployment(t *testing.T) {
 }
 
 // TestObserver_Injectors: what proxies are given is found beside istiod, and what cannot be
-// found out is told and stops nothing.
+// found out is reported and stops nothing.
 func TestObserver_Injectors(t *testing.T) {
 	injector := func(name, values string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
@@ -152,6 +152,6 @@ func TestObserver_Injectors(t *testing.T) {
 		}
 	}
 	if len(facts.Pointing.clients["d"])+len(facts.Pointing.unread["d"]) != 0 {
-		t.Error("of an agent that stays nobody has to know")
+		t.Error("of an agent that stays no status should say anything")
 	}
 }

@@ -44,15 +44,15 @@ func TestChangeEvents(t *testing.T) {
 		"BecomesReady":    {"it works", state{no, no, "x", false}, state{yes, no, "answers", false}, []string{"Normal AgentReady answers"}},
 		"StaysReady":      {"nothing has happened", state{yes, no, "a", false}, state{yes, no, "b", false}, nil},
 		"IsLost":          {"it worked", state{yes, no, "a", false}, state{no, no, "Deployment x", false}, []string{"Warning AgentNotReady Deployment x"}},
-		"Degraded":        {"somebody has to act", state{yes, no, "a", false}, state{no, yes, "Issuer x", false}, []string{"Warning AgentDegraded Issuer x"}},
-		"DegradedElse":    {"somebody has to act in another way", state{no, yes, "Issuer x", false}, state{no, yes, "Issuer y", false}, []string{"Warning AgentDegraded Issuer y"}},
-		"DegradedAsSoFar": {"told already", state{no, yes, "Issuer x", false}, state{no, yes, "Issuer x", false}, nil},
+		"Degraded":        {"a user has to act", state{yes, no, "a", false}, state{no, yes, "Issuer x", false}, []string{"Warning AgentDegraded Issuer x"}},
+		"DegradedElse":    {"a user has to act in another way", state{no, yes, "Issuer x", false}, state{no, yes, "Issuer y", false}, []string{"Warning AgentDegraded Issuer y"}},
+		"DegradedAsSoFar": {"reported already", state{no, yes, "Issuer x", false}, state{no, yes, "Issuer x", false}, nil},
 		"Another":         {"an older one runs", state{}, state{no, none, "a/default is older", false}, []string{"Warning MultiIstioCSRInstance a/default is older"}},
-		"AnotherStill":    {"told already", state{no, none, "a/default is older", false}, state{no, none, "a/default is older", false}, nil},
+		"AnotherStill":    {"reported already", state{no, none, "a/default is older", false}, state{no, none, "a/default is older", false}, nil},
 		"Deleting":        {"what becomes of the agent", state{yes, no, "a", false}, state{no, no, "keeps running", true}, []string{"Warning RemoveDeployment keeps running"}},
-		"StillDeleting":   {"told already", state{no, no, "keeps running", true}, state{no, no, "keeps running", true}, nil},
+		"StillDeleting":   {"reported already", state{no, no, "keeps running", true}, state{no, no, "keeps running", true}, nil},
 		"TakesOver":       {"whether pods are replaced", state{}, state{no, no, "phase 1/3; " + takeover, false}, []string{"Normal AgentTakenOver " + takeover}},
-		"TakesOverStill":  {"told already", state{no, no, "phase 1/3; " + takeover, false}, state{no, no, "phase 2/3; " + takeover, false}, nil},
+		"TakesOverStill":  {"reported already", state{no, no, "phase 1/3; " + takeover, false}, state{no, no, "phase 2/3; " + takeover, false}, nil},
 		"TakesOverElse":   {"the spec has changed, and with it what becomes of the pods", state{no, no, takeover, false}, state{no, no, takeover + ", since", false}, []string{"Normal AgentTakenOver " + takeover + ", since"}},
 		"NothingKnown":    {"there is nothing to tell", state{}, state{}, nil},
 	} {
@@ -82,9 +82,9 @@ func TestIstioCSR_NewerSpec(t *testing.T) {
 		return ic
 	}
 	if got := changeEvents(of(1, metav1.ConditionTrue), of(2, metav1.ConditionFalse)); len(got) > 0 {
-		t.Errorf("somebody who has changed the spec is warned: %v", got)
+		t.Errorf("a user who has changed the spec is warned: %v", got)
 	}
 	if got := changeEvents(of(2, metav1.ConditionTrue), of(2, metav1.ConditionFalse)); len(got) != 1 {
-		t.Errorf("what has stopped working is not told: %v", got)
+		t.Errorf("what has stopped working is not reported: %v", got)
 	}
 }

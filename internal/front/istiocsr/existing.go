@@ -49,7 +49,7 @@ func (o objects) foundOrigin(origin *v1alpha1.Origin) {
 	if text := o.takeoverText(); text != "" {
 		origin.Reason += "; " + text
 	} else if len(o.found.differences) > 0 {
-		origin.Reason += "; the pods are not kept any longer as they were found: " + o.toldDifferences()
+		origin.Reason += "; the pods are not kept any longer as they were found: " + o.describeDifferences()
 	}
 }
 
@@ -73,10 +73,10 @@ func (o objects) takeoverText() string {
 	if len(o.found.differences) == 0 {
 		return subject + ", and its pods stay"
 	}
-	return subject + ", and its pods are replaced by one rolling update, as it is not what is asked for: " + o.toldDifferences()
+	return subject + ", and its pods are replaced by one rolling update, as it is not what is asked for: " + o.describeDifferences()
 }
 
-func (o objects) toldDifferences() string {
+func (o objects) describeDifferences() string {
 	shown := o.found.differences
 	if more := len(shown) - maxDifferences; more > 0 {
 		shown = append(slices.Clone(shown[:maxDifferences]), fmt.Sprintf("%d more", more))

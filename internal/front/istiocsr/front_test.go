@@ -64,7 +64,7 @@ func TestTeardown(t *testing.T) {
 		"RemovedAndNext":  {"the agent of the next one is not meant", csrGroup{Resources: all(csrIn("b", false)), Deleting: all(csrIn("a", true)), Existing: packagesOf("a", "b")}, []string{"a"}},
 		"OnlyTheLosers":   {"the annotation of one without an agent is about nothing", csrGroup{Deleting: all(csrIn("a", false), csrIn("b", true)), Existing: packagesOf("a")}, nil},
 		"Both":            {"of two that go at once each goes as it says", csrGroup{Deleting: all(csrIn("a", false), csrIn("b", true)), Existing: packagesOf("a", "b")}, []string{"b"}},
-		"FinalizerForced": {"nobody has said that it should go", csrGroup{Resources: all(csrIn("b", true)), Existing: packagesOf("a")}, nil},
+		"FinalizerForced": {"no annotation says that it should go", csrGroup{Resources: all(csrIn("b", true)), Existing: packagesOf("a")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			existing := slices.Clone(tc.group.Existing)
@@ -126,7 +126,7 @@ func TestObserver_Release(t *testing.T) {
 	}{
 		"Stays":        {"an agent that runs on reads it", csrIn("a", false), nil, []string{"a"}, nil},
 		"StillThere":   {"the agent still reads it", csrIn("a", true), packagesOf("a"), []string{"a"}, nil},
-		"AgentIsGone":  {"nobody reads it any more", csrIn("a", true), nil, nil, []string{"a"}},
+		"AgentIsGone":  {"no client reads it any more", csrIn("a", true), nil, nil, []string{"a"}},
 		"AnotherRuns":  {"the agent of another one does not matter", csrIn("a", true), packagesOf("b"), []string{"b"}, []string{"a"}},
 		"AnotherStays": {"the agent of another one does not matter", csrIn("a", false), packagesOf("b"), []string{"b"}, nil},
 		"LeftRunning":  {"one that never had an agent takes nothing from what an IstioCSR of before has left", csrIn("a", true), packagesOf("b"), []string{"a", "b"}, nil},
@@ -207,7 +207,7 @@ func newCluster(t *testing.T, keeper caKeeper, definitions []string, objects ...
 }
 
 // While it cannot be said which CA certificates are wanted the copy is kept as it was:
-// what somebody changes in it is repaired.
+// what a user changes in it is repaired.
 func TestObserver_KeepsLast(t *testing.T) {
 	mesh := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "mesh"}}}
 	issuer := func(kind string) *unstructured.Unstructured {
@@ -246,7 +246,7 @@ func TestObserver_KeepsLast(t *testing.T) {
 			if tc.kept {
 				want = &fakeKeeper{kept: []string{"a"}, state: state}
 			}
-			if told := slices.Equal(facts.CA.Ending, []string{`"root"`}); told != tc.kept {
+			if reported := slices.Equal(facts.CA.Ending, []string{`"root"`}); reported != tc.kept {
 				t.Errorf("%s: of a CA that is about to expire it says %q", tc.reason, facts.CA.Ending)
 			}
 			if diff := cmp.Diff(want, keeper, cmp.AllowUnexported(fakeKeeper{})); diff != "" {
@@ -288,7 +288,7 @@ func TestObserver_CannotRelease(t *testing.T) {
 	deleted.DeletionTimestamp = &now
 	f.Status(deleted, groupState{Facts: facts, Now: now})
 	if ready := meta.FindStatusCondition(deleted.Status.Conditions, operatorv1alpha1.ConditionReady); ready == nil || !strings.Contains(ready.Message, refused.Error()) {
-		t.Errorf("nobody is told: %v", ready)
+		t.Errorf("no status says so: %v", ready)
 	}
 }
 

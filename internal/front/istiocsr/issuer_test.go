@@ -30,7 +30,7 @@ func TestIssuerOf(t *testing.T) {
 			"it says why", "{spec: {ca: {secretName: root}}, status: {conditions: [{type: Ready, status: 'False', message: no secret}]}}",
 			Issuer{Exists: true, Type: "ca", Message: "no secret"}, true, "root",
 		},
-		"Unseen":     {"nobody has looked at it", "{spec: {selfSigned: {}}}", Issuer{Exists: true, Type: "selfSigned"}, false, ""},
+		"Unseen":     {"no controller has looked at it", "{spec: {selfSigned: {}}}", Issuer{Exists: true, Type: "selfSigned"}, false, ""},
 		"ACME":       {"it signs for DNS names", "{spec: {acme: {}}}", Issuer{Exists: true, Type: "acme"}, false, ""},
 		"OtherKind":  {"one that is new to us may sign", "{spec: {cloud: {}}}", Issuer{Exists: true}, true, ""},
 		"Unreadable": {"what is not as it should be is missing", "{spec: 7, status: {conditions: [7]}}", Issuer{Exists: true}, true, ""},

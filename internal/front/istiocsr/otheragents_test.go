@@ -43,7 +43,7 @@ func TestObserver_Neighbours(t *testing.T) {
 		agents  []string // namespaces with a package
 		want    []string
 	}{
-		"Nobody":  {reason: "before there is a binding nobody has rights"},
+		"Unbound": {reason: "before there is a binding no account has rights"},
 		"Running": {reason: "an agent that runs has them on, one that is gone has not", objects: objects, want: []string{"goes", "runs", "stays"}},
 		"Deleting": {
 			reason: "of those that are being deleted only one that goes loses them", objects: objects, want: []string{"runs", "stays"},

@@ -194,7 +194,7 @@ func TestRender_Phases(t *testing.T) {
 	}
 }
 
-// TestRender_Bindings: a binding is made anew for another role, as nobody can change that, and
+// TestRender_Bindings: a binding is made anew for another role, as a binding's role cannot be changed, and
 // nothing else is deleted to be changed.
 func TestRender_Bindings(t *testing.T) {
 	for _, phase := range Render(Input{IstioCSR: smallest(), Image: image, Facts: working()}).Phases {
@@ -306,24 +306,24 @@ func TestRender_Takeover(t *testing.T) {
 func TestRender_ClusterRoleNames(t *testing.T) {
 	const fixed, generated = "cert-manager-istio-csr-cert-manager", "cert-manager-istio-csr-x7k2p"
 	for name, tc := range map[string]struct {
-		reason, own, told string
-		found             []string
-		want              string
+		reason, own, reported string
+		found                 []string
+		want                  string
 	}{
 		"Fresh":       {reason: "a fixed name, of the namespace", want: fixed},
-		"TakenOver":   {reason: "the operator before has generated a name, and its status tells", told: generated, found: []string{generated, "cert-manager-istio-csr-other"}, want: generated},
-		"Claimed":     {reason: "anyone may have written the status", told: generated, want: fixed},
-		"Own":         {reason: "a role is not renamed", own: generated, told: "cert-manager-istio-csr-any", want: generated},
-		"Foreign":     {reason: "a status must not lead us to other roles", told: "cluster-admin", found: []string{"cluster-admin"}, want: fixed},
-		"OtherAgent":  {reason: "the name of an agent that Helm has installed is not generated", told: "cert-manager-istio-csr", found: []string{"cert-manager-istio-csr"}, want: fixed},
+		"TakenOver":   {reason: "the operator before has generated a name, and its status tells", reported: generated, found: []string{generated, "cert-manager-istio-csr-other"}, want: generated},
+		"Claimed":     {reason: "anyone may have written the status", reported: generated, want: fixed},
+		"Own":         {reason: "a role is not renamed", own: generated, reported: "cert-manager-istio-csr-any", want: generated},
+		"Foreign":     {reason: "a status must not lead us to other roles", reported: "cluster-admin", found: []string{"cluster-admin"}, want: fixed},
+		"OtherAgent":  {reason: "the name of an agent that Helm has installed is not generated", reported: "cert-manager-istio-csr", found: []string{"cert-manager-istio-csr"}, want: fixed},
 		"Left":        {reason: "an agent of before has it still", found: []string{generated}, want: generated},
-		"LeftToo":     {reason: "labels count more than the status", told: generated, found: []string{"cert-manager-istio-csr-other"}, want: "cert-manager-istio-csr-other"},
+		"LeftToo":     {reason: "labels count more than the status", reported: generated, found: []string{"cert-manager-istio-csr-other"}, want: "cert-manager-istio-csr-other"},
 		"LeftStrange": {reason: "labels must not lead us to other roles", found: []string{"cluster-admin"}, want: fixed},
 		"LeftSeveral": {reason: "the one that is surely the agent's is kept", found: []string{fixed, generated}, want: fixed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ic, facts := smallest(), working()
-			ic.Status.ClusterRole, ic.Status.ClusterRoleBinding = tc.told, tc.told
+			ic.Status.ClusterRole, ic.Status.ClusterRoleBinding = tc.reported, tc.reported
 			facts.ClusterRole, facts.ClusterRoleBinding = tc.own, tc.own
 			facts.ClusterRoles, facts.ClusterRoleBindings = tc.found, tc.found
 			p := Render(Input{IstioCSR: ic, Image: image, Facts: facts})

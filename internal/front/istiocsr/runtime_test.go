@@ -41,7 +41,7 @@ func TestRuntimeIssuerOf(t *testing.T) {
 	}
 }
 
-// TestCheck_Runtime: what an agent cannot do at run time holds a rollout, and is told by the
+// TestCheck_Runtime: what an agent cannot do at run time holds a rollout, and is reported by the
 // field; what it waits for does not.
 func TestCheck_Runtime(t *testing.T) {
 	dynamic := operatorv1alpha1.AgentConfig{IstiodCertificate: "Dynamic"}

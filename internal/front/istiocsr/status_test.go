@@ -96,7 +96,7 @@ var statusCases = map[string]statusCase{
 		ready: "False/Progressing: package istio-csr-before, of an agent before this one, has not yet released what agents have in namespace mesh", degraded: statusNotDegraded,
 	},
 	"Warnings": {
-		reason: "what has no effect is told", change: func(ic *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+		reason: "what has no effect is reported", change: func(ic *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
 			ic.Spec.ControllerConfig = &operatorv1alpha1.ControllerConfig{Labels: map[string]string{"app": "mine"}}
 			s.Packages[0].Need = history.NeedRejected
 		},
@@ -109,7 +109,7 @@ var statusCases = map[string]statusCase{
 		ready: "False/Progressing: revision 2: phase 2/3" + statusMeanwhile, degraded: statusNotDegraded,
 	},
 	"TakesOver": {
-		reason: "what becomes of somebody else's pods is told at the end, from where an event has it", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+		reason: "what becomes of another owner's pods is reported at the end, from where an event has it", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
 			s.Packages = []front.Package{csrPackage("True/RollingOut: phase 2/3", "True/Serving: revision 1 serves", "False/NotReady: revision 2: phase 2/3")}
 			s.Facts.Deployment = &istiocsr.Deployment{Foreign: true, Spec: map[string]any{
 				"template": map[string]any{}, "selector": map[string]any{"matchLabels": map[string]any{"app": "cert-manager-istio-csr"}},
@@ -151,10 +151,10 @@ var statusCases = map[string]statusCase{
 		ready: "False/Progressing: the agent is about to be installed", degraded: statusNotDegraded,
 	},
 	"Collision": {
-		reason: "somebody has to decide whose it is", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
-			s.Packages = []front.Package{csrPackage("False/ObjectCollisions: x", "True/Serving: x", "False/NotReady: Service a/b is somebody else's")}
+		reason: "a user has to decide whose it is", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+			s.Packages = []front.Package{csrPackage("False/ObjectCollisions: x", "True/Serving: x", "False/NotReady: Service a/b is another owner's")}
 		},
-		ready: "False/Failed: Service a/b is somebody else's" + statusMeanwhile, degraded: "True/Failed: Service a/b is somebody else's" + statusMeanwhile,
+		ready: "False/Failed: Service a/b is another owner's" + statusMeanwhile, degraded: "True/Failed: Service a/b is another owner's" + statusMeanwhile,
 	},
 	"RefusedByAWebhook": {
 		reason: "it would be refused again", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
@@ -191,14 +191,14 @@ var statusCases = map[string]statusCase{
 		ready: "False/Failed: ConfigMap a/b: no certificate" + statusMeanwhile, degraded: "True/Failed: ConfigMap a/b: no certificate" + statusMeanwhile,
 	},
 	"NoReplicas": {
-		reason: "a Deployment without pods is available, and serves nobody", change: func(ic *operatorv1alpha1.IstioCSR, _ *istiocsr.State) {
+		reason: "a Deployment without pods is available, and serves no client", change: func(ic *operatorv1alpha1.IstioCSR, _ *istiocsr.State) {
 			ic.Spec.AgentConfig = &operatorv1alpha1.AgentConfig{Replicas: new(int32(0))}
 		},
 		ready:    "False/Failed: spec.agentConfig.replicas is 0, so that no agent answers at cert-manager-istio-csr.csr.svc:443: set 1 or more",
 		degraded: "True/Failed: spec.agentConfig.replicas is 0, so that no agent answers at cert-manager-istio-csr.csr.svc:443: set 1 or more",
 	},
 	"TroubleWithTheAPI": {
-		reason: "what could not be observed is not told", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
+		reason: "what could not be observed is not reported", change: func(_ *operatorv1alpha1.IstioCSR, s *istiocsr.State) {
 			s.Facts, s.Packages, s.Err = istiocsr.Facts{Running: "csr"}, nil, errors.New("reading Issuer mesh/ca: timeout")
 		},
 		ready: "False/Progressing: reading Issuer mesh/ca: timeout; the manager retries", degraded: statusNotDegraded,
@@ -317,7 +317,7 @@ func TestSetStatus_Deleting(t *testing.T) {
 	}
 }
 
-// It is told that an object of the agent does not stay as it is wanted.
+// The status says that an object of the agent does not stay as it is wanted.
 func TestSetStatus_Interference(t *testing.T) {
 	const text = "ClusterRole agent: other keeps changing .rules of it, and repairs are slowed"
 	for _, tc := range []struct{ ready, reason, want string }{

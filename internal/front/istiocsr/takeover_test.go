@@ -97,7 +97,7 @@ type meaningCase struct {
 	reason string
 	found  found
 	ask    func(ic *operatorv1alpha1.IstioCSR)
-	// want is the difference that is told, empty when the pods stay.
+	// want is the difference that is reported, empty when the pods stay.
 	want string
 }
 
@@ -136,7 +136,7 @@ func (tc meaningCase) check(t *testing.T) {
 }
 
 // TestRender_TakeoverByMeaning: pods that mean what is asked for stay as they were found,
-// and others are told apart by what they mean otherwise.
+// and others are distinguished by what they mean otherwise.
 func TestRender_TakeoverByMeaning(t *testing.T) {
 	asked := func(change func(c *config)) func(*operatorv1alpha1.IstioCSR) {
 		return func(ic *operatorv1alpha1.IstioCSR) { change(&ic.Spec.IstioCSRConfig) }
@@ -149,7 +149,7 @@ func TestRender_TakeoverByMeaning(t *testing.T) {
 		"NoArguments":      {reason: "all of them are the agent's defaults, but for those of another namespace", found: found{"agent.args": []any{"-c=istio-system"}}},
 		"Spelling":         {reason: "flags apart from their values, and letters", found: found{"agent.args": []any{"--log-level", "1", "-m", "3600s", "--cluster-id", "Kubernetes", "-e"}}},
 		"InCommand":        {reason: "flags may stand in the command", found: found{"agent.command": []any{"/usr/bin/cert-manager-istio-csr", "--log-level=1"}, "agent.args": []any{}}},
-		"Shell":            {reason: "nobody knows what a shell makes of it", found: found{"agent.command": []any{"sh", "-c"}}, want: `command is ["sh" "-c"]`},
+		"Shell":            {reason: "what a shell makes of it is unknown", found: found{"agent.command": []any{"sh", "-c"}}, want: `command is ["sh" "-c"]`},
 		"LogLevel":         {reason: "another value of a flag", found: found{"agent.args": replaceArg(t, "--log-level=1", "--log-level=2")}, want: `--log-level differs from the IstioCSR: "2", want "1"`},
 		"LogLevelIsAsked":  {reason: "another value of a field", ask: asked(func(c *config) { c.LogLevel = 3 }), want: `--log-level differs from the IstioCSR: "1", want "3"`},
 		"SameLogLevel":     {reason: "the same value in both", found: found{"agent.args": replaceArg(t, "--log-level=1", "-v3")}, ask: asked(func(c *config) { c.LogLevel = 3 })},
@@ -158,7 +158,7 @@ func TestRender_TakeoverByMeaning(t *testing.T) {
 		"RootIsAsked": {reason: "a CA that the user names has to be mounted", ask: asked(func(c *config) {
 			c.CertManager.IstioCACertificate = &operatorv1alpha1.ConfigMapReference{Name: "ca", Key: "ca"}
 		}), want: `--root-ca-file differs from the IstioCSR: "", want "/var/run/configmaps/istio-csr/ca.crt"`},
-		"PinnedRoot":        {reason: "a file of somebody else's is not what the IstioCSR is about", found: found{"agent.args": replaceArg(t, "--root-ca-file=", pinned)}, want: `--root-ca-file differs from the IstioCSR: "/var/run/secrets/istio-csr/ca.pem"`},
+		"PinnedRoot":        {reason: "a file of another owner's is not what the IstioCSR is about", found: found{"agent.args": replaceArg(t, "--root-ca-file=", pinned)}, want: `--root-ca-file differs from the IstioCSR: "/var/run/secrets/istio-csr/ca.pem"`},
 		"OurFileUnmounted":  {reason: "our file has to be there", found: found{"agent.args": replaceArg(t, "--root-ca-file=", "--root-ca-file=/var/run/configmaps/istio-csr/ca.crt")}, want: "ConfigMap cert-manager-istio-csr-issuer-ca-copy is not mounted"},
 		"UnknownFlag":       {reason: "what it does is not known", found: found{"agent.args": replaceArg(t, "", "", "--kubeconfig=/a")}, want: "known to have the flag --kubeconfig"},
 		"DynamicIstiod":     {reason: "two would make the certificate of istiod", found: found{"agent.args": replaceArg(t, "--istiod-cert-enabled=false", "--istiod-cert-enabled=true")}, want: `--istiod-cert-enabled differs from the IstioCSR: "true", want "false"`},
@@ -168,7 +168,7 @@ func TestRender_TakeoverByMeaning(t *testing.T) {
 		"ProbeElsewhere":    {reason: "where the probe goes is the pod's affair", found: found{"agent.args": replaceArg(t, "--readiness-probe-port=6060", "--readiness-probe-port=7070")}},
 		"MetricsElsewhere":  {reason: "the Service of the metrics goes to 9402", found: found{"agent.args": replaceArg(t, "--metrics-port=9402", "--metrics-port=9999")}, want: "--metrics-port"},
 		"Selector":          {reason: "what selects the same is the same", found: found{"agent.args": replaceArg(t, "", "", "--configmap-namespace-selector=b=c,a==b")}, ask: asked(func(c *config) { c.IstioDataPlaneNamespaceSelector = "a=b,b=c" })},
-		"OtherRegistry":     {reason: "nobody has asked for another registry, and the version is the same", found: found{"agent.image": "mirror.example.com/istio-csr:v0.14.2"}},
+		"OtherRegistry":     {reason: "no user has asked for another registry, and the version is the same", found: found{"agent.image": "mirror.example.com/istio-csr:v0.14.2"}},
 		"OtherTag":          {reason: "another version is another agent", found: found{"agent.image": "quay.io/jetstack/cert-manager-istio-csr:v0.16.0"}, want: `image differs from the IstioCSR: "quay.io/jetstack/cert-manager-istio-csr:v0.16.0", want "quay.io/jetstack/cert-manager-istio-csr:v0.14.2"`},
 		"TagAsked":          {reason: "the user can ask for what runs", found: found{"agent.image": "quay.io/jetstack/cert-manager-istio-csr:v0.16.0"}, ask: agentAsks(operatorv1alpha1.AgentConfig{Image: &operatorv1alpha1.AgentImage{Reference: "quay.io/jetstack/cert-manager-istio-csr:v0.16.0"}})},
 		"RegistryAsked":     {reason: "an image that is asked for by name is meant", found: found{"agent.image": "mirror.example.com/istio-csr:v0.14.2"}, ask: agentAsks(operatorv1alpha1.AgentConfig{Image: &operatorv1alpha1.AgentImage{Reference: "quay.io/jetstack/cert-manager-istio-csr:v0.14.2"}}), want: `image differs from the IstioCSR: "mirror.example.com/istio-csr:v0.14.2"`},
@@ -195,7 +195,7 @@ func TestRender_TakeoverByMeaning(t *testing.T) {
 		},
 		"OtherSelector": {reason: "it selects the pods that are there", found: found{"selector": map[string]any{"matchLabels": map[string]any{"app.kubernetes.io/name": AgentName}}}},
 		"SelectorStays": {
-			reason: "what is in the way of replacing the pods is told first", found: found{"selector": map[string]any{"matchLabels": map[string]any{"app.kubernetes.io/name": AgentName}}},
+			reason: "what is in the way of replacing the pods is reported first", found: found{"selector": map[string]any{"matchLabels": map[string]any{"app.kubernetes.io/name": AgentName}}},
 			ask: asked(func(c *config) { c.LogLevel = 3 }), want: `, which cannot be changed: delete the Deployment so that it is created again`,
 		},
 		"OtherApp":       {reason: "our Services would not find the pods", found: found{"template.metadata.labels": map[string]any{"app": "csr"}}, want: `label app differs from the IstioCSR: "csr", want "cert-manager-istio-csr"`},
@@ -231,7 +231,7 @@ func TestRender_AsFoundStays(t *testing.T) {
 		t.Errorf("the next pass renders something else (-first +again):\n%s", cmp.Diff(first, again))
 	}
 	if text := TakeoverText(in); text != "" {
-		t.Errorf("the takeover is told again: %s", text)
+		t.Errorf("the takeover is reported again: %s", text)
 	}
 	in.IstioCSR.Spec.IstioCSRConfig.IstiodTLSConfig.CommonName = "istiod"
 	if again, kept := rendered(t, in); !kept || !cmp.Equal(first, again) {
@@ -251,7 +251,7 @@ func TestRender_AsFoundStays(t *testing.T) {
 	in.IstioCSR = smallest()
 	plain.IstioCSR = smallest()
 	if got, kept := rendered(t, in); kept {
-		t.Error("what is ours is taken for somebody else's")
+		t.Error("what is ours is taken for another owner's")
 	} else if want, _ := rendered(t, plain); !cmp.Equal(want, got) {
 		t.Errorf("back to the old spec (-want +got):\n%s", cmp.Diff(want, got))
 	}
@@ -270,7 +270,7 @@ func TestRender_TakeoverOfOurs(t *testing.T) {
 		t.Errorf("an operator's Deployment is not taken over as ours (-want +got):\n%s", diff)
 	}
 	if text := TakeoverText(in); !strings.HasSuffix(text, "and its pods stay") {
-		t.Errorf("it is told as %q", text)
+		t.Errorf("it is reported as %q", text)
 	}
 	in.Facts.Release = "cert-manager/csr"
 	if got, kept := rendered(t, in); !kept || !cmp.Equal(stored, got) {
@@ -278,7 +278,7 @@ func TestRender_TakeoverOfOurs(t *testing.T) {
 	}
 }
 
-// TestRender_TakeoverVolume: somebody else's volume of the name of ours must not come
+// TestRender_TakeoverVolume: another owner's volume of the name of ours must not come
 // together with it, now and in later revisions.
 func TestRender_TakeoverVolume(t *testing.T) {
 	in := Input{IstioCSR: smallest(), Image: image, Facts: working()}
@@ -301,7 +301,7 @@ func TestRender_TakeoverVolume(t *testing.T) {
 }
 
 // TestWarnings_Takeover: what an agent lacks that was kept as it was, and that Helm could
-// take it away, is told.
+// take it away, is reported.
 func TestWarnings_Takeover(t *testing.T) {
 	in := Input{IstioCSR: smallest(), Image: image, Facts: working()}
 	spec := byChart(t)

@@ -25,7 +25,7 @@ func TestChangeEvents(t *testing.T) {
 		want          string
 	}{
 		"First":     {reason: "it begins", before: at("", ""), after: at(v1alpha2.StateProcessing, "ReconcileUnknown"), want: "Normal MeshProcessing"},
-		"Goes":      {reason: "progress is told by the revision", before: at(v1alpha2.StateProcessing, "ReconcileUnknown"), after: at(v1alpha2.StateProcessing, "Other")},
+		"Goes":      {reason: "progress is reported by the revision", before: at(v1alpha2.StateProcessing, "ReconcileUnknown"), after: at(v1alpha2.StateProcessing, "Other")},
 		"Ready":     {before: at(v1alpha2.StateProcessing, "ReconcileUnknown"), after: at(v1alpha2.StateReady, "ReconcileSucceeded"), want: "Normal MeshReady"},
 		"Same":      {reason: "nothing has changed", before: at(v1alpha2.StateError, "ValidationFailed"), after: at(v1alpha2.StateError, "ValidationFailed")},
 		"Error":     {before: at(v1alpha2.StateReady, "ReconcileSucceeded"), after: at(v1alpha2.StateError, "ValidationFailed"), want: "Warning MeshError"},

@@ -59,7 +59,7 @@ func TestAnnotations(t *testing.T) {
 		nothing bool
 	}{
 		"RolledOut": {reason: "the whole spec, when it runs", oldest: "default", mesh: meshOf(2, 2, "1.31.0-distroless"), applied: `{"config":{"numTrustedProxies":2,"telemetry":{"metrics":{}}},"IstioTag":"1.31.0-distroless"}`},
-		"UnderWay":  {reason: "the version that runs is told early, the spec is not", oldest: "default", mesh: meshOf(2, 3, "1.30.2"), applied: `{"config":{"numTrustedProxies":1,"telemetry":{"metrics":{}}},"IstioTag":"1.30.2"}`},
+		"UnderWay":  {reason: "the version that runs is reported early, the spec is not", oldest: "default", mesh: meshOf(2, 3, "1.30.2"), applied: `{"config":{"numTrustedProxies":1,"telemetry":{"metrics":{}}},"IstioTag":"1.30.2"}`},
 		"Early":     {reason: "Istio is in place, what belongs to it is not", oldest: "default", mesh: early, applied: `{"config":{"numTrustedProxies":1,"telemetry":{"metrics":{}}},"IstioTag":"1.31.0-distroless"}`},
 		"Held":      {reason: "what is held back does not run", oldest: "default", mesh: held, applied: before},
 		"Rejected":  {reason: "neither does what was rolled back", oldest: "default", mesh: rejected, applied: before},
@@ -106,7 +106,7 @@ func TestRendering_Installed(t *testing.T) {
 		"Garbled":   {reason: "what is written cannot be read, what runs can", annotation: `{`, existing: "1.29.1", target: 4, held: true},
 		"Unknown":   {reason: "what runs has no version that can be read", existing: "mine", target: 4, fails: true},
 		"GoingBack": {reason: "a rollback that is not over", annotation: `{"IstioTag":"1.30.1"}`, existing: "1.29.1", target: 2, held: true},
-		"Malformed": {reason: "nobody knows what is installed", annotation: `{`, fails: true},
+		"Malformed": {reason: "what is installed is unknown", annotation: `{`, fails: true},
 		"NoTag":     {reason: "likewise", annotation: `{"config":{}}`, fails: true},
 		"NoVersion": {reason: "likewise", annotation: `{"IstioTag":"latest"}`, fails: true},
 	}
@@ -159,11 +159,11 @@ func TestIsForeign(t *testing.T) {
 		controlled bool
 		want       bool
 	}{
-		"Nobody":  {reason: "it was applied by hand"},
+		"Unowned": {reason: "it was applied by hand"},
 		"Own":     {reason: "it is ours", pkg: servicemesh.PackageCRDs, controlled: true},
 		"Other":   {reason: "another package looks after it", pkg: "istio-crds", controlled: true, want: true},
 		"Left":    {reason: "the package that had it is gone", pkg: "istio-crds"},
-		"Foreign": {reason: "a controller that is no package of ours is told by the collision", controlled: true},
+		"Foreign": {reason: "a controller that is no package of ours is reported by the collision", controlled: true},
 	}
 	for name, tc := range cases {
 		crd := front.Definition()
@@ -207,7 +207,7 @@ func TestHandedDown(t *testing.T) {
 			reason: "it has its own", own: map[string]string{annotationClusterSize: "Evaluation", annotationInfrastructure: "AWS", annotationFilter: "x y", annotationSwitches: "{}"},
 			deleted: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, want: map[string]string{annotationClusterSize: "Evaluation", annotationInfrastructure: "AWS", annotationFilter: "x y", annotationSwitches: "{}"},
 		},
-		"Lost":      {reason: "somebody has taken it off", known: kept, want: kept},
+		"Lost":      {reason: "a user has taken it off", known: kept, want: kept},
 		"LeavesOld": {reason: "what the one before has counts more", deleted: []*v1alpha2.Istio{at(v1alpha2.Namespace, kept)}, known: map[string]string{annotationClusterSize: "Evaluation"}, want: kept},
 		"Elsewhere": {reason: "that one never had a mesh", deleted: []*v1alpha2.Istio{at("default", kept)}},
 	}
@@ -230,7 +230,7 @@ func TestHandedDown(t *testing.T) {
 	}
 }
 
-// A cluster of another size is told once, however long the mesh stays as it is.
+// A cluster of another size is reported once, however long the mesh stays as it is.
 func TestObserver_Flips(t *testing.T) {
 	k := &observer{}
 	for i, step := range []struct {

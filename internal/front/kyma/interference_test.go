@@ -15,7 +15,7 @@ import (
 	"github.com/strata-run/strata/internal/status/statustest"
 )
 
-// It is told that an object of the mesh does not stay as it is wanted.
+// The status says that an object of the mesh does not stay as it is wanted.
 func TestSetStatus_Interference(t *testing.T) {
 	const text = "ClusterRole agent: other keeps changing .rules of it, and repairs are slowed"
 	for why, value := range map[string]string{v1alpha1.ReasonInterference: "True", v1alpha1.ReasonRightsDiffer: "False"} {

@@ -100,7 +100,7 @@ func (tc kymaCase) check(t *testing.T) {
 			t.Errorf("%s: %q does not say %s", tc.reason, ready.Message, want)
 		}
 	}
-	told(t, *istio.Status.Conditions)
+	checkDocumented(t, *istio.Status.Conditions)
 	if !slices.ContainsFunc(kyma.Rows(), func(r front.Row) bool {
 		return r.Status+"/"+r.Reason == tc.ready && slices.Contains(statesOf(r), string(tc.want))
 	}) {
@@ -121,13 +121,13 @@ func kymaRestartCases(done []front.Package) map[string]kymaCase {
 		},
 		"Restarting": {reason: "sidecars do not take away Ready", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 3}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
 		"ManualToo": {
-			reason: "who has to see to something is told while others are restarted", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"shop/Job/a", "3 workloads", "before the window for restarts opens"},
+			reason: "what needs a user is reported while others are restarted", want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"shop/Job/a", "3 workloads", "before the window for restarts opens"},
 			state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 3, Manual: []string{"shop/Job/a"}, WindowClosed: true}},
 		},
 		"Awaited":        {reason: "gateways may have to be restarted yet", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true}, Awaited: true}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{"outdated"}},
 		"AwaitedBegin":   {reason: "another manager makes it no less ready", change: wasReady(0), state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{}, Awaited: true}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
 		"AwaitedAnew":    {reason: "but a change of its spec does", change: wasReady(-1), state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{}, Awaited: true}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown"},
-		"AwaitedProblem": {reason: "what cannot be found out is told", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Problem: errors.New("listing pods: refused")}, Awaited: true}, want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"refused"}},
+		"AwaitedProblem": {reason: "what cannot be found out is reported", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Problem: errors.New("listing pods: refused")}, Awaited: true}, want: v1alpha2.StateWarning, ready: "True/ReconcileSucceeded", says: []string{"refused"}},
 		"Gateway":        {reason: "the gateway counts", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Gateway: restarts.GatewayState{Err: errors.New("refused")}}}, want: v1alpha2.StateError, ready: "False/IngressGatewayRestartFailed"},
 		"GatewayRolls":   {reason: "until the gateway has its new settings", state: kyma.State{Oldest: "default", Packages: done, Restarts: restarts.State{Known: true, Pending: 1, Gateway: restarts.GatewayState{Rolling: true}}}, want: v1alpha2.StateProcessing, ready: "False/IngressGatewayRestartSucceeded"},
 		"GatewayWaits": {
@@ -176,7 +176,7 @@ func TestSetKyma(t *testing.T) {
 		"Waiting":  {reason: "the CRDs come first", state: kyma.State{Oldest: "default", Packages: with(waiting)}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{crds}},
 		"Behind":   {reason: "the package's status is of the revision before", state: kyma.State{Oldest: "default", Packages: with(behind)}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown", says: []string{"revision 3"}},
 		"Deadline": {reason: "it does not get on", state: kyma.State{Oldest: "default", Packages: with(kymaAt(mesh, v1alpha1.ReasonProgressDeadlineExceeded, "False", "Deployment istiod"))}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{"Deployment istiod"}},
-		"CRDsFail": {reason: "the first that is not there counts", state: kyma.State{Oldest: "default", Packages: []front.Package{kymaAt(crds, v1alpha1.ReasonObjectCollisions, "False", "somebody's"), kymaDone(mesh)}}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{crds, "somebody's"}},
+		"CRDsFail": {reason: "the first that is not there counts", state: kyma.State{Oldest: "default", Packages: []front.Package{kymaAt(crds, v1alpha1.ReasonObjectCollisions, "False", "another owner's"), kymaDone(mesh)}}, want: v1alpha2.StateError, ready: "False/IstioInstallUninstallFailed", says: []string{crds, "another owner's"}},
 		"Late":     {reason: "Istio is there, its resources are not", state: kyma.State{Oldest: "default", Packages: with(kymaLate(v1alpha1.ReasonRollingOut))}, want: v1alpha2.StateProcessing, ready: "False/IstioInstallSucceeded", says: []string{"PeerAuthentication default"}},
 		"LateFail": {reason: "nor do they come", state: kyma.State{Oldest: "default", Packages: with(kymaLate(v1alpha1.ReasonRolloutError))}, want: v1alpha2.StateError, ready: "False/CustomResourcesReconcileFailed", says: []string{"PeerAuthentication default"}},
 		"Down":     {reason: "a rollout that was over says nothing of now", state: kyma.State{Oldest: "default", Packages: with(down)}, want: v1alpha2.StateProcessing, ready: "Unknown/ReconcileUnknown"},
@@ -188,7 +188,7 @@ func TestSetKyma(t *testing.T) {
 		},
 		"NewerCRDs": {reason: "CRDs that are newer serve", state: kyma.State{Oldest: "default", Packages: []front.Package{{Name: crds, Blocked: "never back"}, kymaDone(mesh)}}, want: v1alpha2.StateReady, ready: "True/ReconcileSucceeded"},
 		"Invalid": {
-			reason: "the field is named, and harm is told from none", want: v1alpha2.StateWarning, ready: "False/ValidationFailed", says: []string{"spec.a"},
+			reason: "the field is named, and harm is distinguished from none", want: v1alpha2.StateWarning, ready: "False/ValidationFailed", says: []string{"spec.a"},
 			state: kyma.State{Oldest: "default", Err: &servicemesh.ValidationError{Field: "spec.a", Problem: "is wrong", Warn: true}, Unrendered: true},
 		},
 		"Experimental": {
@@ -204,7 +204,7 @@ func TestSetKyma(t *testing.T) {
 		"NotObserved":   {reason: "the cluster cannot be asked", state: kyma.State{Oldest: "default", Err: errors.New("listing nodes: refused")}, want: v1alpha2.StateError, ready: "False/ReconcileFailed", says: []string{"listing nodes"}},
 		"Older":         {reason: "one describes the mesh", state: kyma.State{Oldest: "first", Packages: done}, want: v1alpha2.StateError, ready: "False/OlderCRExists", says: []string{"first"}},
 		"OlderInvalid":  {reason: "who is the older is checked first", state: kyma.State{Oldest: "first", Err: errors.New("of the other")}, want: v1alpha2.StateError, ready: "False/OlderCRExists"},
-		"NoOldest":      {reason: "nobody knows", want: v1alpha2.StateWarning, ready: "False/OldestCRNotFound"},
+		"NoOldest":      {reason: "it is unknown", want: v1alpha2.StateWarning, ready: "False/OldestCRNotFound"},
 		"Blocked": {
 			reason: "custom resources of users", change: deleting, want: v1alpha2.StateWarning, ready: "False/IstioCustomResourcesDangling", says: []string{"1 VirtualService", "shop/web"},
 			state: kyma.State{Deleting: []v1alpha1.Package{going(mesh, "")}, Blocked: blocked},
@@ -294,7 +294,7 @@ func TestSetKyma_Further(t *testing.T) {
 			if got != "" {
 				statustest.Conditions(t, kyma.Rows().Statuses(), istio.Generation, *istio.Status.Conditions, tc.kind)
 			}
-			told(t, *istio.Status.Conditions)
+			checkDocumented(t, *istio.Status.Conditions)
 			// One that is not the oldest any more says nothing of the mesh.
 			tc.state.Oldest = "other"
 			kyma.SetStatus(istio, tc.state)
@@ -323,8 +323,8 @@ func TestKymaRows(t *testing.T) {
 	statustest.DeclaredIn(t, kyma.Rows().Statuses(), "../../../api/operator.kyma-project.io/v1alpha2/conditions.go", v1alpha2.ReasonCustomResourcesReconcileSucceeded)
 }
 
-// told checks that the reference knows conditions as they are.
-func told(t *testing.T, conditions []metav1.Condition) {
+// checkDocumented checks that the reference knows conditions as they are.
+func checkDocumented(t *testing.T, conditions []metav1.Condition) {
 	t.Helper()
 	for _, c := range conditions {
 		if !slices.ContainsFunc(kyma.Rows(), func(r front.Row) bool {
@@ -335,14 +335,14 @@ func told(t *testing.T, conditions []metav1.Condition) {
 	}
 }
 
-// What is counted is told as a person would.
+// What is counted is reported as a person would.
 func TestSetKyma_Counts(t *testing.T) {
 	for pending, want := range map[int]string{1: "1 workload is still to be restarted, as proxies are outdated", 2: "2 workloads are still to be restarted, as proxies are outdated"} {
 		istio := kymaIstio(nil)
 		kyma.SetStatus(istio, kyma.State{Oldest: "default", Now: kymaNow, Restarts: restarts.State{Known: true, Pending: pending}})
 		c := meta.FindStatusCondition(*istio.Status.Conditions, v1alpha2.ConditionProxySidecarRestartSucceeded)
 		if c == nil || c.Message != want {
-			t.Errorf("of %d it is told: %+v", pending, c)
+			t.Errorf("of %d it is reported: %+v", pending, c)
 		}
 	}
 }

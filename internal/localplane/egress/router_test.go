@@ -129,7 +129,7 @@ func TestRoute(t *testing.T) {
 func TestRouteRefuses(t *testing.T) {
 	router := listen(t)
 	t.Cleanup(func() { _ = router.Close() })
-	// A free port could be somebody's by the time that it is asked for; this one is never given.
+	// A free port could be in use by the time that it is asked for; this one is never given.
 	router.Route("10.96.0.9:443", "127.0.0.1:1")
 	cases := map[string]struct {
 		reason, method, address string
@@ -137,7 +137,7 @@ func TestRouteRefuses(t *testing.T) {
 	}{
 		"Unknown": {reason: "an address without a route is refused at once", method: http.MethodConnect, address: service, want: http.StatusBadGateway},
 		"Port":    {reason: "another port of the same Service is another address", method: http.MethodConnect, address: "10.96.0.9:15012", want: http.StatusBadGateway},
-		"Nobody":  {reason: "a process that does not listen is refused", method: http.MethodConnect, address: "10.96.0.9:443", want: http.StatusBadGateway},
+		"Refused": {reason: "a process that does not listen is refused", method: http.MethodConnect, address: "10.96.0.9:443", want: http.StatusBadGateway},
 		"Method":  {reason: "it is no proxy for anything else", method: http.MethodGet, address: "http://10.96.0.9/", want: http.StatusMethodNotAllowed},
 	}
 	for name, tc := range cases {

@@ -38,7 +38,7 @@ func TestProblems(t *testing.T) {
 		"UnknownReason":  {reason: "a reason must be in the API", change: func(c *metav1.Condition) { c.Reason = "Busy" }, want: `condition Progressing: the reason "Busy" is not one of its own`},
 		"ForeignReason":  {reason: "a reason belongs to a type", change: func(c *metav1.Condition) { c.Reason = v1alpha1.ReasonReady }, want: `condition Progressing: the reason "Ready" is not one of its own`},
 		"WrongStatus":    {reason: "a reason comes with one status", change: func(c *metav1.Condition) { c.Status = metav1.ConditionFalse }, want: "condition Progressing: the reason RollingOut comes with True, and not with False"},
-		"NoMessage":      {reason: "the user is told", change: func(c *metav1.Condition) { c.Message = "" }, want: "condition Progressing: the message has 0 bytes, and must be text of 1 to 16384"},
+		"NoMessage":      {reason: "a condition has a message", change: func(c *metav1.Condition) { c.Message = "" }, want: "condition Progressing: the message has 0 bytes, and must be text of 1 to 16384"},
 		"LongMessage":    {reason: "messages are bounded", change: func(c *metav1.Condition) { c.Message = strings.Repeat("x", 16385) }, want: "condition Progressing: the message has 16385 bytes, and must be text of 1 to 16384"},
 		"BrokenMessage":  {reason: "messages are text", change: func(c *metav1.Condition) { c.Message = "\xc3" }, want: "condition Progressing: the message has 1 bytes, and must be text of 1 to 16384"},
 		"OldGeneration":  {reason: "a condition is about the present generation", change: func(c *metav1.Condition) { c.ObservedGeneration = 2 }, want: "condition Progressing: it is about generation 2, and not about 3"},

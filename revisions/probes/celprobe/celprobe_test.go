@@ -53,11 +53,11 @@ var evaluations = map[string]struct {
 		want: probes.Result{Status: probes.True},
 	},
 	"False": {
-		reason: "The author's message is told.", expression: `self.status.readyReplicas > self.spec.replicas`, message: "too few replicas",
+		reason: "The author's message is reported.", expression: `self.status.readyReplicas > self.spec.replicas`, message: "too few replicas",
 		want: probes.Result{Status: probes.False, Message: "too few replicas"},
 	},
 	"FalseWithoutMessage": {
-		reason: "Without a message the expression is told, on one line.", expression: "self.spec.replicas ==\n\t4",
+		reason: "Without a message the expression is reported, on one line.", expression: "self.spec.replicas ==\n\t4",
 		want: probes.Result{Status: probes.False, Message: "the expression is false: self.spec.replicas == 4"},
 	},
 	"FalseMessageOnOneLine": {
@@ -156,7 +156,7 @@ func TestCompile_Errors(t *testing.T) {
 		says       string
 	}{
 		"Empty":       {"Nothing is no expression.", ``, 1, 1, "Syntax error"},
-		"Syntax":      {"The place of a syntax error is told.", `self.status ==`, 1, 15, "Syntax error"},
+		"Syntax":      {"The place of a syntax error is reported.", `self.status ==`, 1, 15, "Syntax error"},
 		"SecondLine":  {"So is the line.", "self.a == 1 &&\n  other.b == 2", 2, 3, "undeclared reference to 'other'"},
 		"NoFunction":  {"A function that does not exist is refused.", `self.a.exist(x, x)`, 1, 13, "undeclared reference to 'exist'"},
 		"TypeClash":   {"Types that are known are checked.", `"a" + 1 == self.b`, 1, 5, "no matching overload"},

@@ -81,7 +81,7 @@ var dnsCases = map[string]dnsCase{
 		want:   ingress.Verdict{Status: no, Reason: "RecordNotFound", Message: "The DNSRecord for hostname a.example.com is not found."},
 	},
 	"NoRecordForAReason": {
-		reason: "why there is none is told if it is known",
+		reason: "why there is none is reported if it is known",
 		in:     ingress.DNSInput{Hostname: "a.example.com", Config: config(), Missing: "the load balancer has no address"},
 		want:   ingress.Verdict{Status: no, Reason: "RecordNotFound", Message: "The DNSRecord for hostname a.example.com is not found: the load balancer has no address."},
 	},

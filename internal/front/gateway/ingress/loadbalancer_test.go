@@ -96,7 +96,7 @@ var loadBalancerCases = map[string]loadBalancerCase{
 			"Error syncing load balancer: quota exceeded. The logs of the cloud-controller-manager may tell more."},
 	},
 	"NewestFailure": {
-		reason:  "of several failures the newest is told, whatever the order",
+		reason:  "of several failures the newest is reported, whatever the order",
 		service: service(),
 		events:  []corev1.Event{failure("a", "old", 0), failure("c", "newest", 9), failure("b", "older", 5)},
 		want: ingress.Verdict{Status: "False", Reason: "SyncLoadBalancerFailed", Message: "The service-controller reports SyncLoadBalancerFailed for service edge-openshift-default: " +
@@ -136,9 +136,9 @@ var loadBalancerCases = map[string]loadBalancerCase{
 	"SameReasonOfAnotherComponent": {
 		reason:  "both component and reason have to match",
 		service: service(),
-		events:  []corev1.Event{failure("a", loadBalancerQuota, 0, func(e *corev1.Event) { e.Source.Component = "somebody" })},
+		events:  []corev1.Event{failure("a", loadBalancerQuota, 0, func(e *corev1.Event) { e.Source.Component = "other" })},
 		want: ingress.Verdict{Status: "False", Reason: "LoadBalancerPending", Message: "The LoadBalancer service is pending: " +
-			"somebody warns about service edge-openshift-default, SyncLoadBalancerFailed: " + loadBalancerQuota},
+			"other warns about service edge-openshift-default, SyncLoadBalancerFailed: " + loadBalancerQuota},
 	},
 	"ClusterIP": {
 		reason:  "a Service of another type is pending for ever, so the message says why",

@@ -61,7 +61,7 @@ status: {zones: [{dnsZone: {id: Z1}, conditions: [{type: Published, status: "Tru
 		},
 		"NoStatus":   {reason: "a new record has no status", text: "metadata: {name: r}\nspec: {dnsName: a.b}", want: &ingress.Record{Name: "r", Hostname: "a.b"}},
 		"NullZones":  {reason: "null is empty", text: "metadata: {name: r}\nstatus: {zones: null}", want: &ingress.Record{Name: "r"}},
-		"WrongZones": {reason: "a kind that is not what it should be is told", text: "metadata: {name: r}\nstatus: {zones: 3}", wantErr: true},
+		"WrongZones": {reason: "a kind that is not what it should be is reported", text: "metadata: {name: r}\nstatus: {zones: 3}", wantErr: true},
 		"WrongID":    {reason: "also far inside", text: "metadata: {name: r}\nstatus: {zones: [{dnsZone: {id: 3}}]}", wantErr: true},
 		"WrongName":  {reason: "and at the top", text: "metadata: {name: r}\nspec: {dnsName: [x]}", wantErr: true},
 	}

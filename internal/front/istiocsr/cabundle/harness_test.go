@@ -92,7 +92,7 @@ func (f *fixture) deleted(ctx context.Context, c client.WithWatch, object client
 	return c.Delete(ctx, object, options...)
 }
 
-// configMap and secret write an object of somebody else.
+// configMap and secret write an object as another manager.
 func (f *fixture) configMap(namespace, name string, data map[string]string) {
 	f.t.Helper()
 	f.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data})
@@ -109,9 +109,9 @@ func (f *fixture) secret(namespace, name string, data map[string]string) {
 
 func (f *fixture) put(object client.Object) {
 	f.t.Helper()
-	err := f.api.Create(f.t.Context(), object, client.FieldOwner("somebody"))
+	err := f.api.Create(f.t.Context(), object, client.FieldOwner("other-manager"))
 	if err != nil {
-		err = f.api.Update(f.t.Context(), object, client.FieldOwner("somebody"))
+		err = f.api.Update(f.t.Context(), object, client.FieldOwner("other-manager"))
 	}
 	if err != nil {
 		f.t.Fatal(err)
@@ -139,13 +139,13 @@ func (f *fixture) foundIn(namespace, name string) *corev1.ConfigMap {
 	return &found
 }
 
-// change changes the copy as somebody else would, and changeOf another ConfigMap.
+// change changes the copy as another manager would, and changeOf another ConfigMap.
 func (f *fixture) change(change func(*corev1.ConfigMap)) { f.changeOf(f.copied(), change) }
 
 func (f *fixture) changeOf(object *corev1.ConfigMap, change func(*corev1.ConfigMap)) {
 	f.t.Helper()
 	change(object)
-	if err := f.api.Update(f.t.Context(), object, client.FieldOwner("somebody")); err != nil {
+	if err := f.api.Update(f.t.Context(), object, client.FieldOwner("other-manager")); err != nil {
 		f.t.Fatal(err)
 	}
 }

@@ -199,9 +199,9 @@ func TestTampering(t *testing.T) {
 		reason string
 		change func(*corev1.ConfigMap)
 	}{
-		"Added":      {reason: "a CA that somebody adds is thrown out", change: func(c *corev1.ConfigMap) { c.Data[Key] += two.PEM }},
+		"Added":      {reason: "a CA that a user adds is thrown out", change: func(c *corev1.ConfigMap) { c.Data[Key] += two.PEM }},
 		"Replaced":   {reason: "so is one that replaces ours", change: func(c *corev1.ConfigMap) { c.Data[Key] = two.PEM }},
-		"Emptied":    {reason: "an agent without CAs serves nobody", change: func(c *corev1.ConfigMap) { c.Data = nil }},
+		"Emptied":    {reason: "an agent without CAs serves no client", change: func(c *corev1.ConfigMap) { c.Data = nil }},
 		"Garbage":    {reason: "nor does one with garbage", change: func(c *corev1.ConfigMap) { c.Data[Key] = "x" }},
 		"Label":      {reason: "labels are ours", change: func(c *corev1.ConfigMap) { c.Labels["app"] = "other" }},
 		"LabelGone":  {reason: "and come back", change: func(c *corev1.ConfigMap) { c.Labels = nil }},
@@ -276,7 +276,7 @@ func TestRotation(t *testing.T) {
 		f.now = f.now.Add(time.Second)
 		step("then it goes", two)
 		if got := f.copied().Annotations; len(got) > 0 {
-			t.Errorf("a record of nobody is left: %v", got)
+			t.Errorf("a record without an agent is left: %v", got)
 		}
 	}
 }
@@ -309,7 +309,7 @@ func TestStaleCache(t *testing.T) {
 	if err := f.api.Delete(t.Context(), f.copied()); err != nil {
 		t.Fatal(err)
 	}
-	f.holds("an absence that the cache had told before is news", "", one)
+	f.holds("an absence that the cache had reported before is news", "", one)
 	f.istiod(two)
 	f.holds("so is any version", "", two, one)
 }
@@ -341,7 +341,7 @@ func TestRemove(t *testing.T) {
 	}
 	f.configMap("csr", Name, map[string]string{Key: one.PEM})
 	if err := f.keeper.Remove(t.Context(), "csr"); err != nil || f.copied() == nil {
-		t.Errorf("somebody else's copy is removed; error %v", err)
+		t.Errorf("another owner's copy is removed; error %v", err)
 	}
 	f.istiod(one)
 	f.holds("a copy is taken over", "", one)

@@ -15,7 +15,7 @@ import (
 	"github.com/strata-run/strata/internal/front/istiocsr/trust/trusttest"
 )
 
-// tamperings are what somebody may do to the copy, for a copy of one CA.
+// tamperings are what a user may do to the copy, for a copy of one CA.
 func tamperings(stranger trusttest.Authority) map[string]func(f *fixture) {
 	return map[string]func(f *fixture){
 		"Nothing":   func(*fixture) {},
@@ -28,7 +28,7 @@ func tamperings(stranger trusttest.Authority) map[string]func(f *fixture) {
 	}
 }
 
-// TestHold: while nobody can say what is wanted the copy stays what it was, whenever it
+// TestHold: while it is unknown what is wanted the copy stays what it was, whenever it
 // was changed and whenever the keeper was started.
 func TestHold(t *testing.T) {
 	one, stranger := trusttest.CA(t, "one", nil), trusttest.CA(t, "stranger", nil)
@@ -74,7 +74,7 @@ func TestHold_Nothing(t *testing.T) {
 	f.configMap("csr", SpareName, map[string]string{Key: stranger.PEM})
 	f.hold()
 	if f.copied().Data[Key] != one.PEM || len(f.copied().Labels) > 0 {
-		t.Errorf("somebody else's copy is written to: %v", f.copied())
+		t.Errorf("another owner's copy is written to: %v", f.copied())
 	}
 	f.istiod(one)
 	f.holds("it is taken over as soon as there is a source, whatever stands in a spare that is not ours", "", one)
@@ -115,7 +115,7 @@ func TestSpare(t *testing.T) {
 	record := f.copied().Annotations[v1alpha1.AnnotationLeavingCAs]
 	f.restart()
 	f.change(func(c *corev1.ConfigMap) { c.Data[Key] = stranger.PEM; c.Annotations = nil })
-	same("the copy is changed while nobody looks, and the old CA is still in use", two, one)
+	same("the copy is changed while no manager runs, and the old CA is still in use", two, one)
 	if got := f.copied().Annotations[v1alpha1.AnnotationLeavingCAs]; got != record {
 		t.Errorf("the old CA goes at %s, want %s as before", got, record)
 	}

@@ -26,9 +26,9 @@ func bundleOf(authorities ...trusttest.Authority) Bundle {
 	return b
 }
 
-// told is what a state says of the bundle: names, with a star for an old CA and the
+// textOf is what a state says of the bundle: names, with a star for an old CA and the
 // minutes from now on after which it goes.
-func told(s State) string {
+func textOf(s State) string {
 	var words []string
 	for _, root := range s.Roots {
 		word := strings.Trim(root.Name, `"`)
@@ -81,7 +81,7 @@ func digest(a trusttest.Authority) string { return CA{Certificate: a.Certificate
 type decideCase struct {
 	reason  string
 	in      Input
-	want    string // as told
+	want    string // as textOf writes it
 	problem string // a part of the message; with ~ in front: waiting
 	next    int    // minutes from now on, when it matters
 	// expired and undropped are of the state.
@@ -91,7 +91,7 @@ type decideCase struct {
 func (tc decideCase) check(t *testing.T) {
 	tc.in.Now, tc.in.Certificate, tc.in.Overlap = now, "there", time.Hour
 	bundle, state := Decide(tc.in)
-	if got := told(state); got != tc.want {
+	if got := textOf(state); got != tc.want {
 		t.Errorf("%s: the bundle is %q, want %q", tc.reason, got, tc.want)
 	}
 	checkProblem(t, tc.reason, state.Problem, tc.problem)
@@ -107,7 +107,7 @@ func (tc decideCase) check(t *testing.T) {
 	again := tc.in
 	again.Serving = Read(bundle.PEM(), bundle.Record())
 	repeated, same := Decide(again)
-	if diff := cmp.Diff(told(state), told(same)); diff != "" || !bytes.Equal(bundle.PEM(), repeated.PEM()) || bundle.Record() != repeated.Record() {
+	if diff := cmp.Diff(textOf(state), textOf(same)); diff != "" || !bytes.Equal(bundle.PEM(), repeated.PEM()) || bundle.Record() != repeated.Record() {
 		t.Errorf("deciding again, after a restart, gives something else: -first +second\n%s", diff)
 	}
 }
@@ -121,7 +121,7 @@ func TestDecide(t *testing.T) {
 			in:     Input{Source: chosen(c.old.PEM), Issued: []byte(c.byOld)}, want: "old",
 		},
 		"Riders": {
-			reason: "one CA of a bundle has to have signed it; the others are told ahead of a rotation",
+			reason: "one CA of a bundle has to have signed it; the others are published ahead of a rotation",
 			in:     Input{Source: chosen(c.fresh.PEM + c.old.PEM), Issued: []byte(c.byOld)}, want: "new old",
 		},
 		"ThroughAnother": {
@@ -147,7 +147,7 @@ func TestDecide(t *testing.T) {
 			in:     Input{Source: chosen(c.stranger.PEM), Issued: []byte(c.byOld), IssuedCA: []byte(c.old.PEM)}, problem: "none of its CAs",
 		},
 		"Lost": {
-			reason: "an issuer that has moved on, with nobody left who knows its old CA",
+			reason: "an issuer that has moved on, with no record left of its old CA",
 			in:     Input{Source: source(c.fresh.PEM), Signing: []byte(c.fresh.PEM), Issued: []byte(c.byOld)}, problem: "have it issued again",
 		},
 		"SameNameOtherKey": {
@@ -155,7 +155,7 @@ func TestDecide(t *testing.T) {
 			in:     Input{Source: chosen(trusttest.CA(t, "old", nil).PEM), Issued: []byte(c.byOld)}, problem: "none of its CAs",
 		},
 		"NotIssued": {
-			reason: "until there is a certificate nobody knows who signs", in: Input{Source: source(c.old.PEM)},
+			reason: "until there is a certificate the signer is unknown", in: Input{Source: source(c.old.PEM)},
 			problem: "~there: the istiod certificate is not issued yet",
 		},
 		"IssuedAnew": {
@@ -167,7 +167,7 @@ func TestDecide(t *testing.T) {
 			want: "old", problem: "~there: tls.crt: it contains no certificate",
 		},
 		"Missing": {
-			reason: "a source that is not there is told", in: Input{Source: Source{Name: "here", Missing: "the ConfigMap does not exist"}, Issued: []byte(c.byOld), Serving: bundleOf(c.old)},
+			reason: "a source that is not there is reported", in: Input{Source: Source{Name: "here", Missing: "the ConfigMap does not exist"}, Issued: []byte(c.byOld), Serving: bundleOf(c.old)},
 			want: "old", problem: "here: the ConfigMap does not exist; the last good copy",
 		},
 		"MissingForNow": {
@@ -215,7 +215,7 @@ func TestDecide_Left(t *testing.T) {
 			undropped: "no CA that is served has the digest " + digest(c.old),
 		},
 		"DroppedTooEarly": {
-			reason: "agents would serve nobody without the CA of the istiod certificate",
+			reason: "agents would serve no client without the CA of the istiod certificate",
 			in:     Input{Source: source(c.fresh.PEM), Signing: []byte(c.fresh.PEM), Issued: []byte(c.byOld), Serving: bundleOf(c.old), Dropped: []string{digest(c.old)}}, want: "new old*",
 			undropped: `CA "old" (` + digest(c.old) + `) is still served: the istiod certificate leads to it, in there; delete that Secret to have it issued again`,
 		},
@@ -255,7 +255,7 @@ func TestDecide_Rotation(t *testing.T) {
 			in:     Input{Source: chosen(c.fresh.PEM), Signing: []byte(c.fresh.PEM), Issued: []byte(c.byOld), Serving: bundleOf(c.old)}, want: "new old*",
 		},
 		"ChosenLags": {
-			reason:  "the user is told when the issuer signs with a CA that was not chosen",
+			reason:  "the status says when the issuer signs with a CA that was not chosen",
 			in:      Input{Source: chosen(c.old.PEM), Signing: []byte(c.fresh.PEM), Issued: []byte(c.byFresh), Serving: bundleOf(c.old)},
 			want:    "old",
 			problem: `which is by "CN=new"; add the CA that has`,
@@ -295,7 +295,7 @@ func TestDecide_Renewal(t *testing.T) {
 			want: "soon", next: 3,
 		},
 		"LateExpiry": {
-			reason: "nor is it missed when it was told of", in: Input{Source: source(c.late.PEM), Issued: []byte(c.late.Issue(t, "istiod", nil).PEM)},
+			reason: "nor is it missed when it was published", in: Input{Source: source(c.late.PEM), Issued: []byte(c.late.Issue(t, "istiod", nil).PEM)},
 			want: "late", next: 5,
 		},
 		"CrossSigned": {
@@ -435,13 +435,13 @@ func TestSigners(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := told(Signers([]byte(tc.text), issued, now).state("")); got != tc.want {
+			if got := textOf(Signers([]byte(tc.text), issued, now).state("")); got != tc.want {
 				t.Errorf("%s: Signers() = %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}
 	if got := Signers([]byte(one.PEM), []byte("x"), now); got != nil {
-		t.Errorf("without a certificate nobody has signed it: %v", got)
+		t.Errorf("without a certificate no CA has signed it: %v", got)
 	}
 }
 
@@ -460,7 +460,7 @@ func TestRecord(t *testing.T) {
 		t.Errorf("the record %s reads as %v", bundle.Record(), got)
 	}
 	if got := Read(bundle.PEM(), ""); len(got) != 2 || !got[1].Until.IsZero() {
-		t.Errorf("without a record nobody leaves: %v", got)
+		t.Errorf("without a record no CA leaves: %v", got)
 	}
 }
 
@@ -471,13 +471,13 @@ func TestJoin(t *testing.T) {
 		return CA{Certificate: a.Certificate, Until: now.Add(time.Duration(minutes) * time.Minute)}
 	}
 	own := append(bundleOf(a), until(b, 5), until(c, 20))
-	if got := told(own.Join(append(Bundle{until(a, 5)}, until(b, 10), until(c, 10))).state("")); got != "a b+10m c+20m" {
+	if got := textOf(own.Join(append(Bundle{until(a, 5)}, until(b, 10), until(c, 10))).state("")); got != "a b+10m c+20m" {
 		t.Errorf("the later end is %q", got)
 	}
-	if got := told(bundleOf(a).Join(append(bundleOf(b), until(c, 10))).state("")); got != "a b c+10m" {
+	if got := textOf(bundleOf(a).Join(append(bundleOf(b), until(c, 10))).state("")); got != "a b c+10m" {
 		t.Errorf("what the first lacks: %q", got)
 	}
-	if got := told(own.Join(bundleOf(b)).state("")); got != "a b c+20m" {
+	if got := textOf(own.Join(bundleOf(b)).state("")); got != "a b c+20m" {
 		t.Errorf("what leaves nowhere else stays: %q", got)
 	}
 }
@@ -539,7 +539,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A CA that is about to expire is told of in time, and one that is on its way out is not.
+// A CA that is about to expire is reported in time, and one that is on its way out is not.
 func TestState_Ending(t *testing.T) {
 	now := trusttest.Now
 	soon := trusttest.CA(t, "soon", func(c *x509.Certificate) { c.NotAfter = now.Add(10 * time.Minute) })
@@ -563,6 +563,6 @@ func TestState_Ending(t *testing.T) {
 	}
 	state.Roots[0].Old = true
 	if got := state.Ending(now.Add(3 * time.Minute)); len(got) > 0 {
-		t.Errorf("a CA that was replaced is told of: %v", got)
+		t.Errorf("a CA that was replaced is reported: %v", got)
 	}
 }

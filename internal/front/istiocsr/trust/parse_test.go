@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 		"Comments":     {reason: "tools write names between the blocks", text: "# one\n" + one.PEM + "\n# two\n" + two.PEM + "the end\n", want: []string{`"one"`, `"two"`}},
 		"CarriageFeed": {reason: "editors change the ends of lines", text: strings.ReplaceAll(one.PEM, "\n", "\r\n"), want: []string{`"one"`}},
 		"Intermediate": {reason: "a CA need not have signed itself", text: one.Intermediate(t, "below").PEM, want: []string{`"below"`}},
-		"Future":       {reason: "a CA may be told before its time", text: changed(func(c *x509.Certificate) { c.NotBefore = now.Add(time.Hour) }), want: []string{`"ca"`}},
+		"Future":       {reason: "a CA may be published before its time", text: changed(func(c *x509.Certificate) { c.NotBefore = now.Add(time.Hour) }), want: []string{`"ca"`}},
 		"Mark":         {reason: "editors begin a file with a mark, also one that was put in the middle", text: "\uFEFF" + one.PEM + "\uFEFF" + two.PEM, want: []string{`"one"`, `"two"`}},
 		"ExpiredToo":   {reason: "one that has expired takes the good ones nowhere", text: changed(func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Second) }) + one.PEM, want: []string{`"one"`}},
 		"LastSecond":   {reason: "the end of validity belongs to it", text: changed(func(c *x509.Certificate) { c.NotAfter = now }), want: []string{`"ca"`}},
@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 		"Leaf":             {reason: "a certificate that signs nothing is no CA", text: one.Issue(t, "leaf", nil).PEM, err: `block 1: certificate "leaf" is not a CA: its Basic Constraints say CA:FALSE`},
 		"LeafSecond":       {reason: "every block counts", text: one.PEM + one.Issue(t, "leaf", nil).PEM, err: `block 2: certificate "leaf" is not a CA`},
 		"CASecond":         {reason: "in either order", text: one.Issue(t, "leaf", nil).PEM + one.PEM, err: `block 1: certificate "leaf" is not a CA`},
-		"NoConstraints":    {reason: "without the extension nobody knows", text: changed(func(c *x509.Certificate) { c.BasicConstraintsValid, c.IsCA = false, false }), err: "it has no Basic Constraints"},
+		"NoConstraints":    {reason: "without the extension it is unknown", text: changed(func(c *x509.Certificate) { c.BasicConstraintsValid, c.IsCA = false, false }), err: "it has no Basic Constraints"},
 		"NoCertSign":       {reason: "the key usage has to let it sign", text: changed(func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageCRLSign }), err: "key usage lacks certSign"},
 		"NoUsage":          {reason: "nor does no key usage", text: changed(func(c *x509.Certificate) { c.KeyUsage = 0 }), err: "key usage lacks certSign"},
 		"Expired":          {reason: "an expired CA vouches for nothing", text: changed(func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Second) }), err: `all of its CAs have expired ("ca")`},
@@ -106,7 +106,7 @@ func TestTops(t *testing.T) {
 	}{
 		"Root":     {reason: "a root is its own top", text: root.PEM, want: root.PEM},
 		"Chain":    {reason: "the root is the top of its chain", text: lowest.PEM + below.PEM + root.PEM, want: root.PEM},
-		"Rootless": {reason: "without a root it is who was signed by nobody there", text: lowest.PEM + below.PEM, want: below.PEM},
+		"Rootless": {reason: "without a root it is the one that none there has signed", text: lowest.PEM + below.PEM, want: below.PEM},
 		"Nothing":  {reason: "no chain has no top", text: "hello", want: ""},
 	}
 	for name, tc := range cases {

@@ -91,7 +91,7 @@ func TestController_ExcludedMidway(t *testing.T) {
 	}
 }
 
-// What a restart would not replace, or not at all, is told or left alone.
+// What a restart would not replace, or not at all, is reported or left alone.
 func TestController_Strategies(t *testing.T) {
 	zero := int32(0)
 	tests := map[string]struct {
@@ -120,7 +120,7 @@ func TestController_Strategies(t *testing.T) {
 	}
 }
 
-// A workload that is not whole waits until it is. When that takes long, somebody is told, once,
+// A workload that is not whole waits until it is. When that takes long, an event says so, once,
 // and it is restarted all the same as soon as it is.
 func TestController_NotWhole(t *testing.T) {
 	c := newCluster(t)
@@ -180,7 +180,7 @@ func TestController_Owners(t *testing.T) {
 			state := c.run(3 * time.Hour)
 			c.wants(tc.reason, map[string]int{})
 			if len(state.Manual) != 1 || !strings.HasPrefix(state.Manual[0], tc.want) {
-				t.Errorf("%s: it is told as %+v", tc.reason, state)
+				t.Errorf("%s: it is reported as %+v", tc.reason, state)
 			}
 			if n := len(c.events.Events); n != 1 {
 				t.Errorf("%s: %d events tell of it, want one", tc.reason, n)

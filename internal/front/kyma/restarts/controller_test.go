@@ -38,7 +38,7 @@ func (c *cluster) wants(reason string, want map[string]int) {
 	}
 }
 
-// A new version restarts what runs another one, each once, and all of it is told.
+// A new version restarts what runs another one, each once, and all of it is reported.
 func TestController_Upgrade(t *testing.T) {
 	c := newCluster(t)
 	for i := range 5 {
@@ -59,7 +59,7 @@ func TestController_Upgrade(t *testing.T) {
 		t.Errorf("when all is done, the state is %+v", state)
 	}
 	if c.meter.causes["ProxyImage"] != 5 || len(c.events.Events) != 5 {
-		t.Errorf("5 restarts were counted as %v and told by %d events", c.meter.causes, len(c.events.Events))
+		t.Errorf("5 restarts were counted as %v and reported by %d events", c.meter.causes, len(c.events.Events))
 	}
 	c.start()
 	c.run(time.Minute)
@@ -118,7 +118,7 @@ func TestController_Gateway(t *testing.T) {
 	c.rolledOut(withProxies(3))
 	state := c.run(time.Minute)
 	if state.Gateway.Err == nil || !strings.Contains(state.Gateway.Err.Error(), "broken by the test") {
-		t.Errorf("that the gateway cannot be restarted is told as %v", state.Gateway.Err)
+		t.Errorf("that the gateway cannot be restarted is reported as %v", state.Gateway.Err)
 	}
 	delete(c.refuse, "istio-system/istio-ingressgateway")
 	if state = c.run(time.Minute); state.Gateway.Err != nil {
@@ -129,12 +129,12 @@ func TestController_Gateway(t *testing.T) {
 	c.refuse["istio-system/istio-ingressgateway"] = apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("frozen by a policy"))
 	c.rolledOut(withProxies(4))
 	if state = c.run(time.Minute); state.Gateway.Err == nil || state.ManualCount != 1 {
-		t.Errorf("that its restart is refused is told as %+v", state)
+		t.Errorf("that its restart is refused is reported as %+v", state)
 	}
 	c.pod("istio-system", "istio-ingressgateway", newImage)
 	c.c.relabelled.Store(true)
 	if state = c.run(time.Minute); state.Gateway.Err != nil || state.ManualCount != 0 {
-		t.Errorf("after somebody has restarted it by hand, the state is %+v", state)
+		t.Errorf("after a user has restarted it by hand, the state is %+v", state)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestController_Failure(t *testing.T) {
 	c.rolledOut(withDNS())
 	state = c.run(20 * time.Minute)
 	if len(state.Failed) == 0 || !strings.HasPrefix(state.Failed[0], "shop/Deployment/w0") {
-		t.Errorf("what does not come up is told as %+v", state)
+		t.Errorf("what does not come up is reported as %+v", state)
 	}
 	stopped := len(c.restarts) + c.restarts["shop/w2"] + c.restarts["shop/w8"]
 	c.run(time.Hour)
@@ -238,7 +238,7 @@ func TestController_Failure(t *testing.T) {
 	}
 }
 
-// What the cluster refuses for good is for a person, and keeps nobody else.
+// What the cluster refuses for good needs a user, and keeps no other workload.
 func TestController_Refused(t *testing.T) {
 	c := newCluster(t)
 	for i := range 4 {
@@ -250,7 +250,7 @@ func TestController_Refused(t *testing.T) {
 	state := c.run(2 * time.Minute)
 	c.wants("the others", map[string]int{"shop/w1": 1, "shop/w2": 1, "shop/w3": 1})
 	if len(state.Manual) != 1 || !strings.Contains(state.Manual[0], "frozen by a policy") || c.meter.manual != 1 {
-		t.Errorf("what is refused is told as %+v", state)
+		t.Errorf("what is refused is reported as %+v", state)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestController_NoHelp(t *testing.T) {
 	}
 	c.wants("however often it is checked", map[string]int{"shop/a": 1})
 	if state := c.run(time.Minute); len(state.Manual) != 1 || !strings.Contains(state.Manual[0], "still outdated after a restart (ProxyImage)") {
-		t.Errorf("it is told as %+v", state)
+		t.Errorf("it is reported as %+v", state)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/strata-run/strata/api/operator.kyma-project.io/v1alpha2"
 )
 
-// Pods are deleted one after the other, those first that serve nobody.
+// Pods are deleted one after the other, those first that serve no client.
 func TestCurrent_Replace(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	pod := func(name string, after time.Duration, serving bool) *Pod {
@@ -41,7 +41,7 @@ func TestCurrent_Replace(t *testing.T) {
 		"Missing":   {reason: "the one in its place is not there yet", since: at, want: 2, pods: []*Pod{pod("b", -time.Hour, true)}},
 		"ComesUp":   {reason: "it does not serve yet", since: at, want: 2, pods: []*Pod{pod("b", -time.Hour, true), pod("c", time.Minute, false)}, moved: time.Minute},
 		"GoesOn":    {reason: "it serves", since: at, want: 2, pods: []*Pod{pod("b", -time.Hour, true), pod("c", time.Minute, true)}, next: "b", moved: time.Minute},
-		"Broken":    {reason: "nobody misses it", since: at, want: 3, pods: []*Pod{pod("a", -time.Hour, true), pod("b", -time.Hour, false), pod("c", time.Minute, true)}, next: "b", moved: time.Minute},
+		"Broken":    {reason: "no client misses it", since: at, want: 3, pods: []*Pod{pod("a", -time.Hour, true), pod("b", -time.Hour, false), pod("c", time.Minute, true)}, next: "b", moved: time.Minute},
 		"LastComes": {reason: "it does not serve yet", since: at, want: 1, pods: []*Pod{pod("c", time.Minute, false)}, moved: time.Minute},
 		"Done":      {reason: "all are new", since: at, want: 2, pods: []*Pod{pod("c", time.Minute, true), pod("d", time.Second, true)}, done: true, moved: time.Minute},
 		"Excluded":  {reason: "it is to be left", since: at, want: 1, pods: []*Pod{kept}, done: true},

@@ -55,7 +55,7 @@ func TestController_FailureOutlivesProcess(t *testing.T) {
 			state := c.run(time.Hour)
 			c.wants(tc.reason, map[string]int{"shop/m": 1})
 			if len(state.Failed) != 1 || !strings.HasPrefix(state.Failed[0], "shop/Deployment/m") {
-				t.Errorf("%s: what fails is told as %+v", tc.reason, state)
+				t.Errorf("%s: what fails is reported as %+v", tc.reason, state)
 			}
 			c.broken["shop/m"] = false
 			c.mend("shop", "m")
@@ -178,7 +178,7 @@ func TestController_Trouble(t *testing.T) {
 	}
 }
 
-// That pods cannot be looked at at all is told, and does not hold up the end of a mesh.
+// That pods cannot be looked at at all is reported, and does not hold up the end of a mesh.
 func TestController_LookFails(t *testing.T) {
 	c := installed(t, 1)
 	c.unlisted = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no more"))
@@ -200,7 +200,7 @@ func TestController_LookFails(t *testing.T) {
 	}
 }
 
-// A namespace whose ReplicaSets cannot be read keeps nobody else from being looked at.
+// A namespace whose ReplicaSets cannot be read keeps no other from being looked at.
 func TestController_ForbiddenNamespace(t *testing.T) {
 	c := newCluster(t)
 	c.workload("secret", "a", oldImage)
@@ -210,6 +210,6 @@ func TestController_ForbiddenNamespace(t *testing.T) {
 	state := c.run(time.Minute)
 	c.wants("the other namespace", map[string]int{"shop/b": 1})
 	if len(state.Manual) != 1 || !strings.HasPrefix(state.Manual[0], "secret/ReplicaSet/a-1 (it cannot be read") {
-		t.Errorf("it is told as %+v", state)
+		t.Errorf("it is reported as %+v", state)
 	}
 }

@@ -48,11 +48,11 @@ func TestController_HandOverToAnotherProcess(t *testing.T) {
 	c.wants("the setting has changed with the resource", map[string]int{"shop/a": 1})
 }
 
-// What is noted on a resource comes back when somebody replaces that as a whole, for the next
+// What is noted on a resource comes back when a user replaces that as a whole, for the next
 // process.
 func TestController_AnnotationsTakenOff(t *testing.T) {
 	c := newCluster(t)
-	c.told = `{"revision":"default"}`
+	c.injectorStatus = `{"revision":"default"}`
 	c.workload("shop", "stubborn", newImage) // its namespace has no label
 	c.rolledOut(v1alpha2.IstioSpec{})
 	c.run(time.Minute)
@@ -100,7 +100,7 @@ func TestController_FilterUpdated(t *testing.T) {
 		t.Error("EnvoyFilters that say nothing new count")
 	}
 	c.run(time.Minute)
-	c.wants("nothing has told of it", map[string]int{})
+	c.wants("nothing has reported it", map[string]int{})
 	if !stamps.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
 		t.Error("a new time does not count")
 	}
@@ -117,7 +117,7 @@ func TestController_FilterUpdated(t *testing.T) {
 	c.wants("what is no time, or is far ahead, neither counts nor keeps anything else from counting", map[string]int{"shop/a": 2})
 }
 
-// A note from somebody whose clock is far ahead holds up nothing else.
+// A note from a manager whose clock is far ahead holds up nothing else.
 func TestController_LedgerAhead(t *testing.T) {
 	c := newCluster(t)
 	c.workload("shop", "a", oldImage)
@@ -157,14 +157,14 @@ func TestController_Seen(t *testing.T) {
 	if seen := c.run(time.Minute).Seen; seen != first {
 		t.Errorf("while revision 2 is rolled out, seen is %+v", seen)
 	}
-	var told []State
-	c.c.Changed = func() { told = append(told, c.c.State()) }
+	var reported []State
+	c.c.Changed = func() { reported = append(reported, c.c.State()) }
 	c.rolledOut(withProxies(2))
 	c.mesh(2, metav1.ConditionTrue, newImage)
 	c.run(time.Minute)
-	for _, s := range told {
+	for _, s := range reported {
 		if s.Seen.Revision == 2 && s.Pending > 0 && !s.Gateway.Rolling {
-			t.Errorf("the gateway is to be restarted, which is not told: %+v", s)
+			t.Errorf("the gateway is to be restarted, which is not reported: %+v", s)
 		}
 	}
 	if last := c.c.State(); last.Seen.Revision != 2 || last.Gateway.Rolling {
@@ -173,7 +173,7 @@ func TestController_Seen(t *testing.T) {
 	c.wants("the setting has changed", map[string]int{"istio-system/istio-ingressgateway": 1})
 }
 
-// Whoever changes anything of the mesh sees what is left by then for a person.
+// A user who changes anything of the mesh sees what is left by then for users.
 func TestController_LeftoverLookedOver(t *testing.T) {
 	c := newCluster(t)
 	c.workload("shop", "a", oldImage)
@@ -182,9 +182,9 @@ func TestController_LeftoverLookedOver(t *testing.T) {
 	if state := c.run(time.Minute); state.ManualCount != 1 {
 		t.Fatalf("the state is %+v", state)
 	}
-	c.pod("shop", "a", newImage) // somebody has seen to it
+	c.pod("shop", "a", newImage) // a user has acted
 	if state := c.run(time.Minute); state.ManualCount != 1 {
-		t.Fatalf("nobody has told of that, and the state is %+v", state)
+		t.Fatalf("the change was not reported, and the state is %+v", state)
 	}
 	c.mesh(2, metav1.ConditionTrue, newImage)
 	if state := c.run(time.Minute); state.ManualCount != 0 {
@@ -193,14 +193,14 @@ func TestController_LeftoverLookedOver(t *testing.T) {
 	c.wants("only the first one was a restart", map[string]int{"shop/a": 1})
 }
 
-// Who needs a person is checked soon, and then less and less often; it is told all the time.
+// Who needs a person is checked soon, and then less and less often; it is reported all the time.
 func TestController_ManualLookedOver(t *testing.T) {
 	c := newCluster(t)
 	c.workload("shop", "a", oldImage)
 	c.injected = oldImage // whatever is restarted
 	c.rolledOut(v1alpha2.IstioSpec{})
 	c.run(time.Minute)
-	c.c.Changed = func() { t.Errorf("while nobody has seen to it, the state becomes %+v", c.c.State()) }
+	c.c.Changed = func() { t.Errorf("while no user has acted, the state becomes %+v", c.c.State()) }
 	surveys, last := 0, c.c.run.surveyedAt
 	for end := c.now.Add(5 * time.Hour); c.now.Before(end); {
 		c.run(30 * time.Second)
@@ -214,14 +214,14 @@ func TestController_ManualLookedOver(t *testing.T) {
 	c.c.Changed = func() {}
 	c.mesh(2, metav1.ConditionTrue, newImage) // news
 	c.run(time.Minute)
-	c.pod("shop", "a", newImage) // somebody has seen to it
+	c.pod("shop", "a", newImage) // a user has acted
 	if state := c.run(3 * time.Minute); state.ManualCount > 0 {
 		t.Errorf("after it was seen to, the state is %+v", state)
 	}
 	c.requests = 0
 	c.run(9 * time.Hour)
 	if c.requests > 0 {
-		t.Errorf("when nobody has to see to anything, %d requests are sent", c.requests)
+		t.Errorf("when nothing needs a user, %d requests are sent", c.requests)
 	}
 	c.wants("only the first one was a restart", map[string]int{"shop/a": 1})
 }

@@ -55,9 +55,9 @@ type cluster struct {
 	now    time.Time
 	timers map[Workload]time.Time
 
-	// injected is the image that new pods get a sidecar with, empty for none, and told what the
+	// injected is the image that new pods get a sidecar with, empty for none, and injectorStatus what the
 	// injector tells of it on them.
-	injected, told string
+	injected, injectorStatus string
 	// egress says that the mesh has an egress gateway.
 	egress bool
 	// broken workloads have pods that do not come up.
@@ -94,7 +94,7 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	c := &cluster{
-		t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), injected: newImage, told: "{}", meter: &counts{causes: map[string]int{}},
+		t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), injected: newImage, injectorStatus: "{}", meter: &counts{causes: map[string]int{}},
 		broken: map[string]bool{}, refuse: map[string]error{}, unreadable: map[string]error{}, restarts: map[string]int{}, rolled: map[string]int{}, events: toolsevents.NewFakeRecorder(100),
 	}
 	phase := func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }
@@ -280,7 +280,7 @@ func (c *cluster) pod(namespace, name, image string) {
 	p.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
 	p.Spec.Containers = []corev1.Container{{Name: "app"}}
 	if image != "" {
-		p.Annotations["sidecar.istio.io/status"] = c.told
+		p.Annotations["sidecar.istio.io/status"] = c.injectorStatus
 		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "istio-proxy", Image: image})
 	}
 	if err := client.IgnoreNotFound(c.api.Delete(c.t.Context(), p.DeepCopy())); err != nil {

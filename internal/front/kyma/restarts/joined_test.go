@@ -28,7 +28,7 @@ func stubborn(t *testing.T) *cluster {
 	return c
 }
 
-// The time of a label moves with any other field of whoever has set it: that is no other cause.
+// The time of a label moves with any other field of the manager that has set it: that is no other cause.
 func TestController_JoinedOnce(t *testing.T) {
 	tests := map[string]struct {
 		reason string

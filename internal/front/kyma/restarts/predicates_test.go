@@ -108,7 +108,7 @@ func TestCauses(t *testing.T) {
 		"OtherRegistry":     {reason: "the whole reference counts", change: list(proxy(func(c *corev1.Container) { c.Image = "mirror/proxyv2:1.31.0-distroless" })), want: causes(CauseProxyImage)},
 		"CustomImage":       {reason: "a pod that has chosen its image and what it asks for keeps both", change: list(proxy(func(c *corev1.Container) { c.Image = "own:1" }), amounts("1", "1", "1", "1"), annotated(annotationImage, "own:1"))},
 		"OtherMesh":         {reason: "the sidecars of another istiod are not ours", change: list(proxy(func(c *corev1.Container) { c.Image = "old" }), annotated(AnnotationInjected, `{"revision":"canary"}`))},
-		"OldStatus":         {reason: "old injectors told no revision", change: list(proxy(func(c *corev1.Container) { c.Image = "old" }), annotated(AnnotationInjected, "not json")), want: causes(CauseProxyImage)},
+		"OldStatus":         {reason: "old injectors wrote no revision", change: list(proxy(func(c *corev1.Container) { c.Image = "old" }), annotated(AnnotationInjected, "not json")), want: causes(CauseProxyImage)},
 		"ClassicSidecar":    {reason: "a sidecar may be an ordinary container", change: list(func(p *corev1.Pod) { p.Spec.InitContainers = nil; p.Spec.Containers[0].Name = proxyContainer }), want: causes(CauseProxyImage, CauseProxyResources)},
 		"OtherAmounts":      {reason: "what proxies ask for has changed", change: list(amounts("20m", "192Mi", "1", "1Gi")), want: causes(CauseProxyResources)},
 		"SameAmounts":       {reason: "the same amounts may be written in another way", change: list(amounts("0.01", "201326592", "1000m", "1024Mi"))},
@@ -125,7 +125,7 @@ func TestCauses(t *testing.T) {
 		"DNSProxying":       {reason: "a pod from before a change runs without it", changes: Changes{CauseDNSProxying: changed}, want: causes(CauseDNSProxying)},
 		"DNSProxyingNew":    {reason: "a pod from after a change runs with it", changes: Changes{CauseDNSProxying: changed}, change: list(older)},
 		"SameSecond":        {reason: "a pod from the second of the change may run without it", changes: Changes{CauseDNSProxying: {Value: "b", Since: made}}, want: causes(CauseDNSProxying)},
-		"NeverChanged":      {reason: "what nobody has seen change restarts nothing", changes: Changes{CauseDNSProxying: {Value: "b"}}},
+		"NeverChanged":      {reason: "what was not seen to change restarts nothing", changes: Changes{CauseDNSProxying: {Value: "b"}}},
 		"StatsMatcher":      {reason: "it counts for sidecars", changes: Changes{CauseStatsMatcher: changed}, want: causes(CauseStatsMatcher)},
 		"GatewayMatcher":    {reason: "it counts for the gateway", change: list(gateway), changes: Changes{CauseStatsMatcher: changed}, want: causes(CauseStatsMatcher)},
 		"GatewayOnly":       {reason: "settings of the gateway leave sidecars alone", changes: Changes{CauseTrustedProxies: changed, CauseClientCert: changed}},
@@ -134,7 +134,7 @@ func TestCauses(t *testing.T) {
 		"PoliciesGateway":   {reason: "network policies count for the gateway", change: list(gateway), changes: Changes{CauseNetworkPolicies: changed}, want: causes(CauseNetworkPolicies)},
 		"PoliciesIstiod":    {reason: "and for the control plane", change: list(in("istio-system", "app", "istiod")), changes: Changes{CauseNetworkPolicies: changed}, want: causes(CauseNetworkPolicies)},
 		"PoliciesAgent":     {reason: "and for the node agent", change: list(in("istio-system", "k8s-app", "istio-cni-node")), changes: Changes{CauseNetworkPolicies: changed}, want: causes(CauseNetworkPolicies)},
-		"PoliciesSidecars":  {reason: "and for nobody else", changes: Changes{CauseNetworkPolicies: changed}},
+		"PoliciesSidecars":  {reason: "and for no other workload", changes: Changes{CauseNetworkPolicies: changed}},
 		"ComponentSettings": {reason: "no other setting restarts the control plane", change: list(in("istio-system", "app", "istiod")), changes: Changes{CauseStatsMatcher: changed, CauseTrustedProxies: changed}},
 		"Stranger":          {reason: "other pods of the namespace are left alone", change: list(in("istio-system", "app", "x"), proxy(func(c *corev1.Container) { c.Image = "old" }))},
 		"Updated":           {reason: "a resource for all proxies", target: func(t *Target) { t.Updated = made.Add(hour) }, want: causes(CauseUpdated)},
@@ -164,7 +164,7 @@ func TestCauses(t *testing.T) {
 		"LeaveProxyOnly":    {reason: "nor is a pod of one container", change: list(proxyOnly), namespace: left(InjectNone)},
 		"Egress":            {reason: "the egress gateway has the settings of gateways", change: list(egress), target: withEgress, changes: Changes{CauseTrustedProxies: changed, CauseClientCert: changed, CauseStatsMatcher: changed, CauseNetworkPolicies: changed, CauseDNSProxying: changed}, want: causes(CauseTrustedProxies, CauseClientCert, CauseStatsMatcher, CauseNetworkPolicies)},
 		"EgressUpdated":     {reason: "and not what the ingress gateway alone takes in", change: list(egress), target: func(t *Target) { withEgress(t); t.GatewayUpdated, t.Updated = made.Add(hour), made.Add(hour) }, want: causes(CauseUpdated)},
-		"EgressNotOurs":     {reason: "where the mesh has none it is somebody else's", change: list(egress), changes: Changes{CauseTrustedProxies: changed}, target: func(t *Target) { t.Updated = made.Add(hour) }},
+		"EgressNotOurs":     {reason: "where the mesh has none it is another owner's", change: list(egress), changes: Changes{CauseTrustedProxies: changed}, target: func(t *Target) { t.Updated = made.Add(hour) }},
 		"NoSidecar":         {reason: "a pod outside of the mesh is left alone", change: list(without), changes: Changes{CauseDNSProxying: changed, CauseStatsMatcher: changed}, target: func(t *Target) { t.Updated, t.CNI = made.Add(hour), false; merge(t) }},
 	}
 	for name, tc := range tests {
@@ -270,7 +270,7 @@ func TestLedger_Next(t *testing.T) {
 	first := Changes{}.Next(spec(func(*v1alpha2.Config) {}), made)
 	for cause, e := range first {
 		if !e.Since.IsZero() {
-			t.Errorf("%s is new since %s when nobody has looked before", cause, e.Since)
+			t.Errorf("%s is new since %s when it is looked at for the first time", cause, e.Since)
 		}
 	}
 	tests := map[string]struct {
@@ -322,7 +322,7 @@ func TestLedger_MatcherOrder(t *testing.T) {
 	}
 }
 
-// What somebody else has rolled out is the base that changes are measured from.
+// What another manager has rolled out is the base that changes are measured from.
 func TestBaseline(t *testing.T) {
 	two, three := 2, 3
 	before := Baseline(v1alpha2.IstioSpec{Config: v1alpha2.Config{NumTrustedProxies: &two}})

@@ -357,7 +357,7 @@ func TestQueue_LookedAtAgain(t *testing.T) {
 		"Waiting": {reason: "it was found again", then: func(*queue) {}, want: State{ManualCount: 1}},
 		"Twice":   {reason: "and once more", then: func(b *queue) { took(b, "a") }, want: State{ManualCount: 1}},
 		"Active":  {reason: "it is checked", then: func(b *queue) { b.next() }, want: State{ManualCount: 1}},
-		"Still":   {reason: "nobody has seen to it", then: func(b *queue) { b.next(); b.record(gateway, paused, made, hour) }, want: State{ManualCount: 1}},
+		"Still":   {reason: "no user has acted", then: func(b *queue) { b.next(); b.record(gateway, paused, made, hour) }, want: State{ManualCount: 1}},
 		"Restart": {reason: "it can be restarted", then: func(b *queue) { b.next(); b.record(gateway, Decision{Restart, "x"}, made, hour) }, want: State{Pending: 1, Gateway: GatewayState{Rolling: true}}},
 		"Closed":  {reason: "it can be restarted, and not now", then: func(b *queue) { b.next(); b.mayRestart(gateway, false) }, want: State{Pending: 1}},
 		"Other":   {reason: "another cause", then: func(b *queue) { took(b, "b"); b.next() }, want: State{Pending: 1, Gateway: GatewayState{Rolling: true}}},
@@ -376,7 +376,7 @@ func TestQueue_LookedAtAgain(t *testing.T) {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 			if (b.state().ManualCount > 0) != (tc.want.ManualCount > 0) {
-				t.Errorf("%s: that it needs a person is told as %t", tc.reason, (b.state().ManualCount > 0))
+				t.Errorf("%s: that it needs a person is reported as %t", tc.reason, (b.state().ManualCount > 0))
 			}
 		})
 	}

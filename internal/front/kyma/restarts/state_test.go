@@ -15,22 +15,22 @@ func TestGrouped(t *testing.T) {
 	job := func(i int) Workload { return Workload{"Job", "shop", fmt.Sprintf("j%02d", i)} }
 	tests := map[string]struct {
 		reason   string
-		told     map[Workload]string
+		reported map[Workload]string
 		unlisted int
 		want     []string
 	}{
 		"None":     {reason: "nothing to tell"},
-		"One":      {told: map[Workload]string{cart: "it is paused"}, want: []string{"shop/Deployment/cart (it is paused)"}},
+		"One":      {reported: map[Workload]string{cart: "it is paused"}, want: []string{"shop/Deployment/cart (it is paused)"}},
 		"Unlisted": {reason: "what is not known by name is counted", unlisted: 3, want: []string{"and 3 more"}},
 		"Grouped": {
-			reason: "a reason is told once, and the one that most have first",
-			told:   map[Workload]string{cart: "it is paused", job(2): "run it again", job(1): "run it again"}, unlisted: 1,
+			reason:   "a reason is reported once, and the one that most have first",
+			reported: map[Workload]string{cart: "it is paused", job(2): "run it again", job(1): "run it again"}, unlisted: 1,
 			want: []string{"shop/Job/j01, shop/Job/j02 (run it again)", "shop/Deployment/cart (it is paused)", "and 1 more"},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, grouped(tc.told, tc.unlisted)); diff != "" {
+			if diff := cmp.Diff(tc.want, grouped(tc.reported, tc.unlisted)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -56,10 +56,10 @@ func TestGrouped_Bounded(t *testing.T) {
 		list := grouped(all, 0)
 		got := strings.Join(list, "; ")
 		if len(list) != want.entries || strings.Count(got, "shop/Job/") != want.named {
-			t.Errorf("of 200 with %d reasons are told: %s", reasons, got)
+			t.Errorf("of 200 with %d reasons are reported: %s", reasons, got)
 		}
 		if !strings.HasSuffix(list[0], want.first) || !strings.HasSuffix(list[len(list)-1], want.last) {
-			t.Errorf("of 200 with %d reasons the first are told as %q, and the last as %q", reasons, list[0], list[len(list)-1])
+			t.Errorf("of 200 with %d reasons the first are reported as %q, and the last as %q", reasons, list[0], list[len(list)-1])
 		}
 	}
 }

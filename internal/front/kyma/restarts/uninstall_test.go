@@ -23,7 +23,7 @@ import (
 func installed(t *testing.T, workloads int, annotations ...string) *cluster {
 	t.Helper()
 	c := newCluster(t)
-	c.told = `{"revision":"default"}`
+	c.injectorStatus = `{"revision":"default"}`
 	c.namespace("shop", map[string]string{"istio-injection": "enabled"})
 	c.namespace("istio-system", nil)
 	for i := range workloads {
@@ -68,15 +68,15 @@ func (c *cluster) note() string {
 }
 
 // When the mesh is gone, its sidecars go: not before, each once, those of others never, and
-// who waits for it is told when.
+// a status says when.
 func TestController_Gone(t *testing.T) {
 	c := installed(t, 5)
 	c.workload("istio-system", "istio-ingressgateway", newImage)
-	c.told = `{"revision":"canary"}`
+	c.injectorStatus = `{"revision":"canary"}`
 	c.workload("shop", "other", newImage)
-	c.told = "{}"
+	c.injectorStatus = "{}"
 	c.workload("shop", "unknown", newImage)
-	c.told = `{"revision":"default"}`
+	c.injectorStatus = `{"revision":"default"}`
 	c.workload("shop", "gateway", newImage)
 	c.only("shop", "gateway")
 	c.broken["shop/w1"] = true
@@ -123,7 +123,7 @@ func TestController_GoneUnready(t *testing.T) {
 	}
 }
 
-// A workload that never comes up is given up one day, and with it the others.
+// A workload that never comes up is skipped one day, and the workloads after it too.
 func TestController_GoneForGood(t *testing.T) {
 	c := installed(t, 4)
 	c.broken["shop/w0"], c.broken["shop/w1"] = true, true
@@ -143,7 +143,7 @@ func TestController_GoneForGood(t *testing.T) {
 }
 
 // Nothing is restarted for a mesh that never was, nor when another Istio has taken over; pods
-// that came after the mesh have their sidecars from somebody else.
+// that came after the mesh have their sidecars from another injector.
 func TestController_GoneNotOurs(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -182,7 +182,7 @@ func TestController_GoneNotOurs(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
-			c.told = `{"revision":"default"}`
+			c.injectorStatus = `{"revision":"default"}`
 			c.namespace("shop", map[string]string{"istio-injection": "enabled"})
 			c.namespace("istio-system", nil)
 			c.workload("shop", "a", newImage)
@@ -271,7 +271,7 @@ func TestController_Leave(t *testing.T) {
 		want := map[string]int{"shop/w0": round, "shop/w1": round}
 		c.wants("it leaves", want)
 		if state.Pending+len(state.Manual) > 0 {
-			t.Errorf("what the template holds is nobody's task: %+v", state)
+			t.Errorf("what the template holds is no task: %+v", state)
 		}
 		c.start()
 		c.run(5 * time.Minute)
@@ -296,6 +296,6 @@ func TestController_LeaveNoHelp(t *testing.T) {
 	}
 	c.wants("something else gives it sidecars", map[string]int{"shop/w0": 1})
 	if state := c.run(time.Minute); len(state.Manual) != 1 || !strings.Contains(state.Manual[0], "LeaveMesh") {
-		t.Errorf("it is told as %+v", state)
+		t.Errorf("it is reported as %+v", state)
 	}
 }

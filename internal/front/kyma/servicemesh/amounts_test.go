@@ -29,7 +29,7 @@ func TestRender_Amounts(t *testing.T) {
 		"Bounds":   {reason: "what is set counts", spec: "components: {ingressGateway: {k8s: {hpaSpec: {minReplicas: 5, maxReplicas: 4}}}}", field: "spec.components.ingressGateway.k8s.hpaSpec"},
 		"Fixed":    {reason: "one number is fine", spec: "components: {ingressGateway: {k8s: {hpaSpec: {minReplicas: 16, maxReplicas: 16}}}}"},
 		"Unscaled": {reason: "with 0 at most the chart has no autoscaler", spec: "components: {ingressGateway: {k8s: {hpaSpec: {maxReplicas: 0}}}}"},
-		"NoAmount": {reason: "nobody could use it", spec: "components: {proxy: {k8s: {resources: {requests: {memory: much}}}}}", field: "spec.components.proxy.k8s.resources.requests.memory"},
+		"NoAmount": {reason: "it could not be used", spec: "components: {proxy: {k8s: {resources: {requests: {memory: much}}}}}", field: "spec.components.proxy.k8s.resources.requests.memory"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

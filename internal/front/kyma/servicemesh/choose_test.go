@@ -62,7 +62,7 @@ func TestValidate(t *testing.T) {
 		"NoTimeout":   {reason: "istiod takes none that is not longer than nothing", spec: "config: {authorizers: [{name: a, service: a.b, port: 1, timeout: 0s}]}", field: "spec.config.authorizers[0].timeout", warn: true},
 		"HalfASecond": {reason: "fractions are fine", spec: "config: {authorizers: [{name: a, service: a.b, port: 1, timeout: 500ms}]}"},
 		"BuiltIn":     {reason: "istiod takes one provider of a name", spec: "config: {authorizers: [{name: stdout-json, service: a.b, port: 1}]}", field: "spec.config.authorizers[0].name", warn: true},
-		"NoName":      {reason: "nobody could choose it", spec: "config: {authorizers: [{name: '', service: a.b, port: 1}]}", field: "spec.config.authorizers[0].name", warn: true},
+		"NoName":      {reason: "no workload could choose it", spec: "config: {authorizers: [{name: '', service: a.b, port: 1}]}", field: "spec.config.authorizers[0].name", warn: true},
 		"NoService":   {reason: "istiod would deny what asks it", spec: "config: {authorizers: [{name: a, port: 1}]}", field: "spec.config.authorizers[0].service", warn: true},
 		"ServicePort": {reason: "likewise", spec: "config: {authorizers: [{name: a, service: 'a.b:80', port: 80}]}", field: "spec.config.authorizers[0].service", warn: true},
 		"ServiceURL":  {reason: "likewise", spec: "config: {authorizers: [{name: a, service: 'http://a.b', port: 80}]}", field: "spec.config.authorizers[0].service", warn: true},

@@ -59,7 +59,7 @@ func TestSizeOf_Flapping(t *testing.T) {
 	}
 }
 
-// A cluster whose nodes go, or have not told yet what they are, is where it was.
+// A cluster whose nodes go, or do not report yet what they are, is where it was.
 func TestInfrastructure(t *testing.T) {
 	aws, openStack := Cluster{Provider: ProviderAWS}, Cluster{Provider: ProviderOpenStack, GardenOS: true}
 	cases := map[string]struct {
@@ -100,7 +100,7 @@ func TestProviderOf(t *testing.T) {
 		}
 	}
 	if HasGardenOS(nil) || !HasGardenOS([]Node{{OSImage: "Ubuntu"}, {OSImage: "Garden Linux 1592.1"}}) {
-		t.Error("Garden Linux is not told apart")
+		t.Error("Garden Linux is not distinguished")
 	}
 }
 

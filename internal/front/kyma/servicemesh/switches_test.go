@@ -37,14 +37,14 @@ func TestReadSwitches(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n%s", tc.reason, diff)
 			}
-			told := strings.Join(problems, "\n")
+			reported := strings.Join(problems, "\n")
 			for _, want := range tc.says {
-				if !strings.Contains(told, want) {
-					t.Errorf("%s: %q does not say %s", tc.reason, told, want)
+				if !strings.Contains(reported, want) {
+					t.Errorf("%s: %q does not say %s", tc.reason, reported, want)
 				}
 			}
-			if len(tc.says) == 0 && told != "" {
-				t.Errorf("%s: there is no problem, and %q is told", tc.reason, told)
+			if len(tc.says) == 0 && reported != "" {
+				t.Errorf("%s: there is no problem, and %q is reported", tc.reason, reported)
 			}
 			if again := ParseSwitches(got.String()); !cmp.Equal(got, again) {
 				t.Errorf("%s: %s became %s", tc.reason, got, again)
