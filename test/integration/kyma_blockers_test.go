@@ -105,7 +105,7 @@ func TestKymaBlockers(t *testing.T) {
 	w.Stop()
 	found("begun anew", "Gateway b", "Route a")
 
-	// Nobody serves it, and its objects are still there.
+	// No API server serves it, and its objects are still there.
 	w.Stop()
 	must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(routes), routes))
 	before = routes.DeepCopy()
