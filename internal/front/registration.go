@@ -95,6 +95,13 @@ type Row struct {
 	Remedy string
 }
 
+// RowOf makes rows of one type of condition.
+func RowOf(condition string) func(status, reason, when, message, remedy string) Row {
+	return func(status, reason, when, message, remedy string) Row {
+		return Row{Condition: condition, Status: status, Reason: reason, When: when, Message: message, Remedy: remedy}
+	}
+}
+
 // Statuses are those that come with each reason of each type of condition.
 func (rows Rows) Statuses() map[string]map[string]metav1.ConditionStatus {
 	all := map[string]map[string]metav1.ConditionStatus{}

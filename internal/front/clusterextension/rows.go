@@ -16,9 +16,7 @@ func Rows() front.Rows {
 }
 
 func installedRows() front.Rows {
-	row := func(value, reason, when, message, remedy string) front.Row {
-		return front.Row{Condition: olmv1.TypeInstalled, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
-	}
+	row := front.RowOf(olmv1.TypeInstalled)
 	return front.Rows{
 		row("Unknown", olmv1.ReasonFailed, "the revisions cannot be read", "what is installed could not be read: ...", "as the message says"),
 		row("True", olmv1.ReasonSucceeded, "a revision has succeeded, also while an upgrade fails, or was imported", "Installed bundle registry.example/argocd@sha256:... successfully", ""),
@@ -28,9 +26,7 @@ func installedRows() front.Rows {
 }
 
 func progressingRows() front.Rows {
-	row := func(value, reason, when, message, remedy string) front.Row {
-		return front.Row{Condition: olmv1.TypeProgressing, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
-	}
+	row := front.RowOf(olmv1.TypeProgressing)
 	return front.Rows{
 		row("False", olmv1.ReasonInvalidConfiguration, "the bundle does not take what spec.config has", "invalid ClusterExtension configuration: invalid configuration: unknown field \"x\"", "change the field that the message names"),
 		row("False", olmv1.ReasonBlocked, "only a change of the spec, of a catalog or of the cluster helps: a range that is none, a dependency, a bundle that is refused, a name that is taken, a failed preflight, a release of OLM that cannot be imported", "desired version range \"x\" is invalid: ...", "as the message says"),
@@ -44,9 +40,7 @@ func progressingRows() front.Rows {
 }
 
 func availableRows() front.Rows {
-	row := func(value, reason, when, message, remedy string) front.Row {
-		return front.Row{Condition: olmv1.TypeAvailable, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
-	}
+	row := front.RowOf(olmv1.TypeAvailable)
 	return front.Rows{
 		row("True", olmv1.ReasonProbesSucceeded, "all workloads work", "all objects are ready", ""),
 		row("False", olmv1.ReasonProbeFailure, "an object does not work", "Deployment argocd/argocd-operator: 0 of 1 replicas are available", "`strata explain NAME`"),

@@ -11,9 +11,7 @@ func Rows() front.Rows {
 }
 
 func controllerInstalledRows() []front.Row {
-	row := func(value, reason, when, message, remedy string) front.Row {
-		return front.Row{Condition: ConditionControllerInstalled, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
-	}
+	row := front.RowOf(ConditionControllerInstalled)
 	return []front.Row{
 		row("True", ReasonInstalled, "istiod is rolled out, and all its probes are true", "istiod 1.31.0 installed", ""),
 		row("True", ReasonInstalled, "istiod serves, but not everything in the spec is in effect: an upgrade is in progress or stuck, a rollback excludes the newest content, the CRDs have no known manager, or a canary is rejected",
@@ -33,9 +31,7 @@ func controllerInstalledRows() []front.Row {
 }
 
 func crdsReadyRows() []front.Row {
-	row := func(value, reason, when, message, remedy string) front.Row {
-		return front.Row{Condition: ConditionCRDsReady, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
-	}
+	row := front.RowOf(ConditionCRDsReady)
 	const byCIO = "Istio CRDs are being managed by cluster-ingress-operator"
 	return []front.Row{
 		row("Unknown", ReasonNoneExist, "scenario 1: the CRDs do not exist; they are installed, labelled `ingress.operator.openshift.io/owned`", notYetInstalled, ""),

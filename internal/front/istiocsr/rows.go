@@ -10,14 +10,7 @@ import (
 
 // Rows are all conditions and reasons of IstioCSRs.
 func Rows() front.Rows {
-	ready := func(value, reason, when, message, remedy string) front.Row {
-		return front.Row{Condition: operatorv1alpha1.ConditionReady, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
-	}
-	degraded := ready(
-		"True", operatorv1alpha1.ReasonFailed, "any of the above that needs an action by a user", "that of Ready", "as above",
-	)
-	fine := ready("False", operatorv1alpha1.ReasonReady, "the agent works, or recovers by itself", "no user action is needed", "")
-	degraded.Condition, fine.Condition = operatorv1alpha1.ConditionDegraded, operatorv1alpha1.ConditionDegraded
+	ready, degraded := front.RowOf(operatorv1alpha1.ConditionReady), front.RowOf(operatorv1alpha1.ConditionDegraded)
 	return []front.Row{
 		ready("True", operatorv1alpha1.ReasonReady, "the newest spec is rolled out; Deployment, certificate and issuer are ready", "istio-csr v0.14.2 answers at cert-manager-istio-csr.istio-csr.svc:443", ""),
 		ready("True", operatorv1alpha1.ReasonReady, "so it is, but some setting has no effect or causes a problem later: a CA that is about to expire or has expired, a CA that cannot be dropped, labels that are the agent's own, a ServiceMonitor without its kind, a rollback, a mesh that would lose its agent, another agent that was left running for the mesh, an agent that is kept as it was found or that Helm still counts as its own",
@@ -35,7 +28,7 @@ func Rows() front.Rows {
 		ready("False", operatorv1alpha1.ReasonFailed, "the CA certificates are invalid; the last valid ones stay in use", "ConfigMap istio-system/ca, key ca.crt: ...", "fix what the message names"),
 		ready("False", operatorv1alpha1.ReasonFailed, "the rollout continues only after a change by a user: an object has another owner, an object is refused, rights are missing", "the object, and the API server's words", "`strata explain istio-csr-NAMESPACE`"),
 		ready("False", operatorv1alpha1.ReasonFailed, "an older IstioCSR runs the cluster's agent; Degraded is missing then", "IstioCSR istio-csr/default is older, and a cluster has one agent: ...", "delete one of them"),
-		degraded,
-		fine,
+		degraded("True", operatorv1alpha1.ReasonFailed, "any of the above that needs an action by a user", "that of Ready", "as above"),
+		degraded("False", operatorv1alpha1.ReasonReady, "the agent works, or recovers by itself", "no user action is needed", ""),
 	}
 }

@@ -15,9 +15,7 @@ func Rows() front.Rows {
 }
 
 func kymaReadyRows() []front.Row {
-	row := func(value, reason, when, message, remedy string) front.Row {
-		return front.Row{Condition: v1alpha2.ConditionReady, Status: value, Reason: reason, When: when, Message: message, Remedy: remedy}
-	}
+	row := front.RowOf(v1alpha2.ConditionReady)
 	return []front.Row{
 		row("True", v1alpha2.ReasonReconcileSucceeded, "Ready: the mesh is rolled out, and all its probes succeed; Warning: workloads are left that have to be restarted by hand, or that do not become ready; or a ConfigMap cannot be read, and what it has said before counts",
 			"Istio 1.31.0-distroless runs, with the defaults for a cluster of size Production", ""),

@@ -5,9 +5,7 @@ package bundle
 
 import (
 	"errors"
-	"flag"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,42 +20,18 @@ import (
 	"github.com/strata-run/strata/internal/chart"
 	"github.com/strata-run/strata/internal/content"
 	"github.com/strata-run/strata/internal/content/plain"
+	"github.com/strata-run/strata/internal/front/clusterextension/casetest"
 )
-
-var update = flag.Bool("update", false, "write what testdata/cases render to anew")
 
 // TestCases renders testdata/cases/NAME.txtar.
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/cases/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) < 50 {
-		t.Errorf("%d cases were found", len(files))
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := render(t, archive)
-			if diff := cmp.Diff(got, render(t, archive)); diff != "" {
-				t.Errorf("two renderings differ:\n%s", diff)
-			}
-			i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == "rendered.yaml" })
-			if *update {
-				archive.Files[i].Data = []byte(got)
-				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(archive.Files[i].Data), got); diff != "" {
-				t.Errorf("-want +got; -update writes it anew:\n%s", diff)
-			}
-		})
-	}
+	casetest.Run(t, 50, "rendered.yaml", func(t *testing.T, archive *txtar.Archive) string {
+		got := render(t, archive)
+		if diff := cmp.Diff(got, render(t, archive)); diff != "" {
+			t.Errorf("two renderings differ:\n%s", diff)
+		}
+		return got
+	})
 }
 
 // input is target.yaml.

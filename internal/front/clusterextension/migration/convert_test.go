@@ -4,52 +4,19 @@
 package migration
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/strata-run/strata/internal/front/clusterextension/casetest"
 	"github.com/strata-run/strata/internal/helmimport"
 )
 
-var update = flag.Bool("update", false, "write what testdata/cases become anew")
-
 // TestCases converts testdata/cases/NAME.txtar.
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/cases/*.txtar")
-	if err != nil || len(files) < 5 {
-		t.Fatalf("%d cases were found: %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := converted(t, archive)
-			i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == "revision.yaml" })
-			if i < 0 {
-				t.Fatal("it has no revision.yaml")
-			}
-			if *update {
-				archive.Files[i].Data = []byte(got)
-				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(archive.Files[i].Data), got); diff != "" {
-				t.Errorf("-want +got; -update writes it anew:\n%s", diff)
-			}
-		})
-	}
+	casetest.Run(t, 5, "revision.yaml", converted)
 }
 
 // converted is what the release of a case becomes.

@@ -6,12 +6,9 @@ package resolve
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,48 +20,23 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/strata-run/strata/internal/catalog"
+	"github.com/strata-run/strata/internal/front/clusterextension/casetest"
 )
-
-var update = flag.Bool("update", false, "write the answers of testdata/cases anew")
 
 // TestCases plays testdata/cases/NAME.txtar. The answer must not depend on the order of what is
 // given, and answering must not change it.
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/cases/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) < 60 {
-		t.Errorf("%d cases were found", len(files))
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			request, want := readCase(t, archive, func(*catalog.Package) {})
-			answer := Resolve(request)
-			got := textOf(t, answer)
-			if reversed := textOf(t, Resolve(backwards(t, archive))); reversed != got {
-				t.Errorf("the order matters:\n%s", cmp.Diff(got, reversed))
-			}
-			if again := textOf(t, Resolve(request)); again != got {
-				t.Errorf("the second answer differs:\n%s", cmp.Diff(got, again))
-			}
-			if *update {
-				i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == "answer.txt" })
-				archive.Files[i].Data = []byte(got)
-				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got; -update writes it anew:\n%s", diff)
-			}
-		})
-	}
+	casetest.Run(t, 60, "answer.txt", func(t *testing.T, archive *txtar.Archive) string {
+		request := readCase(t, archive, func(*catalog.Package) {})
+		got := textOf(t, Resolve(request))
+		if reversed := textOf(t, Resolve(backwards(t, archive))); reversed != got {
+			t.Errorf("the order matters:\n%s", cmp.Diff(got, reversed))
+		}
+		if again := textOf(t, Resolve(request)); again != got {
+			t.Errorf("the second answer differs:\n%s", cmp.Diff(got, again))
+		}
+		return got
+	})
 }
 
 // asked is request.yaml.
@@ -89,7 +61,7 @@ type state struct {
 }
 
 // readCase reads a case, and changes the packages in it.
-func readCase(t *testing.T, archive *txtar.Archive, change func(*catalog.Package)) (request Request, answer string) {
+func readCase(t *testing.T, archive *txtar.Archive, change func(*catalog.Package)) (request Request) {
 	t.Helper()
 	states := map[string]state{}
 	packages := map[string]*Package{}
@@ -102,7 +74,6 @@ func readCase(t *testing.T, archive *txtar.Archive, change func(*catalog.Package
 		case file.Name == "catalogs.yaml":
 			decode(t, file.Data, &states)
 		case file.Name == "answer.txt":
-			answer = string(file.Data)
 		case path.Dir(file.Name) == "catalogs":
 			name := strings.TrimSuffix(path.Base(file.Name), ".yaml")
 			s := states[name]
@@ -130,7 +101,7 @@ func readCase(t *testing.T, archive *txtar.Archive, change func(*catalog.Package
 		}
 		request.Catalogs = append(request.Catalogs, c)
 	}
-	return request, answer
+	return request
 }
 
 func decode(t *testing.T, data []byte, into any) {
@@ -153,7 +124,7 @@ func readPackage(t *testing.T, data []byte, name string) (catalog.Package, error
 // backwards is the request of a case with everything in it in the opposite order.
 func backwards(t *testing.T, archive *txtar.Archive) Request {
 	t.Helper()
-	request, _ := readCase(t, archive, reverse)
+	request := readCase(t, archive, reverse)
 	slices.Reverse(request.Catalogs)
 	return request
 }
