@@ -5,6 +5,11 @@ package fronts
 
 import (
 	"bufio"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -25,8 +30,8 @@ const (
 )
 
 // TestFronts_CanBeDeleted deletes each front from a copy of the repository: its folder, its API if
-// no other package uses that, its line in the list, and tests of whole flows that use it. The rest
-// builds and passes go vet.
+// no other package uses that, its line in the list, and the files of tests of whole flows that use it
+// or each other. The rest builds and passes go vet.
 func TestFronts_CanBeDeleted(t *testing.T) {
 	packages, err := deptest.ReadTree(os.DirFS(root))
 	if err != nil {
@@ -40,16 +45,9 @@ func TestFronts_CanBeDeleted(t *testing.T) {
 		}
 		found++
 		t.Run(name, func(t *testing.T) {
-			deleted, incomplete := without(name, packages)
-			copied := copyTree(t, deleted)
+			copied := copyTree(t, without(t, name, packages))
 			unlist(t, filepath.Join(copied, list), path.Join(deptest.Module, folder, name))
-			var rest []string
-			for imported := range strings.FieldsSeq(run(t, copied, "list", "-f", "{{.ImportPath}}", "./...")) {
-				if within := strings.TrimPrefix(imported, deptest.Module+"/"); !incomplete[within] {
-					rest = append(rest, imported)
-				}
-			}
-			run(t, copied, append([]string{"vet"}, rest...)...)
+			vet(t, copied)
 		})
 	}
 	if found < 4 {
@@ -57,10 +55,9 @@ func TestFronts_CanBeDeleted(t *testing.T) {
 	}
 }
 
-// without says which files go with a front, and which packages of tests have others that may need
-// what these declare.
-func without(front string, packages []deptest.Package) (deleted, incomplete map[string]bool) {
-	deleted, incomplete = map[string]bool{}, map[string]bool{}
+// without says which files go with a front.
+func without(t *testing.T, front string, packages []deptest.Package) map[string]bool {
+	t.Helper()
 	gone := []string{path.Join(folder, front)}
 	uses := func(file deptest.File, folders []string) bool {
 		return slices.ContainsFunc(file.Imports, func(imported string) bool { return below(strings.TrimPrefix(imported, deptest.Module+"/"), folders) })
@@ -83,17 +80,70 @@ func without(front string, packages []deptest.Package) (deleted, incomplete map[
 			gone = append(gone, p.Folder)
 		}
 	}
+	deleted := map[string]bool{}
 	for _, p := range packages {
+		flows := false
 		for _, file := range p.Files {
-			switch {
-			case below(file.Path, gone):
-				deleted[file.Path] = true
-			case isFlow(file) && uses(file, gone):
-				deleted[file.Path], incomplete[p.Folder] = true, true
+			deleted[file.Path] = below(file.Path, gone) || isFlow(file) && uses(file, gone)
+			flows = flows || isFlow(file) && deleted[file.Path]
+		}
+		if flows {
+			deleteUsers(t, p, deleted)
+		}
+	}
+	return deleted
+}
+
+// deleteUsers adds the files of a package that use what deleted ones declare.
+func deleteUsers(t *testing.T, p deptest.Package, deleted map[string]bool) {
+	t.Helper()
+	always := undefined(t, p, nil) // of what is imported
+	for grown := true; grown; {
+		grown = false
+		for place := range undefined(t, p, deleted) {
+			if name, _, _ := strings.Cut(place, ":"); !always[place] && !deleted[name] {
+				deleted[name], grown = true, true
 			}
 		}
 	}
-	return deleted, incomplete
+}
+
+// undefined says where a package without some of its files uses what is not declared, as far as that
+// can be said without its imports.
+func undefined(t *testing.T, p deptest.Package, without map[string]bool) map[string]bool {
+	t.Helper()
+	positions := token.NewFileSet()
+	var files []*ast.File
+	for _, file := range p.Files {
+		if without[file.Path] {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(root, file.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		syntax, err := parser.ParseFile(positions, file.Path, data, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, syntax)
+	}
+	places := map[string]bool{}
+	check := types.Config{Importer: noImports{}, Error: func(err error) {
+		if problem, ok := errors.AsType[types.Error](err); ok && strings.Contains(problem.Msg, "undefined") {
+			places[positions.Position(problem.Pos).String()] = true
+		}
+	}}
+	_, _ = check.Check(p.Folder, positions, files, nil) // it fails for want of the imports
+	return places
+}
+
+// noImports imports nothing.
+type noImports struct{}
+
+// Import implements [types.Importer].
+func (noImports) Import(string) (*types.Package, error) {
+	return nil, errors.ErrUnsupported
 }
 
 // isFlow says whether a file tests whole flows.
@@ -150,19 +200,14 @@ func unlist(t *testing.T, file, imported string) {
 	}
 }
 
-// run runs the go command in a folder, with the build cache that all tests share, and returns what
-// it prints.
-func run(t *testing.T, folder string, args ...string) string {
+// vet runs go vet in a copy, with the build cache that all tests share.
+func vet(t *testing.T, folder string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd := exec.CommandContext(t.Context(), "go", "vet", "./...")
 	cmd.Dir = folder
-	complaint := &strings.Builder{}
-	cmd.Stderr = complaint
 	// Without the path of the copy in what is built, packages that have not changed come from the cache.
 	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath -buildvcs=false", "GOWORK=off")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go %s: %v\n%s", args[0], err, complaint)
+	if complaint, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go vet: %v\n%s", err, complaint)
 	}
-	return string(out)
 }
