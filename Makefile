@@ -271,6 +271,6 @@ bin/istio-install: tools/istiod/go.mod tools/istiod/go.sum tools/istiod/install/
 	nice $(GO) -C tools/istiod build -ldflags '-s -w' -o ../../$@ ./install
 
 # A peer that the bench compares with. It is a module of its own, so that its
-# libraries are nobody else's.
+# libraries are not those of other modules.
 bin/helm: test/bench/helm/go.mod test/bench/helm/go.sum
 	$(GO) -C test/bench/helm build -o ../../../$@ helm.sh/helm/v4/cmd/helm
