@@ -59,6 +59,9 @@ type Front[P client.Object, F any] struct {
 	// packages have gone, nil for nothing. The others go. The pass fails with it and is made
 	// again, unless it wraps [ErrNotYet]. Optional.
 	Stays func(resource P, facts F) error
+	// Leftovers is pure: finalizers of a controller that the front has replaced, which go from a
+	// resource that is being deleted, with the front's own. Optional.
+	Leftovers func(facts F) []string
 	// Gone is called when nothing is left of a group: no resource and no package. It may be called
 	// again. Optional.
 	Gone func(ctx context.Context, group string) error

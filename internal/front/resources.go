@@ -77,7 +77,7 @@ func (r *Reconciler[P, F]) addFinalizers(ctx context.Context, resources []P) err
 	})
 }
 
-// release takes the finalizer off the resources that are being deleted, whose group then has
+// release takes the finalizers off the resources that are being deleted, whose group then has
 // none of them: no status is written for a resource that is gone.
 func (r *Reconciler[P, F]) release(ctx context.Context, in *Input[P, F]) error {
 	var staying, going []P
@@ -91,7 +91,13 @@ func (r *Reconciler[P, F]) release(ctx context.Context, in *Input[P, F]) error {
 		}
 		going = append(going, resource)
 	}
-	err := r.change(ctx, going, func(o client.Object) { controllerutil.RemoveFinalizer(o, r.Front.Finalizer) })
+	finalizers := []string{r.Front.Finalizer}
+	if r.Front.Leftovers != nil {
+		finalizers = append(finalizers, r.Front.Leftovers(in.Facts)...)
+	}
+	err := r.change(ctx, going, func(o client.Object) {
+		o.SetFinalizers(slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(name string) bool { return slices.Contains(finalizers, name) }))
+	})
 	if in.Deleting = staying; err != nil {
 		in.Deleting = slices.Concat(staying, going)
 	}

@@ -68,24 +68,20 @@ func shippedObjects(namespace string) ([]*unstructured.Unstructured, error) {
 	for _, source := range []struct {
 		files   fs.FS
 		pattern string
-	}{{crd.Files, "*.yaml"}, {crd.Fronts, "*/*.yaml"}, {rbac.Files, "*.yaml"}, {rbac.Fronts, "*/*.yaml"}} {
+	}{{crd.Files, "*.yaml"}, {crd.Fronts, "*/*.yaml"}, {rbac.Files, "*.yaml"}, {rbac.Fronts, "*/*.yaml"}, {policy.Files, "*.yaml"}, {policy.Fronts, "*/*.yaml"}} {
 		more, err := manifestsIn(source.files, source.pattern)
 		if err != nil {
 			return nil, err
 		}
+		for _, o := range more {
+			nameManager(o, namespace)
+		}
 		objects = append(objects, more...)
 	}
-	policies, err := manifestsIn(policy.Files, "*.yaml")
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range policies {
-		nameManager(o, namespace)
-	}
-	return append(objects, policies...), nil
+	return objects, nil
 }
 
-// nameManager puts the manager's account into the conditions of a policy, which name the
+// nameManager puts the manager's account into the conditions of policies, which name the
 // one of the default namespace.
 func nameManager(o *unstructured.Unstructured, namespace string) {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "spec", "matchConditions")
