@@ -21,6 +21,7 @@ var acting = map[string]string{
 	"internal/front/clusterextension/front.go":              "",
 	"internal/front/clusterextension/pullsecrets.go":        "a review that asks who the manager is, which is not kept",
 	"internal/front/clusterextension/metrics.go":            "",
+	"internal/front/clusterextension/notices.go":            "",
 	"internal/front/clusterextension/surroundings.go":       "",
 	"internal/front/clusterextension/version.go":            "",
 	"internal/front/clusterextension/settings.go":           "",

@@ -14,8 +14,8 @@ type Description struct {
 	// Help says what it means, in one or more sentences.
 	Help string
 
-	// buckets are the upper bounds of a histogram, in seconds.
-	buckets []float64
+	// Buckets are the upper bounds of a histogram, in seconds.
+	Buckets []float64
 }
 
 // The types of metrics.
@@ -62,12 +62,12 @@ var (
 		Help: "When the status of a condition of a Revision that is not archived has changed last, in seconds since 1970.",
 	}
 	rolloutDuration = Description{
-		Name: "strata_revision_rollout_duration_seconds", Type: Histogram, Labels: []string{"outcome"}, buckets: rolloutBuckets,
+		Name: "strata_revision_rollout_duration_seconds", Type: Histogram, Labels: []string{"outcome"}, Buckets: rolloutBuckets,
 		Help: "From the creation of a Revision to the outcome of its rollout, pauses included: succeeded; failed, when it has missed its deadline; " +
 			"superseded or rolledback, when another revision took its place. One that has failed is observed once more when it ends.",
 	}
 	phaseDuration = Description{
-		Name: "strata_revision_phase_duration_seconds", Type: Histogram, Labels: []string{"phase"}, buckets: rolloutBuckets,
+		Name: "strata_revision_phase_duration_seconds", Type: Histogram, Labels: []string{"phase"}, Buckets: rolloutBuckets,
 		Help: "From the completion of one phase, or the creation of the Revision, to that of the next one, in a rollout. To the second.",
 	}
 	probeFailures = Description{
@@ -104,7 +104,7 @@ var (
 		Help: "About how many bytes the Revisions of a package take in the API server's storage. What they share in ObjectSlices and Secrets is not counted.",
 	}
 	renderDuration = Description{
-		Name: "strata_render_duration_seconds", Type: Histogram, Labels: []string{"front"}, buckets: renderBuckets,
+		Name: "strata_render_duration_seconds", Type: Histogram, Labels: []string{"front"}, Buckets: renderBuckets,
 		Help: "How long a front took to turn its custom resources into content.",
 	}
 	stalenessWaits = Description{
@@ -147,6 +147,7 @@ func (d Description) NewGauge() *prometheus.GaugeVec {
 	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: d.Name, Help: d.Help}, d.Labels)
 }
 
-func (d Description) histogram() *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: d.Name, Help: d.Help, Buckets: d.buckets}, d.Labels)
+// NewHistogram is a histogram of that description.
+func (d Description) NewHistogram() *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: d.Name, Help: d.Help, Buckets: d.Buckets}, d.Labels)
 }

@@ -45,7 +45,7 @@ type Objects struct {
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		now:      time.Now,
-		rollouts: rolloutDuration.histogram(), phases: phaseDuration.histogram(), renders: renderDuration.histogram(),
+		rollouts: rolloutDuration.NewHistogram(), phases: phaseDuration.NewHistogram(), renders: renderDuration.NewHistogram(),
 		failures: probeFailures.NewCounter(), applies: objectApply.NewCounter(), conflicts: objectConflicts.NewCounter(),
 		collisions: collisions.NewCounter(), repaired: driftCorrections.NewCounter(), staleReads: stalenessWaits.NewCounter(),
 		objects: map[string]Objects{}, sizes: map[types.UID]size{}, frontConditions: map[frontGroup][]ResourceCondition{},

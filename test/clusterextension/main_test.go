@@ -5,7 +5,9 @@ package clusterextension
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -23,11 +25,21 @@ var (
 	admin client.Client
 )
 
+// kubectl runs a command that a user types in the repository's folder.
+func kubectl(ctx context.Context, args ...string) error {
+	typed := exec.CommandContext(ctx, cluster.Binaries.Path("kubectl"), args...)
+	typed.Dir, typed.Env = filepath.Join("..", ".."), append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig())
+	if out, err := typed.CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl %v: %w\n%s", args, err, out)
+	}
+	return nil
+}
+
 func TestMain(m *testing.M) {
 	options := setup.Options{Schemes: []func(*runtime.Scheme) error{v1alpha1.AddToScheme, olmv1.AddToScheme}, Log: os.Stderr}
 	os.Exit(setup.Main(m.Run, options, func(ctx context.Context, c *setup.Cluster) error {
 		cluster, admin = c, c.Admin
-		if err := setup.Apply(ctx, admin, setup.Shipped(filepath.Join("..", ".."))...); err != nil {
+		if err := kubectl(ctx, "apply", "--server-side", "-k", "config/all"); err != nil {
 			return err
 		}
 		return setup.Served(ctx, admin, v1alpha1.GroupVersion.WithKind("Revision"),

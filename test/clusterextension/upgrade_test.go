@@ -254,4 +254,7 @@ func uninstalls(t *testing.T, ce *olmv1.ClusterExtension) {
 	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); err != nil {
 		t.Errorf("the custom resource of a user is gone: %v", err)
 	}
+	planetest.Eventually(t, "an event says what was kept", func() (bool, error) {
+		return hasEvent(t, ce, "CustomResourcesKept", "gadgets.extension.example.org, as 1 of kind Gadget exist")
+	})
 }

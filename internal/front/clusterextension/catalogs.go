@@ -51,6 +51,12 @@ func newCatalogFront(s *supply, rests func() bool) front.Front[*olmv1.ClusterCat
 		Rests:   rests,
 		Observe: s.observe,
 		Gone:    s.drop,
+		Leftovers: func(facts catalogFacts) []string {
+			if !facts.own {
+				return nil // catalogd takes its own off
+			}
+			return []string{"olm.operatorframework.io/delete-server-cache"}
+		},
 		Render: func(front.Input[*olmv1.ClusterCatalog, catalogFacts]) ([]content.Package, error) {
 			return nil, nil
 		},
@@ -59,6 +65,7 @@ func newCatalogFront(s *supply, rests func() bool) front.Front[*olmv1.ClusterCat
 				setCatalogStatus(cc, all.Facts.view, all.Now)
 			}
 		},
+		Events: catalogEvents,
 		Again: func(facts catalogFacts) time.Duration {
 			if facts.view.Next.IsZero() {
 				return 0
@@ -73,15 +80,15 @@ func newCatalogFront(s *supply, rests func() bool) front.Front[*olmv1.ClusterCat
 
 // observe has the content of a catalog looked at when that is due.
 func (s *supply) observe(ctx context.Context, group front.Group[*olmv1.ClusterCatalog]) (catalogFacts, error) {
+	own, err := s.own(ctx)
+	if err != nil {
+		return catalogFacts{}, err
+	}
 	if len(group.Resources) == 0 {
-		return catalogFacts{}, s.drop(ctx, group.Name)
+		return catalogFacts{own: own}, s.drop(ctx, group.Name)
 	}
 	cc := group.Resources[0]
 	if err := front.Unreadable(cc); err != nil {
-		return catalogFacts{}, err
-	}
-	own, err := s.own(ctx)
-	if err != nil {
 		return catalogFacts{}, err
 	}
 	if err := s.sweep(ctx); err != nil {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -92,11 +93,13 @@ type loop struct {
 	front *front.Reconciler[*olmv1.ClusterExtension, observed]
 	is    *answers
 	rests bool
+	// events are those that the front records itself.
+	events *events.FakeRecorder
 }
 
 func newLoop(t *testing.T) *loop {
 	t.Helper()
-	l := &loop{is: &answers{}, Server: statustest.NewServer(t, func(builder *fake.ClientBuilder) *fake.ClientBuilder {
+	l := &loop{is: &answers{}, events: events.NewFakeRecorder(100), Server: statustest.NewServer(t, func(builder *fake.ClientBuilder) *fake.ClientBuilder {
 		return builder.WithStatusSubresource(&olmv1.ClusterExtension{}, &olmv1.ClusterCatalog{})
 	}, olmv1.AddToScheme, corev1.AddToScheme)}
 	now := func() time.Time { return l.Now }
@@ -110,7 +113,7 @@ func newLoop(t *testing.T) *loop {
 
 // restart has the front remember nothing.
 func (l *loop) restart() {
-	o := &observer{cache: l.API, resolver: l.is, bundles: l.is, imports: l.is, now: func() time.Time { return l.Now }}
+	o := &observer{cache: l.API, live: l.API, notices: notices{recorder: l.events}, resolver: l.is, bundles: l.is, imports: l.is, now: func() time.Time { return l.Now }}
 	l.front.Front = newFront(o, nil, func() bool { return l.rests })
 }
 

@@ -15,5 +15,6 @@
 //
 // decide.go turns what was observed into the package and the facts for the status, status.go those
 // into all conditions, with the reference of them in rows.go. names.go has the names, labels and
-// annotations of packages and revisions, events.go the events, and metrics.go the metrics of revisions.
+// annotations of packages and revisions, events.go the events of changes of the
+// status, notices.go those of what the status does not show, and metrics.go the metrics of revisions.
 package clusterextension

@@ -17,6 +17,20 @@ import (
 
 // Events of the front.
 const (
+	// ReasonResolved (Normal, on a ClusterExtension): another bundle was chosen for it than before.
+	ReasonResolved = "Resolved"
+
+	// ReasonImported (Normal, on a ClusterExtension): what OLM's own controller has installed became
+	// revision 1.
+	ReasonImported = "Imported"
+
+	// ReasonCustomResourcesKept (Normal, on a ClusterExtension): it was deleted, and definitions of
+	// its bundle stay, as custom resources of them exist.
+	ReasonCustomResourcesKept = "CustomResourcesKept"
+
+	// ReasonCatalogUpdated (Normal, on a ClusterCatalog): another content of the catalog was read.
+	ReasonCatalogUpdated = "CatalogUpdated"
+
 	// ReasonInstalled (Normal, on a ClusterExtension): a first bundle is installed.
 	ReasonInstalled = "Installed"
 
@@ -101,6 +115,18 @@ func begins(kind string, matches *regexp.Regexp) func(before, after *olmv1.Clust
 		}
 		return is.Message
 	}
+}
+
+// catalogEvents are the events of a change of a ClusterCatalog's status.
+func catalogEvents(before, after *olmv1.ClusterCatalog) []telemetry.Event {
+	if after.Status.LastUnpacked == nil || after.Status.LastUnpacked.Equal(before.Status.LastUnpacked) {
+		return nil
+	}
+	note := "Read another content of the catalog"
+	if from := after.Status.ResolvedSource; from != nil && from.Image != nil {
+		note += ": " + from.Image.Ref
+	}
+	return []telemetry.Event{telemetry.Bounded(telemetry.Event{Type: corev1.EventTypeNormal, Reason: ReasonCatalogUpdated, Action: "Read", Note: note})}
 }
 
 func bundleIn(ce *olmv1.ClusterExtension) string {

@@ -88,6 +88,9 @@ type observer struct {
 	imports  imports
 	now      func() time.Time
 	overdue  overdue
+	notices  notices
+	// live reads from the API server.
+	live client.Reader
 }
 
 // newFront has each ClusterExtension in a group of its own, with one package.
@@ -101,6 +104,9 @@ func newFront(o *observer, signal front.Signal, rests func() bool) front.Front[*
 		Rests:     rests,
 		Observe:   o.Observe,
 		Render:    render,
+		Leftovers: func(observed) []string {
+			return []string{"olm.operatorframework.io/cleanup-unpack-cache", "olm.operatorframework.io/cleanup-contentmanager-cache"}
+		},
 		Status: func(ce *olmv1.ClusterExtension, all groupState) {
 			setStatus(ce, stateOf(all))
 		},
@@ -138,6 +144,15 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*olmv1.Cluster
 	if len(group.Resources) == 0 {
 		o.bundles.Forget(group.Name)
 		o.overdue.forget(group.Name)
+		if len(group.Existing) > 0 {
+			return facts, nil
+		}
+		for _, ce := range group.Deleting {
+			if err := o.notices.kept(ctx, o.live, ce); err != nil {
+				return facts, err
+			}
+		}
+		o.notices.forget(group.Name)
 		return facts, nil
 	}
 	ce := group.Resources[0]
@@ -157,8 +172,13 @@ func (o *observer) bundle(ctx context.Context, ce *olmv1.ClusterExtension, group
 	if err = o.takeOver(ctx, group, ce, facts); err != nil || facts.trouble != nil {
 		return err
 	}
-	if facts.answer, err = o.resolver.Resolve(ctx, ce, installedBundle(group, *facts)); err != nil || facts.imported != nil {
-		return err // what follows on an import is for the next pass
+	installed := installedBundle(group, *facts)
+	if facts.answer, err = o.resolver.Resolve(ctx, ce, installed); err != nil {
+		return err
+	}
+	if facts.imported != nil {
+		o.notices.imported(ce, facts.imported)
+		return nil // what follows on an import is for the next pass
 	}
 	if facts.trouble = unresolved(facts.answer); facts.trouble != nil || facts.answer.Choice == nil {
 		return nil
@@ -167,6 +187,7 @@ func (o *observer) bundle(ctx context.Context, ce *olmv1.ClusterExtension, group
 		facts.answer.Choice = nil
 		return nil
 	}
+	o.notices.resolved(ce, *facts.answer.Choice, installed, facts.revisions)
 	facts.bundle, facts.trouble = o.bundles.Render(ctx, ce, *facts.answer.Choice, facts.revisions)
 	if facts.trouble == nil {
 		lacks, err := o.missing(ctx, ce, facts.bundle.phases)

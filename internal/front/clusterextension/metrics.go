@@ -13,6 +13,9 @@ import (
 
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/catalog"
+	"github.com/strata-run/strata/internal/front/clusterextension/resolve"
+	"github.com/strata-run/strata/internal/front/clusterextension/sources"
 	"github.com/strata-run/strata/internal/telemetry"
 )
 
@@ -61,5 +64,101 @@ func (m *revisionMetrics) Collect(series chan<- prometheus.Metric) {
 				series <- prometheus.MustNewConstMetric(revisionTransition.Desc(), prometheus.GaugeValue, float64(c.LastTransitionTime.Unix()), name, r.Name, c.Type)
 			}
 		}
+	}
+}
+
+// The metrics of what extensions are made from.
+var (
+	resolutions = telemetry.Description{
+		Name: "strata_clusterextension_resolutions_total", Type: telemetry.Counter, Labels: []string{"result"},
+		Help: "How often it was decided which bundle a ClusterExtension gets: Resolved; Kept, when what is installed stays; Retrying or Blocked, when there is none.",
+	}
+	fetchDuration = telemetry.Description{
+		Name: "strata_clusterextension_fetch_duration_seconds", Type: telemetry.Histogram, Labels: []string{"what"}, Buckets: []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300},
+		Help: "How long it took to pull the image of a bundle, and to ask for a catalog and read it when it was another one. what is bundle or catalog. Failures count, too.",
+	}
+	cacheBytes = telemetry.Description{
+		Name: "strata_clusterextension_cache_bytes", Type: telemetry.Gauge, Labels: []string{"what"},
+		Help: "How many bytes of bundles and catalogs are on disk, in the folder of --cache-dir. what is bundles or catalogs.",
+	}
+	catalogStates = telemetry.Description{
+		Name: "strata_clusterextension_catalogs", Type: telemetry.Gauge, Labels: []string{"state"},
+		Help: "How many ClusterCatalogs are current; stale, when the content that was read last is used as it cannot be renewed; empty, when no content was read yet; or unavailable, as their spec says.",
+	}
+	catalogChecked = telemetry.Description{
+		Name: "strata_clusterextension_catalog_checked_timestamp_seconds", Type: telemetry.Gauge, Labels: []string{"clustercatalog"},
+		Help: "When the stored content of a ClusterCatalog was last known to be that of its source, in seconds since 1970. The time since then is the age of the content.",
+	}
+)
+
+// The states of a ClusterCatalog in metrics.
+const catalogCurrent, catalogStale, catalogEmpty, catalogUnavailable = "current", "stale", "empty", "unavailable"
+
+// supplyMetrics are those of a supply.
+type supplyMetrics struct {
+	supply      *supply
+	resolutions *prometheus.CounterVec
+	fetches     *prometheus.HistogramVec
+}
+
+func newSupplyMetrics(of *supply) *supplyMetrics {
+	m := &supplyMetrics{supply: of, resolutions: resolutions.NewCounter(), fetches: fetchDuration.NewHistogram()}
+	of.resolved = func(is resolve.Outcome) { m.resolutions.WithLabelValues(string(is)).Inc() }
+	took := func(what string) sources.Took {
+		return func(d time.Duration) { m.fetches.WithLabelValues(what).Observe(d.Seconds()) }
+	}
+	of.bundles.Took, of.catalogs.Took = took("bundle"), took("catalog")
+	return m
+}
+
+// Describe implements prometheus.Collector.
+func (m *supplyMetrics) Describe(descs chan<- *prometheus.Desc) {
+	m.resolutions.Describe(descs)
+	m.fetches.Describe(descs)
+	for _, d := range []telemetry.Description{cacheBytes, catalogStates, catalogChecked} {
+		descs <- d.Desc()
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *supplyMetrics) Collect(series chan<- prometheus.Metric) {
+	m.resolutions.Collect(series)
+	m.fetches.Collect(series)
+	gauge := func(d telemetry.Description, value float64, label string) {
+		series <- prometheus.MustNewConstMetric(d.Desc(), prometheus.GaugeValue, value, label)
+	}
+	_, bytes := m.supply.bundles.Store.Size()
+	gauge(cacheBytes, float64(bytes), "bundles")
+	gauge(cacheBytes, float64(m.supply.catalogs.Store.Stats().Bytes), "catalogs")
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
+	defer cancel()
+	list := &olmv1.ClusterCatalogList{}
+	if err := m.supply.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return
+	}
+	in := map[string]int{catalogCurrent: 0, catalogStale: 0, catalogEmpty: 0, catalogUnavailable: 0}
+	for i := range list.Items {
+		known := m.supply.catalogs.Store.Get(list.Items[i].Name)
+		in[catalogState(&list.Items[i], known)]++
+		if known.Content != nil {
+			gauge(catalogChecked, float64(known.Checked.Unix()), list.Items[i].Name)
+		}
+	}
+	for state, count := range in {
+		gauge(catalogStates, float64(count), state)
+	}
+}
+
+// catalogState is the state of a catalog in metrics.
+func catalogState(cc *olmv1.ClusterCatalog, known catalog.Snapshot) string {
+	switch {
+	case !counts(cc):
+		return catalogUnavailable
+	case known.Content == nil:
+		return catalogEmpty
+	case known.Err != nil:
+		return catalogStale
+	default:
+		return catalogCurrent
 	}
 }

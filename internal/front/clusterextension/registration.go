@@ -39,7 +39,7 @@ func Registration() front.Registration {
 		},
 		Guide:   "clusterextension.md",
 		Rows:    Rows,
-		Metrics: []telemetry.Description{leftToOLM, revisionCondition, revisionTransition},
+		Metrics: []telemetry.Description{leftToOLM, revisionCondition, revisionTransition, resolutions, fetchDuration, cacheBytes, catalogStates, catalogChecked},
 		Constants: []front.Source{
 			{File: "api/olm.operatorframework.io/v1/conditions.go", Title: "Conditions of ClusterExtensions and ClusterCatalogs"},
 			{File: "api/olm.operatorframework.io/v1/labels.go", Title: "Names, labels and annotations of ClusterExtensions"},

@@ -134,7 +134,8 @@ func (s *Settings) Setup(w front.Wiring) error {
 		return fmt.Errorf("setting up the front of ClusterExtensions: %w", err)
 	}
 	w.Meter.Add(&revisionMetrics{w.Manager.GetCache()})
-	o := &observer{cache: w.Manager.GetCache(), resolver: supply, bundles: supply, now: time.Now, imports: &importer{
+	w.Meter.Add(newSupplyMetrics(supply))
+	o := &observer{cache: w.Manager.GetCache(), live: w.Manager.GetAPIReader(), notices: notices{recorder: w.Recorder}, resolver: supply, bundles: supply, now: time.Now, imports: &importer{
 		supply:   supply,
 		Importer: migration.Importer{Live: w.Manager.GetAPIReader(), Client: w.Manager.GetClient(), Defines: supply.defines, Namespaces: s.Namespaces},
 	}}

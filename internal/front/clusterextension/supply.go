@@ -58,6 +58,8 @@ type supply struct {
 	mode string
 	// version asks for the version of Kubernetes. Nil does not.
 	version func(context.Context) (string, error)
+	// resolved takes in how resolutions end. Nil does not.
+	resolved func(resolve.Outcome)
 
 	lock sync.Mutex
 	// editions are the catalogs that count, as extensions have seen them last.
@@ -151,7 +153,11 @@ func (s *supply) Resolve(ctx context.Context, ce *olmv1.ClusterExtension, instal
 			request.Catalogs = append(request.Catalogs, s.known(cc, own, wants.PackageName))
 		}
 	}
-	return resolve.Resolve(request), nil
+	answer := resolve.Resolve(request)
+	if s.resolved != nil {
+		s.resolved(answer.Outcome)
+	}
+	return answer, nil
 }
 
 // known is a catalog as far as it is on disk. It is kept current by its own front.

@@ -154,7 +154,7 @@ func newSupplied(t *testing.T, s *Settings) *supplied {
 	}
 	t.Cleanup(supply.catalogs.Queue.Stop)
 	rests := func() bool { return l.rests }
-	l.front.Front = newFront(&observer{cache: l.API, resolver: supply, bundles: supply, imports: l.is, now: time.Now}, nil, rests)
+	l.front.Front = newFront(&observer{cache: l.API, live: l.API, resolver: supply, bundles: supply, imports: l.is, now: time.Now}, nil, rests)
 	catalogs := &front.Reconciler[*olmv1.ClusterCatalog, catalogFacts]{
 		Front: newCatalogFront(supply, rests), Client: l.API, Live: l.API, Publisher: l.front.Publisher,
 	}

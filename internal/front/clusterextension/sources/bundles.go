@@ -21,6 +21,8 @@ type Bundles struct {
 	// Used are the images by digest that stay whatever room there is, besides those that are wanted.
 	// Optional.
 	Used func(ctx context.Context) ([]string, error)
+	// Took takes in how long pulls took. Optional.
+	Took Took
 
 	mutex sync.Mutex
 	// wanted are the digests of what extensions want.
@@ -101,6 +103,7 @@ func (b *Bundles) pin(wanted *Bundle) string {
 }
 
 func (b *Bundles) pull(ctx context.Context, wanted *Bundle) error {
+	defer b.Took.since(time.Now())
 	err := wanted.Credentials.with(ctx, func(credentials oci.Credentials) error { return b.get(ctx, wanted, credentials) })
 	if err != nil {
 		return err

@@ -23,6 +23,8 @@ type Catalogs struct {
 	Servers *http.Client
 	// Folders is the folder that catalogs in folders have to be below; empty is none.
 	Folders string
+	// Took takes in how long looking at a catalog took, with reading it where that was due. Optional.
+	Took Took
 
 	mutex sync.Mutex
 	// checked is the origin that each catalog was last looked at.
@@ -65,7 +67,17 @@ func (c *Catalogs) Observe(wanted Catalog) CatalogView {
 	return view
 }
 
+// Took takes in how long a job took. Nil does not.
+type Took func(time.Duration)
+
+func (t Took) since(began time.Time) {
+	if t != nil {
+		t(time.Since(began))
+	}
+}
+
 func (c *Catalogs) look(ctx context.Context, wanted *Catalog) error {
+	defer c.Took.since(time.Now())
 	_, err := c.Store.Refresh(ctx, wanted.Name, c.originOf(wanted))
 	if err != nil && !final(err) {
 		return err
