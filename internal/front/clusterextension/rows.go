@@ -30,11 +30,11 @@ func progressingRows() front.Rows {
 	return front.Rows{
 		row("False", olmv1.ReasonInvalidConfiguration, "the bundle does not take what spec.config has", "invalid ClusterExtension configuration: invalid configuration: unknown field \"x\"", "change the field that the message names"),
 		row("False", olmv1.ReasonBlocked, "only a change of the spec, of a catalog or of the cluster helps: a range that is none, a dependency, a bundle that is refused, a name that is taken, a failed preflight, a release of OLM that cannot be imported", "desired version range \"x\" is invalid: ...", "as the message says"),
-		row("False", olmv1.ReasonProgressDeadlineExceeded, "there was no progress for the time in spec.progressDeadlineMinutes; it can still recover", "revision 2 (1.1.0): no progress within 10m: ...", "`strata explain NAME`"),
+		row("False", olmv1.ReasonProgressDeadlineExceeded, "there was no progress for the time in spec.progressDeadlineMinutes; it can still recover", "The ClusterExtension has not rolled out for 10 minute(s). Last status: ...", "`strata explain NAME`"),
 		row("False", olmv1.ReasonPaused, "the package is paused", "paused by ann: maintenance", "`strata resume NAME`, or remove the annotation strata.run/paused"),
 		row("False", olmv1.ReasonAwaitingApproval, "the revision waits for the approval of its content", "revision 2 (1.1.0) waits for approval", "`strata approve NAME`"),
 		row("True", olmv1.ReasonRetrying, "something failed and is tried again: the resolution, a catalog, a registry, a missing namespace, ServiceAccount or right, a collision, the API server", "revision object collisions: ...", "as the message says"),
-		row("True", olmv1.ReasonRollingOut, "a revision is being rolled out, a bundle is being pulled, or the ClusterExtension is being deleted", "revision 2 (1.1.0): phase 2/6: ...", "`strata explain NAME`, when it takes long"),
+		row("True", olmv1.ReasonRollingOut, "a revision is being rolled out, a bundle is being pulled, or the ClusterExtension is being deleted", "Revision 1.1.0 is rolling out. revision 2 (1.1.0): phase 2/6: ...", "`strata explain NAME`, when it takes long"),
 		row("False", olmv1.ReasonSucceeded, "what was resolved is rolled out; the message has warnings, and says when a rollback keeps something out", "Desired state reached", ""),
 	}
 }

@@ -119,14 +119,17 @@ func (s state) progressing(ce *olmv1.ClusterExtension) metav1.Condition {
 		return status.Condition(olmv1.TypeProgressing, value, reason, message)
 	}
 	reason, message := s.rollout()
+	if reason == olmv1.ReasonProgressDeadlineExceeded {
+		reason, message = s.late(ce, message)
+	}
 	switch {
 	case !ce.DeletionTimestamp.IsZero():
 		return is(metav1.ConditionTrue, olmv1.ReasonRollingOut, s.teardownMessage())
 	case s.trouble != nil && (s.trouble.reason == olmv1.ReasonInvalidConfiguration || s.trouble.reason == olmv1.ReasonBlocked):
 		return is(metav1.ConditionFalse, s.trouble.reason, s.trouble.message)
 	case s.trouble != nil && exceeded(ce, s.since, s.now.Time):
-		return is(metav1.ConditionFalse, olmv1.ReasonProgressDeadlineExceeded, fmt.Sprintf("The ClusterExtension has not rolled out for %d minute(s). Last status: %s",
-			ce.Spec.ProgressDeadlineMinutes, s.trouble.message))
+		reason, message = s.late(ce, s.trouble.message)
+		return is(metav1.ConditionFalse, reason, message)
 	case s.trouble == nil && reason == olmv1.ReasonBlocked, reason == olmv1.ReasonProgressDeadlineExceeded,
 		reason == olmv1.ReasonPaused, reason == olmv1.ReasonAwaitingApproval:
 		return is(metav1.ConditionFalse, reason, message)
@@ -177,6 +180,9 @@ func (s state) rollout() (reason, message string) {
 		return olmv1.ReasonRollingOut, "Revision " + status.Describe(target) + " is about to be rolled out"
 	}
 	reason, message = cmp.Or(rollouts[doing.Reason], olmv1.ReasonRollingOut), strings.ReplaceAll(doing.Message, allowsUnsafe, allowsUnsafeHere)
+	if version := target.Annotations[olmv1.AnnotationBundleVersion]; reason == olmv1.ReasonRollingOut && version != "" {
+		message = "Revision " + version + " is rolling out. " + message
+	}
 	if doing.Reason == v1alpha1.ReasonObjectCollisions {
 		message = "revision object collisions: " + s.collision.in(message)
 	}
@@ -184,6 +190,18 @@ func (s state) rollout() (reason, message string) {
 		message = fmt.Sprintf("error for resolved bundle %q with version %q: %s", bundle.Name, bundle.Version, message)
 	}
 	return reason, message
+}
+
+// late is the state of what has taken longer than its deadline. Without one in the spec that of the
+// package was missed, and the rollout goes on.
+func (s state) late(ce *olmv1.ClusterExtension, message string) (reason, text string) {
+	if minutes := ce.Spec.ProgressDeadlineMinutes; minutes > 0 {
+		return olmv1.ReasonProgressDeadlineExceeded, fmt.Sprintf("The ClusterExtension has not rolled out for %d minute(s). Last status: %s", minutes, message)
+	}
+	if target := s.pkg.Target; target != nil && target.Status.LastProgressTime != nil {
+		message = fmt.Sprintf("no progress since %s: %s", target.Status.LastProgressTime.UTC().Format(time.RFC3339), message)
+	}
+	return olmv1.ReasonRollingOut, message
 }
 
 // teardownMessage says what a deletion waits for.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,7 +108,7 @@ var statusCases = map[string]struct {
 	},
 	"Installing": {
 		reason: "the target is rolled out", state: rolling(0, 1, "True/RollingOut: revision 1 (1.0.0): phase 2/6", "False/NoRevision: no revision has succeeded yet"),
-		installed: "False/Absent: No bundle installed", progressing: "True/RollingOut: revision 1 (1.0.0): phase 2/6",
+		installed: "False/Absent: No bundle installed", progressing: "True/RollingOut: Revision 1.0.0 is rolling out. revision 1 (1.0.0): phase 2/6",
 		available: "False/RollingOut: no revision has succeeded yet", active: "demo-1+1",
 	},
 	"Installed": {
@@ -125,7 +126,7 @@ var statusCases = map[string]struct {
 	"Upgrading": {
 		reason: "what is installed stays installed", state: rolling(1, 3, "True/RollingOut: revision 3 (1.2.0): phase 5/6", serves),
 		installed:   "True/Succeeded: Installed bundle registry.example/p@sha256:1.0.0 successfully",
-		progressing: "True/RollingOut: revision 3 (1.2.0): phase 5/6", available: "True/ProbesSucceeded: all objects are ready",
+		progressing: "True/RollingOut: Revision 1.2.0 is rolling out. revision 3 (1.2.0): phase 5/6", available: "True/ProbesSucceeded: all objects are ready",
 		bundle: "p.v1.0.0 1.0.0", active: "demo-1 demo-3+1",
 	},
 	"AboutToUpgrade": {
@@ -250,12 +251,13 @@ func TestStatus_Rollout(t *testing.T) {
 	for from, want := range map[string]string{
 		"True/RollingOut": "True/RollingOut", "False/RolledOut": "False/Succeeded", "True/ObjectCollisions": "True/Retrying",
 		"True/RolloutError": "True/Retrying", "True/ObjectRefused": "True/Retrying", "True/PermissionDenied": "True/Retrying", "True/ContentUnavailable": "True/Retrying",
-		"False/PreflightFailed": "False/Blocked", "False/InvalidSpec": "False/Blocked", "False/ProgressDeadlineExceeded": "False/ProgressDeadlineExceeded",
+		"False/PreflightFailed": "False/Blocked", "False/InvalidSpec": "False/Blocked", "False/ProgressDeadlineExceeded": "True/RollingOut",
 		"False/Paused": "False/Paused", "False/AwaitingApproval": "False/AwaitingApproval", "True/TearingDown": "True/RollingOut", "True/TeardownStuck": "True/RollingOut",
 	} {
 		ce := extension()
 		s := rolling(0, 1, from+": why", "")
 		s.now = then
+		s.pkg.Target.Status.LastProgressTime = &then
 		setStatus(ce, s)
 		message := "why"
 		if want == "True/Retrying" {
@@ -263,6 +265,12 @@ func TestStatus_Rollout(t *testing.T) {
 		}
 		if from == "True/ObjectCollisions" {
 			message = `error for resolved bundle "p.v1.0.0" with version "1.0.0": revision object collisions: why`
+		}
+		if want == "True/RollingOut" {
+			message = "Revision 1.0.0 is rolling out. why"
+		}
+		if from == "False/ProgressDeadlineExceeded" {
+			message = "no progress since 2023-11-14T22:13:20Z: why"
 		}
 		if want == "False/Succeeded" {
 			message = "Desired state reached"
@@ -283,6 +291,30 @@ func TestStatus_UnsafeDefinition(t *testing.T) {
 	want := "False/Blocked: the field is gone: keep it, or set spec.install.preflight.crdUpgradeSafety.enforcement to None"
 	if got := statustest.Text(ce.Status.Conditions, olmv1.TypeProgressing); got != want {
 		t.Errorf("Progressing is %q, want %q", got, want)
+	}
+}
+
+// A deadline in the spec ends the rollout for the status; it still goes on.
+func TestStatus_Deadline(t *testing.T) {
+	late := &trouble{olmv1.ReasonRetrying, "no bundles found"}
+	for name, tc := range map[string]struct {
+		change func(*state)
+		want   string
+	}{
+		"Rollout": {func(*state) {}, "False/ProgressDeadlineExceeded: The ClusterExtension has not rolled out for 12 minute(s). Last status: why"},
+		"Trouble": {func(s *state) { s.trouble, s.since = late, then.Add(-12*time.Minute) }, "False/ProgressDeadlineExceeded: The ClusterExtension has not rolled out for 12 minute(s). Last status: no bundles found"},
+		"InTime": {func(s *state) {
+			*s = with(rolling(1, 1, rolledOut, serves), func(s *state) { s.trouble, s.since = late, then.Add(-11*time.Minute) })
+		}, "True/Retrying: no bundles found"},
+	} {
+		ce := extension()
+		ce.Spec.ProgressDeadlineMinutes = 12
+		s := with(rolling(1, 2, "False/ProgressDeadlineExceeded: why", serves), tc.change)
+		s.now = then
+		setStatus(ce, s)
+		if got := statustest.Text(ce.Status.Conditions, olmv1.TypeProgressing); got != tc.want {
+			t.Errorf("%s: Progressing is %q, want %q", name, got, tc.want)
+		}
 	}
 }
 
