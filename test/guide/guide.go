@@ -234,6 +234,7 @@ var changing = []struct {
 	// What moves, and which events there are, depends on when the command runs.
 	{regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {2}.*\n`), ""},
 	{regexp.MustCompile(`(?s)last events\n.*?\n {2}next `), "EVENTS"},
+	{regexp.MustCompile(`(?m)^(Package|Revision) \S+ does not exist yet; waiting for it\.\n`), ""},
 	// A pod that is asked for before its new namespace has a service account is asked for again.
 	{regexp.MustCompile(`(?m)^\S+ +Warning +FailedCreate .*\n( {4}.*\n)*`), ""},
 	{regexp.MustCompile(` Pending: [^.]*\.| +\(\d+ times\)`), ""},

@@ -26,6 +26,7 @@ func TestSteady(t *testing.T) {
 		"Ages":    {reason: "ages and widths differ", shown: "NAME  AGE\nweb   3s", got: "NAME  AGE\nweb   12m", same: true},
 		"Pods":    {reason: "names of pods do", shown: "istio-csr-5f6b7c8d9-x2x4z", got: "istio-csr-7c8d9f5f6b-abcde", same: true},
 		"Retried": {reason: "pods may come before their service account", shown: "15s  Warning  Failed  Pod a/b\n    ErrImagePull\n", got: "16s  Warning  FailedCreate  ReplicaSet a/b\n    Error creating: no\n    service account\n15s  Warning  Failed  Pod a/b\n    ErrImagePull\n", same: true},
+		"Waiting": {reason: "a revision may exist already", shown: "Revision 2 does not exist yet; waiting for it.\nError: no", got: "Error: no", same: true},
 		"Objects": {reason: "other names do not", shown: "configmap/a created", got: "configmap/b created"},
 	}
 	for name, tc := range cases {

@@ -44,7 +44,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		fmt.Fprintln(log, "Usage: registry [--address HOST:PORT] FOLDER [COMMAND...]")
 		flags.PrintDefaults()
 	}
-	address := flags.String("address", "127.0.0.1:5000", "where to listen; port 0 is a free one")
+	address := flags.String("address", "127.0.0.1:5050", "where to listen; port 0 is a free one")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func serve(ctx context.Context, address string) (server *http.Server, host strin
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, "", fmt.Errorf("starting the registry: %w; another port can be given with --address", err)
+		return nil, "", fmt.Errorf("starting the registry: %w; another port can be given with --address, and in registries.conf", err)
 	}
 	logrus.SetOutput(io.Discard) // the registry logs each request there
 	registry := &configuration.Configuration{
