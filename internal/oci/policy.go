@@ -19,7 +19,8 @@ import (
 //
 // Of the entries of images that name the registry or a folder that an image is in, the longest counts.
 // The file is read for each image, and one that does not parse rejects all: nothing is accepted
-// because what forbids it could not be read.
+// because what forbids it could not be read. A file that asks for signatures, as the policy.json of other
+// tools may, is refused: they are not verified.
 type Policy struct{ path string }
 
 // policyFile is the content of the file.
@@ -49,6 +50,10 @@ func (p *Policy) read() (policyFile, error) {
 	if err != nil {
 		return file, fmt.Errorf("reading the image policy: %w", err)
 	}
+	if asksForSignatures(raw) {
+		return file, fmt.Errorf("reading the image policy %s: it is in the format of containers-policy.json, and signatures of images are not verified: "+
+			"write a file with default: %s or %s, and verify signatures by mirroring only what is signed", p.path, policyAccept, policyReject)
+	}
 	if err := yaml.UnmarshalStrict(raw, &file); err != nil {
 		return file, fmt.Errorf("reading the image policy %s: %w", p.path, err)
 	}
@@ -61,6 +66,16 @@ func (p *Policy) read() (policyFile, error) {
 		}
 	}
 	return file, nil
+}
+
+// asksForSignatures says whether a file is in the format of containers-policy.json, whose default is a list
+// of requirements.
+func asksForSignatures(raw []byte) bool {
+	other := struct {
+		Default    []map[string]any `json:"default"`
+		Transports map[string]any   `json:"transports"`
+	}{}
+	return yaml.Unmarshal(raw, &other) == nil && (len(other.Default) > 0 || len(other.Transports) > 0)
 }
 
 func isAnswer(text string) bool { return text == policyAccept || text == policyReject }

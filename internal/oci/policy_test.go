@@ -30,6 +30,7 @@ func TestPolicy(t *testing.T) {
 		{"Repository", "default: reject\nimages: {HOST/team: reject, HOST/team/app/: accept}", ""},
 		{"PartOfAName", "default: reject\nimages: {HOST/team/ap: accept}", "rejects it, by its default"},
 		{"Broken", "default: accept\nimages: [", "reading the image policy"},
+		{"Signatures", `{"default":[{"type":"insecureAcceptAnything"}],"transports":{"docker":{"HOST":[{"type":"sigstoreSigned","keyPath":"/k"}]}}}`, "it is in the format of containers-policy.json, and signatures of images are not verified"},
 		{"Unknown", "default: accept\nimages: {HOST: signed}", `"signed" is for "HOST"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -221,6 +221,17 @@ func TestUnpack_Compression(t *testing.T) {
 	}
 }
 
+// TestUnpack_RefusedCompression names a compression that is not supported, and what to do.
+func TestUnpack_RefusedCompression(t *testing.T) {
+	for name, begins := range map[string]string{"xz": "\xfd7zXZ\x00\x00\x04", "bzip2": "BZh91AY&SY", "lz4": "\x04\x22\x4d\x18d@"} {
+		err := unpackAll(t, t.TempDir(), Unpack{Limits: BundleLimits}, []byte(begins))
+		wantKind(t, err, Refused)
+		if want := "a layer is compressed with " + name + ", which is not supported: build the image with gzip or zstd"; err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("got %q, want %q", err, want)
+		}
+	}
+}
+
 type zeros struct{}
 
 func (zeros) Read(into []byte) (int, error) {

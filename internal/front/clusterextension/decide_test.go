@@ -95,6 +95,8 @@ type loop struct {
 	rests bool
 	// events are those that the front records itself.
 	events *events.FakeRecorder
+	// observer is that of the front.
+	observer *observer
 }
 
 func newLoop(t *testing.T) *loop {
@@ -113,8 +115,8 @@ func newLoop(t *testing.T) *loop {
 
 // restart has the front remember nothing.
 func (l *loop) restart() {
-	o := &observer{cache: l.API, live: l.API, notices: notices{recorder: l.events}, resolver: l.is, bundles: l.is, imports: l.is, now: func() time.Time { return l.Now }}
-	l.front.Front = newFront(o, nil, func() bool { return l.rests })
+	l.observer = &observer{cache: l.API, live: l.API, notices: notices{recorder: l.events}, resolver: l.is, bundles: l.is, imports: l.is, now: func() time.Time { return l.Now }}
+	l.front.Front = newFront(l.observer, nil, func() bool { return l.rests })
 }
 
 func (l *loop) pass() *olmv1.ClusterExtension {

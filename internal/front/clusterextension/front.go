@@ -90,7 +90,8 @@ type observer struct {
 	overdue  overdue
 	notices  notices
 	// live reads from the API server.
-	live client.Reader
+	live     client.Reader
+	absences absences
 }
 
 // newFront has each ClusterExtension in a group of its own, with one package.
@@ -144,6 +145,7 @@ func (o *observer) Observe(ctx context.Context, group front.Group[*olmv1.Cluster
 	if len(group.Resources) == 0 {
 		o.bundles.Forget(group.Name)
 		o.overdue.forget(group.Name)
+		o.absences.forget(group.Name)
 		if len(group.Existing) > 0 {
 			return facts, nil
 		}

@@ -17,11 +17,15 @@ import (
 
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/internal/front"
+	"github.com/strata-run/strata/internal/front/clusterextension/bundle"
 	"github.com/strata-run/strata/internal/front/clusterextension/migration"
 )
 
 // Who reads the images of ClusterCatalogs.
 const catalogsAuto, catalogsServed, catalogsOwn = "auto", "catalogd", "own"
+
+// certificatesAuto is what has certificates of webhooks come from what the cluster has.
+const certificatesAuto = "auto"
 
 // Settings are those of the manager for the front. [DefaultSettings] are their defaults.
 type Settings struct {
@@ -44,6 +48,9 @@ type Settings struct {
 	PullCADir string
 	// PullSecrets are Secrets with credentials for registries, as namespace/name.
 	PullSecrets []string
+	// WebhookCertificates is where webhooks of bundles get their certificates from: cert-manager,
+	// service-ca, or auto for what the cluster has.
+	WebhookCertificates string
 	// RegistriesConf is a file with the mirrors of registries, and ImagePolicy one that says which
 	// images may be pulled. Empty is none.
 	RegistriesConf, ImagePolicy string
@@ -51,7 +58,7 @@ type Settings struct {
 
 // DefaultSettings are the settings without flags.
 func DefaultSettings() *Settings {
-	return &Settings{Mode: "off", Namespaces: []string{"olmv1-system", "openshift-operator-controller"}, CacheDir: "/var/cache/strata", CacheSize: 1 << 30, Catalogs: catalogsAuto}
+	return &Settings{Mode: "off", Namespaces: []string{"olmv1-system", "openshift-operator-controller"}, CacheDir: "/var/cache/strata", CacheSize: 1 << 30, Catalogs: catalogsAuto, WebhookCertificates: certificatesAuto}
 }
 
 // AddFlags implements [front.Settings].
@@ -63,6 +70,7 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&s.PullSecrets, "pull-secret", s.PullSecrets, "Secret with credentials for registries, as namespace/name, besides the imagePullSecrets of the ServiceAccounts of the manager and of a ClusterExtension; may be repeated")
 	fs.StringVar(&s.RegistriesConf, "registries-conf", s.RegistriesConf, "file in the format of registries.conf with mirrors, and with registries that are blocked or speak HTTP; read again when it changes")
 	fs.StringVar(&s.ImagePolicy, "image-policy", s.ImagePolicy, "file that says which images may be pulled; read for each image; without one all may")
+	fs.StringVar(&s.WebhookCertificates, "webhook-certificates", s.WebhookCertificates, "where webhooks of bundles get their certificates from: cert-manager, service-ca (of OpenShift), or auto for the first of them that the cluster has; an extension keeps what it has")
 	fs.StringVar(&s.Catalogs, "catalogs", s.Catalogs, "own pulls the images of ClusterCatalogs and writes their status; catalogd reads what catalogd serves of them; auto is catalogd where the definition of ClusterCatalogs is not that of Strata")
 	fs.StringVar(&s.CatalogdCADir, "catalogd-ca-dir", s.CatalogdCADir, "folder with CAs that catalogd is trusted by, besides those of the system; read again when it changes")
 	fs.StringVar(&s.CatalogFolders, "catalog-folders", s.CatalogFolders, "folder below which a ClusterCatalog may name one, with the annotation "+olmv1.AnnotationCatalogFolder+", to be read instead of its image")
@@ -76,6 +84,9 @@ func (s *Settings) Complete(func(name string) string) error {
 	}
 	if s.Catalogs != catalogsAuto && s.Catalogs != catalogsOwn && s.Catalogs != catalogsServed {
 		return fmt.Errorf("--catalogs: unknown mode %.50q: use auto, catalogd or own", s.Catalogs)
+	}
+	if s.WebhookCertificates != certificatesAuto && s.certificates() == bundle.NoCertificates {
+		return fmt.Errorf("--webhook-certificates: unknown value %.50q: use auto, cert-manager or service-ca", s.WebhookCertificates)
 	}
 	if s.CatalogFolders != "" && !filepath.IsAbs(s.CatalogFolders) {
 		return fmt.Errorf("--catalog-folders: %.100q is not an absolute path", s.CatalogFolders)
@@ -96,13 +107,22 @@ func (s *Settings) Complete(func(name string) string) error {
 	return nil
 }
 
+// certificates is what --webhook-certificates is set to, nothing for auto.
+func (s *Settings) certificates() bundle.Certificates {
+	if set := bundle.Certificates(s.WebhookCertificates); set == bundle.CertManager || set == bundle.ServiceCA {
+		return set
+	}
+	return bundle.NoCertificates
+}
+
 // Setup implements [front.Settings].
 func (s *Settings) Setup(w front.Wiring) error {
 	if s.Mode == "off" {
 		return nil
 	}
-	wakes := newSignals()
+	wakes, o := newSignals(), &observer{cache: w.Manager.GetCache(), now: time.Now}
 	watch, err := newLeaseWatch(w, s.Namespaces, func() {
+		o.absences.clear()
 		wakes.catalogs.Raise(&olmv1.ClusterCatalog{})
 		wakes.extensions.Raise(&olmv1.ClusterExtension{})
 	})
@@ -135,10 +155,11 @@ func (s *Settings) Setup(w front.Wiring) error {
 	}
 	w.Meter.Add(&revisionMetrics{w.Manager.GetCache()})
 	w.Meter.Add(newSupplyMetrics(supply))
-	o := &observer{cache: w.Manager.GetCache(), live: w.Manager.GetAPIReader(), notices: notices{recorder: w.Recorder}, resolver: supply, bundles: supply, now: time.Now, imports: &importer{
+	o.live, o.notices = w.Manager.GetAPIReader(), notices{recorder: w.Recorder}
+	o.resolver, o.bundles, o.imports = supply, supply, &importer{
 		supply:   supply,
 		Importer: migration.Importer{Live: w.Manager.GetAPIReader(), Client: w.Manager.GetClient(), Defines: supply.defines, Namespaces: s.Namespaces},
-	}}
+	}
 	if err := front.Setup(w, &olmv1.ClusterCatalog{}, newCatalogFront(supply, watch.rests)); err != nil {
 		return err
 	}

@@ -54,8 +54,9 @@ type supply struct {
 	signals signals
 	// secrets are those with credentials. Nil is none.
 	secrets *pullSecrets
-	// mode is that of --catalogs.
-	mode string
+	// mode is that of --catalogs, and certificates that of --webhook-certificates.
+	mode         string
+	certificates bundle.Certificates
 	// version asks for the version of Kubernetes. Nil does not.
 	version func(context.Context) (string, error)
 	// resolved takes in how resolutions end. Nil does not.
@@ -108,7 +109,7 @@ func newSupply(ctx context.Context, cached client.Reader, mapper meta.RESTMapper
 		}
 	}
 	return &supply{
-		cache: cached, mapper: mapper, signals: wakes, mode: s.Catalogs, editions: map[string]edition{},
+		cache: cached, mapper: mapper, signals: wakes, mode: s.Catalogs, certificates: s.certificates(), editions: map[string]edition{},
 		packages: parsedPackages{recent[*resolve.Package]{most: mostParsed}}, made: recent[making]{most: mostRendered},
 		catalogs: &sources.Catalogs{
 			Store: contents, Queue: queue, Client: registries, Folders: s.CatalogFolders,
@@ -207,7 +208,7 @@ func (s *supply) Render(ctx context.Context, ce *olmv1.ClusterExtension, choice 
 	if err != nil {
 		return rendered{next: time.Now().Add(firstRetry)}, &trouble{olmv1.ReasonRetrying, prefix + err.Error()}
 	}
-	certificates := bundle.ChooseCertificates(recordedCertificates(revisions), "", s.defines(ctx, certificateDefinition), s.defines(ctx, clusterVersionDefinition))
+	certificates := bundle.ChooseCertificates(recordedCertificates(revisions), s.certificates, s.defines(ctx, certificateDefinition), s.defines(ctx, clusterVersionDefinition))
 	wanted := fmt.Sprint(ce.UID, ce.Generation, ce.Annotations[olmv1.AnnotationCustomResources], source, view.Pinned, choice.Name, certificates, version)
 	if last, found := s.made.get(ce.Name, wanted); found {
 		return s.again(last)

@@ -477,6 +477,30 @@ func TestSupply_Certificates(t *testing.T) {
 	}
 }
 
+// --webhook-certificates counts before what the cluster has, and no other value does.
+func TestSettings_WebhookCertificates(t *testing.T) {
+	i, l, signal := newImages(t), newLoop(t), front.NewSignal()
+	if err := metav1.AddMetaToScheme(l.API.Scheme()); err != nil {
+		t.Fatal(err)
+	}
+	l.definition(certificateDefinition)
+	settings, ce, choice := i.settings(), extension(), choice
+	settings.WebhookCertificates = "service-ca"
+	ce.Spec.Namespace, choice.Image = "app", i.push("p:v1", nil, registryBundle("1.0.0", "1.0.0", `
+  webhookdefinitions:
+  - {type: ValidatingAdmissionWebhook, generateName: v.example.org, deploymentName: controller, containerPort: 443, admissionReviewVersions: [v1], sideEffects: None, webhookPath: /v}
+`))
+	if is, trouble := l.supply(settings, signal).rendered(t, ce, choice, signal); trouble != nil || is.recorded[olmv1.AnnotationWebhookCertificates] != "service-ca" {
+		t.Errorf("set to service-ca: %+v, recorded %v", trouble, is.recorded)
+	}
+	for value, valid := range map[string]bool{"auto": true, "cert-manager": true, "service-ca": true, "": false, "none": false} {
+		settings.WebhookCertificates = value
+		if err := settings.Complete(nil); (err == nil) != valid {
+			t.Errorf("%q: %v", value, err)
+		}
+	}
+}
+
 func (l *loop) definition(name string) {
 	crd := front.Definition()
 	crd.Name = name

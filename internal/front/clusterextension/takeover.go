@@ -11,9 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
@@ -50,7 +52,7 @@ func (i *importer) Import(ctx context.Context, ce *olmv1.ClusterExtension) (*mig
 // takeOver decides about a ClusterExtension without revisions, before anything is rendered for it:
 // what OLM's own controller has installed becomes revision 1.
 func (o *observer) takeOver(ctx context.Context, group front.Group[*olmv1.ClusterExtension], ce *olmv1.ClusterExtension, facts *observed) error {
-	if len(facts.revisions) > 0 {
+	if len(facts.revisions) > 0 || o.absences.has(ce) {
 		return nil
 	}
 	pkg := &v1alpha1.Package{}
@@ -66,7 +68,46 @@ func (o *observer) takeOver(ctx context.Context, group front.Group[*olmv1.Cluste
 		facts.trouble, facts.next = &trouble{olmv1.ReasonBlocked, refused.Error()}, o.now().Add(importRetry)
 		return nil
 	}
+	if err == nil && facts.imported == nil {
+		o.absences.add(ce)
+	}
 	return err
+}
+
+// absences are the ClusterExtensions that OLM's own controller has installed nothing of. It installs
+// nothing while it does not lead, so that each is looked for once.
+type absences struct {
+	lock  sync.Mutex
+	known map[string]types.UID
+}
+
+func (a *absences) has(ce *olmv1.ClusterExtension) bool {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	uid, known := a.known[ce.Name]
+	return known && uid == ce.UID
+}
+
+func (a *absences) add(ce *olmv1.ClusterExtension) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	if a.known == nil {
+		a.known = map[string]types.UID{}
+	}
+	a.known[ce.Name] = ce.UID
+}
+
+func (a *absences) forget(name string) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	delete(a.known, name)
+}
+
+// clear is called when OLM's controller has led.
+func (a *absences) clear() {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	a.known = nil
 }
 
 // revisionOf is the package with what was imported, as revision 1.

@@ -107,6 +107,23 @@ func TestImport_Refused(t *testing.T) {
 	}
 }
 
+// What is not there is looked for once, until OLM's controller has led.
+func TestImport_LooksOnce(t *testing.T) {
+	l := importing(t)
+	l.is.imported = nil
+	l.is.answer = resolve.Answer{Outcome: resolve.Retrying, Message: "no catalog"}
+	l.pass()
+	l.pass()
+	if l.pass(); l.is.looked != 1 {
+		t.Errorf("it was looked for %d times", l.is.looked)
+	}
+	l.observer.absences.clear()
+	l.pass()
+	if l.pass(); l.is.looked != 2 {
+		t.Errorf("after OLM's controller has led it was looked for %d times", l.is.looked-1)
+	}
+}
+
 // No object is handed over to a package that cannot be made.
 func TestImport_NameTaken(t *testing.T) {
 	l := importing(t)

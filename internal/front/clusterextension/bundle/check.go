@@ -33,7 +33,7 @@ func (r *registry) checkPackage(target Target) (problems []string) {
 		problems = append(problems, fmt.Sprintf("it supports none of the install modes %s, %s and %s", allNamespaces, singleNamespace, ownNamespace))
 	}
 	for _, service := range r.csv.Spec.APIServices.Owned {
-		problems = append(problems, fmt.Sprintf("APIServices are not supported, and it owns %s", service.Name+service.Kind))
+		problems = append(problems, fmt.Sprintf("APIServices are not supported, and it owns %s.%s for %s", service.Version, service.Group, service.Kind))
 	}
 	return problems
 }

@@ -35,7 +35,7 @@ type serviceVersion struct {
 			Owned []named `json:"owned"`
 		} `json:"customresourcedefinitions"`
 		APIServices struct {
-			Owned []named `json:"owned"`
+			Owned []apiService `json:"owned"`
 		} `json:"apiservicedefinitions"`
 		Webhooks []webhook `json:"webhookdefinitions"`
 	} `json:"spec"`
@@ -63,7 +63,12 @@ type deployment struct {
 
 type named struct {
 	Name string `json:"name"`
-	Kind string `json:"kind"`
+}
+
+type apiService struct {
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
 }
 
 // The types of webhooks.
