@@ -60,11 +60,12 @@ func TestComponent(t *testing.T) {
 // goes deletes an object, and waits until it is gone.
 func goes(t *testing.T, object client.Object) {
 	t.Helper()
-	if err := admin.Delete(t.Context(), object); err != nil {
+	ctx := context.WithoutCancel(t.Context()) // also as a cleanup
+	if err := admin.Delete(ctx, object); err != nil {
 		t.Fatal(err)
 	}
 	planetest.Eventually(t, object.GetName()+" is gone", func() (bool, error) {
-		err := admin.Get(t.Context(), client.ObjectKeyFromObject(object), object)
+		err := admin.Get(ctx, client.ObjectKeyFromObject(object), object)
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})
 }

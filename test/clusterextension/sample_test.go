@@ -85,7 +85,7 @@ func TestSample(t *testing.T) {
 	becomes(t, ce, "1.0.1")
 
 	second := sample(t, "second-sample", "1.0.1")
-	awaits(t, second, olmv1.ReasonRetrying, "revision object collisions", "controlled by ClusterExtension "+sampleName)
+	awaits(t, second, olmv1.ReasonRetrying, "revision object collisions", "ClusterExtension "+sampleName+", with Package")
 	if installed, progressing, err := progress(t, ce); err != nil || installed != "1.0.1" || progressing.Reason != olmv1.ReasonSucceeded {
 		t.Errorf("the first extension says %s, %v: %v", installed, progressing, err)
 	}

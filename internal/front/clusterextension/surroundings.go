@@ -85,8 +85,9 @@ func (o *observer) needs(ctx context.Context, object client.Object) []string {
 	return names
 }
 
-// controlledBy finds the Package that has an object in the message of a collision.
-var controlledBy = regexp.MustCompile(`controlled by Package (\S+) \(strata\.run/`)
+// ofPackage finds the Package that has an object in the message of a collision: by the object's owner
+// reference or, where it is retained, by its label.
+var ofPackage = regexp.MustCompile(`controlled by Package (\S+) \(strata\.run/|belongs to Package "([^"]+)"`)
 
 // collidesWith is the Package that the target of a package collides with, and the ClusterExtension
 // that it is of; empty when there is none.
@@ -96,13 +97,13 @@ func (o *observer) collidesWith(ctx context.Context, group front.Group[*olmv1.Cl
 		if doing == nil || doing.Reason != v1alpha1.ReasonObjectCollisions {
 			continue
 		}
-		named := controlledBy.FindStringSubmatch(doing.Message)
+		named := ofPackage.FindStringSubmatch(doing.Message)
 		if named == nil {
 			continue
 		}
 		other := &v1alpha1.Package{}
-		if found, err := front.Found(o.cache.Get(ctx, client.ObjectKey{Name: named[1]}, other)); err != nil {
-			return collision{}, fmt.Errorf("reading package %s: %w", named[1], err)
+		if found, err := front.Found(o.cache.Get(ctx, client.ObjectKey{Name: cmp.Or(named[1], named[2])}, other)); err != nil {
+			return collision{}, fmt.Errorf("reading package %s: %w", cmp.Or(named[1], named[2]), err)
 		} else if found && other.Labels[v1alpha1.LabelFront] == frontName {
 			return collision{pkg: other.Name, extension: other.Annotations[v1alpha1.AnnotationFrontGroup]}, nil
 		}
@@ -118,5 +119,8 @@ func (c collision) in(message string) string {
 	if c.extension == "" {
 		return message
 	}
-	return strings.ReplaceAll(message, "controlled by Package "+c.pkg+" (", "controlled by ClusterExtension "+c.extension+", with Package "+c.pkg+" (")
+	return strings.NewReplacer(
+		"controlled by Package "+c.pkg+" (", "controlled by ClusterExtension "+c.extension+", with Package "+c.pkg+" (",
+		`belongs to Package "`+c.pkg+`"`, "belongs to ClusterExtension "+c.extension+", with Package "+c.pkg,
+	).Replace(message)
 }

@@ -60,11 +60,16 @@ func TestFront_Collision(t *testing.T) {
 	l.Create(theirs)
 	pkg := &v1alpha1.Package{}
 	l.Read("demo", pkg)
-	pkg.Status = statustest.PackageAt("demo", 0, "False/ObjectCollisions: ConfigMap app/a: it is controlled by Package theirs-12345678 (strata.run/v1alpha1, uid 1): remove it", "Unknown/Unknown: x").Status
-	pkg.Status.TargetRevision = 1
-	if err := l.API.Status().Update(t.Context(), pkg); err != nil {
-		t.Fatal(err)
+	for from, to := range map[string]string{
+		"it is controlled by Package theirs-12345678 (strata.run/v1alpha1, uid 1): remove it": "it is controlled by ClusterExtension theirs.with.a.long.name, with Package theirs-12345678 (strata.run/v1alpha1, uid 1): remove it",
+		`its label says that it belongs to Package "theirs-12345678": remove it`:              `its label says that it belongs to ClusterExtension theirs.with.a.long.name, with Package theirs-12345678: remove it`,
+	} {
+		l.Read("demo", pkg)
+		pkg.Status = statustest.PackageAt("demo", 0, "False/ObjectCollisions: ConfigMap app/a: "+from, "Unknown/Unknown: x").Status
+		pkg.Status.TargetRevision = 1
+		if err := l.API.Status().Update(t.Context(), pkg); err != nil {
+			t.Fatal(err)
+		}
+		l.progressing(`True/Retrying: error for resolved bundle "p.v1.0.0" with version "1.0.0": revision object collisions: ConfigMap app/a: ` + to)
 	}
-	l.progressing(`True/Retrying: error for resolved bundle "p.v1.0.0" with version "1.0.0": revision object collisions: ConfigMap app/a: ` +
-		`it is controlled by ClusterExtension theirs.with.a.long.name, with Package theirs-12345678 (strata.run/v1alpha1, uid 1): remove it`)
 }
