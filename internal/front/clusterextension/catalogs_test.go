@@ -4,6 +4,7 @@
 package clusterextension
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -167,6 +168,55 @@ func TestCatalog_Wakes(t *testing.T) {
 	l.changeCatalog(func(cc *olmv1.ClusterCatalog) { maps.DeleteFunc(cc.Labels, func(string, string) bool { return true }) })
 	l.catalogPass()
 	want("not labelled", "labelled")
+}
+
+// given is a catalog with a package p.
+type given struct{}
+
+func (given) Fetch(_ context.Context, _ catalog.Version, _ string, read func(catalog.Source) error) (catalog.Version, error) {
+	return catalog.Version{Reference: "1"}, read(catalog.Stream(strings.NewReader(blobsOf("r.example/p:v1"))))
+}
+
+// Of the catalogs that an extension selects the one of the highest priority counts, and none that is
+// not available.
+func TestSupply_ChoosesCatalog(t *testing.T) {
+	l := newSupplied(t, newImages(t).settings())
+	for name, change := range map[string]func(*olmv1.ClusterCatalog){
+		"base":   func(*olmv1.ClusterCatalog) {},
+		"bronze": func(cc *olmv1.ClusterCatalog) { cc.Spec.Priority, cc.Labels = -1, map[string]string{"tier": "metal"} },
+		"gold":   func(cc *olmv1.ClusterCatalog) { cc.Spec.Priority, cc.Labels = 1, map[string]string{"tier": "metal"} },
+		"off": func(cc *olmv1.ClusterCatalog) {
+			cc.Spec.Priority, cc.Spec.AvailabilityMode = 5, olmv1.AvailabilityModeUnavailable
+		},
+	} {
+		l.createCatalog("r.example/c:v1", func(cc *olmv1.ClusterCatalog) { cc.Name = name; change(cc) })
+		if _, err := l.supply.catalogs.Store.Refresh(t.Context(), name, given{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		selector map[string]string
+		want     string
+	}{
+		"All":         {want: "gold"},
+		"Labelled":    {selector: map[string]string{"tier": "metal"}, want: "gold"},
+		"Named":       {selector: map[string]string{olmv1.LabelCatalogName: "base"}, want: "base"},
+		"Lower":       {selector: map[string]string{olmv1.LabelCatalogName: "bronze"}, want: "bronze"},
+		"Unavailable": {selector: map[string]string{olmv1.LabelCatalogName: "off"}},
+	} {
+		ce := extension()
+		if test.selector != nil {
+			ce.Spec.Source.Catalog.Selector = &metav1.LabelSelector{MatchLabels: test.selector}
+		}
+		answer, err := l.supply.Resolve(t.Context(), ce, nil)
+		got := ""
+		if answer.Choice != nil {
+			got = answer.Choice.Catalog
+		}
+		if err != nil || got != test.want {
+			t.Errorf("%s: catalog %q, want %q: %s, %v", name, got, test.want, answer.Message, err)
+		}
+	}
 }
 
 // While OLM's own controller leads, nothing is pulled and no status is written.
@@ -379,8 +429,8 @@ func TestManyExtensions(t *testing.T) {
 			}
 			fmt.Fprintf(raw, `{"schema":"olm.package","name":"p%[1]d","defaultChannel":"stable","description":%[2]q}
 {"schema":"olm.channel","package":"p%[1]d","name":"stable","entries":[{"name":"p%[1]d.v1.0.0"}]}
-{"schema":"olm.bundle","package":"p%[1]d","name":"p%[1]d.v1.0.0","image":"r.example/p:1","properties":[{"type":"olm.package","value":{"packageName":"p%[1]d","version":"1.0.0"}},{"type":"olm.csv.metadata","value":%[3]q}]}
-`, p, description, strings.Repeat("x", 10_000))
+{"schema":"olm.bundle","package":"p%[1]d","name":"p%[1]d.v1.0.0","image":"r.example/p:1","properties":[{"type":"olm.package","value":{"packageName":"p%[1]d","version":"1.0.0"}},{"type":"example.org/notes","value":%[3]q}]}
+`, p, description, strings.Repeat("x", 20_000))
 		}
 		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "c.json"), []byte(raw.String()), 0o600)); err != nil {
 			t.Fatal(err)
