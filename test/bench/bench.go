@@ -32,7 +32,9 @@ type bench struct {
 	details strings.Builder
 
 	// work is a folder for what is generated.
-	work    string
+	work string
+	// flags are those of the manager besides the ones that it always has.
+	flags   []string
 	process *process
 }
 
@@ -45,7 +47,15 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	if err := b.measureFunctions(ctx); err != nil {
 		return err
 	}
-	if err := b.startCluster(ctx); err != nil {
+	if err := b.onCluster(ctx, "packages", b.measureSteps, b.measurePeer, b.measureLarge, b.measureScale); err != nil || b.packages == 0 {
+		return err
+	}
+	return b.onCluster(ctx, "extensions", b.measureExtensions)
+}
+
+// onCluster measures on a cluster of its own, with a manager that has just been started.
+func (b *bench) onCluster(ctx context.Context, name string, parts ...func(context.Context) error) (err error) {
+	if err := b.startCluster(ctx, name); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Stop()) }()
@@ -53,7 +63,7 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	if err := b.startManager(ctx); err != nil {
 		return err
 	}
-	for _, part := range []func(context.Context) error{b.measureSteps, b.measurePeer, b.measureLarge, b.measureScale} {
+	for _, part := range parts {
 		if err := part(ctx); err != nil {
 			return err
 		}

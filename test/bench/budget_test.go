@@ -40,6 +40,12 @@ func TestBudget(t *testing.T) {
 		"archived revision/requests a pass":                   0,
 		"restart with 5,000 archived revisions/writes":        0,
 		"rollout of 1,000 packages of 20 objects/MB resident": 150,
+
+		"1,000 ClusterExtensions at rest/requests in 30 s":                         0,
+		"1,000 ClusterExtensions at rest/registry requests":                        0,
+		"installation of 1,000 ClusterExtensions of 5 objects/MB resident":         170,
+		"restart with 1,000 ClusterExtensions/writes":                              0,
+		"catalog with a new bundle for 1 of 1,000 ClusterExtensions/object writes": 1,
 	} {
 		if got, ok := budgets[key]; !ok || got > most {
 			t.Errorf("the budget of %s is %v (%t), and %v was promised", key, got, ok, most)

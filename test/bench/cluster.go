@@ -6,9 +6,11 @@ package main
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/localplane"
 	"github.com/strata-run/strata/test/setup"
@@ -42,10 +44,14 @@ rules:
 
 // startCluster starts a local Kubernetes with what is installed before the manager, a process of
 // its own that is measured.
-func (b *bench) startCluster(ctx context.Context) (err error) {
+func (b *bench) startCluster(ctx context.Context, name string) (err error) {
+	data := b.data
+	if data != "" {
+		data = filepath.Join(data, name)
+	}
 	b.Cluster, err = setup.Start(ctx, setup.Options{
-		Plane:   localplane.Options{AuditPolicy: []byte(auditPolicy), DataDir: b.data},
-		Schemes: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
+		Plane:   localplane.Options{AuditPolicy: []byte(auditPolicy), DataDir: data},
+		Schemes: []func(*runtime.Scheme) error{v1alpha1.AddToScheme, olmv1.AddToScheme},
 		Log:     b.progress,
 	})
 	if err != nil {

@@ -9,7 +9,8 @@
 // that it has requested. The fixture is a package of 35 objects in three phases of
 // six kinds (fixture.go); steps.go installs, drifts, upgrades, rolls back, restarts
 // and deletes it; large.go has the manager meet a revision near its bounds; scale.go
-// does it with a thousand packages. Where a peer can run here, it does the same on the
+// does it with a thousand packages, and extensions.go with a thousand ClusterExtensions on one
+// catalog, in a cluster of their own and with a registry that counts its requests. Where a peer can run here, it does the same on the
 // same API server (peer.go).
 //
 //	make bench                     everything, about a quarter of an hour

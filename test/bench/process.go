@@ -35,7 +35,7 @@ func (b *bench) startManager(ctx context.Context) error {
 		return fmt.Errorf("opening the manager's log: %w", err)
 	}
 	defer log.Close() // the process has its own
-	command := exec.CommandContext(ctx, b.manager, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	command := exec.CommandContext(ctx, b.manager, append([]string{"--metrics-bind-address=0", "--health-probe-bind-address=0"}, b.flags...)...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	command.Stdout, command.Stderr = log, log
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }

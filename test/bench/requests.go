@@ -27,7 +27,7 @@ type counts struct {
 	Own, OwnReads int
 	// Storage are requests about Helm's Secrets.
 	Storage int
-	// Events are writes of events, and Checks are questions about rights.
+	// Events are writes of events, and Checks are questions about rights, and who the manager is.
 	Events, Checks int
 	// Discovery are requests about what the API server serves.
 	Discovery int
@@ -64,7 +64,7 @@ func isOnce(e localplane.AuditEvent) bool {
 // add counts one request.
 func (c *counts) add(e localplane.AuditEvent) {
 	isRead := slices.Contains([]string{"get", "list", "watch"}, e.Verb)
-	isOurs := slices.Contains([]string{"strata.run", "gateway.networking.k8s.io", "operator.openshift.io", "operator.kyma-project.io"}, e.Group)
+	isOurs := slices.Contains([]string{"strata.run", "gateway.networking.k8s.io", "operator.openshift.io", "operator.kyma-project.io", "olm.operatorframework.io"}, e.Group)
 	// What fronts look at, once for all: no fixture has a definition or an Event in it,
 	// and managed objects are watched in all namespaces.
 	isFronts := e.Group == "apiextensions.k8s.io" || e.Verb == "watch" && (e.Resource == "events" || e.Namespace != "" && e.Resource != "secrets") ||
@@ -80,7 +80,7 @@ func (c *counts) add(e localplane.AuditEvent) {
 		c.Own++
 	case e.Resource == "events":
 		c.Events++
-	case e.Group == "authorization.k8s.io":
+	case e.Group == "authorization.k8s.io", e.Group == "authentication.k8s.io":
 		c.Checks++
 	case e.Resource == "secrets":
 		c.Storage++

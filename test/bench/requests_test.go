@@ -47,6 +47,8 @@ func TestCount(t *testing.T) {
 		"Event":         {complete(localplane.AuditEvent{Verb: "create", Group: "events.k8s.io", Resource: "events", Namespace: "default"}), counts{Events: 1}},
 		"ElectionEvent": {complete(localplane.AuditEvent{Verb: "create", Resource: "events", Namespace: managerNamespace}), counts{}},
 		"Rights":        {complete(localplane.AuditEvent{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"}), counts{Checks: 1}},
+		"Self":          {complete(localplane.AuditEvent{Verb: "create", Group: "authentication.k8s.io", Resource: "selfsubjectreviews"}), counts{Checks: 1}},
+		"Extension":     {complete(localplane.AuditEvent{Verb: "patch", Group: "olm.operatorframework.io", Resource: "clusterextensions", Subresource: "status"}), counts{Statuses: 1}},
 		"Discovery":     {complete(localplane.AuditEvent{Verb: "get", RequestURI: "/apis"}), counts{Discovery: 1}},
 		"OtherUser":     {localplane.AuditEvent{User: helmUser, Verb: "patch", Resource: "configmaps", Stage: "ResponseComplete"}, counts{}},
 	} {
