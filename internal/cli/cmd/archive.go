@@ -86,7 +86,7 @@ func (a *app) archive(ctx context.Context, o writeFlags, name string, n int64) e
 	receipt.Changed = true
 	receipt.Message = fmt.Sprintf("Revision %d of package %s is archived.", n, name)
 	p := a.text(o.output)
-	p.Wrapped("", output.Plain, fmt.Sprintf("Giving up revision %s of %s:", view.WithVersion(n, view.VersionOf(r)), name))
+	p.Wrapped("", output.Plain, fmt.Sprintf("Archiving revision %s of %s:", view.WithVersion(n, view.VersionOf(r)), name))
 	view.WriteChanges(p, receipt.Changes, 0)
 	if pause := v.Package.Spec.Paused; pause != nil {
 		a.note("Note: %s is %s; nothing is deleted until it is resumed.", name, view.PauseText(pause))

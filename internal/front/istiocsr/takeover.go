@@ -178,7 +178,7 @@ func (o objects) differencesOf(found *corev1.Container, volumes []corev1.Volume)
 		all = append(all, difference("resources", found.Resources, wanted))
 	}
 	if len(found.Command) > 0 && path.Base(found.Command[0]) != AgentName {
-		return append(all, fmt.Sprintf("command is %q", found.Command))
+		return append(all, difference("command", found.Command, []string{AgentName}))
 	}
 	return append(all, o.differencesOfFlags(argumentsOf(found), found.VolumeMounts, volumes)...)
 }

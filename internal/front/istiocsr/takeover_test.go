@@ -149,7 +149,7 @@ func TestRender_TakeoverByMeaning(t *testing.T) {
 		"NoArguments":      {reason: "all of them are the agent's defaults, but for those of another namespace", found: found{"agent.args": []any{"-c=istio-system"}}},
 		"Spelling":         {reason: "flags apart from their values, and letters", found: found{"agent.args": []any{"--log-level", "1", "-m", "3600s", "--cluster-id", "Kubernetes", "-e"}}},
 		"InCommand":        {reason: "flags may stand in the command", found: found{"agent.command": []any{"/usr/bin/cert-manager-istio-csr", "--log-level=1"}, "agent.args": []any{}}},
-		"Shell":            {reason: "what a shell makes of it is unknown", found: found{"agent.command": []any{"sh", "-c"}}, want: `command is ["sh" "-c"]`},
+		"Shell":            {reason: "what a shell makes of it is unknown", found: found{"agent.command": []any{"sh", "-c"}}, want: `command differs from the IstioCSR: ["sh","-c"], want ["cert-manager-istio-csr"]`},
 		"LogLevel":         {reason: "another value of a flag", found: found{"agent.args": replaceArg(t, "--log-level=1", "--log-level=2")}, want: `--log-level differs from the IstioCSR: "2", want "1"`},
 		"LogLevelIsAsked":  {reason: "another value of a field", ask: asked(func(c *config) { c.LogLevel = 3 }), want: `--log-level differs from the IstioCSR: "1", want "3"`},
 		"SameLogLevel":     {reason: "the same value in both", found: found{"agent.args": replaceArg(t, "--log-level=1", "-v3")}, ask: asked(func(c *config) { c.LogLevel = 3 })},
