@@ -96,7 +96,7 @@ func TestHolderOf(t *testing.T) {
 		"OtherRelease": {reason: "another release has it", metadata: "{annotations: {meta.helm.sh/release-name: web, meta.helm.sh/release-namespace: test}}", want: "of Helm release test/web"},
 		"Package":      {reason: "a package retains it", metadata: "{labels: {strata.run/package: base}}", want: "of package base"},
 		"Controller":   {reason: "a controller has it", metadata: "{ownerReferences: [{kind: Istio, name: default, controller: true}]}", want: "controlled by Istio default"},
-		"Owner":        {reason: "an owner that does not control is no rival", metadata: "{ownerReferences: [{kind: Istio, name: default}]}"},
+		"Owner":        {reason: "an owner that does not control is no conflict", metadata: "{ownerReferences: [{kind: Istio, name: default}]}"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

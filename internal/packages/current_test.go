@@ -86,7 +86,7 @@ func TestWorker_RecreatesOnProof(t *testing.T) {
 	l.mustSettle(10 * time.Second)
 	l.stale = []v1alpha1.Revision{*l.revision(1)}
 	l.deliver(phase(configMap("a", "1")))
-	if err := l.cluster.Client("rival").Delete(t.Context(), unstructuredOf(configMap("gone", "1"))); err != nil {
+	if err := l.cluster.Client("other-manager").Delete(t.Context(), unstructuredOf(configMap("gone", "1"))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.pass(); err != nil {

@@ -208,7 +208,7 @@ func TestWorker_TeardownOfShared(t *testing.T) {
 		"taken":  `{"apiVersion":"v1","kind":"ConfigMap","name":"former","uid":"u-former","controller":false}`,
 	} {
 		data := []byte(`{"metadata":{"ownerReferences":[` + own + `,` + another + `]}}`)
-		if err := l.cluster.Client("rival").Patch(t.Context(), unstructuredOf(configMap(name, "1")), client.RawPatch(types.MergePatchType, data)); err != nil {
+		if err := l.cluster.Client("other-manager").Patch(t.Context(), unstructuredOf(configMap(name, "1")), client.RawPatch(types.MergePatchType, data)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -70,7 +70,7 @@ func unready(phase, reason, name string) change {
 	}
 }
 
-func rivals(name string, count int64, last metav1.Time) change {
+func repaired(name string, count int64, last metav1.Time) change {
 	return func(s *v1alpha1.RevisionStatus) {
 		s.Interference = append(s.Interference, v1alpha1.Interference{
 			ObjectReference: v1alpha1.ObjectReference{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: name},
@@ -82,7 +82,7 @@ func rivals(name string, count int64, last metav1.Time) change {
 // caused is an entry of the list of another cause than a changed field.
 func caused(cause v1alpha1.InterferenceCause, count int64, last metav1.Time) change {
 	return func(s *v1alpha1.RevisionStatus) {
-		rivals("a", count, last)(s)
+		repaired("a", count, last)(s)
 		entry := &s.Interference[len(s.Interference)-1]
 		entry.Cause, entry.Manager, entry.Fields = cause, "", nil
 		if cause == v1alpha1.InterferenceTakenOver {
@@ -214,22 +214,22 @@ var revisionCases = map[string]revisionCase{
 	},
 	"DriftCorrected": {
 		reason: "a flood of repairs is one event",
-		before: []change{good()}, after: []change{good(), rivals("a", 1, now), rivals("b", 1, now), rivals("c", 1, now), rivals("d", 2, now), rivals("e", 1, now)},
+		before: []change{good()}, after: []change{good(), repaired("a", 1, now), repaired("b", 1, now), repaired("c", 1, now), repaired("d", 2, now), repaired("e", 1, now)},
 		want: []string{"Normal DriftCorrected Revision/web-2 (ConfigMap/a): ConfigMap ns/a, ConfigMap ns/b, ConfigMap ns/c and 2 more: kubectl-edit has changed .data.key; repaired"},
 	},
 	"DriftKnown": {
-		reason: "a repair is reported once", before: []change{good(), rivals("a", 1, now)}, after: []change{good(), rivals("a", 1, now)},
+		reason: "a repair is reported once", before: []change{good(), repaired("a", 1, now)}, after: []change{good(), repaired("a", 1, now)},
 	},
 	"DriftAgain": {
-		reason: "the next repair is another one", before: []change{good(), rivals("a", 1, now)}, after: []change{good(), rivals("a", 1, soon)},
+		reason: "the next repair is another one", before: []change{good(), repaired("a", 1, now)}, after: []change{good(), repaired("a", 1, soon)},
 		want: []string{"Normal DriftCorrected Revision/web-2 (ConfigMap/a): ConfigMap ns/a: kubectl-edit has changed .data.key; repaired"},
 	},
 	"Interference": {
-		reason: "a fight is reported once", before: []change{good(), rivals("a", 2, now)}, after: []change{good(), rivals("a", 3, soon)},
+		reason: "a conflict is reported once", before: []change{good(), repaired("a", 2, now)}, after: []change{good(), repaired("a", 3, soon)},
 		want: []string{"Warning Interference Revision/web-2 (ConfigMap/a): ConfigMap ns/a: kubectl-edit has changed .data.key, 3 times in a row; repairs are slowed until it stays"},
 	},
 	"InterferenceGoesOn": {
-		reason: "a fight that goes on is no news", before: []change{good(), rivals("a", 3, now)}, after: []change{good(), rivals("a", 4, soon)},
+		reason: "a conflict that goes on is no news", before: []change{good(), repaired("a", 3, now)}, after: []change{good(), repaired("a", 4, soon)},
 	},
 	"TakenOver": {
 		reason: "what is not taken back is reported the first time", before: []change{good()}, after: []change{good(), caused(v1alpha1.InterferenceTakenOver, 1, now)},
@@ -243,8 +243,8 @@ var revisionCases = map[string]revisionCase{
 		reason: "nothing was repaired", before: []change{good()}, after: []change{good(), caused(v1alpha1.InterferenceFlapping, 1, now)},
 	},
 	"FlapsAndDrifts": {
-		reason: "each has an entry", before: []change{good(), rivals("a", 1, now), caused(v1alpha1.InterferenceFlapping, 5, now)},
-		after: []change{good(), rivals("a", 1, now), caused(v1alpha1.InterferenceFlapping, 6, soon)},
+		reason: "each has an entry", before: []change{good(), repaired("a", 1, now), caused(v1alpha1.InterferenceFlapping, 5, now)},
+		after: []change{good(), repaired("a", 1, now), caused(v1alpha1.InterferenceFlapping, 6, soon)},
 	},
 	"Archived": {
 		reason: "nothing else is reported of what is history", before: []change{good(), progress(v1alpha1.ReasonArchiving, "")},
@@ -274,11 +274,11 @@ func TestChange_Events(t *testing.T) {
 // TestHandover: what one revision has reported of an object is not reported again by the one
 // that takes the object over.
 func TestHandover(t *testing.T) {
-	others := []*v1alpha1.Revision{revisionWith(good(), rivals("a", 1, now))}
-	if again := (Change{Before: revisionWith(), After: revisionWith(rivals("a", 1, now)), Others: others}).Events(); len(again) > 0 {
+	others := []*v1alpha1.Revision{revisionWith(good(), repaired("a", 1, now))}
+	if again := (Change{Before: revisionWith(), After: revisionWith(repaired("a", 1, now)), Others: others}).Events(); len(again) > 0 {
 		t.Errorf("reported again: %v", said(again))
 	}
-	if more := (Change{Before: revisionWith(), After: revisionWith(rivals("a", 2, soon)), Others: others}).Events(); len(more) != 1 {
+	if more := (Change{Before: revisionWith(), After: revisionWith(repaired("a", 2, soon)), Others: others}).Events(); len(more) != 1 {
 		t.Errorf("the next repair was reported as %v", said(more))
 	}
 }
