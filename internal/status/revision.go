@@ -239,7 +239,7 @@ func progressing(revision *v1alpha1.Revision, next v1alpha1.RevisionStatus, o Ob
 		return no(reason, errorMessage(o.Err)+clause(o.NoRollback))
 	}
 	if rolledOut {
-		return no(v1alpha1.ReasonRolledOut, "revision "+Describe(revision)+" is rolled out"+leavingText(revision))
+		return no(v1alpha1.ReasonRolledOut, "revision "+Describe(revision)+" is rolled out"+deletedText(revision))
 	}
 	message := waitingFor(next, o)
 	if !complete && IsOverdue(next, o.Deadline, o.Now.Time) {

@@ -103,8 +103,8 @@ func clause(text string) string {
 	return "; " + text
 }
 
-// leavingText is about a revision that was deleted and is what runs.
-func leavingText(revision *v1alpha1.Revision) string {
+// deletedText is about a revision that was deleted and is what runs.
+func deletedText(revision *v1alpha1.Revision) string {
 	if revision.DeletionTimestamp.IsZero() {
 		return ""
 	}
