@@ -42,7 +42,7 @@ func TestFieldsDigest(t *testing.T) {
 		same   bool
 	}{
 		"OthersDoNotCount": {
-			reason: "what others own is none of our business",
+			reason: "what other managers own is none of our business",
 			a:      managed(ours), b: managed(entry("kubectl", "Update", nil), ours), same: true,
 		},
 		"Order": {

@@ -333,7 +333,7 @@ func TestDecide_Properties(t *testing.T) {
 		broken: func(_ row, v decision) bool { return (v.Operation == OperationRefuse) != (v.Remedy != "") },
 	}, {
 		name:   "OursIsNeverRefused",
-		reason: "collision protection is about objects of others",
+		reason: "collision protection is about objects of other owners",
 		broken: func(r row, v decision) bool {
 			return (strings.HasPrefix(r[factObject], "ours") || r[factObject] == "retained") && v.Operation == OperationRefuse
 		},

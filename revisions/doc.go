@@ -26,7 +26,7 @@
 //     nothing. Ownership is proven by UID, never by a label alone.
 //  4. An object that is not ours is left byte for byte as it is, unless its
 //     collision protection says otherwise.
-//  5. Fields that others set are kept: every write is a server-side apply of just
+//  5. Fields that other managers set are kept: every write is a server-side apply of just
 //     the fields of the manifest. At or below the exclusive fields of an object they
 //     are removed.
 //  6. An object is deleted only after a live read, if it carries our owner

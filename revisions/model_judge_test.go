@@ -35,7 +35,7 @@ func (w *modelWorld) judge(t *rapid.T, before, after snapshot) {
 			continue
 		}
 		if !slices.Equal(extrasOf(was), extrasOf(is)) {
-			t.Fatalf("%s has lost what others have set: %v, was %v", id, extrasOf(is), extrasOf(was))
+			t.Fatalf("%s has lost what other managers have set: %v, was %v", id, extrasOf(is), extrasOf(was))
 		}
 	}
 	for _, state := range []snapshot{before, after} {

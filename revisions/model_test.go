@@ -390,7 +390,7 @@ func (w *modelWorld) snapshot() snapshot {
 	return all
 }
 
-// comeToRest ends all faults and all that others do, after which the target must be
+// comeToRest ends all faults and all that other managers do, after which the target must be
 // complete within some passes, and then nothing more be asked for.
 func (w *modelWorld) comeToRest(t *rapid.T) {
 	w.cluster.Heal()

@@ -170,7 +170,7 @@ func TestReconciler_DeleteFails(t *testing.T) {
 	want(t, "the class is held while the package is there", "classes", []string{"a!"}, f.classes())
 }
 
-// Classes have the same conditions, each with its own generation; conditions of others
+// Classes have the same conditions, each with its own generation; conditions of other controllers
 // stay.
 func TestReconciler_SeveralClasses(t *testing.T) {
 	f := newFixture(t)

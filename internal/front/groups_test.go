@@ -231,7 +231,7 @@ func TestReconciler_Annotations(t *testing.T) {
 	if err := f.API.Get(t.Context(), types.NamespacedName{Name: "a"}, class); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "those of others stay", "annotations", map[string]string{"example.com/applied": "3", "example.com/theirs": "2"}, class.Annotations)
+	want(t, "those of other managers stay", "annotations", map[string]string{"example.com/applied": "3", "example.com/theirs": "2"}, class.Annotations)
 }
 
 // What another manager has written into the same list since the cache has seen it stays.

@@ -68,5 +68,5 @@ func TestReconciler_AfterACollision(t *testing.T) {
 		s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonObjectCollisions, Message: "x"}}
 	})
 	f.mustPass()
-	want(t, "the second does not wait for what others have installed", "revisions", []string{"crds-1", "plane-1"}, f.revisions())
+	want(t, "the second does not wait for what another installer has installed", "revisions", []string{"crds-1", "plane-1"}, f.revisions())
 }

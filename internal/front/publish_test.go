@@ -31,7 +31,7 @@ func TestReconciler_Publishes(t *testing.T) {
 		[]string{"patch a", "create plane", "create plane-1", "status a"}, f.mustPass())
 	want(t, "only our classes are held", "classes", []string{"a!", "theirs"}, f.classes())
 	want(t, "the status is about what was made", "ControllerInstalled", "Unknown/Pending: istiod 1.0-1 is being installed", f.installed("a"))
-	want(t, "classes of others are not touched", "ControllerInstalled", "", f.installed("theirs"))
+	want(t, "classes of other controllers are not touched", "ControllerInstalled", "", f.installed("theirs"))
 
 	pkg := f.pkg("plane")
 	if pkg.Labels[v1alpha1.LabelFront] != "test" || len(pkg.Finalizers) != 1 || pkg.Finalizers[0] != v1alpha1.FinalizerTeardown {

@@ -30,7 +30,7 @@ func TestHandOverSpec(t *testing.T) {
 		"Helm4":   {"one that applies", all(entry("helm", "Apply", "", "{"+marks+","+args+"}")), all(entry("helm", "Apply", "", "{"+marks+"}"), ours)},
 		"Library": {"a program with Helm inside is known by Helm's mark", all(entry("flux", "Update", "", "{"+marks+","+args+"}")), all(entry("flux", "Update", "", "{"+marks+"}"), ours)},
 		"Only":    {"an entry of nothing else goes", all(entry("helm", "Update", "", "{"+args+"}")), all(ours)},
-		"Others":  {"what others own stays theirs", all(helms, edit), all(marked, edit, ours)},
+		"Others":  {"what other managers own stays theirs", all(helms, edit), all(marked, edit, ours)},
 		"Before": {
 			"what is ours stays so", all(entry("strata", "Apply", "", `{"f:spec":{"f:replicas":{}}}`), entry("helm", "Update", "", `{"f:spec":{"f:paused":{}}}`)),
 			all(entry("strata", "Apply", "", `{"f:spec":{"f:paused":{},"f:replicas":{}}}`)),

@@ -165,7 +165,7 @@ func (i *Importer) findStrays(ctx context.Context, plan *Plan, brought map[schem
 type Permissions struct {
 	// Restarts lets the import start or stop pods.
 	Restarts bool
-	// TakeOver takes objects from others who have them.
+	// TakeOver takes objects from other owners.
 	TakeOver bool
 }
 

@@ -36,7 +36,7 @@ func TestHandOver(t *testing.T) {
 		"Helm3":    {reason: "what Helm 3 has updated becomes ours", current: []metav1.ManagedFieldsEntry{helm3, status}, want: []metav1.ManagedFieldsEntry{status, ours}},
 		"Helm4":    {reason: "what Helm 4 has applied becomes ours", current: []metav1.ManagedFieldsEntry{status, helm4}, want: []metav1.ManagedFieldsEntry{status, ours}},
 		"Library":  {reason: "a program with Helm inside is known by Helm's annotation", current: []metav1.ManagedFieldsEntry{flux}, want: []metav1.ManagedFieldsEntry{ours}},
-		"Others":   {reason: "what others own stays theirs", current: []metav1.ManagedFieldsEntry{helm3, edit}, want: []metav1.ManagedFieldsEntry{edit, ours}},
+		"Others":   {reason: "what other managers own stays theirs", current: []metav1.ManagedFieldsEntry{helm3, edit}, want: []metav1.ManagedFieldsEntry{edit, ours}},
 		"Again":    {reason: "what was handed over is not handed over again", current: []metav1.ManagedFieldsEntry{ours, status}},
 		"Leftover": {reason: "an entry of ours from before is replaced", current: []metav1.ManagedFieldsEntry{stale, helm3}, want: []metav1.ManagedFieldsEntry{ours}},
 		"None":     {reason: "without any entry the first apply would make one without a manager", want: []metav1.ManagedFieldsEntry{ours}},

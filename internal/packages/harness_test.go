@@ -54,7 +54,7 @@ type line struct {
 	takes time.Duration
 	// noIdentity, when set, is why no identity can be taken on.
 	noIdentity error
-	// blockers are the objects of others that are watched.
+	// blockers are the objects of other owners that are watched.
 	blockers []revisions.Blocker
 	// released are the users whose watches were released.
 	released []string

@@ -150,6 +150,6 @@ func TestForTarget_Interference(t *testing.T) {
 		t.Errorf("the first is %+v", first)
 	}
 	if diff := cmp.Diff([]string{".spec.replicas"}, got.Inventory[0].IgnoredFields); diff != "" {
-		t.Errorf("fields that are left to others (-want +got):\n%s", diff)
+		t.Errorf("fields that are left to other managers (-want +got):\n%s", diff)
 	}
 }

@@ -10,6 +10,6 @@
 // have returned, until the informer has it, so that a read is never older than our
 // own writes.
 //
-// Objects that belong to others, of which a controller depends on a few, are watched each alone, by
+// Objects that belong to other owners, of which a controller depends on a few, are watched each alone, by
 // [Objects].
 package cache

@@ -100,7 +100,7 @@ func TestIstioCSR_Spelling(t *testing.T) {
 }
 
 // TestIstioCSR_OwnFields: what is asked for is set back, affinity and tolerations too, and
-// what others add stays.
+// what other managers add stays.
 func TestIstioCSR_OwnFields(t *testing.T) {
 	a := working(t, func(ic *operatorv1alpha1.IstioCSR) {
 		ic.Spec.IstioCSRConfig.Tolerations = []corev1.Toleration{{Key: "infra", Operator: corev1.TolerationOpExists}}

@@ -68,7 +68,7 @@ func TestTampering(t *testing.T) {
 	var copied corev1.ConfigMap
 	must(t, admin.Get(t.Context(), client.ObjectKey{Namespace: m.namespace, Name: cabundle.Name}, &copied))
 	if copied.Labels["their"] != "label" || copied.Labels["app"] != "cert-manager-istio-csr" {
-		t.Errorf("a repair takes labels of others away, or does not bring ours: %v", copied.Labels)
+		t.Errorf("a repair takes labels of other managers away, or does not bring ours: %v", copied.Labels)
 	}
 
 	// Nothing is written at rest.

@@ -66,7 +66,7 @@ type walk struct {
 	kubeconfig string
 	// content has the version of each object by its kind and name.
 	content map[string]int
-	// foreign counts the objects of others that were made.
+	// foreign counts the objects of other owners that were made.
 	foreign int
 }
 

@@ -86,7 +86,7 @@ func TestYield(t *testing.T) {
 	eventuallyRevision(t, pkg.Name, 2, v1alpha1.ConditionSucceeded, v1alpha1.ReasonRolloutSuccess)
 	app := deployment(t, ns, "app")
 	if *app.Spec.Replicas != 3 || app.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] != "now" || app.Labels["team"] != "blue" || app.Annotations["note"] != "x" {
-		t.Errorf("the next revision has taken back what others have set: replicas %d, template %v, labels %v, annotations %v",
+		t.Errorf("the next revision has taken back what other managers have set: replicas %d, template %v, labels %v, annotations %v",
 			*app.Spec.Replicas, app.Spec.Template.Annotations, app.Labels, app.Annotations)
 	}
 	must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {

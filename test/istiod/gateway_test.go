@@ -57,7 +57,7 @@ func programGateway(t *testing.T) {
 	balance(t, gatewayclass.Namespace, child, "192.0.2.10")
 	eventuallyGateway(t, gatewayclass.Namespace, name, "Accepted True Accepted", "LoadBalancerReady True LoadBalancerProvisioned", "Programmed True Programmed", "ResolvedRefs True ResolvedRefs")
 	if diff := cmp.Diff([]string{istiodWriter, managerWriter}, writers(getGateway(t, name), "status")); diff != "" {
-		t.Errorf("the status was written by others than the two:\n%s", diff)
+		t.Errorf("the status was written by other managers than the two:\n%s", diff)
 	}
 	if got := getGateway(t, name).Status.Addresses; len(got) != 1 || got[0].Value != "192.0.2.10" {
 		t.Errorf("the Gateway has the addresses %v, want that of the load balancer", got)

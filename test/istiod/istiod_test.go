@@ -72,7 +72,7 @@ func acceptClass(t *testing.T) {
 		t.Errorf("Accepted says %q, so it is not istiod's", got)
 	}
 	if diff := cmp.Diff([]string{istiodWriter, managerWriter}, writers(class, "status")); diff != "" {
-		t.Errorf("the status was written by others than the two:\n%s", diff)
+		t.Errorf("the status was written by other managers than the two:\n%s", diff)
 	}
 }
 

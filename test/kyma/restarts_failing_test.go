@@ -37,7 +37,7 @@ func TestRestarts_FailureOutlivesManager(t *testing.T) {
 	must(t, admin.Create(t.Context(), m))
 	whole(t, m)
 	// The deployment controller may lose the condition that its deadline counts from, when
-	// others write the Deployment at the same time.
+	// other managers write the Deployment at the same time.
 	before := restartDeadline
 	restartDeadline = 30 * time.Second
 	t.Cleanup(func() { restartDeadline = before })

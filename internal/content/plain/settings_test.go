@@ -59,7 +59,7 @@ func TestPhases_Settings(t *testing.T) {
 		"BadPhase":   {reason: "Phases have an order, and so no other names.", annotations: map[string]string{v1alpha1.AnnotationPhase: "last"}, err: `"last" is none of foundation`},
 		"BadUpdate":  {reason: "Nor has it the later one.", annotations: map[string]string{v1alpha1.AnnotationUpdatePhase: "last"}, err: `.updatePhase: "last" is none of foundation`},
 		"BadPath":    {reason: "A path that names no field.", annotations: map[string]string{v1alpha1.AnnotationUnmanagedFields: "spec..x"}, err: "unmanagedFields"},
-		"OthersStay": {reason: "Annotations of others are part of the object.", annotations: map[string]string{"example.com/note": "x"}, phase: PhaseWorkloads},
+		"OthersStay": {reason: "Annotations of other tools are part of the object.", annotations: map[string]string{"example.com/note": "x"}, phase: PhaseWorkloads},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestSetCRDsReady(t *testing.T) {
 		"UnknownManagement":    {reason: "scenario 4", ownership: gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonUnknownManagement, Message: "x"}, want: "False/UnknownManagement: x"},
 		"MixedOwnership":       {reason: "scenario 5", ownership: gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonMixedOwnership, Message: "x"}, packages: of(rolledOut, serves), want: "False/MixedOwnership: x"},
 		"NotKnownAtFirst":      {reason: "the cluster could not be read", cause: errors.New("listing: forbidden"), want: "Unknown/NoneExist: CRDs not yet installed: listing: forbidden"},
-		"WhateverThePackageIs": {reason: "CRDs of others are not ours, even if our package is still there", ownership: gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonManagedByOLM, Message: byOLM}, packages: of(rolledOut, serves), want: "True/ManagedByOLM: " + byOLM},
+		"WhateverThePackageIs": {reason: "CRDs of another operator are not ours, even if our package is still there", ownership: gatewayclass.CRDOwnership{Reason: gatewayclass.ReasonManagedByOLM, Message: byOLM}, packages: of(rolledOut, serves), want: "True/ManagedByOLM: " + byOLM},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestSetCRDsReady(t *testing.T) {
 				t.Errorf("%s: CRDsReady (-want +got):\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(foreign, got[0]); diff != "" || len(got) != 2 {
-				t.Errorf("%s: the conditions of others were touched, %d in all:\n%s", tc.reason, len(got), diff)
+				t.Errorf("%s: the conditions of other controllers were touched, %d in all:\n%s", tc.reason, len(got), diff)
 			}
 		})
 	}
@@ -133,7 +133,7 @@ func TestSetCRDsReady_NotKnown(t *testing.T) {
 	}
 }
 
-// A class takes eight conditions. Where others have used them up none is added, and the
+// A class takes eight conditions. Where other controllers have used them up none is added, and the
 // ones that are there are kept up to date.
 func TestGatewayClassConditions_Full(t *testing.T) {
 	var conditions []metav1.Condition

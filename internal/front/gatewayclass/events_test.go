@@ -27,7 +27,7 @@ func TestConditionEvents(t *testing.T) {
 		"Mixed":      {reason: "CRDs without a manager are a warning", before: []metav1.Condition{of("CRDsReady", "True", "ManagedByCIO")}, after: []metav1.Condition{of("CRDsReady", "False", "MixedOwnership")}, want: []string{"Warning CRDsNotManaged False because of MixedOwnership"}},
 		"FirstCRDs":  {reason: "CRDs that are being installed have not failed", before: []metav1.Condition{of("CRDsReady", "Unknown", "NoneExist")}, after: []metav1.Condition{of("CRDsReady", "False", "NotReady")}},
 		"CRDDeleted": {reason: "one that is gone is a warning", before: []metav1.Condition{of("CRDsReady", "True", "ManagedByCIO")}, after: []metav1.Condition{of("CRDsReady", "False", "NotReady")}, want: []string{"Warning CRDsNotManaged False because of NotReady"}},
-		"Foreign":    {reason: "conditions of others are theirs to tell", after: []metav1.Condition{of("Accepted", "True", "Accepted")}},
+		"Foreign":    {reason: "conditions of other controllers are theirs to tell", after: []metav1.Condition{of("Accepted", "True", "Accepted")}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -117,7 +117,7 @@ func (n *notes) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...a
 	n.recorded = append(n.recorded, reason+": "+fmt.Sprintf(note, args...))
 }
 
-// A class that others have filled gets an event, once, as its status cannot say anything.
+// A class that other controllers have filled gets an event, once, as its status cannot say anything.
 func TestObserver_NoRoom(t *testing.T) {
 	recorder := &notes{}
 	o := &observer{NoRoom: front.Warning{Recorder: recorder, Reason: "NoRoomForCondition"}}

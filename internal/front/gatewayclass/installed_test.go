@@ -201,7 +201,7 @@ func TestSetControllerInstalled(t *testing.T) {
 				t.Errorf("%s: ControllerInstalled (-want +got):\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(foreign, got[0]); diff != "" || len(got) != 2 {
-				t.Errorf("%s: the conditions of others were touched, %d in all:\n%s", tc.reason, len(got), diff)
+				t.Errorf("%s: the conditions of other controllers were touched, %d in all:\n%s", tc.reason, len(got), diff)
 			}
 		})
 	}

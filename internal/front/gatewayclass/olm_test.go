@@ -75,7 +75,7 @@ func TestLiving(t *testing.T) {
 	}{
 		"Subscription":    {reason: "its name may have dots", cluster: olmCluster{subscriptions: map[string]bool{"team-a/mesh.v3": true}}, want: true},
 		"InstallPlan":     {reason: "one that carries the label is enough", cluster: olmCluster{plans: map[string]bool{label: true}}, want: true},
-		"OtherOnes":       {reason: "those of others do not count", cluster: olmCluster{subscriptions: map[string]bool{"v3.team-a/mesh": true}, plans: map[string]bool{label + "b": true}}},
+		"OtherOnes":       {reason: "those of other managers do not count", cluster: olmCluster{subscriptions: map[string]bool{"v3.team-a/mesh": true}, plans: map[string]bool{label + "b": true}}},
 		"Gone":            {reason: "neither"},
 		"NoOLM":           {reason: "kinds that are not served are as good as no subscription", cluster: olmCluster{err: errForbidden}, absent: true},
 		"JustGone":        {reason: "so are kinds that have just been taken away", cluster: olmCluster{err: apierrors.NewNotFound(schema.GroupResource{}, "")}},

@@ -193,7 +193,7 @@ func TestOwners_Version(t *testing.T) {
 		"Newest":  {reason: "the newest counts, by number", versions: []string{"1.9.0", "1.31.0", "1.29.1"}, labels: "owned", want: "1.31.0"},
 		"Garbage": {reason: "what is no version blocks nothing", versions: []string{"new", "1.28.2", ""}, labels: "owned", want: "1.28.2"},
 		"None":    {reason: "nothing is known", versions: []string{"", "", "x"}, labels: "owned"},
-		"Foreign": {reason: "those of others do not matter", versions: []string{"9.9.9", "", ""}, labels: "none"},
+		"Foreign": {reason: "those of other managers do not matter", versions: []string{"9.9.9", "", ""}, labels: "none"},
 		"TakenOver": {reason: "those that are taken over never go back either", versions: []string{"1.31.0", "", ""},
 			labels: "gone", want: "1.31.0"},
 	}

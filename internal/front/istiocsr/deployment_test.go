@@ -49,7 +49,7 @@ func revisionWith(t *testing.T, number int64, owner types.UID, deployment *unstr
 }
 
 // TestObserver_Deployment: what another installer has made is checked until it is ours, and
-// then what the newest revision says, whatever others do to the object.
+// then what the newest revision says, whatever other managers do to the object.
 func TestObserver_Deployment(t *testing.T) {
 	name := PackageName("a")
 	controlled := func(kind, by, uid string) map[string]any {

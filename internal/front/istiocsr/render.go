@@ -75,7 +75,7 @@ func phase(name string, groups ...[]*unstructured.Unstructured) content.Phase {
 }
 
 // exclusiveFields are those of a kind in which more than what is asked for would give rights,
-// open the agent to the network, or make a CA of istiod's certificate. What else others add,
+// open the agent to the network, or make a CA of istiod's certificate. What else other managers add,
 // such as tolerations, annotations and the pull secrets of a ServiceAccount, is theirs.
 func exclusiveFields(kind string) []string {
 	switch kind {

@@ -205,7 +205,7 @@ func TestTampering(t *testing.T) {
 		"Garbage":    {reason: "nor does one with garbage", change: func(c *corev1.ConfigMap) { c.Data[Key] = "x" }},
 		"Label":      {reason: "labels are ours", change: func(c *corev1.ConfigMap) { c.Labels["app"] = "other" }},
 		"LabelGone":  {reason: "and come back", change: func(c *corev1.ConfigMap) { c.Labels = nil }},
-		"Foreign":    {reason: "what others add stays", change: func(c *corev1.ConfigMap) { c.Labels["their"] = "label"; c.Data["their"] = "data" }},
+		"Foreign":    {reason: "what other managers add stays", change: func(c *corev1.ConfigMap) { c.Labels["their"] = "label"; c.Data["their"] = "data" }},
 		"Unreadable": {reason: "a record is no secret, and can be spoiled", change: func(c *corev1.ConfigMap) { c.Annotations = map[string]string{v1alpha1.AnnotationLeavingCAs: "x"} }},
 		"Immutable":  {reason: "a copy that cannot be changed is made anew", change: func(c *corev1.ConfigMap) { c.Data[Key] = two.PEM; c.Immutable = new(true) }},
 	}

@@ -429,7 +429,7 @@ func TestSigners(t *testing.T) {
 		reason, text string
 		want         string
 	}{
-		"Signer":    {reason: "who has signed is taken out of a text that others wrote", text: two.PEM + one.PEM, want: "one"},
+		"Signer":    {reason: "who has signed is taken out of a text that another manager wrote", text: two.PEM + one.PEM, want: "one"},
 		"None":      {reason: "strangers are not", text: two.PEM, want: ""},
 		"Worthless": {reason: "nor is a text that is no bundle", text: one.PEM + one.KeyPEM(t), want: ""},
 	}

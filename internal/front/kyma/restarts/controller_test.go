@@ -322,7 +322,7 @@ func TestController_NoMesh(t *testing.T) {
 	}
 }
 
-// What others make of the notes on the resource is no reason to restart everything.
+// What other managers make of the notes on the resource is no reason to restart everything.
 func TestController_LedgerBroken(t *testing.T) {
 	c := newCluster(t)
 	c.workload("shop", "a", newImage)

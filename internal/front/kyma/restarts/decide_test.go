@@ -95,7 +95,7 @@ func TestResolve(t *testing.T) {
 		"BareSet":         {reason: "a ReplicaSet by itself makes pods anew", owner: owner("apps/v1", "ReplicaSet"), want: Workload{"ReplicaSet", "shop", "cart"}},
 		"Controllers":     {reason: "so does its predecessor", owner: owner("v1", "ReplicationController"), want: Workload{"ReplicationController", "shop", "cart"}},
 		"Job":             {reason: "a Job would run again", owner: owner("batch/v1", "Job"), want: Workload{"Job", "shop", "cart"}, byHand: true},
-		"Rollout":         {reason: "others have tools of their own", owner: owner("apps/v1", "ReplicaSet"), above: []metav1.OwnerReference{*owner("argoproj.io/v1alpha1", "Rollout")}, want: Workload{"Rollout", "shop", "cart"}, byHand: true},
+		"Rollout":         {reason: "other controllers have tools of their own", owner: owner("apps/v1", "ReplicaSet"), above: []metav1.OwnerReference{*owner("argoproj.io/v1alpha1", "Rollout")}, want: Workload{"Rollout", "shop", "cart"}, byHand: true},
 		"OtherDeployment": {reason: "the group counts", owner: owner("example.org/v1", "Deployment"), want: cart, byHand: true},
 	}
 	for name, tc := range tests {
