@@ -4,7 +4,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -194,21 +193,10 @@ func (s *Store) Refresh(ctx context.Context, name string, origin Origin) (bool, 
 func (s *Store) fetch(ctx context.Context, name string, origin Origin, last Snapshot) (*kept, error) {
 	// The name is the same at each try, as it stands in messages.
 	work := filepath.Join(s.folder, unfinished, filepath.Base(s.path(name)))
-	scratch, built := filepath.Join(work, "scratch"), filepath.Join(work, "built")
 	defer os.RemoveAll(work)
-	if err := cmp.Or(os.MkdirAll(scratch, 0o700), os.Mkdir(built, 0o700)); err != nil {
-		return nil, fmt.Errorf("keeping the catalog: %w", err)
-	}
-	var content *Content
-	version, err := origin.Fetch(ctx, last.Version, scratch, func(source Source) (err error) {
-		content, err = Build(ctx, built, source)
-		return err
-	})
+	content, version, err := readInto(ctx, work, origin, last.Version)
 	if err != nil {
 		return nil, err
-	}
-	if content == nil {
-		return nil, errors.New("the origin of the catalog has handed over no content")
 	}
 	if len(content.Packages()) == 0 {
 		return nil, fmt.Errorf("the catalog has no packages%s", firstProblem(content))

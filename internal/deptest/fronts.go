@@ -19,6 +19,7 @@ var acting = map[string]string{
 	"internal/front/clusterextension/catalogs.go":           "",
 	"internal/front/clusterextension/casetest/run.go":       "",
 	"internal/front/clusterextension/front.go":              "",
+	"internal/front/clusterextension/propose.go":            "",
 	"internal/front/clusterextension/pullsecrets.go":        "a review that asks who the manager is, which is not kept",
 	"internal/front/clusterextension/metrics.go":            "",
 	"internal/front/clusterextension/notices.go":            "",

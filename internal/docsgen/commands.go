@@ -6,7 +6,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	cli "github.com/strata-run/strata/internal/cli/cmd"
@@ -15,10 +17,6 @@ import (
 // commandPages are a page for the command itself, with the flags that every
 // command takes, and one for each of its subcommands.
 func commandPages(ctx context.Context) (map[string]string, error) {
-	list, err := execute(ctx, "__complete", "")
-	if err != nil {
-		return nil, err
-	}
 	root := &strings.Builder{}
 	heading(root, "strata", "the command's help")
 	if err := writeHelp(ctx, root); err != nil {
@@ -30,26 +28,42 @@ func commandPages(ctx context.Context) (map[string]string, error) {
 	}
 	pages := map[string]string{}
 	root.WriteString("\n## Commands\n\n")
-	for line := range strings.Lines(list) {
-		name, short, found := strings.Cut(strings.TrimSpace(line), "\t")
-		if !found || name == "help" {
-			continue
-		}
-		page := &strings.Builder{}
-		heading(page, "strata "+name, "the command's help")
-		if err := writeHelp(ctx, page, name); err != nil {
-			return nil, err
-		}
-		file := "strata_" + name + ".md"
-		pages["cli/"+file] = page.String()
-		fmt.Fprintf(root, "- [strata %s](%s): %s\n", name, file, short)
+	if err := addCommands(ctx, pages, root); err != nil {
+		return nil, err
 	}
 	if len(pages) == 0 {
-		return nil, fmt.Errorf("listing the commands: %q names none", list)
+		return nil, errors.New("listing the commands: there are none")
 	}
 	fmt.Fprintf(root, "\n## Flags of every command\n\n```text\n%s\n```\n", strings.TrimSpace(options))
 	pages["cli/strata.md"] = root.String()
 	return pages, nil
+}
+
+// addCommands adds a page for each command below another one, and lists them in its page.
+func addCommands(ctx context.Context, pages map[string]string, list *strings.Builder, below ...string) error {
+	completions, err := execute(ctx, slices.Concat([]string{"__complete"}, below, []string{""})...)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(completions) {
+		name, short, found := strings.Cut(strings.TrimSpace(line), "\t")
+		if !found || name == "help" {
+			continue
+		}
+		command := slices.Concat(below, []string{name})
+		page := &strings.Builder{}
+		heading(page, "strata "+strings.Join(command, " "), "the command's help")
+		if err := writeHelp(ctx, page, command...); err != nil {
+			return err
+		}
+		file := "strata_" + strings.Join(command, "_") + ".md"
+		fmt.Fprintf(list, "- [strata %s](%s): %s\n", strings.Join(command, " "), file, short)
+		if err := addCommands(ctx, pages, list, command...); err != nil {
+			return err
+		}
+		pages["cli/"+file] = page.String()
+	}
+	return nil
 }
 
 func writeHelp(ctx context.Context, page *strings.Builder, command ...string) error {

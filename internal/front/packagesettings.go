@@ -22,7 +22,7 @@ const defaultDeadline = 10 * time.Minute
 // keepSettings brings those fields of a package up to date that a front sets.
 func (p *Publisher) keepSettings(ctx context.Context, pkg *v1alpha1.Package, settings *content.Settings) (*v1alpha1.Package, error) {
 	changed := pkg.DeepCopy()
-	setSettings(changed, settings)
+	SetSettings(changed, settings)
 	if equality.Semantic.DeepEqual(pkg, changed) {
 		return pkg, nil
 	}
@@ -32,7 +32,8 @@ func (p *Publisher) keepSettings(ctx context.Context, pkg *v1alpha1.Package, set
 	return changed, nil
 }
 
-func setSettings(pkg *v1alpha1.Package, settings *content.Settings) {
+// SetSettings brings the fields of a package to what a front sets.
+func SetSettings(pkg *v1alpha1.Package, settings *content.Settings) {
 	if settings == nil {
 		return
 	}

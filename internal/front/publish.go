@@ -176,7 +176,7 @@ func (p *Publisher) ensurePackage(ctx context.Context, owner Owner, want content
 	if owner.Group != "" {
 		pkg.Annotations = map[string]string{v1alpha1.AnnotationFrontGroup: owner.Group}
 	}
-	setSettings(pkg, want.Settings)
+	SetSettings(pkg, want.Settings)
 	if err := p.Client.Create(ctx, pkg); err != nil {
 		return nil, fmt.Errorf("creating package %s: %w", want.Name, err)
 	}

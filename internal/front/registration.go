@@ -43,6 +43,8 @@ type Registration struct {
 	Off func(Settings) bool
 	// HandOver hands its resources over to another operator. Optional.
 	HandOver *HandOver
+	// Extensions answers what the command line asks about catalogs and extensions. Optional.
+	Extensions *Extensions
 
 	// Guide is the page about the front in docs/guides, and Rows what its resources say.
 	Guide string

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -26,6 +27,8 @@ type Client struct {
 	Mirrors   *Mirrors
 	// Policy is asked for each image first, under the name that it is asked for and not that of a mirror.
 	Policy *Policy
+	// Logins has the logins of the user of this machine count, where no credentials are for a registry.
+	Logins bool
 	// Timeout is for a whole pull; 5 minutes if it is 0.
 	Timeout time.Duration
 }
@@ -139,9 +142,13 @@ func (c *Client) options(ctx context.Context, at place, credentials Credentials)
 	if inner == nil {
 		inner = NewTransport(TransportConfig{})
 	}
+	keys := authn.Keychain(credentials)
+	if c.Logins {
+		keys = authn.NewMultiKeychain(credentials, authn.DefaultKeychain)
+	}
 	return []remote.Option{
 		remote.WithContext(ctx),
-		remote.WithAuthFromKeychain(credentials),
+		remote.WithAuthFromKeychain(keys),
 		remote.WithTransport(&encrypted{inner: inner, plain: at.plain}),
 		remote.WithUserAgent("strata"),
 		// Trying again is up to the caller, which says so in a status meanwhile.
@@ -184,6 +191,11 @@ func choose(from name.Reference, options []remote.Option) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	return chooseOf(index)
+}
+
+// chooseOf finds the image of an index.
+func chooseOf(index v1.ImageIndex) (v1.Image, error) {
 	manifest, err := index.IndexManifest()
 	if err != nil {
 		return nil, err

@@ -42,6 +42,9 @@ var kinds = map[string][2]string{
 	"statefulsets": {"apps/v1", "StatefulSet"},
 	"daemonsets":   {"apps/v1", "DaemonSet"},
 	"leases":       {"coordination.k8s.io/v1", "Lease"},
+
+	"clustercatalogs":   {"olm.operatorframework.io/v1", "ClusterCatalog"},
+	"clusterextensions": {"olm.operatorframework.io/v1", "ClusterExtension"},
 }
 
 // apiServer answers as an API server does, as far as the commands ask: get,
@@ -172,6 +175,9 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if log, found := s.logs[r.URL.Path+"?previous="+strconv.FormatBool(r.URL.Query().Get("previous") == "true")]; found {
+		if strings.HasPrefix(log, "{") {
+			w.Header().Set("Content-Type", "application/jsonl") // what a Service serves
+		}
 		_, _ = io.WriteString(w, log)
 		return
 	}

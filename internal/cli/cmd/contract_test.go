@@ -28,7 +28,7 @@ var unlike = []string{"completion", "options", "up", "down", "help"}
 // TestContract holds every command to what all of them keep to.
 func TestContract(t *testing.T) {
 	root := newApp(Config{Getenv: func(string) string { return "" }}).root()
-	for _, cmd := range root.Commands() {
+	for _, cmd := range leaves(root) {
 		if slices.Contains(unlike, cmd.Name()) {
 			continue
 		}
@@ -52,6 +52,18 @@ func TestContract(t *testing.T) {
 			}
 		})
 	}
+}
+
+// leaves are the commands that have none below them.
+func leaves(of *cobra.Command) (all []*cobra.Command) {
+	for _, cmd := range of.Commands() {
+		if cmd.HasSubCommands() {
+			all = append(all, leaves(cmd)...)
+		} else {
+			all = append(all, cmd)
+		}
+	}
+	return all
 }
 
 // checkHelp wants examples, the exit codes and the rights that are needed.

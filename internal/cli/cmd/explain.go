@@ -26,14 +26,17 @@ func (a *app) explainCommand() *cobra.Command {
 		Long: `Say why a package is where it is: the first object that blocks it, what its
 probe expects and what it finds, the pods that do not run, the last events of
 both, the rights that are missing, who else changes its objects, what waits for
-approval or is paused, when it is retried, and the command to run next.
+approval or is paused, when it is retried, and the command to run next. Of the
+package of a ClusterExtension also which bundle it gets, and by which rule others
+were left out; catalogs are read as strata catalog search reads them.
 
 Exit codes: 0 whatever there is to say; 2 usage; 6 there is no such package; 7
 no cluster answers. See status for codes that tell how a rollout stands.
 
 Rights: get packages.strata.run; list revisions.strata.run; get
 objectslices.strata.run. As far as you may: list pods, replicasets.apps and
-events in the namespaces of the objects.`,
+events in the namespaces of the objects; for the bundle, those of strata
+extension plan.`,
 		Example: `  strata explain istiod-openshift-gateway`,
 	}
 	a.onPackage(cmd, func(ctx context.Context, name string) error { return a.explain(ctx, o, name) })
@@ -84,6 +87,7 @@ func (a *app) explanation(ctx context.Context, c *cluster, name string) (view.Ex
 	if e.Verdict == view.VerdictRolledOut && e.Package.Available == "True" {
 		e.Events = []view.PackageEvent{}
 	}
+	a.addResolution(ctx, c, v.Package, &e)
 	return e, nil
 }
 

@@ -41,6 +41,8 @@ type terminal struct {
 	in         io.Reader
 	isTerminal bool
 	now        func() time.Time
+	// home is the user's folder, empty for none.
+	home string
 }
 
 // newTerminal is a terminal whose cluster holds the objects of a fixture; nil is
@@ -91,7 +93,7 @@ func (tm *terminal) run(args ...string) result {
 func (tm *terminal) start(ctx context.Context, out, err io.Writer, args ...string) Code {
 	a := newApp(Config{
 		Args: append([]string{"strata", "--server", tm.server.URL}, args...), In: tm.in, Out: out, Err: err,
-		Getenv: func(string) string { return "" },
+		Getenv: func(name string) string { return map[string]string{"HOME": tm.home}[name] },
 	})
 	if args[0] == "__complete" {
 		a.Args = append([]string{"strata"}, args...)

@@ -114,7 +114,7 @@ func (a *app) plan(ctx context.Context, o planOptions, name string) error {
 
 func (a *app) propose(ctx context.Context, c *cluster, s source, name, managerNamespace string, skipRights bool) (*proposal, error) {
 	p := &proposal{source: s}
-	if err := p.readHistory(ctx, c, name); err != nil {
+	if err := p.readHistory(ctx, c, name, ""); err != nil {
 		return nil, err
 	}
 	phases, unknown, err := p.source.phases(c)
@@ -124,27 +124,30 @@ func (a *app) propose(ctx context.Context, c *cluster, s source, name, managerNa
 	s = p.source
 	a.noteUnknown(unknown, false)
 	a.noteNamespace(s.options, s.homeless)
-	contents := c.contents(managerNamespace)
 	// A plan writes nothing, so it does not make the key for Secrets either.
 	if p.Packed, err = packWith(ctx, c, phases, s.probes, managerNamespace); err != nil {
 		return nil, err
 	}
-	p.Need = p.History.NeedFor(p.Package, p.Packed.Digest)
-	p.Next = p.History.Next(p.Package, contentOf(s, p.Packed))
-	planner := c.planner(plan.Overlay{Packed: p.Packed, Stored: contents})
+	return p, a.planNext(ctx, c, p, contentOf(s, p.Packed), managerNamespace, skipRights)
+}
+
+// planNext plans the next revision, with content that was packed.
+func (a *app) planNext(ctx context.Context, c *cluster, p *proposal, of history.Content, managerNamespace string, skipRights bool) error {
+	p.Need = p.History.NeedFor(p.Package, of.Digest)
+	p.Next = p.History.Next(p.Package, of)
+	planner := c.planner(plan.Overlay{Packed: p.Packed, Stored: c.contents(managerNamespace)})
 	if !skipRights {
 		as, name, err := a.identity(ctx, c, p.Package, managerNamespace)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if as != nil {
 			planner.Identity, p.Identity = &plan.Identity{Live: as, Asker: as}, name
 		}
 	}
-	if p.Plan, err = planner.Plan(ctx, p.Package, p.History, p.Next); err != nil {
-		return nil, c.explain("planning package "+name, err)
-	}
-	return p, nil
+	var err error
+	p.Plan, err = planner.Plan(ctx, p.Package, p.History, p.Next)
+	return c.explain("planning package "+p.Package.Name, err)
 }
 
 func (c *cluster) planner(stored content.Stored) plan.Planner {
@@ -152,8 +155,8 @@ func (c *cluster) planner(stored content.Stored) plan.Planner {
 }
 
 // readHistory reads the package and its revisions. One that does not exist is planned as
-// new.
-func (p *proposal) readHistory(ctx context.Context, c *cluster, name string) error {
+// new. It has to be of the front that is named, empty for none.
+func (p *proposal) readHistory(ctx context.Context, c *cluster, name, owner string) error {
 	pkg, exists, err := c.find(ctx, name)
 	if err != nil {
 		return err
@@ -171,7 +174,10 @@ func (p *proposal) readHistory(ctx context.Context, c *cluster, name string) err
 	if !pkg.DeletionTimestamp.IsZero() {
 		return exitf(CodeTerminal, "package %s is being deleted: wait until it is gone", name)
 	}
-	if front := pkg.Labels[v1alpha1.LabelFront]; front != "" {
+	switch front := pkg.Labels[v1alpha1.LabelFront]; {
+	case owner != "" && front != owner:
+		return exitf(CodeTerminal, "package %s exists and is not of the front %s: delete or rename it", name, owner)
+	case owner == "" && front != "":
 		return exitf(CodeTerminal, "package %s is made by the front %s, which would replace the content at once: change its custom resource instead", name, front)
 	}
 	return nil

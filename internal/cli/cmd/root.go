@@ -153,6 +153,7 @@ waiting; 4 timeout; 5 superseded; 6 not found; 7 no cluster answers;
 	}
 	add("look", a.getCommand(), a.historyCommand(), a.treeCommand(), a.statusCommand(), a.waitCommand(), a.assertCommand(), a.statsCommand(), a.reportCommand())
 	add("change", a.adoptCommand())
+	add("prepare", a.extensionCommands()...)
 	add("look", a.explainCommand(), a.eventsCommand(), a.traceCommand(), a.showCommand(), a.diffCommand(), a.restartsCommand())
 	add("change", a.rollbackCommand())
 	add("change", a.approveCommand(), a.pauseCommand(), a.resumeCommand(), a.archiveCommand(), a.deleteCommand(), a.handOverCommand(), a.uninstallCommand())

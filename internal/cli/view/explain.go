@@ -15,6 +15,7 @@ import (
 
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
+	"github.com/strata-run/strata/internal/front"
 	"github.com/strata-run/strata/internal/history"
 )
 
@@ -62,6 +63,8 @@ type Explanation struct {
 	NextTryAt *metav1.Time `json:"nextTryAt,omitempty"`
 	// DeadlineAt is when the rollout fails if nothing moves until then.
 	DeadlineAt *metav1.Time `json:"deadlineAt,omitempty"`
+	// Resolution says which bundle the extension gets that the package is of; unset for others.
+	Resolution *front.Resolution `json:"resolution,omitempty"`
 	// Next are the commands to run next, the most useful one first.
 	Next []NextCommand `json:"next"`
 	// Unread says what could not be read.
@@ -364,6 +367,9 @@ func WriteExplanation(p *output.Printer, e Explanation, now time.Time) {
 			p.Line(output.Span{Text: fmt.Sprintf("    %-4s %s  %s", Age(now, event.Time), event.Reason, event.target())})
 			p.Wrapped("         ", output.Plain, event.Message)
 		}
+	}
+	if e.Resolution != nil {
+		WriteResolution(p, *e.Resolution, false)
 	}
 	for i, next := range e.Next {
 		label := "next"

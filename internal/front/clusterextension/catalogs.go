@@ -237,12 +237,9 @@ func concerns(before, now edition, ce *olmv1.ClusterExtension) bool {
 	if wants == nil {
 		return false
 	}
-	selector := labels.Everything()
-	if wants.Selector != nil {
-		var err error
-		if selector, err = metav1.LabelSelectorAsSelector(wants.Selector); err != nil {
-			return false // only another selector helps
-		}
+	selector, err := selectorOf(wants)
+	if err != nil {
+		return false // only another selector helps
 	}
 	was, is := before.exists && selector.Matches(labels.Set(before.labels)), now.exists && selector.Matches(labels.Set(now.labels))
 	if !was || !is {
@@ -257,4 +254,12 @@ func concerns(before, now edition, ce *olmv1.ClusterExtension) bool {
 	old, _ := before.content.Stamp(wants.PackageName)
 	current, _ := now.content.Stamp(wants.PackageName)
 	return old != current
+}
+
+// selectorOf says which catalogs a ClusterExtension is resolved from, by their labels.
+func selectorOf(wants *olmv1.CatalogFilter) (labels.Selector, error) {
+	if wants.Selector == nil {
+		return labels.Everything(), nil
+	}
+	return metav1.LabelSelectorAsSelector(wants.Selector)
 }

@@ -4,6 +4,9 @@
 package clusterextension
 
 import (
+	"errors"
+
+	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/internal/catalog"
 	"github.com/strata-run/strata/internal/front/clusterextension/resolve"
 )
@@ -33,4 +36,30 @@ func (p *parsedPackages) of(content *catalog.Content, name string) (*resolve.Pac
 	parsed := resolve.NewPackage(&found)
 	p.put(name+" "+stamp, "", int64(size), parsed)
 	return parsed, nil
+}
+
+// catalog is what a catalog has of a package.
+func (p *parsedPackages) catalog(of *olmv1.ClusterCatalog, snapshot catalog.Snapshot, pkg string) resolve.Catalog {
+	known := resolve.Catalog{Name: of.Name, Labels: catalogLabels(of), Priority: of.Spec.Priority, Unavailable: !counts(of)}
+	if known.Unavailable {
+		return known
+	}
+	trouble := snapshot.Err
+	switch {
+	case snapshot.Content == nil && trouble == nil:
+		known.Err = errors.New(beingRead)
+	case snapshot.Content == nil:
+		known.Err = trouble
+	default:
+		known.Digest, _ = snapshot.Content.Stamp(pkg)
+		known.Since = snapshot.Read
+		if trouble != nil {
+			known.Stale = trouble.Error()
+		}
+		var err error
+		if known.Package, err = p.of(snapshot.Content, pkg); err != nil && !errors.Is(err, catalog.ErrNoPackage) {
+			known.Err = err
+		}
+	}
+	return known
 }

@@ -37,9 +37,10 @@ func Registration() front.Registration {
 			s, ok := settings.(*Settings)
 			return ok && s.Mode == "off"
 		},
-		Guide:   "clusterextension.md",
-		Rows:    Rows,
-		Metrics: []telemetry.Description{leftToOLM, revisionCondition, revisionTransition, resolutions, fetchDuration, cacheBytes, catalogStates, catalogChecked},
+		Extensions: extensions(),
+		Guide:      "clusterextension.md",
+		Rows:       Rows,
+		Metrics:    []telemetry.Description{leftToOLM, revisionCondition, revisionTransition, resolutions, fetchDuration, cacheBytes, catalogStates, catalogChecked},
 		Constants: []front.Source{
 			{File: "api/olm.operatorframework.io/v1/conditions.go", Title: "Conditions of ClusterExtensions and ClusterCatalogs"},
 			{File: "api/olm.operatorframework.io/v1/labels.go", Title: "Names, labels and annotations of ClusterExtensions"},

@@ -144,14 +144,10 @@ func (s *supply) Resolve(ctx context.Context, ce *olmv1.ClusterExtension, instal
 	if err := s.cache.List(ctx, list); err != nil {
 		return resolve.Answer{}, fmt.Errorf("listing the ClusterCatalogs: %w", err)
 	}
-	wants := ce.Spec.Source.Catalog
-	request := resolve.Request{
-		Package: wants.PackageName, Version: wants.Version, Channels: wants.Channels, Selector: wants.Selector,
-		SelfCertified: wants.UpgradeConstraintPolicy == olmv1.PolicySelfCertified, Installed: installed,
-	}
+	request := requestOf(ce, installed)
 	for i := range list.Items {
 		if cc := &list.Items[i]; cc.DeletionTimestamp.IsZero() {
-			request.Catalogs = append(request.Catalogs, s.known(cc, own, wants.PackageName))
+			request.Catalogs = append(request.Catalogs, s.known(cc, own, request.Package))
 		}
 	}
 	answer := resolve.Resolve(request)
@@ -161,34 +157,22 @@ func (s *supply) Resolve(ctx context.Context, ce *olmv1.ClusterExtension, instal
 	return answer, nil
 }
 
+// requestOf is what a ClusterExtension asks for, without the catalogs.
+func requestOf(ce *olmv1.ClusterExtension, installed *resolve.Identity) resolve.Request {
+	wants := ce.Spec.Source.Catalog
+	return resolve.Request{
+		Package: wants.PackageName, Version: wants.Version, Channels: wants.Channels, Selector: wants.Selector,
+		SelfCertified: wants.UpgradeConstraintPolicy == olmv1.PolicySelfCertified, Installed: installed,
+	}
+}
+
 // known is a catalog as far as it is on disk. It is kept current by its own front.
 func (s *supply) known(of *olmv1.ClusterCatalog, own bool, pkg string) resolve.Catalog {
-	known := resolve.Catalog{Name: of.Name, Labels: catalogLabels(of), Priority: of.Spec.Priority, Unavailable: !counts(of)}
-	if known.Unavailable {
-		return known
-	}
 	snapshot := s.catalogs.Store.Get(of.Name)
-	trouble := snapshot.Err
 	if _, err := s.wanted(of, own); err != nil {
-		trouble = err
+		snapshot.Err = err
 	}
-	switch {
-	case snapshot.Content == nil && trouble == nil:
-		known.Err = errors.New(beingRead)
-	case snapshot.Content == nil:
-		known.Err = trouble
-	default:
-		known.Digest, _ = snapshot.Content.Stamp(pkg)
-		known.Since = snapshot.Read
-		if trouble != nil {
-			known.Stale = trouble.Error()
-		}
-		var err error
-		if known.Package, err = s.packages.of(snapshot.Content, pkg); err != nil && !errors.Is(err, catalog.ErrNoPackage) {
-			known.Err = err
-		}
-	}
-	return known
+	return s.packages.catalog(of, snapshot, pkg)
 }
 
 // Render implements bundles.

@@ -30,11 +30,13 @@ func members(channels []channel) map[string]bool {
 	return names
 }
 
-// channelNames are those of the package, sorted.
-func (p *Package) channelNames() []string {
-	names := make([]string, 0, len(p.channels))
+// Channels are the names of those that have a bundle, sorted; of all without a name.
+func (p *Package) Channels(bundle string) []string {
+	var names []string
 	for _, c := range p.channels {
-		names = append(names, c.name)
+		if bundle == "" || slices.ContainsFunc(c.entries, func(e entry) bool { return e.Name == bundle }) {
+			names = append(names, c.name)
+		}
 	}
 	return names
 }

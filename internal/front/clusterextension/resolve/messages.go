@@ -197,7 +197,7 @@ func (q *question) elsewhere() string {
 func (q *question) noChannel(left []Candidate, having []*Catalog) string {
 	var names, missing []string
 	for _, c := range having {
-		names = append(names, c.Package.channelNames()...)
+		names = append(names, c.Package.Channels("")...)
 	}
 	names = unique(slices.Sorted(slices.Values(names)))
 	for _, wanted := range q.Channels {

@@ -112,6 +112,37 @@ func first(a, b bool) int {
 	}
 }
 
+// Bundle is a bundle of a package as its catalog has it.
+type Bundle struct {
+	*catalog.Bundle
+
+	Identity Identity
+}
+
+// Bundles are those of the package, the best first.
+func (p *Package) Bundles() []Bundle {
+	all := make([]Bundle, len(p.bundles))
+	for i, b := range p.bundles {
+		all[i] = Bundle{b.Bundle, b.Identity}
+	}
+	return all
+}
+
+// Find is the bundle of a name or a version. A version that the package does not have, or not any more,
+// is taken for that of a bundle with the usual name.
+func (p *Package) Find(named string) (Identity, error) {
+	for _, b := range p.bundles {
+		if b.Identity.Name == named || b.Identity.Version == named {
+			return b.Identity, nil
+		}
+	}
+	is := Identity{Name: p.name + ".v" + named, Version: named}
+	if _, err := parseVersion(is); err != nil {
+		return Identity{}, fmt.Errorf("%q is neither a bundle of the package %s nor a semantic version", named, p.name)
+	}
+	return is, nil
+}
+
 // is says whether a bundle is the installed one by version and release.
 func (b bundle) is(installed *installed) bool {
 	return b.valid && installed.valid && b.version.compare(installed.version) == 0
