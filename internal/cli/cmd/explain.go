@@ -27,8 +27,8 @@ func (a *app) explainCommand() *cobra.Command {
 probe expects and what it finds, the pods that do not run, the last events of
 both, the rights that are missing, who else changes its objects, what waits for
 approval or is paused, when it is retried, and the command to run next. Of the
-package of a ClusterExtension also which bundle it gets, and by which rule others
-were left out; catalogs are read as strata catalog search reads them.
+package of a ClusterExtension also which bundle it gets, and by which rule
+others were left out; catalogs are read as strata catalog search reads them.
 
 Exit codes: 0 whatever there is to say; 2 usage; 6 there is no such package; 7
 no cluster answers. See status for codes that tell how a rollout stands.
