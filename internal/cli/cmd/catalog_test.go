@@ -134,7 +134,7 @@ func TestCatalog_Cluster(t *testing.T) {
 	}))
 	tm.server.put(catalogsPath, clusterCatalog("waiting", map[string]any{
 		"conditions": []any{map[string]any{"type": "Progressing", "status": "True", "reason": "Retrying", "message": "the registry does not answer"}},
-		"urls":       map[string]any{"base": "https://nobody.example.org/catalogs/waiting"},
+		"urls":       map[string]any{"base": "https://catalogs.example.org/catalogs/waiting"},
 	}))
 	tm.server.logs = map[string]string{
 		"/api/v1/namespaces/olmv1-system/services/https:catalogd-service:443/proxy/catalogs/served/api/v1/all?previous=false": `{"schema":"olm.package","name":"other","description":"Of catalogd"}`,
@@ -145,7 +145,7 @@ func TestCatalog_Cluster(t *testing.T) {
 	list.wants(t, CodeOK, "the registry does not answer", "")
 	found := tm.run("catalog", "search", "--pull-ca-dir", authorities)
 	found.wants(t, CodeOK, "served    other", "Note: not read: catalog waiting: ")
-	found.wants(t, CodeOK, "pulled    argo      2.0.0", "nobody.example.org is no Service of the cluster")
+	found.wants(t, CodeOK, "pulled    argo      2.0.0", "catalogs.example.org is no Service of the cluster")
 	tm.run("catalog", "show", "argo", "--catalog", "elsewhere").wants(t, CodeNotFound, "", "there are: pulled, served, waiting")
 	tm.run("catalog", "search", "--catalog", "waiting").wants(t, CodeFalse, "", "its image can be read with --from docker://example.org/waiting:latest")
 

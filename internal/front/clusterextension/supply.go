@@ -169,8 +169,10 @@ func requestOf(ce *olmv1.ClusterExtension, installed *resolve.Identity) resolve.
 // known is a catalog as far as it is on disk. It is kept current by its own front.
 func (s *supply) known(of *olmv1.ClusterCatalog, own bool, pkg string) resolve.Catalog {
 	snapshot := s.catalogs.Store.Get(of.Name)
-	if _, err := s.wanted(of, own); err != nil {
-		snapshot.Err = err
+	if counts(of) {
+		if _, err := s.wanted(of, own); err != nil {
+			snapshot.Err = err
+		}
 	}
 	return s.packages.catalog(of, snapshot, pkg)
 }
