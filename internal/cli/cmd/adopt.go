@@ -17,7 +17,6 @@ import (
 	"github.com/strata-run/strata/revisions"
 )
 
-// adoption is an object to adopt, and what is known of it.
 type adoption struct {
 	view.AdoptedObject
 

@@ -207,7 +207,6 @@ func (c *cluster) noteAsked(ctx context.Context, p *proposal) error {
 	}}, writeFlags{}))
 }
 
-// cutTwo cuts NAMESPACE/NAME.
 func cutTwo(text string) (namespace, name string, ok bool) {
 	namespace, name, ok = strings.Cut(text, "/")
 	return namespace, name, ok && namespace != "" && name != "" && !strings.Contains(name, "/")

@@ -155,7 +155,6 @@ func contentWith(v view.Snapshot, prefix string) (string, *v1alpha1.Revision, er
 	return "", nil, exitf(CodeNotFound, "no revision of package %s has content with the digest %s; give all of its 64 digits to approve it beforehand", v.Package.Name, prefix)
 }
 
-// checkGates says whether there is something to approve with.
 func checkGates(pkg *v1alpha1.Package, named []string) error {
 	var exist []string
 	for _, gate := range pkg.Spec.Gates {

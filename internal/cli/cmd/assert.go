@@ -20,7 +20,7 @@ import (
 const outputJUnit outputFormat = "junit"
 
 type assertOptions struct {
-	output   outputFlag
+	output   outputFormat
 	files    []string
 	targets  []string
 	within   time.Duration
@@ -89,18 +89,23 @@ const assertFileHelp = `  apiVersion: cli.strata.run/v1alpha1
       name: openshift-default
     condition: {type: Accepted}`
 
-func (a *app) assert(ctx context.Context, o assertOptions, name string) error {
+// assertions are the checks of a package that are asked for.
+func (a *app) assertions(o assertOptions, name string) (*assertRun, error) {
 	checks, err := a.checksOf(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c, err := a.connect()
+	return &assertRun{app: a, cluster: c, name: name, revision: o.revision, checks: checks, mayCome: o.create}, err
+}
+
+func (a *app) assert(ctx context.Context, o assertOptions, name string) error {
+	run, err := a.assertions(o, name)
 	if err != nil {
 		return err
 	}
-	run := &assertRun{app: a, cluster: c, name: name, revision: o.revision, checks: checks, mayCome: o.create}
 	longest := time.Duration(0)
-	for _, check := range checks {
+	for _, check := range run.checks {
 		longest = max(longest, check.within+check.holdsFor)
 	}
 	report, err := run.run(ctx, longest)
@@ -116,8 +121,8 @@ func (a *app) assert(ctx context.Context, o assertOptions, name string) error {
 	if report.Passed {
 		return nil
 	}
-	if !o.output.isDocument() && o.output.value != outputJUnit && Code(report.ExitCode) != CodeSuperseded {
-		a.noteWhy(ctx, c, name)
+	if !o.output.isDocument() && o.output != outputJUnit && Code(report.ExitCode) != CodeSuperseded {
+		a.noteWhy(ctx, run.cluster, name)
 	}
 	return &ExitError{Code: Code(report.ExitCode)}
 }
@@ -179,7 +184,6 @@ func (a *app) readInput(path string) ([]byte, error) {
 	return os.ReadFile(filepath.Clean(path))
 }
 
-// writeReport writes the report to stdout, and to the file that is asked for.
 func (a *app) writeReport(o assertOptions, report view.AssertReport) error {
 	if o.junit != "" {
 		file, err := os.OpenFile(o.junit, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -194,12 +198,12 @@ func (a *app) writeReport(o assertOptions, report view.AssertReport) error {
 			return err
 		}
 	}
-	p := a.stdout(o.output.value)
+	p := a.stdout(o.output)
 	switch {
-	case o.output.value == outputJUnit:
+	case o.output == outputJUnit:
 		return view.WriteJUnit(a.Out, report)
 	case o.output.isDocument():
-		return printDocument(p, o.output.value, report)
+		return printDocument(p, o.output, report)
 	}
 	writeResults(p, report)
 	return p.Err()
@@ -252,7 +256,6 @@ func resultWords(r view.AssertResult) string {
 
 const explainTimeout = 5 * time.Second
 
-// noteWhy says on stderr what blocks a package, with its last events.
 func (a *app) noteWhy(ctx context.Context, c *cluster, name string) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()

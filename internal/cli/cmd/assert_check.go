@@ -61,7 +61,6 @@ type moment struct {
 	live map[revisions.ObjectID]*liveObject
 }
 
-// liveObject is an object as the cluster has it.
 type liveObject struct {
 	// current is nil while it does not exist.
 	current *unstructured.Unstructured
@@ -70,7 +69,6 @@ type liveObject struct {
 	err  error
 }
 
-// check is one assertion, ready to be evaluated.
 type check struct {
 	name, class      string
 	within, holdsFor time.Duration

@@ -103,7 +103,6 @@ func readAssertions(text []byte) (Assertions, error) {
 	return file, nil
 }
 
-// asserted are the names of the assertions that are set.
 func (a *Assert) asserted() []string {
 	names := a.Kinds()
 	for name, set := range map[string]bool{"rolledOut": a.RolledOut, "available": a.Available, "phase": a.Phase != "", "probe": a.Probe != ""} {
@@ -131,7 +130,6 @@ func (a *Assert) validate() error {
 	return nil
 }
 
-// title is the name, or what it says.
 func (a *Assert) title() string {
 	name := strings.Join(a.asserted(), " ")
 	switch {

@@ -66,7 +66,7 @@ func (r *assertRun) run(ctx context.Context, longest time.Duration) (view.Assert
 
 // step evaluates every check, and says whether all are decided.
 func (r *assertRun) step(ctx context.Context) (bool, error) {
-	if !r.snapshot.complete() {
+	if !r.complete() {
 		return false, nil
 	}
 	if r.snapshot.Package == nil {
@@ -160,7 +160,7 @@ func (r *assertRun) moment(ctx context.Context) moment {
 
 // lookedAt is the moment as far as the cluster was read.
 func (r *assertRun) lookedAt() moment {
-	m := moment{Snapshot: r.snapshot.Snapshot, live: r.live}
+	m := moment{Snapshot: r.snapshot, live: r.live}
 	m.Manifests = r.slices
 	if m.Package == nil {
 		return m

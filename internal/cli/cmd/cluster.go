@@ -13,11 +13,14 @@ import (
 	"os"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,10 +40,11 @@ type cluster struct {
 	config *rest.Config
 }
 
-// newScheme knows the kinds that the commands read as Go types.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		v1alpha1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, coordinationv1.AddToScheme, authenticationv1.AddToScheme, apiextensionsv1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}
@@ -64,7 +68,6 @@ func newMapper(cfg *rest.Config) (meta.RESTMapper, error) {
 }
 
 func fixedMapper() meta.RESTMapper {
-	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range ownKinds {
 		m.Add(v1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeRoot)
@@ -73,9 +76,9 @@ func fixedMapper() meta.RESTMapper {
 	m.Add(corev1.SchemeGroupVersion.WithKind("Event"), meta.RESTScopeNamespace)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
 	for _, kind := range append([]string{"ReplicaSet"}, restartKinds...) {
-		m.Add(apps.WithKind(kind), meta.RESTScopeNamespace)
+		m.Add(appsv1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
 	}
-	m.Add(leaseKind, meta.RESTScopeNamespace)
+	m.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
 	m.Add(istioKind, meta.RESTScopeNamespace)
 	return m
 }
@@ -166,7 +169,6 @@ func (c *cluster) explain(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// remedyFor says what to do about an error of a connection.
 func remedyFor(err error) string {
 	var untrusted *tls.CertificateVerificationError
 	var plain tls.RecordHeaderError

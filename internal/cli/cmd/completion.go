@@ -135,7 +135,6 @@ func (a *app) completeObjects(cmd *cobra.Command, args []string, prefix string) 
 	}), cobra.ShellCompDirectiveNoFileComp
 }
 
-// complete sets what completes the value of a flag.
 func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	// The error is for a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc(flag, f)

@@ -21,7 +21,6 @@ import (
 // defaultManagerNamespace is where the manager runs unless it was installed elsewhere.
 const defaultManagerNamespace = "strata-system"
 
-// addManagerNamespace adds the flag that says where manifests of kind Secret are kept.
 func addManagerNamespace(cmd *cobra.Command, namespace *string) {
 	cmd.Flags().StringVar(namespace, "manager-namespace", defaultManagerNamespace, "the namespace of the manager, which keeps manifests of kind Secret there")
 }
@@ -60,7 +59,6 @@ func (c *cluster) readSlices(ctx context.Context, cache view.Manifests, revision
 	return r.refer(ctx, revisions...)
 }
 
-// refer reads what revisions refer to, once.
 func (r *reader) refer(ctx context.Context, revisions ...*v1alpha1.Revision) error {
 	var failed []error
 	for _, revision := range revisions {

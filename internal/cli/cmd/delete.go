@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -111,7 +111,6 @@ func (o *deleteOptions) propagation() metav1.DeletionPropagation {
 	}[o.cascade]
 }
 
-// lookAtDeletion finds what would go, what would stay and what would be lost.
 func (c *cluster) lookAtDeletion(ctx context.Context, v view.Snapshot, o deleteOptions) view.Deletion {
 	err := c.readSlices(ctx, v.Manifests, view.HistoryOf(v.Package, v.Revisions).Standing()...)
 	d := view.BuildDeletion(v, o.cascade)
@@ -162,30 +161,29 @@ func (c *cluster) addRisks(ctx context.Context, d *view.Deletion, ref v1alpha1.O
 
 // customResources counts those of a definition, -1 for an unknown number.
 func (c *cluster) customResources(ctx context.Context, ref v1alpha1.ObjectReference) (int64, error) {
-	definition := &unstructured.Unstructured{}
-	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: ref.Group, Version: "v1", Kind: ref.Kind})
+	definition := &apiextensionsv1.CustomResourceDefinition{}
 	if err := c.client.Get(ctx, client.ObjectKey{Name: ref.Name}, definition); apierrors.IsNotFound(err) {
 		return 0, nil
 	} else if err != nil {
 		return -1, err
 	}
-	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, v := range versions {
-		version, _ := v.(map[string]any)
-		if served, _ := version["served"].(bool); served {
-			name, _ := version["name"].(string)
-			return c.count(ctx, schema.GroupVersionKind{Group: group, Version: name, Kind: kind}, "")
+	for i := range definition.Spec.Versions {
+		if v := &definition.Spec.Versions[i]; v.Served {
+			return c.count(ctx, schema.GroupVersionKind{Group: definition.Spec.Group, Version: v.Name, Kind: definition.Spec.Names.Kind}, "")
 		}
 	}
 	return -1, fmt.Errorf("no version of %s is served", ref.Name)
 }
 
-// count counts the objects of a kind, in a namespace or in all, from their metadata.
-func (c *cluster) count(ctx context.Context, kind schema.GroupVersionKind, namespace string) (int64, error) {
+func metadataList(kind schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	return list
+}
+
+// count counts the objects of a kind, in a namespace or in all, from their metadata.
+func (c *cluster) count(ctx context.Context, kind schema.GroupVersionKind, namespace string) (int64, error) {
+	list := metadataList(kind)
 	if err := c.client.List(ctx, list, client.InNamespace(namespace), client.Limit(500)); err != nil {
 		return -1, err
 	}
@@ -226,7 +224,7 @@ func (a *app) awaitGone(ctx context.Context, c *cluster, pkg *v1alpha1.Package, 
 	err := f.until(ctx, "waiting for the teardown", func(context.Context) (bool, error) {
 		now := f.snapshot.Package
 		if now == nil || now.UID != pkg.UID {
-			return f.snapshot.packageRead, nil
+			return f.complete(), nil
 		}
 		state, message := view.PackageState(now)
 		if now.DeletionTimestamp.IsZero() || message == shown {

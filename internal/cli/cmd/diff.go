@@ -27,7 +27,7 @@ const outputUnified outputFormat = "unified"
 type diffOptions struct {
 	view.Comparison
 
-	output           outputFlag
+	output           outputFormat
 	live             bool
 	object           string
 	ignored          []string
@@ -113,7 +113,6 @@ objects.`,
 	return cmd
 }
 
-// completeContents completes a package and then as many revisions of it as are given.
 func (a *app) completeContents(revisions int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		switch {
@@ -152,7 +151,7 @@ func (a *app) diff(ctx context.Context, o diffOptions, args []string) error {
 		return err
 	}
 	err = a.print(o.output, doc, func(p *output.Printer) {
-		if o.output.value != outputUnified {
+		if o.output != outputUnified {
 			view.WriteDiff(p, doc)
 			return
 		}
@@ -167,46 +166,42 @@ func (a *app) diff(ctx context.Context, o diffOptions, args []string) error {
 }
 
 func (a *app) revisionDiff(ctx context.Context, c *cluster, o diffOptions, v view.Snapshot, args []string) (view.Diff, error) {
-	from, to, err := chooseDiff(v, args[1:])
+	from, to, err := chooseDiff(v, args)
 	if err != nil {
 		return view.Diff{}, err
 	}
-	result, unread, err := a.compareRevisions(ctx, c, o, from, to)
-	if err != nil {
-		return view.Diff{}, err
-	}
-	doc, err := view.BuildDiff(from, to, result, o.Comparison)
-	if unread {
-		doc.AddUnread(from, to)
+	doc, _, err := c.compareRevisions(ctx, o, from, to)
+	if doc.Unread != "" {
 		a.note("Warning: %s", doc.Unread)
 	}
 	return doc, err
 }
 
-// compareRevisions compares two revisions; unread is true when Secrets could not be read.
-func (a *app) compareRevisions(ctx context.Context, c *cluster, o diffOptions, from, to *v1alpha1.Revision) (result diff.Result, unread bool, err error) {
+// compareRevisions compares two revisions, and says what is known of Secrets that may not be read.
+func (c *cluster) compareRevisions(ctx context.Context, o diffOptions, from, to *v1alpha1.Revision) (doc view.Diff, result diff.Result, err error) {
 	r := newReader(c.contents(o.managerNamespace), wholeSecrets)
-	before, err := a.readFor(ctx, r, from)
+	before, err := r.readFor(ctx, from)
 	if err != nil {
-		return result, false, err
+		return doc, result, err
 	}
-	after, err := a.readFor(ctx, r, to)
+	after, err := r.readFor(ctx, to)
 	if err != nil {
-		return result, false, err
+		return doc, result, err
 	}
-	unread = slices.ContainsFunc([]error{before.Unread, after.Unread}, func(err error) bool { return err != nil })
-	return diff.Contents(view.ObjectsOf(before, o.object, o.noise), view.ObjectsOf(after, o.object, o.noise), o.Options), unread, nil
+	result = diff.Contents(view.ObjectsOf(before, o.object, o.noise), view.ObjectsOf(after, o.object, o.noise), o.Options)
+	doc, err = view.BuildDiff(from, to, result, o.Comparison)
+	if before.Unread != nil || after.Unread != nil {
+		doc.AddUnread(from, to)
+	}
+	return doc, result, err
 }
 
 func chooseDiff(v view.Snapshot, args []string) (from, to *v1alpha1.Revision, err error) {
-	var numbers [2]int64
-	for i, arg := range args {
-		numbers[i], _ = revisionNumber(arg) // checked with the arguments
-	}
+	numbers := numbersIn(args)
 	if to, err = revisionOr(v, numbers[1]); err != nil {
 		return nil, nil, err
 	}
-	if len(args) > 0 {
+	if len(args) > 1 {
 		from, err = revisionNumbered(v, numbers[0])
 		return from, to, err
 	}
@@ -220,7 +215,7 @@ func chooseDiff(v view.Snapshot, args []string) (from, to *v1alpha1.Revision, er
 
 // readFor reads a revision. Secrets that may not be read are left out: their digests say
 // whether they differ.
-func (a *app) readFor(ctx context.Context, r *reader, revision *v1alpha1.Revision) (view.StoredContent, error) {
+func (r *reader) readFor(ctx context.Context, revision *v1alpha1.Revision) (view.StoredContent, error) {
 	read, err := r.read(ctx, revision)
 	if err != nil {
 		return read, fmt.Errorf("reading revision %d: %w", revision.Spec.Revision, err)
@@ -232,11 +227,7 @@ func (a *app) readFor(ctx context.Context, r *reader, revision *v1alpha1.Revisio
 }
 
 func (a *app) liveDiff(ctx context.Context, c *cluster, o diffOptions, v view.Snapshot, args []string) (view.Diff, error) {
-	var n int64
-	if len(args) > 1 {
-		n, _ = revisionNumber(args[1]) // checked with the arguments
-	}
-	revision, err := revisionOr(v, n)
+	revision, err := revisionOr(v, numbersIn(args)[0])
 	if err != nil {
 		return view.Diff{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const stopTimeout = 90 * time.Second
@@ -66,33 +67,26 @@ func (a *app) down(ctx context.Context, dir localDir) error {
 	return nil
 }
 
-// stopSupervisor asks the process that holds the folder to end, and waits.
 func (a *app) stopSupervisor(ctx context.Context, dir localDir) error {
-	over := time.After(stopTimeout)
-	asked := 0
-	for {
-		holder, err := dir.holder()
-		if err != nil || holder == 0 {
-			return err
+	asked, holder := 0, 0
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, stopTimeout, true, func(context.Context) (isFree bool, err error) {
+		if holder, err = dir.holder(); err != nil || holder == 0 {
+			return true, err
 		}
 		l, err := dir.read()
-		if err != nil {
-			return err
-		}
 		// Another `down` holds the folder too, while it removes the data.
-		if holder == l.PID && holder != asked {
-			a.note("Stopping the local cluster (process %d).", holder)
-			if err := terminate(holder); err != nil {
-				return err
-			}
-			asked = holder
+		if err != nil || holder != l.PID || holder == asked {
+			return false, err
 		}
-		select {
-		case <-time.After(pollInterval):
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for process %d: %w", holder, ctx.Err())
-		case <-over:
-			return exitf(CodeTimeout, "process %d has not ended within %s; its log is %s", holder, stopTimeout, dir.logFile())
-		}
+		a.note("Stopping the local cluster (process %d).", holder)
+		asked = holder
+		return false, terminate(holder)
+	})
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("waiting for process %d: %w", holder, ctx.Err())
+	case wait.Interrupted(err):
+		return exitf(CodeTimeout, "process %d has not ended within %s; its log is %s", holder, stopTimeout, dir.logFile())
 	}
+	return err
 }

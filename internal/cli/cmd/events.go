@@ -19,7 +19,7 @@ import (
 )
 
 type eventsOptions struct {
-	output  outputFlag
+	output  outputFormat
 	watch   bool
 	timeout time.Duration
 	types   []string
@@ -69,7 +69,7 @@ func (a *app) events(ctx context.Context, o eventsOptions, name string) error {
 		return err
 	}
 	if o.watch {
-		w := &eventWatcher{options: o, name: name, known: map[string][]*corev1.Event{}, shown: map[string]int32{}, out: a.stdout(o.output.value)}
+		w := &eventWatcher{options: o, name: name, known: map[string][]*corev1.Event{}, shown: map[string]int32{}, out: a.stdout(o.output)}
 		w.follower = c.followPackage(a.note, o.timeout, name)
 		if err := w.until(ctx, "watching events", w.next); !errors.Is(err, errOver) {
 			return err
@@ -87,7 +87,7 @@ func (a *app) events(ctx context.Context, o eventsOptions, name string) error {
 		switch {
 		case len(doc.Events) == 0:
 			a.note("No events about package %s. The API server forgets them after some time.", name)
-		case o.output.value == outputWide:
+		case o.output == outputWide:
 			view.WriteEventTable(p, doc.Events, a.now())
 		default:
 			for _, e := range doc.Events {
@@ -132,7 +132,7 @@ type eventWatcher struct {
 }
 
 func (w *eventWatcher) next(ctx context.Context) (bool, error) {
-	if !w.snapshot.complete() {
+	if !w.complete() {
 		return false, nil
 	}
 	if w.snapshot.Package == nil {

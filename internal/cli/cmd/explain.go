@@ -19,7 +19,7 @@ import (
 const mostEvents = 5
 
 func (a *app) explainCommand() *cobra.Command {
-	var o outputFlag
+	var o outputFormat
 	cmd := &cobra.Command{
 		Use:   "explain PACKAGE",
 		Short: "Say why a rollout is stuck, and which command helps",
@@ -44,7 +44,7 @@ extension plan.`,
 	return cmd
 }
 
-func (a *app) explain(ctx context.Context, o outputFlag, name string) error {
+func (a *app) explain(ctx context.Context, o outputFormat, name string) error {
 	c, err := a.connect()
 	if err != nil {
 		return err

@@ -25,16 +25,6 @@ import (
 	"github.com/strata-run/strata/internal/cli/view"
 )
 
-type snapshot struct {
-	view.Snapshot
-
-	// packageRead and revisionsRead are set once each has been listed.
-	packageRead, revisionsRead bool
-}
-
-// complete is true once the snapshot holds all that the cluster has.
-func (s *snapshot) complete() bool { return s.packageRead && s.revisionsRead }
-
 type feed struct {
 	newList func() client.ObjectList
 	options []client.ListOption
@@ -59,7 +49,8 @@ type follower struct {
 	feeds []feed
 	// changes bring what is followed up to date; an error of one ends it.
 	changes  chan func() error
-	snapshot snapshot
+	read     map[*listing]bool
+	snapshot view.Snapshot
 	// lost is set while the connection is interrupted.
 	lost bool
 }
@@ -68,7 +59,7 @@ var errOver = errors.New("the time is over")
 
 // follow follows what feeds watch, 0 for any time.
 func (c *cluster) follow(note func(format string, args ...any), limit time.Duration, feeds ...feed) *follower {
-	f := &follower{cluster: c, note: note, feeds: feeds, changes: make(chan func() error)}
+	f := &follower{cluster: c, note: note, feeds: feeds, changes: make(chan func() error), read: map[*listing]bool{}}
 	if limit > 0 {
 		f.over = time.After(limit)
 	}
@@ -112,17 +103,17 @@ func (f *follower) until(ctx context.Context, doing string, step func(context.Co
 	}
 }
 
+// complete is true once all that is followed has been listed.
+func (f *follower) complete() bool { return len(f.read) >= len(f.feeds) }
+
 func (f *follower) packageFeed(name string) feed {
 	return feed{
 		newList: func() client.ObjectList { return &v1alpha1.PackageList{} },
 		options: []client.ListOption{client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", name)}},
 		set: func(objects []any) {
-			s := &f.snapshot
-			s.packageRead, s.Package = true, nil
+			f.snapshot.Package = nil
 			for _, p := range of[*v1alpha1.Package](objects) {
-				if p.Name == name {
-					s.Package = p
-				}
+				f.snapshot.Package = p
 			}
 		},
 	}
@@ -133,14 +124,11 @@ func (f *follower) revisionFeed(pkg string) feed {
 		newList: func() client.ObjectList { return &v1alpha1.RevisionList{} },
 		options: []client.ListOption{client.MatchingFields{packageField: pkg}},
 		set: func(objects []any) {
-			s := &f.snapshot
-			s.revisionsRead, s.Revisions = true, nil
+			f.snapshot.Revisions = nil
 			for _, r := range of[*v1alpha1.Revision](objects) {
-				if r.Spec.Package == pkg {
-					s.Revisions = append(s.Revisions, *r)
-				}
+				f.snapshot.Revisions = append(f.snapshot.Revisions, *r)
 			}
-			view.SortRevisions(s.Revisions)
+			view.SortRevisions(f.snapshot.Revisions)
 		},
 	}
 }
@@ -196,7 +184,7 @@ func (l *listing) send(change func() error) {
 func (l *listing) changed(err error) error {
 	objects := l.List()
 	l.send(func() error {
-		l.follower.lost = false
+		l.follower.lost, l.follower.read[l] = false, true
 		l.feed.set(objects)
 		return nil
 	})
@@ -250,19 +238,17 @@ func (l *listing) failed(doing string, err error) error {
 		return err
 	}
 	said := fmt.Errorf("%s %s: %w", doing, listed(l.feed.newList()), err)
-	if l.begun && !apierrors.IsForbidden(err) {
-		l.send(func() error {
-			l.follower.interrupted(said)
-			return nil
-		})
-		return err
-	}
-	l.begun = false
+	isInterrupted := l.begun && !apierrors.IsForbidden(err)
+	l.begun = isInterrupted
 	l.send(func() error {
-		if l.feed.failed == nil {
+		switch {
+		case isInterrupted:
+			l.follower.interrupted(said)
+		case l.feed.failed == nil:
 			return l.follower.cluster.explain("watching", said)
+		default:
+			l.feed.failed(said)
 		}
-		l.feed.failed(said)
 		return nil
 	})
 	return err

@@ -20,7 +20,7 @@ import (
 )
 
 type getOptions struct {
-	output   outputFlag
+	output   outputFormat
 	selector string
 	states   []string
 	watch    bool
@@ -92,7 +92,7 @@ func (a *app) get(ctx context.Context, o getOptions, names []string) error {
 		_, err := a.watchToEnd(ctx, c, watchOptions{name: names[0], output: o.output})
 		return err
 	case o.watch:
-		w := &listWatcher{app: a, options: o, names: names, out: a.stdout(o.output.value), shown: map[string]string{}}
+		w := &listWatcher{app: a, options: o, names: names, out: a.stdout(o.output), shown: map[string]string{}}
 		w.follower = c.follow(a.note, 0, w.feed(selector))
 		return w.until(ctx, "following packages", w.next)
 	}
@@ -112,7 +112,7 @@ func (a *app) get(ctx context.Context, o getOptions, names []string) error {
 
 // packageNames are the names in arguments, which may have the type before them, as kubectl does.
 func packageNames(args []string) []string {
-	if len(args) > 0 && slices.Contains([]string{"packages", "package", "spkg", "pkg", "packages.strata.run"}, args[0]) {
+	if len(args) > 0 && (slices.Contains(packageTypes, args[0]) || args[0] == "packages.strata.run") {
 		args = args[1:]
 	}
 	names := make([]string, len(args))
@@ -145,26 +145,26 @@ func (c *cluster) selectPackages(ctx context.Context, s labels.Selector, names [
 	return found, missing, nil
 }
 
-func (a *app) printPackages(o outputFlag, packages []v1alpha1.Package, single bool) error {
-	p := a.stdout(o.value)
+func (a *app) printPackages(o outputFormat, packages []v1alpha1.Package, single bool) error {
+	p := a.stdout(o)
 	switch {
 	case single && len(packages) == 0:
 		return nil
 	case o.isDocument():
-		return printDocument(p, o.value, view.PackageDocument(packages, single))
-	case o.value == outputName:
+		return printDocument(p, o, view.PackageDocument(packages, single))
+	case o == outputName:
 		for i := range packages {
 			p.Line(output.Span{Text: "package." + v1alpha1.GroupVersion.Group + "/" + packages[i].Name})
 		}
 	case len(packages) == 0:
 		a.note("No packages found.")
 	default:
-		view.WritePackages(p, packages, o.value == outputWide, a.now())
+		view.WritePackages(p, packages, o == outputWide, a.now())
 		for i := range packages {
-			if pause := history.PauseOf(&packages[i], a.now()); pause != nil && o.value != outputWide {
+			if pause := history.PauseOf(&packages[i], a.now()); pause != nil && o != outputWide {
 				a.note("Note: %s is %s.", packages[i].Name, view.PauseText(pause))
 			}
-			if s := view.SummarisePackage(&packages[i], nil); s.RolledBack && o.value != outputWide {
+			if s := view.SummarisePackage(&packages[i], nil); s.RolledBack && o != outputWide {
 				a.note("Note: %s is rolled back: %s.", s.Name, strings.TrimSuffix(s.Message, "."))
 			}
 		}
@@ -181,7 +181,7 @@ type listWatcher struct {
 	out     *output.Printer
 	// names are the packages that are followed, empty for all.
 	names []string
-	// known are the packages as they were read last, nil before the first list.
+	// known are the packages as they were read last.
 	known map[string]v1alpha1.Package
 	// shown is what was written of a package last.
 	shown map[string]string
@@ -203,7 +203,7 @@ func (w *listWatcher) feed(selector labels.Selector) feed {
 }
 
 func (w *listWatcher) next(ctx context.Context) (bool, error) {
-	if w.known == nil {
+	if !w.complete() {
 		return false, nil
 	}
 	if !w.begun {
@@ -249,11 +249,11 @@ func (w *listWatcher) textOf(pkg *v1alpha1.Package) string {
 	switch {
 	case w.options.output.isDocument():
 		return pkg.ResourceVersion
-	case w.options.output.value == outputName:
+	case w.options.output == outputName:
 		return pkg.Name
 	}
 	var texts []string
-	for _, cell := range view.PackageRow(pkg, w.options.output.value == outputWide, pkg.CreationTimestamp.Time) {
+	for _, cell := range view.PackageRow(pkg, w.options.output == outputWide, pkg.CreationTimestamp.Time) {
 		texts = append(texts, cell.Text)
 	}
 	return strings.Join(texts, "\x00")
@@ -261,10 +261,10 @@ func (w *listWatcher) textOf(pkg *v1alpha1.Package) string {
 
 func (w *listWatcher) write(packages []v1alpha1.Package) error {
 	o := w.options.output
-	wide := o.value == outputWide
+	wide := o == outputWide
 	switch {
 	case len(packages) == 0:
-	case o.isDocument() || o.value == outputName:
+	case o.isDocument() || o == outputName:
 		return w.writeDocuments(packages)
 	case !w.headed:
 		w.headed = true
@@ -279,22 +279,21 @@ func (w *listWatcher) write(packages []v1alpha1.Package) error {
 	return w.out.Err()
 }
 
-// writeDocuments writes each package by itself: in JSON one a line, in YAML as a stream.
+// writeDocuments writes each package by itself.
 func (w *listWatcher) writeDocuments(packages []v1alpha1.Package) error {
 	o := w.options.output
 	for i := range packages {
 		one := packages[i : i+1]
-		if o.value == outputJSON {
-			w.out.JSONLine(view.PackageDocument(one, true))
-			continue
+		var err error
+		if o.isDocument() {
+			err = printNext(w.out, o, view.PackageDocument(one, true), !w.headed)
+		} else {
+			err = w.app.printPackages(o, one, true)
 		}
-		if o.value == outputYAML && w.headed {
-			w.out.Line(output.Span{Text: "---"})
-		}
-		w.headed = true
-		if err := w.app.printPackages(o, one, true); err != nil {
+		if err != nil {
 			return err
 		}
+		w.headed = true
 	}
 	return w.out.Err()
 }

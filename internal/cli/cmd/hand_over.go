@@ -73,7 +73,7 @@ func (a *app) handOver(ctx context.Context, o handOverOptions) error {
 		return c.explain("looking for what to hand over", err)
 	}
 	if len(found.Packages)+len(found.Resources) == 0 && !o.output.isDocument() {
-		p := a.stdout(o.output.value)
+		p := a.stdout(o.output)
 		p.Line(output.Span{Text: fmt.Sprintf("There is nothing to hand over: no package of the front %s, and no GatewayClass of its controller.", found.Front)})
 		return p.Err()
 	}
@@ -101,7 +101,6 @@ func (a *app) handOver(ctx context.Context, o handOverOptions) error {
 	return a.end(o.output, p, d)
 }
 
-// completeHandOver sets the annotation, and then waits for the manager or does its part.
 func (a *app) completeHandOver(ctx context.Context, c *cluster, found *controller.HandOver, managed bool, o handOverOptions) error {
 	options := []client.PatchOption{client.FieldOwner(cliOwner)}
 	switch o.dryRun {

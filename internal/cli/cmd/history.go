@@ -15,7 +15,7 @@ import (
 )
 
 type historyOptions struct {
-	output           outputFlag
+	output           outputFormat
 	revision         int64
 	managerNamespace string
 }
@@ -69,7 +69,7 @@ func (a *app) history(ctx context.Context, o historyOptions, name string) error 
 		return err
 	}
 	h := v.History()
-	if o.output.value != outputName {
+	if o.output != outputName {
 		// Secrets are not read: the names of what they are stored in are digests.
 		read, err := newReader(c.contents(o.managerNamespace), noSecrets).readEach(ctx, v.Revisions)
 		if ctx.Err() != nil {
@@ -85,7 +85,7 @@ func (a *app) history(ctx context.Context, o historyOptions, name string) error 
 			a.note("Package %s has no revisions yet.", name)
 			return
 		}
-		view.WriteHistory(p, h, o.output.value == outputWide, a.now())
+		view.WriteHistory(p, h, o.output == outputWide, a.now())
 	})
 }
 
@@ -101,23 +101,19 @@ func (a *app) historyOfOne(ctx context.Context, o historyOptions, name string) e
 	a.readDetails(ctx, c, &v, []*v1alpha1.Revision{r})
 	d := v.RevisionDetails(r)
 	if before := view.RevisionBefore(r, v.Revisions); before != nil {
-		if err := a.compareOne(ctx, c, o, &d, before, r); err != nil {
+		if err := c.compareOne(ctx, o, &d, before, r); err != nil {
 			return err
 		}
 	}
 	return a.print(o.output, d, func(p *output.Printer) { view.WriteRevisionDetails(p, d, a.now()) })
 }
 
-func (a *app) compareOne(ctx context.Context, c *cluster, o historyOptions, d *view.RevisionDetails, before, after *v1alpha1.Revision) error {
+func (c *cluster) compareOne(ctx context.Context, o historyOptions, d *view.RevisionDetails, before, after *v1alpha1.Revision) error {
 	options := diffOptions{managerNamespace: o.managerNamespace, Comparison: view.Comparison{Context: 3, Options: diff.Options{Ignore: view.NoisePatterns()}}}
-	result, unread, err := a.compareRevisions(ctx, c, options, before, after)
+	doc, result, err := c.compareRevisions(ctx, options, before, after)
 	if err != nil {
 		return err
 	}
-	doc, err := view.BuildDiff(before, after, result, options.Comparison)
-	if unread {
-		doc.AddUnread(before, after)
-	}
 	d.Diff, d.Revision.ComparedWith, d.Revision.Changes = &doc, before.Spec.Revision, view.ChangesText(before, after, result)
-	return err
+	return nil
 }

@@ -4,25 +4,23 @@
 package cmd
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/config/crd"
 	"github.com/strata-run/strata/config/policy"
 	"github.com/strata-run/strata/config/rbac"
+	"github.com/strata-run/strata/internal/chart"
 	"github.com/strata-run/strata/internal/cli/view"
 )
 
@@ -100,7 +98,6 @@ func accountOf(namespace string) string {
 	return "system:serviceaccount:" + namespace + ":" + managerName
 }
 
-// awaitServed waits until the API server serves the kind of a CRD.
 func awaitServed(ctx context.Context, c client.Reader, o *unstructured.Unstructured) error {
 	if o.GroupVersionKind().GroupKind() != view.CRDKind {
 		return nil
@@ -134,22 +131,18 @@ func manifestsIn(files fs.FS, pattern string) ([]*unstructured.Unstructured, err
 	}
 	var objects []*unstructured.Unstructured
 	for _, name := range names {
+		if path.Base(name) == "kustomization.yaml" {
+			continue // it says how to deploy, it is no object to deploy
+		}
 		text, err := fs.ReadFile(files, name)
 		if err != nil {
 			return nil, fmt.Errorf("reading manifests: %w", err)
 		}
-		for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
-			u := &unstructured.Unstructured{}
-			if err := d.Decode(&u.Object); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				return nil, fmt.Errorf("reading %s: %w", name, err)
-			}
-			// A kustomization says how to deploy, it is no object to deploy.
-			if len(u.Object) > 0 && u.GetName() != "" {
-				objects = append(objects, u)
-			}
+		more, err := chart.Manifests(name, text)
+		if err != nil {
+			return nil, err
 		}
+		objects = append(objects, more...)
 	}
 	return objects, nil
 }

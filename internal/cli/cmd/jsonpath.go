@@ -76,7 +76,6 @@ func parseGoTemplate(template string) (documentPrinter, error) {
 	}, nil
 }
 
-// printLines writes a text, cleaned line by line.
 func printLines(p *output.Printer, text string) error {
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		p.Line(output.Span{Text: line})

@@ -28,7 +28,7 @@ import (
 const outputSARIF outputFormat = "sarif"
 
 type lintOptions struct {
-	output           outputFlag
+	output           outputFormat
 	source           sourceOptions
 	name             string
 	live             bool
@@ -128,11 +128,11 @@ func (a *app) lint(ctx context.Context, o lintOptions) error {
 		return fmt.Errorf("comparing with package %s: %w", o.against, err)
 	}
 	report := view.BuildLintReport(findings, o.suppress, o.threshold, len(in.Objects))
-	if o.output.value == outputJUnit {
+	if o.output == outputJUnit {
 		err = view.WriteLintJUnit(a.Out, report)
 	} else {
 		err = a.print(o.output, report, func(p *output.Printer) {
-			if o.output.value == outputSARIF {
+			if o.output == outputSARIF {
 				p.JSON(view.SarifOf(report))
 			} else {
 				view.WriteLint(p, report)
@@ -150,7 +150,6 @@ func (a *app) lint(ctx context.Context, o lintOptions) error {
 	return nil
 }
 
-// askCluster reads what only a cluster knows, as far as it was asked for.
 func (a *app) askCluster(ctx context.Context, o lintOptions, in *lint.Input) error {
 	if !o.live && o.against == "" {
 		return nil

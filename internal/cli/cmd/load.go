@@ -23,6 +23,9 @@ import (
 // packageField is the field of a Revision that the API server selects by.
 const packageField = "spec.package"
 
+// packageTypes are the words for the type as kubectl takes it.
+var packageTypes = []string{"package", "packages", "spkg", "pkg"}
+
 // packageName is the name in an argument, which may have its type before it as
 // kubectl writes it: package/NAME, spkg/NAME or package.strata.run/NAME.
 func packageName(arg string) string {
@@ -31,7 +34,7 @@ func packageName(arg string) string {
 		return arg
 	}
 	kind, _, _ = strings.Cut(kind, ".")
-	if slices.Contains([]string{"package", "packages", "spkg", "pkg"}, kind) {
+	if slices.Contains(packageTypes, kind) {
 		return name
 	}
 	return arg
@@ -63,7 +66,6 @@ func (a *app) readPackage(ctx context.Context, name string) (*cluster, view.Snap
 	return c, v, err
 }
 
-// snapshot reads a package and its revisions, by number.
 func (c *cluster) snapshot(ctx context.Context, name string) (view.Snapshot, error) {
 	v := view.Snapshot{Manifests: view.Manifests{}}
 	var err error

@@ -55,7 +55,6 @@ func (d localDir) create() error {
 	return nil
 }
 
-// link puts a kubectl of the cluster's version where people find it.
 func (d localDir) link(kubectl string) error {
 	if err := os.Remove(d.kubectl()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("linking kubectl: %w", err)

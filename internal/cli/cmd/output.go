@@ -38,7 +38,6 @@ var templates = []struct {
 	{"custom-columns", "HEAD:PATH,...", parseColumns},
 }
 
-// documentPrinter writes a document that was read back from JSON.
 type documentPrinter func(p *output.Printer, document any) error
 
 // printer is what writes a document in a format that contains a template, and whether it
@@ -53,71 +52,77 @@ func (f outputFormat) printer() (write documentPrinter, isTemplate bool, err err
 	return nil, false, nil
 }
 
-type outputFlag struct {
-	value   outputFormat
-	allowed []outputFormat
+// printNext writes one of several documents: in JSON on one line, in YAML as part of a stream.
+func printNext(p *output.Printer, format outputFormat, v any, isFirst bool) error {
+	switch {
+	case format == outputJSON:
+		p.JSONLine(v)
+		return p.Err()
+	case format == outputYAML && !isFirst:
+		p.Line(output.Span{Text: "---"})
+	}
+	return printDocument(p, format, v)
 }
 
-func addOutput(cmd *cobra.Command, o *outputFlag, allowed ...outputFormat) {
-	o.allowed = allowed
-	cmd.Flags().VarP(o, "output", "o", "output format: "+o.list())
-	formats := make([]string, len(allowed))
-	for i, f := range allowed {
-		formats[i] = string(f)
-	}
-	complete(cmd, "output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func (o *outputFlag) list() string {
-	words := make([]string, len(o.allowed))
-	for i, f := range o.allowed {
-		words[i] = string(f)
-		if f == outputJSONPath {
-			var forms []string
-			for _, t := range templates {
-				forms = append(forms, t.name+"="+t.argument)
-			}
-			words[i] = strings.Join(forms, ", ")
-		}
-	}
-	return strings.Join(words, ", ")
+// valueFlag is a flag of the help's type kind, whose values set checks.
+type valueFlag struct {
+	kind string
+	set  func(string) error
+	text func() string
 }
 
 // Set is called for the flag's value.
-func (o *outputFlag) Set(s string) error {
-	_, isTemplate, err := outputFormat(s).printer()
-	switch {
-	case err != nil:
-		return err
-	case isTemplate && slices.Contains(o.allowed, outputJSONPath):
-	case s == string(outputJSONPath) || !slices.Contains(o.allowed, outputFormat(s)):
-		return fmt.Errorf("must be one of %s", o.list())
-	}
-	o.value = outputFormat(s)
-	return nil
-}
+func (f valueFlag) Set(s string) error { return f.set(s) }
 
 // String is the flag's value.
-func (o *outputFlag) String() string { return string(o.value) }
+func (f valueFlag) String() string { return f.text() }
 
 // Type is shown in the help.
-func (o *outputFlag) Type() string { return "FORMAT" }
+func (f valueFlag) Type() string { return f.kind }
+
+func addOutput(cmd *cobra.Command, o *outputFormat, allowed ...outputFormat) {
+	var formats, words []string
+	for _, f := range allowed {
+		formats = append(formats, string(f))
+		if f != outputJSONPath {
+			words = append(words, string(f))
+			continue
+		}
+		for _, t := range templates {
+			words = append(words, t.name+"="+t.argument)
+		}
+	}
+	list := strings.Join(words, ", ")
+	cmd.Flags().VarP(valueFlag{kind: "FORMAT", text: func() string { return string(*o) }, set: func(s string) error {
+		_, isTemplate, err := outputFormat(s).printer()
+		switch {
+		case err != nil:
+			return err
+		case isTemplate && slices.Contains(allowed, outputJSONPath):
+		case s == string(outputJSONPath) || !slices.Contains(allowed, outputFormat(s)):
+			return fmt.Errorf("must be one of %s", list)
+		}
+		*o = outputFormat(s)
+		return nil
+	}}, "output", "o", "output format: "+list)
+	complete(cmd, "output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
 
 // isDocument is true for the formats that programs read.
-func (o *outputFlag) isDocument() bool {
-	_, isTemplate, _ := o.value.printer() // checked when it was set
-	return isTemplate || o.value == outputJSON || o.value == outputYAML
+func (f outputFormat) isDocument() bool {
+	_, isTemplate, _ := f.printer() // checked when it was set
+	return isTemplate || f == outputJSON || f == outputYAML
 }
 
 // print writes a document to stdout: in one of the formats that programs read, by the names
 // of what it is about, or as text.
-func (a *app) print(o outputFlag, document any, write func(p *output.Printer)) error {
-	p := a.stdout(o.value)
+func (a *app) print(o outputFormat, document any, write func(p *output.Printer)) error {
+	p := a.stdout(o)
 	named, isNamed := document.(interface{ Names() []string })
 	switch {
 	case o.isDocument():
-		return printDocument(p, o.value, document)
-	case o.value == outputName && isNamed:
+		return printDocument(p, o, document)
+	case o == outputName && isNamed:
 		for _, name := range named.Names() {
 			p.Line(output.Span{Text: name})
 		}
@@ -129,17 +134,17 @@ func (a *app) print(o outputFlag, document any, write func(p *output.Printer)) e
 
 // text is a printer for what stands beside a document: it writes nothing where stdout is to
 // be one.
-func (a *app) text(o outputFlag) *output.Printer {
+func (a *app) text(o outputFormat) *output.Printer {
 	if o.isDocument() {
 		return output.New(io.Discard, 0, false)
 	}
-	return a.stdout(o.value)
+	return a.stdout(o)
 }
 
 // end writes the document if that is asked for; else all was written as text.
-func (a *app) end(o outputFlag, p *output.Printer, document any) error {
+func (a *app) end(o outputFormat, p *output.Printer, document any) error {
 	if o.isDocument() {
-		return printDocument(a.stdout(o.value), o.value, document)
+		return printDocument(a.stdout(o), o, document)
 	}
 	return p.Err()
 }
@@ -164,54 +169,26 @@ func printDocument(p *output.Printer, format outputFormat, v any) error {
 	return p.Err()
 }
 
-type choiceFlag struct {
-	value   *string
-	allowed []string
-}
-
 // addChoice adds a flag that takes one of some words, or its default.
 func addChoice(cmd *cobra.Command, value *string, name, byDefault, usage string, allowed ...string) {
 	*value = byDefault
-	cmd.Flags().Var(&choiceFlag{value: value, allowed: allowed}, name, usage)
+	cmd.Flags().Var(valueFlag{kind: "string", text: func() string { return *value }, set: func(s string) error {
+		if last := len(allowed) - 1; !slices.Contains(allowed, s) {
+			return fmt.Errorf("must be %s or %s", strings.Join(allowed[:last], ", "), allowed[last])
+		}
+		*value = s
+		return nil
+	}}, name, usage)
 	complete(cmd, name, cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Set is called for the flag's value.
-func (f *choiceFlag) Set(s string) error {
-	if last := len(f.allowed) - 1; !slices.Contains(f.allowed, s) {
-		return fmt.Errorf("must be %s or %s", strings.Join(f.allowed[:last], ", "), f.allowed[last])
-	}
-	*f.value = s
-	return nil
-}
-
-// String is the flag's value.
-func (f *choiceFlag) String() string { return *f.value }
-
-// Type is shown in the help.
-func (f *choiceFlag) Type() string { return "string" }
-
-// revisionFlag is a flag that takes the number of a revision, or 0.
-type revisionFlag int64
-
-// addRevision adds a flag that names a revision of the package in the first argument.
+// addRevision adds a flag that names a revision of the package in the first argument, or 0.
 func (a *app) addRevision(cmd *cobra.Command, revision *int64, name, usage string) {
-	cmd.Flags().Var((*revisionFlag)(revision), name, usage)
+	cmd.Flags().Var(valueFlag{kind: "int", text: func() string { return view.Number(*revision) }, set: func(s string) (err error) {
+		if *revision, err = revisionNumber(s); s == "0" {
+			return nil
+		}
+		return err
+	}}, name, usage)
 	complete(cmd, name, a.completeRevisions)
 }
-
-// Set is called for the flag's value.
-func (f *revisionFlag) Set(s string) error {
-	n, err := revisionNumber(s)
-	if s == "0" {
-		err = nil
-	}
-	*f = revisionFlag(n)
-	return err
-}
-
-// String is the flag's value.
-func (f *revisionFlag) String() string { return view.Number(int64(*f)) }
-
-// Type is shown in the help.
-func (f *revisionFlag) Type() string { return "int" }

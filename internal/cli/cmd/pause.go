@@ -118,7 +118,6 @@ func (a *app) pauseReason(o pauseOptions) (string, error) {
 	return reason, nil
 }
 
-// parseUntil is a time, given as such or as a duration from now.
 func parseUntil(text string, now time.Time) (*metav1.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {

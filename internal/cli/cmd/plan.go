@@ -22,7 +22,7 @@ import (
 )
 
 type planOptions struct {
-	output           outputFlag
+	output           outputFormat
 	source           sourceOptions
 	managerNamespace string
 	skipRights       bool
@@ -94,7 +94,7 @@ func (a *app) plan(ctx context.Context, o planOptions, name string) error {
 	}
 	doc := proposed.Document()
 	err = a.print(o.output, doc, func(p *output.Printer) {
-		if o.output.value == outputWide {
+		if o.output == outputWide {
 			view.WritePlanTable(p, doc)
 		} else {
 			view.WritePlanObjects(p, doc)

@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,7 @@ import (
 )
 
 type renderOptions struct {
-	output      outputFlag
+	output      outputFormat
 	source      sourceOptions
 	showSecrets bool
 }
@@ -42,16 +43,13 @@ Exit codes: 0 rendered; 2 usage, or a file cannot be read; 3 the content cannot
 be used. Rights needed: none.`,
 		Example: `  strata render web -f manifests/
   strata render web --chart ./web --values production.yaml --set replicas=3 -o yaml`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			a.running = true
-			if err := o.source.validate(); err != nil {
-				return err
-			}
-			return a.render(o, packageName(args[0]))
-		},
 	}
+	a.onPackage(cmd, func(_ context.Context, name string) error {
+		if err := o.source.validate(); err != nil {
+			return err
+		}
+		return a.render(o, name)
+	})
 	addOutput(cmd, &o.output, outputJSON, outputYAML, outputName)
 	o.source.add(cmd)
 	cmd.Flags().BoolVar(&o.showSecrets, "show-secrets", false, "show what the Secrets contain that manifests of kind Secret are stored in")
@@ -83,7 +81,7 @@ func (a *app) render(o renderOptions, name string) error {
 	revision := history.History{}.Next(&v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Name: name}}, contentOf(s, packed))
 	revision.OwnerReferences = nil
 	return a.print(o.output, renderedList(revision, packed, o.showSecrets), func(p *output.Printer) {
-		if o.output.value != outputName {
+		if o.output != outputName {
 			view.WriteRendered(p, phases, packed)
 			return
 		}
@@ -99,7 +97,6 @@ func contentOf(s source, packed content.Packed) history.Content {
 	return history.Content{Phases: packed.Phases, Probes: s.probes, Digest: packed.Digest, Origin: s.origin}
 }
 
-// renderedList is a List of what would be stored.
 func renderedList(revision *v1alpha1.Revision, packed content.Packed, showSecrets bool) corev1.List {
 	list := corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	add := func(object any) {

@@ -32,7 +32,7 @@ import (
 )
 
 type reportOptions struct {
-	output   outputFlag
+	output   outputFormat
 	file     string
 	logLines int
 }
@@ -156,7 +156,6 @@ func (b *bundle) addPackage(ctx context.Context, pkg *v1alpha1.Package) {
 	b.json(dir+"events.json", events)
 }
 
-// redactRevision is a revision without what may be confidential.
 func redactRevision(r *v1alpha1.Revision) *v1alpha1.Revision {
 	clean := r.DeepCopy()
 	clean.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Revision"}

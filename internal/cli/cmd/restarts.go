@@ -39,7 +39,7 @@ var restartKinds = []string{"Deployment", "StatefulSet", "DaemonSet"}
 const restartPage = 500
 
 func (a *app) restartsCommand() *cobra.Command {
-	var o outputFlag
+	var o outputFormat
 	var namespace string
 	cmd := &cobra.Command{
 		Use:   "restarts",
@@ -73,7 +73,7 @@ statefulsets and daemonsets.`,
 	return cmd
 }
 
-func (a *app) restarts(ctx context.Context, o outputFlag, namespace string) error {
+func (a *app) restarts(ctx context.Context, o outputFormat, namespace string) error {
 	c, err := a.connect()
 	if err != nil {
 		return err

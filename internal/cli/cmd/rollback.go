@@ -221,7 +221,6 @@ func requestTime(now time.Time, pkg *v1alpha1.Package) metav1.Time {
 	return at
 }
 
-// awaitRollback waits until the controller has answered the request of a time.
 func (a *app) awaitRollback(ctx context.Context, c *cluster, name string, at metav1.Time) (*v1alpha1.RollbackStatus, error) {
 	var handled *v1alpha1.RollbackStatus
 	f := c.followPackage(a.note, handledWithin, name)

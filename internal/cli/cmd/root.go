@@ -200,7 +200,6 @@ func (a *app) note(format string, args ...any) {
 	fmt.Fprintln(a.Err, output.CleanLines(fmt.Sprintf(format, args...)))
 }
 
-// optionsCommand lists the flags that every command has.
 func (a *app) optionsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",

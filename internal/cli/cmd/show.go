@@ -17,7 +17,7 @@ import (
 )
 
 type showOptions struct {
-	output           outputFlag
+	output           outputFormat
 	object           string
 	showSecrets      bool
 	managerNamespace string
@@ -74,6 +74,14 @@ func packageAndRevisions(what string, most int) cobra.PositionalArgs {
 	}
 }
 
+// numbersIn are the revisions in the arguments of a command with [packageAndRevisions], 0 for none.
+func numbersIn(args []string) (numbers [2]int64) {
+	for i, arg := range args[1:] {
+		numbers[i], _ = revisionNumber(arg) // checked with the arguments
+	}
+	return numbers
+}
+
 func revisionNumber(arg string) (int64, error) {
 	n, err := strconv.ParseInt(arg, 10, 64)
 	if err != nil || n < 1 {
@@ -94,15 +102,11 @@ func revisionOr(v view.Snapshot, n int64) (*v1alpha1.Revision, error) {
 }
 
 func (a *app) show(ctx context.Context, o showOptions, args []string) error {
-	var n int64
-	if len(args) == 2 {
-		n, _ = revisionNumber(args[1]) // checked with the arguments
-	}
 	c, v, err := a.readPackage(ctx, packageName(args[0]))
 	if err != nil {
 		return err
 	}
-	revision, err := revisionOr(v, n)
+	revision, err := revisionOr(v, numbersIn(args)[0])
 	if err != nil {
 		return err
 	}

@@ -417,7 +417,6 @@ func renderChart(loaded *chart.Chart, release chart.Release) ([]*unstructured.Un
 	}
 }
 
-// memoryInUse is how much memory objects and stacks take.
 func memoryInUse() uint64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)

@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) statsCommand() *cobra.Command {
-	var o outputFlag
+	var o outputFormat
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Count packages by state; slow rollouts, pauses, size of history",
@@ -37,7 +37,7 @@ list objectslices.strata.run.`,
 	return cmd
 }
 
-func (a *app) stats(ctx context.Context, o outputFlag) error {
+func (a *app) stats(ctx context.Context, o outputFormat) error {
 	c, err := a.connect()
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,17 +49,14 @@ replicasets.apps.`,
 
   # After a change: wait for the revision that it makes
   strata status istiod-openshift-gateway -w --revision 2`,
-		Args:              onePackage,
-		ValidArgsFunction: a.completePackages(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a.running = true
-			if !watch && (cmd.Flags().Changed("timeout") || cmd.Flags().Changed("hold-timeout") || cmd.Flags().Changed("revision")) {
-				return exitf(CodeUsage, "--timeout, --hold-timeout and --revision are for --watch")
-			}
-			o.name = packageName(args[0])
-			return a.status(cmd.Context(), o, watch)
-		},
 	}
+	a.onPackage(cmd, func(ctx context.Context, name string) error {
+		if !watch && slices.ContainsFunc([]string{"timeout", "hold-timeout", "revision"}, cmd.Flags().Changed) {
+			return exitf(CodeUsage, "--timeout, --hold-timeout and --revision are for --watch")
+		}
+		o.name = name
+		return a.status(ctx, o, watch)
+	})
 	addOutput(cmd, &o.output, outputJSON, outputYAML, outputJSONPath)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "follow the rollout until it is done or cannot succeed")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "with --watch: how long to follow, 0 without limit")
@@ -100,7 +98,7 @@ func verdictError(s view.Status) error {
 
 type watchOptions struct {
 	name   string
-	output outputFlag
+	output outputFormat
 	// timeout is how long to follow, 0 without limit.
 	timeout time.Duration
 	// holdTimeout ends it when nothing has moved for this long, 0 never.
@@ -115,7 +113,7 @@ type watchOptions struct {
 // watchToEnd follows a rollout until it is done, cannot succeed, or the time is over. It returns
 // the status that was seen last, nil for none.
 func (a *app) watchToEnd(ctx context.Context, c *cluster, o watchOptions) (*view.Status, error) {
-	w := &watcher{app: a, options: o, slices: view.Manifests{}, moved: a.now(), out: a.stdout(o.output.value)}
+	w := &watcher{app: a, options: o, slices: view.Manifests{}, moved: a.now(), out: a.stdout(o.output)}
 	if output.IsTerminal(a.Out) && !o.output.isDocument() && !o.asNotes {
 		w.screen = output.NewScreen(a.Out)
 	}
@@ -153,7 +151,7 @@ type watcher struct {
 // next shows what is new, and says whether that was the last.
 func (w *watcher) next(ctx context.Context) (bool, error) {
 	switch {
-	case !w.snapshot.complete():
+	case !w.complete():
 	case w.snapshot.Package == nil && w.existed:
 		return false, exitf(CodeNotFound, "package %s was deleted", w.options.name)
 	case w.snapshot.Package == nil:
@@ -213,7 +211,7 @@ func (w *watcher) noteAside(format string, args ...any) {
 }
 
 func (w *watcher) status(ctx context.Context) view.Status {
-	v := w.snapshot.Snapshot
+	v := w.snapshot
 	v.Manifests, v.Pods = w.slices, map[string][]pods.Trouble{}
 	if err := w.cluster.readSlices(ctx, w.slices, v.ShownRevisions(false)...); err != nil && ctx.Err() == nil {
 		w.noteAside("Note: some objects cannot be named: %s", err)
@@ -262,15 +260,7 @@ func (w *watcher) writeDocument(s view.Status) error {
 	if w.last != nil && equality.Semantic.DeepEqual(*w.last, s) {
 		return nil
 	}
-	if w.options.output.value == outputJSON {
-		w.out.JSONLine(s)
-		return w.out.Err()
-	}
-	if w.last != nil {
-		w.out.Line(output.Span{Text: "---"})
-	}
-	w.out.YAML(s)
-	return w.out.Err()
+	return printNext(w.out, w.options.output, s, w.last == nil)
 }
 
 func (w *watcher) draw(s view.Status, now time.Time) error {

@@ -101,6 +101,13 @@ func TestStatusWatch_FollowsToTheEnd(t *testing.T) {
 	}
 }
 
+func TestStatusWatch_TakesTemplates(t *testing.T) {
+	r := newTerminal(t, fixtureNamed(t, "done")).run("status", fixturePackage, "-w", "-o", "jsonpath={.verdict}")
+	if r.wants(t, CodeOK, "", ""); r.out != "RolledOut\n" {
+		t.Errorf("got %q, want what the template asks for", r.out)
+	}
+}
+
 func TestStatusWatch_WaitsForThePackage(t *testing.T) {
 	w := newTerminal(t, nil).watch("--timeout", "5m")
 	w.sees("does not exist yet")

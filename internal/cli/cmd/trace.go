@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,10 +23,11 @@ import (
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/cli/output"
 	"github.com/strata-run/strata/internal/cli/view"
+	"github.com/strata-run/strata/internal/history"
 )
 
 type traceOptions struct {
-	output    outputFlag
+	output    outputFormat
 	namespace string
 	fields    bool
 }
@@ -61,7 +63,6 @@ packages.strata.run; list revisions.strata.run; get objectslices.strata.run.`,
 	return cmd
 }
 
-// kindAndName are the parts of KIND/NAME, or of two arguments.
 func kindAndName(args []string) (kind, name string, err error) {
 	switch {
 	case len(args) == 1:
@@ -210,24 +211,15 @@ func (a *app) tracePackage(ctx context.Context, c *cluster, name string, ref v1a
 	if err != nil {
 		return err
 	}
-	pointers := make([]*v1alpha1.Revision, len(v.Revisions))
-	for i := range v.Revisions {
-		pointers[i] = &v.Revisions[i]
-	}
-	if err := c.readSlices(ctx, v.Manifests, pointers...); err != nil {
+	if err := c.readSlices(ctx, v.Manifests, history.Sort(v.Package, v.Revisions).All()...); err != nil {
 		a.note("Note: some revisions cannot be looked into: %s", err)
 	}
 	summary := view.SummarisePackage(v.Package, v.Revisions)
 	t.Package, t.Revisions = &summary, v.TraceRevisions(view.IdentityOf(ref))
 	t.Managed = len(t.Revisions) > 0
-	for _, r := range t.Revisions {
-		if r.Placed {
-			t.Origin = r.Origin
-			return nil
-		}
-	}
 	if t.Managed {
-		t.Origin = t.Revisions[0].Origin
+		placed := slices.IndexFunc(t.Revisions, func(r view.TraceRevision) bool { return r.Placed })
+		t.Origin = t.Revisions[max(placed, 0)].Origin
 	}
 	return nil
 }

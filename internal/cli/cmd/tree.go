@@ -17,7 +17,7 @@ import (
 )
 
 type treeOptions struct {
-	output   outputFlag
+	output   outputFormat
 	revision int64
 	all      bool
 	expand   bool
@@ -73,11 +73,11 @@ func (a *app) tree(ctx context.Context, o treeOptions, name string) error {
 	a.readDetails(ctx, c, &v, shown)
 	t := v.Tree(shown)
 	return a.print(o.output, t, func(p *output.Printer) {
-		if o.output.value == outputDot {
+		if o.output == outputDot {
 			view.WriteDot(p, t)
 			return
 		}
-		writer := view.TreeWriter{Now: a.now(), Wide: o.output.value == outputWide, Single: o.revision != 0}
+		writer := view.TreeWriter{Now: a.now(), Wide: o.output == outputWide, Single: o.revision != 0}
 		writer.Expand = o.expand || writer.Wide
 		p.Tree(writer.Root(t))
 		if len(t.Revisions) == 0 {

@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -154,12 +155,6 @@ func (a *app) releaseAll(ctx context.Context, c *cluster, packages []v1alpha1.Pa
 // ownKinds are the kinds of objects that go with Strata's definitions once the packages are released.
 var ownKinds = []string{"Package", "Revision", "ObjectSlice"}
 
-func ownList(kind string) *metav1.PartialObjectMetadataList {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
-	return list
-}
-
 // awaitFinalizers waits until no revision and no slice has a finalizer, with which its definition
 // could not be deleted.
 func (a *app) awaitFinalizers(ctx context.Context, c *cluster, timeout time.Duration) error {
@@ -167,7 +162,7 @@ func (a *app) awaitFinalizers(ctx context.Context, c *cluster, timeout time.Dura
 	f := c.follow(a.note, timeout)
 	for _, kind := range ownKinds[1:] {
 		f.feeds = append(f.feeds, feed{
-			newList: func() client.ObjectList { return ownList(kind) },
+			newList: func() client.ObjectList { return metadataList(v1alpha1.GroupVersion.WithKind(kind)) },
 			set: func(objects []any) {
 				held[kind] = nil
 				for _, object := range of[*metav1.PartialObjectMetadata](objects) {
@@ -181,7 +176,7 @@ func (a *app) awaitFinalizers(ctx context.Context, c *cluster, timeout time.Dura
 	}
 	left := func() []string { return append(slices.Clone(held["Revision"]), held["ObjectSlice"]...) }
 	err := f.until(ctx, "waiting for finalizers", func(context.Context) (bool, error) {
-		return len(held) == len(f.feeds) && len(left()) == 0, nil
+		return f.complete() && len(left()) == 0, nil
 	})
 	if errors.Is(err, errOver) {
 		return exitf(CodeTimeout, "after %s these still have finalizers, and the definitions of Strata cannot be deleted before they are gone: %s", timeout, strings.Join(left(), ", "))
@@ -193,7 +188,7 @@ func (a *app) awaitFinalizers(ctx context.Context, c *cluster, timeout time.Dura
 // take off, and whether there are some that only a manager takes off.
 func (c *cluster) finalized(ctx context.Context) (obstacles []string, needsManager bool, err error) {
 	for _, kind := range ownKinds {
-		list := ownList(kind)
+		list := metadataList(v1alpha1.GroupVersion.WithKind(kind))
 		if err := c.client.List(ctx, list); err != nil {
 			return nil, false, c.explain("listing "+listed(list), err)
 		}
@@ -270,8 +265,7 @@ func (c *cluster) heldResources(ctx context.Context, of front.Registration) ([]v
 	if of.Finalizer == "" {
 		return nil, nil
 	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(of.Kind.GroupVersion().WithKind(of.Kind.Kind + "List"))
+	list := metadataList(of.Kind)
 	err := c.client.List(ctx, list)
 	if meta.IsNoMatchError(err) || isMissingKind(err) {
 		return nil, nil
@@ -293,8 +287,7 @@ func (c *cluster) heldResources(ctx context.Context, of front.Registration) ([]v
 // frontsThatRun are those that the managers' Deployments switch on by their arguments: all where
 // there is no Deployment to tell.
 func (c *cluster) frontsThatRun(ctx context.Context, namespace string) ([]string, error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DeploymentList"})
+	list := &appsv1.DeploymentList{}
 	err := c.client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": "strata", "app.kubernetes.io/component": "manager"})
 	if err != nil {
 		return nil, c.explain("listing the Deployments of the manager", err)
@@ -304,41 +297,31 @@ func (c *cluster) frontsThatRun(ctx context.Context, namespace string) ([]string
 	}
 	var fronts []string
 	for i := range list.Items {
-		containers, _, _ := unstructured.NestedSlice(list.Items[i].Object, "spec", "template", "spec", "containers")
-		for _, container := range containers {
-			fields, _ := container.(map[string]any)
-			if fields["name"] != "manager" {
-				continue
+		for _, container := range list.Items[i].Spec.Template.Spec.Containers {
+			if container.Name == "manager" {
+				fronts = append(fronts, controller.RunningFronts(container.Args)...)
 			}
-			args, _, _ := unstructured.NestedStringSlice(fields, "args")
-			fronts = append(fronts, controller.RunningFronts(args)...)
 		}
 	}
 	return fronts, nil
 }
-
-var leaseKind = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 
 var errNotHeld = errors.New("the lease is not held")
 
 // managerLeads says whether a manager renews its lease: it is checked until it changes,
 // as the clocks of this machine and of the manager may differ.
 func (c *cluster) managerLeads(ctx context.Context, namespace string) (bool, error) {
-	first := ""
+	var first *metav1.MicroTime
 	err := wait.PollUntilContextTimeout(ctx, time.Second, controller.LeaseTerm, true, func(ctx context.Context) (bool, error) {
-		lease := &unstructured.Unstructured{}
-		lease.SetGroupVersionKind(leaseKind)
+		lease := &coordinationv1.Lease{}
 		if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: controller.LeaseName}, lease); err != nil {
 			return false, err
 		}
-		if holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity"); holder == "" {
+		if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
 			return false, errNotHeld
 		}
-		renewed, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
-		if first == "" {
-			first = renewed
-		}
-		return renewed != first, nil
+		first = cmp.Or(first, lease.Spec.RenewTime)
+		return !lease.Spec.RenewTime.Equal(first), nil
 	})
 	switch {
 	case ctx.Err() != nil:

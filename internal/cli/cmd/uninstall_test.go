@@ -5,9 +5,9 @@ package cmd
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -60,7 +60,7 @@ func TestUninstall_WaitsForFinalizers(t *testing.T) {
 			renewed++
 			tm.server.put(leasesPath, map[string]any{
 				"metadata": map[string]any{"name": controller.LeaseName},
-				"spec":     map[string]any{"holderIdentity": "manager-0", "renewTime": strconv.Itoa(renewed)},
+				"spec":     map[string]any{"holderIdentity": "manager-0", "renewTime": time.Unix(int64(renewed), 0).UTC().Format(metav1.RFC3339Micro)},
 			})
 		case r.URL.Path == revisionsPath && r.URL.Query().Get("watch") != "" && !released:
 			tm.server.remove(revisionsPath, "web-1")

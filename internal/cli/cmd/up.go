@@ -28,7 +28,7 @@ import (
 const noGatewayAPI = "none"
 
 type upOptions struct {
-	output     outputFlag
+	output     outputFormat
 	dir        string
 	port       int
 	gatewayAPI string
@@ -120,7 +120,6 @@ func (a *app) up(ctx context.Context, o upOptions, flags *pflag.FlagSet) error {
 	return a.printLocal(o.output, l)
 }
 
-// supervisor is the process that was started to run the cluster.
 type supervisor struct {
 	process *os.Process
 	// ended is closed when it has ended.
@@ -241,8 +240,8 @@ func stopChild(child *supervisor) error {
 	return nil
 }
 
-func (a *app) printLocal(o outputFlag, l view.Local) error {
-	return a.print(outputFlag{value: cmp.Or(o.value, outputWide)}, l, func(p *output.Printer) {
+func (a *app) printLocal(o outputFormat, l view.Local) error {
+	return a.print(cmp.Or(o, outputWide), l, func(p *output.Printer) {
 		manager := "with Strata's manager"
 		if !l.Manager {
 			manager = "without a manager"

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/strata-run/strata/api/v1alpha1"
@@ -29,7 +29,7 @@ import (
 const serverTimeout = 2 * time.Second
 
 func (a *app) versionCommand() *cobra.Command {
-	var o outputFlag
+	var o outputFormat
 	var clientOnly, remote bool
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -73,7 +73,7 @@ strata-system.`,
 	return cmd
 }
 
-func (a *app) printVersion(o outputFlag, v view.Version) error {
+func (a *app) printVersion(o outputFormat, v view.Version) error {
 	return a.print(o, v, func(p *output.Printer) {
 		p.Line(output.Span{Text: "Client: " + v.Client.String()})
 		if s := v.Server; s != nil {
@@ -95,8 +95,7 @@ func (a *app) addManagers(ctx context.Context, server *view.ServerVersion) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DeploymentList"})
+	list := &appsv1.DeploymentList{}
 	if err := c.client.List(ctx, list, client.InNamespace(defaultManagerNamespace)); err != nil {
 		a.note("Note: which managers run is not shown: %s", err)
 		return
@@ -109,16 +108,13 @@ func (a *app) addManagers(ctx context.Context, server *view.ServerVersion) {
 	}
 }
 
-func managerOf(deployment *unstructured.Unstructured) view.ManagerVersion {
-	m := view.ManagerVersion{Namespace: deployment.GetNamespace(), Name: deployment.GetName()}
-	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-	if len(containers) > 0 {
-		first, _ := containers[0].(map[string]any)
-		m.Image, _, _ = unstructured.NestedString(first, "image")
+func managerOf(deployment *appsv1.Deployment) view.ManagerVersion {
+	m := view.ManagerVersion{
+		Namespace: deployment.Namespace, Name: deployment.Name, Ready: fmt.Sprintf("%d/%d", deployment.Status.ReadyReplicas, ptr.Deref(deployment.Spec.Replicas, 0)),
 	}
-	ready, _, _ := unstructured.NestedInt64(deployment.Object, "status", "readyReplicas")
-	wanted, _, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
-	m.Ready = fmt.Sprintf("%d/%d", ready, wanted)
+	if containers := deployment.Spec.Template.Spec.Containers; len(containers) > 0 {
+		m.Image = containers[0].Image
+	}
 	return m
 }
 

@@ -57,16 +57,11 @@ func (a *app) wait(ctx context.Context, o assertOptions, name string) error {
 	if o.within <= 0 || o.holdsFor < 0 {
 		return exitf(CodeUsage, "--timeout must be longer than 0s, and --holds-for must not be negative")
 	}
-	checks, err := a.checksOf(o)
-	if err != nil {
-		return err
-	}
-	c, err := a.connect()
+	run, err := a.assertions(o, name)
 	if err != nil {
 		return err
 	}
 	var last *view.Status
-	run := &assertRun{app: a, cluster: c, name: name, revision: o.revision, checks: checks, mayCome: o.create}
 	run.tell = func(s view.Status) {
 		for _, line := range view.Transitions(last, s) {
 			a.note("%s  %s", view.Stamp(a.now()), line)
@@ -81,9 +76,9 @@ func (a *app) wait(ctx context.Context, o assertOptions, name string) error {
 	if Code(report.ExitCode) == CodeFalse && !slices.ContainsFunc(run.tracked, func(t *tracked) bool { return t.last.truth == impossible }) {
 		report.ExitCode = int(CodeTimeout)
 	}
-	p := a.stdout(o.output.value)
+	p := a.stdout(o.output)
 	if o.output.isDocument() {
-		err = printDocument(p, o.output.value, report)
+		err = printDocument(p, o.output, report)
 	} else {
 		for _, r := range report.Results {
 			if r.Result == view.ResultPassed {
@@ -97,7 +92,7 @@ func (a *app) wait(ctx context.Context, o assertOptions, name string) error {
 	}
 	// What blocks the revision that took its place says nothing of this one.
 	if !o.output.isDocument() && Code(report.ExitCode) != CodeSuperseded {
-		a.noteWhy(ctx, c, name)
+		a.noteWhy(ctx, run.cluster, name)
 	}
 	return exitf(Code(report.ExitCode), "package %s: %s%s", name, report.Message, view.Prefixed(" (", endText(Code(report.ExitCode), o.within)))
 }
@@ -145,7 +140,6 @@ func targetCheck(target string) (check, error) {
 	return check{}, fmt.Errorf("%q is none of %s", target, waitTargets)
 }
 
-// conditionCheck asks for a condition of the Package.
 func conditionCheck(name string, status metav1.ConditionStatus) (check, error) {
 	return checkOf(Assert{Name: fmt.Sprintf("condition %s=%s", name, status), Assertion: v1alpha1.AssertionOf(v1alpha1.Check{Condition: &v1alpha1.ConditionAssertion{Type: name, Status: status}})})
 }

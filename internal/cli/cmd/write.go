@@ -16,7 +16,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,9 +35,8 @@ const (
 	dryRunServer = "server"
 )
 
-// writeFlags are those of every command that writes.
 type writeFlags struct {
-	output outputFlag
+	output outputFormat
 	dryRun string
 	yes    bool
 }
@@ -49,7 +47,6 @@ func (o *writeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 }
 
-// isDry is true when nothing is to be changed.
 func (o *writeFlags) isDry() bool { return o.dryRun != dryRunNone }
 
 // receipt is the document of a command that writes a Package or a Revision once.
@@ -226,13 +223,11 @@ func (c *cluster) deletePackage(ctx context.Context, pkg *v1alpha1.Package, casc
 // whoAmI is the name of the user of the command, as the API server knows it; empty
 // when the API server does not say.
 func (c *cluster) whoAmI(ctx context.Context) string {
-	review := &unstructured.Unstructured{}
-	review.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"))
+	review := &authenticationv1.SelfSubjectReview{}
 	if err := c.client.Create(ctx, review); err != nil {
 		return ""
 	}
-	name, _, _ := unstructured.NestedString(review.Object, "status", "userInfo", "username")
-	return probes.Cut(name, 253, "")
+	return probes.Cut(review.Status.UserInfo.Username, 253, "")
 }
 
 // explainWrite is explain for a write: an object that exists already was created by

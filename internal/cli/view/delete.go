@@ -133,7 +133,6 @@ type placeOf struct {
 	item  Item
 }
 
-// placesIn are the places of the objects of a revision.
 func placesIn(r *v1alpha1.Revision, held Manifests) map[revisions.ObjectID]placeOf {
 	known := map[revisions.ObjectID]placeOf{}
 	for i, items := range ItemsOf(r, held) {

@@ -101,7 +101,6 @@ func ended(text string) string {
 	return text + "\n"
 }
 
-// writeValue writes a value: text as it is, line by line, everything else as JSON.
 func writeValue(p *output.Printer, prefix string, style output.Style, value any) {
 	text, isText := value.(string)
 	if !isText {

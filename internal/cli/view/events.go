@@ -158,7 +158,6 @@ func (s *EventScope) EventsIn(list []corev1.Event) []PackageEvent {
 	return found
 }
 
-// eventTime is when an event was recorded last.
 func eventTime(e *corev1.Event) metav1.Time {
 	latest := e.CreationTimestamp.Time
 	for _, t := range []time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time} {
@@ -180,13 +179,11 @@ func (e *PackageEvent) target() string {
 	return ObjectName(v1alpha1.ObjectReference{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name})
 }
 
+var eventStyle = map[string]output.Style{corev1.EventTypeWarning: output.Bad}
+
 // WriteEvent writes an event as two lines: what, and in what words.
 func WriteEvent(p *output.Printer, e PackageEvent, when string) {
-	style := output.Plain
-	if e.Type == corev1.EventTypeWarning {
-		style = output.Bad
-	}
-	line := output.Line{{Text: when + "  "}, {Text: e.Type, Style: style}, {Text: "  " + e.Reason + "  ", Style: output.Bold}, {Text: e.target()}}
+	line := output.Line{{Text: when + "  "}, {Text: e.Type, Style: eventStyle[e.Type]}, {Text: "  " + e.Reason + "  ", Style: output.Bold}, {Text: e.target()}}
 	if e.Count > 1 {
 		line = append(line, output.Span{Text: "  (" + Number(int64(e.Count)) + " times)"})
 	}
@@ -198,12 +195,8 @@ func WriteEvent(p *output.Printer, e PackageEvent, when string) {
 func WriteEventTable(p *output.Printer, list []PackageEvent, now time.Time) {
 	rows := make([][]output.Cell, len(list))
 	for i, e := range list {
-		style := output.Plain
-		if e.Type == corev1.EventTypeWarning {
-			style = output.Bad
-		}
 		rows[i] = []output.Cell{
-			{Text: Age(now, e.Time)}, {Text: e.Type, Style: style}, {Text: e.Reason}, {Text: e.target()}, {Text: e.Of},
+			{Text: Age(now, e.Time)}, {Text: e.Type, Style: eventStyle[e.Type]}, {Text: e.Reason}, {Text: e.target()}, {Text: e.Of},
 			{Text: Number(int64(e.Count))}, {Text: e.Source}, {Text: e.Message},
 		}
 	}

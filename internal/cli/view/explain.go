@@ -173,7 +173,6 @@ func nextTryAt(pkg *v1alpha1.Package, e Explanation, now time.Time) *metav1.Time
 	return next
 }
 
-// nextTry says when the controller looks at it again by itself.
 func nextTry(pkg *v1alpha1.Package, target *v1alpha1.Revision, e Explanation, now time.Time) string {
 	switch {
 	case e.Verdict == VerdictRolledOut && len(e.Interference) == 0:
@@ -192,7 +191,6 @@ func nextTry(pkg *v1alpha1.Package, target *v1alpha1.Revision, e Explanation, no
 	return cmp.Or(history.ReasonOf(e.Package.State).NextTry, "as soon as an object changes, and at least once a minute while it waits")
 }
 
-// nextCommands are the commands that help, the most useful one first.
 func nextCommands(v Snapshot, e Explanation, now time.Time) []NextCommand {
 	next := []NextCommand{}
 	add := func(why, format string, args ...any) {
@@ -345,12 +343,8 @@ func WriteExplanation(p *output.Printer, e Explanation, now time.Time) {
 			line("flaps", output.Busy, flapText(f, now))
 		}
 	}
-	if e.RollbackRefused != "" {
-		line("rollback", output.Bad, "refused: "+e.RollbackRefused)
-	}
-	if text := e.rejectedText(); text != "" {
-		line("rejected", output.Busy, text)
-	}
+	line("rollback", output.Bad, Prefixed("refused: ", e.RollbackRefused))
+	line("rejected", output.Busy, e.rejectedText())
 	if e.DeadlineAt != nil {
 		text := "passed " + Age(now, *e.DeadlineAt) + " ago"
 		if e.DeadlineAt.After(now) {
@@ -358,9 +352,7 @@ func WriteExplanation(p *output.Printer, e Explanation, now time.Time) {
 		}
 		line("deadline", output.Plain, text)
 	}
-	if e.NextTry != "" {
-		line("next try", output.Plain, e.NextTry)
-	}
+	line("next try", output.Plain, e.NextTry)
 	if len(e.Events) > 0 {
 		p.Line(output.Span{Text: "  last events", Style: output.Faint})
 		for _, event := range e.Events {
@@ -395,7 +387,6 @@ func (e Explanation) rejectedText() string {
 	return fmt.Sprintf("revision %d, a rollback, excludes the content of revision %d: strata apply takes it with --allow-rejected", e.Target.Revision, e.Rejected)
 }
 
-// writeWhy writes what blocks it.
 func writeWhy(line func(string, output.Style, string), e Explanation, now time.Time) {
 	if b := e.Blocking; b != nil {
 		where := ""

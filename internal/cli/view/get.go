@@ -110,14 +110,6 @@ func stateStyle(state string) output.Style {
 	return map[history.Tone]output.Style{history.Bad: output.Bad, history.Good: output.Good, history.Busy: output.Busy, history.Plain: output.Plain}[history.ReasonOf(state).Tone]
 }
 
-// truthStyle is the style of a condition's status.
 func truthStyle(status string) output.Style {
-	switch status {
-	case string(metav1.ConditionTrue):
-		return output.Good
-	case string(metav1.ConditionFalse):
-		return output.Bad
-	default:
-		return output.Busy
-	}
+	return map[string]output.Style{string(metav1.ConditionTrue): output.Good, string(metav1.ConditionFalse): output.Bad, string(metav1.ConditionUnknown): output.Busy}[status]
 }

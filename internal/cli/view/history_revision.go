@@ -80,11 +80,7 @@ func WriteRevisionDetails(p *output.Printer, d RevisionDetails, now time.Time) {
 		origin = *r.Origin
 	}
 	p.Line(output.Span{Text: d.Package.Name + ", revision " + WithVersion(r.Revision, r.Version), Style: output.Bold}, output.Span{Text: Prefixed("  ", strings.Join(r.Roles, ", "))})
-	line := func(label string, style output.Style, text string) {
-		if text != "" {
-			p.Labelled(output.Span{Text: "  " + label, Style: output.Faint}, labelColumn, output.Span{Text: text, Style: style})
-		}
-	}
+	line := labels(p)
 	line("made", output.Plain, Stamp(r.CreatedAt.Time)+", "+Age(now, r.CreatedAt)+" ago"+Prefixed(", by ", r.Who))
 	line("why", output.Plain, origin.Reason)
 	line("from", output.Plain, strings.TrimSpace(originText(r.RevisionSummary, origin)+" "+origin.Reference))
@@ -150,7 +146,6 @@ func shortValue(value any) string {
 	return text
 }
 
-// writePhaseObjects writes the names of a phase's objects, those of a kind together.
 func writePhaseObjects(p *output.Printer, phase TreePhase) {
 	p.Line(output.Span{Text: "  phase " + phase.Name}, output.Span{Text: "  " + CountOf(phase.Objects, "object"), Style: output.Faint})
 	var kinds []string

@@ -184,7 +184,6 @@ func writeImported(p *phased, o ImportedObject) {
 	}
 }
 
-// writeFate writes what becomes of the release's Secrets.
 func writeFate(p *output.Printer, d HelmImport) {
 	text := map[helmimport.Fate]string{
 		helmimport.FateKeep:     "kept: a later `helm upgrade` or `helm uninstall` would change or delete these objects",

@@ -35,9 +35,21 @@ func (w *phased) object(phase string, spans ...output.Span) {
 	w.Line(spans...)
 }
 
-// labels writes texts beside their labels.
+// labels writes texts beside their labels, and nothing for no text.
 func labels(p *output.Printer) func(label string, style output.Style, text string) {
 	return func(label string, style output.Style, text string) {
-		p.Labelled(output.Span{Text: "  " + label, Style: output.Faint}, labelColumn, output.Span{Text: text, Style: style})
+		if text != "" {
+			p.Labelled(output.Span{Text: "  " + label, Style: output.Faint}, labelColumn, output.Span{Text: text, Style: style})
+		}
+	}
+}
+
+// writeStaying writes a list of what stays, if there is anything.
+func writeStaying(p *output.Printer, head string, names []string) {
+	if len(names) > 0 {
+		p.Line(output.Span{Text: head})
+	}
+	for _, name := range names {
+		p.Line(output.Span{Text: "  = ", Style: output.Faint}, output.Span{Text: name})
 	}
 }

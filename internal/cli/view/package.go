@@ -305,6 +305,14 @@ func SummariseRevision(r *v1alpha1.Revision, all []v1alpha1.Revision, p PackageS
 	return s
 }
 
+// withRoles adds the roles to a name of the revision.
+func (s *RevisionSummary) withRoles(name string) string {
+	if len(s.Roles) == 0 {
+		return name
+	}
+	return name + " (" + strings.Join(s.Roles, ", ") + ")"
+}
+
 func rolesOf(s RevisionSummary, p PackageSummary) []string {
 	var roles []string
 	if s.Revision == p.CurrentRevision {

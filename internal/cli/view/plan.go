@@ -234,7 +234,6 @@ func WritePlanObjects(p *output.Printer, doc Plan) {
 // mostShown is how many fields of an object are shown before a question.
 const mostShown = 20
 
-// writeFields writes the first fields that change of an object.
 func writeFields(p *output.Printer, fields []DiffField) {
 	for _, field := range fields[:min(len(fields), mostShown)] {
 		if isLongText(field.Before) || isLongText(field.After) {

@@ -123,16 +123,8 @@ type HandOver struct {
 
 // WriteHandOver writes what is handed over, and by whom.
 func WriteHandOver(p *output.Printer, d HandOver) {
-	list := func(head string, names []string) {
-		if len(names) > 0 {
-			p.Line(output.Span{Text: head})
-		}
-		for _, name := range names {
-			p.Line(output.Span{Text: "  = ", Style: output.Faint}, output.Span{Text: name})
-		}
-	}
-	list("Packages that are released; all of their objects stay:", d.Packages)
-	list("GatewayClasses that lose the finalizer and the conditions of Strata:", d.Classes)
+	writeStaying(p, "Packages that are released; all of their objects stay:", d.Packages)
+	writeStaying(p, "GatewayClasses that lose the finalizer and the conditions of Strata:", d.Classes)
 	if d.By == "manager" {
 		p.Line(output.Span{Text: "The manager releases them."})
 	} else {

@@ -35,7 +35,6 @@ type ContentSize struct {
 	SecretBytes int `json:"secretBytes"`
 }
 
-// contentSizeOf is the size of packed content.
 func contentSizeOf(packed content.Packed) ContentSize {
 	size := ContentSize{Slices: len(packed.Slices), Secrets: len(packed.Secrets)}
 	if data, err := json.Marshal(packed.Phases); err == nil {

@@ -153,7 +153,6 @@ func (v Snapshot) blocking(target *v1alpha1.Revision, tree TreeRevision) *TreeOb
 	}
 }
 
-// handover counts what the newest older revision still has.
 func (v Snapshot) handover(serving []*v1alpha1.Revision, p PackageSummary) *Handover {
 	if len(serving) == 0 {
 		return nil

@@ -124,13 +124,11 @@ func writeRevisionLines(p *output.Printer, s Status, now time.Time) {
 		}
 		line("target", output.Plain, text)
 	}
-	if text := stateText(s); text != "" {
-		style := stateStyle(s.Package.State)
-		if s.Verdict == VerdictFailed {
-			style = output.Bad
-		}
-		line("state", style, text)
+	style := stateStyle(s.Package.State)
+	if s.Verdict == VerdictFailed {
+		style = output.Bad
 	}
+	line("state", style, stateText(s))
 	if s.Package.State == v1alpha1.ReasonRollingOut && s.LastProgressAt != nil {
 		text := Age(now, *s.LastProgressAt) + " ago"
 		if s.DeadlineSeconds > 0 {
@@ -140,7 +138,6 @@ func writeRevisionLines(p *output.Printer, s Status, now time.Time) {
 	}
 }
 
-// servingText says whether the package serves, and if not, why.
 func servingText(p PackageSummary) string {
 	switch {
 	case p.Available == "True":

@@ -179,11 +179,7 @@ func WriteTrace(p *output.Printer, t Trace, all bool, now time.Time) {
 }
 
 func writeTraceRevision(line func(string, output.Style, string), r TraceRevision, now time.Time) {
-	words := WithVersion(r.Revision, r.Version)
-	if len(r.Roles) > 0 {
-		words += " (" + strings.Join(r.Roles, ", ") + ")"
-	}
-	words += Prefixed(", phase ", r.PhaseName) + ": "
+	words := r.withRoles(WithVersion(r.Revision, r.Version)) + Prefixed(", phase ", r.PhaseName) + ": "
 	switch {
 	case r.Placed:
 		words += strings.ToLower(r.Action) + ", in place"
@@ -195,15 +191,10 @@ func writeTraceRevision(line func(string, output.Style, string), r TraceRevision
 		words += "not applied yet"
 	}
 	line("revision", output.Plain, words+", made "+Age(now, r.CreatedAt)+" ago")
-	if r.Problem != "" {
-		line("", output.Bad, r.Problem)
-	}
-	if r.Interference != "" {
-		line("", output.Busy, r.Interference)
-	}
+	line("", output.Bad, r.Problem)
+	line("", output.Busy, r.Interference)
 }
 
-// originWords say where content comes from.
 func originWords(o v1alpha1.Origin) string {
 	words := string(o.Kind) + Prefixed(" ", o.Reference) + Prefixed(", chart ", o.Chart) + Prefixed(", version ", o.AppVersion) +
 		Prefixed(", by ", o.CreatedBy)

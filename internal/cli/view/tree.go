@@ -362,7 +362,6 @@ type ObjectTimes struct {
 	LastFlap *metav1.Time `json:"lastFlap,omitempty"`
 }
 
-// take takes in what the probes that select a manifest ask for.
 func (t *ObjectTimes) take(probes []v1alpha1.Probe, manifest *unstructured.Unstructured) {
 	if manifest == nil {
 		return

@@ -86,11 +86,7 @@ func trouble(p PackageSummary) string {
 }
 
 func (w TreeWriter) revision(r TreeRevision, p PackageSummary) output.Node {
-	title := fmt.Sprintf("revision %d", r.Revision)
-	if len(r.Roles) > 0 {
-		title += " (" + strings.Join(r.Roles, ", ") + ")"
-	}
-	line := output.Line{{Text: title, Style: output.Bold}}
+	line := output.Line{{Text: r.withRoles(fmt.Sprintf("revision %d", r.Revision)), Style: output.Bold}}
 	add := func(style output.Style, text string) {
 		if text != "" {
 			line = append(line, output.Span{Text: "  "}, output.Span{Text: text, Style: style})
@@ -373,11 +369,7 @@ func WriteDot(p *output.Printer, t Tree) {
 }
 
 func (w *dotWriter) revision(root int, r TreeRevision) {
-	text := fmt.Sprintf("revision %d", r.Revision)
-	if len(r.Roles) > 0 {
-		text += " (" + strings.Join(r.Roles, ", ") + ")"
-	}
-	revision := w.node(root, text+Prefixed("\n", r.Version)+Prefixed("\n", r.Outcome), false)
+	revision := w.node(root, r.withRoles(fmt.Sprintf("revision %d", r.Revision))+Prefixed("\n", r.Version)+Prefixed("\n", r.Outcome), false)
 	for _, phase := range r.Phases {
 		parent := w.node(revision, fmt.Sprintf("phase %s\n%d/%d%s", phase.Name, phase.Ready, phase.Objects, Prefixed(" ", phase.State)), false)
 		for i := range phase.Items {

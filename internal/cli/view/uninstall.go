@@ -86,20 +86,14 @@ func StandsInTheWay(pkg *v1alpha1.Package, now time.Time) []string {
 func WriteUninstallation(p *output.Printer, d Uninstallation) {
 	if len(d.Packages) == 0 {
 		p.Line(output.Span{Text: "There are no packages to release."})
-	} else {
-		p.Line(output.Span{Text: "Packages that are released; all of their objects stay:"})
 	}
+	var packages, resources []string
 	for _, pkg := range d.Packages {
-		text := pkg.Name + ", " + CountOf(pkg.Objects, "object")
-		if pkg.Front != "" {
-			text += ", made by front " + pkg.Front
-		}
-		p.Line(output.Span{Text: "  = ", Style: output.Faint}, output.Span{Text: text})
-	}
-	if len(d.Resources) > 0 {
-		p.Line(output.Span{Text: "Resources of fronts that stay, with a finalizer that is to be taken off:"})
+		packages = append(packages, pkg.Name+", "+CountOf(pkg.Objects, "object")+Prefixed(", made by front ", pkg.Front))
 	}
 	for _, r := range d.Resources {
-		p.Line(output.Span{Text: "  = ", Style: output.Faint}, output.Span{Text: ObjectName(r.ObjectReference)})
+		resources = append(resources, ObjectName(r.ObjectReference))
 	}
+	writeStaying(p, "Packages that are released; all of their objects stay:", packages)
+	writeStaying(p, "Resources of fronts that stay, with a finalizer that is to be taken off:", resources)
 }
