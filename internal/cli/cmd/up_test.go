@@ -167,8 +167,8 @@ func TestNameManager(t *testing.T) {
 			t.Errorf("%s does not name the account: %s", o.GetName(), text)
 		}
 	}
-	if policies != 2 {
-		t.Errorf("%d policies are installed, want 2", policies)
+	if policies != 3 {
+		t.Errorf("%d policies are installed, want 3", policies)
 	}
 }
 
