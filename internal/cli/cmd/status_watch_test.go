@@ -103,7 +103,8 @@ func TestStatusWatch_FollowsToTheEnd(t *testing.T) {
 
 func TestStatusWatch_TakesTemplates(t *testing.T) {
 	r := newTerminal(t, fixtureNamed(t, "done")).run("status", fixturePackage, "-w", "-o", "jsonpath={.verdict}")
-	if r.wants(t, CodeOK, "", ""); r.out != "RolledOut\n" {
+	r.wants(t, CodeOK, "", "")
+	if r.out != "RolledOut\n" {
 		t.Errorf("got %q, want what the template asks for", r.out)
 	}
 }

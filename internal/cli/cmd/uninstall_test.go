@@ -39,8 +39,8 @@ func TestUninstall_NamesFinalizers(t *testing.T) {
 			tm := newTerminal(t, nil)
 			tc.meta.Name = "web-1"
 			tm.server.put(tc.path, &metav1.PartialObjectMetadata{ObjectMeta: tc.meta})
-			r := tm.run("uninstall", "--yes")
-			if r.wants(t, CodeFalse, "", tc.want); t.Failed() {
+			tm.run("uninstall", "--yes").wants(t, CodeFalse, "", tc.want)
+			if t.Failed() {
 				t.Error(tc.reason)
 			}
 		})
