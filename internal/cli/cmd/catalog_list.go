@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) catalogListCommand(of front.Registration) *cobra.Command {
-	var o outputFlag
+	var o outputFormat
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the ClusterCatalogs and how they stand",

@@ -18,7 +18,7 @@ import (
 type searchOptions struct {
 	catalogOptions
 
-	output   outputFlag
+	output   outputFormat
 	versions bool
 }
 

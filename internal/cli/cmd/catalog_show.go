@@ -18,7 +18,7 @@ import (
 type catalogShowOptions struct {
 	catalogOptions
 
-	output    outputFlag
+	output    outputFormat
 	channels  []string
 	installed string
 }

@@ -17,7 +17,7 @@ import (
 type validateOptions struct {
 	registryOptions
 
-	output    outputFlag
+	output    outputFormat
 	threshold string
 }
 

@@ -24,7 +24,7 @@ import (
 type extensionPlanOptions struct {
 	registryOptions
 
-	output           outputFlag
+	output           outputFormat
 	file             string
 	managerNamespace string
 	skipRights       bool
@@ -109,7 +109,7 @@ func (a *app) extensionPlan(ctx context.Context, of front.Registration, o extens
 		}
 		doc.Plan = &planned
 	}
-	err = a.print(o.output, doc, func(p *output.Printer) { view.WriteExtensionPlan(p, doc, o.output.value == outputWide) })
+	err = a.print(o.output, doc, func(p *output.Printer) { view.WriteExtensionPlan(p, doc, o.output == outputWide) })
 	switch {
 	case err != nil:
 		return err
