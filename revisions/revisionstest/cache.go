@@ -33,7 +33,20 @@ type Cache struct {
 	seen     int
 	users    map[string][]revisions.Kind
 	states   map[revisions.ObjectID]*state
-	pristine map[*unstructured.Unstructured]*unstructured.Unstructured
+	pristine pristine
+}
+
+// pristine are the objects that readers have, each as it was given out.
+type pristine map[*unstructured.Unstructured]*unstructured.Unstructured
+
+func (p pristine) changed() []revisions.ObjectID {
+	var changed []revisions.ObjectID
+	for object, before := range p {
+		if !equal(object.Object, before.Object) {
+			changed = append(changed, revisions.IDOf(before))
+		}
+	}
+	return slices.SortedFunc(slices.Values(changed), compareIDs)
 }
 
 // state is what is known of an object. Without an object it is known to be gone.
@@ -49,7 +62,7 @@ var _ revisions.Cache = (*Cache)(nil)
 func NewCache(cluster *Cluster, label string) *Cache {
 	return &Cache{
 		FieldOwner: revisions.DefaultFieldOwner, cluster: cluster, label: label, users: map[string][]revisions.Kind{}, states: map[revisions.ObjectID]*state{},
-		pristine: map[*unstructured.Unstructured]*unstructured.Unstructured{},
+		pristine: pristine{},
 	}
 }
 
@@ -134,13 +147,7 @@ func (c *Cache) Observe(object *unstructured.Unstructured) {
 func (c *Cache) Changed() []revisions.ObjectID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var changed []revisions.ObjectID
-	for object, before := range c.pristine {
-		if !equal(object.Object, before.Object) {
-			changed = append(changed, revisions.IDOf(before))
-		}
-	}
-	return slices.SortedFunc(slices.Values(changed), compareIDs)
+	return c.pristine.changed()
 }
 
 // deliver takes in the events that have happened since.

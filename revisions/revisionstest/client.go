@@ -23,6 +23,8 @@ import (
 // Client sends requests to a [Cluster]. Objects must be *unstructured.Unstructured
 // and lists *unstructured.UnstructuredList.
 type Client struct {
+	unoffered
+
 	cluster *Cluster
 	name    string
 }
@@ -182,13 +184,16 @@ func deleteCondition(given *client.DeleteOptions) string {
 	return ifUnchanged
 }
 
+// unoffered are the requests that no client sends.
+type unoffered struct{}
+
 // Apply is not offered; use Patch with an apply patch.
-func (c *Client) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+func (unoffered) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 	return errors.New("apply configurations are not offered: use Patch")
 }
 
 // DeleteAllOf is not offered; use Delete.
-func (c *Client) DeleteAllOf(context.Context, client.Object, ...client.DeleteAllOfOption) error {
+func (unoffered) DeleteAllOf(context.Context, client.Object, ...client.DeleteAllOfOption) error {
 	return errors.New("deleting several objects is not offered: use Delete")
 }
 

@@ -5,14 +5,12 @@ package revisionstest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +21,8 @@ import (
 // remoteClient sends requests to a [Remote], and keeps the same journal of them as
 // a [Client] does.
 type remoteClient struct {
+	unoffered
+
 	remote *Remote
 	name   string
 }
@@ -120,16 +120,6 @@ func (c *remoteClient) Delete(ctx context.Context, obj client.Object, options ..
 	return c.write(w, func() error { return c.remote.Client.Delete(ctx, object, options...) })
 }
 
-// Apply is not offered; use Patch with an apply patch.
-func (c *remoteClient) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
-	return errors.New("apply configurations are not offered: use Patch")
-}
-
-// DeleteAllOf is not offered; use Delete.
-func (c *remoteClient) DeleteAllOf(context.Context, client.Object, ...client.DeleteAllOfOption) error {
-	return errors.New("deleting several objects is not offered: use Delete")
-}
-
 // write sends a write, and tells its effect by what is there before and after it.
 func (c *remoteClient) write(w write, send func() error) error {
 	c.remote.touch(w.request.Object, w.version)
@@ -184,7 +174,7 @@ type remoteCache struct {
 
 	mu       sync.Mutex
 	stale    bool
-	pristine map[*unstructured.Unstructured]*unstructured.Unstructured
+	pristine pristine
 }
 
 func (r *Remote) newCache() (Watcher, error) {
@@ -192,7 +182,7 @@ func (r *Remote) newCache() (Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the cache: %w", err)
 	}
-	r.cache = &remoteCache{Cache: inner, delay: delay, pristine: map[*unstructured.Unstructured]*unstructured.Unstructured{}}
+	r.cache = &remoteCache{Cache: inner, delay: delay, pristine: pristine{}}
 	return r.cache, nil
 }
 
@@ -219,13 +209,7 @@ func (c *remoteCache) SetStale(stale bool) {
 func (c *remoteCache) Changed() []revisions.ObjectID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var changed []revisions.ObjectID
-	for object, before := range c.pristine {
-		if !equal(object.Object, before.Object) {
-			changed = append(changed, revisions.IDOf(before))
-		}
-	}
-	return changed
+	return c.pristine.changed()
 }
 
 // knows says whether the cache has the state of an object that is given, unless the
