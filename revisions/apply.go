@@ -70,14 +70,8 @@ func (e *Engine) retireController(ctx context.Context, owner Owner, request, cur
 		references = append(references, reference)
 	}
 	references = append(references, request.GetOwnerReferences()...)
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": current.GetUID(), "resourceVersion": current.GetResourceVersion(), "ownerReferences": references,
-	}})
-	if err != nil {
-		return fmt.Errorf("encoding owner references: %w", err)
-	}
 	state := current.DeepCopy()
-	if err := e.config.Writer.Patch(ctx, state, client.RawPatch(types.MergePatchType, data), client.FieldOwner(owner.manager())); err != nil {
+	if err := e.patchMetadata(ctx, owner, state, map[string]any{"ownerReferences": references}); err != nil {
 		return fmt.Errorf("taking over from the controller: %w", withoutValues(current, err))
 	}
 	request.SetResourceVersion(state.GetResourceVersion())
@@ -132,13 +126,7 @@ func (e *Engine) claim(ctx context.Context, t *task, current *unstructured.Unstr
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "managedFields": entries,
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("encoding managedFields: %w", err)
-	}
-	if err := e.config.Writer.Patch(ctx, live, client.RawPatch(types.MergePatchType, data), client.FieldOwner(t.input.Owner.manager())); err != nil {
+	if err := e.patchMetadata(ctx, t.input.Owner, live, map[string]any{"managedFields": entries}); err != nil {
 		return nil, fmt.Errorf("claiming fields of other managers: %w", withoutValues(live, err))
 	}
 	return live, nil
@@ -171,6 +159,17 @@ func (e *Engine) patch(ctx context.Context, owner Owner, request *unstructured.U
 		return nil, fmt.Errorf("applying: %w", withImmutable(withoutValues(request, err)))
 	}
 	return answer, nil
+}
+
+// patchMetadata changes metadata of an object, on condition that it is still in the state given,
+// which becomes the new one.
+func (e *Engine) patchMetadata(ctx context.Context, owner Owner, state *unstructured.Unstructured, metadata map[string]any) error {
+	metadata["uid"], metadata["resourceVersion"] = state.GetUID(), state.GetResourceVersion()
+	data, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
+	return e.config.Writer.Patch(ctx, state, client.RawPatch(types.MergePatchType, data), client.FieldOwner(owner.manager()))
 }
 
 // isAnotherObject says whether an apply was refused since the object has another

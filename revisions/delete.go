@@ -6,7 +6,6 @@ package revisions
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -226,7 +224,7 @@ func (e *Engine) deleteCurrent(ctx context.Context, current *unstructured.Unstru
 func (e *Engine) release(ctx context.Context, result *RemovedObject, owner Owner, current *unstructured.Unstructured, label bool) {
 	before := current.GetOwnerReferences()
 	references := slices.DeleteFunc(slices.Clone(before), func(ref metav1.OwnerReference) bool { return ref.UID == owner.UID })
-	metadata := map[string]any{"uid": current.GetUID(), "resourceVersion": current.GetResourceVersion()}
+	metadata := map[string]any{}
 	labelled := label && current.GetLabels()[owner.Label] == owner.Name
 	if labelled {
 		metadata["labels"] = map[string]any{owner.Label: nil}
@@ -237,12 +235,7 @@ func (e *Engine) release(ctx context.Context, result *RemovedObject, owner Owner
 		result.State = RemovalReleased
 		return
 	}
-	data, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		result.Err = fmt.Errorf("encoding: %w", err)
-		return
-	}
-	err = e.config.Writer.Patch(ctx, current, client.RawPatch(types.MergePatchType, data), client.FieldOwner(owner.manager()))
+	err := e.patchMetadata(ctx, owner, current, metadata)
 	switch {
 	case err == nil:
 		result.State = RemovalReleased
