@@ -25,9 +25,14 @@ import (
 // awaits waits until the condition Progressing has a reason, and a message with some words.
 func awaits(t *testing.T, ce *olmv1.ClusterExtension, reason string, words ...string) {
 	t.Helper()
+	awaitsWithin(t, 2*time.Minute, ce, reason, words...)
+}
+
+func awaitsWithin(t *testing.T, limit time.Duration, ce *olmv1.ClusterExtension, reason string, words ...string) {
+	t.Helper()
 	last := ""
 	defer func() { t.Logf("%s: %s", reason, last) }()
-	planetest.Eventually(t, "Progressing is "+reason+": "+strings.Join(words, ", "), func() (bool, error) {
+	planetest.Within(t, limit, "Progressing is "+reason+": "+strings.Join(words, ", "), func() (bool, error) {
 		_, progressing, err := progress(t, ce)
 		last = progressing.Reason + ": " + progressing.Message
 		for _, word := range words {
@@ -110,7 +115,7 @@ func TestAnnotations(t *testing.T) {
 	createFrom(t, "steered", operators(t, server))
 	t.Cleanup(func() { goes(t, &olmv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: "steered"}}) })
 	ce := steered(t)
-	awaits(t, ce, olmv1.ReasonRetrying, `error for resolved bundle "operator.v1.0.0" with version "1.0.0": `, "steered/installer", "deployments", "clusterroles", "customresourcedefinitions")
+	awaits(t, ce, olmv1.ReasonRetrying, `error for resolved bundle "operator.v1.0.0" with version "1.0.0": `, "installer", "may not", "deployments", "clusterroles", "customresourcedefinitions")
 	annotate(t, ce, olmv1.AnnotationApproval, "Manual")
 	all := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "steered-installer"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}}
 	all.Subjects = []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "steered", Name: "installer"}}
@@ -118,7 +123,7 @@ func TestAnnotations(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	awaits(t, ce, olmv1.ReasonAwaitingApproval, "approv")
+	awaitsWithin(t, 5*time.Minute, ce, olmv1.ReasonAwaitingApproval, "approv") // missing rights are looked at again at longer and longer intervals
 	first := &v1alpha1.Revision{}
 	if err := admin.Get(t.Context(), client.ObjectKey{Name: "steered-1"}, first); err != nil || first.Status.Plan == nil {
 		t.Fatalf("the revision that waits has no plan: %v", err)
