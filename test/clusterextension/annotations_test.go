@@ -20,6 +20,7 @@ import (
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/api/v1alpha1"
 	"github.com/strata-run/strata/internal/localplane/planetest"
+	"github.com/strata-run/strata/test/setup"
 )
 
 // awaits waits until the condition Progressing has a reason, and a message with some words.
@@ -70,6 +71,23 @@ func changePackage(t *testing.T, name string, change func(*v1alpha1.Package)) {
 	if err := admin.Patch(t.Context(), changed, client.MergeFrom(pkg)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// missesDeadline lets a rollout miss its deadline, which fronts set to no less than ten minutes: with the
+// fronts off, it is shorter.
+func missesDeadline(t *testing.T, name string) {
+	t.Helper()
+	options := setup.ManagerOptions()
+	setup.Flags(&options, "--fronts=")
+	if err := cluster.StartManager(options); err != nil {
+		t.Fatal(err)
+	}
+	changePackage(t, name, func(pkg *v1alpha1.Package) { pkg.Spec.ProgressDeadline = &metav1.Duration{Duration: 5 * time.Second} })
+	planetest.Eventually(t, "the package is rolled back", func() (bool, error) {
+		pkg := &v1alpha1.Package{}
+		err := admin.Get(t.Context(), client.ObjectKey{Name: name}, pkg)
+		return pkg.Status.CurrentRevision > 3, err
+	})
 }
 
 // hasEvent says whether an event of a reason and with some words was recorded on a ClusterExtension.
@@ -138,9 +156,11 @@ func TestAnnotations(t *testing.T) {
 	annotate(t, ce, olmv1.AnnotationPaused, "")
 	becomes(t, ce, "1.1.0")
 
-	changePackage(t, "steered", func(pkg *v1alpha1.Package) { pkg.Spec.ProgressDeadline = &metav1.Duration{Duration: 15 * time.Second} })
 	annotate(t, ce, olmv1.AnnotationOnFailure, "Rollback")
 	asks(t, ce, "1.2.0")
+	awaits(t, ce, olmv1.ReasonRollingOut, "Deployment steered/operator")
+	missesDeadline(t, "steered")
+	startFront(t, server)
 	awaits(t, ce, olmv1.ReasonSucceeded, "rollback")
 	if ce.Status.Install == nil || ce.Status.Install.Bundle.Version != "1.1.0" {
 		t.Errorf("after the rollback %+v is installed", ce.Status.Install)
