@@ -4,25 +4,14 @@
 package clusterextension
 
 import (
-	"archive/tar"
-	"bytes"
-	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/static"
-	imagetypes "github.com/google/go-containerregistry/pkg/v1/types"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -54,31 +43,11 @@ func asksForPassword(next http.Handler) http.Handler {
 // pushImage writes an image with files into a registry, and returns its reference.
 func pushImage(t *testing.T, server *httptest.Server, repository string, labels, files map[string]string) string {
 	t.Helper()
-	layer := &bytes.Buffer{}
-	writer := tar.NewWriter(layer)
-	for path, content := range files {
-		if err := writer.WriteHeader(&tar.Header{Name: path, Typeflag: tar.TypeReg, Size: int64(len(content))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := writer.Write([]byte(content)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	image, err := mutate.AppendLayers(mutate.MediaType(empty.Image, imagetypes.OCIManifestSchema1), static.NewLayer(layer.Bytes(), imagetypes.OCIUncompressedLayer))
+	reference, err := setup.PushImage(server, repository, labels, files, remote.WithAuth(credentials), remote.WithContext(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if image, err = mutate.Config(image, v1.Config{Labels: labels}); err != nil {
-		t.Fatal(err)
-	}
-	reference, err := name.ParseReference(strings.TrimPrefix(server.URL, "https://") + "/" + repository)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.Write(reference, image, remote.WithTransport(server.Client().Transport), remote.WithAuth(credentials), remote.WithContext(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	return reference.String()
+	return reference
 }
 
 const widgets = `apiVersion: apiextensions.k8s.io/v1
@@ -98,8 +67,7 @@ func TestInstall(t *testing.T) {
 	server := httptest.NewTLSServer(asksForPassword(registry.New()))
 	t.Cleanup(server.Close)
 	authorities := t.TempDir()
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(filepath.Join(authorities, "ca.crt"), certificate, 0o600); err != nil {
+	if err := setup.WriteCA(server, authorities); err != nil {
 		t.Fatal(err)
 	}
 	bundle := pushImage(t, server, "demo:v1", nil, map[string]string{

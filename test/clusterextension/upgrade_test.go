@@ -4,11 +4,9 @@
 package clusterextension
 
 import (
-	"encoding/pem"
+	"context"
 	"fmt"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +24,7 @@ import (
 
 	olmv1 "github.com/strata-run/strata/api/olm.operatorframework.io/v1"
 	"github.com/strata-run/strata/api/v1alpha1"
+	"github.com/strata-run/strata/internal/controller"
 	"github.com/strata-run/strata/internal/localplane/planetest"
 	"github.com/strata-run/strata/test/setup"
 )
@@ -129,12 +128,17 @@ func runs(t *testing.T) (image string, available int32) {
 func startFront(t *testing.T, server *httptest.Server) {
 	t.Helper()
 	authorities := t.TempDir()
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(filepath.Join(authorities, "ca.crt"), certificate, 0o600); err != nil {
+	if err := setup.WriteCA(server, authorities); err != nil {
 		t.Fatal(err)
 	}
 	options := setup.ManagerOptions()
 	setup.Flags(&options, "--clusterextensions=on", "--olm-namespaces=elsewhere", "--cache-dir="+t.TempDir(), "--pull-ca-dir="+authorities)
+	start(t, options)
+}
+
+// start runs a manager until the test ends.
+func start(t *testing.T, options controller.Options) {
+	t.Helper()
 	if err := cluster.StartManager(options); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +149,7 @@ func startFront(t *testing.T, server *httptest.Server) {
 	})
 }
 
-// createFrom makes a ClusterCatalog of an image.
+// createFrom makes a ClusterCatalog of an image, until the test ends.
 func createFrom(t *testing.T, name, image string) {
 	t.Helper()
 	cc := &olmv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -153,6 +157,11 @@ func createFrom(t *testing.T, name, image string) {
 	if err := admin.Create(t.Context(), cc); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := admin.Delete(context.Background(), cc); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestUpgrade installs an operator, upgrades it along its channel, holds a version whose pods never

@@ -34,7 +34,7 @@ func PushImage(server *httptest.Server, repository string, labels, files map[str
 			return "", fmt.Errorf("packing %s: %w", path, err)
 		}
 	}
-	image, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), static.NewLayer(layer.Bytes(), types.OCIUncompressedLayer))
+	image, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), static.NewLayer(layer.Bytes(), types.OCIUncompressedLayer))
 	if err != nil {
 		return "", fmt.Errorf("making an image: %w", err)
 	}
