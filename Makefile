@@ -192,6 +192,11 @@ test-istiod: bin/pilot-discovery bin/istio-install ## Run the tests beside a rea
 	$(GO) test -timeout 15m -count=1 ./test/istiod
 	STRATA_ISTIO_INSTALL=$(CURDIR)/bin/istio-install $(GO) test -timeout 15m -count=1 -run '^TestInstaller$$' ./test/kyma
 
+# catalogd is built once, too.
+.PHONY: test-catalogd
+test-catalogd: bin/catalogd ## Run the test beside the real catalogd, built before; it needs the right to mount
+	$(GO) test -timeout 15m -count=1 -run '^TestCatalogd$$' ./test/clusterextension
+
 # `make test` runs these as well. The first run builds cert-manager, which takes some
 # minutes; then the tests take seconds.
 .PHONY: test-certmanager
@@ -246,13 +251,14 @@ verify: generate ## Fail when something generated is stale, go.mod is untidy or 
 	$(GO) -C tools mod tidy -diff
 	$(GO) -C tools/kubernetes mod tidy -diff
 	$(GO) -C tools/istiod mod tidy -diff
+	$(GO) -C tools/catalogd mod tidy -diff
 	$(GO) -C tools/certmanager mod tidy -diff
 	$(GO) -C test/helm3 mod tidy -diff
 	for module in $(LIBRARY); do $(GO) -C $$module mod tidy -diff || exit; done
 	bin/docsgen links
 
 .PHONY: presubmit
-presubmit: lint verify test test-istiod race ## The whole gate, to run before a change is sent
+presubmit: lint verify test test-istiod test-catalogd race ## The whole gate, to run before a change is sent
 
 # Tools, each built anew when the pinned versions change.
 
@@ -265,6 +271,10 @@ bin/golangci-lint: tools/go.mod tools/go.sum
 # The real istiod, for tests: 1,700 packages, built behind whatever else runs here.
 bin/pilot-discovery: tools/istiod/go.mod tools/istiod/go.sum
 	nice $(GO) -C tools/istiod build -ldflags '-s -w' -o ../../$@ istio.io/istio/pilot/cmd/pilot-discovery
+
+# The real catalogd, for tests. The tag is for what verifies signatures, which would need cgo.
+bin/catalogd: tools/catalogd/go.mod tools/catalogd/go.sum
+	nice $(GO) -C tools/catalogd build -tags containers_image_openpgp -ldflags '-s -w' -o ../../$@ github.com/operator-framework/operator-controller/cmd/catalogd
 
 # Istio's own installer, for tests: most of its packages are those of istiod.
 bin/istio-install: tools/istiod/go.mod tools/istiod/go.sum tools/istiod/install/main.go
