@@ -46,6 +46,7 @@ func (d localDir) logFile() string         { return d.path("supervisor.log") }
 func (d localDir) kubeconfig() string      { return d.path("kubeconfig") }
 func (d localDir) planeDir() string        { return d.path("kubernetes") }
 func (d localDir) kubectl() string         { return d.path("kubectl") }
+func (d localDir) cacheDir() string        { return d.path("cache") }
 
 // create makes the folder, for the user alone: it holds keys.
 func (d localDir) create() error {
@@ -165,7 +166,7 @@ func (d localDir) clear() (bool, error) {
 	}
 	defer func() { _ = lock.Close() }()
 	found := false
-	for _, path := range []string{d.stateFile(), d.planeDir(), d.kubeconfig(), d.kubectl(), d.logFile(), d.lockFile()} {
+	for _, path := range []string{d.stateFile(), d.planeDir(), d.cacheDir(), d.kubeconfig(), d.kubectl(), d.logFile(), d.lockFile()} {
 		if _, err := os.Stat(path); err == nil && path != d.lockFile() {
 			found = true
 		}

@@ -87,7 +87,7 @@ func (a *app) up(ctx context.Context, o upOptions, flags *pflag.FlagSet) error {
 	}
 	// The manager's own default is a folder of the system.
 	if cache := flags.Lookup("cache-dir"); cache != nil && !cache.Changed {
-		if err := flags.Set(cache.Name, dir.path("cache")); err != nil {
+		if err := flags.Set(cache.Name, dir.cacheDir()); err != nil {
 			return fmt.Errorf("setting --%s: %w", cache.Name, err)
 		}
 	}

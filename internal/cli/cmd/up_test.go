@@ -58,6 +58,15 @@ func standIn(ctx context.Context, cfg *rest.Config, o controller.Options) error 
 	fmt.Fprintf(os.Stderr, "the manager is %s\n", who.Status.UserInfo.Username)
 	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	o.AddFlags(flags)
+	folder, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	cache := flags.Lookup("cache-dir").Value.String()
+	fmt.Fprintf(os.Stderr, "the manager runs in %s, with its cache in %s\n", folder, cache)
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return err
+	}
 	if flags.Lookup("istio-version").Value.String() == "1.28" {
 		return errors.New("the manager does not like 1.28")
 	}
@@ -108,6 +117,13 @@ func TestUpAndDown(t *testing.T) {
 	run("up").wants(t, CodeOK, "with Strata's manager", "The local cluster is up already.")
 	if log := dir.logEnd(100); !strings.Contains(log, "the manager is system:serviceaccount:strata-system:strata-manager") {
 		t.Errorf("the manager must not be an administrator; log:\n%s", log)
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("the manager runs in %s, with its cache in %s", folder, dir.cacheDir()); !strings.Contains(dir.logEnd(100), want) {
+		t.Errorf("relative paths are those of the user, and the cache goes with the cluster: the log has no %q", want)
 	}
 	t.Setenv("KUBECONFIG", dir.kubeconfig())
 	run("get").wants(t, CodeOK, "", "No packages found.")
