@@ -29,6 +29,7 @@ var acting = map[string]string{
 	"internal/front/clusterextension/supply.go":             "",
 	"internal/front/clusterextension/takeover.go":           "",
 	"internal/front/clusterextension/migration/importer.go": "",
+	"internal/front/clusterextension/migration/sets.go":     "a finalizer of OLM's controller, on what it has kept of objects that are handed over",
 	"internal/front/clusterextension/leasewatch.go":         "",
 	"internal/front/clusterextension/sources/bundles.go":    "",
 	"internal/front/clusterextension/sources/catalogs.go":   "",

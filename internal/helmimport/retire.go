@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/strata-run/strata/internal/check/diff"
 	"github.com/strata-run/strata/internal/content/plain"
 )
 
@@ -101,4 +102,28 @@ func (i Installed) release(ctx context.Context, object *unstructured.Unstructure
 		return fmt.Errorf("encoding: %w", err)
 	}
 	return i.Client.Patch(ctx, current, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("strata-front"))
+}
+
+// PodFields are the fields of an object that another manager than Helm has set, or has taken out, and
+// that an apply of a manifest would set back and so start or stop pods: their paths, sorted.
+func (i Installed) PodFields(ctx context.Context, manifest *unstructured.Unstructured) ([]string, error) {
+	if !movesPods(manifest, ".spec.template") {
+		return nil, nil
+	}
+	im := &Importer{Client: i.Client}
+	current := &unstructured.Unstructured{}
+	current.SetGroupVersionKind(manifest.GroupVersionKind())
+	if err := i.Live.Get(ctx, client.ObjectKeyFromObject(manifest), current); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	applied, err := im.trial(ctx, manifest)
+	if err != nil {
+		return nil, fmt.Errorf("comparing %s with what is installed: %w", plain.NameOf(manifest), err)
+	}
+	entries := current.GetManagedFields()
+	current.SetManagedFields(slices.DeleteFunc(slices.Clone(entries), func(e metav1.ManagedFieldsEntry) bool { return !isHelms(e, entries) }))
+	managers := diff.Managers(current)
+	return slices.DeleteFunc(differences(current, applied), func(path string) bool {
+		return !movesPods(manifest, path) || slices.ContainsFunc(managers, func(m diff.Manager) bool { return m.Has(path) })
+	}), nil
 }

@@ -21,8 +21,9 @@ import (
 	"github.com/strata-run/strata/internal/content/plain"
 )
 
-// The field managers of the helm command, and of OLM's controller, which uses Helm as a library.
-const helmManager, olmManager = "helm", "operator-controller"
+// helmManagers are the field managers of the helm command, and of OLM's controller: as it uses Helm as
+// a library, and by its newer runtime.
+var helmManagers = []string{"helm", "operator-controller", "olm.operatorframework.io"}
 
 // writer is the field manager of what an import itself writes.
 const writer = "strata-cli"
@@ -176,7 +177,7 @@ func isHelms(e metav1.ManagedFieldsEntry, all []metav1.ManagedFieldsEntry) bool 
 	if e.Subresource != "" || isOurs(e) {
 		return false
 	}
-	return e.Manager == helmManager || e.Manager == olmManager || slices.ContainsFunc(all, func(other metav1.ManagedFieldsEntry) bool {
+	return slices.Contains(helmManagers, e.Manager) || slices.ContainsFunc(all, func(other metav1.ManagedFieldsEntry) bool {
 		return other.Manager == e.Manager && other.Subresource == "" && marksReleases(other)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -118,9 +119,21 @@ func revisionOf(ce *olmv1.ClusterExtension, pkg content.Package, is *migration.I
 	pkg.Origin = v1alpha1.Origin{
 		Kind: v1alpha1.OriginHelmImport, Reference: "ClusterExtension/" + ce.Name, Generation: ce.Generation,
 		AppVersion: is.Bundle.Version, Identity: identity(is.Package, is.Bundle), Images: is.Images,
-		Reason: fmt.Sprintf("imported from version %d of the release of OLM in Secret %s", is.Release.Version, is.Release.Secret),
+		Reason: importReason(is),
 	}
 	return pkg
+}
+
+// maxReason is how many bytes the reason of a revision may have.
+const maxReason = 1024
+
+// importReason says what was imported, and what of it is left as it was.
+func importReason(is *migration.Import) string {
+	reason := strings.Join(append([]string{"imported from " + is.Description}, is.Notes...), "; ")
+	if len(reason) > maxReason {
+		reason = strings.ToValidUTF8(reason[:maxReason-3], "") + "..."
+	}
+	return reason
 }
 
 // configDigest stands for what besides its bundle decides what a ClusterExtension becomes.

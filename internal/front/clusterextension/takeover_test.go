@@ -27,7 +27,7 @@ func importing(t *testing.T) *loop {
 	settings := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "settings", "namespace": "app"}}}
 	one := resolve.Identity{Name: "p.v1.0.0", Version: "1.0.0"}
 	l.is.imported = &migration.Import{
-		Release: migration.Release{Secret: "olmv1-system/sh.helm.release.v1.demo.v3", Version: 3}, Package: extension().Spec.Source.Catalog.PackageName, Bundle: one,
+		Description: "version 3 of the release of OLM in Secret olmv1-system/sh.helm.release.v1.demo.v3", Package: extension().Spec.Source.Catalog.PackageName, Bundle: one,
 		Image: "registry.example/p@sha256:1", Phases: []content.Phase{{Name: "configuration", CollisionProtection: v1alpha1.CollisionNone, Objects: []content.Object{{Manifest: settings}}}},
 	}
 	l.is.answer = resolve.Answer{Outcome: resolve.Resolved, Choice: &resolve.Choice{Identity: one}}

@@ -24,10 +24,22 @@ import (
 // replicas is left to an autoscaler.
 const replicas = ".spec.replicas"
 
-// Import is what a release becomes.
+// installation is what OLM's controller has installed of a ClusterExtension.
+type installation struct {
+	// description is what revision 1 says about where it was read.
+	description string
+	// objects are those of its manifests.
+	objects []*unstructured.Unstructured
+	// labels say which bundle it is. Older ones lack some.
+	labels map[string]string
+	// unreadable is the error when there is something about it that cannot be imported.
+	unreadable func(format string, args ...any) error
+}
+
+// Import is what an installation of OLM's controller becomes.
 type Import struct {
-	// Release is the one.
-	Release Release
+	// Description says what it was imported from.
+	Description string
 	// Package is the name of the package in its catalog, Bundle that of it which is installed, and
 	// Image its image by digest, empty when that is not known.
 	Package string
@@ -37,24 +49,20 @@ type Import struct {
 	Phases []content.Phase
 	// Images are those of the pods.
 	Images []string
-	// Notes are what differs from the release, sorted by phase.
+	// Notes are what differs from what OLM has installed, sorted by phase.
 	Notes []string
 }
 
-// convert turns a release into the content of revision 1. The bundle is the one that the release says;
-// for what an older release does not say, the status that OLM's controller has left.
-func convert(r Release, ce *olmv1.ClusterExtension, target bundle.Target, scalers map[helmimport.Scaled]string) (*Import, error) {
-	objects, err := objectsOf(r)
-	if err != nil {
-		return nil, err
+// convert turns an installation into the content of revision 1. The bundle is the one that it says; for
+// what an older one does not say, the status that OLM's controller has left.
+func convert(from installation, ce *olmv1.ClusterExtension, target bundle.Target, scalers map[helmimport.Scaled]string) (is *Import, err error) {
+	is = &Import{Description: from.description, Images: plain.Images(from.objects), Image: from.labels[olmv1.AnnotationBundleReference]}
+	is.Package = cmp.Or(from.labels[olmv1.AnnotationPackageName], target.PackageName)
+	if is.Bundle = identityOf(from.labels, ce); is.Bundle.Name == "" || is.Bundle.Version == "" {
+		return nil, from.unreadable("does not say which bundle it has, and neither does status.install of the ClusterExtension")
 	}
-	is := &Import{Release: r, Images: plain.Images(objects), Image: r.Labels[olmv1.AnnotationBundleReference]}
-	is.Package = cmp.Or(r.Labels[olmv1.AnnotationPackageName], target.PackageName)
-	if is.Bundle = identityOf(r, ce); is.Bundle.Name == "" || is.Bundle.Version == "" {
-		return nil, unreadable(r.Secret, "does not say which bundle it has, and neither does status.install of the ClusterExtension")
-	}
-	if is.Phases, err = bundle.Phases(objects, target); err != nil {
-		return nil, unreadable(r.Secret, "has a manifest that cannot be applied: %v", err)
+	if is.Phases, err = bundle.Phases(from.objects, target); err != nil {
+		return nil, from.unreadable("has a manifest that cannot be applied: %v", err)
 	}
 	for i := range is.Phases {
 		is.Phases[i].CollisionProtection = v1alpha1.CollisionNone
@@ -74,10 +82,10 @@ func (is *Import) yieldReplicas(object *content.Object, scalers map[helmimport.S
 	}
 }
 
-// identityOf is the bundle of a release.
-func identityOf(r Release, ce *olmv1.ClusterExtension) resolve.Identity {
-	is := resolve.Identity{Name: r.Labels[olmv1.AnnotationBundleName], Version: r.Labels[olmv1.AnnotationBundleVersion]}
-	if release, ok := r.Labels[olmv1.AnnotationBundleRelease]; ok {
+// identityOf is the bundle of an installation.
+func identityOf(labels map[string]string, ce *olmv1.ClusterExtension) resolve.Identity {
+	is := resolve.Identity{Name: labels[olmv1.AnnotationBundleName], Version: labels[olmv1.AnnotationBundleVersion]}
+	if release, ok := labels[olmv1.AnnotationBundleRelease]; ok {
 		is.Release = &release
 	}
 	if known := ce.Status.Install; known != nil && (is.Name == "" || is.Version == "") {
@@ -86,9 +94,12 @@ func identityOf(r Release, ce *olmv1.ClusterExtension) resolve.Identity {
 	return is
 }
 
-// objectsOf are the objects of a release's manifest.
-func objectsOf(r Release) ([]*unstructured.Unstructured, error) {
-	var objects []*unstructured.Unstructured
+// installed reads the objects of a release's manifest.
+func (r Release) installed() (installation, error) {
+	of := installation{
+		description: fmt.Sprintf("version %d of the release of OLM in Secret %s", r.Version, r.Secret), labels: r.Labels,
+		unreadable: func(format string, args ...any) error { return unreadable(r.Secret, format, args...) },
+	}
 	number := 0
 	for line := range strings.Lines(r.Manifest) {
 		number++
@@ -96,17 +107,26 @@ func objectsOf(r Release) ([]*unstructured.Unstructured, error) {
 		if len(text) == 0 {
 			continue
 		}
-		object := &unstructured.Unstructured{}
-		if json.Unmarshal(text, &object.Object) != nil || object.GetAPIVersion() == "" || object.GetKind() == "" || object.GetName() == "" {
-			return nil, unreadable(r.Secret, "has a manifest whose line %d is no object as JSON", number)
+		object, ok := objectOf(text)
+		if !ok {
+			return of, of.unreadable("has a manifest whose line %d is no object as JSON", number)
 		}
-		dropNulls(object.Object)
-		objects = append(objects, object)
+		of.objects = append(of.objects, object)
 	}
-	if len(objects) == 0 {
-		return nil, unreadable(r.Secret, "has a manifest without objects")
+	if len(of.objects) == 0 {
+		return of, of.unreadable("has a manifest without objects")
 	}
-	return objects, nil
+	return of, nil
+}
+
+// objectOf is an object as JSON, and whether it is one.
+func objectOf(text []byte) (*unstructured.Unstructured, bool) {
+	object := &unstructured.Unstructured{}
+	if json.Unmarshal(text, &object.Object) != nil || object.GetAPIVersion() == "" || object.GetKind() == "" || object.GetName() == "" {
+		return nil, false
+	}
+	dropNulls(object.Object)
+	return object, true
 }
 
 // dropNulls takes out fields without a value, such as the creationTimestamp that encoders leave: an

@@ -42,7 +42,11 @@ func converted(t *testing.T, archive *txtar.Archive) string {
 		}
 	}
 	ce := extension()
-	is, err := convert(r, ce, target(ce), scalers)
+	from, err := r.installed()
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	is, err := convert(from, ce, target(ce), scalers)
 	if err != nil {
 		return err.Error() + "\n"
 	}

@@ -135,11 +135,15 @@ func imported(t *testing.T, kept secretsByName) string {
 	if !found {
 		return "nothing"
 	}
-	is, err := convert(release, ce, target(ce), map[helmimport.Scaled]string{})
+	from, err := release.installed()
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("version %d: %s %s", is.Release.Version, is.Bundle.Name, is.Bundle.Version)
+	is, err := convert(from, ce, target(ce), map[helmimport.Scaled]string{})
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("version %d: %s %s", release.Version, is.Bundle.Name, is.Bundle.Version)
 }
 
 func extension() *olmv1.ClusterExtension {
