@@ -4,6 +4,7 @@
 package clusterextension
 
 import (
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -224,6 +225,18 @@ var extras = []migration{
 ---
 {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: NAME}, value: 10, description: a}`,
 	},
+	{
+		name: "webhook", left: "a webhook configuration whose CA another controller has set", becomes: "the CA stays", more: "---\n" + webhook,
+		then: func(t *testing.T, i *installation) {
+			i.edit(t, "cainjector", "ValidatingWebhookConfiguration", "webhook", fmt.Sprintf(`{"webhooks":[{"name":"webhook.example.org","clientConfig":{"caBundle":%q}}]}`, authority()))
+		},
+		check: func(t *testing.T, i *installation) {
+			configuration, _ := i.read(t, "ValidatingWebhookConfiguration", "webhook")
+			if text := fmt.Sprint(configuration.Object["webhooks"]); !strings.Contains(text, authority()) {
+				t.Errorf("the CA is gone: %.300s", text)
+			}
+		},
+	},
 	{name: "large", left: "a release of 120 objects in several Secrets", becomes: "revision 1", more: many(113), parts: 4},
 	{name: "with.dots." + strings.Repeat("a", 30), left: "a ClusterExtension whose name has 40 characters and dots", becomes: "revision 1"},
 	{
@@ -310,10 +323,15 @@ func many(count int) string {
 	return strings.Join(all, "\n")
 }
 
+const webhook = `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: NAME}, webhooks: [{name: NAME.example.org, admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Ignore, rules: [{apiGroups: [NAME.example.org], apiVersions: [v1], resources: ["*"], operations: [CREATE]}], clientConfig: {service: {namespace: default, name: operator}}}]}`
+
+// authority is a CA, as a webhook configuration has it.
+func authority() string { return base64.StdEncoding.EncodeToString(cluster.Config().CAData) }
+
 // kinds are those that rows name.
 var kinds = map[string]schema.GroupVersion{
 	"Deployment": {Group: "apps", Version: "v1"}, "Job": {Group: "batch", Version: "v1"}, "ClusterRole": {Group: "rbac.authorization.k8s.io", Version: "v1"},
-	"CustomResourceDefinition": {Group: "apiextensions.k8s.io", Version: "v1"},
+	"CustomResourceDefinition": {Group: "apiextensions.k8s.io", Version: "v1"}, "ValidatingWebhookConfiguration": {Group: "admissionregistration.k8s.io", Version: "v1"},
 }
 
 // named is an object of the installation without content.
