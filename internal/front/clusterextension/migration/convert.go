@@ -109,12 +109,12 @@ func (r Release) installed() (installation, error) {
 		}
 		object, ok := objectOf(text)
 		if !ok {
-			return of, of.unreadable("has a manifest whose line %d is no object as JSON", number)
+			return installation{}, of.unreadable("has a manifest whose line %d is no object as JSON", number)
 		}
 		of.objects = append(of.objects, object)
 	}
 	if len(of.objects) == 0 {
-		return of, of.unreadable("has a manifest without objects")
+		return installation{}, of.unreadable("has a manifest without objects")
 	}
 	return of, nil
 }
