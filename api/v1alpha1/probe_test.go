@@ -14,8 +14,8 @@ import (
 func TestAssertion_Kinds(t *testing.T) {
 	all := Assertion{Alternative: Alternative{Not: &Check{}}, AnyOf: []Alternative{{}}}
 	check := reflect.ValueOf(&all.Check).Elem()
-	for i := range check.NumField() {
-		check.Field(i).Set(reflect.New(check.Field(i).Type().Elem()))
+	for _, field := range check.Fields() {
+		field.Set(reflect.New(field.Type().Elem()))
 	}
 	all.FieldValue.Value = ScalarOf("x")
 	listed := strings.Split(strings.Replace(AssertionKinds, " and ", ", ", 1), ", ")

@@ -34,7 +34,7 @@ type user struct{ kubeconfig, home, registries string }
 func newUser(t *testing.T, server *httptest.Server) user {
 	t.Helper()
 	u := user{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), home: t.TempDir(), registries: t.TempDir()}
-	if err := cluster.Plane.WriteKubeconfig(u.kubeconfig, "ann", "system:masters"); err != nil {
+	if err := cluster.WriteKubeconfig(u.kubeconfig, "ann", "system:masters"); err != nil {
 		t.Fatal(err)
 	}
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})

@@ -251,7 +251,8 @@ func (m *migrated) compare(t *testing.T) (created, ended int) {
 			}
 			continue
 		case before == nil:
-			if created++; !slices.Contains(m.missing, name) {
+			created++
+			if !slices.Contains(m.missing, name) {
 				t.Errorf("%s was created", name)
 			}
 		case after == nil || after.GetUID() != before.GetUID():
@@ -344,7 +345,7 @@ func compareTable(t *testing.T, table string) {
 		t.Fatalf("%s has no place for the table", guidePage)
 	}
 	if table = "\n" + table + "\n"; *update {
-		if err := os.WriteFile(guidePage, []byte(head+tableBegin+table+tableEnd+tail), 0o644); err != nil { //nolint:gosec // It is documentation.
+		if err := os.WriteFile(guidePage, []byte(head+tableBegin+table+tableEnd+tail), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return

@@ -114,12 +114,14 @@ func TestImport_LooksOnce(t *testing.T) {
 	l.is.answer = resolve.Answer{Outcome: resolve.Retrying, Message: "no catalog"}
 	l.pass()
 	l.pass()
-	if l.pass(); l.is.looked != 1 {
+	l.pass()
+	if l.is.looked != 1 {
 		t.Errorf("it was looked for %d times", l.is.looked)
 	}
 	l.observer.absences.clear()
 	l.pass()
-	if l.pass(); l.is.looked != 2 {
+	l.pass()
+	if l.is.looked != 2 {
 		t.Errorf("after OLM's controller has led it was looked for %d times", l.is.looked-1)
 	}
 }
