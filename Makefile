@@ -162,7 +162,7 @@ demo-down: build ## Stop what a demo has left running, and remove its data
 
 # These take minutes, mostly to wait for a local Kubernetes: they begin first, and side by
 # side, also on two processors. test/README.md says what takes how long.
-LONGEST := ./test/integration ./test/kyma ./test/certmanager ./test/uninstall
+LONGEST := ./test/integration ./test/kyma ./test/certmanager ./test/uninstall ./test/clusterextension
 
 .PHONY: test
 test: bin/helm ## Run the unit tests, and the integration tests against the local Kubernetes
