@@ -127,13 +127,8 @@ func TestCommand_Plan(t *testing.T) {
 	becomes(t, ce, "1.1.0")
 	isUpgrade(t, u)
 	u.strata(t, cmd.CodeNotFound, "extension", "plan", "elsewhere")
-	if err := admin.Delete(t.Context(), ce); err != nil {
-		t.Fatal(err)
-	}
-	planetest.Eventually(t, "the extension is gone", func() (bool, error) {
-		err := admin.Get(t.Context(), client.ObjectKeyFromObject(ce), ce)
-		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
-	})
+	isExplained(t, u)
+	isDeleted(t, ce)
 }
 
 // isPlanned plans what is not created yet: first its namespace is missing.
@@ -174,4 +169,37 @@ func isUpgrade(t *testing.T, u user) {
 	if text := u.strata(t, cmd.CodeOK, "extension", "plan", "-f", file, "--pull-ca-dir", u.registries); !strings.Contains(text, "ClusterExtension/planned: operator 1.1.0 → 1.2.0") {
 		t.Error(text)
 	}
+}
+
+// isExplained explains an extension that no bundle is found for, and that has no package therefore.
+func isExplained(t *testing.T, u user) {
+	t.Helper()
+	ce := &olmv1.ClusterExtension{ObjectMeta: metav1.ObjectMeta{Name: "unresolved"}}
+	ce.Spec.Namespace = "planned"
+	ce.Spec.Source = olmv1.SourceConfig{SourceType: "Catalog", Catalog: &olmv1.CatalogFilter{
+		PackageName: "operator", Version: ">9", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{olmv1.LabelCatalogName: "offered"}},
+	}}
+	if err := admin.Create(t.Context(), ce); err != nil {
+		t.Fatal(err)
+	}
+	text := u.strata(t, cmd.CodeOK, "explain", "unresolved")
+	for _, want := range []string{"operator >9", "operator.v1.2.0 of offered: NotInRange", "strata extension plan unresolved"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not explained:\n%s", want, text)
+		}
+	}
+	u.strata(t, cmd.CodeNotFound, "explain", "elsewhere")
+	isDeleted(t, ce)
+}
+
+// isDeleted deletes an extension, and waits until it is gone.
+func isDeleted(t *testing.T, ce *olmv1.ClusterExtension) {
+	t.Helper()
+	if err := admin.Delete(t.Context(), ce); err != nil {
+		t.Fatal(err)
+	}
+	planetest.Eventually(t, "the extension is gone", func() (bool, error) {
+		err := admin.Get(t.Context(), client.ObjectKeyFromObject(ce), ce)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
 }

@@ -28,7 +28,9 @@ probe expects and what it finds, the pods that do not run, the last events of
 both, the rights that are missing, who else changes its objects, what waits for
 approval or is paused, when it is retried, and the command to run next. Of the
 package of a ClusterExtension also which bundle it gets, and by which rule
-others were left out; catalogs are read as strata catalog search reads them.
+others were left out; catalogs are read as strata catalog search reads them. A
+ClusterExtension that could not be resolved yet, and has no package, is
+explained by its name.
 
 Exit codes: 0 whatever there is to say; 2 usage; 6 there is no such package; 7
 no cluster answers. See status for codes that tell how a rollout stands.
@@ -63,6 +65,9 @@ func (a *app) explain(ctx context.Context, o outputFormat, name string) error {
 
 func (a *app) explanation(ctx context.Context, c *cluster, name string) (view.Explanation, error) {
 	v, err := c.snapshot(ctx, name)
+	if codeOf(err) == CodeNotFound {
+		v.Package, err = c.packageOfExtension(ctx, name, err)
+	}
 	if err != nil {
 		return view.Explanation{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -119,6 +120,21 @@ func (a *app) completeExtensions(of front.Registration) cobra.CompletionFunc {
 	}
 }
 
+// packageOfExtension stands for the package that a resource of a front does not have yet, so that it can
+// be explained. Without such a resource the error is returned that there is no package.
+func (c *cluster) packageOfExtension(ctx context.Context, name string, missing error) (*v1alpha1.Package, error) {
+	of, found := extensionsFront()
+	if !found {
+		return nil, missing
+	}
+	if _, err := c.extension(ctx, of, name); err != nil {
+		return nil, missing
+	}
+	return &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{v1alpha1.LabelFront: of.Name}, Annotations: map[string]string{v1alpha1.AnnotationFrontGroup: name},
+	}}, nil
+}
+
 // resolvePatience is how long an explanation waits for catalogs.
 const resolvePatience = 20 * time.Second
 
@@ -137,6 +153,13 @@ func (a *app) addResolution(ctx context.Context, c *cluster, pkg *v1alpha1.Packa
 		var proposal front.Proposal
 		proposal, err = a.inquire(ctx, c, of, registryOptions{}, resource, false)
 		e.Resolution = &proposal.Resolution
+		if pkg.UID == "" {
+			e.Message, e.NextTry = "it has no package yet", ""
+			if blocked := proposal.Package.Blocked; blocked != proposal.Resolution.Message {
+				e.Message += view.Prefixed(": ", blocked)
+			}
+			e.Next = []view.NextCommand{{Command: "strata extension plan " + group, Why: "see each bundle that was left out, and why"}}
+		}
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("the catalogs could not be read in %s: strata extension plan %s waits for them", resolvePatience, group)
