@@ -140,7 +140,7 @@ demo-extension-steps:
 	$(PATCH_EXTENSION) '{"spec": {"source": {"catalog": {"channels": ["candidate"]}}}}'
 	bin/strata status greeter --watch --revision 3 --timeout 3m --hold-timeout 8s $(HELD)
 	$(DEMO)/kubectl get clusterextension --output wide
-	bin/strata explain greeter
+	bin/strata explain greeter --registries-conf $(EXTENSION)/registries.conf
 	@# 4. Back to what worked. The front does not make the rejected content again.
 	bin/strata rollback greeter --to 2 --reason 'the image cannot be pulled' --yes --wait
 	bin/strata history greeter

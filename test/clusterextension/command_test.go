@@ -182,7 +182,7 @@ func isExplained(t *testing.T, u user) {
 	if err := admin.Create(t.Context(), ce); err != nil {
 		t.Fatal(err)
 	}
-	text := u.strata(t, cmd.CodeOK, "explain", "unresolved")
+	text := u.strata(t, cmd.CodeOK, "explain", "unresolved", "--pull-ca-dir", u.registries)
 	for _, want := range []string{"operator >9", "operator.v1.2.0 of offered: NotInRange", "strata extension plan unresolved"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not explained:\n%s", want, text)

@@ -259,7 +259,7 @@ const explainTimeout = 5 * time.Second
 func (a *app) noteWhy(ctx context.Context, c *cluster, name string) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	e, err := a.explanation(ctx, c, name)
+	e, err := a.explanation(ctx, c, registryOptions{}, name)
 	if err != nil || e.Verdict == view.VerdictRolledOut {
 		return
 	}

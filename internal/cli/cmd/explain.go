@@ -20,6 +20,7 @@ const mostEvents = 5
 
 func (a *app) explainCommand() *cobra.Command {
 	var o outputFormat
+	var registries registryOptions
 	cmd := &cobra.Command{
 		Use:   "explain PACKAGE",
 		Short: "Say why a rollout is stuck, and which command helps",
@@ -41,17 +42,20 @@ events in the namespaces of the objects; for the bundle, those of strata
 extension plan.`,
 		Example: `  strata explain istiod-openshift-gateway`,
 	}
-	a.onPackage(cmd, func(ctx context.Context, name string) error { return a.explain(ctx, o, name) })
+	a.onPackage(cmd, func(ctx context.Context, name string) error { return a.explain(ctx, o, registries, name) })
 	addOutput(cmd, &o, outputJSON, outputYAML, outputJSONPath)
+	if _, found := extensionsFront(); found {
+		registries.add(cmd)
+	}
 	return cmd
 }
 
-func (a *app) explain(ctx context.Context, o outputFormat, name string) error {
+func (a *app) explain(ctx context.Context, o outputFormat, registries registryOptions, name string) error {
 	c, err := a.connect()
 	if err != nil {
 		return err
 	}
-	e, err := a.explanation(ctx, c, name)
+	e, err := a.explanation(ctx, c, registries, name)
 	if err != nil {
 		return err
 	}
@@ -63,7 +67,7 @@ func (a *app) explain(ctx context.Context, o outputFormat, name string) error {
 	})
 }
 
-func (a *app) explanation(ctx context.Context, c *cluster, name string) (view.Explanation, error) {
+func (a *app) explanation(ctx context.Context, c *cluster, registries registryOptions, name string) (view.Explanation, error) {
 	v, err := c.snapshot(ctx, name)
 	if codeOf(err) == CodeNotFound {
 		v.Package, err = c.packageOfExtension(ctx, name, err)
@@ -92,7 +96,7 @@ func (a *app) explanation(ctx context.Context, c *cluster, name string) (view.Ex
 	if e.Verdict == view.VerdictRolledOut && e.Package.Available == "True" {
 		e.Events = []view.PackageEvent{}
 	}
-	a.addResolution(ctx, c, v.Package, &e)
+	a.addResolution(ctx, c, registries, v.Package, &e)
 	return e, nil
 }
 

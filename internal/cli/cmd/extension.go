@@ -140,7 +140,7 @@ const resolvePatience = 20 * time.Second
 
 // addResolution adds to an explanation which bundle the resource gets that a package is of, if a front for
 // extensions has made that.
-func (a *app) addResolution(ctx context.Context, c *cluster, pkg *v1alpha1.Package, e *view.Explanation) {
+func (a *app) addResolution(ctx context.Context, c *cluster, registries registryOptions, pkg *v1alpha1.Package, e *view.Explanation) {
 	of, found := extensionsFront()
 	group := pkg.Annotations[v1alpha1.AnnotationFrontGroup]
 	if !found || of.Name != pkg.Labels[v1alpha1.LabelFront] || !pkg.DeletionTimestamp.IsZero() {
@@ -151,7 +151,7 @@ func (a *app) addResolution(ctx context.Context, c *cluster, pkg *v1alpha1.Packa
 	resource, err := c.extension(ctx, of, group)
 	if err == nil {
 		var proposal front.Proposal
-		proposal, err = a.inquire(ctx, c, of, registryOptions{}, resource, false)
+		proposal, err = a.inquire(ctx, c, of, registries, resource, false)
 		e.Resolution = &proposal.Resolution
 		if pkg.UID == "" {
 			e.Message, e.NextTry = "it has no package yet", ""
