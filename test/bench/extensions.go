@@ -8,8 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log" //nolint:depguard // what servers of net/http take
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -46,7 +45,7 @@ type store struct {
 
 func newStore() *store {
 	s := &store{}
-	quiet := log.New(io.Discard, "", 0)
+	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	images := registry.New(registry.Logger(quiet))
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
 		s.asked.Add(1)
